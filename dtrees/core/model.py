@@ -1,0 +1,150 @@
+"""Grown trees: flat, frozen arrays.
+
+A node that grows and a node that has grown are two types. The kernels write records
+(`dtrees.core._structs`); `Tree` is what is left: one array per property, nodes in preorder (a left
+child stands right behind its parent), read only. Every function of a tree (prediction, pruning,
+importance, text) reads these arrays and nothing else.
+
+A node's test is one of three, on the value in column ``feature``:
+
+    test 1    value <= threshold     ordered columns; a category never passes
+    test 2    value >  threshold     hybrid columns only; a category never passes
+    test 3    value in subset        categories, given as a bit per code
+
+Rows that pass go left. Missing values (code 0) go where ``missing_go_to_left`` says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+LEAF, AT_MOST, ABOVE, IN_SUBSET = 0, 1, 2, 3
+NO_FEATURE = -2
+NO_CHILD = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """One grown tree; all arrays have a row per node unless said otherwise.
+
+    Attributes
+    ----------
+    feature : int32 (n_nodes,)
+        Column of the test; -2 in leaves.
+    children_left, children_right : int32 (n_nodes,)
+        -1 in leaves; a left child is its parent's number plus one.
+    test : uint8 (n_nodes,)
+        0 leaf, 1 ``<=``, 2 ``>``, 3 subset.
+    code : uint32 (n_nodes,)
+        Test 1: codes 1..code go left. Test 2: ordered codes above it do. 0 otherwise.
+    threshold : float64 (n_nodes,)
+        The same in the user's units; nan in leaves and for subsets; inf when all numbers pass.
+    missing_go_to_left : uint8 (n_nodes,)
+    subset_offset : int64 (n_nodes,)
+        Where the node's subset starts in ``subset_words``; -1 without one.
+    subset_words : uint64 (n_words,)
+        ``n_codes // 64 + 1`` words per subset; bit c: code c goes left; bit 0 is missing.
+    n_node_samples : int64 (n_nodes,)
+        Rows of positive weight.
+    statistics : int64 (n_nodes, n_statistics)
+        Classification: weight per class. Regression: weight and weighted target. Fixed point.
+    impurity, gain : float64 (n_nodes,)
+        ``gain`` is the weighted impurity decrease of the node's split, in the user's weight units,
+        not divided by the total weight; 0 in leaves.
+    weighted_n_node_samples : float64 (n_nodes,)
+    value : float64 (n_nodes, n_classes or 1)
+        Class shares, or the mean of the target.
+    n_columns : int
+    criterion : str
+    """
+
+    feature: np.ndarray
+    children_left: np.ndarray
+    children_right: np.ndarray
+    test: np.ndarray
+    code: np.ndarray
+    threshold: np.ndarray
+    missing_go_to_left: np.ndarray
+    subset_offset: np.ndarray
+    subset_words: np.ndarray
+    n_node_samples: np.ndarray
+    statistics: np.ndarray
+    impurity: np.ndarray
+    gain: np.ndarray
+    weighted_n_node_samples: np.ndarray
+    value: np.ndarray
+    n_columns: int
+    criterion: str
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            array = getattr(self, field.name)
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
+
+    @property
+    def node_count(self) -> int:
+        """Number of nodes."""
+        return len(self.feature)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return int(np.count_nonzero(self.test == LEAF))
+
+    @property
+    def depth(self) -> np.ndarray:
+        """Depth of every node, int64 (n_nodes,); the root has 0. O(nodes)."""
+        depth = np.zeros(self.node_count, dtype=np.int64)
+        level = np.zeros(1, dtype=np.intp)
+        while len(level):
+            level = level[self.test[level] != LEAF]
+            children = np.concatenate([self.children_left[level], self.children_right[level]])
+            depth[children] = np.tile(depth[level] + 1, 2)
+            level = children
+        return depth
+
+    @property
+    def max_depth(self) -> int:
+        """Depth of the deepest leaf."""
+        return int(self.depth.max())
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays by name, in the order of the attributes."""
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: array for name, array in named.items() if isinstance(array, np.ndarray)}
+
+    def equals(self, other: Tree) -> bool:
+        """Whether two trees are the same, bit for bit, in every array."""
+        mine, theirs = self.arrays(), other.arrays()
+        return (
+            self.n_columns == other.n_columns
+            and self.criterion == other.criterion
+            and all(
+                mine[name].dtype == theirs[name].dtype
+                and mine[name].shape == theirs[name].shape
+                and mine[name].tobytes() == theirs[name].tobytes()
+                for name in mine
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Forest:
+    """What one growth returns: a tree per training set.
+
+    Attributes
+    ----------
+    trees : tuple of Tree
+        In the order of the rows of the resampling's mix.
+    """
+
+    trees: tuple[Tree, ...]
+
+    def __len__(self) -> int:
+        return len(self.trees)
+
+    def __getitem__(self, i: int) -> Tree:
+        return self.trees[i]
