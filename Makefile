@@ -1,0 +1,108 @@
+# Two commands for a new machine (Python >= 3.11, a C compiler and make):
+#   make demo    sets everything up in .venv and cross-validates a tree on the Adult census data
+#   make test    sets everything up in .venv and runs the tests
+# A stamp in the environment remembers what has been done, so a second call starts at once; a
+# changed kernel is compiled again, a changed pyproject.toml or setup.py is installed again.
+
+PYTHON ?= python3
+VENV ?= .venv
+PYTEST_ARGS ?=
+DEMO_ARGS ?= examples/adult.csv.gz --target target
+
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+INSTALL := $(PIP) install --no-build-isolation --editable
+KERNELS := $(shell find dtrees -name '*.pyx' -o -name '*.pxd')
+DEBUG_TREE := build/debug-tree
+
+.PHONY: help demo test lint format bench docs debug-test build clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo        cross-validate a tree on the Adult census data"
+	@echo "make test        run the tests (PYTEST_ARGS='-k name' to choose)"
+	@echo "make lint        ruff, cython-lint, mypy, import-linter, codespell"
+	@echo "make format      let ruff put the files in order"
+	@echo "make bench       measure against scikit-learn"
+	@echo "make docs        build docs/_build/html"
+	@echo "make debug-test  the tests once more on kernels with bounds checks"
+	@echo "make build       compile what changed"
+	@echo "make clean       remove what was built; .venv stays"
+
+demo: $(STAMPS)/cli $(STAMPS)/kernels
+	$(BIN)/python -m dtrees cv $(DEMO_ARGS)
+
+test: $(STAMPS)/test $(STAMPS)/kernels
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(STAMPS)/lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/cython-lint dtrees
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/codespell
+
+format: $(STAMPS)/lint
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMPS)/bench $(STAMPS)/kernels
+	$(BIN)/python -m benchmarks
+
+docs: $(STAMPS)/docs $(STAMPS)/kernels
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+build: $(STAMPS)/kernels
+
+# A second tree with its own kernels, so that the release build stays as it is. The suite runs
+# there on the same environment: the tree's own folder comes first on the path.
+debug-test: $(STAMPS)/test
+	mkdir -p $(DEBUG_TREE)
+	find $(DEBUG_TREE)/dtrees $(DEBUG_TREE)/tests $(DEBUG_TREE)/examples $(DEBUG_TREE)/docs -type f \
+		! -name '*.so' -delete 2>/dev/null || true
+	tar cf - --exclude='*.so' --exclude='*.c' --exclude=__pycache__ --exclude=_build \
+		dtrees tests examples docs setup.py pyproject.toml README.md LICENSE Makefile \
+		| tar xf - -C $(DEBUG_TREE)
+	if [ -d ../shared ]; then ln -sfn "$$(cd ../shared && pwd)" build/shared; fi
+	cd $(DEBUG_TREE) && DTREES_DEBUG=1 $(abspath $(BIN))/python setup.py --quiet build_ext --inplace
+	cd $(DEBUG_TREE) && DTREES_DEBUG=1 PYTHONPATH=$(abspath $(DEBUG_TREE)) \
+		$(abspath $(BIN))/python -m pytest $(PYTEST_ARGS)
+
+clean:
+	rm -rf build docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find dtrees -name '*.so' -delete
+	rm -f $(STAMPS)/*
+
+$(STAMPS)/tools: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dtrees needs Python >= 3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@mkdir -p $(STAMPS)
+	$(PIP) install --upgrade pip "setuptools>=77" "cython>=3.1" "numpy>=2.0"
+	@touch $@
+
+$(STAMPS)/cli: $(STAMPS)/tools pyproject.toml setup.py
+	$(INSTALL) '.[cli]'
+	@touch $@
+
+$(STAMPS)/test: $(STAMPS)/tools pyproject.toml setup.py
+	$(INSTALL) '.[test]'
+	@touch $@
+
+$(STAMPS)/lint: $(STAMPS)/tools pyproject.toml
+	$(INSTALL) '.[lint]'
+	@touch $@
+
+$(STAMPS)/docs: $(STAMPS)/tools pyproject.toml
+	$(INSTALL) '.[docs]'
+	@touch $@
+
+$(STAMPS)/bench: $(STAMPS)/tools pyproject.toml
+	$(INSTALL) '.[bench]'
+	@touch $@
+
+$(STAMPS)/kernels: $(STAMPS)/tools setup.py $(KERNELS)
+	$(BIN)/python setup.py --quiet build_ext --inplace
+	@touch $@

@@ -1,0 +1,36 @@
+"""Exact decision trees on coded tables.
+
+The public names stand here and nothing else. They are loaded at first use, so that
+``import dtrees`` (and the import of a single floor, ``import dtrees.coding``) costs next to
+nothing and never drags in what the floor below does not need.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dtrees.estimators import DecisionTreeClassifier, DecisionTreeRegressor
+    from dtrees.inspection import export_text
+
+__version__ = "0.1.0.dev0"
+
+__all__ = ["DecisionTreeClassifier", "DecisionTreeRegressor", "__version__", "export_text"]
+
+_HOME = {
+    "DecisionTreeClassifier": "dtrees.estimators",
+    "DecisionTreeRegressor": "dtrees.estimators",
+    "export_text": "dtrees.inspection",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its home at first use (PEP 562)."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'dtrees' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))
