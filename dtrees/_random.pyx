@@ -1,0 +1,73 @@
+"""Randomness by key.
+
+A draw is a function of (seed, stream, branch, number) and of nothing else: not of the order of
+calls, of threads or of chunks. The function is Philox4x64-10 (Salmon, Moraes, Dror, Shaw,
+"Parallel random numbers: as easy as 1, 2, 3", 2011), which needs no state: it enciphers a counter.
+
+    key       seed, stream         stream: what the draw is for (`Stream` in _random.pxd)
+    counter   i // 4, branch       branch: which row set, tree or node (`hash64` names nodes)
+    lane      i % 4
+
+With branch 0 these are the bits of ``numpy.random.Philox`` with the same key, whose generator
+advances the counter before it draws: numpy's draws after ``counter=c`` start at ``4 * (c + 1)``.
+"""
+
+import numpy as np
+
+
+def _word(value):
+    """A Python integer, negative ones included, as the 64 bits of a key."""
+    return int(value) & 0xFFFFFFFFFFFFFFFF
+
+
+def keyed_uint64(seed, stream, first, Py_ssize_t count, branch=0):
+    """Draws ``first .. first + count - 1`` of a key.
+
+    Parameters
+    ----------
+    seed, stream, branch, first : int
+        Taken modulo 2**64.
+    count : int
+
+    Returns
+    -------
+    uint64 (count,)
+        Any range of draws can be asked for alone and gives the same bits.
+    """
+    out = np.empty(count, dtype=np.uint64)
+    cdef uint64_t[::1] view = out
+    cdef uint64_t key = _word(seed), purpose = _word(stream), side = _word(branch)
+    cdef uint64_t start = _word(first), i
+    cdef uint64_t[4] four
+    cdef Py_ssize_t k = 0
+    with nogil:
+        while k < count:
+            i = start + <uint64_t>k
+            philox(key, purpose, i >> 2, side, four)
+            while True:
+                view[k] = four[i & 3]
+                k += 1
+                i += 1
+                if k == count or i & 3 == 0:
+                    break
+    return out
+
+
+def keyed_below(seed, stream, branch, Py_ssize_t count, n):
+    """Draws ``0 .. count - 1`` of a key as integers below ``n``: uint64 (count,)."""
+    out = keyed_uint64(seed, stream, 0, count, branch)
+    cdef uint64_t[::1] view = out
+    cdef uint64_t limit = n
+    cdef Py_ssize_t k
+    for k in range(count):
+        view[k] = below(view[k], limit)
+    return out
+
+
+def hash_words(a, b):
+    """`hash64` of two words, for Python."""
+    return hash64(_word(a), _word(b))
+
+
+SAMPLE_ROWS = STREAM_SAMPLE_ROWS
+FEATURES = STREAM_FEATURES

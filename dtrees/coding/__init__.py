@@ -1,0 +1,1 @@
+"""Raw tables to codes and back."""

@@ -1,0 +1,249 @@
+"""The coded table: what the kernels read.
+
+Every column is small integers. Code 0 is missing; codes 1..n_ordered are ordered (ascending
+value), codes n_ordered+1..n_codes are categories. The two counts say what a column is:
+
+    n_ordered == n_codes       ordered
+    n_ordered == 0             categorical
+    0 < n_ordered < n_codes    hybrid: numbers, and categories beside them
+    n_codes == 0               every value is missing
+
+A column lives in one of four stores, the narrowest that holds its codes:
+
+    storage 0   u8   uint8  (n_rows, k8)    up to 255 codes         all Fortran ordered:
+    storage 1   u16  uint16 (n_rows, k16)   up to 65,535            a column is contiguous
+    storage 2   u32  uint32 (n_rows, k32)   more
+    storage 3   sparse: the stored rows and their codes; all other rows hold the column's fill code
+
+        sparse_indptr   0     2           5                     column s: entries
+        sparse_rows    [3, 8, 0, 3, 9, ...]                     indptr[s] .. indptr[s + 1] - 1
+        sparse_codes   [2, 1, 3, 1, 3, ...]                     rows ascending within a column
+
+``slot[j]`` is the place of column j within its store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+import scipy.sparse
+
+from dtrees.exceptions import StatisticsOverflowError
+
+U8, U16, U32, SPARSE = 0, 1, 2, 3
+WIDTHS = (np.uint8, np.uint16, np.uint32)
+MAX_ROWS = 2**31 - 1
+
+
+def storage_for(largest_code: np.ndarray) -> np.ndarray:
+    """The narrowest dense store for columns whose codes go up to ``largest_code``: uint8."""
+    largest = np.asarray(largest_code)
+    return ((largest > 255).astype(np.uint8) + (largest > 65_535)).astype(np.uint8)
+
+
+def check_n_rows(n_rows: int) -> None:
+    """Raise when a table has more rows than a row number of 32 bits can count."""
+    if n_rows > MAX_ROWS:
+        raise StatisticsOverflowError(
+            f"X has {n_rows} rows; a table held in one place has at most 2**31 - 1 = {MAX_ROWS}. "
+            "Fit on fewer rows, or on a collection of chunks."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CodedMatrix:
+    """A table as codes; every array is read only.
+
+    Attributes
+    ----------
+    n_rows, n_columns : int
+    n_codes, n_ordered : int64 (n_columns,)
+    storage : uint8 (n_columns,)
+        0 ``u8``, 1 ``u16``, 2 ``u32``, 3 sparse.
+    slot : int64 (n_columns,)
+    u8, u16, u32 : uint8, uint16, uint32 (n_rows, k), Fortran
+    order32 : uint32 (n_rows, k32), Fortran, or None
+        Rows of each ``u32`` column in ascending order of (code, row).
+    sparse_indptr : int64 (ks + 1,)
+    sparse_rows : int32 (nnz,)
+        Ascending within a column.
+    sparse_codes : uint32 (nnz,)
+        May hold the fill code (zeros that were stored).
+    fill_code : uint32 (ks,)
+        0 for columns that store every row and have no zero, or that were not coded.
+    """
+
+    n_rows: int
+    n_columns: int
+    n_codes: np.ndarray
+    n_ordered: np.ndarray
+    storage: np.ndarray
+    slot: np.ndarray
+    u8: np.ndarray
+    u16: np.ndarray
+    u32: np.ndarray
+    order32: np.ndarray | None
+    sparse_indptr: np.ndarray
+    sparse_rows: np.ndarray
+    sparse_codes: np.ndarray
+    fill_code: np.ndarray
+
+    def __post_init__(self) -> None:
+        check_n_rows(self.n_rows)
+        assert len(self.n_codes) == len(self.n_ordered) == self.n_columns
+        assert len(self.storage) == len(self.slot) == self.n_columns
+        for block in (self.u8, self.u16, self.u32):
+            assert block.flags.f_contiguous
+            assert block.shape[0] == self.n_rows
+        for field in fields(self):
+            array = getattr(self, field.name)
+            if isinstance(array, np.ndarray):
+                array = array.view()
+                array.flags.writeable = False
+                object.__setattr__(self, field.name, array)
+
+    @classmethod
+    def dense(
+        cls,
+        n_rows: int,
+        n_codes: np.ndarray,
+        n_ordered: np.ndarray,
+        storage: np.ndarray,
+        blocks: Sequence[np.ndarray],
+        order32: np.ndarray | None = None,
+    ) -> CodedMatrix:
+        """A matrix of dense blocks whose columns stand in the order of the table.
+
+        ``storage`` may be 3 for columns without codes: they store nothing and read as all missing.
+        """
+        slot = np.zeros(len(storage), dtype=np.int64)
+        for store in range(4):
+            members = np.flatnonzero(storage == store)
+            slot[members] = np.arange(len(members))
+        n_empty = int(np.count_nonzero(storage == SPARSE))
+        return cls(
+            n_rows=n_rows,
+            n_columns=len(storage),
+            n_codes=np.asarray(n_codes, dtype=np.int64),
+            n_ordered=np.asarray(n_ordered, dtype=np.int64),
+            storage=np.asarray(storage, dtype=np.uint8),
+            slot=slot,
+            u8=blocks[0],
+            u16=blocks[1],
+            u32=blocks[2],
+            order32=order32,
+            sparse_indptr=np.zeros(n_empty + 1, dtype=np.int64),
+            sparse_rows=np.empty(0, dtype=np.int32),
+            sparse_codes=np.empty(0, dtype=np.uint32),
+            fill_code=np.zeros(n_empty, dtype=np.uint32),
+        )
+
+    @classmethod
+    def from_columns(
+        cls,
+        columns: Sequence[np.ndarray],
+        n_codes: Sequence[int] | np.ndarray,
+        n_ordered: Sequence[int] | np.ndarray,
+        largest_code: np.ndarray | None = None,
+    ) -> CodedMatrix:
+        """A dense matrix from one array of codes per column.
+
+        Parameters
+        ----------
+        columns : sequence of integer (n_rows,)
+        n_codes, n_ordered : int (n_columns,)
+        largest_code : int (n_columns,), default=n_codes
+            Chooses the width; above ``n_codes`` where a mark for unseen categories must fit.
+        """
+        n_codes = np.asarray(n_codes, dtype=np.int64)
+        n_rows = len(columns[0]) if len(columns) else 0
+        storage = storage_for(n_codes if largest_code is None else largest_code)
+        blocks = []
+        for store, width in enumerate(WIDTHS):
+            members = np.flatnonzero(storage == store)
+            block = np.empty((n_rows, len(members)), dtype=width, order="F")
+            for place, j in enumerate(members):
+                block[:, place] = columns[j]
+            blocks.append(block)
+        return cls.dense(n_rows, n_codes, np.asarray(n_ordered), storage, blocks)
+
+    @classmethod
+    def from_sparse(
+        cls,
+        codes: scipy.sparse.spmatrix | scipy.sparse.sparray,
+        n_codes: Sequence[int] | np.ndarray,
+        n_ordered: Sequence[int] | np.ndarray,
+        fill_code: Sequence[int] | np.ndarray,
+    ) -> CodedMatrix:
+        """A sparse matrix from codes in a CSC matrix with sorted indices (data: the codes)."""
+        n_rows, n_columns = codes.shape
+        check_n_rows(n_rows)
+        return cls(
+            n_rows=n_rows,
+            n_columns=n_columns,
+            n_codes=np.asarray(n_codes, dtype=np.int64),
+            n_ordered=np.asarray(n_ordered, dtype=np.int64),
+            storage=np.full(n_columns, SPARSE, dtype=np.uint8),
+            slot=np.arange(n_columns, dtype=np.int64),
+            u8=np.empty((n_rows, 0), dtype=np.uint8, order="F"),
+            u16=np.empty((n_rows, 0), dtype=np.uint16, order="F"),
+            u32=np.empty((n_rows, 0), dtype=np.uint32, order="F"),
+            order32=None,
+            sparse_indptr=np.asarray(codes.indptr, dtype=np.int64),
+            sparse_rows=np.asarray(codes.indices, dtype=np.int32),
+            sparse_codes=np.asarray(codes.data, dtype=np.uint32),
+            fill_code=np.asarray(fill_code, dtype=np.uint32),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        arrays = (getattr(self, field.name) for field in fields(self))
+        return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+
+    def column(self, j: int) -> np.ndarray:
+        """Codes of one column, (n_rows,); a view for dense columns. O(n_rows)."""
+        slot = int(self.slot[j])
+        store = int(self.storage[j])
+        if store != SPARSE:
+            return (self.u8, self.u16, self.u32)[store][:, slot]
+        codes = np.full(self.n_rows, self.fill_code[slot], dtype=np.uint32)
+        stored = slice(int(self.sparse_indptr[slot]), int(self.sparse_indptr[slot + 1]))
+        codes[self.sparse_rows[stored]] = self.sparse_codes[stored]
+        return codes
+
+    def take(self, rows: np.ndarray) -> CodedMatrix:
+        """The same columns for other rows (numbers, repeats allowed, or a boolean mask)."""
+        rows = np.asarray(rows)
+        rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp, copy=False)
+        blocks = [
+            np.asfortranarray(np.take(block, rows, axis=0))
+            for block in (self.u8, self.u16, self.u32)
+        ]
+        indptr, stored_rows, codes = self.sparse_indptr, self.sparse_rows, self.sparse_codes
+        if len(stored_rows):
+            shape = (self.n_rows, len(indptr) - 1)
+            by_column = scipy.sparse.csc_array((codes, stored_rows, indptr), shape=shape)
+            taken = by_column.tocsr()[rows].tocsc()
+            taken.sort_indices()
+            indptr = taken.indptr.astype(np.int64)
+            stored_rows = taken.indices.astype(np.int32, copy=False)
+            codes = taken.data
+        return CodedMatrix(
+            n_rows=len(rows),
+            n_columns=self.n_columns,
+            n_codes=self.n_codes,
+            n_ordered=self.n_ordered,
+            storage=self.storage,
+            slot=self.slot,
+            u8=blocks[0],
+            u16=blocks[1],
+            u32=blocks[2],
+            order32=None,
+            sparse_indptr=indptr,
+            sparse_rows=stored_rows,
+            sparse_codes=codes,
+            fill_code=self.fill_code,
+        )

@@ -1,0 +1,13 @@
+"""Errors with a name of their own.
+
+Everything else that goes wrong at the front door is a plain ValueError or TypeError, as in
+scikit-learn; the classes here derive from those, so nobody has to know them.
+"""
+
+
+class UnseenCategoryError(ValueError):
+    """A category at prediction that was not there at fit, with ``unseen="error"``."""
+
+
+class StatisticsOverflowError(ValueError, OverflowError):
+    """Weights, targets or a table that the integer statistics cannot hold."""
