@@ -21,6 +21,7 @@ EXTENSIONS = [
     "dtrees.core._route",
     "dtrees.core._finish",
     "dtrees.core._predict",
+    "dtrees.core._pruning",
 ]
 
 DIRECTIVES = {

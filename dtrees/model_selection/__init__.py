@@ -1,0 +1,30 @@
+"""Validation of trees: the problem in a table, its folds, and their results.
+
+One floor above the estimators: everything here fits and scores them through their public names.
+"""
+
+from dtrees.model_selection.cross_validation import (
+    FoldResult,
+    cross_validation,
+    mean_and_standard_error,
+    shuffled_folds,
+)
+from dtrees.model_selection.problem import (
+    MOST_CLASSES,
+    Problem,
+    problem_of,
+    read_table,
+    task_of,
+)
+
+__all__ = [
+    "MOST_CLASSES",
+    "FoldResult",
+    "Problem",
+    "cross_validation",
+    "mean_and_standard_error",
+    "problem_of",
+    "read_table",
+    "shuffled_folds",
+    "task_of",
+]

@@ -1,0 +1,172 @@
+"""From a file to a problem: columns, a target, and what the target asks for.
+
+The rule for the task, in the order of its questions:
+
+1. A target that is not made of numbers (strings, booleans, categories) holds classes.
+2. Numbers that are all whole, with at most `MOST_CLASSES` distinct values, are classes.
+3. All other numbers are a quantity: regression.
+
+A rule cannot know what was meant (a quantity counted from 1 to 5 looks like five classes), so
+whoever knows better says so.
+
+Files are read by pandas, which is imported when a file is read. Rows without a target are left out;
+the kinds of the columns are the business of the codebook and are not touched here.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+Task = Literal["classification", "regression"]
+
+MOST_CLASSES = 20
+"""Whole numbers with more distinct values than this are a quantity."""
+
+FORMATS = (".csv", ".csv.gz", ".parquet")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A table cut into columns and target.
+
+    Attributes
+    ----------
+    X : DataFrame of shape (n_rows, n_columns)
+        The columns, named by strings.
+    y : array of shape (n_rows,)
+        Numbers, or class labels as an object array of strings.
+    task : 'classification' or 'regression'
+        What the target asks for.
+    rows_without_target : int
+        Rows of the table that were left out.
+    """
+
+    X: Any
+    y: np.ndarray
+    task: Task
+    rows_without_target: int
+
+
+def task_of(y: np.ndarray) -> Task:
+    """Return what the target asks for, by the rule at the top of this module.
+
+    Parameters
+    ----------
+    y : array of shape (n_rows,)
+        The target of the rows that have one (no missing values).
+
+    Returns
+    -------
+    task : 'classification' or 'regression'
+
+    Notes
+    -----
+    O(n_rows log n_rows), for the distinct values.
+    """
+    if not is_number(y):
+        return "classification"
+    if y.dtype.kind == "f" and not np.array_equal(y, np.floor(y)):
+        return "regression"
+    return "classification" if len(np.unique(y)) <= MOST_CLASSES else "regression"
+
+
+def is_number(y: np.ndarray) -> bool:
+    """Whether the array holds integers or floats (booleans are not numbers here)."""
+    return y.dtype.kind in "iuf"
+
+
+def read_table(path: Path) -> Any:
+    """Read a CSV or Parquet file into a DataFrame.
+
+    Parameters
+    ----------
+    path : Path
+        Ends with one of `FORMATS`. In a CSV file, what pandas takes for missing is missing: empty
+        fields, ``NA``, ``NaN``, ``null``, ``None`` and the like.
+
+    Raises
+    ------
+    ImportError
+        pandas (or, for Parquet, pyarrow) is not installed.
+    ValueError
+        There is no such file, its extension is unknown, it is empty, or it cannot be read.
+    """
+    name = path.name.lower()
+    if not name.endswith(FORMATS):
+        raise ValueError(f"{path}: unknown extension, expected one of {', '.join(FORMATS)}")
+    if not path.is_file():
+        raise ValueError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path}: the file is empty")
+    pandas = extra("pandas")
+    try:
+        if name.endswith(".parquet"):
+            extra("pyarrow")
+            return pandas.read_parquet(path)
+        # Whole columns at once: a column of numbers and words must not change its type midway.
+        return pandas.read_csv(path, low_memory=False)
+    except (OSError, EOFError, ValueError) as error:  # pandas' and Arrow's errors are ValueErrors
+        reason = str(error) or type(error).__name__
+        raise ValueError(f"{path}: cannot be read: {reason}") from error
+
+
+def extra(module: str) -> Any:
+    """Import a module of the extra ``cli``, or say how to get it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"the command line needs {module}, which is not installed: pip install 'dtrees[cli]'"
+        ) from error
+
+
+def problem_of(table: Any, target: str, task: Literal["auto"] | Task = "auto") -> Problem:
+    """Cut a DataFrame into columns and target and find out the task.
+
+    Parameters
+    ----------
+    table : DataFrame
+        At least one row with a target and one column beside it.
+    target : str
+        Name of the target column.
+    task : 'auto', 'classification' or 'regression'
+        ``'auto'``: by the rule at the top of this module.
+
+    Raises
+    ------
+    ValueError
+        There is no such column, nothing beside it, no row with a target, or the target does not fit
+        the task.
+    """
+    table = table.set_axis([str(name) for name in table.columns], axis=1)
+    names = list(table.columns)
+    if target not in names:
+        near = difflib.get_close_matches(target, names, n=1)
+        hint = f", did you mean {near[0]!r}?" if near else f"; there are {', '.join(names[:20])}"
+        raise ValueError(f"no column {target!r} in the table{hint}")
+    if len(names) == 1:
+        raise ValueError(f"the table has no column beside the target {target!r}")
+    given = table[target].notna().to_numpy(dtype=bool)
+    if not given.any():
+        raise ValueError(f"the table has no row with a value in the target column {target!r}")
+    if not given.all():
+        table = table[given].reset_index(drop=True)
+    column = table[target]
+    if column.dtype.kind in "mM":
+        raise ValueError(f"the target column {target!r} holds dates or times")
+    if column.dtype.kind in "iuf":
+        y = column.to_numpy(dtype=np.float64 if column.dtype.kind == "f" else np.int64)
+    else:
+        y = np.array([str(label) for label in column], dtype=object)
+    found = task_of(y) if task == "auto" else task
+    if found == "regression" and not is_number(y):
+        raise ValueError(f"the target column {target!r} is not made of numbers: no regression")
+    if found == "classification" and y.dtype.kind == "f" and np.array_equal(y, np.floor(y)):
+        y = y.astype(np.int64)
+    return Problem(table.drop(columns=target), y, found, int((~given).sum()))

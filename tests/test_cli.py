@@ -1,0 +1,303 @@
+"""The command line, from inside (click's runner) and from outside (a process)."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import dtrees
+from dtrees.cli import finite, main
+from dtrees.model_selection import problem_of, read_table, task_of
+
+pd = pytest.importorskip("pandas")
+
+ROOT = Path(__file__).resolve().parent.parent
+ADULT = ROOT / "examples" / "adult.csv.gz"
+
+
+@pytest.fixture
+def table():
+    """60 rows of numbers, categories and gaps; two classes and a number to predict."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    return pd.DataFrame(
+        {
+            "number": np.where(rng.random(60) < 0.1, np.nan, x),
+            "word": rng.choice(["a", "b", "c"], size=60),
+            "mixed": [str(i) if i % 3 else "none of them" for i in range(60)],
+            "class": np.where(x > 0, "yes", "no"),
+            "amount": x * 10 + rng.random(60),
+        }
+    )
+
+
+@pytest.fixture
+def csv(table, tmp_path):
+    path = tmp_path / "table.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+def run(*args):
+    return CliRunner().invoke(main, ["cv", *map(str, args)])
+
+
+def run_json(*args):
+    result = run(*args, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_classification_prints_folds_columns_and_tree(csv):
+    result = run(csv, "--target", "class", "--folds", 3, "--max-depth", 2)
+    assert result.exit_code == 0, result.output
+    out = result.stdout
+    assert "60 rows, 4 columns (2 ordered, 1 categorical, 1 hybrid)" in out
+    assert "target class: classification, 2 classes" in out
+    assert "accuracy" in out
+    assert "(mean ± standard error of 3 folds)" in out
+    for name in ("number", "word", "mixed", "amount"):
+        assert name in out
+    assert "number <= " in out
+    assert result.stderr == ""
+
+
+def test_regression_prints_r2(csv):
+    result = run(csv, "--target", "amount", "--folds", 3)
+    assert result.exit_code == 0, result.output
+    assert "target amount: regression" in result.stdout
+    assert "R² 0." in result.stdout
+
+
+def test_json_is_one_document_with_the_promised_fields(csv):
+    run_ = run_json(csv, "--target", "class", "--folds", 4, "--seed", 3, "--min-samples-leaf", 2)
+    assert set(run_) == {
+        *("format", "dtrees", "file", "target", "task", "score", "rows", "rows_without_target"),
+        *("parameters", "columns", "folds", "mean", "standard_error", "tree"),
+    }
+    assert run_["format"] == "dtrees.cv/1"
+    assert (run_["task"], run_["score"], run_["rows"]) == ("classification", "accuracy", 60)
+    assert run_["parameters"]["random_state"] == 3
+    assert run_["parameters"]["min_samples_leaf"] == 2
+    assert [fold["fold"] for fold in run_["folds"]] == [1, 2, 3, 4]
+    assert sum(fold["n_test"] for fold in run_["folds"]) == 60
+    scores = [fold["score"] for fold in run_["folds"]]
+    assert run_["mean"] == pytest.approx(np.mean(scores))
+    assert run_["standard_error"] == pytest.approx(np.std(scores, ddof=1) / 2)
+    assert [column["name"] for column in run_["columns"]] == ["number", "word", "mixed", "amount"]
+    assert [c["kind"] for c in run_["columns"]] == ["ordered", "categorical", "hybrid", "ordered"]
+    assert sum(column["importance"] for column in run_["columns"]) == pytest.approx(1)
+    assert set(run_["tree"]) == {"depth", "n_leaves", "seconds", "text"}
+
+
+def without_seconds(document):
+    for part in [*document["folds"], document["tree"]]:
+        del part["seconds"]
+    del document["parameters"]["n_jobs"]
+    return document
+
+
+def test_the_same_seed_gives_the_same_run_whatever_the_threads(csv):
+    one, two = (
+        without_seconds(run_json(csv, "--target", "class", "--folds", 3, "--jobs", jobs))
+        for jobs in (1, 2)
+    )
+    assert one == two
+
+
+def test_another_seed_cuts_other_folds(csv):
+    one, two = (
+        without_seconds(run_json(csv, "--target", "amount", "--folds", 3, "--seed", seed))
+        for seed in (1, 2)
+    )
+    assert one["folds"] != two["folds"]
+
+
+@pytest.mark.parametrize("name", ["table.csv.gz", "table.parquet"])
+def test_the_formats_give_the_same_answer(csv, table, tmp_path, name):
+    path = tmp_path / name
+    if name.endswith(".parquet"):
+        pytest.importorskip("pyarrow")
+        table.to_parquet(path)
+    else:
+        path.write_bytes(gzip.compress(csv.read_bytes()))
+    expected = without_seconds(run_json(csv, "--target", "class", "--folds", 3))
+    got = without_seconds(run_json(path, "--target", "class", "--folds", 3))
+    assert got | {"file": ""} == expected | {"file": ""}
+
+
+def test_rows_without_a_target_are_dropped_and_counted(table, tmp_path):
+    table.loc[:4, "class"] = None
+    path = tmp_path / "gaps.csv"
+    table.to_csv(path, index=False)
+    assert run_json(path, "--target", "class", "--folds", 2)["rows_without_target"] == 5
+    assert "5 rows without a target are left out" in run(path, "--target", "class").stdout
+
+
+def test_a_small_class_is_noted_in_one_line(table, tmp_path):
+    table.loc[0, "class"] = "maybe"
+    path = tmp_path / "small.csv"
+    table.to_csv(path, index=False)
+    result = run(path, "--target", "class", "--folds", 3)
+    assert result.exit_code == 0
+    assert result.stderr == "Note: the smallest class has 1 rows, not one for every fold.\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--target", "clas"], "no column 'clas' in the table, did you mean 'class'?"),
+        (["--target", "xyz"], "there are number, word, mixed, class, amount"),
+        (["--target", "class", "--folds", "61"], "--folds 61 is too many for 60 rows"),
+        (["--target", "class", "--folds", "50"], "the largest class has"),
+        (["--target", "amount", "--folds", "31"], "a fold needs at least 2"),
+        (["--target", "class", "--task", "regression"], "is not made of numbers"),
+        (["--target", "class", "--criterion", "poisson"], "choose one of gini, entropy, log_loss"),
+        (["--target", "amount", "--criterion", "gini"], "choose one of squared_error, poisson"),
+    ],
+)
+def test_a_bad_request_is_one_line_and_code_2(csv, args, words):
+    check_refused(run(csv, *args), words)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("missing.csv", None, "no such file"),
+        ("table.xlsx", b"x", "unknown extension, expected one of .csv, .csv.gz, .parquet"),
+        ("empty.csv", b"", "the file is empty"),
+        ("header.csv", b"a,class\n", "no row with a value in the target column 'class'"),
+        ("alone.csv", b"class\n1\n2\n", "no column beside the target"),
+        ("broken.csv.gz", b"not gzip at all", "cannot be read"),
+        ("cut.csv.gz", gzip.compress(b"a,class\n" * 9999)[:50], "cannot be read"),
+        ("broken.parquet", b"PAR1 not really", "cannot be read"),
+        ("ragged.csv", b"a,class\n1,2\n1,2,3\n", "cannot be read"),
+        ("bytes.csv", b"a,class\n\xff\xfe,2\n", "cannot be read"),
+        ("inf.csv", b"a,class\n1,2\ninf,3\n1,2\n2,3\n", "infinity"),
+    ],
+)
+def test_a_bad_file_is_one_line_and_code_2(tmp_path, name, content, words):
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    check_refused(run(path, "--target", "class", "--folds", 2), words)
+
+
+def check_refused(result, words):
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert words in result.stderr
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_folder_is_not_a_file(tmp_path):
+    (tmp_path / "folder.csv").mkdir()
+    check_refused(run(tmp_path / "folder.csv", "--target", "class"), "not a file")
+
+
+@pytest.mark.parametrize("module", ["pandas", "rich"])
+def test_a_missing_extra_is_named(csv, monkeypatch, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    result = run(csv, "--target", "class")
+    check_refused(result, f"needs {module}, which is not installed: pip install 'dtrees[cli]'")
+
+
+def test_json_needs_no_rich(csv, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich", None)
+    assert run(csv, "--target", "class", "--json").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("y", "task"),
+    [
+        (np.array(["a", "b"], dtype=object), "classification"),
+        (np.array([True, False]), "classification"),
+        (np.arange(20), "classification"),
+        (np.arange(21), "regression"),
+        (np.array([0.0, 1.0, 1.0]), "classification"),
+        (np.array([0.0, 1.5]), "regression"),
+        (np.array([np.inf, 1.0]), "classification"),
+    ],
+)
+def test_the_rule_for_the_task(y, task):
+    assert task_of(y) == task
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "category", "string", "Float64"])
+def test_targets_of_every_dtype_become_arrays(dtype):
+    values = {"boolean": [True, None, False], "string": ["x", None, "y"]}.get(dtype, [1, None, 0])
+    table = pd.DataFrame({"a": [1, 2, 3], "t": pd.array(values, dtype=dtype)})
+    problem = problem_of(table, "t")
+    assert problem.task == "classification"
+    assert problem.rows_without_target == 1
+    assert len(problem.y) == len(problem.X) == 2
+    assert problem.y.dtype == (np.int64 if dtype in ("Int64", "Float64") else object)
+    assert list(table.columns) == ["a", "t"]
+
+
+def test_dates_are_no_target():
+    table = pd.DataFrame({"a": [1, 2], "t": pd.to_datetime(["2020-01-01", "2020-01-02"])})
+    with pytest.raises(ValueError, match="holds dates or times"):
+        problem_of(table, "t")
+
+
+def test_a_column_of_numbers_and_words_keeps_one_type(tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text("a,class\n" + "1,x\n" * 70_000 + "word,y\n" * 70_000)
+    assert set(map(type, read_table(path)["a"])) == {str}
+
+
+def test_numbers_without_a_word_in_json_are_null():
+    assert finite({"a": [1.0, float("nan"), {"b": float("inf")}]}) == {
+        "a": [1.0, None, {"b": None}]
+    }
+
+
+def process(*args, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "dtrees", *map(str, args)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=os.environ | {"PYTHONIOENCODING": "utf-8"} | environment,
+    )
+
+
+def test_the_main_job_from_outside():
+    done = process("cv", ADULT, "--target", "target", "--folds", 3, "--max-depth", 5)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "48,842 rows, 14 columns (6 ordered, 8 categorical)" in done.stdout
+    assert "\x1b" not in done.stdout
+    score = float(done.stdout.split("accuracy ")[-1].split()[0])
+    assert 0.84 < score < 0.87
+
+
+def test_json_from_outside_is_all_there_is_on_standard_output(csv):
+    done = process("cv", csv, "--target", "class", "--folds", 2, "--json")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert json.loads(done.stdout)["rows"] == 60
+
+
+def test_refusal_from_outside(tmp_path):
+    done = process("cv", tmp_path / "no.csv", "--target", "class")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith("no such file\n")
+    assert "Traceback" not in done.stderr
+
+
+def test_version_and_help():
+    assert dtrees.__version__ in process("--version").stdout
+    help_ = process("cv", "--help")
+    assert help_.returncode == 0
+    for option in ("--target", "--folds", "--max-depth", "--json", "--seed", "--jobs", "--task"):
+        assert option in help_.stdout

@@ -1,0 +1,178 @@
+"""The floors: imports go down only, in the kernels too, and ``import dtrees`` is light.
+
+import-linter checks the ``.py`` files (pyproject.toml); it cannot read Cython, so the ``.pyx`` and
+``.pxd`` files are scanned here, for imports and cimports.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "dtrees"
+KERNELS = sorted([*PACKAGE.rglob("*.pyx"), *PACKAGE.rglob("*.pxd")])
+
+FLOORS = {
+    "exceptions": 0,
+    "typing": 0,
+    "_typedefs": 0,
+    "_random": 0,
+    "coding": 1,
+    "core": 2,
+    "parallel": 3,
+    "inspection": 3,
+    "export": 3,
+    "estimators": 4,
+    "model_selection": 5,
+    "cli": 6,
+    "__main__": 7,
+}
+
+# Kernels see arrays: the C library, numpy's and Cython's own modules, and the floors below.
+KERNEL_MAY_IMPORT = {"cython", "libc", "cpython", "libcpp", "numpy", "dtrees", "posix"}
+
+STATEMENT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(?P<source>[.\w]+)[ \t]+c?import[ \t]+(?P<names>\([^)]*\)|[^\n#]+)"
+    r"|c?import[ \t]+(?P<modules>[^\n#]+))",
+    re.MULTILINE,
+)
+
+
+def module_of(path, root):
+    """Dotted name of a source file."""
+    return ".".join(path.relative_to(root).with_suffix("").parts)
+
+
+def imports(text, module):
+    """Absolute dotted names that the text of a module imports or cimports."""
+    found = []
+    for match in STATEMENT.finditer(text):
+        if match["modules"]:
+            found += [part.split(" as ")[0].strip() for part in match["modules"].split(",")]
+            continue
+        source = match["source"]
+        dots = len(source) - len(source.lstrip("."))
+        if dots:
+            base = module.split(".")[: -dots or None]
+            source = ".".join([*base, *filter(None, [source.lstrip(".")])])
+        if source == "dtrees" or dots:
+            names = match["names"].strip("() \n").split(",")
+            found += [f"{source}.{name.split(' as ')[0].strip()}" for name in names if name.strip()]
+        else:
+            found.append(source)
+    return found
+
+
+def faults(text, module):
+    """What in a kernel's imports breaks the rules."""
+    found = []
+    own = FLOORS[module.split(".")[1]]
+    for name in imports(text, module):
+        top, *rest = name.split(".")
+        if top not in KERNEL_MAY_IMPORT:
+            found.append(f"{module} imports {name}: a kernel sees arrays only")
+        elif top == "dtrees" and rest:
+            if rest[0] not in FLOORS:
+                found.append(f"{module} imports {name}: on no floor")
+            elif FLOORS[rest[0]] > own:
+                found.append(f"{module} imports {name}: imports go down only")
+    return found
+
+
+def test_the_kernels_import_downwards_only():
+    assert KERNELS
+    wrong = []
+    for path in KERNELS:
+        if path.stem != "__init__":
+            wrong += faults(path.read_text(encoding="utf-8"), module_of(path, ROOT))
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("cimport numpy as cnp", ["numpy"]),
+        ("import numpy as np, cython", ["numpy", "cython"]),
+        ("from libc.stdint cimport int64_t", ["libc.stdint"]),
+        ("from dtrees._typedefs cimport code_t", ["dtrees._typedefs"]),
+        ("from dtrees cimport _random, coding", ["dtrees._random", "dtrees.coding"]),
+        ("from . cimport _route", ["dtrees.core._route"]),
+        ("from .. cimport _random as r", ["dtrees._random"]),
+        (
+            "from .._typedefs cimport (\n    a,\n    b,\n)",
+            ["dtrees._typedefs.a", "dtrees._typedefs.b"],
+        ),
+        ("    from sklearn.tree import _tree", ["sklearn.tree"]),
+        ("# import pandas", []),
+        ("cdef int important = 1", []),
+    ],
+)
+def test_the_scan_reads_every_form_of_import(line, names):
+    assert imports(line, "dtrees.core._histogram") == names
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from dtrees.core._route cimport route",
+        "from ..core cimport _route",
+        "import pandas",
+        "from dask import threaded",
+        "from dtrees.helpers cimport x",
+    ],
+)
+def test_the_scan_finds_an_import_that_goes_up_or_out(line):
+    assert len(faults(line, "dtrees.coding._encode")) == 1
+
+
+def test_every_python_module_is_on_a_floor():
+    names = {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py*")}
+    tops = {name.split(".")[0] for name in names} - {"__init__", "__pycache__"}
+    assert tops <= set(FLOORS)
+
+
+HEAVY = ("distributed", "pandas", "polars", "pyarrow", "matplotlib", "click", "rich")
+
+
+def loaded_by(statement):
+    """Which heavy libraries a fresh interpreter has loaded after the statement."""
+    code = f"{statement}; import sys; print(*[m for m in {HEAVY!r} if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import dtrees",
+        "import dtrees; [getattr(dtrees, name) for name in dtrees.__all__]",
+        "import dtrees.coding",
+        "import dtrees.core",
+    ],
+)
+def test_the_import_is_light(statement):
+    assert loaded_by(statement) == []
+
+
+@pytest.mark.parametrize("floor", ["coding", "core"])
+def test_the_lower_floors_load_neither_scikit_learn_nor_dask(floor):
+    code = (
+        f"import dtrees.{floor}, sys; print(*[m for m in ('sklearn', 'dask') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []
+
+
+def test_the_public_names_are_there_and_no_others():
+    import dtrees
+
+    assert set(dtrees.__all__) <= set(dir(dtrees))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = dtrees.nothing
