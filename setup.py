@@ -19,7 +19,9 @@ EXTENSIONS = [
     "dtrees.core._splitter",
     "dtrees.core._histogram",
     "dtrees.core._route",
+    "dtrees.core._workspace",
     "dtrees.core._finish",
+    "dtrees.core._shard",
     "dtrees.core._predict",
     "dtrees.core._pruning",
 ]
