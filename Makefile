@@ -25,7 +25,7 @@ help:
 	@echo "make lint        ruff, cython-lint, mypy, import-linter, codespell"
 	@echo "make format      let ruff put the files in order"
 	@echo "make bench       measure against scikit-learn"
-	@echo "make docs        build docs/_build/html"
+	@echo "make docs        build the pages into build/docs"
 	@echo "make debug-test  the tests once more on kernels with bounds checks"
 	@echo "make build       compile what changed"
 	@echo "make clean       remove what was built; .venv stays"
@@ -39,7 +39,7 @@ test: $(STAMPS)/test $(STAMPS)/kernels
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/cython-lint dtrees
+	PATH="$(abspath $(BIN)):$$PATH" cython-lint dtrees
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/codespell
@@ -52,8 +52,8 @@ bench: $(STAMPS)/bench $(STAMPS)/kernels
 	$(BIN)/python -m benchmarks
 
 docs: $(STAMPS)/docs $(STAMPS)/kernels
-	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
-	@echo "docs/_build/html/index.html"
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+	@echo "build/docs/index.html"
 
 build: $(STAMPS)/kernels
 
@@ -63,7 +63,7 @@ debug-test: $(STAMPS)/test
 	mkdir -p $(DEBUG_TREE)
 	find $(DEBUG_TREE)/dtrees $(DEBUG_TREE)/tests $(DEBUG_TREE)/examples $(DEBUG_TREE)/docs -type f \
 		! -name '*.so' -delete 2>/dev/null || true
-	tar cf - --exclude='*.so' --exclude='*.c' --exclude=__pycache__ --exclude=_build \
+	tar cf - --exclude='*.so' --exclude='*.c' --exclude=__pycache__ \
 		dtrees tests examples docs setup.py pyproject.toml README.md LICENSE Makefile \
 		| tar xf - -C $(DEBUG_TREE)
 	if [ -d ../shared ]; then ln -sfn "$$(cd ../shared && pwd)" build/shared; fi
@@ -72,7 +72,7 @@ debug-test: $(STAMPS)/test
 		$(abspath $(BIN))/python -m pytest $(PYTEST_ARGS)
 
 clean:
-	rm -rf build docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find dtrees -name '*.so' -delete
 	rm -f $(STAMPS)/*
 

@@ -22,8 +22,32 @@ default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
+napoleon_use_ivar = True
 napoleon_use_rtype = False
 
 html_theme = "furo"
 html_title = "dtrees"
 html_show_sphinx = False
+
+
+def draw(app, what, name, obj, options, lines):
+    """Show the indented blocks of a module's essay (formulas, drawings) as they stand."""
+    if what != "module":
+        return
+    out: list[str] = []
+    previous, literal = "", False
+    for line in lines:
+        indented = line.startswith(" ")
+        if indented and not literal and out and not out[-1].strip():
+            if not previous.rstrip().endswith("::"):
+                out += ["::", ""]
+            literal = True
+        elif line.strip() and not indented:
+            literal = False
+        out.append(line)
+        previous = line if line.strip() else previous
+    lines[:] = out
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", draw, priority=100)
