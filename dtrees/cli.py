@@ -16,8 +16,10 @@ are needed, so that ``--help`` answers at once.
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -280,17 +282,16 @@ def print_report(report: Report) -> None:
     from rich.console import Console
     from rich.text import Text
 
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a stream without block characters shows "?"
+        sys.stdout.reconfigure(errors="replace")
     out = Console(highlight=False)
     for line in headlines(report):
         out.print(Text(line))
-    out.print()
     out.print(fold_table(report))
     score = SCORE_NAME[report.problem.task]
     out.print(f"[bold]{score} {report.mean:.4f} ± {report.standard_error:.4f}[/bold]", end="")
     out.print(f" (mean ± standard error of {len(report.folds)} folds)")
-    out.print()
     out.print(importance_table(report))
-    out.print()
     tree = report.final_tree
     shown = f", its first {TEXT_DEPTH} levels" if tree["depth"] > TEXT_DEPTH else ""
     out.print(
@@ -318,36 +319,40 @@ def headlines(report: Report) -> list[str]:
 
 def fold_table(report: Report) -> Any:
     """One line per fold."""
-    from rich.table import Table
+    from rich import box, table
 
-    table = Table("fold", SCORE_NAME[report.problem.task], "depth", "leaves", "seconds")
-    for column in table.columns:
+    score = SCORE_NAME[report.problem.task]
+    lines = table.Table("fold", score, "depth", "leaves", "seconds", box=box.SIMPLE_HEAD)
+    for column in lines.columns:
         column.justify = "right"
     for fold in report.folds:
-        table.add_row(
+        lines.add_row(
             str(fold.fold),
             f"{fold.score:.4f}",
             str(fold.depth),
             f"{fold.n_leaves:,}",
             f"{fold.seconds:.3f}",
         )
-    return table
+    return lines
 
 
 def importance_table(report: Report) -> Any:
-    """The most important columns, longest bar first; equal ones in the file's order."""
-    from rich.table import Table
+    """The most important of the columns that are used; equal ones in the file's order."""
+    from rich import box, table
     from rich.text import Text
 
-    ranked = sorted(report.columns, key=lambda column: -column["importance"])[:TOP_COLUMNS]
-    longest = ranked[0]["importance"] or 1.0
-    table = Table("column", "kind", "importance", "")
-    table.columns[2].justify = "right"
+    used = [column for column in report.columns if column["importance"] > 0]
+    if not used:
+        return Text("\n  The tree asks nothing: no column is used.\n")
+    ranked = sorted(used, key=lambda column: -column["importance"])[:TOP_COLUMNS]
+    longest = ranked[0]["importance"]
+    lines = table.Table("column", "kind", "importance", "", box=box.SIMPLE_HEAD)
+    lines.columns[2].justify = "right"
     for column in ranked:
-        bar = "█" * math.ceil(20 * column["importance"] / longest)
+        bar = "█" * math.ceil(20 * (column["importance"] / longest))
         name = Text(column["name"], overflow="ellipsis", no_wrap=True)
-        table.add_row(name, column["kind"], f"{column['importance']:.4f}", bar)
-    return table
+        lines.add_row(name, column["kind"], f"{column['importance']:.4f}", bar)
+    return lines
 
 
 def finite(value: Any) -> Any:

@@ -62,10 +62,17 @@ def test_classification_prints_folds_columns_and_tree(csv):
     assert "target class: classification, 2 classes" in out
     assert "accuracy" in out
     assert "(mean ± standard error of 3 folds)" in out
-    for name in ("number", "word", "mixed", "amount"):
-        assert name in out
-    assert "number <= " in out
+    assert "importance" in out
+    assert "amount " in out
+    assert "amount <= " in out
     assert result.stderr == ""
+
+
+def test_a_tree_that_asks_nothing_is_a_result(csv):
+    result = run(csv, "--target", "class", "--folds", 2, "--min-samples-leaf", 60)
+    assert result.exit_code == 0, result.output
+    assert "no column is used" in result.stdout
+    assert "depth 0, 1 leaves" in result.stdout
 
 
 def test_regression_prints_r2(csv):
@@ -267,7 +274,7 @@ def process(*args, **environment):
         capture_output=True,
         text=True,
         encoding="utf-8",
-        env=os.environ | {"PYTHONIOENCODING": "utf-8"} | environment,
+        env=os.environ | {"PYTHONIOENCODING": "utf-8", "TERM": "dumb"} | environment,
     )
 
 
@@ -286,6 +293,12 @@ def test_json_from_outside_is_all_there_is_on_standard_output(csv):
     assert done.returncode == 0
     assert done.stderr == ""
     assert json.loads(done.stdout)["rows"] == 60
+
+
+def test_a_stream_without_block_characters_is_no_error(csv):
+    done = process("cv", csv, "--target", "class", "--folds", 2, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert "accuracy" in done.stdout
 
 
 def test_refusal_from_outside(tmp_path):
