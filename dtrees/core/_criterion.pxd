@@ -1,0 +1,95 @@
+"""Impurities as functions of integer sums, with the same bits on every machine.
+
+Only additions, multiplications, divisions and conversions of IEEE doubles are used, each rounded
+once (the build turns contraction off); the logarithm is our own, since those of the C libraries
+differ in the last bit.
+
+Squared error. With W, S the weight and weighted target of a node and w, s those of the left side,
+the weighted decrease of the impurity is  D*D / (W*w*(W-w)),  D = W*s - w*S.  The gini index of two
+classes is twice the squared error of the class as a number, so it shares the formula. Swapping
+the sides changes the sign of D only: mirrored splits tie exactly.
+
+Gini, more classes:  sum(l*l)/w + sum(r*r)/(W-w) - sum(t*t)/W  with sums of squares kept as exact
+integers (128 bits when rows have weights).
+
+Entropy:  sum f(l) - f(w) + sum f(r) - f(W-w) - (sum f(t) - f(W)),  f(x) = x log x rounded to fixed
+point. Sums of integers again, so gains are exact, and equal gains are equal.
+
+Poisson half deviance:  s log(s/w) + (S-s) log((S-s)/(W-w)) - S log(S/W).
+"""
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy
+
+from dtrees.core._structs cimport Impurity
+
+cdef struct Criterion:
+    Impurity impurity
+    int n_classes           # 0 for regression
+    double gain_unit        # what a raw gain is multiplied by to be in the user's units
+    double weight_unit      # weight in the user's units = integer * unit
+    double value_unit
+    int wy_shift            # weight * y has so many more binary digits than y
+    double fixed_point      # 2**k of the table of x log x
+    const int64_t* xlogx    # f(0 .. xlogx_size-1) for unweighted rows, or NULL
+    int64_t xlogx_size
+
+
+cdef inline double natural_log(double x) noexcept nogil:
+    """log(x) for finite x > 0, to about an ulp, with one fixed order of operations.
+
+    x = m * 2**k with m in [sqrt(1/2), sqrt(2)); log m = 2 artanh(z), z = (m-1)/(m+1), by the odd
+    series, whose next term is below 2**-57.
+    """
+    cdef uint64_t bits
+    cdef int64_t k = 0
+    cdef double m, z, z2, p
+    if x < 2.2250738585072014e-308:
+        x = x * 18014398509481984.0
+        k = -54
+    memcpy(&bits, &x, 8)
+    k += <int64_t>(bits >> 52) - 1023
+    bits = (bits & 0xFFFFFFFFFFFFFULL) | 0x3FF0000000000000ULL
+    memcpy(&m, &bits, 8)
+    if m > 1.4142135623730951:
+        m = m * 0.5
+        k += 1
+    z = (m - 1.0) / (m + 1.0)
+    z2 = z * z
+    p = 1.0 / 23.0
+    p = p * z2 + 1.0 / 21.0
+    p = p * z2 + 1.0 / 19.0
+    p = p * z2 + 1.0 / 17.0
+    p = p * z2 + 1.0 / 15.0
+    p = p * z2 + 1.0 / 13.0
+    p = p * z2 + 1.0 / 11.0
+    p = p * z2 + 1.0 / 9.0
+    p = p * z2 + 1.0 / 7.0
+    p = p * z2 + 1.0 / 5.0
+    p = p * z2 + 1.0 / 3.0
+    p = 2.0 * z + 2.0 * z * z2 * p
+    return <double>k * 0.6931471803691238 + (<double>k * 1.9082149292705877e-10 + p)
+
+
+cdef inline int64_t xlogx(const Criterion* criterion, int64_t x) noexcept nogil:
+    """x log x of a weight, in fixed point; 0 for 0."""
+    cdef double user
+    if x <= 0:
+        return 0
+    if x < criterion.xlogx_size:
+        return criterion.xlogx[x]
+    user = <double>x * criterion.weight_unit
+    user = user * natural_log(user) * criterion.fixed_point
+    return <int64_t>(user + 0.5) if user >= 0 else -<int64_t>(0.5 - user)
+
+
+cdef inline double squared_score(double W, double S, double w, double s) noexcept nogil:
+    """Weighted decrease of the squared error, times W."""
+    cdef double D = W * s - w * S
+    return D * D / (w * (W - w))
+
+
+cdef inline double poisson_score(double W, double S, double w, double s) noexcept nogil:
+    """Decrease of the half deviance up to the node's own; -1e300 when a side has no target."""
+    if s <= 0 or S - s <= 0:
+        return -1e300
+    return s * natural_log(s / w) + (S - s) * natural_log((S - s) / (W - w))

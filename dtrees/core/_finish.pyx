@@ -1,0 +1,611 @@
+"""A whole subtree, grown in one call without the interpreter.
+
+The rows of an open node are a stretch of its workspace and of every column's entries, so a subtree
+is grown depth first, in place: search every column that still varies, mark the side of each row,
+part the rows and the runs, go on with the left child. Nodes come out in preorder.
+
+    frame 0   workspace of the caller         open nodes:  [ A | B | C ]
+    frame 1     relocated: rows of C          open nodes:  [ D | E ]
+    frame 2       relocated: rows of E        open nodes:  [ F ]           <- grows next
+
+A node of few rows is relocated (see _workspace.pyx) and grown in a frame of its own, which ends
+with its subtree. Nothing is recursive, so growth can stop after any node: `grow_for` returns after
+a given amount of work, and signals and cancellation are looked at between the calls.
+
+Below a node: columns that were constant in it are not searched again; the runs of leaves are not
+parted; a search ends at a split that no other can beat (both sides pure). Cost: O(entries) per
+level and column.
+"""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcpy, memset
+
+from dtrees._random cimport hash64
+from dtrees.core._criterion cimport natural_log, squared_score, xlogx
+from dtrees.core._route cimport Route, goes_left, keep_side, mark_run, route_of, split_run
+from dtrees.core._splitter cimport (
+    Search, begin_node, collect_groups, finish_node, free_search, new_search, search_run
+)
+from dtrees.core._structs cimport (
+    AT_MOST, CLASSES, COUNT, ENTROPY, GINI, IN_SUBSET, LEAF, POISSON, SQUARED, SUM,
+    WEIGHTED_CLASSES, Payload, Run, Split, Totals, entry_t, int128_t
+)
+from dtrees.core._workspace cimport (
+    Column, OpenNode, Workspace, code_at, free_workspace, last_ordered, relocate
+)
+
+cdef enum:
+    COMPACT_ROWS = 1024     # nodes of at most so many rows leave a much larger workspace
+    COMPACT_SHARE = 8
+    EXACT_WEIGHT = 1 << 17  # scores of perfect splits are exact below
+
+
+# ---------------------------------------------------------------------------------------------
+# records
+
+cdef void free_records(Records* out) noexcept nogil:
+    free(out.nodes)
+    free(out.statistics)
+    free(out.words)
+    memset(out, 0, sizeof(Records))
+
+
+cdef void free_node(OpenNode* node) noexcept nogil:
+    free(node.class_totals)
+    free(node.runs)
+    node.class_totals = NULL
+    node.runs = NULL
+
+
+cdef int64_t write_record(Records* out, const Plan* plan, const OpenNode* node) noexcept nogil:
+    """Append a node as a leaf, linked to its parent; returns its number."""
+    cdef int64_t i = out.count
+    cdef int64_t S = plan.n_statistics
+    cdef Record* record
+    if i == out.capacity:
+        out.capacity = 2 * i + 64
+        out.nodes = <Record*>realloc(out.nodes, out.capacity * sizeof(Record))
+        out.statistics = <int64_t*>realloc(out.statistics, out.capacity * S * sizeof(int64_t))
+    out.count = i + 1
+    record = out.nodes + i
+    record.n = node.totals.n
+    record.subset = -1
+    record.impurity = node.impurity
+    record.gain = 0
+    record.left = -1
+    record.right = -1
+    record.column = -2
+    record.boundary = 0
+    record.beyond = 0
+    record.test = LEAF
+    record.missing_left = 0
+    if node.class_totals != NULL:
+        memcpy(out.statistics + i * S, node.class_totals, S * sizeof(int64_t))
+    else:
+        out.statistics[i * S] = node.totals.weight
+        out.statistics[i * S + 1] = node.totals.target
+    if node.parent >= 0:
+        if node.is_left:
+            out.nodes[node.parent].left = i
+        else:
+            out.nodes[node.parent].right = i
+    return i
+
+
+cdef int64_t reserve_words(Records* out, int64_t count) noexcept nogil:
+    """Room for a subset of `count` words, all zero; returns its offset."""
+    cdef int64_t offset = out.n_words
+    if offset + count > out.words_capacity:
+        out.words_capacity = 2 * (offset + count)
+        out.words = <uint64_t*>realloc(out.words, out.words_capacity * sizeof(uint64_t))
+    memset(out.words + offset, 0, count * sizeof(uint64_t))
+    out.n_words = offset + count
+    return offset
+
+
+cdef void write_test(Records* out, int64_t index, const Plan* plan, const Workspace* w, Search* q,
+                     const Totals* left, const Totals* right) noexcept nogil:
+    """Write the chosen split into a record, in codes.
+
+    For a subset the groups of the search must be those of the chosen column. Categories that the
+    node lacks go with the missing values, or to the heavier child.
+    """
+    cdef const Split* split = &q.split
+    cdef Record* record = out.nodes + index
+    cdef const Column* column = plan.columns + split.column
+    cdef bint heavier_left = left.weight > right.weight
+    cdef bint absent_left
+    cdef int64_t words, g, row
+    cdef uint32_t code
+    cdef uint64_t* subset
+    record.column = split.column
+    record.test = split.test
+    record.gain = split.gain
+    record.missing_left = split.missing_left if split.saw_missing else heavier_left
+    if split.test != IN_SUBSET:
+        record.boundary = code_of(column, w, split.boundary_row)
+        record.beyond = code_of(column, w, split.beyond_row) if split.beyond > 0 else 0
+        return
+    absent_left = heavier_left if plan.limits.unseen_by_majority else record.missing_left
+    if column.n_ordered > 0:
+        absent_left = False
+    words = (<int64_t>column.n_codes >> 6) + 1
+    record.subset = reserve_words(out, words)
+    subset = out.words + record.subset
+    if absent_left:
+        memset(subset, 0xFF, words * sizeof(uint64_t))
+    for g in range(q.groups.count):
+        row = q.groups.row[g]
+        code = 0 if q.groups.rank[g] == 0 else code_of(column, w, row)
+        if (q.split_subset[q.groups.rank[g] >> 6] >> (q.groups.rank[g] & 63)) & 1:
+            subset[code >> 6] |= <uint64_t>1 << (code & 63)
+        else:
+            subset[code >> 6] &= ~(<uint64_t>1 << (code & 63))
+    if record.missing_left:
+        subset[0] |= 1
+    else:
+        subset[0] &= ~<uint64_t>1
+    # codes that do not exist: the same words whatever the column
+    code = column.n_codes & 63
+    if code < 63:
+        subset[words - 1] &= (<uint64_t>1 << (code + 1)) - 1
+
+
+cdef inline uint32_t code_of(const Column* column, const Workspace* w, int64_t row) noexcept nogil:
+    if row < 0:
+        return column.fill
+    return code_at(column, row if w.row_id == NULL else w.row_id[row])
+
+
+# ---------------------------------------------------------------------------------------------
+# nodes
+
+cdef inline void add_value(Totals* t, const Payload* payload, const Plan* plan,
+                           int64_t row) noexcept nogil:
+    """Regression: the second moment, and the range of y."""
+    cdef int64_t y = payload.value[row]
+    cdef int64_t w = 1 if payload.weight == NULL else payload.weight[row]
+    cdef double user
+    if plan.criterion.impurity == POISSON:
+        user = <double>y * plan.criterion.value_unit
+        if user > 0:
+            user = user * natural_log(user) * plan.criterion.fixed_point
+            t.moment += <int128_t>w * <int64_t>user
+    else:
+        t.moment += <int128_t>payload.target[row] * y
+    if y < t.lowest:
+        t.lowest = y
+    if y > t.highest:
+        t.highest = y
+
+
+cdef void sum_rows(const Payload* payload, const Plan* plan, const uint32_t* rows, int64_t n,
+                   Totals* totals, int64_t* class_totals) noexcept nogil:
+    """Totals of n rows. class_totals, if not NULL: (n_classes,), overwritten."""
+    cdef int64_t i, row
+    cdef int k
+    cdef int64_t w
+    cdef Totals t
+    memset(&t, 0, sizeof(Totals))
+    t.n = n
+    t.lowest = 0x7FFFFFFFFFFFFFFF
+    t.highest = -0x7FFFFFFFFFFFFFFF
+    if class_totals != NULL:
+        for k in range(plan.criterion.n_classes):
+            class_totals[k] = 0
+        for i in range(n):
+            row = rows[i]
+            w = 1 if payload.weight == NULL else payload.weight[row]
+            class_totals[payload.label[row]] += w
+            t.weight += w
+        t.target = class_totals[1] if plan.criterion.n_classes > 1 else 0
+    else:
+        for i in range(n):
+            row = rows[i]
+            t.weight += 1 if payload.weight == NULL else payload.weight[row]
+            t.target += payload.target[row]
+            add_value(&t, payload, plan, row)
+    totals[0] = t
+
+
+cdef void subtract(const OpenNode* node, const OpenNode* left, OpenNode* right,
+                   const Plan* plan) noexcept nogil:
+    """Totals of the right child from those of its parent and its sibling; classification."""
+    cdef int k
+    right.totals.weight = node.totals.weight - left.totals.weight
+    right.totals.target = node.totals.target - left.totals.target
+    for k in range(plan.criterion.n_classes):
+        right.class_totals[k] = node.class_totals[k] - left.class_totals[k]
+
+
+cdef double impurity_of(const OpenNode* node, const Plan* plan) noexcept nogil:
+    """Impurity in the user's units, from the exact sums."""
+    cdef const Totals* t = &node.totals
+    cdef double W = <double>t.weight
+    cdef double unit
+    cdef int128_t squares = 0
+    cdef int128_t s2, spread
+    cdef int64_t f = 0
+    cdef int k
+    cdef int shift = 0
+    cdef int64_t w = t.weight
+    if node.class_totals != NULL:
+        if plan.criterion.impurity == ENTROPY:
+            for k in range(plan.criterion.n_classes):
+                f += xlogx(&plan.criterion, node.class_totals[k])
+            f = xlogx(&plan.criterion, w) - f
+            if f <= 0:
+                return 0.0
+            return <double>f / (plan.criterion.fixed_point * 0.6931471805599453) / (
+                W * plan.criterion.weight_unit)
+        for k in range(plan.criterion.n_classes):
+            squares += <int128_t>node.class_totals[k] * node.class_totals[k]
+        return <double>(<int128_t>w * w - squares) / (W * W)
+    if t.lowest == t.highest:
+        return 0.0
+    W = W * plan.criterion.weight_unit
+    if plan.criterion.impurity == POISSON:
+        unit = <double>t.target * plan.criterion.value_unit
+        if unit <= 0:
+            return 0.0
+        unit = <double>t.moment / plan.criterion.fixed_point * plan.criterion.weight_unit / W \
+            - unit / W * natural_log(unit / W)
+        return unit if unit > 0 else 0.0
+    if plan.criterion.wy_shift != 0:
+        unit = plan.criterion.value_unit
+        for k in range(plan.criterion.wy_shift):
+            unit = unit * 0.5
+        unit = (<double>t.moment * plan.criterion.value_unit * unit / W
+                - (<double>t.target * unit / W) * (<double>t.target * unit / W))
+        return unit if unit > 0 else 0.0
+    # moment - target**2 / weight, in integers: nothing cancels
+    unit = plan.criterion.weight_unit
+    while unit < 1.0:
+        unit = unit * 2.0
+        shift += 1
+    s2 = <int128_t>t.target * t.target
+    spread = t.moment - ((s2 / w) << shift) - ((s2 % w) << shift) / w
+    if spread <= 0:
+        return 0.0
+    return <double>spread * plan.criterion.value_unit * plan.criterion.value_unit / W
+
+
+cdef bint is_leaf(const OpenNode* node, const Plan* plan) noexcept nogil:
+    """Whether a node stays as it is: limits, or nothing left to part."""
+    cdef const Limits* limits = &plan.limits
+    cdef const Totals* t = &node.totals
+    cdef int k
+    if node.depth >= limits.max_depth or t.n < limits.min_samples_split:
+        return True
+    if t.n < 2 * limits.min_rows or t.weight < 2 * limits.min_weight:
+        return True
+    if node.class_totals == NULL:
+        return t.lowest == t.highest
+    for k in range(plan.criterion.n_classes):
+        if node.class_totals[k] == t.weight:
+            return True
+    return False
+
+
+cdef void describe(OpenNode* node, const Plan* plan) noexcept nogil:
+    """Impurity and leafhood, once the totals are known."""
+    node.impurity = impurity_of(node, plan)
+    node.is_leaf = is_leaf(node, plan)
+
+
+cdef void open_children(const Plan* plan, Workspace* w, const OpenNode* node, int64_t record,
+                        OpenNode* left, OpenNode* right) noexcept nogil:
+    """Part the rows of a node by w.side and sum up the children. Their runs are left empty."""
+    cdef uint32_t* rows = w.rows + node.start
+    cdef int64_t n = node.totals.n
+    cdef int64_t n_left = 0
+    cdef int64_t n_right = 0
+    cdef int64_t i
+    cdef uint32_t row
+    cdef uint8_t is_left
+    cdef size_t K = plan.criterion.n_classes * sizeof(int64_t)
+    for i in range(n):
+        row = rows[i]
+        is_left = w.side[row]
+        rows[n_left] = row
+        w.row_scratch[n_right] = row
+        n_left += is_left
+        n_right += 1 - is_left
+    memcpy(rows + n_left, w.row_scratch, n_right * sizeof(uint32_t))
+    memset(left, 0, sizeof(OpenNode))
+    memset(right, 0, sizeof(OpenNode))
+    if node.class_totals != NULL:
+        left.class_totals = <int64_t*>malloc(K)
+        right.class_totals = <int64_t*>malloc(K)
+        if n_left <= n_right:
+            sum_rows(&w.payload, plan, rows, n_left, &left.totals, left.class_totals)
+            subtract(node, left, right, plan)
+        else:
+            sum_rows(&w.payload, plan, rows + n_left, n_right, &right.totals, right.class_totals)
+            subtract(node, right, left, plan)
+        left.totals.n = n_left
+        right.totals.n = n_right
+    else:
+        sum_rows(&w.payload, plan, rows, n_left, &left.totals, NULL)
+        sum_rows(&w.payload, plan, rows + n_left, n_right, &right.totals, NULL)
+    left.start = node.start
+    right.start = node.start + n_left
+    left.depth = node.depth + 1
+    right.depth = left.depth
+    left.parent = record
+    right.parent = record
+    left.is_left = True
+    left.path = hash64(node.path, 1)
+    right.path = hash64(node.path, 2)
+    describe(left, plan)
+    describe(right, plan)
+
+
+cdef int64_t draw_columns(const Plan* plan, uint64_t path, int32_t* order, int64_t first,
+                          int64_t count) noexcept nogil:
+    """Draws first .. first+count of a node's keyed permutation of the columns.
+
+    order : a permutation; draw i is left in order[i]. Draw k depends on (seed, tree, path, k) and
+    the draws before it only. Returns how many there are.
+    """
+    cdef int64_t n = plan.limits.n_columns
+    cdef int64_t i, j
+    cdef int32_t column
+    cdef uint64_t key = hash64(hash64(plan.limits.seed, plan.limits.tree), path)
+    if first + count > n:
+        count = n - first
+    for i in range(first, first + count):
+        j = i + <int64_t>(hash64(key, <uint64_t>i) % <uint64_t>(n - i))
+        column = order[i]
+        order[i] = order[j]
+        order[j] = column
+    return count
+
+
+# ---------------------------------------------------------------------------------------------
+# growth
+
+cdef Growth* new_growth(const Plan* plan, Workspace* w, OpenNode* root) noexcept nogil:
+    """Growth of one subtree; `root` is taken over, the workspace is not."""
+    cdef Growth* g = <Growth*>calloc(1, sizeof(Growth))
+    cdef int64_t i
+    g.plan = plan
+    g.search = new_search(&plan.criterion, plan.mode, w.payload, plan.limits.min_rows,
+                          plan.limits.min_weight)
+    if plan.limits.max_features < plan.limits.n_columns:
+        g.drawn = <int32_t*>malloc(2 * plan.limits.n_columns * sizeof(int32_t))
+        for i in range(plan.limits.n_columns):
+            g.drawn[i] = <int32_t>i
+    push_frame(g, w)
+    push(&g.frames[0], root)
+    return g
+
+
+cdef void free_growth(Growth* g) noexcept nogil:
+    cdef int i
+    cdef int64_t j
+    if g == NULL:
+        return
+    for i in range(g.n_frames):
+        for j in range(g.frames[i].n_open):
+            free_node(&g.frames[i].open[j])
+        free(g.frames[i].open)
+        if i > 0:
+            free_workspace(g.frames[i].workspace)
+    free_search(g.search)
+    free_records(&g.out)
+    free(g.drawn)
+    free(g)
+
+
+cdef void push_frame(Growth* g, Workspace* w) noexcept nogil:
+    cdef Frame* frame = &g.frames[g.n_frames]
+    memset(frame, 0, sizeof(Frame))
+    frame.workspace = w
+    g.n_frames += 1
+    g.search.payload = w.payload
+
+
+cdef void pop_frame(Growth* g) noexcept nogil:
+    cdef Frame* frame
+    g.n_frames -= 1
+    frame = &g.frames[g.n_frames]
+    free(frame.open)
+    if g.n_frames > 0:
+        free_workspace(frame.workspace)
+        g.search.payload = g.frames[g.n_frames - 1].workspace.payload
+
+
+cdef inline void push(Frame* frame, const OpenNode* node) noexcept nogil:
+    if frame.n_open == frame.capacity:
+        frame.capacity = 2 * frame.capacity + 64
+        frame.open = <OpenNode*>realloc(frame.open, frame.capacity * sizeof(OpenNode))
+    frame.open[frame.n_open] = node[0]
+    frame.n_open += 1
+
+
+cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
+    """Grow until about `work` entries were looked at; False when the subtree is complete."""
+    cdef Frame* frame
+    cdef OpenNode node
+    cdef Workspace* w
+    cdef Workspace* new
+    cdef int64_t stop = g.work + work
+    while g.n_frames > 0:
+        frame = &g.frames[g.n_frames - 1]
+        if frame.n_open == 0:
+            pop_frame(g)
+            continue
+        if g.work > stop:
+            return True
+        frame.n_open -= 1
+        node = frame.open[frame.n_open]
+        w = frame.workspace
+        if node.is_leaf:
+            write_record(&g.out, g.plan, &node)
+            free_node(&node)
+        elif not w.narrow:
+            new = relocate(w, <uint64_t*>w.entries, &node, g.plan.columns,
+                           g.plan.criterion.n_classes)
+            push_frame(g, new)
+            push(&g.frames[g.n_frames - 1], &node)
+        elif (node.totals.n <= COMPACT_ROWS and g.n_frames < 4
+              and node.totals.n * COMPACT_SHARE < w.n_rows):
+            new = relocate(w, <uint32_t*>w.entries, &node, g.plan.columns,
+                           g.plan.criterion.n_classes)
+            push_frame(g, new)
+            push(&g.frames[g.n_frames - 1], &node)
+        else:
+            grow_node(g, frame, &node, <uint32_t*>w.entries)
+    return False
+
+
+cdef double perfect_score(const Growth* g, const OpenNode* node) noexcept nogil:
+    """A score that no split of the node can beat; 1e300 when none is known.
+
+    Both sides pure, or two rows: the first column that reaches it, which is the lowest, wins.
+    """
+    cdef const Totals* t = &node.totals
+    if g.plan.mode == COUNT and t.weight < EXACT_WEIGHT:
+        return squared_score(<double>t.weight, <double>t.target, <double>t.target,
+                             <double>t.target)
+    if g.plan.mode == CLASSES and g.plan.criterion.impurity == GINI and t.weight < EXACT_WEIGHT:
+        return <double>t.weight
+    if g.plan.mode == SUM and g.plan.criterion.impurity == SQUARED and t.n == 2:
+        return -1.0
+    return 1e300
+
+
+cdef void search_columns(Growth* g, OpenNode* node, const uint32_t* entries) noexcept nogil:
+    """The best split over the columns that vary in the node, or over those drawn."""
+    cdef Search* q = g.search
+    cdef double perfect = perfect_score(g, node)
+    cdef int64_t n_columns = g.plan.limits.n_columns
+    cdef int64_t r, i, j, count, first, low, high, middle
+    cdef int32_t* sorted = g.drawn + n_columns
+    cdef int32_t column
+    if g.drawn == NULL:
+        for r in range(node.n_runs):
+            g.work += node.runs[r].length + 8
+            if not search_run(q, entries, &node.runs[r]):
+                node.runs[r].length = 0
+            elif q.split.test != LEAF and q.split.score >= perfect:
+                break
+        return
+    # Drawn columns in ascending order; one by one beyond max_features while none varies.
+    first = 0
+    count = g.plan.limits.max_features
+    high = 0
+    for i in range(n_columns):
+        g.drawn[i] = <int32_t>i
+    while first < n_columns:
+        count = draw_columns(g.plan, node.path, g.drawn, first, count)
+        for i in range(count):
+            column = g.drawn[first + i]
+            j = i
+            while j > 0 and sorted[j - 1] > column:
+                sorted[j] = sorted[j - 1]
+                j -= 1
+            sorted[j] = column
+        for i in range(count):
+            low = 0
+            high = node.n_runs
+            while low < high:
+                middle = (low + high) >> 1
+                if node.runs[middle].column < sorted[i]:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < node.n_runs and node.runs[low].column == sorted[i]:
+                g.work += node.runs[low].length + 8
+                if node.runs[low].length > 0:
+                    if not search_run(q, entries, &node.runs[low]):
+                        node.runs[low].length = 0
+        if q.split.test != LEAF:
+            return
+        first += count
+        count = 1
+
+
+cdef void hand_down(OpenNode* child, const OpenNode* node) noexcept nogil:
+    child.runs = <Run*>malloc((node.n_runs + 1) * sizeof(Run))
+    child.n_runs = 0
+
+
+cdef inline void add_run(OpenNode* child, const Run* run, int64_t offset,
+                         int64_t length) noexcept nogil:
+    cdef Run* new
+    if length == 0:
+        return
+    new = child.runs + child.n_runs
+    new[0] = run[0]
+    new.offset = offset
+    new.length = <uint32_t>length
+    child.n_runs += 1
+
+
+cdef void grow_node(Growth* g, Frame* frame, OpenNode* node, uint32_t* entries) noexcept nogil:
+    """Split one node: a record, and up to two open nodes on the frame. The node is freed."""
+    cdef Workspace* w = frame.workspace
+    cdef Search* q = g.search
+    cdef const Plan* plan = g.plan
+    cdef uint32_t* scratch = <uint32_t*>w.scratch
+    cdef int64_t record = write_record(&g.out, plan, node)
+    cdef int64_t r, k
+    cdef OpenNode left
+    cdef OpenNode right
+    cdef Route route
+    cdef Run* run
+    begin_node(q, &node.totals, node.class_totals)
+    search_columns(g, node, entries)
+    finish_node(q)
+    if q.split.test == LEAF or q.split.gain < plan.limits.min_gain:
+        free_node(node)
+        return
+    r = 0
+    while node.runs[r].column != q.split.column:
+        r += 1
+    run = &node.runs[r]
+    if q.split.test == IN_SUBSET:
+        collect_groups(q, entries, run)
+    route = route_of(&q.split, run.last_ordered, q.split_subset, q.split_subset_words)
+    mark_run(&route, entries, run, w.rows + node.start, node.totals.n, w.side)
+    open_children(plan, w, node, record, &left, &right)
+    write_test(&g.out, record, plan, w, q, &left.totals, &right.totals)
+    if not left.is_leaf:
+        hand_down(&left, node)
+    if not right.is_leaf:
+        hand_down(&right, node)
+    if not (left.is_leaf and right.is_leaf):
+        for r in range(node.n_runs):
+            run = &node.runs[r]
+            if run.length == 0:
+                continue
+            g.work += run.length
+            if left.is_leaf:
+                k = keep_side(entries, run, w.side, 0)
+                add_run(&right, run, run.offset, k)
+            elif right.is_leaf:
+                k = keep_side(entries, run, w.side, 1)
+                add_run(&left, run, run.offset, k)
+            else:
+                k = split_run(entries, run, w.side, scratch)
+                add_run(&left, run, run.offset, k)
+                add_run(&right, run, run.offset + k, run.length - k)
+    free_node(node)
+    push(frame, &right)
+    push(frame, &left)
+
+
+def record_offsets():
+    """Size of a record and offsets of its fields: {name: offset}, for the numpy twin's test."""
+    cdef Record r
+    cdef char* start = <char*>&r
+    return sizeof(Record), {
+        "n": <char*>&r.n - start, "subset": <char*>&r.subset - start,
+        "impurity": <char*>&r.impurity - start, "gain": <char*>&r.gain - start,
+        "left": <char*>&r.left - start, "right": <char*>&r.right - start,
+        "column": <char*>&r.column - start, "boundary": <char*>&r.boundary - start,
+        "beyond": <char*>&r.beyond - start, "test": <char*>&r.test - start,
+        "missing_left": <char*>&r.missing_left - start,
+    }

@@ -1,0 +1,33 @@
+"""Moving rows and entries to the children of a node; see _route.pyx."""
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from dtrees.core._structs cimport Run, Split, entry_t
+
+cdef struct Route:
+    # A test on ranks (or codes): subset, or low < rank <= high; rank 0 by missing_left.
+    const uint64_t* subset
+    int64_t subset_words
+    uint32_t low
+    uint32_t high
+    uint8_t missing_left
+
+
+cdef inline bint goes_left(const Route* route, uint32_t rank) noexcept nogil:
+    """Whether rows with this rank go left; O(1)."""
+    if rank == 0:
+        return route.missing_left
+    if route.subset != NULL:
+        if rank >> 6 >= route.subset_words:
+            return False
+        return (route.subset[rank >> 6] >> (rank & 63)) & 1
+    return route.low < rank and rank <= route.high
+
+
+cdef Route route_of(const Split* split, uint32_t last_ordered, const uint64_t* subset,
+                    int64_t subset_words) noexcept nogil
+cdef void mark_run(const Route* route, const entry_t* entries, const Run* run,
+                   const uint32_t* rows, int64_t n, uint8_t* side) noexcept nogil
+cdef int64_t split_run(entry_t* entries, const Run* run, const uint8_t* side,
+                       entry_t* scratch) noexcept nogil
+cdef int64_t keep_side(entry_t* entries, const Run* run, const uint8_t* side,
+                       uint8_t keep) noexcept nogil

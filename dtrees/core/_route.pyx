@@ -1,0 +1,94 @@
+"""Rows and entries of a node, stably parted between its children.
+
+The column of the test marks each row of the node with its side; every other column then parts its
+run by the marks. Order is kept on both sides, so both halves are in ascending order of rank again
+and are runs of the children:
+
+    entries of a column before     a1 b1 c2 d2 e5 f7          (row, rank)
+    side of the row                 L  R  L  L  R  L
+    after                          a1 c2 d2 f7 | b1 e5
+
+Left entries are written back in place, right ones to scratch and copied behind them: every entry
+is written to both places and a cursor moves, without a branch. O(entries).
+"""
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from dtrees.core._structs cimport ABOVE, AT_MOST, IN_SUBSET, Run, Split, entry_t
+
+
+cdef Route route_of(const Split* split, uint32_t last_ordered, const uint64_t* subset,
+                    int64_t subset_words) noexcept nogil:
+    """The test of a split on the ranks it was searched with."""
+    cdef Route route
+    route.subset = NULL
+    route.subset_words = 0
+    route.low = 0
+    route.high = 0
+    route.missing_left = split.missing_left
+    if split.test == IN_SUBSET:
+        route.subset = subset
+        route.subset_words = subset_words
+    elif split.test == AT_MOST:
+        route.high = split.boundary
+    else:
+        route.low = split.boundary
+        route.high = last_ordered
+    return route
+
+
+cdef void mark_run(const Route* route, const entry_t* entries, const Run* run,
+                   const uint32_t* rows, int64_t n, uint8_t* side) noexcept nogil:
+    """side[row] = 1 where the row goes left.
+
+    rows : the n rows of the node, needed where some hold the fill code.
+    """
+    cdef const entry_t* e = entries + run.offset
+    cdef int64_t shift = 4 * sizeof(entry_t)
+    cdef entry_t mask = (<entry_t>1 << shift) - 1
+    cdef int64_t i
+    cdef uint8_t left
+    if run.length < n:
+        left = goes_left(route, run.fill)
+        for i in range(n):
+            side[rows[i]] = left
+    for i in range(run.length):
+        side[e[i] & mask] = goes_left(route, <uint32_t>(e[i] >> shift))
+
+
+cdef int64_t split_run(entry_t* entries, const Run* run, const uint8_t* side,
+                       entry_t* scratch) noexcept nogil:
+    """Part a run in place; returns how many entries went left."""
+    cdef entry_t* e = entries + run.offset
+    cdef int64_t shift = 4 * sizeof(entry_t)
+    cdef entry_t mask = (<entry_t>1 << shift) - 1
+    cdef int64_t i
+    cdef int64_t left = 0
+    cdef int64_t right = 0
+    cdef entry_t entry
+    cdef uint8_t is_left
+    for i in range(run.length):
+        entry = e[i]
+        is_left = side[entry & mask]
+        e[left] = entry
+        scratch[right] = entry
+        left += is_left
+        right += 1 - is_left
+    memcpy(e + left, scratch, right * sizeof(entry_t))
+    return left
+
+
+cdef int64_t keep_side(entry_t* entries, const Run* run, const uint8_t* side,
+                       uint8_t keep) noexcept nogil:
+    """Keep the entries of one side only, at the start of the run; returns how many."""
+    cdef entry_t* e = entries + run.offset
+    cdef int64_t shift = 4 * sizeof(entry_t)
+    cdef entry_t mask = (<entry_t>1 << shift) - 1
+    cdef int64_t i
+    cdef int64_t kept = 0
+    cdef entry_t entry
+    for i in range(run.length):
+        entry = e[i]
+        e[kept] = entry
+        kept += side[entry & mask] == keep
+    return kept

@@ -1,0 +1,84 @@
+"""The records that the kernels share. No code, no Python objects.
+
+An *entry* is one stored cell of one column in one open node: the rank of its code in the high half
+of the integer, the number of its row in the low half. Entries of a column are kept in ascending
+order of rank, so equal codes are neighbours and a prefix of the entries is a candidate split.
+
+    uint64 entry   code  (32 bits) | row (32 bits)      any table
+    uint32 entry   rank  (16 bits) | row (16 bits)      at most 65,535 rows, renumbered
+
+Rank 0 is missing in both. A *run* is the contiguous stretch of entries of one column in one open
+node. A dense column stores every row of the node; a sparse one leaves out the rows that hold its
+fill code.
+"""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+ctypedef fused entry_t:
+    uint32_t
+    uint64_t
+
+cdef extern from *:
+    """
+    typedef __int128 dtrees_int128;
+    """
+    ctypedef long long int128_t "dtrees_int128"
+
+cdef enum:
+    NO_RANK = 0xFFFFFFFF    # a run without rows that hold the fill code
+    ALL_ORDERED = 0x7FFFFFFF    # last_ordered of a column without categories
+
+# What a row adds to a histogram, and in how many numbers.
+cdef enum Mode:
+    COUNT                   # two classes, no weights: one and the class
+    SUM                     # regression, no weights: one and the target
+    WEIGHTED_SUM            # two classes or regression: weight and weighted target
+    CLASSES                 # three classes or more, no weights
+    WEIGHTED_CLASSES
+
+cdef enum Impurity:
+    GINI                    # of three classes or more
+    ENTROPY
+    SQUARED                 # squared error; gini of two classes is twice the same
+    POISSON
+
+# A node's test, as in dtrees.core.model.
+cdef enum Test:
+    LEAF
+    AT_MOST
+    ABOVE
+    IN_SUBSET
+
+cdef struct Payload:
+    # Per row of a workspace; which are given depends on the mode.
+    uint16_t* label         # class of the row
+    int64_t* weight
+    int64_t* target         # weight * y, or weight * class for two classes
+    int64_t* value          # y alone: purity and the second moment
+
+cdef struct Run:
+    int64_t offset          # of the first entry
+    uint32_t length         # entries; the other rows of the node hold the fill code
+    int32_t column
+    uint32_t fill           # rank of the fill code; NO_RANK in dense columns
+    uint32_t last_ordered   # ranks above it are categories
+
+cdef struct Totals:
+    # Sums over the rows of a node.
+    int64_t n
+    int64_t weight
+    int64_t target          # classification with two classes: weight of class 1
+    int128_t moment         # regression: weight * y * y
+    int64_t lowest          # regression: least and greatest y, to see purity
+    int64_t highest
+
+cdef struct Split:
+    double score            # order of preference among the splits of a node
+    double gain             # weighted impurity decrease in the user's units
+    int32_t column
+    uint8_t test            # LEAF: no split was found
+    uint8_t missing_left
+    uint8_t saw_missing     # missing_left was learned from rows of the node
+    uint32_t boundary       # tests 1 and 2: the last rank at or below the boundary,
+    uint32_t beyond         # and the first ordered rank above it, 0 when there is none
+    int64_t boundary_row    # a row of the workspace that holds them; -1: the rows of the fill code
+    int64_t beyond_row

@@ -1,0 +1,65 @@
+"""Where the rows of open nodes live; see _workspace.pyx."""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+from dtrees.core._structs cimport ALL_ORDERED, Payload, Run, Totals, entry_t
+
+cdef enum:
+    MAX_NARROW = 65535      # rows of a workspace of uint32 entries
+
+cdef enum Storage:
+    STORED_U8
+    STORED_U16
+    STORED_U32
+    STORED_SPARSE
+
+cdef struct Column:
+    # One column of the coded matrix.
+    const void* codes       # dense: (n_rows,) of the storage's width; sparse: uint32 (stored,)
+    const int32_t* rows     # sparse: ascending rows of the stored codes
+    const uint32_t* order   # rows in ascending code order, or NULL
+    int64_t stored          # sparse: how many
+    uint32_t n_codes
+    uint32_t n_ordered
+    uint32_t fill
+    uint8_t storage
+
+cdef struct Workspace:
+    # Rows of a set of open nodes; every node is a stretch of `rows` and of each column's entries.
+    int64_t n_rows
+    bint narrow             # uint32 entries, rows numbered 0 .. n_rows-1; else uint64 entries
+    void* entries
+    void* scratch           # n_rows entries
+    uint32_t* rows
+    uint32_t* row_scratch
+    uint32_t* number        # scratch of a relocation: row -> new number
+    uint8_t* side           # by row: 1 goes left
+    uint32_t* row_id        # row of the shard, NULL: the same
+    Payload payload
+    bint owns_payload
+
+cdef struct OpenNode:
+    int64_t start           # rows[start .. start + n)
+    Totals totals
+    int64_t* class_totals   # (n_classes,), NULL for one number per row
+    Run* runs               # columns that still vary, ascending; length 0: in the coded matrix only
+    int64_t n_runs
+    int64_t depth
+    int64_t parent          # record of the parent, -1 for a root
+    bint is_left
+    bint is_leaf
+    uint64_t path           # key of the node's draws
+    double impurity
+
+cdef inline uint32_t last_ordered(const Column* column) noexcept nogil:
+    """The largest rank that a comparison can name: all of them in columns without categories."""
+    return ALL_ORDERED if column.n_ordered == column.n_codes else column.n_ordered
+
+cdef uint32_t code_at(const Column* column, int64_t row) noexcept nogil
+cdef Workspace* new_workspace(int64_t n_rows, int64_t n_entries, bint narrow) noexcept nogil
+cdef void free_workspace(Workspace* w) noexcept nogil
+cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
+                         const Column* columns, int n_classes) noexcept nogil
+cdef int64_t entries_of_codes(const Column* column, const uint32_t* row_id, int64_t n,
+                              uint32_t* entries, uint32_t* scratch) noexcept nogil
+cdef int64_t sorted_entries(const Column* column, const uint8_t* live, uint64_t* entries,
+                            uint64_t* scratch, int64_t n_rows) noexcept nogil

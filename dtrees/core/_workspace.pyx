@@ -1,0 +1,297 @@
+"""Memory of growth: entries, rows and targets of open nodes, and moving a node to its own.
+
+A large table starts in a workspace of 64-bit entries for its wide and sparse columns; its narrow
+columns stay in the coded matrix and are read by histogram. As soon as a node is small enough it is
+*relocated*: its rows are numbered 0, 1, 2, ... and every column, however stored, becomes a run of
+32-bit entries (rank | row) that lies in a few hundred kilobytes with the targets of its rows, so the
+rest of the subtree works in the processor's caches. Ranks replace codes: only their order matters.
+
+    column          large node                    relocated node
+    uint8, uint16   codes, by histogram           entries, sorted once (radix)
+    uint32          uint64 entries, presorted     entries
+    sparse          uint64 entries, stored only   entries, stored only
+
+Memory: 8 bytes per entry of wide and sparse columns and 4 per row at the top; per thread 4 bytes
+per entry of the largest relocated node.
+"""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+from dtrees.core._structs cimport ALL_ORDERED, NO_RANK, Payload, Run, entry_t
+
+
+cdef uint32_t code_at(const Column* column, int64_t row) noexcept nogil:
+    """The code of one cell. O(1); O(log stored) in sparse columns."""
+    cdef int64_t low, high, middle
+    if column.storage == STORED_U8:
+        return (<const uint8_t*>column.codes)[row]
+    if column.storage == STORED_U16:
+        return (<const uint16_t*>column.codes)[row]
+    if column.storage == STORED_U32:
+        return (<const uint32_t*>column.codes)[row]
+    low = 0
+    high = column.stored
+    while low < high:
+        middle = (low + high) >> 1
+        if column.rows[middle] < row:
+            low = middle + 1
+        else:
+            high = middle
+    if low < column.stored and column.rows[low] == row:
+        return (<const uint32_t*>column.codes)[low]
+    return column.fill
+
+
+cdef Workspace* new_workspace(int64_t n_rows, int64_t n_entries, bint narrow) noexcept nogil:
+    """Memory for n_rows rows; payload arrays are the caller's."""
+    cdef Workspace* w = <Workspace*>calloc(1, sizeof(Workspace))
+    cdef int64_t width = 4 if narrow else 8
+    w.n_rows = n_rows
+    w.narrow = narrow
+    w.entries = malloc((n_entries + 1) * width)
+    w.scratch = malloc((n_rows + 1) * width)
+    w.rows = <uint32_t*>malloc((n_rows + 1) * sizeof(uint32_t))
+    w.row_scratch = <uint32_t*>malloc((n_rows + 1) * sizeof(uint32_t))
+    w.side = <uint8_t*>malloc(n_rows + 1)
+    return w
+
+
+cdef void free_workspace(Workspace* w) noexcept nogil:
+    if w == NULL:
+        return
+    free(w.entries)
+    free(w.scratch)
+    free(w.rows)
+    free(w.row_scratch)
+    free(w.number)
+    free(w.side)
+    free(w.row_id)
+    if w.owns_payload:
+        free(w.payload.label)
+        free(w.payload.weight)
+        if w.payload.target != w.payload.value:
+            free(w.payload.target)
+        free(w.payload.value)
+    free(w)
+
+
+cdef int64_t* gather(const int64_t* values, const uint32_t* rows, int64_t n) noexcept nogil:
+    cdef int64_t* out
+    cdef int64_t i
+    if values == NULL:
+        return NULL
+    out = <int64_t*>malloc((n + 1) * sizeof(int64_t))
+    for i in range(n):
+        out[i] = values[rows[i]]
+    return out
+
+
+cdef int64_t entries_of_codes(const Column* column, const uint32_t* row_id, int64_t n,
+                              uint32_t* entries, uint32_t* scratch) noexcept nogil:
+    """Entries of a uint8 or uint16 column for n <= 65,535 rows, by radix sort; O(n).
+
+    row_id : rows of the coded matrix; entry i stands for row_id[i].
+    Returns n. Ranks are the codes.
+    """
+    cdef const uint8_t* narrow = <const uint8_t*>column.codes
+    cdef const uint16_t* wide = <const uint16_t*>column.codes
+    cdef uint32_t low[256]
+    cdef uint32_t high[256]
+    cdef int64_t i
+    cdef uint32_t a = 0
+    cdef uint32_t b = 0
+    cdef uint32_t t, entry
+    memset(low, 0, sizeof(low))
+    memset(high, 0, sizeof(high))
+    if column.storage == STORED_U8:
+        for i in range(n):
+            low[narrow[row_id[i]]] += 1
+        for i in range(256):
+            t = low[i]
+            low[i] = a
+            a += t
+        for i in range(n):
+            t = narrow[row_id[i]]
+            entries[low[t]] = t << 16 | <uint32_t>i
+            low[t] += 1
+        return n
+    for i in range(n):
+        t = wide[row_id[i]]
+        low[t & 255] += 1
+        high[t >> 8] += 1
+    for i in range(256):
+        t = low[i]
+        low[i] = a
+        a += t
+        t = high[i]
+        high[i] = b
+        b += t
+    for i in range(n):
+        t = wide[row_id[i]]
+        scratch[low[t & 255]] = t << 16 | <uint32_t>i
+        low[t & 255] += 1
+    for i in range(n):
+        entry = scratch[i]
+        entries[high[entry >> 24]] = entry
+        high[entry >> 24] += 1
+    return n
+
+
+cdef int64_t sorted_entries(const Column* column, const uint8_t* live, uint64_t* entries,
+                            uint64_t* scratch, int64_t n_rows) noexcept nogil:
+    """Entries of a uint32 or sparse column, rows with live[row] == 0 left out; returns how many.
+
+    Stored codes that equal the fill code are left out too.
+    """
+    cdef const uint32_t* codes = <const uint32_t*>column.codes
+    cdef int64_t m = 0
+    cdef int64_t i, shift, t
+    cdef uint32_t row
+    cdef int64_t count[2048]
+    cdef int64_t total
+    cdef uint64_t* source = entries
+    cdef uint64_t* sink = scratch
+    cdef uint64_t entry
+    if column.storage == STORED_U32 and column.order != NULL:
+        for i in range(n_rows):
+            row = column.order[i]
+            entries[m] = <uint64_t>codes[row] << 32 | row
+            m += live[row]
+        return m
+    if column.storage == STORED_U32:
+        for i in range(n_rows):
+            entries[m] = <uint64_t>codes[i] << 32 | <uint64_t>i
+            m += live[i]
+    else:
+        for i in range(column.stored):
+            row = column.rows[i]
+            entries[m] = <uint64_t>codes[i] << 32 | row
+            m += live[row] & (codes[i] != column.fill)
+    if m < 64:
+        for i in range(1, m):
+            entry = entries[i]
+            t = i
+            while t > 0 and entries[t - 1] > entry:
+                entries[t] = entries[t - 1]
+                t -= 1
+            entries[t] = entry
+        return m
+    shift = 32
+    while shift < 64 and (<uint64_t>column.n_codes >> (shift - 32)) > 0:
+        memset(count, 0, sizeof(count))
+        for i in range(m):
+            count[(source[i] >> shift) & 2047] += 1
+        total = 0
+        for i in range(2048):
+            t = count[i]
+            count[i] = total
+            total += t
+        for i in range(m):
+            entry = source[i]
+            sink[count[(entry >> shift) & 2047]] = entry
+            count[(entry >> shift) & 2047] += 1
+        source, sink = sink, source
+        shift += 11
+    if source != entries:
+        for i in range(m):
+            entries[i] = source[i]
+    return m
+
+
+cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
+                         const Column* columns, int n_classes) noexcept nogil:
+    """Move a node of at most 65,535 rows to a workspace of its own; its runs are replaced.
+
+    entries : old.entries, typed. Columns that turn out constant are dropped. O(entries).
+    """
+    cdef int64_t shift = 4 * sizeof(entry_t)
+    cdef entry_t mask = (<entry_t>1 << shift) - 1
+    cdef int64_t n = node.totals.n
+    cdef const uint32_t* rows = old.rows + node.start
+    cdef int64_t n_entries = 0
+    cdef int64_t kept = 0
+    cdef int64_t at = 0
+    cdef int64_t i, r, length, n_fill
+    cdef uint32_t rank, ordered, fill, code, previous
+    cdef Workspace* new
+    cdef uint32_t* target
+    cdef uint32_t* number
+    cdef Run* run
+    cdef const entry_t* e
+    for r in range(node.n_runs):
+        n_entries += node.runs[r].length if node.runs[r].length > 0 else n
+    new = new_workspace(n, n_entries, True)
+    new.row_id = <uint32_t*>malloc((n + 1) * sizeof(uint32_t))
+    for i in range(n):
+        new.row_id[i] = rows[i] if old.row_id == NULL else old.row_id[rows[i]]
+        new.rows[i] = <uint32_t>i
+    new.owns_payload = True
+    if old.payload.label != NULL:
+        new.payload.label = <uint16_t*>malloc((n + 1) * sizeof(uint16_t))
+        for i in range(n):
+            new.payload.label[i] = old.payload.label[rows[i]]
+    new.payload.weight = gather(old.payload.weight, rows, n)
+    new.payload.target = gather(old.payload.target, rows, n)
+    if old.payload.value == old.payload.target:
+        new.payload.value = new.payload.target
+    else:
+        new.payload.value = gather(old.payload.value, rows, n)
+    if old.number == NULL:
+        old.number = <uint32_t*>malloc((old.n_rows + 1) * sizeof(uint32_t))
+    number = old.number
+    for i in range(n):
+        number[rows[i]] = <uint32_t>i
+    for r in range(node.n_runs):
+        run = node.runs + r
+        target = <uint32_t*>new.entries + at
+        fill = NO_RANK
+        ordered = 0
+        rank = 0
+        previous = 0
+        if run.length == 0:
+            length = entries_of_codes(&columns[run.column], new.row_id, n, target,
+                                      <uint32_t*>new.scratch)
+            n_fill = 0
+            for i in range(n):
+                code = target[i] >> 16
+                rank += code != previous
+                previous = code
+                if code <= run.last_ordered:
+                    ordered = rank
+                target[i] = rank << 16 | (target[i] & 0xFFFF)
+        else:
+            length = run.length
+            n_fill = n - length
+            e = entries + run.offset
+            for i in range(length):
+                code = <uint32_t>(e[i] >> shift)
+                if n_fill > 0 and fill == NO_RANK and code > run.fill:
+                    rank += run.fill > 0
+                    fill = rank
+                    if run.fill <= run.last_ordered:
+                        ordered = rank
+                rank += code != previous
+                previous = code
+                if code <= run.last_ordered:
+                    ordered = rank
+                target[i] = rank << 16 | number[e[i] & mask]
+            if n_fill > 0 and fill == NO_RANK:
+                rank += run.fill > 0
+                fill = rank
+                if run.fill <= run.last_ordered:
+                    ordered = rank
+        if n_fill == 0 and target[0] >> 16 == target[length - 1] >> 16:
+            continue
+        node.runs[kept] = run[0]
+        run = node.runs + kept
+        if run.last_ordered != ALL_ORDERED:
+            run.last_ordered = ordered
+        run.fill = fill
+        run.offset = at
+        run.length = <uint32_t>length
+        at += length
+        kept += 1
+    node.n_runs = kept
+    node.start = 0
+    return new
