@@ -250,7 +250,8 @@ def cross_validate(
 
 def column_kind(estimator: Any, j: int) -> str:
     """Ordered, categorical, hybrid, or empty: how the final tree's codebook sees column j."""
-    n_codes, n_ordered = estimator.codebook_.n_codes[j], estimator.codebook_.n_ordered[j]
+    book = estimator.tree_.codebook
+    n_codes, n_ordered = book.n_codes[j], book.n_ordered[j]
     if n_codes == 0:
         return "empty"
     if n_ordered == n_codes:
