@@ -18,6 +18,7 @@ DEBUG_TREE := build/debug-tree
 
 .PHONY: help demo test lint format bench docs debug-test build clean
 .DELETE_ON_ERROR:
+.NOTPARALLEL:
 
 help:
 	@echo "make demo        cross-validate a tree on the Adult census data"
@@ -77,32 +78,20 @@ clean:
 	rm -f $(STAMPS)/*
 
 $(STAMPS)/tools: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dtrees needs Python >= 3.11")'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dtrees needs Python >= 3.11")'
+	@echo "setting up $(VENV)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@mkdir -p $(STAMPS)
-	$(PIP) install --upgrade pip "setuptools>=77" "cython>=3.1" "numpy>=2.0"
+	@$(PIP) install --upgrade pip "setuptools>=77" "cython>=3.1" "numpy>=2.0"
 	@touch $@
 
-$(STAMPS)/cli: $(STAMPS)/tools pyproject.toml setup.py
-	$(INSTALL) '.[cli]'
-	@touch $@
-
-$(STAMPS)/test: $(STAMPS)/tools pyproject.toml setup.py
-	$(INSTALL) '.[test]'
-	@touch $@
-
-$(STAMPS)/lint: $(STAMPS)/tools pyproject.toml
-	$(INSTALL) '.[lint]'
-	@touch $@
-
-$(STAMPS)/docs: $(STAMPS)/tools pyproject.toml
-	$(INSTALL) '.[docs]'
-	@touch $@
-
-$(STAMPS)/bench: $(STAMPS)/tools pyproject.toml
-	$(INSTALL) '.[bench]'
+# One extra of pyproject.toml each, with the package itself and its kernels.
+$(STAMPS)/%: $(STAMPS)/tools pyproject.toml setup.py
+	@echo "installing dtrees[$*]: the first time, this compiles the kernels"
+	@$(INSTALL) '.[$*]'
 	@touch $@
 
 $(STAMPS)/kernels: $(STAMPS)/tools setup.py $(KERNELS)
-	$(BIN)/python setup.py --quiet build_ext --inplace
+	@echo "compiling what changed"
+	@$(BIN)/python setup.py --quiet build_ext --inplace
 	@touch $@

@@ -1,0 +1,42 @@
+"""What is promised in words: the Python in README and docs runs, and the links lead somewhere."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pandas")
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+COMPLETE = [ROOT / "README.md", ROOT / "docs" / "index.md"]  # elsewhere X and y are the reader's
+
+
+def blocks(page):
+    """The Python blocks of a page."""
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+
+
+@pytest.mark.parametrize("page", COMPLETE, ids=lambda page: page.name)
+def test_the_python_on_the_first_pages_runs(page):
+    for code in blocks(page):
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", code], cwd=ROOT, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        assert "|--- " in done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files(page):
+    for link in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+        if not link.startswith("http"):
+            assert (page.parent / link).exists(), link
+
+
+def test_the_two_commands_stand_at_the_top_of_the_readme():
+    top = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:6]
+    assert any(line.startswith("make demo") for line in top)
+    assert any(line.startswith("make test") for line in top)
