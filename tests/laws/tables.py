@@ -1,0 +1,234 @@
+"""Random small tables of every kind, their obvious coding, and the fit of a tree to them.
+
+Hypothesis draws the shape of an example (kinds of columns, sizes, seeds) and a seeded generator
+fills it, which is fast and still shrinks to few rows, few columns and few values.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from hypothesis import strategies as st
+
+from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.target import Target
+from dtrees.core.grower import grow
+from dtrees.core.model import Tree
+from dtrees.core.resampling import plain
+from dtrees.core.rules import GrowthRules
+from dtrees.core.source import ShardSource
+from tests.oracle.candidates import categories_of, numbers_of
+from tests.oracle.tree import threshold_of
+
+KINDS = ("distinct", "ties", "constant", "counts", "categories", "hybrid", "missing")
+ORDERED = ("distinct", "ties", "constant", "counts", "missing")
+CLASSIFICATION = ("gini", "entropy")
+REGRESSION = ("squared_error", "poisson")
+
+
+@dataclass(frozen=True)
+class Example:
+    """A table of raw values with everything that a fit needs."""
+
+    table: list[list]
+    y: np.ndarray
+    weight: np.ndarray | None
+    criterion: str
+    limits: dict[str, Any] = field(default_factory=dict)
+    class_weight: dict | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.y)
+
+    @property
+    def rules(self) -> GrowthRules:
+        return GrowthRules(criterion=self.criterion, **self.limits)
+
+    @property
+    def target(self) -> Target:
+        if self.criterion in CLASSIFICATION:
+            return Target.classification(self.y, self.weight, self.class_weight)
+        return Target.regression(self.y, self.weight, center=self.criterion != "poisson")
+
+    def take(self, rows) -> Example:
+        """The example with other rows."""
+        table = [[column[i] for i in rows] for column in self.table]
+        weight = None if self.weight is None else self.weight[rows]
+        return replace(self, table=table, y=self.y[rows], weight=weight)
+
+
+def codes_of(column: list) -> tuple[np.ndarray, int, int]:
+    """Codes, number of codes, number of ordered codes; of a column by its definition."""
+    numbers, categories = numbers_of(column), categories_of(column)
+    code = {value: 1 + k for k, value in enumerate([*numbers, *categories])}
+    codes = np.array([0 if v is None else code[v] for v in column], dtype=np.uint32)
+    return codes, len(code), len(numbers)
+
+
+def coded(table: list[list], largest_code: int | None = None) -> CodedMatrix:
+    """Dense storage; ``largest_code`` widens it."""
+    columns, n_codes, n_ordered = zip(*map(codes_of, table), strict=True)
+    largest = None if largest_code is None else np.full(len(table), largest_code)
+    return CodedMatrix.from_columns(columns, n_codes, n_ordered, largest)
+
+
+def coded_sparse(table: list[list], seed: int) -> CodedMatrix:
+    """Sparse storage: any code may be the fill code, and a row that holds it may be stored."""
+    rng = random.Random(seed)
+    columns, n_codes, n_ordered = zip(*map(codes_of, table), strict=True)
+    fill, rows, data, indptr = [], [], [], [0]
+    for codes, n in zip(columns, n_codes, strict=True):
+        fill.append(int(rng.choice(codes)) if rng.random() < 0.8 else rng.randint(0, n))
+        stored = [i for i, c in enumerate(codes) if c != fill[-1] or rng.random() < 0.1]
+        rows += stored
+        data += [int(codes[i]) for i in stored]
+        indptr.append(len(rows))
+    shape = (len(columns[0]), len(columns))
+    stored = (np.array(data, dtype=np.uint32), np.array(rows, dtype=np.int32), indptr)
+    return CodedMatrix.from_sparse(
+        scipy.sparse.csc_array(stored, shape=shape), n_codes, n_ordered, fill
+    )
+
+
+def thresholds_of(table: list[list]):
+    """What `CodeBook.thresholds` does, by its definition."""
+    numbers = [numbers_of(column) for column in table]
+
+    def thresholds(columns, left, right):
+        found = []
+        for j, below, above in zip(columns, left, right, strict=True):
+            threshold = threshold_of((numbers[j][below - 1], numbers[j][above - 1]))
+            found.append((threshold, sum(v <= threshold for v in numbers[j])))
+        threshold, code = zip(*found, strict=True) if found else ((), ())
+        return np.array(threshold, dtype=np.float64), np.array(code, dtype=np.uint32)
+
+    return thresholds
+
+
+def grow_tree(
+    example: Example, matrix: CodedMatrix, target: Target | None = None, **source
+) -> Tree:
+    """The tree of an example whose rows are given in some other way."""
+    target = example.target if target is None else target
+    source |= {"thresholds": thresholds_of(example.table)}
+    return grow(ShardSource([(matrix, target)], **source), example.rules, plain())[0]
+
+
+def fit(example: Example, **source) -> Tree:
+    """The tree of an example in dense storage."""
+    return grow_tree(example, coded(example.table), **source)
+
+
+def fill_column(kind: str, n_rows: int, rng: random.Random, n_values: int, missing: float) -> list:
+    """A column of one kind; a share of the values is missing."""
+    letters = [f"c{k:02d}" for k in range(n_values)]
+    draw = {
+        "distinct": lambda: rng.gauss(0, 1),
+        "ties": lambda: float(rng.randint(0, n_values)),
+        "constant": lambda: 1.0,
+        "counts": lambda: float(max(0, rng.randint(-6, n_values))),
+        "categories": lambda: rng.choice(letters),
+        "hybrid": lambda: rng.choice([float(rng.randint(0, n_values)), rng.choice(letters)]),
+        "missing": lambda: None,
+    }[kind]
+    return [None if rng.random() < missing else draw() for _ in range(n_rows)]
+
+
+def fill_target(
+    criterion: str, n_classes: int, table: list[list], rng: random.Random, style: str
+) -> np.ndarray:
+    """Half noise, half the first column, so that trees have something to find."""
+    n_rows = len(table[0])
+    signal = [hash_of(v) for v in table[0]]
+    if criterion in CLASSIFICATION:
+        noise = [rng.randrange(n_classes) for _ in range(n_rows)]
+        labels = [
+            k if rng.random() < 0.5 else s % n_classes for k, s in zip(noise, signal, strict=True)
+        ]
+        return np.array(labels)
+    if style == "real":
+        y = [s % 5 + abs(rng.gauss(0, 1)) for s in signal]
+    else:
+        y = [float((s % 3) * rng.randint(0, 2)) for s in signal]
+    if criterion == "poisson":
+        return np.array([v if rng.random() < 0.7 else 0.0 for v in y])
+    return np.array(y) * rng.choice([1.0, -3.0, 1e6, 1e-6]) + rng.choice([0.0, 100.0])
+
+
+def hash_of(value) -> int:
+    """A small number that depends on a value, the same in every process."""
+    if isinstance(value, float):
+        return int(value * 1.5) + 2
+    return 7 if value is None else int(value[1:])
+
+
+def fill_weight(style: str, n_rows: int, rng: random.Random) -> np.ndarray | None:
+    if style == "none":
+        return None
+    draw = {
+        "integers": lambda: rng.randint(1, 3),
+        "zeros": lambda: rng.randint(0, 2),
+        "fractions": lambda: rng.choice([0.0, 0.1, rng.random(), 3 * rng.random()]),
+    }[style]
+    weight = np.array([float(draw()) for _ in range(n_rows)])
+    if weight.max() == 0:
+        weight[0] = 1.0
+    return weight
+
+
+@st.composite
+def examples(
+    draw,
+    kinds=KINDS,
+    criteria=(*CLASSIFICATION, *REGRESSION),
+    weights=("none", "integers", "zeros", "fractions"),
+    limits=True,
+    max_rows=36,
+    max_values=5,
+    min_classes=2,
+    missing=True,
+):
+    """An `Example`."""
+    n_rows = draw(st.integers(1, max_rows))
+    rng = random.Random(draw(st.integers(0, 2**32 - 1)))
+    table = [
+        fill_column(
+            kind,
+            n_rows,
+            rng,
+            draw(st.integers(1, max_values)),
+            draw(st.sampled_from([0.0, 0.0, 0.15, 0.5])) if missing else 0.0,
+        )
+        for kind in draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=4))
+    ]
+    criterion = draw(st.sampled_from(criteria))
+    style = draw(st.sampled_from(["real", "integers"]))
+    y = fill_target(criterion, draw(st.integers(min_classes, 4)), table, rng, style)
+    weight = fill_weight(draw(st.sampled_from(weights)), n_rows, rng)
+    if criterion == "poisson" and (y if weight is None else y * weight).sum() <= 0:
+        y = y + 1.0
+    class_weight = None
+    if criterion in CLASSIFICATION and limits and draw(st.booleans()):
+        class_weight = {int(k): rng.choice([1.0, 0.5, 3.0, 0.3]) for k in np.unique(y)}
+    chosen = draw(growth_limits()) if limits else {}
+    return Example(table, y, weight, criterion, chosen, class_weight)
+
+
+def growth_limits():
+    """Some limits of a growth; most are left out most of the time."""
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "max_depth": st.integers(0, 4),
+            "min_samples_split": st.integers(2, 8),
+            "min_samples_leaf": st.integers(1, 4),
+            "min_weight_leaf": st.sampled_from([0.0, 0.5, 2.0]),
+            "min_impurity_decrease": st.sampled_from([0.0, 0.01, 0.1]),
+            "unseen": st.sampled_from(["missing", "majority"]),
+        },
+    )

@@ -1,0 +1,167 @@
+"""Laws of growth on small tables: the fast tree is the slow one, however the rows are given."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrees.core import pruning
+from dtrees.core.model import LEAF, Tree
+from tests.laws.tables import (
+    KINDS,
+    ORDERED,
+    Example,
+    coded,
+    coded_sparse,
+    examples,
+    fit,
+    grow_tree,
+)
+from tests.oracle.greedy import assert_tree_is_greedy
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def assert_equal(a: Tree, b: Tree, apart_from: tuple[str, ...] = ()) -> None:
+    """Bit for bit."""
+    for name, array in a.arrays().items():
+        other = getattr(b, name)
+        if name not in apart_from:
+            same = array.dtype == other.dtype and array.tobytes() == other.tobytes()
+            assert same, f"{name}:\n{array}\n{other}"
+
+
+def check(example: Example, tree: Tree) -> None:
+    assert_tree_is_greedy(tree, example.table, example.target, example.rules)
+
+
+class TestFastIsSlow:
+    @given(examples())
+    def test_everything(self, example):
+        check(example, fit(example))
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_one_kind(self, kind):
+        @given(examples(kinds=(kind,), limits=False, max_rows=24))
+        def law(example):
+            check(example, fit(example))
+
+        law()
+
+    @given(examples(kinds=("categories", "hybrid"), min_classes=3, max_values=13, max_rows=40))
+    def test_many_categories(self, example):
+        check(example, fit(example))
+
+    @given(examples(), SEEDS)
+    def test_sparse(self, example, seed):
+        check(example, grow_tree(example, coded_sparse(example.table, seed)))
+
+
+class TestStorageDoesNotMatter:
+    @given(examples(), SEEDS)
+    def test_dense_is_sparse(self, example, seed):
+        sparse = grow_tree(example, coded_sparse(example.table, seed))
+        assert_equal(fit(example), sparse)
+
+    @given(examples(), st.sampled_from([300, 70_000]))
+    def test_width(self, example, largest_code):
+        wide = coded(example.table, largest_code)
+        assert_equal(fit(example), grow_tree(example, wide))
+
+    @given(examples())
+    def test_presorted(self, example):
+        wide = coded(example.table, 70_000)
+        order = np.asfortranarray(np.argsort(wide.u32, axis=0, kind="stable").astype(np.uint32))
+        presorted = replace(wide, order32=order)
+        assert_equal(fit(example), grow_tree(example, presorted))
+
+
+class TestWeights:
+    @given(examples(weights=("integers",), limits=False))
+    def test_two_is_twice(self, example):
+        twice = example.take(np.repeat(np.arange(example.n_rows), example.weight.astype(int)))
+        repeated = replace(twice, weight=None)
+        assert_equal(fit(example), fit(repeated), apart_from=("n_node_samples",))
+
+    @given(examples(weights=("zeros", "fractions")))
+    def test_zero_is_absent(self, example):
+        matrix, target = coded(example.table), example.target
+        rows = np.flatnonzero(example.weight > 0)
+        absent = grow_tree(example, matrix.take(rows), target.take(rows))
+        assert_equal(grow_tree(example, matrix, target), absent)
+
+    @given(examples(weights=("integers", "fractions"), limits=False), st.sampled_from([-3, 1, 10]))
+    def test_unit_does_not_matter(self, example, power):
+        scaled = replace(example, weight=np.ldexp(example.weight, power))
+        a, b = fit(example), fit(scaled)
+        for name in ("feature", "code", "missing_go_to_left", "subset_words", "n_node_samples"):
+            np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+        np.testing.assert_allclose(a.value, b.value, rtol=1e-9, atol=1e-9 * np.abs(a.value).max())
+
+
+class TestOrderDoesNotMatter:
+    @given(examples(), SEEDS)
+    def test_rows(self, example, seed):
+        shuffled = example.take(np.random.default_rng(seed).permutation(example.n_rows))
+        assert_equal(fit(example), fit(shuffled))
+
+    @given(examples(), st.integers(2, 3))
+    def test_threads(self, example, n_threads):
+        assert_equal(fit(example), fit(example, n_threads=n_threads))
+
+    @given(examples(kinds=ORDERED, criteria=("gini", "entropy")), SEEDS)
+    def test_labels(self, example, seed):
+        example = replace(example, class_weight=None)
+        k = example.target.n_classes
+        names = np.random.default_rng(seed).permutation(k)
+        _, codes = np.unique(example.y, return_inverse=True)
+        a, b = fit(example), fit(replace(example, y=names[codes]))
+        np.testing.assert_array_equal(a.statistics, b.statistics[:, names])
+        np.testing.assert_array_equal(a.value, b.value[:, names])
+        np.testing.assert_allclose(a.impurity, b.impurity, rtol=1e-12, atol=1e-15)
+        assert_equal(a, b, apart_from=("statistics", "value", "impurity"))
+
+    @given(examples(kinds=ORDERED))
+    def test_decreasing_transform_mirrors_gains(self, example):
+        # Where the best split is unique it stays the best one; ties may go to the other end.
+        table = [[None if v is None else -v for v in column] for column in example.table]
+        mirrored = fit(replace(example, table=table))
+        root, other = fit(example).gain[0], mirrored.gain[0]
+        np.testing.assert_allclose(root, other, rtol=1e-11, atol=1e-300)
+
+
+class TestGrowOnceDecideLater:
+    """Early stopping and pruning are two ways to one tree, bit for bit."""
+
+    @given(examples(limits=False), st.integers(0, 5))
+    def test_max_depth(self, example, depth):
+        early = fit(replace(example, limits={"max_depth": depth}))
+        assert_equal(early, pruning.max_depth(fit(example), depth))
+
+    @given(examples(limits=False), st.integers(2, 12))
+    def test_min_samples_split(self, example, n_rows):
+        early = fit(replace(example, limits={"min_samples_split": n_rows}))
+        assert_equal(early, pruning.min_samples_split(fit(example), n_rows))
+
+    @given(examples(limits=False), st.floats(0, 1))
+    def test_min_impurity_decrease(self, example, share):
+        tree = fit(example)
+        least = share * tree.impurity[0]
+        early = fit(replace(example, limits={"min_impurity_decrease": least}))
+        assert_equal(early, pruning.min_impurity_decrease(tree, least))
+
+    @given(examples())
+    def test_leaves_and_path(self, example):
+        tree = fit(example)
+        for k in (1, 2, 3, 5):
+            assert pruning.max_leaf_nodes(tree, k).n_leaves == min(k, tree.n_leaves)
+        alphas, impurities = pruning.cost_complexity_path(tree)
+        leaf = tree.test == LEAF
+        share = tree.weighted_n_node_samples[leaf] / tree.weighted_n_node_samples[0]
+        np.testing.assert_allclose(impurities[0], share @ tree.impurity[leaf], atol=1e-9)
+        assert len(alphas) <= tree.n_leaves
+        np.testing.assert_allclose(impurities[-1], tree.impurity[0], rtol=1e-9, atol=1e-9)
