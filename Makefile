@@ -62,10 +62,11 @@ build: $(STAMPS)/kernels
 # there on the same environment: the tree's own folder comes first on the path.
 debug-test: $(STAMPS)/test
 	mkdir -p $(DEBUG_TREE)
-	find $(DEBUG_TREE)/dtrees $(DEBUG_TREE)/tests $(DEBUG_TREE)/examples $(DEBUG_TREE)/docs -type f \
+	find $(DEBUG_TREE)/dtrees $(DEBUG_TREE)/tests $(DEBUG_TREE)/examples $(DEBUG_TREE)/docs $(DEBUG_TREE)/benchmarks -type f \
 		! -name '*.so' -delete 2>/dev/null || true
 	tar cf - --exclude='*.so' --exclude='*.c' --exclude=__pycache__ \
-		dtrees tests examples docs setup.py pyproject.toml README.md LICENSE Makefile \
+		dtrees tests examples docs $(wildcard benchmarks) setup.py pyproject.toml README.md \
+		CHANGELOG.md LICENSE Makefile \
 		| tar xf - -C $(DEBUG_TREE)
 	if [ -d ../shared ]; then ln -sfn "$$(cd ../shared && pwd)" build/shared; fi
 	cd $(DEBUG_TREE) && DTREES_DEBUG=1 $(abspath $(BIN))/python setup.py --quiet build_ext --inplace

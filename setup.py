@@ -22,6 +22,7 @@ EXTENSIONS = [
     "dtrees.core._workspace",
     "dtrees.core._finish",
     "dtrees.core._shard",
+    "dtrees.core._levels",
     "dtrees.core._predict",
     "dtrees.core._pruning",
 ]

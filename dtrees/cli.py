@@ -43,7 +43,7 @@ CRITERIA = {
 }
 SCORE_NAME = {"classification": "accuracy", "regression": "R²"}
 TOP_COLUMNS = 10
-TEXT_DEPTH = 3
+TEXT_LEVELS = 3
 
 
 class RequestError(click.ClickException):
@@ -243,7 +243,7 @@ def cross_validate(
             "depth": int(estimator.get_depth()),
             "n_leaves": int(estimator.get_n_leaves()),
             "seconds": seconds,
-            "text": dtrees.export_text(estimator, max_depth=TEXT_DEPTH),
+            "text": dtrees.export_text(estimator, max_depth=TEXT_LEVELS - 1),
         },
     )
 
@@ -294,7 +294,7 @@ def print_report(report: Report) -> None:
     out.print(f" (mean ± standard error of {len(report.folds)} folds)")
     out.print(importance_table(report))
     tree = report.final_tree
-    shown = f", its first {TEXT_DEPTH} levels" if tree["depth"] > TEXT_DEPTH else ""
+    shown = f", its first {TEXT_LEVELS} levels" if tree["depth"] > TEXT_LEVELS else ""
     out.print(
         f"[bold]The tree on all rows[/bold]: depth {tree['depth']}, {tree['n_leaves']:,} leaves, "
         f"{tree['seconds']:.2f} s{shown}"
