@@ -1,0 +1,12 @@
+"""The scikit-learn skin: parameters in, one growth, attributes out."""
+
+from dtrees.estimators.constraints import InvalidParameterError
+from dtrees.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+from dtrees.estimators.view import TreeView
+
+__all__ = [
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
+    "InvalidParameterError",
+    "TreeView",
+]

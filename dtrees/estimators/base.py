@@ -1,0 +1,346 @@
+"""One fit and one predict for every decision tree.
+
+A fit is a pipe through the floors, and nothing of it is kept on the way::
+
+    parameters --constraints--> checked
+    X --------------codebook--> CodeBook, CodedMatrix --+
+    y, weights --------target--> Target ----------------+--grow--> Tree --pruning--> tree_
+    limits -------------rules--> GrowthRules -----------+
+
+Attributes are set in one go when the tree stands. A fit that fails leaves the estimator as it was:
+unfitted if it was unfitted, and otherwise with the whole of its former fit.
+
+What tells a classifier from a regressor is data: the criteria, the constraints and how `y` becomes
+a `Target`. Limits that a grown tree can answer (``max_leaf_nodes``, ``ccp_alpha``) are applied to
+it afterwards [SF 3]; the others stop the growth.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import Bunch, check_random_state, column_or_1d
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dtrees.coding.codebook import CodeBook
+from dtrees.coding.tables import read_table
+from dtrees.coding.target import Target
+from dtrees.core import pruning
+from dtrees.core.grower import grow
+from dtrees.core.model import Tree
+from dtrees.core.predict import decision_path
+from dtrees.core.resampling import plain
+from dtrees.core.rules import GrowthRules
+from dtrees.core.source import ShardSource
+from dtrees.estimators.constraints import (
+    ArrayLike,
+    Constraint,
+    InstanceOf,
+    IntegerIn,
+    Nothing,
+    OneOf,
+    RandomState,
+    RealIn,
+    check_parameters,
+)
+from dtrees.estimators.limits import (
+    columns_per_split,
+    rows_of_leaf,
+    rows_of_split,
+    weight_of_leaf,
+)
+from dtrees.estimators.view import TreeView
+from dtrees.parallel import threaded
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+LARGEST_SEED = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What one growth yields, before cost-complexity pruning."""
+
+    tree: Tree
+    book: CodeBook
+    target: Target
+    max_features: int
+    names: np.ndarray | None
+
+
+class BaseDecisionTree(BaseEstimator, ABC):
+    """What classifiers and regressors share; not meant to be used itself."""
+
+    _criteria: ClassVar[Mapping[str, str]]
+    _constraints: ClassVar[Mapping[str, tuple[Constraint, ...]]] = {
+        "max_depth": (IntegerIn(1), Nothing()),
+        "min_samples_split": (IntegerIn(2), RealIn(0, 1, "(]", integers=False)),
+        "min_samples_leaf": (IntegerIn(1), RealIn(0, 1, "()", integers=False)),
+        "min_weight_fraction_leaf": (RealIn(0, 0.5, "[]"),),
+        "max_features": (
+            IntegerIn(1),
+            RealIn(0, 1, "(]", integers=False),
+            OneOf(("sqrt", "log2")),
+            Nothing(),
+        ),
+        "random_state": (RandomState(),),
+        "max_leaf_nodes": (IntegerIn(2), Nothing()),
+        "min_impurity_decrease": (RealIn(0, math.inf, "[)"),),
+        "ccp_alpha": (RealIn(0, math.inf, "[)"),),
+        "monotonic_cst": (ArrayLike(), Nothing()),
+        "max_codes": (IntegerIn(2), Nothing()),
+        "categorical_features": (OneOf(("from_dtype",)), ArrayLike(), Nothing()),
+        "unseen": (OneOf(("missing", "majority", "error")),),
+        "n_jobs": (InstanceOf(Integral, "int"), Nothing()),
+    }
+
+    # The parameters of every tree; the classes set them in __init__.
+    criterion: str
+    max_depth: int | None
+    min_samples_split: int | float
+    min_samples_leaf: int | float
+    min_weight_fraction_leaf: float
+    max_features: int | float | str | None
+    random_state: Any
+    max_leaf_nodes: int | None
+    min_impurity_decrease: float
+    ccp_alpha: float
+    monotonic_cst: Any
+    max_codes: int | None
+    categorical_features: Any
+    unseen: str
+    n_jobs: int | None
+
+    @abstractmethod
+    def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
+        """`y` and the weights as integers."""
+
+    @abstractmethod
+    def _learned(self, growth: Growth) -> dict[str, Any]:
+        """Attributes that only this kind of tree has."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            A NumPy array, a SciPy sparse matrix or array, a pandas or polars data frame, an Arrow
+            table or a list of rows. Numbers, booleans, dates, strings and categories; missing
+            values are welcome. It is read only, and not kept.
+        y : array-like of shape (n_rows,)
+            The target.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Not negative, not all zero. A row of weight 2 is as good as two rows, except for
+            ``min_samples_split`` and ``min_samples_leaf``, which count rows of positive weight.
+
+        Returns
+        -------
+        self : object
+            The fitted tree.
+
+        Raises
+        ------
+        ValueError
+            A parameter, `X`, `y` or `sample_weight` is not what it should be; the estimator is
+            then as it was before.
+
+        Notes
+        -----
+        Costs O(n_rows x n_columns x depth), and one sort of every ordered column.
+        """
+        growth = self._grow(X, y, sample_weight)
+        learned = {
+            "n_features_in_": growth.book.n_columns,
+            "n_outputs_": 1,
+            "max_features_": growth.max_features,
+            "tree_": TreeView(pruning.ccp(growth.tree, self.ccp_alpha), growth.book),
+            **self._learned(growth),
+        }
+        if growth.names is not None:
+            learned["feature_names_in_"] = growth.names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        for name, value in learned.items():
+            setattr(self, name, value)
+        return self
+
+    def apply(self, X: Any) -> np.ndarray:
+        """Return the leaf of every row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit.
+
+        Returns
+        -------
+        leaves : intp array of shape (n_rows,)
+            Node numbers in ``[0, tree_.node_count)``. O(n_rows x depth).
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        ValueError
+            Columns are not those of the fit.
+        """
+        check_is_fitted(self)
+        table = read_table(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return self.tree_.apply(table, threaded(self.n_jobs))
+
+    def decision_path(self, X: Any) -> csr_matrix:
+        """Return the nodes that every row passes on its way to its leaf.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit.
+
+        Returns
+        -------
+        indicator : csr matrix of shape (n_rows, tree_.node_count)
+            1 where the row passes the node, the leaf included.
+        """
+        return decision_path(self.tree_.model, self.apply(X))
+
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
+        """Return every step of minimal cost-complexity pruning; fits nothing.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            As for `fit`.
+        y : array-like of shape (n_rows,)
+            The target.
+        sample_weight : array-like of shape (n_rows,), default=None
+            As for `fit`.
+
+        Returns
+        -------
+        path : Bunch
+            ``ccp_alphas``, ascending from 0, float64 of shape (n_steps,), and ``impurities``, the
+            weighted impurity of the leaves from that alpha on, of the same shape.
+
+        Notes
+        -----
+        Costs one fit; ``ccp_alpha`` is not looked at.
+        """
+        alphas, impurities = pruning.cost_complexity_path(self._grow(X, y, sample_weight).tree)
+        return Bunch(ccp_alphas=alphas, impurities=impurities)
+
+    def get_depth(self) -> int:
+        """Return the depth of the deepest leaf; a tree of one leaf has depth 0."""
+        check_is_fitted(self)
+        return self.tree_.max_depth
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves."""
+        check_is_fitted(self)
+        return self.tree_.n_leaves
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Share of every column in the impurity decrease, float64 of shape (n_features_in_,).
+
+        Measured on the training rows, so columns with many values get more than their due; see
+        :func:`sklearn.inspection.permutation_importance` for an importance without that bias.
+        """
+        check_is_fitted(self)
+        return self.tree_.compute_feature_importances()
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def _grow(self, X: Any, y: Any, sample_weight: Any) -> Growth:
+        owner = type(self).__name__
+        check_parameters(self._constraints, self.get_params(deep=False), owner)
+        if self.monotonic_cst is not None:
+            raise NotImplementedError(
+                f"The 'monotonic_cst' parameter of {owner} is not supported yet: it must be None. "
+                f"Got {self.monotonic_cst!r} instead."
+            )
+        table = read_table(X)
+        names = column_names(self, X)
+        values = one_target(y, owner)
+        if len(values) != table.n_rows:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: X has {table.n_rows} "
+                f"rows, y has {len(values)} values. Give one value of y per row of X."
+            )
+        target = self._encode_target(values, sample_weight)
+        seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        run = threaded(self.n_jobs)
+        book, coded = CodeBook.fit_encode(
+            table,
+            categorical_features=self.categorical_features,
+            max_codes=self.max_codes,
+            unseen=self.unseen,
+            seed=seed,
+            run=run,
+        )
+        max_features = columns_per_split(self.max_features, book.n_columns)
+        rules = GrowthRules(
+            criterion=self._criteria[self.criterion],
+            max_depth=self.max_depth,
+            min_samples_split=rows_of_split(
+                self.min_samples_split, self.min_samples_leaf, table.n_rows
+            ),
+            min_samples_leaf=rows_of_leaf(self.min_samples_leaf, table.n_rows),
+            min_weight_leaf=weight_of_leaf(self.min_weight_fraction_leaf, target),
+            min_impurity_decrease=float(self.min_impurity_decrease),
+            max_features=max_features if max_features < book.n_columns else None,
+            seed=seed,
+            unseen="majority" if self.unseen == "majority" else "missing",
+        )
+        source = ShardSource([(coded, target)], rules, run=run, n_threads=run.n_threads)
+        tree = grow(source, rules, plain(), book.thresholds)[0]
+        if self.max_leaf_nodes is not None:
+            tree = pruning.max_leaf_nodes(tree, self.max_leaf_nodes)
+        return Growth(tree, book, target, max_features, names)
+
+
+def column_names(estimator: BaseEstimator, X: Any) -> np.ndarray | None:
+    """Names of the columns as scikit-learn reads (and refuses) them, None without names.
+
+    The check runs on a shallow copy, so a fit that fails later leaves no names behind.
+    """
+    scratch = copy(estimator)
+    validate_data(scratch, X, reset=True, skip_check_array=True)
+    return getattr(scratch, "feature_names_in_", None)
+
+
+def one_target(y: Any, owner: str) -> np.ndarray:
+    """`y` as a 1-d array.
+
+    Raises
+    ------
+    ValueError
+        There is no y, or it has several columns.
+    """
+    if y is None:
+        raise ValueError(
+            f"This {owner} estimator requires y to be passed, but the target y is None."
+        )
+    shape = np.shape(y)
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"y should be a 1d array, got an array of shape {shape} instead: {owner} does not "
+            "support several targets yet. Fit a tree per column of y, for example with "
+            "sklearn.multioutput.MultiOutputClassifier or MultiOutputRegressor."
+        )
+    return column_or_1d(y, warn=True)

@@ -1,0 +1,152 @@
+"""``tree_``: a grown tree and its codebook under the names that scikit-learn's users know.
+
+`dtrees.core.model.Tree` speaks of codes, and of columns by number; the codebook knows what the
+codes mean. The view holds both, adds the axis that scikit-learn keeps for several outputs, and
+answers for raw rows. It owns no arrays of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dtrees.core.model import LEAF, NO_FEATURE, Tree
+from dtrees.core.predict import apply, decision_path
+from dtrees.inspection.importance import impurity_importances
+from dtrees.typing import Runner, serial
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    from dtrees.coding.codebook import CodeBook
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TreeView:
+    """A fitted tree; nodes in preorder, arrays read only.
+
+    Parameters
+    ----------
+    model : dtrees.core.model.Tree
+        The tree on codes.
+    codebook : dtrees.coding.codebook.CodeBook
+        What the codes mean.
+    """
+
+    model: Tree
+    codebook: CodeBook
+
+    def __repr__(self) -> str:
+        return (
+            f"TreeView(node_count={self.node_count}, n_leaves={self.n_leaves}, "
+            f"max_depth={self.max_depth}, n_features={self.n_features})"
+        )
+
+    @property
+    def node_count(self) -> int:
+        """Number of nodes, leaves included."""
+        return self.model.node_count
+
+    @property
+    def capacity(self) -> int:
+        """As ``node_count``."""
+        return self.node_count
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return self.model.n_leaves
+
+    @property
+    def max_depth(self) -> int:
+        """Depth of the deepest leaf; the root has depth 0."""
+        return self.model.max_depth
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.model.n_columns
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of targets: 1."""
+        return 1
+
+    @property
+    def n_classes(self) -> np.ndarray:
+        """Number of classes, intp (1,); 1 for regression."""
+        return np.array([self.max_n_classes], dtype=np.intp)
+
+    @property
+    def max_n_classes(self) -> int:
+        """Number of classes; 1 for regression."""
+        return int(self.model.value.shape[1])
+
+    @property
+    def children_left(self) -> np.ndarray:
+        """Left children, int32 (node_count,); -1 in leaves."""
+        return self.model.children_left
+
+    @property
+    def children_right(self) -> np.ndarray:
+        """Right children, int32 (node_count,); -1 in leaves."""
+        return self.model.children_right
+
+    @property
+    def feature(self) -> np.ndarray:
+        """Column of the test, int32 (node_count,); -2 in leaves."""
+        return self.model.feature
+
+    @property
+    def threshold(self) -> np.ndarray:
+        """Threshold of the test in the user's units, float64 (node_count,).
+
+        -2 in leaves, as in scikit-learn; nan where the test is a set of categories.
+        """
+        threshold = self.model.threshold.copy()
+        threshold[self.model.test == LEAF] = NO_FEATURE
+        threshold.flags.writeable = False
+        return threshold
+
+    @property
+    def missing_go_to_left(self) -> np.ndarray:
+        """Whether missing values go left, uint8 (node_count,)."""
+        return self.model.missing_go_to_left
+
+    @property
+    def impurity(self) -> np.ndarray:
+        """Impurity, float64 (node_count,)."""
+        return self.model.impurity
+
+    @property
+    def n_node_samples(self) -> np.ndarray:
+        """Rows of positive weight, int64 (node_count,)."""
+        return self.model.n_node_samples
+
+    @property
+    def weighted_n_node_samples(self) -> np.ndarray:
+        """Weight of the rows, float64 (node_count,)."""
+        return self.model.weighted_n_node_samples
+
+    @property
+    def value(self) -> np.ndarray:
+        """Class shares or mean, float64 (node_count, 1, max_n_classes)."""
+        return self.model.value[:, np.newaxis, :]
+
+    def apply(self, X: Any, run: Runner = serial) -> np.ndarray:
+        """Leaf of every row, intp (n_rows,)."""
+        return apply(self.model, self.codebook, X, run)
+
+    def predict(self, X: Any, run: Runner = serial) -> np.ndarray:
+        """Class shares or mean in every row's leaf, float64 (n_rows, max_n_classes)."""
+        return self.model.value.take(self.apply(X, run), axis=0)
+
+    def decision_path(self, X: Any, run: Runner = serial) -> csr_matrix:
+        """Nodes on every row's way from the root to its leaf, csr (n_rows, node_count)."""
+        return decision_path(self.model, self.apply(X, run))
+
+    def compute_feature_importances(self, normalize: bool = True) -> np.ndarray:
+        """Impurity decrease by column, float64 (n_features,)."""
+        return impurity_importances(self.model, normalize=normalize)

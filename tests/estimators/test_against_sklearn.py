@@ -1,0 +1,306 @@
+"""The same trees as scikit-learn's, on data without ties.
+
+Ties are decided by rule here and by chance there, so trees can only be compared when there are
+none. Nobody has to believe that: every comparison grows scikit-learn's tree from several seeds
+first, and takes the first table on which they do not differ.
+
+X is continuous and representable in float32, which scikit-learn converts to.
+"""
+
+import numpy as np
+import pytest
+import sklearn.tree
+from numpy.testing import assert_allclose, assert_array_equal
+
+from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
+from tests.estimators.walk import assert_same_tree, same_up_to_ties
+
+CLASSIFICATION = ("gini", "entropy", "log_loss")
+REGRESSION = ("squared_error", "poisson")
+
+LIMITS = {
+    "max_depth": {"max_depth": 3, "min_samples_leaf": 10},
+    "min_samples_leaf": {"min_samples_leaf": 20},
+    "min_samples_leaf_share": {"min_samples_leaf": 0.041},
+    "min_samples_split": {"min_samples_split": 120, "min_samples_leaf": 7},
+    "min_samples_split_share": {"min_samples_split": 0.27},
+    "min_impurity_decrease": {"min_impurity_decrease": 0.02, "min_samples_leaf": 10},
+    "min_weight_fraction_leaf": {"min_weight_fraction_leaf": 0.06},
+    "max_leaf_nodes": {"max_leaf_nodes": 7, "min_samples_leaf": 15},
+    "ccp_alpha": {"ccp_alpha": 0.01, "min_samples_leaf": 15},
+    "several": {
+        "max_depth": 5,
+        "min_samples_leaf": 12,
+        "min_samples_split": 40,
+        "max_leaf_nodes": 9,
+        "min_impurity_decrease": 0.001,
+        "ccp_alpha": 0.002,
+    },
+}
+
+
+def table(seed, n_rows=500, n_columns=6):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, n_columns)).astype(np.float32).astype(np.float64)
+    signal = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.7 * X[:, 3] + rng.normal(size=n_rows) / 2
+    return rng, X, signal
+
+
+def classes_of(signal, n_classes):
+    return np.digitize(signal, np.quantile(signal, np.arange(1, n_classes) / n_classes))
+
+
+def weights_of(kind, rng, n_rows):
+    if kind == "integer":
+        return rng.integers(0, 6, n_rows).astype(np.float64)
+    if kind == "fractional":
+        return rng.exponential(size=n_rows)
+    return None
+
+
+def depends_on_seed(estimator, X, y, sample_weight=None):
+    """scikit-learn's fit, and whether another seed gives another tree."""
+    fits = [
+        sklearn.base.clone(estimator)
+        .set_params(random_state=seed)
+        .fit(X, y, sample_weight=sample_weight)
+        for seed in range(4)
+    ]
+    trees = [fit.tree_ for fit in fits]
+    same = all(
+        np.array_equal(trees[0].feature, other.feature)
+        and np.array_equal(trees[0].threshold, other.threshold)
+        for other in trees[1:]
+    )
+    return fits[0], not same
+
+
+def without_ties(estimator, make):
+    """The first of some tables on which scikit-learn's tree does not depend on its seed.
+
+    ``make(seed)`` gives X, y and weights. Returns these and scikit-learn's fit.
+    """
+    for seed in range(50):
+        X, y, sample_weight = make(seed)
+        fit, depends = depends_on_seed(estimator, X, y, sample_weight)
+        if not depends and fit.get_n_leaves() > 2:  # stumps prove nothing
+            return X, y, sample_weight, fit
+    raise AssertionError("every table has ties")
+
+
+def compare(ours, theirs, make):
+    """Fit both, compare the trees node by node, then what the estimators say."""
+    X, y, sample_weight, theirs = without_ties(theirs, make)
+    ours.fit(X, y, sample_weight=sample_weight)
+    assert_same_tree(ours.tree_, theirs.tree_)
+    fresh = np.random.default_rng(99).normal(size=(300, X.shape[1]))
+    fresh = fresh.astype(np.float32).astype(np.float64)
+    for rows in (X, fresh):
+        if hasattr(ours, "classes_"):
+            assert_array_equal(ours.predict(rows), theirs.predict(rows))
+            assert_allclose(ours.predict_proba(rows), theirs.predict_proba(rows), atol=1e-12)
+            with np.errstate(divide="ignore"):
+                expected = theirs.predict_log_proba(rows)
+            assert_allclose(ours.predict_log_proba(rows), expected, atol=1e-11)
+        else:
+            assert_allclose(ours.predict(rows), theirs.predict(rows), rtol=1e-11, atol=1e-12)
+        depths = ours.decision_path(rows).sum(axis=1)
+        assert_array_equal(np.asarray(depths), np.asarray(theirs.decision_path(rows).sum(axis=1)))
+    assert ours.score(X, y) == pytest.approx(theirs.score(X, y), rel=1e-12)
+    assert_allclose(ours.feature_importances_, theirs.feature_importances_, atol=1e-10)
+    assert_allclose(
+        ours.tree_.compute_feature_importances(normalize=False),
+        theirs.tree_.compute_feature_importances(normalize=False),
+        atol=1e-10,
+    )
+    for name in ("n_features_in_", "n_outputs_", "max_features_"):
+        assert getattr(ours, name) == getattr(theirs, name)
+    assert ours.get_depth() == theirs.get_depth()
+    assert ours.get_n_leaves() == theirs.get_n_leaves()
+
+
+@pytest.mark.parametrize("weights", ["none", "integer", "fractional"])
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("criterion", CLASSIFICATION)
+@pytest.mark.parametrize("limit", LIMITS)
+def test_classifier(limit, criterion, n_classes, weights):
+    def make(seed):
+        rng, X, signal = table(seed)
+        return X, classes_of(signal, n_classes), weights_of(weights, rng, len(X))
+
+    parameters = {"criterion": criterion, **LIMITS[limit]}
+    ours = DecisionTreeClassifier(**parameters)
+    compare(ours, sklearn.tree.DecisionTreeClassifier(**parameters), make)
+
+
+@pytest.mark.parametrize("weights", ["none", "integer", "fractional"])
+@pytest.mark.parametrize("criterion", REGRESSION)
+@pytest.mark.parametrize("limit", LIMITS)
+def test_regressor(limit, criterion, weights):
+    def make(seed):
+        rng, X, signal = table(seed)
+        y = np.exp(signal) if criterion == "poisson" else signal
+        return X, y, weights_of(weights, rng, len(X))
+
+    parameters = {"criterion": criterion, **LIMITS[limit]}
+    ours = DecisionTreeRegressor(**parameters)
+    compare(ours, sklearn.tree.DecisionTreeRegressor(**parameters), make)
+
+
+@pytest.mark.parametrize("limit", ["min_samples_leaf", "min_weight_fraction_leaf", "ccp_alpha"])
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+@pytest.mark.parametrize(
+    ("class_weight", "weights"),
+    [
+        ("balanced", "none"),
+        ({"a": 1.0, "b": 2.5, "c": 0.4}, "none"),
+        ({"a": 3, "b": 1, "c": 2}, "integer"),
+        ({"b": 0.3}, "fractional"),
+    ],
+)
+def test_class_weight(class_weight, weights, criterion, limit):
+    def make(seed):
+        rng, X, signal = table(seed)
+        y = np.array(["a", "b", "c"])[classes_of(signal**2, 3)]
+        y[rng.random(len(y)) < 0.2] = "a"
+        return X, y, weights_of(weights, rng, len(X))
+
+    parameters = {"criterion": criterion, "class_weight": class_weight, **LIMITS[limit]}
+    ours = DecisionTreeClassifier(**parameters)
+    compare(ours, sklearn.tree.DecisionTreeClassifier(**parameters), make)
+
+
+def test_balanced_class_weight_counts_weight_not_rows():
+    # Where scikit-learn counts rows, a row of weight 2 stays the same as two rows here.
+    rng, X, signal = table(6)
+    y = classes_of(signal, 3)
+    weights = rng.integers(0, 4, len(y))
+    tree = DecisionTreeClassifier(class_weight="balanced", max_depth=4)
+    weighted = tree.fit(X, y, weights).predict_proba(X)
+    repeated = tree.fit(np.repeat(X, weights, axis=0), np.repeat(y, weights)).predict_proba(X)
+    assert_array_equal(weighted, repeated)
+
+
+@pytest.mark.parametrize("weights", ["none", "integer", "fractional"])
+@pytest.mark.parametrize("criterion", [*CLASSIFICATION, *REGRESSION])
+def test_fully_grown(criterion, weights):
+    # Small nodes have ties: two columns that part the same rows, or gain exactly as much.
+    rng, X, signal = table(7)
+    sample_weight = weights_of(weights, rng, len(X))
+    if criterion in CLASSIFICATION:
+        kind, y = DecisionTreeClassifier, classes_of(signal, 3)
+    else:
+        kind, y = DecisionTreeRegressor, np.exp(signal)
+    ours = kind(criterion=criterion).fit(X, y, sample_weight)
+    theirs = getattr(sklearn.tree, kind.__name__)(criterion=criterion, random_state=0)
+    theirs.fit(X, y, sample_weight)
+    rows = slice(None) if sample_weight is None else sample_weight > 0
+    compared, ends = same_up_to_ties(ours.tree_, theirs.tree_, X[rows])
+    if criterion in REGRESSION:
+        # other columns may part the same rows, but no other parting gains as much
+        assert ends == 0
+        assert compared == theirs.tree_.node_count == ours.tree_.node_count
+    else:
+        assert ends <= 0.1 * theirs.tree_.node_count
+        assert compared >= 0.5 * theirs.tree_.node_count
+    assert ours.score(X, y) == pytest.approx(theirs.score(X, y))
+
+
+@pytest.mark.parametrize("n_leaves", [2, 3, 5, 10, 20])
+def test_max_leaf_nodes(n_leaves):
+    _, X, signal = table(8)
+    parameters = {"max_leaf_nodes": n_leaves, "min_samples_leaf": 15}
+    ours = DecisionTreeRegressor(**parameters).fit(X, signal)
+    theirs = sklearn.tree.DecisionTreeRegressor(**parameters)
+    theirs, depends = depends_on_seed(theirs, X, signal)
+    assert not depends
+    assert ours.get_n_leaves() == n_leaves
+    assert_same_tree(ours.tree_, theirs.tree_)
+
+
+@pytest.mark.parametrize("weights", ["none", "integer", "fractional"])
+@pytest.mark.parametrize("criterion", [*CLASSIFICATION, *REGRESSION])
+def test_pruning_path(criterion, weights):
+    classify = criterion in CLASSIFICATION
+
+    def make(seed):
+        rng, X, signal = table(seed)
+        y = classes_of(signal, 3) if classify else np.exp(signal)
+        return X, y, weights_of(weights, rng, len(X))
+
+    kind = DecisionTreeClassifier if classify else DecisionTreeRegressor
+    parameters = {"criterion": criterion, "min_samples_leaf": 10}
+    ours = kind(**parameters)
+    theirs = getattr(sklearn.tree, kind.__name__)(**parameters)
+    X, y, sample_weight, theirs = without_ties(theirs, make)
+    root = theirs.tree_.impurity[0]
+    path = ours.cost_complexity_pruning_path(X, y, sample_weight)
+    expected = theirs.cost_complexity_pruning_path(X, y, sample_weight)
+    assert not hasattr(ours, "tree_")
+    assert len(path.ccp_alphas) > 10
+    assert_allclose(path.ccp_alphas, expected.ccp_alphas, rtol=0, atol=1e-12 * root)
+    assert_allclose(path.impurities, expected.impurities, rtol=0, atol=1e-12 * root)
+
+    # ... and a tree at every step of it, between two alphas where rounding decides nothing
+    for alpha in (path.ccp_alphas[:-1] / 2 + path.ccp_alphas[1:] / 2)[::4]:
+        ours.set_params(ccp_alpha=alpha).fit(X, y, sample_weight)
+        theirs.set_params(ccp_alpha=alpha, random_state=0).fit(X, y, sample_weight)
+        assert_same_tree(ours.tree_, theirs.tree_)
+
+
+@pytest.mark.parametrize("max_features", [None, 1, 4, 0.5, 1.0, "sqrt", "log2"])
+def test_max_features(max_features):
+    _, X, signal = table(10)
+    ours = DecisionTreeRegressor(max_features=max_features, max_depth=3).fit(X, signal)
+    theirs = sklearn.tree.DecisionTreeRegressor(max_features=max_features, max_depth=3)
+    assert ours.max_features_ == theirs.fit(X, signal).max_features_
+
+
+def test_labels_of_any_kind():
+    _, X, signal = table(11)
+    y = classes_of(signal, 3)
+    for labels in (
+        np.array(["no", "perhaps", "yes"]),
+        np.array(["no", "perhaps", "yes"], dtype=object),
+        np.array([-3, 7, 1000]),
+        np.array([0.0, 1.0, 5.0]),
+        np.array([True, False, True]),
+    ):
+        ours = DecisionTreeClassifier(max_depth=2).fit(X, labels[y])
+        theirs = sklearn.tree.DecisionTreeClassifier(max_depth=2).fit(X, labels[y])
+        assert_array_equal(ours.classes_, theirs.classes_)
+        assert ours.classes_.dtype == theirs.classes_.dtype
+        assert ours.n_classes_ == theirs.n_classes_
+        predicted = ours.predict(X)
+        assert predicted.dtype == theirs.predict(X).dtype
+        assert_array_equal(predicted, theirs.predict(X))
+
+
+@pytest.mark.parametrize("to_sparse", ["csr_matrix", "csc_array", "coo_array"])
+def test_sparse_tables(to_sparse):
+    import scipy.sparse
+
+    rng, X, signal = table(12)
+    X = np.where(rng.random(X.shape) < 0.6, 0.0, X)
+    sparse = getattr(scipy.sparse, to_sparse)(X)
+    parameters = {"min_samples_leaf": 20}
+    theirs, depends = depends_on_seed(sklearn.tree.DecisionTreeRegressor(**parameters), X, signal)
+    assert not depends
+    dense = DecisionTreeRegressor(**parameters).fit(X, signal)
+    ours = DecisionTreeRegressor(**parameters).fit(sparse, signal)
+    assert_same_tree(ours.tree_, theirs.tree_)
+    assert ours.tree_.model.equals(dense.tree_.model)
+    assert_array_equal(ours.predict(sparse), dense.predict(X))
+    assert_array_equal(ours.predict(X), dense.predict(sparse))
+
+
+def test_missing_values_go_where_they_gain_most():
+    # scikit-learn looks at both directions as well; the signal is in the missingness.
+    rng, X, signal = table(13)
+    X[rng.random(len(X)) < np.where(signal > 0, 0.5, 0.1), 0] = np.nan
+    parameters = {"max_depth": 3, "min_samples_leaf": 20}
+    theirs, depends = depends_on_seed(sklearn.tree.DecisionTreeRegressor(**parameters), X, signal)
+    assert not depends
+    ours = DecisionTreeRegressor(**parameters).fit(X, signal)
+    assert ours.score(X, signal) == pytest.approx(theirs.score(X, signal), rel=1e-12)
+    assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-11)
