@@ -247,3 +247,40 @@ class CodedMatrix:
             sparse_codes=codes,
             fill_code=self.fill_code,
         )
+
+    @classmethod
+    def stack(cls, parts: Sequence[CodedMatrix]) -> CodedMatrix:
+        """The rows of several matrices of the same columns, one behind the other."""
+        first = parts[0]
+        n_sparse = len(first.fill_code)
+        stored = scipy.sparse.vstack(
+            [
+                scipy.sparse.csc_array(
+                    (part.sparse_codes, part.sparse_rows, part.sparse_indptr),
+                    shape=(part.n_rows, n_sparse),
+                )
+                for part in parts
+            ],
+            format="csc",
+        )
+        stored.sort_indices()
+        u8, u16, u32 = (
+            np.asfortranarray(np.concatenate([getattr(part, name) for part in parts]))
+            for name in ("u8", "u16", "u32")
+        )
+        return cls(
+            n_rows=sum(part.n_rows for part in parts),
+            n_columns=first.n_columns,
+            n_codes=first.n_codes,
+            n_ordered=first.n_ordered,
+            storage=first.storage,
+            slot=first.slot,
+            u8=u8,
+            u16=u16,
+            u32=u32,
+            order32=None,
+            sparse_indptr=stored.indptr.astype(np.int64),
+            sparse_rows=stored.indices.astype(np.int32),
+            sparse_codes=stored.data.astype(np.uint32),
+            fill_code=first.fill_code,
+        )

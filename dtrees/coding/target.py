@@ -34,7 +34,7 @@ sample weights they are multiplied into w, where they keep more digits.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -146,6 +146,15 @@ class Target:
         for name in ("y", "w", "wy"):
             if changed[name] is not None:
                 changed[name] = changed[name][rows]
+        return Target(**changed)
+
+    @staticmethod
+    def stack(parts: Sequence[Target]) -> Target:
+        """The rows of several targets in the same units, one behind the other."""
+        changed = dict(vars(parts[0]))
+        for name in ("y", "w", "wy"):
+            if changed[name] is not None:
+                changed[name] = np.concatenate([getattr(part, name) for part in parts])
         return Target(**changed)
 
     @classmethod

@@ -1,19 +1,13 @@
-"""Rows held in one place, and trees grown from them on several threads.
+"""Rows held in one place: a coded matrix and a target as the kernels see them.
 
-A `Shard` binds the arrays of a coded matrix and a target to the kernels' structs. `grow` works in
-two phases. While nodes are large, all threads work on one level together, each on its own block of
-columns: part the runs by the marks of the level above, search the new nodes. As soon as nodes are
-small, each is a task of its own and its whole subtree is grown by one call (`_finish`).
+A `Shard` binds the arrays to C structs and chooses what a row adds to the statistics (`Mode`) and
+which formula scores them. It answers the four questions of a round (`dtrees.core.source`): what do
+these rows add up to, what is their histogram, which split is the best for a histogram, and on
+which side of it is each of these rows. `dtrees.core._levels` grows whole trees from it.
 
-    large nodes     level 0   [block 0 | block 1 | block 2 | block 3]     columns in blocks
-                    level 1   [block 0 | block 1 | block 2 | block 3]
-    small nodes     subtree   subtree   subtree   subtree   subtree        nodes as tasks
-
-Both phases use the same search and the same marks; which of them a node meets, and which thread,
-cannot change a split.
+Scales (of x log x, of the least gain) come from all rows of all shards, so that the same node has
+the same gain, bit for bit, wherever its rows are.
 """
-from functools import partial
-
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -23,108 +17,25 @@ from libc.string cimport memcpy, memset
 from dtrees._random cimport hash64
 from dtrees.core._criterion cimport Criterion
 from dtrees.core._finish cimport (
-    Growth, Limits, Plan, Records, describe, draw_columns, free_growth, free_node, free_records,
-    grow_for, new_growth, open_children, sum_rows, write_record, write_test
+    Limits, Plan, describe, draw_columns, sum_rows
 )
 from dtrees.core._histogram cimport add_rows, groups_of_histogram
-from dtrees.core._route cimport Route, goes_left, keep_side, mark_run, route_of, split_run
+from dtrees.core._route cimport Route, goes_left
 from dtrees.core._splitter cimport (
-    Search, begin_node, collect_groups, finish_node, free_search, new_search, search_groups,
-    search_run
+    Search, begin_node, finish_node, free_search, new_search, search_groups
 )
 from dtrees.core._structs cimport (
-    CLASSES, COUNT, ENTROPY, GINI, IN_SUBSET, LEAF, NO_RANK, POISSON, SQUARED, SUM,
-    WEIGHTED_CLASSES, WEIGHTED_SUM, Mode, Payload, Run, Split, Totals
+    ABOVE, AT_MOST, CLASSES, COUNT, ENTROPY, GINI, IN_SUBSET, LEAF, NO_RANK, POISSON, SQUARED,
+    SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Mode, Payload, Totals, int128_t
 )
 from dtrees.core._workspace cimport (
-    MAX_NARROW, STORED_SPARSE, STORED_U16, STORED_U32, STORED_U8, Column, OpenNode, Workspace,
-    free_workspace, last_ordered, new_workspace, sorted_entries
+    STORED_SPARSE, STORED_U16, STORED_U32, STORED_U8, Column, OpenNode, last_ordered
 )
 
 from dtrees.core._criterion import xlogx_table
-from dtrees.core.structs import RECORD
-
-cdef enum:
-    SLICE = 1 << 24         # entries between two looks at signals
-    SMALLEST_TASK = 2048    # rows
-    MAX_LEVELS = 16         # of the phase of large nodes
+from dtrees.core.frontier import FoundSplit, Sums
 
 cdef int64_t UNLIMITED = 0x7FFFFFFFFFFFFFFF
-
-
-cdef class LargeNode:
-    """An open node of the first phase: its runs lie in blocks of columns."""
-    cdef OpenNode node
-    cdef Run** runs         # (n_blocks,)
-    cdef int64_t* n_runs
-    cdef int n_blocks
-    cdef LargeNode left
-    cdef LargeNode right
-    cdef object drawn       # sorted drawn columns, or None
-    cdef int64_t record
-
-    def __cinit__(self, int n_blocks):
-        self.n_blocks = n_blocks
-        self.runs = <Run**>calloc(n_blocks, sizeof(Run*))
-        self.n_runs = <int64_t*>calloc(n_blocks, sizeof(int64_t))
-
-    def __dealloc__(self):
-        cdef int b
-        for b in range(self.n_blocks):
-            free(self.runs[b])
-        free(self.runs)
-        free(self.n_runs)
-        free_node(&self.node)
-
-    cdef void concatenate(self) noexcept:
-        """The runs of all blocks as one list, for `_finish`."""
-        cdef int b
-        cdef int64_t count = 0
-        for b in range(self.n_blocks):
-            count += self.n_runs[b]
-        self.node.runs = <Run*>malloc((count + 1) * sizeof(Run))
-        count = 0
-        for b in range(self.n_blocks):
-            memcpy(self.node.runs + count, self.runs[b], self.n_runs[b] * sizeof(Run))
-            count += self.n_runs[b]
-        self.node.n_runs = count
-
-
-cdef class SearchOfBlock:
-    """The search of one node over one block of columns."""
-    cdef Search* q
-
-    def __cinit__(self):
-        self.q = NULL
-
-    def __dealloc__(self):
-        free_search(self.q)
-
-
-cdef class Subtree:
-    """Records of a grown subtree as arrays; `nodes["left"]` counts from its first node."""
-    cdef readonly object nodes
-    cdef readonly object statistics
-    cdef readonly object words
-
-
-cdef Subtree subtree_of(Records* out, int n_statistics):
-    cdef Subtree subtree = Subtree()
-    cdef int64_t n = out.count
-    nodes = np.zeros(n, dtype=RECORD)
-    statistics = np.zeros((n, n_statistics), dtype=np.int64)
-    words = np.zeros(out.n_words, dtype=np.uint64)
-    cdef uint8_t[::1] to_nodes = nodes.view(np.uint8)
-    cdef int64_t[:, ::1] to_statistics = statistics
-    cdef uint64_t[::1] to_words = words
-    memcpy(&to_nodes[0], out.nodes, n * sizeof(out.nodes[0]))
-    memcpy(&to_statistics[0, 0], out.statistics, n * n_statistics * sizeof(int64_t))
-    if out.n_words > 0:
-        memcpy(&to_words[0], out.words, out.n_words * sizeof(uint64_t))
-    subtree.nodes = nodes
-    subtree.statistics = statistics
-    subtree.words = words
-    return subtree
 
 
 cdef class Shard:
@@ -135,33 +46,28 @@ cdef class Shard:
     coded : CodedMatrix
     target : Target
     rules : GrowthRules
+    scale : Scale
+        From the rows of all shards.
     """
-    cdef object coded
-    cdef object target
-    cdef list alive         # arrays whose memory the structs point to
-    cdef Plan plan
-    cdef Column* columns
-    cdef Workspace* workspace
-    cdef int64_t n_rows
-    cdef int64_t n_live
-    cdef uint8_t[::1] live
-    cdef int64_t[::1] offsets
-
     def __cinit__(self):
         self.columns = NULL
-        self.workspace = NULL
 
     def __dealloc__(self):
         free(self.columns)
-        free_workspace(self.workspace)
 
-    def __init__(self, coded, target, rules):
-        self.coded = coded
-        self.target = target
+    def __init__(self, coded, target, rules, scale):
         self.alive = []
         self.n_rows = coded.n_rows
         self.bind_columns(coded)
         self.bind_target(target, rules)
+        self.plan.criterion.fixed_point = scale.fixed_point
+        if rules.criterion == "entropy":
+            self.plan.criterion.gain_unit = 1.0 / (scale.fixed_point * np.log(2.0))
+            if self.payload.weight == NULL:
+                table = xlogx_table(self.n_live + 1, target.weight_unit, scale.fixed_point)
+                self.plan.criterion.xlogx = <const int64_t*>self.pointer(table, np.int64)
+                self.plan.criterion.xlogx_size = self.n_live + 1
+        self.bind_limits(target, rules, scale.total_weight)
 
     cdef const void* pointer(self, array, dtype):
         """Memory of a contiguous, aligned array, which is kept alive; NULL when it is empty."""
@@ -216,7 +122,6 @@ cdef class Shard:
 
     cdef bind_target(self, target, rules):
         cdef Criterion* criterion = &self.plan.criterion
-        cdef Limits* limits = &self.plan.limits
         classification = target.kind == "classification"
         weight = None if target.w is None else np.asarray(target.w, dtype=np.int64)
         live = np.ones(self.n_rows, dtype=np.uint8)
@@ -235,26 +140,22 @@ cdef class Shard:
         criterion.value_unit = 1.0 if classification else target.value_unit
         criterion.fixed_point = 1.0
         self.plan.n_statistics = target.n_statistics
-        self.workspace_payload(target, rules, weight, classification)
-        total = float(self.n_live if weight is None
-                      else np.sum(weight[live.astype(bool)], dtype=np.int64))
-        user_total = total * target.weight_unit
-        if rules.criterion == "entropy":
-            self.bind_entropy(user_total, weight is None)
-        elif rules.criterion == "poisson":
-            self.bind_poisson(target)
+        self.bind_payload(target, rules, weight, classification)
+
+    cdef bind_limits(self, target, rules, double total_weight):
+        cdef Limits* limits = &self.plan.limits
         limits.max_depth = UNLIMITED if rules.max_depth is None else rules.max_depth
         limits.min_samples_split = rules.min_samples_split
         limits.min_rows = rules.min_samples_leaf
         limits.min_weight = int(np.ceil(rules.min_weight_leaf / target.weight_unit))
-        limits.min_gain = (rules.min_impurity_decrease - np.finfo(float).eps) * user_total
+        limits.min_gain = (rules.min_impurity_decrease - np.finfo(float).eps) * total_weight
         limits.max_features = (limits.n_columns if rules.max_features is None
                                else rules.max_features)
         limits.seed = rules.seed
         limits.tree = rules.tree
         limits.unseen_by_majority = rules.unseen == "majority"
 
-    cdef workspace_payload(self, target, rules, weight, bint classification):
+    cdef bind_payload(self, target, rules, weight, bint classification):
         """Point the payload to the arrays of the target; choose mode and formula."""
         cdef Criterion* criterion = &self.plan.criterion
         cdef Payload payload
@@ -293,439 +194,226 @@ cdef class Shard:
             else:
                 criterion.impurity = SQUARED
                 criterion.gain_unit = target.wy_unit * (target.wy_unit / unit)
-        self.workspace = new_workspace(self.n_rows, 0, False)
-        self.workspace.payload = payload
-
-    cdef bind_entropy(self, double total, bint unweighted):
-        """The scale of x log x: the largest power of two that cannot overflow."""
-        cdef Criterion* criterion = &self.plan.criterion
-        bound = (total + 1) * (np.log2(total + 2) + 1) * 2
-        exponent = min(45, 61 - int(np.ceil(np.log2(bound))))
-        criterion.fixed_point = 2.0 ** exponent
-        criterion.gain_unit = 1.0 / (criterion.fixed_point * np.log(2.0))
-        if unweighted:
-            table = xlogx_table(self.n_live + 1, criterion.weight_unit, criterion.fixed_point)
-            criterion.xlogx = <const int64_t*>self.pointer(table, np.int64)
-            criterion.xlogx_size = self.n_live + 1
-
-    cdef bind_poisson(self, target):
-        cdef Criterion* criterion = &self.plan.criterion
-        y = float(np.max(target.y, initial=1)) * target.value_unit
-        bound = y * abs(np.log(y)) + 1
-        criterion.fixed_point = 2.0 ** min(45, 58 - int(np.ceil(np.log2(bound))))
+        self.payload = payload
 
     # -----------------------------------------------------------------------------------------
-    # the root
+    # rounds
 
-    def _sort_block(self, int64_t first, int64_t last):
-        """Entries of wide and sparse columns first..last; runs of the root."""
-        cdef int64_t j
-        cdef Column* column
-        cdef uint64_t* scratch
-        cdef uint64_t* entries = <uint64_t*>self.workspace.entries
-        cdef const uint8_t* live = &self.live[0]
-        cdef int64_t[::1] lengths = np.zeros(last - first, dtype=np.int64)
-        cdef const int64_t* offsets = &self.offsets[0]
+    def rows(self):
+        """Rows of positive weight, ascending; uint32 (n_live,)."""
+        return np.flatnonzero(np.asarray(self.live)).astype(np.uint32)
+
+    def sums(self, const uint32_t[::1] rows):
+        """What the rows of a node add up to; O(rows)."""
+        cdef Totals totals
+        cdef int64_t[::1] classes = np.zeros(self.plan.criterion.n_classes + 1, dtype=np.int64)
+        cdef int64_t n = len(rows)
+        cdef bint classification = self.plan.criterion.n_classes > 0
         with nogil:
-            scratch = <uint64_t*>malloc((self.n_rows + 1) * sizeof(uint64_t))
-            for j in range(first, last):
-                column = self.columns + j
-                if column.storage >= STORED_U32:
-                    lengths[j - first] = sorted_entries(column, live, entries + offsets[j],
-                                                        scratch, self.n_rows)
-            free(scratch)
-        return np.asarray(lengths)
+            sum_rows(&self.payload, &self.plan, &rows[0] if n > 0 else NULL, n, &totals,
+                     &classes[0] if classification else NULL)
+        return Sums(
+            n=totals.n, weight=totals.weight, target=totals.target,
+            moment=(int(<int64_t>(totals.moment >> 64)) << 64)
+            | int(<uint64_t>(totals.moment & <uint64_t>0xFFFFFFFFFFFFFFFF)),
+            lowest=totals.lowest, highest=totals.highest,
+            classes=(np.asarray(classes)[:self.plan.criterion.n_classes].copy()
+                     if classification else None),
+        )
 
-    cdef list column_blocks(self, int n_blocks):
-        """Stretches of columns with about equal numbers of entries: [(first, last), ...]."""
-        cdef int64_t j
-        cost = np.empty(self.plan.limits.n_columns, dtype=np.float64)
-        for j in range(self.plan.limits.n_columns):
-            cost[j] = 16.0 + (self.columns[j].stored if self.columns[j].storage == STORED_SPARSE
-                              else self.n_live)
-        total = np.cumsum(cost)
-        edges = np.searchsorted(total, cost.sum() * np.arange(1, n_blocks) / n_blocks)
-        edges = [0, *np.unique(edges[edges > 0]).tolist(), len(cost)]
-        return list(zip(edges, edges[1:]))
+    def describe(self, sums, int64_t depth):
+        """(impurity, is a leaf) of a node with these sums."""
+        cdef OpenNode node
+        cdef int64_t[::1] classes
+        open_sums(sums, &node)
+        if sums.classes is not None:
+            classes = np.ascontiguousarray(sums.classes, dtype=np.int64)
+            node.class_totals = &classes[0]
+        node.depth = depth
+        describe(&node, &self.plan)
+        return node.impurity, node.is_leaf
 
-    cdef LargeNode open_root(self, run, list blocks, int64_t depth, uint64_t path):
-        cdef Workspace* w = self.workspace
-        cdef LargeNode root = LargeNode(len(blocks))
-        cdef int64_t i, m, j
-        cdef int b
-        cdef int64_t[::1] lengths
-        cdef const int64_t[::1] offsets
-        cdef Run* run_of
-        sizes = np.zeros(self.plan.limits.n_columns + 1, dtype=np.int64)
-        for j in range(self.plan.limits.n_columns):
-            if self.columns[j].storage == STORED_U32:
-                sizes[j + 1] = self.n_rows
-            elif self.columns[j].storage == STORED_SPARSE:
-                sizes[j + 1] = self.columns[j].stored
-        offsets = self.offsets = np.cumsum(sizes)
-        free(w.entries)
-        w.entries = malloc((offsets[self.plan.limits.n_columns] + 1) * sizeof(uint64_t))
-        if w.entries == NULL:
-            raise MemoryError
-        all_lengths = run([partial(self._sort_block, first, last) for first, last in blocks])
-        m = 0
-        for i in range(self.n_rows):
-            w.rows[m] = <uint32_t>i
-            m += self.live[i]
-        for b, (first, last) in enumerate(blocks):
-            lengths = all_lengths[b]
-            root.runs[b] = <Run*>malloc((last - first + 1) * sizeof(Run))
-            for j in range(first, last):
-                run_of = root.runs[b] + root.n_runs[b]
-                run_of.column = <int32_t>j
-                run_of.fill = self.columns[j].fill
-                run_of.last_ordered = last_ordered(&self.columns[j])
-                run_of.offset = offsets[j]
-                run_of.length = <uint32_t>lengths[j - first]
-                if self.columns[j].n_codes > 0 and (self.columns[j].storage < STORED_U32
-                                                    or run_of.length > 0):
-                    root.n_runs[b] += 1
-        root.node.start = 0
-        root.node.depth = depth
-        root.node.parent = -1
-        root.node.path = path
-        if self.plan.criterion.n_classes > 0:
-            root.node.class_totals = <int64_t*>calloc(self.plan.criterion.n_classes,
-                                                      sizeof(int64_t))
-        sum_rows(&w.payload, &self.plan, w.rows, m, &root.node.totals, root.node.class_totals)
-        describe(&root.node, &self.plan)
-        return root
+    def histogram_sizes(self):
+        """Cells of every column's histogram; int64 (n_columns,)."""
+        width = self.plan.criterion.n_classes if by_classes(&self.plan) else 1
+        n_codes = np.array([self.columns[j].n_codes for j in range(self.plan.limits.n_columns)],
+                           dtype=np.int64)
+        return (n_codes + 1) * (2 + width)
 
-    # -----------------------------------------------------------------------------------------
-    # large nodes, blocks of columns
-
-    def _advance_block(self, list parted, list open_nodes, int block):
-        """Part the runs of the nodes that were split, search the nodes that are open.
-
-        Returns the best split of each open node in this block of columns.
-        """
-        cdef Workspace* w = self.workspace
-        cdef uint64_t* scratch
-        cdef LargeNode node
-        cdef list found = []
-        with nogil:
-            scratch = <uint64_t*>malloc((w.n_rows + 1) * sizeof(uint64_t))
-        for node in parted:
-            with nogil:
-                part_block(w, node, node.left, node.right, block, scratch)
-        free(scratch)
-        for node in open_nodes:
-            found.append(self.search_block(node, block))
-        return found
-
-    cdef SearchOfBlock search_block(self, LargeNode node, int block):
-        cdef Workspace* w = self.workspace
-        cdef SearchOfBlock search = SearchOfBlock()
-        cdef const int32_t* drawn = NULL
-        cdef int64_t n_drawn = 0
-        cdef int32_t[::1] columns
-        if node.drawn is not None:
-            columns = node.drawn
-            drawn = &columns[0]
-            n_drawn = len(columns)
-        search.q = new_search(&self.plan.criterion, self.plan.mode, w.payload,
-                              self.plan.limits.min_rows, self.plan.limits.min_weight)
-        with nogil:
-            begin_node(search.q, &node.node.totals, node.node.class_totals)
-            node.n_runs[block] = search_runs(search.q, &self.plan, w, &node.node,
-                                             node.runs[block], node.n_runs[block], drawn, n_drawn)
-        return search
-
-    cdef object draw(self, LargeNode node, int64_t first, int64_t count):
-        """Sorted draws first..first+count of a node."""
-        cdef int32_t[::1] order
-        if self.plan.limits.max_features >= self.plan.limits.n_columns:
-            return None
-        order = np.arange(self.plan.limits.n_columns, dtype=np.int32)
-        draw_columns(&self.plan, node.node.path, &order[0], 0, first + count)
-        return np.sort(np.asarray(order)[first:first + count])
-
-    cdef SearchOfBlock best_of(self, LargeNode node, list searches):
-        """The best split over the blocks; draws on, one by one, while no drawn column varies."""
-        cdef SearchOfBlock best = searches[0]
-        cdef SearchOfBlock other
-        cdef int64_t first
-        for other in searches[1:]:
-            best = better(best, other)
-        first = self.plan.limits.max_features
-        while best.q.split.test == LEAF and first < self.plan.limits.n_columns:
-            node.drawn = self.draw(node, first, 1)
-            for block in range(node.n_blocks):
-                best = better(best, self.search_block(node, block))
-            first += 1
-        finish_node(best.q)
-        return best
-
-    cdef bint split_node(self, LargeNode node, SearchOfBlock best, Records* out):
-        """Mark and part the rows of a large node; open its children."""
-        cdef Workspace* w = self.workspace
-        cdef Search* q = best.q
-        cdef const Column* column
-        cdef Run* run = NULL
-        cdef Route route
-        cdef int b
-        cdef int64_t r
-        if q.split.test == LEAF or q.split.gain < self.plan.limits.min_gain:
-            return False
-        for b in range(node.n_blocks):
-            for r in range(node.n_runs[b]):
-                if node.runs[b][r].column == q.split.column:
-                    run = &node.runs[b][r]
-        column = self.columns + q.split.column
-        node.left = LargeNode(node.n_blocks)
-        node.right = LargeNode(node.n_blocks)
-        with nogil:
-            route = route_of(&q.split, last_ordered(column), q.split_subset,
-                             q.split_subset_words)
-            if q.split.test == IN_SUBSET:
-                groups_of_run(q, &self.plan, w, &node.node, run)
-            if run.length > 0:
-                mark_run(&route, <uint64_t*>w.entries, run, w.rows + node.node.start,
-                         node.node.totals.n, w.side)
-            else:
-                mark_codes(&route, column, w.rows + node.node.start, node.node.totals.n, w.side)
-            open_children(&self.plan, w, &node.node, node.record, &node.left.node,
-                          &node.right.node)
-            write_test(out, node.record, &self.plan, w, q, &node.left.node.totals,
-                       &node.right.node.totals)
-        return True
-
-    # -----------------------------------------------------------------------------------------
-    # the whole tree
-
-    def _grow_subtree(self, LargeNode node, cancelled):
-        """Grow the subtree of a small node, in slices."""
-        cdef Growth* growth
-        cdef Workspace view = self.workspace[0]
-        cdef bint more = True
-        view.number = NULL
-        with nogil:
-            growth = new_growth(&self.plan, &view, &node.node)
-        # taken over by the growth
-        node.node.runs = NULL
-        node.node.class_totals = NULL
-        try:
-            while more:
-                if cancelled():
-                    return None
-                with nogil:
-                    more = grow_for(growth, SLICE)
-            return subtree_of(&growth.out, self.plan.n_statistics)
-        finally:
-            with nogil:
-                free_growth(growth)
-            free(view.number)
-
-    def grow(self, run, int n_threads, cancelled, int64_t depth=0, uint64_t path=0):
-        """Grow the tree of all rows.
+    def histogram(self, const uint32_t[::1] rows):
+        """Statistics of the rows of a node by column and code, one column behind the other.
 
         Parameters
         ----------
-        run : Runner
-        n_threads : int
-            Decides only how the work is cut.
-        cancelled : callable () -> bool
-            Asked between slices of work; True ends the growth.
-        depth, path : int
-            Of the root, when it is a node of a larger tree.
+        rows : uint32 (n,), ascending
 
         Returns
         -------
-        list of (Subtree, int)
-            Pieces in preorder of their roots and, for each, the place in the first piece: piece 0
-            holds the large nodes; a record of it whose column is -3 stands for a later piece.
+        int64 (sum of histogram_sizes(),)
         """
-        cdef Records out
-        cdef LargeNode root, node, child
-        cdef list blocks = self.column_blocks(
-            min(self.plan.limits.n_columns, 1 if n_threads == 1 else 2 * n_threads))
-        cdef list level, parted, searches, small = []
-        cdef int64_t small_rows = MAX_NARROW
-        cdef int64_t levels = 0
-        memset(&out, 0, sizeof(Records))
-        if n_threads > 1:
-            small_rows = min(small_rows, max(SMALLEST_TASK, self.n_live // (4 * n_threads)))
-        root = self.open_root(run, blocks, depth, path)
+        cdef int64_t[::1] sizes = self.histogram_sizes()
+        cdef int64_t[::1] out = np.zeros(int(np.sum(sizes)), dtype=np.int64)
+        cdef int64_t j, at = 0
+        cdef int64_t n = len(rows)
+        if n == 0:
+            return np.asarray(out)
+        with nogil:
+            for j in range(self.plan.limits.n_columns):
+                column_histogram(&self.columns[j], &self.payload, &self.plan, &rows[0], n,
+                                 &out[at])
+                at += sizes[j]
+        return np.asarray(out)
+
+    def search(self, const int64_t[::1] histogram, sums, uint64_t path):
+        """The best split of a node, from the histogram of all its rows; None without one."""
+        cdef int64_t[::1] sizes = self.histogram_sizes()
+        cdef int64_t[::1] starts = np.cumsum(sizes) - sizes
+        cdef int64_t[::1] classes
+        cdef OpenNode node
+        cdef Search* q
+        cdef int64_t j, i, first
+        cdef int64_t n_columns = self.plan.limits.n_columns
+        cdef int32_t[::1] order = np.arange(n_columns, dtype=np.int32)
+        open_sums(sums, &node)
+        if sums.classes is not None:
+            classes = np.ascontiguousarray(sums.classes, dtype=np.int64)
+            node.class_totals = &classes[0]
+        q = new_search(&self.plan.criterion, self.plan.mode, self.payload,
+                       self.plan.limits.min_rows, self.plan.limits.min_weight)
         try:
-            root.record = write_record(&out, &self.plan, &root.node)
-            level = [] if root.node.is_leaf else [root]
-            if level and root.node.totals.n <= small_rows:
-                small, level = level, []
-            parted = []
-            while level or parted:
-                for node in level:
-                    node.drawn = self.draw(node, 0, self.plan.limits.max_features)
-                found = run([partial(self._advance_block, parted, level, block)
-                             for block in range(len(blocks))])
-                if cancelled():
-                    return []
-                parted = []
-                next_level = []
-                for i, node in enumerate(level):
-                    if not self.split_node(node, self.best_of(node, [f[i] for f in found]), &out):
-                        continue
-                    for child in (node.left, node.right):
-                        child.record = write_record(&out, &self.plan, &child.node)
-                        if child.node.is_leaf:
-                            continue
-                        if (child.node.totals.n <= small_rows
-                                or (levels >= MAX_LEVELS and child.node.totals.n <= MAX_NARROW)):
-                            small.append(child)
-                        else:
-                            next_level.append(child)
-                    parted.append(node)
-                level = next_level
-                levels += 1
-            pieces = [subtree_of(&out, self.plan.n_statistics)]
+            begin_node(q, &node.totals, node.class_totals)
+            first = 0
+            i = min(self.plan.limits.max_features, n_columns)
+            if i < n_columns:
+                draw_columns(&self.plan, path, &order[0], 0, n_columns)
+            while first < n_columns and q.split.test == LEAF:
+                for j in sorted(np.asarray(order)[first:first + i]):
+                    groups_of_histogram(q, &histogram[starts[j]], self.columns[j].n_codes)
+                    if q.groups.count > 1:
+                        search_groups(q, <int32_t>j, last_ordered(&self.columns[j]))
+                first += i
+                i = 1
+            finish_node(q)
+            if q.split.test == LEAF or q.split.gain < self.plan.limits.min_gain:
+                return None
+            return self.found(q, &histogram[starts[q.split.column]])
         finally:
-            free_records(&out)
-        small.sort(key=rows_of, reverse=True)
-        for node in small:
-            node.concatenate()
-            node.node.parent = -1
-        grown = run([partial(self._grow_subtree, node, cancelled) for node in small])
-        if cancelled():
-            return []
-        for node, subtree in zip(small, grown):
-            pieces[0].nodes["column"][record_of(node)] = -3
-            pieces[0].nodes["left"][record_of(node)] = len(pieces)
-            pieces.append(subtree)
-        return pieces
+            free_search(q)
+
+    cdef found(self, Search* q, const int64_t* histogram):
+        """The chosen split as a Python object, with the codes of its column."""
+        cdef int64_t g
+        subset = None
+        if q.split.test == IN_SUBSET:
+            groups_of_histogram(q, histogram, self.columns[q.split.column].n_codes)
+            subset = {}
+            for g in range(q.groups.count):
+                rank = int(q.groups.rank[g])
+                subset[rank] = bool((q.split_subset[rank >> 6] >> (rank & 63)) & 1)
+        return FoundSplit(
+            column=q.split.column, test=q.split.test, boundary=q.split.boundary,
+            beyond=q.split.beyond, missing_left=bool(q.split.missing_left),
+            saw_missing=bool(q.split.saw_missing), gain=q.split.gain, subset=subset,
+        )
+
+    def route(self, const uint32_t[::1] rows, found):
+        """The rows that go left and those that go right, both ascending."""
+        cdef uint8_t[::1] side = np.empty(self.n_rows + 1, dtype=np.uint8)
+        cdef const Column* column = self.columns + <int64_t>found.column
+        cdef uint64_t[::1] words = np.zeros((column.n_codes >> 6) + 1, dtype=np.uint64)
+        cdef Route route
+        memset(&route, 0, sizeof(Route))
+        route.missing_left = found.missing_left
+        if found.test == IN_SUBSET:
+            for code, is_left in found.subset.items():
+                if is_left:
+                    words[code >> 6] |= <uint64_t>1 << <uint64_t>(code & 63)
+            route.subset = &words[0]
+            route.subset_words = len(words)
+        elif found.test == AT_MOST:
+            route.high = found.boundary
+        else:
+            route.low = found.boundary
+            route.high = last_ordered(column)
+        if len(rows) > 0:
+            mark_codes(&route, column, &rows[0], len(rows), &side[0])
+        is_left = np.asarray(side)[np.asarray(rows)].astype(bool)
+        return np.asarray(rows)[is_left], np.asarray(rows)[~is_left]
 
 
-def rows_of(LargeNode node):
-    """Rows of an open node: what its subtree costs, about."""
-    return node.node.totals.n
+def child_path(uint64_t path, bint is_left):
+    """Key of a child's draws from that of its parent."""
+    return hash64(path, 1 if is_left else 2)
 
 
-def record_of(LargeNode node):
-    """The node's record in the first piece."""
-    return node.record
+cdef bint by_classes(const Plan* plan) noexcept nogil:
+    return plan.mode == CLASSES or plan.mode == WEIGHTED_CLASSES
 
 
-cdef SearchOfBlock better(SearchOfBlock a, SearchOfBlock b):
-    """Highest score, then the lowest column."""
-    if b.q.split.test == LEAF:
-        return a
-    if a.q.split.test == LEAF or b.q.split.score > a.q.split.score:
-        return b
-    if b.q.split.score == a.q.split.score and b.q.split.column < a.q.split.column:
-        return b
-    return a
+cdef open_sums(sums, OpenNode* node):
+    """The totals of a node without rows."""
+    memset(node, 0, sizeof(OpenNode))
+    node.totals.n = sums.n
+    node.totals.weight = sums.weight
+    node.totals.target = sums.target
+    node.totals.moment = (<int128_t><int64_t>(sums.moment >> 64)) << 64
+    node.totals.moment |= <uint64_t>(sums.moment & 0xFFFFFFFFFFFFFFFF)
+    node.totals.lowest = sums.lowest
+    node.totals.highest = sums.highest
 
 
-cdef void groups_of_run(Search* q, const Plan* plan, const Workspace* w, const OpenNode* node,
-                        const Run* run) noexcept nogil:
-    """Groups of one column of a large node: from its entries, or by a histogram."""
-    cdef const Column* column = plan.columns + run.column
-    cdef const uint32_t* rows = w.rows + node.start
-    cdef int64_t stride = 2 + q.n_columns_of_target
-    cdef int64_t* histogram
-    if run.length > 0:
-        collect_groups(q, <const uint64_t*>w.entries, run)
-        return
-    histogram = <int64_t*>calloc((<int64_t>column.n_codes + 1) * stride, sizeof(int64_t))
-    if column.storage == STORED_U8:
-        add_rows(<const uint8_t*>column.codes, rows, node.totals.n, &w.payload, q.mode, stride,
-                 histogram)
-    else:
-        add_rows(<const uint16_t*>column.codes, rows, node.totals.n, &w.payload, q.mode, stride,
-                 histogram)
-    groups_of_histogram(q, histogram, column.n_codes)
-    free(histogram)
+cdef void column_histogram(const Column* column, const Payload* payload, const Plan* plan,
+                           const uint32_t* rows, int64_t n, int64_t* histogram) noexcept nogil:
+    """Add n rows to the histogram of a column.
 
-
-cdef int64_t search_runs(Search* q, const Plan* plan, const Workspace* w, const OpenNode* node,
-                         Run* runs, int64_t n_runs, const int32_t* drawn,
-                         int64_t n_drawn) noexcept nogil:
-    """Search a block of columns of a large node; constant ones are dropped. Returns what is left.
-
-    drawn : sorted columns to search, NULL for all.
+    The rows of a sparse column that hold the fill code are the total less the stored ones
+    ([SP] 3); its stored rows are met by merging two ascending lists, and have no subtraction in
+    the usual case that few rows are stored. O(n + stored).
     """
-    cdef int64_t r
-    cdef int64_t kept = 0
-    cdef int64_t d = 0
-    cdef bint varies
-    for r in range(n_runs):
-        varies = True
-        if drawn != NULL:
-            while d < n_drawn and drawn[d] < runs[r].column:
-                d += 1
-        if drawn == NULL or (d < n_drawn and drawn[d] == runs[r].column):
-            if runs[r].length > 0:
-                varies = search_run(q, <const uint64_t*>w.entries, &runs[r])
+    cdef int64_t width = plan.criterion.n_classes if by_classes(plan) else 1
+    cdef int64_t stride = 2 + width
+    cdef const uint32_t* codes = <const uint32_t*>column.codes
+    cdef uint32_t* of_row
+    cdef int64_t i, at
+    if column.storage == STORED_U8:
+        add_rows(<const uint8_t*>column.codes, rows, n, payload, plan.mode, stride, histogram)
+    elif column.storage == STORED_U16:
+        add_rows(<const uint16_t*>column.codes, rows, n, payload, plan.mode, stride, histogram)
+    elif column.storage == STORED_U32:
+        add_rows(codes, rows, n, payload, plan.mode, stride, histogram)
+    else:
+        of_row = <uint32_t*>malloc((rows[n - 1] + <int64_t>1) * sizeof(uint32_t))
+        at = 0
+        for i in range(n):
+            while at < column.stored and <uint32_t>column.rows[at] < rows[i]:
+                at += 1
+            if at < column.stored and <uint32_t>column.rows[at] == rows[i]:
+                of_row[rows[i]] = codes[at]
             else:
-                groups_of_run(q, plan, w, node, &runs[r])
-                varies = q.groups.count > 1
-                if varies:
-                    search_groups(q, runs[r].column, runs[r].last_ordered)
-        if varies:
-            runs[kept] = runs[r]
-            kept += 1
-    return kept
+                of_row[rows[i]] = column.fill
+        add_rows(of_row, rows, n, payload, plan.mode, stride, histogram)
+        free(of_row)
 
 
 cdef void mark_codes(const Route* route, const Column* column, const uint32_t* rows, int64_t n,
                      uint8_t* side) noexcept nogil:
-    """side[row] from the codes of a dense column."""
+    """side[row] = 1 where the row goes left, from the codes of the column; rows ascend."""
     cdef int64_t i
+    cdef int64_t at = 0
     if column.storage == STORED_U8:
         for i in range(n):
             side[rows[i]] = goes_left(route, (<const uint8_t*>column.codes)[rows[i]])
     elif column.storage == STORED_U16:
         for i in range(n):
             side[rows[i]] = goes_left(route, (<const uint16_t*>column.codes)[rows[i]])
-
-
-cdef void part_block(Workspace* w, LargeNode node, LargeNode left, LargeNode right, int block,
-                     uint64_t* scratch) noexcept nogil:
-    """Hand the runs of one block down to the children of a node that was split."""
-    cdef uint64_t* entries = <uint64_t*>w.entries
-    cdef int64_t n = node.n_runs[block]
-    cdef int64_t r, k
-    cdef Run* run
-    if not left.node.is_leaf:
-        left.runs[block] = <Run*>malloc((n + 1) * sizeof(Run))
-    if not right.node.is_leaf:
-        right.runs[block] = <Run*>malloc((n + 1) * sizeof(Run))
-    if left.node.is_leaf and right.node.is_leaf:
-        return
-    for r in range(n):
-        run = &node.runs[block][r]
-        if run.length == 0:
-            k = 0
-        elif left.node.is_leaf:
-            k = keep_side(entries, run, w.side, 0)
-            hand(right, block, run, run.offset, k)
-            continue
-        elif right.node.is_leaf:
-            k = keep_side(entries, run, w.side, 1)
-            hand(left, block, run, run.offset, k)
-            continue
-        else:
-            k = split_run(entries, run, w.side, scratch)
-            hand(left, block, run, run.offset, k)
-            hand(right, block, run, run.offset + k, run.length - k)
-            continue
-        if not left.node.is_leaf:
-            hand(left, block, run, 0, -1)
-        if not right.node.is_leaf:
-            hand(right, block, run, 0, -1)
-
-
-cdef void hand(LargeNode child, int block, const Run* run, int64_t offset,
-               int64_t length) noexcept nogil:
-    """Append a run to a child; length -1: the column is read from its codes."""
-    cdef Run* new
-    if length == 0:
-        return
-    new = child.runs[block] + child.n_runs[block]
-    new[0] = run[0]
-    new.offset = offset
-    new.length = <uint32_t>length if length > 0 else 0
-    child.n_runs[block] += 1
+    elif column.storage == STORED_U32:
+        for i in range(n):
+            side[rows[i]] = goes_left(route, (<const uint32_t*>column.codes)[rows[i]])
+    else:
+        for i in range(n):
+            while at < column.stored and <uint32_t>column.rows[at] < rows[i]:
+                at += 1
+            if at < column.stored and <uint32_t>column.rows[at] == rows[i]:
+                side[rows[i]] = goes_left(route, (<const uint32_t*>column.codes)[at])
+            else:
+                side[rows[i]] = goes_left(route, column.fill)

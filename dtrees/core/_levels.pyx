@@ -1,0 +1,544 @@
+"""One tree on several threads: large nodes level by level, small ones as tasks.
+
+While nodes are large, all threads work on one level together, each on its own block of columns:
+part the runs by the marks of the level above, search the new nodes. As soon as nodes are small,
+each is a task of its own and its whole subtree is grown by one call (`_finish`).
+
+    large nodes     level 0   [block 0 | block 1 | block 2 | block 3]     columns in blocks
+                    level 1   [block 0 | block 1 | block 2 | block 3]
+    small nodes     subtree   subtree   subtree   subtree   subtree        nodes as tasks
+
+Both phases use the same search and the same marks; which of them a node meets, and which thread,
+cannot change a split.
+"""
+from functools import partial
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
+
+from dtrees.core._finish cimport (
+    Growth, Plan, Records, describe, draw_columns, free_growth, free_node, free_records,
+    grow_for, new_growth, open_children, sum_rows, write_record, write_test
+)
+from dtrees.core._histogram cimport groups_of_histogram
+from dtrees.core._route cimport Route, keep_side, mark_run, route_of, split_run
+from dtrees.core._shard cimport Shard, column_histogram, mark_codes
+from dtrees.core._splitter cimport (
+    Search, begin_node, collect_groups, finish_node, free_search, new_search, search_groups,
+    search_run
+)
+from dtrees.core._structs cimport IN_SUBSET, LEAF, Run
+from dtrees.core._workspace cimport (
+    MAX_NARROW, STORED_SPARSE, STORED_U32, Column, OpenNode, Workspace, free_workspace,
+    last_ordered, new_workspace, sorted_entries
+)
+
+from dtrees.core.structs import RECORD
+
+cdef enum:
+    SLICE = 1 << 24         # entries between two looks at signals
+    SMALLEST_TASK = 2048    # rows
+    MAX_LEVELS = 16         # of the phase of large nodes
+
+
+cdef class LargeNode:
+    """An open node of the first phase: its runs lie in blocks of columns."""
+    cdef OpenNode node
+    cdef Run** runs         # (n_blocks,)
+    cdef int64_t* n_runs
+    cdef int n_blocks
+    cdef LargeNode left
+    cdef LargeNode right
+    cdef object drawn       # sorted drawn columns, or None
+    cdef int64_t record
+
+    def __cinit__(self, int n_blocks):
+        self.n_blocks = n_blocks
+        self.runs = <Run**>calloc(n_blocks, sizeof(Run*))
+        self.n_runs = <int64_t*>calloc(n_blocks, sizeof(int64_t))
+
+    def __dealloc__(self):
+        cdef int b
+        for b in range(self.n_blocks):
+            free(self.runs[b])
+        free(self.runs)
+        free(self.n_runs)
+        free_node(&self.node)
+
+    cdef void concatenate(self) noexcept:
+        """The runs of all blocks as one list, for `_finish`."""
+        cdef int b
+        cdef int64_t count = 0
+        for b in range(self.n_blocks):
+            count += self.n_runs[b]
+        self.node.runs = <Run*>malloc((count + 1) * sizeof(Run))
+        count = 0
+        for b in range(self.n_blocks):
+            memcpy(self.node.runs + count, self.runs[b], self.n_runs[b] * sizeof(Run))
+            count += self.n_runs[b]
+        self.node.n_runs = count
+
+
+cdef class SearchOfBlock:
+    """The search of one node over one block of columns."""
+    cdef Search* q
+
+    def __cinit__(self):
+        self.q = NULL
+
+    def __dealloc__(self):
+        free_search(self.q)
+
+
+cdef class Subtree:
+    """Records of a grown subtree as arrays; `nodes["left"]` counts from its first node."""
+    cdef readonly object nodes
+    cdef readonly object statistics
+    cdef readonly object words
+
+
+cdef Subtree subtree_of(Records* out, int n_statistics):
+    cdef Subtree subtree = Subtree()
+    cdef int64_t n = out.count
+    nodes = np.zeros(n, dtype=RECORD)
+    statistics = np.zeros((n, n_statistics), dtype=np.int64)
+    words = np.zeros(out.n_words, dtype=np.uint64)
+    cdef uint8_t[::1] to_nodes = nodes.view(np.uint8)
+    cdef int64_t[:, ::1] to_statistics = statistics
+    cdef uint64_t[::1] to_words = words
+    memcpy(&to_nodes[0], out.nodes, n * sizeof(out.nodes[0]))
+    memcpy(&to_statistics[0, 0], out.statistics, n * n_statistics * sizeof(int64_t))
+    if out.n_words > 0:
+        memcpy(&to_words[0], out.words, out.n_words * sizeof(uint64_t))
+    subtree.nodes = nodes
+    subtree.statistics = statistics
+    subtree.words = words
+    return subtree
+
+
+cdef class Levels:
+    """Growth of one tree from the rows of a shard.
+
+    Parameters
+    ----------
+    shard : Shard
+    """
+    cdef Shard shard
+    cdef Plan plan
+    cdef Column* columns
+    cdef Workspace* workspace
+    cdef int64_t n_rows
+    cdef const int64_t[::1] offsets
+
+    def __cinit__(self, Shard shard):
+        self.shard = shard
+        self.plan = shard.plan
+        self.columns = shard.columns
+        self.n_rows = shard.n_rows
+        self.workspace = new_workspace(self.n_rows, 0, False)
+        self.workspace.payload = shard.payload
+
+    def __dealloc__(self):
+        free_workspace(self.workspace)
+
+    # -----------------------------------------------------------------------------------------
+    # the root
+
+    def _sort_block(self, int64_t first, int64_t last):
+        """Entries of wide and sparse columns first..last; runs of the root."""
+        cdef int64_t j
+        cdef Column* column
+        cdef uint64_t* scratch
+        cdef uint64_t* entries = <uint64_t*>self.workspace.entries
+        cdef const uint8_t* live = &self.shard.live[0]
+        cdef int64_t[::1] lengths = np.zeros(last - first, dtype=np.int64)
+        cdef const int64_t* offsets = &self.offsets[0]
+        with nogil:
+            scratch = <uint64_t*>malloc((self.n_rows + 1) * sizeof(uint64_t))
+            for j in range(first, last):
+                column = self.columns + j
+                if column.storage >= STORED_U32:
+                    lengths[j - first] = sorted_entries(column, live, entries + offsets[j],
+                                                        scratch, self.n_rows)
+            free(scratch)
+        return np.asarray(lengths)
+
+    cdef list column_blocks(self, int n_blocks):
+        """Stretches of columns with about equal numbers of entries: [(first, last), ...]."""
+        cdef int64_t j
+        cost = np.empty(self.plan.limits.n_columns, dtype=np.float64)
+        for j in range(self.plan.limits.n_columns):
+            cost[j] = 16.0 + (self.columns[j].stored if self.columns[j].storage == STORED_SPARSE
+                              else self.shard.n_live)
+        total = np.cumsum(cost)
+        edges = np.searchsorted(total, cost.sum() * np.arange(1, n_blocks) / n_blocks)
+        edges = [0, *np.unique(edges[edges > 0]).tolist(), len(cost)]
+        return list(zip(edges, edges[1:]))
+
+    cdef LargeNode open_root(self, run, list blocks, int64_t depth, uint64_t path):
+        cdef Workspace* w = self.workspace
+        cdef LargeNode root = LargeNode(len(blocks))
+        cdef int64_t i, m, j
+        cdef int b
+        cdef int64_t[::1] lengths
+        cdef const int64_t[::1] offsets
+        cdef Run* run_of
+        sizes = np.zeros(self.plan.limits.n_columns + 1, dtype=np.int64)
+        for j in range(self.plan.limits.n_columns):
+            if self.columns[j].storage == STORED_U32:
+                sizes[j + 1] = self.n_rows
+            elif self.columns[j].storage == STORED_SPARSE:
+                sizes[j + 1] = self.columns[j].stored
+        offsets = self.offsets = np.cumsum(sizes)
+        free(w.entries)
+        w.entries = malloc((offsets[self.plan.limits.n_columns] + 1) * sizeof(uint64_t))
+        if w.entries == NULL:
+            raise MemoryError
+        all_lengths = run([partial(self._sort_block, first, last) for first, last in blocks])
+        m = 0
+        for i in range(self.n_rows):
+            w.rows[m] = <uint32_t>i
+            m += self.shard.live[i]
+        for b, (first, last) in enumerate(blocks):
+            lengths = all_lengths[b]
+            root.runs[b] = <Run*>malloc((last - first + 1) * sizeof(Run))
+            for j in range(first, last):
+                run_of = root.runs[b] + root.n_runs[b]
+                run_of.column = <int32_t>j
+                run_of.fill = self.columns[j].fill
+                run_of.last_ordered = last_ordered(&self.columns[j])
+                run_of.offset = offsets[j]
+                run_of.length = <uint32_t>lengths[j - first]
+                if self.columns[j].n_codes > 0 and (self.columns[j].storage < STORED_U32
+                                                    or run_of.length > 0):
+                    root.n_runs[b] += 1
+        root.node.start = 0
+        root.node.depth = depth
+        root.node.parent = -1
+        root.node.path = path
+        if self.plan.criterion.n_classes > 0:
+            root.node.class_totals = <int64_t*>calloc(self.plan.criterion.n_classes,
+                                                      sizeof(int64_t))
+        sum_rows(&w.payload, &self.plan, w.rows, m, &root.node.totals, root.node.class_totals)
+        describe(&root.node, &self.plan)
+        return root
+
+    # -----------------------------------------------------------------------------------------
+    # large nodes, blocks of columns
+
+    def _advance_block(self, list parted, list open_nodes, int block):
+        """Part the runs of the nodes that were split, search the nodes that are open.
+
+        Returns the best split of each open node in this block of columns.
+        """
+        cdef Workspace* w = self.workspace
+        cdef uint64_t* scratch
+        cdef LargeNode node
+        cdef list found = []
+        with nogil:
+            scratch = <uint64_t*>malloc((w.n_rows + 1) * sizeof(uint64_t))
+        for node in parted:
+            with nogil:
+                part_block(w, node, node.left, node.right, block, scratch)
+        free(scratch)
+        for node in open_nodes:
+            found.append(self.search_block(node, block))
+        return found
+
+    cdef SearchOfBlock search_block(self, LargeNode node, int block):
+        cdef Workspace* w = self.workspace
+        cdef SearchOfBlock search = SearchOfBlock()
+        cdef const int32_t* drawn = NULL
+        cdef int64_t n_drawn = 0
+        cdef int32_t[::1] columns
+        if node.drawn is not None:
+            columns = node.drawn
+            drawn = &columns[0]
+            n_drawn = len(columns)
+        search.q = new_search(&self.plan.criterion, self.plan.mode, w.payload,
+                              self.plan.limits.min_rows, self.plan.limits.min_weight)
+        with nogil:
+            begin_node(search.q, &node.node.totals, node.node.class_totals)
+            node.n_runs[block] = search_runs(search.q, &self.plan, w, &node.node,
+                                             node.runs[block], node.n_runs[block], drawn, n_drawn)
+        return search
+
+    cdef object draw(self, LargeNode node, int64_t first, int64_t count):
+        """Sorted draws first..first+count of a node."""
+        cdef int32_t[::1] order
+        if self.plan.limits.max_features >= self.plan.limits.n_columns:
+            return None
+        order = np.arange(self.plan.limits.n_columns, dtype=np.int32)
+        draw_columns(&self.plan, node.node.path, &order[0], 0, first + count)
+        return np.sort(np.asarray(order)[first:first + count])
+
+    cdef SearchOfBlock best_of(self, LargeNode node, list searches):
+        """The best split over the blocks; draws on, one by one, while no drawn column varies."""
+        cdef SearchOfBlock best = searches[0]
+        cdef SearchOfBlock other
+        cdef int64_t first
+        for other in searches[1:]:
+            best = better(best, other)
+        first = self.plan.limits.max_features
+        while best.q.split.test == LEAF and first < self.plan.limits.n_columns:
+            node.drawn = self.draw(node, first, 1)
+            for block in range(node.n_blocks):
+                best = better(best, self.search_block(node, block))
+            first += 1
+        finish_node(best.q)
+        return best
+
+    cdef bint split_node(self, LargeNode node, SearchOfBlock best, Records* out):
+        """Mark and part the rows of a large node; open its children."""
+        cdef Workspace* w = self.workspace
+        cdef Search* q = best.q
+        cdef const Column* column
+        cdef Run* run = NULL
+        cdef Route route
+        cdef int b
+        cdef int64_t r
+        if q.split.test == LEAF or q.split.gain < self.plan.limits.min_gain:
+            return False
+        for b in range(node.n_blocks):
+            for r in range(node.n_runs[b]):
+                if node.runs[b][r].column == q.split.column:
+                    run = &node.runs[b][r]
+        column = self.columns + q.split.column
+        node.left = LargeNode(node.n_blocks)
+        node.right = LargeNode(node.n_blocks)
+        with nogil:
+            route = route_of(&q.split, last_ordered(column), q.split_subset,
+                             q.split_subset_words)
+            if q.split.test == IN_SUBSET:
+                groups_of_run(q, &self.plan, w, &node.node, run)
+            if run.length > 0:
+                mark_run(&route, <uint64_t*>w.entries, run, w.rows + node.node.start,
+                         node.node.totals.n, w.side)
+            else:
+                mark_codes(&route, column, w.rows + node.node.start, node.node.totals.n, w.side)
+            open_children(&self.plan, w, &node.node, node.record, &node.left.node,
+                          &node.right.node)
+            write_test(out, node.record, &self.plan, w, q, &node.left.node.totals,
+                       &node.right.node.totals)
+        return True
+
+    # -----------------------------------------------------------------------------------------
+    # the whole tree
+
+    def _grow_subtree(self, LargeNode node, cancelled):
+        """Grow the subtree of a small node, in slices."""
+        cdef Growth* growth
+        cdef Workspace view = self.workspace[0]
+        cdef bint more = True
+        view.number = NULL
+        with nogil:
+            growth = new_growth(&self.plan, &view, &node.node)
+        # taken over by the growth
+        node.node.runs = NULL
+        node.node.class_totals = NULL
+        try:
+            while more:
+                if cancelled():
+                    return None
+                with nogil:
+                    more = grow_for(growth, SLICE)
+            return subtree_of(&growth.out, self.plan.n_statistics)
+        finally:
+            with nogil:
+                free_growth(growth)
+            free(view.number)
+
+    def grow(self, run, int n_threads, cancelled, int64_t depth=0, uint64_t path=0):
+        """Grow the tree of all rows.
+
+        Parameters
+        ----------
+        run : Runner
+        n_threads : int
+            Decides only how the work is cut.
+        cancelled : callable () -> bool
+            Asked between slices of work; True ends the growth.
+        depth, path : int
+            Of the root, when it is a node of a larger tree.
+
+        Returns
+        -------
+        list of (Subtree, int)
+            Pieces in preorder of their roots and, for each, the place in the first piece: piece 0
+            holds the large nodes; a record of it whose column is -3 stands for a later piece.
+        """
+        cdef Records out
+        cdef LargeNode root, node, child
+        cdef list blocks = self.column_blocks(
+            min(self.plan.limits.n_columns, 1 if n_threads == 1 else 2 * n_threads))
+        cdef list level, parted, searches, small = []
+        cdef int64_t small_rows = MAX_NARROW
+        cdef int64_t levels = 0
+        memset(&out, 0, sizeof(Records))
+        if n_threads > 1:
+            small_rows = min(small_rows, max(SMALLEST_TASK, self.shard.n_live // (4 * n_threads)))
+        root = self.open_root(run, blocks, depth, path)
+        try:
+            root.record = write_record(&out, &self.plan, &root.node)
+            level = [] if root.node.is_leaf else [root]
+            if level and root.node.totals.n <= small_rows:
+                small, level = level, []
+            parted = []
+            while level or parted:
+                for node in level:
+                    node.drawn = self.draw(node, 0, self.plan.limits.max_features)
+                found = run([partial(self._advance_block, parted, level, block)
+                             for block in range(len(blocks))])
+                if cancelled():
+                    return []
+                parted = []
+                next_level = []
+                for i, node in enumerate(level):
+                    if not self.split_node(node, self.best_of(node, [f[i] for f in found]), &out):
+                        continue
+                    for child in (node.left, node.right):
+                        child.record = write_record(&out, &self.plan, &child.node)
+                        if child.node.is_leaf:
+                            continue
+                        if (child.node.totals.n <= small_rows
+                                or (levels >= MAX_LEVELS and child.node.totals.n <= MAX_NARROW)):
+                            small.append(child)
+                        else:
+                            next_level.append(child)
+                    parted.append(node)
+                level = next_level
+                levels += 1
+            pieces = [subtree_of(&out, self.plan.n_statistics)]
+        finally:
+            free_records(&out)
+        small.sort(key=rows_of, reverse=True)
+        for node in small:
+            node.concatenate()
+            node.node.parent = -1
+        grown = run([partial(self._grow_subtree, node, cancelled) for node in small])
+        if cancelled():
+            return []
+        for node, subtree in zip(small, grown):
+            pieces[0].nodes["column"][record_of(node)] = -3
+            pieces[0].nodes["left"][record_of(node)] = len(pieces)
+            pieces.append(subtree)
+        return pieces
+
+
+def rows_of(LargeNode node):
+    """Rows of an open node: what its subtree costs, about."""
+    return node.node.totals.n
+
+
+def record_of(LargeNode node):
+    """The node's record in the first piece."""
+    return node.record
+
+
+cdef SearchOfBlock better(SearchOfBlock a, SearchOfBlock b):
+    """Highest score, then the lowest column."""
+    if b.q.split.test == LEAF:
+        return a
+    if a.q.split.test == LEAF or b.q.split.score > a.q.split.score:
+        return b
+    if b.q.split.score == a.q.split.score and b.q.split.column < a.q.split.column:
+        return b
+    return a
+
+
+cdef void groups_of_run(Search* q, const Plan* plan, const Workspace* w, const OpenNode* node,
+                        const Run* run) noexcept nogil:
+    """Groups of one column of a large node: from its entries, or by a histogram."""
+    cdef const Column* column = plan.columns + run.column
+    cdef const uint32_t* rows = w.rows + node.start
+    cdef int64_t stride = 2 + q.n_columns_of_target
+    cdef int64_t* histogram
+    if run.length > 0:
+        collect_groups(q, <const uint64_t*>w.entries, run)
+        return
+    histogram = <int64_t*>calloc((<int64_t>column.n_codes + 1) * stride, sizeof(int64_t))
+    column_histogram(column, &w.payload, plan, rows, node.totals.n, histogram)
+    groups_of_histogram(q, histogram, column.n_codes)
+    free(histogram)
+
+
+cdef int64_t search_runs(Search* q, const Plan* plan, const Workspace* w, const OpenNode* node,
+                         Run* runs, int64_t n_runs, const int32_t* drawn,
+                         int64_t n_drawn) noexcept nogil:
+    """Search a block of columns of a large node; constant ones are dropped. Returns what is left.
+
+    drawn : sorted columns to search, NULL for all.
+    """
+    cdef int64_t r
+    cdef int64_t kept = 0
+    cdef int64_t d = 0
+    cdef bint varies
+    for r in range(n_runs):
+        varies = True
+        if drawn != NULL:
+            while d < n_drawn and drawn[d] < runs[r].column:
+                d += 1
+        if drawn == NULL or (d < n_drawn and drawn[d] == runs[r].column):
+            if runs[r].length > 0:
+                varies = search_run(q, <const uint64_t*>w.entries, &runs[r])
+            else:
+                groups_of_run(q, plan, w, node, &runs[r])
+                varies = q.groups.count > 1
+                if varies:
+                    search_groups(q, runs[r].column, runs[r].last_ordered)
+        if varies:
+            runs[kept] = runs[r]
+            kept += 1
+    return kept
+
+
+cdef void part_block(Workspace* w, LargeNode node, LargeNode left, LargeNode right, int block,
+                     uint64_t* scratch) noexcept nogil:
+    """Hand the runs of one block down to the children of a node that was split."""
+    cdef uint64_t* entries = <uint64_t*>w.entries
+    cdef int64_t n = node.n_runs[block]
+    cdef int64_t r, k
+    cdef Run* run
+    if not left.node.is_leaf:
+        left.runs[block] = <Run*>malloc((n + 1) * sizeof(Run))
+    if not right.node.is_leaf:
+        right.runs[block] = <Run*>malloc((n + 1) * sizeof(Run))
+    if left.node.is_leaf and right.node.is_leaf:
+        return
+    for r in range(n):
+        run = &node.runs[block][r]
+        if run.length == 0:
+            k = 0
+        elif left.node.is_leaf:
+            k = keep_side(entries, run, w.side, 0)
+            hand(right, block, run, run.offset, k)
+            continue
+        elif right.node.is_leaf:
+            k = keep_side(entries, run, w.side, 1)
+            hand(left, block, run, run.offset, k)
+            continue
+        else:
+            k = split_run(entries, run, w.side, scratch)
+            hand(left, block, run, run.offset, k)
+            hand(right, block, run, run.offset + k, run.length - k)
+            continue
+        if not left.node.is_leaf:
+            hand(left, block, run, 0, -1)
+        if not right.node.is_leaf:
+            hand(right, block, run, 0, -1)
+
+
+cdef void hand(LargeNode child, int block, const Run* run, int64_t offset,
+               int64_t length) noexcept nogil:
+    """Append a run to a child; length -1: the column is read from its codes."""
+    cdef Run* new
+    if length == 0:
+        return
+    new = child.runs[block] + child.n_runs[block]
+    new[0] = run[0]
+    new.offset = offset
+    new.length = <uint32_t>length if length > 0 else 0
+    child.n_runs[block] += 1

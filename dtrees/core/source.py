@@ -1,0 +1,205 @@
+"""Where rows are: the protocol that the grower talks to.
+
+A source holds rows in one or more places, its *shards*. The grower asks it for sums and histograms
+of open nodes, tells it which split a node got, and gives away whole subtrees as soon as their rows
+are in one place. It never sees a row.
+
+    root        sums of all rows
+    histogram   statistics by column and code, summed over the shards
+    advance     route the rows of a node to its children; the sums of both
+    gathers     are the rows of a node in one place, or few enough to be brought there?
+    finish      the whole subtree of such a node, in one call
+
+A node is named by the key of its path from the root. Histograms of shards are integers and add up
+in any order, so a model does not depend on how rows are cut.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.target import Target
+from dtrees.core._levels import Levels
+from dtrees.core._shard import Shard, child_path
+from dtrees.core.assembly import Piece, join
+from dtrees.core.frontier import FoundSplit, OpenNode, Sums
+from dtrees.core.rules import GrowthRules
+from dtrees.typing import Runner, serial
+
+ROOT_PATH = 0
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What must be the same wherever a node's rows are.
+
+    Attributes
+    ----------
+    fixed_point : float
+        The power of two that x log x is multiplied by before it is rounded to an integer.
+    total_weight : float
+        Of all rows, in the user's units.
+    """
+
+    fixed_point: float
+    total_weight: float
+
+
+def scale_of(targets: Sequence[Target], rules: GrowthRules) -> Scale:
+    """The scale of all rows: the largest power of two with which no sum overflows."""
+    units = 0
+    largest = 1
+    for target in targets:
+        if target.w is None and target.class_multiplier is None:
+            units += target.n_rows
+        else:
+            weight = np.ones(target.n_rows, dtype=np.int64) if target.w is None else target.w
+            if target.class_multiplier is not None:
+                weight = weight * target.class_multiplier[target.y]
+            units += int(weight.sum())
+        if target.kind == "regression":
+            largest = max(largest, int(target.y.max(initial=1)))
+    total = units * targets[0].weight_unit
+    if rules.criterion == "poisson":
+        y = largest * targets[0].value_unit
+        bound, bits = abs(y * math.log(y)) + 1, 58
+    else:
+        bound, bits = 2 * (total + 1) * (math.log2(total + 2) + 1), 61
+    return Scale(2.0 ** min(45, bits - math.ceil(math.log2(bound))), total)
+
+
+class Source(Protocol):
+    """What `dtrees.core.grower.grow` needs."""
+
+    splitter: Shard
+
+    def root(self) -> Sums:
+        """Sums of all rows that count."""
+
+    def histogram(self, nodes: Sequence[OpenNode]) -> list[np.ndarray]:
+        """int64 histograms of the nodes, as `Shard.histogram`, over all shards."""
+
+    def advance(self, node: OpenNode, found: FoundSplit) -> tuple[Sums, Sums]:
+        """Route the rows of a node; sums of the left and the right child."""
+
+    def gathers(self, node: OpenNode) -> bool:
+        """Whether `finish` is the way to go on below this node."""
+
+    def finish(self, node: OpenNode) -> Piece:
+        """The whole subtree of a node, in preorder."""
+
+
+class ShardSource:
+    """Rows in this process, in one or more shards.
+
+    Parameters
+    ----------
+    parts : sequence of (CodedMatrix, Target)
+        Of the same codebook and units.
+    rules : GrowthRules
+    run : Runner, default=serial
+        May have an event ``cancelled``, which ends growth with `CancelledError`.
+    n_threads : int, default=1
+        How many threads the work is cut for. The model does not depend on it.
+    gather_rows : int, default=65,536
+        Nodes of at most so many rows are brought to one place and finished there.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[tuple[CodedMatrix, Target]],
+        rules: GrowthRules,
+        *,
+        run: Runner = serial,
+        n_threads: int = 1,
+        gather_rows: int = 65_536,
+    ) -> None:
+        self._parts = list(parts)
+        self._rules = rules
+        self._run = run
+        self._n_threads = n_threads
+        self._gather_rows = gather_rows
+        self._event = getattr(run, "cancelled", None)
+        self._scale = scale_of([target for _, target in parts], rules)
+        self._shards = [Shard(coded, target, rules, self._scale) for coded, target in parts]
+        self._rows: dict[int, list[np.ndarray]] = {}
+        self.splitter = self._shards[0]
+
+    @property
+    def target(self) -> Target:
+        """A target with the units of all of them."""
+        return self._parts[0][1]
+
+    @property
+    def coded(self) -> CodedMatrix:
+        """A matrix with the columns of all of them."""
+        return self._parts[0][0]
+
+    def _cancelled(self) -> bool:
+        return self._event is not None and self._event.is_set()
+
+    def root(self) -> Sums:
+        """Sums of all rows that count."""
+        rows = [shard.rows() for shard in self._shards]
+        self._rows = {ROOT_PATH: rows}
+        return self._sums(rows)
+
+    def _sums(self, rows: list[np.ndarray]) -> Sums:
+        sums = [shard.sums(mine) for shard, mine in zip(self._shards, rows, strict=True)]
+        total = sums[0]
+        for more in sums[1:]:
+            total = total + more
+        return total
+
+    def histogram(self, nodes: Sequence[OpenNode]) -> list[np.ndarray]:
+        """Histograms of the nodes, summed over the shards. O(rows of the nodes * columns)."""
+
+        def of_node(node: OpenNode) -> np.ndarray:
+            rows = self._rows[node.path]
+            total = self._shards[0].histogram(rows[0])
+            for shard, mine in zip(self._shards[1:], rows[1:], strict=True):
+                total += shard.histogram(mine)
+            return total
+
+        return self._run([lambda node=node: of_node(node) for node in nodes])
+
+    def advance(self, node: OpenNode, found: FoundSplit) -> tuple[Sums, Sums]:
+        """Route the rows of a node, shard by shard."""
+        parted = [
+            shard.route(mine, found)
+            for shard, mine in zip(self._shards, self._rows.pop(node.path), strict=True)
+        ]
+        left, right = [rows for rows, _ in parted], [rows for _, rows in parted]
+        self._rows[child_path(node.path, True)] = left
+        self._rows[child_path(node.path, False)] = right
+        return self._sums(left), self._sums(right)
+
+    def gathers(self, node: OpenNode) -> bool:
+        """One shard holds everything; of several, nodes of few rows are gathered."""
+        return len(self._shards) == 1 or node.sums.n <= self._gather_rows
+
+    def finish(self, node: OpenNode) -> Piece:
+        """Grow the whole subtree from the rows of the node."""
+        rows = self._rows.pop(node.path)
+        shard = self._shards[0]
+        if len(self._shards) > 1:
+            coded = CodedMatrix.stack(
+                [part.take(mine) for (part, _), mine in zip(self._parts, rows, strict=True)]
+            )
+            target = Target.stack(
+                [part.take(mine) for (_, part), mine in zip(self._parts, rows, strict=True)]
+            )
+            shard = Shard(coded, target, self._rules, self._scale)
+        pieces = Levels(shard).grow(
+            self._run, self._n_threads, self._cancelled, node.depth, node.path
+        )
+        if self._cancelled():
+            raise CancelledError("growth was cancelled")
+        return join([Piece(piece.nodes, piece.statistics, piece.words) for piece in pieces])
