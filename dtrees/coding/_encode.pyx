@@ -308,7 +308,7 @@ cdef void _rank_lookup(const value_t* v, int64_t n, int64_t span, int64_t max_co
 
 cdef bint _rank_hash(const value_t* v, int64_t n, int64_t max_codes, value_t* low,
                      Scratch* scratch, Ranked* out) noexcept nogil:
-    """Codes of a column of few distinct values; False when they are more than `FEW`.
+    """Codes of a column of few distinct values; False when there seem to be more than `FEW`.
 
     few[row] is the order of first appearance of the row's value, from 1; few_rank its code.
     """
@@ -319,6 +319,7 @@ cdef bint _rank_hash(const value_t* v, int64_t n, int64_t max_codes, value_t* lo
     cdef uint16_t* few = scratch.few
     cdef bint any_last = False
     limit = n if n < FEW else FEW
+    limit = max_codes if max_codes < limit else limit
     while slots < 4 * limit and slots < SLOTS:
         slots *= 2
     mask = slots - 1
@@ -336,11 +337,14 @@ cdef bint _rank_hash(const value_t* v, int64_t n, int64_t max_codes, value_t* lo
             number = scratch.slot_number[h]
             if number == 0:
                 if count == limit:
+                    if limit == max_codes:
+                        out.status = TOO_MANY
+                        return True
                     return False
                 scratch.few_key[count] = key
                 count += 1
                 # mostly new values: not worth going on
-                if count == 192 and i < 256 and n > 1024:
+                if count == 192 and i < 256 and n > 1024 and max_codes > FEW:
                     return False
                 number = <uint16_t>count
                 scratch.slot_number[h] = number
@@ -353,9 +357,6 @@ cdef bint _rank_hash(const value_t* v, int64_t n, int64_t max_codes, value_t* lo
         found = number
         last = key
         any_last = True
-    if count > max_codes:
-        out.status = TOO_MANY
-        return True
     _sort_keys(scratch.few_key, count, scratch)
     scratch.few_rank[0] = 0
     for k in range(count):
@@ -749,6 +750,42 @@ def rank_sparse(const value_t[::1] data, const int64_t[::1] indptr, int64_t firs
         free(v)
     if not enough:
         raise MemoryError("no memory for the scratch space of coding")
+
+
+def sorted_values(const value_t[::1] values):
+    """The values that are not NaN, ascending; same type, (m,). O(m), by radix."""
+    cdef int64_t n = values.shape[0], i, m = 0
+    cdef value_t least, most, x
+    cdef int64_t missing = 0
+    cdef uint64_t first, last
+    cdef int bits
+    cdef uint64_t* pairs = NULL
+    if value_t is float:
+        out = np.empty(n, dtype=np.float32)
+    else:
+        out = np.empty(n, dtype=np.float64)
+    cdef value_t[::1] view = out
+    if n == 0:
+        return out
+    with nogil:
+        _scan(&values[0], n, &least, &most, &missing)
+        first = _key(least) if missing < n else 0
+        bits = _bit_length(_key(most) - first) if missing < n else 0
+        if bits <= 32:
+            pairs = <uint64_t*>malloc(2 * n * sizeof(uint64_t))
+        if pairs != NULL:
+            for i in range(n):
+                x = values[i]
+                if x == x:
+                    pairs[m] = (_key(x) - first) << 32
+                    m += 1
+            _sort_pairs(pairs, pairs + n, m, bits)
+            for i in range(m):
+                view[i] = _value(first + (pairs[i] >> 32), least)
+        free(pairs)
+    if pairs == NULL:
+        out = np.sort(values)
+    return out[:n - missing]
 
 
 def cut_column(const value_t[::1] values, const value_t[::1] cuts, code_t[::1] codes):

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse
@@ -185,14 +186,11 @@ class Sample:
     def of(self, values: np.ndarray) -> np.ndarray:
         """The sampled values of a column, (n_rows,), ascending and without NaN."""
         sample = values if self.rows is None else values[self.rows]
-        missing = np.isnan(sample)
-        if missing.any() and self.hashes is not None:
+        if self.hashes is not None and np.isnan(values).any():
             # a sample of the rows that have a value
             present = np.flatnonzero(~np.isnan(values))
             sample = values[present[bottom(self.hashes[present], self.rules.sample_rows)]]
-        elif missing.any():
-            sample = sample[~missing]
-        return np.sort(sample)
+        return _encode.sorted_values(sample)
 
 
 def code_numbers(
@@ -265,7 +263,7 @@ def run_pieces(pieces: Sequence[Callable], sizes: Sequence[int], run: Runner) ->
         return [piece() for piece in pieces]
     ends = np.searchsorted(np.cumsum(sizes), np.arange(1, n_tasks + 1) * (total / n_tasks) - 0.5)
     bounds = np.unique(np.concatenate([[0], ends[:-1] + 1, [len(pieces)]]))
-    groups = [pieces[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    groups = [pieces[a:b] for a, b in pairwise(bounds)]
     results = run([lambda group=group: [piece() for piece in group] for group in groups])
     return [result for group in results for result in group]
 
@@ -289,9 +287,6 @@ def _code_tile(
         if store.status[column] != _encode.STATUS_TOO_MANY:
             if high is not low:
                 high[k, : store.n_codes[column]] = low[k, : store.n_codes[column]]
-            continue
-        if np.isinf(tile[k]).any():
-            store.status[column] = _encode.STATUS_INFINITE
             continue
         least, greatest = quantile_codes(sample.of(tile[k]), limit)
         low[k, : len(least)] = least
@@ -335,7 +330,7 @@ def code_sparse(
             data, indptr, first, last, n_rows, limit, codes, low, n_codes, fill, status
         )
 
-    tasks = [lambda a=a, b=b: block(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    tasks = [partial(block, a, b) for a, b in pairwise(bounds)]
     if len(tasks) > 1:
         run(tasks)
     else:
@@ -391,9 +386,6 @@ def _cut_sparse(
             kept = values[np.isin(rows, chosen)]
             n_zeros = len(chosen) - len(kept)
         status[j] = 0
-        if np.isinf(values).any():
-            status[j] = _encode.STATUS_INFINITE
-            continue
         limit = min(n_rows, sample.rules.max_codes or n_rows)
         lows[j], highs[j] = quantile_codes(np.sort(kept), limit, n_zeros)
         n_codes[j] = len(highs[j])
