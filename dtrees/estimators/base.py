@@ -336,7 +336,7 @@ def one_target(y: Any, owner: str) -> np.ndarray:
         raise ValueError(
             f"This {owner} estimator requires y to be passed, but the target y is None."
         )
-    shape = np.shape(y)
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
             f"y should be a 1d array, got an array of shape {shape} instead: {owner} does not "

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 
 from dtrees.coding.target import Target
@@ -214,6 +215,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         if y.dtype.kind not in "biuUS":  # whole numbers and strings are labels without a look
+            assert_all_finite(y, input_name="y")
             check_classification_targets(y)
         return Target.classification(y, sample_weight, self.class_weight)
 

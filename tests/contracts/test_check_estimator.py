@@ -1,0 +1,38 @@
+"""scikit-learn's contract for estimators, without an expected failure."""
+
+import warnings
+
+import pytest
+from sklearn.exceptions import SkipTestWarning
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+
+from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
+
+ESTIMATORS = [
+    DecisionTreeClassifier(),
+    DecisionTreeRegressor(),
+    DecisionTreeClassifier(
+        criterion="entropy", max_depth=6, max_leaf_nodes=20, max_codes=255, n_jobs=2
+    ),
+    DecisionTreeRegressor(
+        max_features=0.6, ccp_alpha=0.001, random_state=0, min_samples_leaf=0.01, unseen="majority"
+    ),
+]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@parametrize_with_checks(ESTIMATORS)
+def test_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("kind", [DecisionTreeClassifier, DecisionTreeRegressor])
+def test_nothing_fails_and_nothing_is_expected_to(kind):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkipTestWarning)
+        results = check_estimator(kind(), on_fail=None)
+    assert len(results) > 40
+    assert {result["status"] for result in results} <= {"passed", "skipped"}
+    for result in results:
+        if result["status"] == "skipped":  # what scikit-learn itself does not test here
+            assert "array_api" in result["check_name"], result
