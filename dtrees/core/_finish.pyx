@@ -115,7 +115,7 @@ cdef void write_test(Records* out, int64_t index, const Plan* plan, const Worksp
     cdef const Column* column = plan.columns + split.column
     cdef bint heavier_left = left.weight > right.weight
     cdef bint absent_left
-    cdef int64_t words, g, row
+    cdef int64_t words, g
     cdef uint32_t code
     cdef uint64_t* subset
     record.column = split.column
@@ -123,8 +123,8 @@ cdef void write_test(Records* out, int64_t index, const Plan* plan, const Worksp
     record.gain = split.gain
     record.missing_left = split.missing_left if split.saw_missing else heavier_left
     if split.test != IN_SUBSET:
-        record.boundary = code_of(column, w, split.boundary_row)
-        record.beyond = code_of(column, w, split.beyond_row) if split.beyond > 0 else 0
+        record.boundary = code_of(column, w, split.boundary, split.boundary_row)
+        record.beyond = code_of(column, w, split.beyond, split.beyond_row)
         return
     absent_left = heavier_left if plan.limits.unseen_by_majority else record.missing_left
     if column.n_ordered > 0:
@@ -135,8 +135,7 @@ cdef void write_test(Records* out, int64_t index, const Plan* plan, const Worksp
     if absent_left:
         memset(subset, 0xFF, words * sizeof(uint64_t))
     for g in range(q.groups.count):
-        row = q.groups.row[g]
-        code = 0 if q.groups.rank[g] == 0 else code_of(column, w, row)
+        code = code_of(column, w, q.groups.rank[g], q.groups.row[g])
         if (q.split_subset[q.groups.rank[g] >> 6] >> (q.groups.rank[g] & 63)) & 1:
             subset[code >> 6] |= <uint64_t>1 << (code & 63)
         else:
@@ -151,7 +150,11 @@ cdef void write_test(Records* out, int64_t index, const Plan* plan, const Worksp
         subset[words - 1] &= (<uint64_t>1 << (code + 1)) - 1
 
 
-cdef inline uint32_t code_of(const Column* column, const Workspace* w, int64_t row) noexcept nogil:
+cdef inline uint32_t code_of(const Column* column, const Workspace* w, uint32_t rank,
+                             int64_t row) noexcept nogil:
+    """The code behind a rank: itself in a large workspace, else looked up for a row with it."""
+    if rank == 0 or not w.narrow:
+        return rank
     if row < 0:
         return column.fill
     return code_at(column, row if w.row_id == NULL else w.row_id[row])

@@ -36,12 +36,14 @@ cdef struct Search:
     double S
     const int64_t* class_totals
     int128_t squares        # gini: sum of squared class weights
-    int64_t entropy         # entropy: sum f(t) - f(W)
+    int64_t entropy         # entropy: sum f(t)
+    bint bounded            # short runs can be passed over by a bound
     # STATE of a scan: sums over the side that rows are added to
     int64_t n
     int64_t w
     int64_t s
     int64_t* side           # n_classes
+    bint side_is_clear      # all of them are zero
     int128_t side_squares   # gini: sum a*a; entropy: sum f(a) + f(t - a)
     int128_t cross          # gini: sum t*a
     # STATE of the column: its best boundary so far

@@ -42,6 +42,7 @@ from dtrees.core._structs cimport (
 cdef enum:
     BEFORE_FILL = -1
     LAST = -2
+    NOTHING = -3
     MAX_SUBSETS = 1023      # all subsets of up to 11 categories
     POWER_STEPS = 64        # of the power iteration
 
@@ -63,6 +64,7 @@ cdef Search* new_search(const Criterion* criterion, Mode mode, Payload payload,
     q.min_weight = min_weight
     q.n_columns_of_target = k if mode == CLASSES or mode == WEIGHTED_CLASSES else 1
     q.side = <int64_t*>calloc(k + 1, sizeof(int64_t))
+    q.side_is_clear = True
     q.component = <double*>calloc(<size_t>k * (k + 3) + 1, sizeof(double))
     return q
 
@@ -105,6 +107,8 @@ cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_total
             for k in range(q.criterion.n_classes):
                 t = class_totals[k]
                 q.squares += <int128_t>t * t
+    q.bounded = (q.payload.weight == NULL
+                 and (q.criterion.impurity == SQUARED or q.criterion.impurity == GINI))
     q.split.test = LEAF
     q.split.score = NONE
     q.split.gain = 0
@@ -134,7 +138,9 @@ cdef inline void clear_side(Search* q) noexcept nogil:
     q.s = 0
     q.buffered = 0
     if by_class(q):
-        memset(q.side, 0, q.criterion.n_classes * sizeof(int64_t))
+        if not q.side_is_clear:
+            memset(q.side, 0, q.criterion.n_classes * sizeof(int64_t))
+            q.side_is_clear = True
         q.cross = 0
         q.side_squares = 0
         if q.criterion.impurity == ENTROPY:
@@ -152,6 +158,7 @@ cdef inline void add_to_class(Search* q, int k, int64_t weight) noexcept nogil:
         q.side_squares += <int128_t>weight * (2 * <int128_t>old + weight)
         q.cross += <int128_t>weight * t
     q.side[k] = old + weight
+    q.side_is_clear = False
     q.w += weight
 
 
@@ -285,11 +292,12 @@ cdef inline void flush(Search* q, bint down, bint classes) noexcept nogil:
 
 
 cdef inline void scan_pair(Search* q, const entry_t* entries, int64_t begin, int64_t end,
-                           bint down, Mode mode) noexcept nogil:
+                           int64_t close, bint down, Mode mode) noexcept nogil:
     """Scan entries begin..end of a column for one number per row (pair modes).
 
     `down` and `mode` are constants where this is inlined. Every boundary is written to the buffer
-    and kept by moving the cursor, without a branch.
+    and kept by moving the cursor, without a branch. The boundary behind the last entry is a
+    candidate named `close`, unless that is NOTHING.
     """
     cdef int64_t shift = 4 * sizeof(entry_t)
     cdef entry_t mask = (<entry_t>1 << shift) - 1
@@ -336,6 +344,10 @@ cdef inline void scan_pair(Search* q, const entry_t* entries, int64_t begin, int
             q.buffered = k
             flush(q, down, False)
             k = 0
+    bw[k] = <double>(W - w if down else w)
+    ba[k] = <double>(S - s if down else s)
+    bat[k] = close
+    k += (close != NOTHING) & (n >= least) & (n <= most)
     q.n = n
     q.w = w
     q.s = s
@@ -344,7 +356,8 @@ cdef inline void scan_pair(Search* q, const entry_t* entries, int64_t begin, int
 
 
 cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, int64_t end,
-                              bint down, bint weighted, bint entropy) noexcept nogil:
+                              int64_t close, bint down, bint weighted,
+                              bint entropy) noexcept nogil:
     """The same for classes; `down`, `weighted`, `entropy` are constants where this is inlined."""
     cdef int64_t shift = 4 * sizeof(entry_t)
     cdef entry_t mask = (<entry_t>1 << shift) - 1
@@ -360,20 +373,29 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
     cdef int64_t squares = <int64_t>q.side_squares
     cdef int64_t cross = <int64_t>q.cross
     cdef int64_t node_squares = <int64_t>q.squares
-    cdef int64_t i, at, x, old, t, other
+    cdef int64_t i, at, x, old, t, other, name
+    cdef bint boundary
     cdef int128_t wide_other
-    cdef entry_t entry, rank, previous
+    cdef entry_t entry = 0
+    cdef entry_t rank = 0
+    cdef entry_t previous
     cdef int c
     if begin >= end:
         return
     previous = (entries[end - 1] if down else entries[begin]) >> shift
-    for i in range(end - begin):
-        at = end - 1 - i if down else begin + i
-        entry = entries[at]
-        rank = entry >> shift
-        if (rank != previous) & (n >= least) & (n <= most):
+    for i in range(end - begin + 1):
+        if i < end - begin:
+            at = end - 1 - i if down else begin + i
+            entry = entries[at]
+            rank = entry >> shift
+            boundary = rank != previous
+            name = at + 1 if down else at
+        else:
+            boundary = close != NOTHING
+            name = close
+        if boundary & (n >= least) & (n <= most):
             q.buffer_w[q.buffered] = <double>(W - w if down else w)
-            q.buffer_at[q.buffered] = at + 1 if down else at
+            q.buffer_at[q.buffered] = name
             if entropy:
                 q.buffer_a[q.buffered] = entropy_score(
                     q, q.side_squares if weighted else squares, W - w if down else w)
@@ -388,6 +410,8 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
             q.buffered += 1
             if q.buffered == BUFFER:
                 flush(q, down, True)
+        if i == end - begin:
+            break
         previous = rank
         n += 1
         c = label[entry & mask]
@@ -418,38 +442,43 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
         q.side_squares = squares
         q.cross = cross
     flush(q, down, True)
+    if q.side_is_clear and end - begin < q.criterion.n_classes:
+        for i in range(begin, end):
+            side[label[entries[i] & mask]] = 0
+    else:
+        q.side_is_clear = False
 
 
-cdef void scan(Search* q, const entry_t* entries, int64_t begin, int64_t end,
+cdef void scan(Search* q, const entry_t* entries, int64_t begin, int64_t end, int64_t close,
                bint down) noexcept nogil:
     """Pick the loop that was compiled for the mode and the direction."""
     if q.mode == COUNT:
         if down:
-            scan_pair(q, entries, begin, end, True, COUNT)
+            scan_pair(q, entries, begin, end, close, True, COUNT)
         else:
-            scan_pair(q, entries, begin, end, False, COUNT)
+            scan_pair(q, entries, begin, end, close, False, COUNT)
     elif q.mode == SUM:
         if down:
-            scan_pair(q, entries, begin, end, True, SUM)
+            scan_pair(q, entries, begin, end, close, True, SUM)
         else:
-            scan_pair(q, entries, begin, end, False, SUM)
+            scan_pair(q, entries, begin, end, close, False, SUM)
     elif q.mode == WEIGHTED_SUM:
         if down:
-            scan_pair(q, entries, begin, end, True, WEIGHTED_SUM)
+            scan_pair(q, entries, begin, end, close, True, WEIGHTED_SUM)
         else:
-            scan_pair(q, entries, begin, end, False, WEIGHTED_SUM)
+            scan_pair(q, entries, begin, end, close, False, WEIGHTED_SUM)
     elif q.criterion.impurity == ENTROPY:
         if q.mode == CLASSES:
-            scan_classes(q, entries, begin, end, down, False, True)
+            scan_classes(q, entries, begin, end, close, down, False, True)
         else:
-            scan_classes(q, entries, begin, end, down, True, True)
+            scan_classes(q, entries, begin, end, close, down, True, True)
     elif q.mode == CLASSES:
         if down:
-            scan_classes(q, entries, begin, end, True, False, False)
+            scan_classes(q, entries, begin, end, close, True, False, False)
         else:
-            scan_classes(q, entries, begin, end, False, False, False)
+            scan_classes(q, entries, begin, end, close, False, False, False)
     else:
-        scan_classes(q, entries, begin, end, down, True, False)
+        scan_classes(q, entries, begin, end, close, down, True, False)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -469,6 +498,27 @@ cdef inline int64_t first_above(const entry_t* entries, int64_t begin, int64_t e
     return begin
 
 
+cdef inline double bound_of_sparse(const Search* q, double m) noexcept nogil:
+    """A score that no split with at most m unweighted rows on one side can exceed, for 4m <= n.
+
+    Squared error: k rows on one side have |D| <= k * max |W y - S|, and k / (W - k) grows with k.
+    Gini: with R = sum r*r over the k rows, the score is at most (T - R)/(W - k) + R/k, T the
+    node's sum of squares; that grows with R <= k*k, and then with k while 4k <= W. A billionth is
+    added for rounding.
+    """
+    cdef double low, high
+    if q.criterion.impurity == SQUARED:
+        if q.mode == COUNT:
+            low = q.S
+            high = q.W - q.S
+        else:
+            low = q.S - q.W * <double>q.totals.lowest
+            high = q.W * <double>q.totals.highest - q.S
+        high = high if high > low else low
+        return 1.000000001 * high * high * m / (q.W - m)
+    return 1.000000001 * ((<double>q.squares - m * m) / (q.W - m) + m)
+
+
 cdef bint search_run(Search* q, const entry_t* entries, const Run* run) noexcept nogil:
     """Search one column; keep its best split in q.split if it beats what is there.
 
@@ -483,10 +533,13 @@ cdef bint search_run(Search* q, const entry_t* entries, const Run* run) noexcept
     cdef uint32_t lowest = <uint32_t>(e[0] >> shift)
     cdef uint32_t highest = <uint32_t>(e[m - 1] >> shift)
     cdef int64_t n_missing = 0
-    cdef int64_t fill_at, i, missing
+    cdef int64_t fill_at, i, missing, close
     cdef Split* split
     if lowest == highest and n_fill == 0:
         return False
+    if 4 * m <= q.totals.n and q.bounded and q.split.test != LEAF:
+        if bound_of_sparse(q, <double>m) < q.split.score:
+            return True
     if highest > run.last_ordered or (n_fill > 0 and (run.fill == 0 or run.fill > run.last_ordered)):
         collect_groups(q, entries, run)
         search_groups(q, run.column, run.last_ordered)
@@ -494,7 +547,12 @@ cdef bint search_run(Search* q, const entry_t* entries, const Run* run) noexcept
     q.best = NONE
     if lowest == 0:
         n_missing = first_above(e, 0, m, 0)
-    fill_at = first_above(e, n_missing, m, run.fill) if n_fill > 0 else m
+    if n_fill == 0 or highest < run.fill:
+        fill_at = m
+    elif lowest > run.fill:
+        fill_at = 0
+    else:
+        fill_at = first_above(e, n_missing, m, run.fill)
     for missing in range(2 if n_missing > 0 else 1):
         # up: the side is the left one
         if fill_at > n_missing:
@@ -502,11 +560,12 @@ cdef bint search_run(Search* q, const entry_t* entries, const Run* run) noexcept
             if missing:
                 for i in range(n_missing):
                     add_row(q, e[i] & mask)
-            scan(q, e, n_missing, fill_at, False)
+            close = NOTHING
             if n_fill > 0:
-                consider(q, BEFORE_FILL, False)
+                close = BEFORE_FILL
             elif n_missing > 0 and not missing:
-                consider(q, LAST, False)
+                close = LAST
+            scan(q, e, n_missing, fill_at, close, False)
         # down: the side is the right one
         if n_fill > 0:
             begin_pass(q, AT_MOST, missing)
@@ -515,8 +574,7 @@ cdef bint search_run(Search* q, const entry_t* entries, const Run* run) noexcept
                     add_row(q, e[i] & mask)
                 consider(q, LAST, True)
             if fill_at < m:
-                scan(q, e, fill_at, m, True)
-                consider(q, fill_at, True)
+                scan(q, e, fill_at, m, fill_at, True)
     if q.best == NONE:
         return True
     split = &q.split
