@@ -110,18 +110,20 @@ def thresholds_of(table: list[list]):
     return thresholds
 
 
-def grow_tree(
-    example: Example, matrix: CodedMatrix, target: Target | None = None, **source
-) -> Tree:
+def grow_parts(example: Example, parts: list[tuple[CodedMatrix, Target]], **source) -> Tree:
     """The tree of an example whose rows are given in some other way."""
-    target = example.target if target is None else target
-    source |= {"thresholds": thresholds_of(example.table)}
-    return grow(ShardSource([(matrix, target)], **source), example.rules, plain())[0]
+    shards = ShardSource(parts, example.rules, **source)
+    return grow(shards, example.rules, plain(), thresholds_of(example.table))[0]
+
+
+def grow_tree(example: Example, matrix: CodedMatrix, target: Target | None = None) -> Tree:
+    """The same, from one shard."""
+    return grow_parts(example, [(matrix, example.target if target is None else target)])
 
 
 def fit(example: Example, **source) -> Tree:
     """The tree of an example in dense storage."""
-    return grow_tree(example, coded(example.table), **source)
+    return grow_parts(example, [(coded(example.table), example.target)], **source)
 
 
 def fill_column(kind: str, n_rows: int, rng: random.Random, n_values: int, missing: float) -> list:

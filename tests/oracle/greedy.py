@@ -48,6 +48,7 @@ class Walk:
         rows = self.statistics.rows()
         whole = self.statistics.sums(rows)
         self.root_weight = whole.weight * self.statistics.weight_unit
+        self.largest = self.statistics.largest(rows)
         self.next_node = 0
         self.visit(rows, 0)
         assert self.next_node == self.tree.node_count
@@ -72,11 +73,13 @@ class Walk:
         assert tuple(tree.statistics[node].tolist()) == parts
         weight = float(whole.weight * statistics.weight_unit)
         close(tree.weighted_n_node_samples[node], weight, "weight", node)
-        # A mean is a sum of two floats; an impurity is a difference of two squares.
+        # A mean is a sum of two floats; an impurity is a difference of two squares, whose terms
+        # are rounded to the fixed point of all rows.
         largest = statistics.largest(rows)
         error = 1e-15 * (largest + abs(statistics.offset))
         close(tree.value[node], statistics.value(whole), "value", node, error)
-        error = 1e-11 if self.rules.criterion in ("entropy", "poisson") else 1e-14 * largest**2
+        logarithmic = self.rules.criterion in ("entropy", "poisson")
+        error = 1e-11 if logarithmic else 1e-14 * largest * self.largest
         close(tree.impurity[node], statistics.impurity(rows), "impurity", node, error)
 
     def check_split(self, node: int, rows: list[int], depth: int) -> frozenset[int] | None:
@@ -99,9 +102,9 @@ class Walk:
             reason = not gains_enough(best - 2 * slack, self.root_weight, rules)
             assert reason, f"node {node} is a leaf, but a split gains {float(best)}"
             return None
-        assert gains_enough(best + 2 * slack, self.root_weight, rules), f"node {node} gains little"
         split = self.find(node, rows, offered)
         gain = statistics.gain(whole, split.sums)
+        assert gains_enough(gain + 2 * slack, self.root_weight, rules), f"node {node} gains little"
         first = offered[gains.index(best)]
         assert float(best - gain) <= 2 * slack, (
             f"node {node}: {split} gains {float(gain)}, {first} gains {float(best)}"
@@ -203,8 +206,8 @@ def sides(whole, candidate) -> frozenset:
     left = candidate.sums
     right = tuple(a - b for a, b in zip(whole.parts, left.parts, strict=True))
     both = ((left.weight, left.parts), (whole.weight - left.weight, right))
-    exact = whole.weight * max(whole.weight, *map(abs, left.parts), *map(abs, right)) < 2**53
-    return frozenset(both) if exact else frozenset(both[:1])
+    largest = max(whole.weight, *(abs(p) for p in (*whole.parts, *left.parts, *right)))
+    return frozenset(both) if whole.weight * largest < 2**53 else frozenset(both[:1])
 
 
 def close(actual, expected, what: str, node: int, absolute: float = 0.0) -> None:
