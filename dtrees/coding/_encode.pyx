@@ -852,38 +852,85 @@ def cut_column(const value_t[::1] values, const value_t[::1] cuts, code_t[::1] c
 
 
 def cut_sparse(const value_t[::1] data, const int64_t[::1] indptr, const int64_t[::1] columns,
-               const double[::1] cuts, const int64_t[::1] cut_start, uint32_t[::1] codes,
-               const int64_t[::1] target):
+               const double[::1] cuts, const int64_t[::1] cut_start, const int64_t[::1] target,
+               uint32_t[::1] codes, uint32_t[::1] fill):
     """Codes of the stored values of some sparse columns by cuts, as in `cut_column`.
 
     Parameters
     ----------
     data : float32 or float64 (nnz,)
     indptr : int64 (n_columns + 1,)
-    columns : int64 (k,)
+    columns, target : int64 (k,)
+        Column ``columns[i]`` is written from ``target[i]`` on.
     cuts : float64 (n_cuts,)
         Those of column ``columns[i]`` stand from ``cut_start[i]`` to ``cut_start[i + 1]``.
     codes : uint32 (nnz of the columns,)   OUT
-    target : int64 (k,)
-        Where in ``codes`` a column begins.
+    fill : uint32 (k,)   OUT
+        The code of zero.
     """
-    cdef int64_t i, p, at, low, high, middle
+    cdef int64_t i, p, at
     cdef double x
     with nogil:
         for i in range(columns.shape[0]):
             at = target[i]
+            fill[i] = _code_by_cuts(cuts, cut_start[i], cut_start[i + 1], 0.0)
             for p in range(indptr[columns[i]], indptr[columns[i] + 1]):
                 x = data[p]
-                low = cut_start[i]
-                high = cut_start[i + 1]
-                while low < high:
-                    middle = (low + high) >> 1
-                    if cuts[middle] < x:
-                        low = middle + 1
-                    else:
-                        high = middle
-                codes[at] = <uint32_t>(low - cut_start[i] + 1) if x == x else 0
+                codes[at] = _code_by_cuts(cuts, cut_start[i], cut_start[i + 1], x)
                 at += 1
+
+
+cdef inline uint32_t _code_by_cuts(const double[::1] cuts, int64_t first, int64_t last,
+                                   double x) noexcept nogil:
+    """1 + how many of ``cuts[first:last]`` are below x; 0 for NaN. Bisection."""
+    cdef int64_t low = first, high = last, middle
+    if x != x:
+        return 0
+    while low < high:
+        middle = (low + high) >> 1
+        if cuts[middle] < x:
+            low = middle + 1
+        else:
+            high = middle
+    return <uint32_t>(low - first + 1)
+
+
+def any_infinite(const value_t[:, :] X):
+    """Whether a cell is infinite. O(cells), in the order of memory."""
+    cdef Py_ssize_t rows = X.shape[0], columns = X.shape[1], i, j
+    cdef Py_ssize_t outer = X.strides[0], inner = X.strides[1], swap
+    cdef const char* line
+    cdef uint64_t found = 0
+    cdef const uint32_t* narrow
+    cdef const uint64_t* wide
+    if rows == 0 or columns == 0:
+        return False
+    line = <const char*>&X[0, 0]
+    with nogil:
+        if (inner if inner > 0 else -inner) > (outer if outer > 0 else -outer):
+            swap = inner
+            inner = outer
+            outer = swap
+            swap = rows
+            rows = columns
+            columns = swap
+        for i in range(rows):
+            if inner == sizeof(value_t):
+                if value_t is float:
+                    narrow = <const uint32_t*>(line + i * outer)
+                    for j in range(columns):
+                        found |= (narrow[j] & 0x7FFFFFFFU) == 0x7F800000U
+                else:
+                    wide = <const uint64_t*>(line + i * outer)
+                    for j in range(columns):
+                        found |= (wide[j] & 0x7FFFFFFFFFFFFFFFULL) == 0x7FF0000000000000ULL
+            else:
+                for j in range(columns):
+                    found |= (<const value_t*>(line + i * outer + j * inner))[0] == INFINITY
+                    found |= (<const value_t*>(line + i * outer + j * inner))[0] == -INFINITY
+            if found:
+                break
+    return found != 0
 
 
 def compact(code_t[::1] block, const int64_t[::1] columns, int64_t n):

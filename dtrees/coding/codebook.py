@@ -1,7 +1,7 @@
 """The codebook: what every code of every column means.
 
     exact ordered column     code c is one value:                  low[c] == high[c]
-    binned ordered column    code c is the values in (high[c - 1], high[c]]; low[c] is the least seen
+    binned ordered column    code c: values in (high[c - 1], high[c]]; low[c] is the least sampled
     categories               code n_ordered + i is categories[column][i - 1]
     hybrid                   numbers first, then categories
 
@@ -19,14 +19,25 @@ values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from dtrees.coding import _encode
 from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.kinds import (
+    Columns,
+    categorical_mask,
+    numbers_of,
+    refuse_strings,
+    sort_columns,
+)
+from dtrees.coding.labels import Labels, object_array, recode
 from dtrees.coding.ordered import (
     CodeStore,
     CutRules,
@@ -34,15 +45,42 @@ from dtrees.coding.ordered import (
     code_numbers,
     code_sparse,
     join_values,
+    load,
     read_sparse,
+    run_pieces,
+    tiles,
 )
-from dtrees.coding.tables import UNITS, Table, read_table
+from dtrees.coding.tables import BOOL, DATETIME, TIMEDELTA, UNITS, Numbers, Table, read_table
+from dtrees.exceptions import UnseenCategoryError
 from dtrees.typing import Runner, serial
+
+UNSEEN = ("missing", "majority", "error")
 
 
 @dataclass(frozen=True, eq=False)
 class CodeBook:
-    """Codes and their meaning, for every column of a table."""
+    """Codes and their meaning, for every column of a table.
+
+    Made by `fit_encode`; arrays are not to be written to.
+
+    Attributes
+    ----------
+    n_columns : int
+    feature_names : object (n_columns,) of str, or None
+    n_codes, n_ordered : int64 (n_columns,)
+    offsets : int64 (n_columns + 1,)
+        Where the ordered codes of a column begin in ``low`` and ``high``.
+    low, high : float64, or float32 where X was (offsets[-1],)
+        Least and greatest value of every ordered code; the same array when all are exact.
+    exact : bool (n_columns,)
+        Whether each ordered code is one value.
+    units : uint8 (n_columns,)
+        Places in `UNITS`; see `unit`.
+    categories : dict of int to (n_codes - n_ordered,) array
+        By column, in the order of the codes; only columns that have some.
+    unseen : {"missing", "majority", "error"}
+        What `encode` does with a category that was not there at fit.
+    """
 
     n_columns: int
     feature_names: np.ndarray | None
@@ -55,6 +93,7 @@ class CodeBook:
     units: np.ndarray
     categories: dict[int, np.ndarray] = field(default_factory=dict)
     unseen: str = "missing"
+    _numbers: dict[int, dict[Any, int]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def fit_encode(
@@ -68,32 +107,66 @@ class CodeBook:
         sample_rows: int = 200_000,
         run: Runner = serial,
     ) -> tuple[CodeBook, CodedMatrix]:
-        """Learn the codes of a table and code it."""
+        """Learn the codes of a table and code it.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            See `dtrees.coding.tables.read_table`. NaN, None, NaT and NA are missing.
+        categorical_features : default="from_dtype"
+            "from_dtype": by the column's type and values. None: no column. Or a boolean mask,
+            column numbers, or column names; then all other columns have to be numbers.
+        max_codes : int or None, default=None
+            Most codes of an ordered column; columns with more distinct values are cut at
+            quantiles. None: one code per distinct value, always.
+        unseen : {"missing", "majority", "error"}, default="missing"
+        seed : int, default=0
+            Key of the sample that quantiles are read from.
+        sample_rows : int, default=200_000
+            Size of that sample, per column.
+        run : Runner, default=serial
+            Gets one task per few columns.
+
+        Returns
+        -------
+        book : CodeBook
+        coded : CodedMatrix
+
+        Raises
+        ------
+        ValueError, TypeError
+            A table that cannot be read, infinities, parameters out of range.
+
+        Notes
+        -----
+        O(cells). Above table and codes it holds a few columns per thread.
+        """
+        if unseen not in UNSEEN:
+            raise ValueError(f"unseen must be one of {UNSEEN}, got {unseen!r}.")
+        if max_codes is not None and not (
+            isinstance(max_codes, (int, np.integer)) and max_codes > 1
+        ):
+            raise ValueError(
+                f"max_codes must be an integer of at least 2 or None, got {max_codes!r}."
+            )
         table = read_table(X)
+        mask = categorical_mask(categorical_features, table)
         rules = CutRules(max_codes=max_codes, sample_rows=sample_rows, seed=seed)
+        categories: dict[int, np.ndarray] = {}
         if table.sparse is not None:
+            if mask is not None and mask.any():
+                raise ValueError(
+                    f"categorical_features names column {table.name(int(np.argmax(mask)))} of a "
+                    "sparse X, whose columns are numbers. Give X as a dense table."
+                )
             coded, part, status = code_sparse(read_sparse(table), rules, run)
             _refuse_infinities(table, status)
             parts = [part]
         else:
-            largest = table.n_rows if max_codes is None else min(table.n_rows, max_codes)
-            store = CodeStore(table.n_rows, table.n_columns, largest)
-            parts = code_numbers(table.numbers, store, rules, run)
-            _refuse_infinities(table, store.status)
-            coded = store.finish()
-        return cls._of(table, coded, parts, {}, unseen), coded
-
-    @classmethod
-    def _of(
-        cls,
-        table: Table,
-        coded: CodedMatrix,
-        parts: Sequence[OrderedValues],
-        categories: dict[int, np.ndarray],
-        unseen: str,
-    ) -> CodeBook:
+            columns = sort_columns(table, mask)
+            coded, parts, categories = _code_dense(table, columns, rules, run)
         offsets, low, high, exact = join_values(parts, table.n_columns)
-        return cls(
+        book = cls(
             n_columns=table.n_columns,
             feature_names=table.names,
             n_codes=coded.n_codes,
@@ -106,6 +179,7 @@ class CodeBook:
             categories=categories,
             unseen=unseen,
         )
+        return book, coded
 
     def thresholds(
         self, column: np.ndarray, code_left: np.ndarray, code_right: np.ndarray
@@ -146,6 +220,123 @@ class CodeBook:
         threshold = np.where(exact, middle, self.high[chosen])
         return threshold, (chosen - base).astype(np.uint32)
 
+    def cuts(self, column: Any) -> np.ndarray:
+        """Greatest values that still get the codes 1, 2, ...: float64 (n_ordered - 1,).
+
+        Exact columns: the midpoints of neighbouring values, so any number gets the code of the
+        nearest known value. Binned ones: ``high``.
+        """
+        part = slice(self.offsets[column], self.offsets[column + 1])
+        assert part.stop - part.start == self.n_ordered[column], "the values were left out"
+        high = self.high[part].astype(np.float64)
+        return midpoints(high[:-1], high[1:]) if self.exact[column] else high[:-1]
+
+    def check(self, X: Any, *, estimator: str = "CodeBook") -> Table:
+        """A table that has to have the columns of the one that was fitted.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+        estimator : str, default="CodeBook"
+            Name for messages.
+
+        Returns
+        -------
+        Table
+            Ordered columns are numbers, categorical ones labels.
+
+        Raises
+        ------
+        ValueError
+            Other number, names or order of columns (in scikit-learn's words), strings where numbers
+            were fitted, infinities.
+        """
+        table = read_table(X)
+        self._check_names(table.names, estimator)
+        if table.n_columns != self.n_columns:
+            raise ValueError(
+                f"X has {table.n_columns} features, but {estimator} is expecting "
+                f"{self.n_columns} features as input."
+            )
+        table = self._as_fitted(table)
+        for values in [block.values for block in table.numbers]:
+            if values.dtype.kind == "f" and _holds_infinity(values):
+                infinite = np.isinf(values).any(axis=0)
+                _refuse(table, next(
+                    int(j) for b in table.numbers if b.values is values
+                    for j in b.columns[infinite]
+                ))  # fmt: skip
+        if table.sparse is not None and table.sparse.dtype.kind == "f":
+            infinite = np.flatnonzero(np.isinf(table.sparse.data))
+            if len(infinite):
+                _refuse(table, int(np.searchsorted(table.sparse.indptr, infinite[0], "right")) - 1)
+        return table
+
+    def encode(
+        self, X: Any, *, columns: Iterable[int] | None = None, run: Runner = serial
+    ) -> CodedMatrix:
+        """Codes of another table by this book.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns), or what `check` returned
+        columns : ints, default=all
+            Only these are coded; the others have no codes (``n_codes == 0``) and take no memory.
+        run : Runner, default=serial
+
+        Returns
+        -------
+        CodedMatrix
+            With ``unseen="majority"`` a category that was not fitted has the code ``n_codes + 1``.
+
+        Raises
+        ------
+        UnseenCategoryError
+            With ``unseen="error"``.
+        """
+        table = X if isinstance(X, Table) else self.check(X)
+        wanted = np.zeros(self.n_columns, dtype=bool)
+        wanted[slice(None) if columns is None else np.asarray(list(columns), dtype=np.intp)] = True
+        if table.sparse is not None:
+            return self._encode_sparse(read_sparse(table), wanted)
+        largest = self.n_codes.copy()
+        if self.unseen == "majority":
+            largest[list(self.categories)] += 1
+        store = CodeStore(table.n_rows, self.n_columns, int(largest.max(initial=0)), False)
+        pieces, sizes = [], []
+        for block in table.numbers:
+            for is_wanted, part in block.runs(wanted):
+                for places in tiles(part) if is_wanted else ():
+                    pieces.append(partial(self._encode_tile, part, places, store, largest))
+                    sizes.append(table.n_rows * len(places))
+        run_pieces(pieces, sizes, run)
+        for column in table.labels:
+            j = column.column
+            if wanted[j]:
+                self._encode_labels(column, store.place(j, largest[j]), table.name(j))
+        store.n_codes[wanted] = self.n_codes[wanted]
+        store.n_ordered[wanted] = self.n_ordered[wanted]
+        return store.finish(largest, wanted)
+
+    def decode(self, column: int, codes: np.ndarray) -> np.ndarray:
+        """Raw values of codes of one column.
+
+        Returns
+        -------
+        float64 (len(codes),)
+            Columns without categories; NaN for missing, the middle of a binned code's values.
+        object (len(codes),)
+            Others: numbers and categories; None for missing and unseen.
+        """
+        codes = np.asarray(codes, dtype=np.int64)
+        part = slice(self.offsets[column], self.offsets[column + 1])
+        low = self.low[part].astype(np.float64)
+        middle = low if self.exact[column] else low / 2 + self.high[part].astype(np.float64) / 2
+        if column not in self.categories:
+            return np.append(np.nan, middle)[codes]
+        known = [None, *middle.tolist(), *self.categories[column].tolist(), None]
+        return object_array(known)[codes]
+
     def name(self, column: int) -> str:
         """How messages call a column."""
         names = self.feature_names
@@ -155,6 +346,176 @@ class CodeBook:
         """Unit of a column's ordered values, one of `UNITS`."""
         return UNITS[self.units[column]]
 
+    def describe_value(self, column: int, value: float) -> str:
+        """A threshold or value of an ordered column as people write it: dates as dates."""
+        unit = self.units[column]
+        if unit in (DATETIME, TIMEDELTA) and np.isfinite(value):
+            nanoseconds = np.int64(round(value))
+            if unit == TIMEDELTA:
+                return str(nanoseconds.astype("timedelta64[ns]"))
+            text = str(nanoseconds.astype("datetime64[ns]"))
+            return text.removesuffix(".000000000").removesuffix("T00:00:00")
+        if unit == BOOL and value in (0.0, 1.0):
+            return str(bool(value))
+        return f"{value:g}"
+
+    def without_values(self) -> CodeBook:
+        """The same book for prediction: values of ordered columns are left out.
+
+        Hybrid columns keep theirs, since they are coded at prediction. A book of many rows shrinks
+        from the size of the table to almost nothing.
+        """
+        keep = (self.n_ordered > 0) & (self.n_ordered < self.n_codes)
+        counts = np.where(keep, np.diff(self.offsets), 0)
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        places = np.concatenate(
+            [np.arange(self.offsets[j], self.offsets[j + 1]) for j in np.flatnonzero(keep)]
+            or [np.empty(0, dtype=np.int64)]
+        )
+        low = self.low[places]
+        high = low if self.high is self.low else self.high[places]
+        return replace(self, offsets=offsets, low=low, high=high, _numbers={})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the look-up tables that were made on the way."""
+        return {**vars(self), "_numbers": {}}
+
+    def _check_names(self, names: np.ndarray | None, estimator: str) -> None:
+        """Compare column names, in scikit-learn's words."""
+        fitted = self.feature_names
+        if fitted is None and names is None:
+            return
+        if fitted is None:
+            warnings.warn(
+                f"X has feature names, but {estimator} was fitted without feature names",
+                stacklevel=3,
+            )
+            return
+        if names is None:
+            warnings.warn(
+                f"X does not have valid feature names, but {estimator} was fitted with feature "
+                "names",
+                stacklevel=3,
+            )
+            return
+        if len(names) == len(fitted) and np.all(names == fitted):
+            return
+        message = "The feature names should match those that were passed during fit.\n"
+        unexpected = sorted(set(names) - set(fitted))
+        gone = sorted(set(fitted) - set(names))
+        for title, listed in (
+            ("Feature names unseen at fit time:\n", unexpected),
+            ("Feature names seen at fit time, yet now missing:\n", gone),
+        ):
+            if listed:
+                message += title + "".join(f"- {name}\n" for name in listed[:5])
+                message += "- ...\n" if len(listed) > 5 else ""
+        if not unexpected and not gone:
+            message += "Feature names must be in the same order as they were in fit.\n"
+        raise ValueError(message)
+
+    def _as_fitted(self, table: Table) -> Table:
+        """Numbers where ordered codes were fitted, labels where categories alone were."""
+        named = (self.n_ordered == 0) & (self.n_codes > 0)
+        if table.sparse is not None:
+            categorical = list(self.categories)
+            if categorical:
+                raise ValueError(
+                    f"X is sparse, but column {self.name(categorical[0])} was fitted as "
+                    "categories. Give X in the form that was fitted."
+                )
+            return table
+        numbers: list[Numbers] = []
+        labels: list[Labels] = []
+        for block in table.numbers:
+            if not named[block.columns].any():
+                numbers.append(block)
+                continue
+            for is_named, part in block.runs(named):
+                if is_named:
+                    cells = zip(part.columns.tolist(), part.values.T, strict=True)
+                    labels.extend(_number_labels(values, j) for j, values in cells)
+                else:
+                    numbers.append(part)
+        for column in table.labels:
+            j = column.column
+            if self.n_ordered[j] == self.n_codes[j] > 0:
+                values = column.as_numbers(table.name(j))
+                refuse_strings(column, np.isnan(values) & column.present(), table.name(j))
+                numbers.append(numbers_of(column, values))
+            else:
+                labels.append(column)
+        return replace(table, numbers=tuple(numbers), labels=tuple(labels))
+
+    def _encode_tile(
+        self, block: Numbers, places: np.ndarray, store: CodeStore, largest: np.ndarray
+    ) -> None:
+        """Codes of some columns of numbers."""
+        tile = load(block.values[:, places[0] : places[-1] + 1])
+        for k, j in enumerate(block.columns[places]):
+            codes = store.place(j, largest[j])
+            if self.n_ordered[j] == 0:
+                codes[:] = 0
+            else:
+                cuts = _lowered(self.cuts(j), tile.dtype)
+                _encode.cut_column(tile[k], cuts, codes)
+
+    def _encode_labels(self, column: Labels, codes: np.ndarray, name: str) -> None:
+        """Codes of a categorical or hybrid column; ``codes`` OUT."""
+        j = column.column
+        n_ordered, n_codes = int(self.n_ordered[j]), int(self.n_codes[j])
+        table = np.zeros(len(column.labels), dtype=np.int64)
+        unknown = column.present() if n_codes > 0 else table.astype(bool)
+        if n_ordered > 0:
+            values = column.as_numbers(name)
+            is_number = ~np.isnan(values)
+            by_number = np.empty(len(values), dtype=np.uint32)
+            _encode.cut_column(values + 0.0, self.cuts(j), by_number)
+            table[is_number] = by_number[is_number]
+            unknown &= ~is_number
+        if j not in self._numbers and j in self.categories:
+            known = self.categories[j].tolist()
+            self._numbers[j] = dict(zip(known, range(n_ordered + 1, n_codes + 1), strict=True))
+        number = self._numbers.get(j, {})
+        for place in np.flatnonzero(unknown):
+            code = number.get(column.labels[place], 0)
+            if code == 0 and self.unseen == "error":
+                shown = list(number)[:5]
+                raise UnseenCategoryError(
+                    f"Found an unknown category {column.labels[place]!r} in column {name} of X, "
+                    f"which was fitted with {len(number)} categories ({str(shown)[1:-1]}"
+                    f"{', ...' if len(number) > 5 else ''}) and unseen='error'. Repair the value, "
+                    "or fit with unseen='missing' or unseen='majority'."
+                )
+            table[place] = n_codes + 1 if code == 0 and self.unseen == "majority" else code
+        codes[:] = recode(table, column.codes, 0)
+
+    def _encode_sparse(self, matrix: scipy.sparse.csc_array, wanted: np.ndarray) -> CodedMatrix:
+        """Codes of the stored values of some columns."""
+        columns = np.flatnonzero(wanted & (self.n_ordered > 0))
+        indptr = matrix.indptr.astype(np.int64)
+        cuts = [self.cuts(j) for j in columns]
+        cut_start = np.concatenate([[0], np.cumsum([len(c) for c in cuts], dtype=np.int64)])
+        stored = np.zeros(self.n_columns, dtype=np.int64)
+        stored[columns] = np.diff(indptr)[columns]
+        target = np.concatenate([[0], np.cumsum(stored)])
+        codes = np.zeros(target[-1], dtype=np.uint32)
+        fill = np.zeros(self.n_columns, dtype=np.uint32)
+        filled = np.zeros(len(columns), dtype=np.uint32)
+        all_cuts = np.concatenate([*cuts, np.empty(0)])
+        _encode.cut_sparse(
+            matrix.data, indptr, columns, all_cuts, cut_start, target[columns], codes, filled
+        )
+        fill[columns] = filled
+        rows = [matrix.indices[indptr[j] : indptr[j + 1]] for j in columns]
+        indices = np.concatenate([*rows, np.empty(0, dtype=np.int32)]).astype(np.int32)
+        return CodedMatrix.from_sparse(
+            scipy.sparse.csc_array((codes, indices, target), shape=matrix.shape),
+            np.where(wanted, self.n_codes, 0),
+            np.where(wanted, self.n_ordered, 0),
+            fill,
+        )
+
 
 def midpoints(below: np.ndarray, above: np.ndarray) -> np.ndarray:
     """Halfway between values a < b, float64; a where that is not below b."""
@@ -162,12 +523,72 @@ def midpoints(below: np.ndarray, above: np.ndarray) -> np.ndarray:
     return np.where(middle < above, middle, below)
 
 
+def _code_dense(
+    table: Table, columns: Columns, rules: CutRules, run: Runner
+) -> tuple[CodedMatrix, list[OrderedValues], dict[int, np.ndarray]]:
+    """Codes of a dense table: numbers first, then the categories above them."""
+    n_rows = table.n_rows
+    plain = rules.max_codes is not None and not columns.named and not columns.categories
+    largest = min(n_rows, rules.max_codes) if plain and rules.max_codes is not None else n_rows
+    store = CodeStore(n_rows, table.n_columns, largest)
+    parts = code_numbers(columns.ordered, store, rules, run)
+    named = code_numbers(columns.named, store, CutRules(), run)
+    _refuse_infinities(table, store.status)
+    categories: dict[int, np.ndarray] = {}
+    for block, part in zip(columns.named, named, strict=True):
+        bounds = np.cumsum(part.n_codes)[:-1]
+        for column, values in zip(part.columns.tolist(), np.split(part.low, bounds), strict=True):
+            store.n_ordered[column] = 0
+            if len(values):
+                categories[column] = values.astype(block.values.dtype)
+    for found in columns.categories:
+        j = found.column
+        n_ordered = int(store.n_ordered[j])
+        n_codes = n_ordered + len(found.values)
+        shifted = found.rows + n_ordered
+        if n_ordered:
+            codes = np.where(found.rows > 0, shifted, store.place(j, n_ordered))
+        else:
+            codes = shifted
+        store.place(j, n_codes)[:] = codes
+        store.n_codes[j] = n_codes
+        if n_codes > 65_535 and len(store.order):
+            store.order[j * n_rows : (j + 1) * n_rows] = np.argsort(codes, kind="stable")
+        categories[j] = object_array(found.values)
+    return store.finish(), parts, categories
+
+
+def _number_labels(values: np.ndarray, column: int) -> Labels:
+    """A column of numbers as labels, for columns whose categories are numbers."""
+    distinct, codes = np.unique(values, return_inverse=True)
+    return Labels(column, codes, distinct.tolist()).without_missing()
+
+
+def _lowered(cuts: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Cuts in a narrower type that no value of that type tells from the given ones."""
+    narrow = cuts.astype(dtype)
+    return np.where(narrow > cuts, np.nextafter(narrow, dtype.type(-np.inf)), narrow)
+
+
+def _holds_infinity(values: np.ndarray) -> bool:
+    """Whether a block of floats holds an infinity."""
+    if values.dtype in (np.float32, np.float64):
+        native = values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
+        return _encode.any_infinite(np.require(native, requirements="A"))
+    return bool(np.isinf(values).any())
+
+
 def _refuse_infinities(table: Table, status: np.ndarray) -> None:
-    """Raise in scikit-learn's words when a column holds an infinity."""
+    """Raise when a column was found to hold an infinity."""
     infinite = np.flatnonzero(status == _encode.STATUS_INFINITE)
     if len(infinite):
-        raise ValueError(
-            "Input X contains infinity or a value too large for dtype('float64'). "
-            f"(column {table.name(int(infinite[0]))}) Replace infinities by a large number, or by "
-            "NaN, which counts as missing."
-        )
+        _refuse(table, int(infinite[0]))
+
+
+def _refuse(table: Table, column: int) -> None:
+    """Raise in scikit-learn's words for a column that holds an infinity."""
+    raise ValueError(
+        "Input X contains infinity or a value too large for dtype('float64'). "
+        f"(column {table.name(column)}) Replace infinities by a large number, or by NaN, which "
+        "counts as missing."
+    )

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -37,7 +38,7 @@ WIDTHS = (np.uint8, np.uint16, np.uint32)
 MAX_ROWS = 2**31 - 1
 
 
-def storage_for(largest_code: np.ndarray) -> np.ndarray:
+def storage_for(largest_code: Any) -> np.ndarray:
     """The narrowest dense store for columns whose codes go up to ``largest_code``: uint8."""
     largest = np.asarray(largest_code)
     return ((largest > 255).astype(np.uint8) + (largest > 65_535)).astype(np.uint8)

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -95,7 +96,7 @@ class CodeStore:
         self.status = np.zeros(self.n_columns, dtype=np.uint8)
         self.cut = np.zeros(self.n_columns, dtype=bool)
 
-    def place(self, column: int, largest: int) -> np.ndarray:
+    def place(self, column: int, largest: Any) -> np.ndarray:
         """The codes of a column whose codes go up to ``largest``: a view to read or write."""
         at = column * self.n_rows
         return self.blocks[int(storage_for(np.int64(largest)))][at : at + self.n_rows]
@@ -161,10 +162,10 @@ def tile_type(dtype: np.dtype) -> type:
 
 def load(values: np.ndarray) -> np.ndarray:
     """Columns as contiguous rows of float32 or float64, -0.0 as 0.0: (k, n_rows)."""
-    tile = np.empty((values.shape[1], values.shape[0]), dtype=tile_type(values.dtype))
+    tile: np.ndarray = np.empty((values.shape[1], values.shape[0]), dtype=tile_type(values.dtype))
     if values.dtype == bool:
         values = values.view(np.uint8)
-    elif values.dtype == np.float16 or values.dtype.kind == "f" and values.dtype.itemsize > 8:
+    elif values.dtype == np.float16 or values.dtype.itemsize > 8:
         values = values.astype(tile.dtype)
     elif not values.dtype.isnative:
         values = values.astype(values.dtype.newbyteorder("="))
@@ -174,6 +175,9 @@ def load(values: np.ndarray) -> np.ndarray:
 
 class Sample:
     """The rows that cuts are read from; found at the first column that needs them."""
+
+    hashes: np.ndarray | None
+    rows: np.ndarray | None
 
     def __init__(self, rules: CutRules, n_rows: int) -> None:
         self.rules = rules
@@ -218,16 +222,25 @@ def code_numbers(
     flat = []
     for block in blocks:
         k = len(block.columns)
-        low = np.empty(k * room, dtype=tile_type(block.values.dtype))
+        low: np.ndarray = np.empty(k * room, dtype=tile_type(block.values.dtype))
         high = low if rules.max_codes is None else np.empty_like(low)
         flat.append((low, high))
-        lows, highs = low.reshape(k, room), high.reshape(k, room)
         for places in tiles(block):
             tile = slice(places[0], places[-1] + 1)
-            pieces.append(partial(_code_tile, block, tile, store, sample, lows[tile], highs[tile]))
+            pieces.append(
+                partial(
+                    _code_tile,
+                    block,
+                    tile,
+                    store,
+                    sample,
+                    low.reshape(k, room)[tile],
+                    high.reshape(k, room)[tile],
+                )
+            )
             sizes.append(store.n_rows * len(places))
     run_pieces(pieces, sizes, run)
-    del pieces, lows, highs
+    del pieces
     values = []
     for block, (low, high) in zip(blocks, flat, strict=True):
         n_codes = store.n_codes[block.columns]

@@ -9,9 +9,9 @@ grouping, so a codebook does not depend on how the rows were cut into chunks:
     categories        the union
     missing           a sum
 
-The sample is the same set of rows for every column without missing values. Quantile cuts are exact quantiles of it: with
-m sampled values in ascending order, cut k of K stands at value number ``ceil(k m / K)``, counted
-from 1. Equal cuts are one cut, so heavy values cost codes but never share theirs unevenly.
+The sample is the same set of rows for every column without missing values. Quantile cuts are exact
+quantiles of it: with m sampled values in ascending order, cut k of K stands at value number
+``ceil(k m / K)``, counted from 1. Equal cuts are one.
 """
 
 from __future__ import annotations

@@ -6,17 +6,25 @@ nothing behind this door sees a DataFrame, a list or a sparse matrix in another 
     Numbers   some columns of one numeric type as a 2-d array, NaN missing; a view where possible
     Labels    one column of anything else: a number per row (-1 missing) into distinct labels
     sparse    the whole table as a canonical CSC matrix, NaN missing
+
+Columns of a DataFrame that lie side by side in memory, in one array, come out as one block of
+numbers, so a table costs what its memory layout costs and no copy. Dates and time spans are float64
+nanoseconds. pandas, polars and pyarrow are asked for by name only when the table is one of
+theirs; nothing is imported that the caller has not imported.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from dtrees.coding.coded import check_n_rows
+from dtrees.coding.labels import Labels
 
 UNITS = ("number", "datetime64[ns]", "timedelta64[ns]", "bool")
 NUMBER, DATETIME, TIMEDELTA, BOOL = range(4)
@@ -36,31 +44,29 @@ class Numbers:
     columns: np.ndarray
     values: np.ndarray
 
-
-@dataclass(frozen=True, eq=False)
-class Labels:
-    """A column that is not numbers by its type.
-
-    Attributes
-    ----------
-    column : int
-    codes : intp (n_rows,)
-        Place in ``labels``; -1 for missing.
-    labels : list
-        Distinct Python objects, in any order; some may be in no row.
-    says : {"category", "string", "object"}
-        What the column's type says about it.
-    """
-
-    column: int
-    codes: np.ndarray
-    labels: list[Any]
-    says: str
+    def runs(self, flags: np.ndarray) -> list[tuple[bool, Numbers]]:
+        """The block cut where ``flags`` (of the table's columns) changes: views."""
+        own = flags[self.columns]
+        ends = np.flatnonzero(np.diff(own)) + 1
+        parts = zip([0, *ends], [*ends, len(own)], strict=True)
+        return [(bool(own[a]), Numbers(self.columns[a:b], self.values[:, a:b])) for a, b in parts]
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table as typed columns."""
+    """A table as typed columns.
+
+    Attributes
+    ----------
+    n_rows, n_columns : int
+    names : object (n_columns,) of str, or None
+    numbers : tuple of Numbers
+    labels : tuple of Labels
+    sparse : csc_array or None
+        Canonical; then there are no other columns.
+    units : uint8 (n_columns,)
+        Places in `UNITS`.
+    """
 
     n_rows: int
     n_columns: int
@@ -74,24 +80,392 @@ class Table:
         """How messages call a column."""
         return f"{self.names[column]!r}" if self.names is not None else f"{column}"
 
+    @property
+    def block(self) -> np.ndarray | None:
+        """The whole table as one 2-d numeric array, if that is what it is."""
+        if len(self.numbers) == 1 and len(self.numbers[0].columns) == self.n_columns:
+            return self.numbers[0].values
+        return None
+
+    def rows(self, start: int, stop: int) -> Table:
+        """The rows ``start .. stop - 1``; views, but for sparse tables."""
+        return replace(
+            self,
+            n_rows=len(range(*slice(start, stop).indices(self.n_rows))),
+            numbers=tuple(replace(b, values=b.values[start:stop]) for b in self.numbers),
+            labels=tuple(replace(c, codes=c.codes[start:stop]) for c in self.labels),
+            sparse=None if self.sparse is None else self.sparse[start:stop],
+        )
+
 
 def read_table(X: Any) -> Table:
-    """Any table as typed columns."""
+    """Any table in memory as typed columns.
+
+    Parameters
+    ----------
+    X : array-like (n_rows, n_columns), DataFrame, pyarrow.Table, sparse matrix or array
+        Numbers, booleans, strings, dates, categories. An object column holds numbers, strings or
+        both. A Table is returned as it is.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    ValueError
+        Empty, one-dimensional, more than two dimensions, complex.
+    TypeError
+        Cells or columns of a type that is neither number nor label.
+    """
+    if isinstance(X, Table):
+        return X
     if scipy.sparse.issparse(X):
         return _from_sparse(X)
-    X = np.asarray(X)
+    pandas, polars, pyarrow = (sys.modules.get(m) for m in ("pandas", "polars", "pyarrow"))
+    if pandas is not None and isinstance(X, pandas.DataFrame):
+        return _from_pandas(X, pandas)
+    if polars is not None and isinstance(X, polars.DataFrame):
+        return _from_polars(X, polars)
+    if pyarrow is not None and isinstance(X, (pyarrow.Table, pyarrow.RecordBatch)):
+        return _from_arrow(X, pyarrow)
+    if polars is not None and isinstance(X, polars.LazyFrame):
+        raise TypeError("X is a polars LazyFrame, which holds no rows yet. Give X.collect().")
+    if hasattr(X, "__dask_graph__"):
+        raise TypeError(
+            f"X is a Dask collection ({type(X).__name__}), which is not in memory. "
+            "Give X.compute(), if it fits."
+        )
+    if isinstance(X, np.matrix):
+        raise TypeError("X: np.matrix is not supported. Convert it with np.asarray(X).")
+    return _from_array(_as_array(X))
+
+
+def feature_names(names: Iterable[Any]) -> np.ndarray | None:
+    """Column names as scikit-learn takes them: all strings, or none at all."""
+    found = list(names)
+    types = sorted({type(name).__qualname__ for name in found})
+    if len(types) > 1 and "str" in types:
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, but your "
+            f"input has {types} as feature name / column name types. If you want feature names to "
+            "be stored and validated, you must convert them all to strings, by using X.columns = "
+            "X.columns.astype(str) for example. Otherwise you can remove feature / column names "
+            "from your input data, or convert them all to a non-string data type."
+        )
+    if types != ["str"]:
+        return None
+    array = np.empty(len(found), dtype=object)
+    array[:] = found
+    return array
+
+
+def join_columns(columns: Sequence[tuple[int, np.ndarray]]) -> tuple[Numbers, ...]:
+    """Columns as blocks: neighbours of equal step in one and the same array are one view."""
+    blocks: list[list[tuple[int, np.ndarray]]] = []
+    for column, values in columns:
+        if blocks and _continues(blocks[-1], values):
+            blocks[-1].append((column, values))
+        else:
+            blocks.append([(column, values)])
+    joined = []
+    for members in blocks:
+        first = members[0][1]
+        if len(members) == 1:
+            view = first[:, None]
+        else:
+            step = _address(members[1][1]) - _address(first)
+            view = np.lib.stride_tricks.as_strided(
+                first, (len(first), len(members)), (first.strides[0], step), writeable=False
+            )
+        joined.append(Numbers(np.array([column for column, _ in members], dtype=np.int64), view))
+    return tuple(joined)
+
+
+def _address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def _root(array: np.ndarray) -> Any:
+    """The object that owns an array's memory."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray) and owner.base is not None:
+        owner = owner.base
+    return owner
+
+
+def _continues(block: list[tuple[int, np.ndarray]], values: np.ndarray) -> bool:
+    """Whether a column lies in memory where the block's next column has to lie."""
+    last = block[-1][1]
+    if (
+        values.dtype != last.dtype
+        or values.strides != last.strides
+        or _root(values) is not _root(last)
+        or not isinstance(_root(last), np.ndarray)
+    ):
+        return False
+    step = _address(values) - _address(last)
+    return len(block) == 1 or step == _address(last) - _address(block[-2][1])
+
+
+def _table(
+    n_rows: int,
+    n_columns: int,
+    names: np.ndarray | None,
+    parts: Sequence[tuple[np.ndarray | Labels, int]],
+) -> Table:
+    """A table of columns one by one, each an array of numbers or labels, and its unit."""
+    _check_shape((n_rows, n_columns))
+    numbers = [(j, part) for j, (part, _) in enumerate(parts) if isinstance(part, np.ndarray)]
+    labels = tuple(part for part, _ in parts if isinstance(part, Labels))
+    units = np.array([unit for _, unit in parts], dtype=np.uint8)
+    return Table(n_rows, n_columns, names, join_columns(numbers), labels, None, units)
+
+
+def _check_shape(shape: tuple[int, int]) -> None:
+    """Refuse empty tables, in scikit-learn's words, and tables of too many rows."""
+    for count, what in zip(shape, ("sample", "feature"), strict=True):
+        if count == 0:
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape={tuple(shape)}) while a minimum of 1 is "
+                f"required. X needs at least one {'row' if what == 'sample' else 'column'}."
+            )
+    check_n_rows(shape[0])
+
+
+# -------------------------------------------------------------------------------- numpy and lists
+
+
+def _as_array(X: Any) -> np.ndarray:
+    """A list or array-like as an array; numbers beside strings in a list stay numbers."""
+    if isinstance(X, (str, bytes)):
+        raise ValueError(f"Expected 2D array, got a {type(X).__name__} instead: {X[:60]!r}.")
+    try:
+        array = np.asarray(X)
+        if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
+            array = np.asarray(X, dtype=object)
+    except ValueError as error:
+        raise ValueError(
+            f"X of type {type(X).__name__} does not form a 2D array: {error}. "
+            "Give rows of equal length."
+        ) from error
+    if array.dtype.kind == "c":
+        raise ValueError(
+            "Complex data not supported: X has dtype "
+            f"{array.dtype}. Give real and imaginary parts as separate columns."
+        )
+    if array.ndim < 2:
+        what = "1D" if array.ndim == 1 else "scalar"
+        raise ValueError(
+            f"Expected 2D array, got {what} array instead:\narray={np.array2string(array)[:200]}.\n"
+            "Reshape your data either using array.reshape(-1, 1) if your data has a single feature "
+            "or array.reshape(1, -1) if it contains a single sample."
+        )
+    if array.ndim > 2:
+        raise ValueError(
+            f"Found array with dim {array.ndim}, while dim <= 2 is required: X has shape "
+            f"{array.shape}. Reshape it to (rows, columns)."
+        )
+    return array
+
+
+def _from_array(X: np.ndarray) -> Table:
+    """A 2-d array of any dtype."""
     n_rows, n_columns = X.shape
-    check_n_rows(n_rows)
-    numbers = (Numbers(np.arange(n_columns), X),)
-    return Table(n_rows, n_columns, None, numbers, (), None, np.zeros(n_columns, np.uint8))
+    _check_shape(X.shape)
+    if X.dtype.kind in "biuf":
+        units = np.full(n_columns, BOOL if X.dtype.kind == "b" else NUMBER, dtype=np.uint8)
+        columns = np.arange(n_columns, dtype=np.int64)
+        block = Numbers(columns, np.asarray(X))
+        return Table(n_rows, n_columns, None, (block,), (), None, units)
+    parts = [_array_column(X[:, j], j, f"{j}") for j in range(n_columns)]
+    return _table(n_rows, n_columns, None, parts)
+
+
+def _array_column(values: np.ndarray, j: int, name: str) -> tuple[np.ndarray | Labels, int]:
+    """One column of a numpy type: numbers or labels, and its unit."""
+    kind = values.dtype.kind
+    if kind in "biuf":
+        return values, BOOL if kind == "b" else NUMBER
+    if kind in "Mm":
+        return _time_column(values)
+    if kind in "UOT":
+        return _object_column(values, j, name), NUMBER
+    if kind == "c":
+        raise ValueError(f"Complex data not supported: column {name} of X is {values.dtype}.")
+    raise TypeError(
+        f"Column {name} of X has dtype {values.dtype}, which is neither numbers nor labels. "
+        "Convert it to numbers or strings."
+    )
+
+
+def _time_column(values: np.ndarray) -> tuple[np.ndarray, int]:
+    """Dates or time spans of any unit as float64 nanoseconds, NaT as NaN."""
+    kind = values.dtype.kind
+    nanoseconds = values.astype(f"{kind}8[ns]").view(np.int64)
+    out = nanoseconds.astype(np.float64)
+    out[np.isnat(values)] = np.nan
+    return out, DATETIME if kind == "M" else TIMEDELTA
+
+
+def _object_column(values: np.ndarray, j: int, name: str) -> np.ndarray | Labels:
+    """Strings or objects: numbers at once when every cell is one."""
+    try:
+        parsed = values.astype(np.float64)
+        if np.isfinite(parsed).all():
+            return parsed
+    except (TypeError, ValueError, OverflowError):
+        pass
+    if values.dtype.kind == "U":
+        distinct, codes = np.unique(values, return_inverse=True)
+        return Labels(j, codes, distinct.tolist())
+    return Labels.of(j, values.tolist(), name)
 
 
 def _from_sparse(X: Any) -> Table:
     """A sparse matrix or array of any format; the user's object is left as it is."""
-    n_rows, n_columns = X.shape
-    check_n_rows(n_rows)
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got a sparse array of shape {X.shape} instead.")
+    _check_shape(X.shape)
+    kind = X.dtype.kind
+    if kind == "c":
+        raise ValueError(f"Complex data not supported: X is sparse of dtype {X.dtype}.")
+    if kind not in "biuf":
+        raise TypeError(f"X is sparse of dtype {X.dtype}. Convert it to numbers.")
     matrix = scipy.sparse.csc_array(X)
+    shared = getattr(X, "data", None) is not None and np.shares_memory(matrix.data, X.data)
     if not matrix.has_canonical_format:
-        matrix = matrix.copy()
+        matrix = matrix.copy() if shared else matrix
         matrix.sum_duplicates()
-    return Table(n_rows, n_columns, None, (), (), matrix, np.zeros(n_columns, np.uint8))
+    units = np.zeros(matrix.shape[1], dtype=np.uint8)
+    return Table(matrix.shape[0], matrix.shape[1], None, (), (), matrix, units)
+
+
+# ---------------------------------------------------------------------------------- data frames
+
+
+def _from_pandas(X: Any, pandas: Any) -> Table:
+    """A pandas DataFrame: numpy, nullable, Arrow-backed, categorical, string, object, dates."""
+    names = feature_names(X.columns)
+    dtypes = list(X.dtypes)
+    if dtypes and all(isinstance(dtype, pandas.SparseDtype) for dtype in dtypes):
+        return replace(_from_sparse(X.sparse.to_coo()), names=names)
+    parts = []
+    for j, dtype in enumerate(dtypes):
+        name = f"{X.columns[j]!r}"
+        parts.append(_pandas_column(X.iloc[:, j], dtype, j, name, pandas))
+    return _table(X.shape[0], X.shape[1], names, parts)
+
+
+def _pandas_column(
+    series: Any, dtype: Any, j: int, name: str, pandas: Any
+) -> tuple[np.ndarray | Labels, int]:
+    """One column of a pandas DataFrame."""
+    types = pandas.api.types
+    if isinstance(dtype, np.dtype):
+        return _array_column(series.to_numpy(), j, name)
+    if isinstance(dtype, pandas.CategoricalDtype):
+        codes = series.cat.codes.to_numpy().astype(np.intp)
+        return Labels(j, codes, list(series.cat.categories), is_category=True), NUMBER
+    if isinstance(dtype, pandas.SparseDtype):
+        return _array_column(np.asarray(series), j, name)
+    if types.is_bool_dtype(dtype) or types.is_numeric_dtype(dtype):
+        if types.is_complex_dtype(dtype):
+            raise ValueError(f"Complex data not supported: column {name} of X is {dtype}.")
+        unit = BOOL if types.is_bool_dtype(dtype) else NUMBER
+        return series.to_numpy(dtype=np.float64, na_value=np.nan), unit
+    if types.is_datetime64_any_dtype(dtype):
+        if getattr(series.dt, "tz", None) is not None:
+            series = series.dt.tz_convert("UTC").dt.tz_localize(None)
+        return _time_column(series.astype("datetime64[ns]").to_numpy())
+    if types.is_timedelta64_dtype(dtype):
+        return _time_column(series.astype("timedelta64[ns]").to_numpy())
+    if types.is_string_dtype(dtype):
+        codes, distinct = pandas.factorize(series)
+        return Labels(j, codes, distinct.tolist()).without_missing(), NUMBER
+    if str(dtype).startswith(("dictionary", "date", "time", "timestamp", "duration")):
+        kind = "datetime64[ns]" if str(dtype).startswith(("date", "timestamp")) else "category"
+        if kind != "category" or str(dtype).startswith("dictionary"):
+            converted = series.astype(kind)
+            return _pandas_column(converted, converted.dtype, j, name, pandas)
+    raise TypeError(
+        f"Column {name} of X has dtype {dtype}, which is neither numbers nor labels. "
+        "Convert it to numbers, dates, strings or a category."
+    )
+
+
+def _from_polars(X: Any, polars: Any) -> Table:
+    """A polars DataFrame."""
+    parts = [_polars_column(series, j, polars) for j, series in enumerate(X.get_columns())]
+    return _table(X.shape[0], X.shape[1], feature_names(X.columns), parts)
+
+
+def _polars_column(series: Any, j: int, polars: Any) -> tuple[np.ndarray | Labels, int]:
+    """One column of a polars DataFrame."""
+    dtype, name = series.dtype, f"{series.name!r}"
+    if dtype == polars.Boolean:
+        return series.cast(polars.Float64).to_numpy(), BOOL
+    if dtype.is_decimal():
+        return series.cast(polars.Float64).to_numpy(), NUMBER
+    if dtype.is_numeric():
+        return series.to_numpy(), NUMBER
+    if dtype in (polars.Date, polars.Datetime):
+        return _time_column(series.cast(polars.Datetime("ns")).to_numpy())
+    if dtype == polars.Duration:
+        return _time_column(series.cast(polars.Duration("ns")).to_numpy())
+    if dtype == polars.Null:
+        return np.full(len(series), np.nan), NUMBER
+    if dtype in (polars.String, polars.Categorical, polars.Enum):
+        text = series.cast(polars.String)
+        distinct = text.drop_nulls().unique().sort()
+        codes = text.cast(polars.Enum(distinct)).to_physical().cast(polars.Int64).fill_null(-1)
+        is_category = dtype != polars.String
+        return Labels(j, codes.to_numpy(), distinct.to_list(), is_category), NUMBER
+    if dtype == polars.Object:
+        return Labels.of(j, series.to_list(), name), NUMBER
+    raise TypeError(
+        f"Column {name} of X has the polars type {dtype}, which is neither numbers nor labels. "
+        "Cast it to numbers, dates or strings."
+    )
+
+
+def _from_arrow(X: Any, pyarrow: Any) -> Table:
+    """A pyarrow Table or RecordBatch."""
+    parts = []
+    for j, name in enumerate(X.schema.names):
+        column = X.column(j)
+        column = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
+        parts.append(_arrow_column(column, j, f"{name!r}", pyarrow))
+    return _table(X.num_rows, X.num_columns, feature_names(X.schema.names), parts)
+
+
+def _arrow_column(column: Any, j: int, name: str, pyarrow: Any) -> tuple[np.ndarray | Labels, int]:
+    """One column of an Arrow table."""
+    types, kind = pyarrow.types, column.type
+    if isinstance(column, pyarrow.ChunkedArray):  # combine_chunks may have to leave several
+        column = pyarrow.concat_arrays(column.chunks)
+    if types.is_boolean(kind):
+        return column.cast(pyarrow.int8()).cast(pyarrow.float64()).to_numpy(False), BOOL
+    if types.is_integer(kind) and column.null_count:
+        return column.cast(pyarrow.float64(), safe=False).to_numpy(False), NUMBER
+    if types.is_integer(kind) or types.is_floating(kind):
+        return column.to_numpy(zero_copy_only=False), NUMBER
+    if types.is_decimal(kind):
+        return column.cast(pyarrow.float64()).to_numpy(False), NUMBER
+    if types.is_date(kind) or types.is_timestamp(kind):
+        return _time_column(column.cast(pyarrow.timestamp("ns")).to_numpy(False))
+    if types.is_duration(kind):
+        return _time_column(column.cast(pyarrow.duration("ns")).to_numpy(False))
+    if types.is_null(kind):
+        return np.full(len(column), np.nan), NUMBER
+    is_category = types.is_dictionary(kind)
+    if types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view":
+        column = column.dictionary_encode()
+    elif not is_category:
+        raise TypeError(
+            f"Column {name} of X has the Arrow type {kind}, which is neither numbers nor labels. "
+            "Cast it to numbers, dates or strings."
+        )
+    codes = column.indices.cast(pyarrow.int64()).fill_null(-1).to_numpy(False)
+    labels = Labels(j, codes, column.dictionary.to_pylist(), is_category)
+    return labels.without_missing(), NUMBER

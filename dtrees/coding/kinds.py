@@ -1,0 +1,159 @@
+"""What every column is: ordered, categorical or hybrid.
+
+A column of numbers is ordered, a column whose type says "category" is categorical, and a column of
+strings or objects is what its values are ([SF] section 2). ``categorical_features`` overrides:
+columns it names are categorical whatever they hold, all others have to be numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dtrees.coding.labels import Labels, recode, sort_labels
+from dtrees.coding.tables import Numbers, Table
+
+
+@dataclass(frozen=True, eq=False)
+class Categories:
+    """The categories of one column and the rows that hold them.
+
+    Attributes
+    ----------
+    column : int
+    values : list
+        In the order of their codes.
+    rows : int64 (n_rows,)
+        1 + place in ``values``; 0 where the row holds none of them.
+    """
+
+    column: int
+    values: list[Any]
+    rows: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The columns of a table by kind; a hybrid column is in ``ordered`` and in ``categories``.
+
+    Attributes
+    ----------
+    ordered, named : tuple of Numbers
+        Numbers to be ordered; numbers that are names of categories.
+    categories : tuple of Categories
+    """
+
+    ordered: tuple[Numbers, ...]
+    named: tuple[Numbers, ...]
+    categories: tuple[Categories, ...]
+
+
+def categorical_mask(categorical_features: Any, table: Table) -> np.ndarray | None:
+    """Which columns the user calls categorical, bool (n_columns,); None: by their types.
+
+    Parameters
+    ----------
+    categorical_features : "from_dtype", None, bool (n_columns,), list of int or list of str
+    """
+    n = table.n_columns
+    if categorical_features is None:
+        return np.zeros(n, dtype=bool)
+    if isinstance(categorical_features, str):
+        if categorical_features == "from_dtype":
+            return None
+        raise ValueError(
+            "categorical_features must be 'from_dtype', None, a boolean mask, column numbers or "
+            f"column names, got {categorical_features!r}. Put a single name in a list."
+        )
+    chosen = np.asarray(categorical_features)
+    if chosen.size == 0:
+        return np.zeros(n, dtype=bool)
+    if chosen.dtype.kind == "b" and chosen.shape != (n,):
+        raise ValueError(
+            f"categorical_features is a mask of shape {chosen.shape}, but X has {n} columns. "
+            "Give one boolean per column."
+        )
+    if chosen.dtype.kind == "b":
+        return chosen.copy()
+    mask = np.zeros(n, dtype=bool)
+    if chosen.dtype.kind in "iu" and chosen.ndim == 1:
+        if chosen.min() < 0 or chosen.max() >= n:
+            wrong = chosen[(chosen < 0) | (chosen >= n)][0]
+            raise ValueError(
+                f"categorical_features holds {wrong}, but the columns of X are numbered 0 to "
+                f"{n - 1}. Give numbers in that range."
+            )
+        mask[chosen] = True
+        return mask
+    names = [name for name in chosen.ravel().tolist() if isinstance(name, str)]
+    if len(names) == len(chosen) and chosen.ndim == 1:
+        if table.names is None:
+            raise ValueError(
+                f"categorical_features holds names ({names[0]!r}), but the columns of X have none. "
+                "Give column numbers, or X as a DataFrame."
+            )
+        unknown = sorted(set(names) - set(table.names))
+        if unknown:
+            raise ValueError(
+                f"categorical_features holds {unknown[0]!r}, which is no column of X "
+                f"({', '.join(table.names[:5])}{', ...' if n > 5 else ''})."
+            )
+        return np.isin(table.names.astype(str), np.asarray(names, dtype=str))
+    raise ValueError(
+        "categorical_features must be 'from_dtype', None, a boolean mask, column numbers or "
+        f"column names, got an array of {chosen.dtype} and shape {chosen.shape}."
+    )
+
+
+def sort_columns(table: Table, mask: np.ndarray | None) -> Columns:
+    """The columns of a dense table by kind."""
+    ordered: list[Numbers] = []
+    named: list[Numbers] = []
+    categories = []
+    for block in table.numbers:
+        if mask is None:
+            ordered.append(block)
+            continue
+        for is_named, part in block.runs(mask):
+            (named if is_named else ordered).append(part)
+    for column in table.labels:
+        is_category = column.is_category if mask is None else bool(mask[column.column])
+        found = column.present()
+        if not is_category:
+            values = column.as_numbers(table.name(column.column))
+            is_number = ~np.isnan(values)
+            if mask is not None:
+                refuse_strings(column, found & ~is_number, table.name(column.column))
+            if (found & is_number).any() or not found.any():
+                ordered.append(numbers_of(column, values))
+            found &= ~is_number
+        if found.any():
+            categories.append(_categories(column, found))
+    return Columns(tuple(ordered), tuple(named), tuple(categories))
+
+
+def numbers_of(column: Labels, values: np.ndarray) -> Numbers:
+    """A column of labels as the numbers that they are; ``values`` has one per label."""
+    cells = recode(values, column.codes, np.nan)
+    return Numbers(np.array([column.column], dtype=np.int64), cells[:, None])
+
+
+def refuse_strings(column: Labels, strings: np.ndarray, name: str) -> None:
+    """Raise when some labels of a column that has to be numbers are none."""
+    if strings.any():
+        label = column.labels[int(np.argmax(strings))]
+        raise ValueError(
+            f"could not convert string to float: {label!r} in column {name} of X, which is to hold "
+            "numbers. Name the column in categorical_features at fit, or repair its values."
+        )
+
+
+def _categories(column: Labels, chosen: np.ndarray) -> Categories:
+    """The chosen labels in the order of their codes."""
+    place = {id(column.labels[i]): i for i in np.flatnonzero(chosen)}
+    values = sort_labels(column.labels[i] for i in np.flatnonzero(chosen))
+    table = np.zeros(len(column.labels), dtype=np.int64)
+    table[[place[id(value)] for value in values]] = np.arange(1, len(values) + 1)
+    return Categories(column.column, values, recode(table, column.codes, 0))

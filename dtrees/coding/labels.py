@@ -1,0 +1,159 @@
+"""Labels: columns that are not numbers by their type.
+
+A column of strings or objects is reduced to its distinct values at once; everything after that
+(reading them as numbers, ordering them, giving them codes) happens once per distinct value.
+
+What parses as a number is one, the rest are categories ([SF] section 2). All of one kind gives an
+ordered or a categorical column, both a hybrid one. Only None, NaN, NaT and pandas.NA are missing;
+the empty string is a category, and so are strings such as "nan" or "inf", which name no number.
+"""
+
+from __future__ import annotations
+
+import decimal
+import numbers
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """A column that is not numbers by its type.
+
+    Attributes
+    ----------
+    column : int
+    codes : intp (n_rows,)
+        Place in ``labels``; -1 for missing.
+    labels : list
+        Distinct Python objects, in any order; some may be in no row.
+    is_category : bool
+        The column's type says that it is categorical; its labels are not read as numbers.
+    """
+
+    column: int
+    codes: np.ndarray
+    labels: list[Any]
+    is_category: bool = False
+
+    @classmethod
+    def of(cls, column: int, values: Sequence[Any], name: str) -> Labels:
+        """The labels of a sequence of Python objects. O(n_rows) dictionary look-ups."""
+        try:
+            distinct = list(dict.fromkeys(values))
+            number = dict(zip(distinct, range(len(distinct)), strict=True))
+            codes = np.fromiter(map(number.__getitem__, values), np.intp, len(values))
+        except TypeError as error:
+            bad = next(value for value in values if not _is_hashable(value))
+            raise _no_label(bad, name) from error
+        return cls(column, codes, distinct).without_missing()
+
+    def without_missing(self) -> Labels:
+        """The same with -1 for labels that mean missing."""
+        missing = np.fromiter(map(is_missing, self.labels), bool, len(self.labels))
+        if not missing.any():
+            return self
+        place = np.where(missing, -1, np.cumsum(~missing) - 1)
+        kept = [label for label, gone in zip(self.labels, missing, strict=True) if not gone]
+        return Labels(self.column, recode(place, self.codes, -1), kept, self.is_category)
+
+    def present(self) -> np.ndarray:
+        """Which labels are in some row: bool (n_labels,)."""
+        counts = np.bincount(self.codes[self.codes >= 0], minlength=len(self.labels))
+        return counts > 0
+
+    def as_numbers(self, name: str) -> np.ndarray:
+        """Every label as a number, float64 (n_labels,); NaN for strings that are none.
+
+        Raises
+        ------
+        TypeError, ValueError
+            A label that is neither number nor string.
+        """
+        return np.fromiter((number_of(label, name) for label in self.labels), np.float64,
+                           len(self.labels))  # fmt: skip
+
+
+def recode(table: np.ndarray, codes: np.ndarray, missing: Any) -> np.ndarray:
+    """``table[codes]`` with ``missing`` where the code is -1."""
+    extended = np.append(table, np.asarray([missing], dtype=table.dtype))
+    return extended[codes]
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, NaT or pandas.NA."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return False
+
+
+def number_of(label: Any, name: str) -> float:
+    """A label as a number; NaN for a string that is none.
+
+    Infinities are numbers here when they are given as such; strings never name one.
+    """
+    if isinstance(label, str):
+        try:
+            number = float(label)
+        except ValueError:
+            return np.nan
+        return number if np.isfinite(number) else np.nan
+    if isinstance(label, (numbers.Real, decimal.Decimal, np.bool_)):
+        try:
+            return float(label)
+        except OverflowError:
+            return np.inf
+    raise _no_label(label, name)
+
+
+def sort_labels(labels: Iterable[Any]) -> list[Any]:
+    """Labels in the order of their codes: numbers by value, then strings, then the rest."""
+    labels = list(labels)
+    try:
+        return sorted(labels)
+    except TypeError:
+        return sorted(labels, key=_rank_of_any)
+
+
+def object_array(labels: Sequence[Any]) -> np.ndarray:
+    """Python objects as a 1-d object array, whatever they are."""
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
+
+
+def _rank_of_any(label: Any) -> tuple[int, float, str, str]:
+    """A sorting key that compares labels of all types."""
+    if isinstance(label, (numbers.Real, np.bool_)):
+        return 0, float(label), "", ""
+    if isinstance(label, str):
+        return 1, 0.0, "", label
+    return 2, 0.0, type(label).__name__, repr(label)
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _no_label(value: Any, name: str) -> Exception:
+    """The error for a cell that is neither number nor string."""
+    if isinstance(value, numbers.Complex) and not isinstance(value, numbers.Real):
+        return ValueError(
+            f"Complex data not supported: column {name} of X holds {value!r}. "
+            "Give its real and imaginary parts as two columns."
+        )
+    return TypeError(
+        f"Column {name} of X holds {str(value)[:60]!r} of type {type(value).__name__}: every cell "
+        "argument must be a string or a real number (or None, NaN for missing). Convert the "
+        "column, for example dates to datetime64 and bytes to str."
+    )
