@@ -364,6 +364,9 @@ def _pandas_column(
     types = pandas.api.types
     if isinstance(dtype, np.dtype):
         return _array_column(series.to_numpy(), j, name)
+    if isinstance(dtype, pandas.ArrowDtype):
+        pyarrow = sys.modules["pyarrow"]
+        return _arrow_column(pyarrow.array(series), j, name, pyarrow)
     if isinstance(dtype, pandas.CategoricalDtype):
         codes = series.cat.codes.to_numpy().astype(np.intp)
         return Labels(j, codes, list(series.cat.categories), is_category=True), NUMBER
@@ -383,11 +386,6 @@ def _pandas_column(
     if types.is_string_dtype(dtype):
         codes, distinct = pandas.factorize(series)
         return Labels(j, codes, distinct.tolist()).without_missing(), NUMBER
-    if str(dtype).startswith(("dictionary", "date", "time", "timestamp", "duration")):
-        kind = "datetime64[ns]" if str(dtype).startswith(("date", "timestamp")) else "category"
-        if kind != "category" or str(dtype).startswith("dictionary"):
-            converted = series.astype(kind)
-            return _pandas_column(converted, converted.dtype, j, name, pandas)
     raise TypeError(
         f"Column {name} of X has dtype {dtype}, which is neither numbers nor labels. "
         "Convert it to numbers, dates, strings or a category."
@@ -433,17 +431,15 @@ def _from_arrow(X: Any, pyarrow: Any) -> Table:
     """A pyarrow Table or RecordBatch."""
     parts = []
     for j, name in enumerate(X.schema.names):
-        column = X.column(j)
-        column = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
-        parts.append(_arrow_column(column, j, f"{name!r}", pyarrow))
+        parts.append(_arrow_column(X.column(j), j, f"{name!r}", pyarrow))
     return _table(X.num_rows, X.num_columns, feature_names(X.schema.names), parts)
 
 
 def _arrow_column(column: Any, j: int, name: str, pyarrow: Any) -> tuple[np.ndarray | Labels, int]:
     """One column of an Arrow table."""
     types, kind = pyarrow.types, column.type
-    if isinstance(column, pyarrow.ChunkedArray):  # combine_chunks may have to leave several
-        column = pyarrow.concat_arrays(column.chunks)
+    if isinstance(column, pyarrow.ChunkedArray):
+        column = column.unify_dictionaries().combine_chunks()
     if types.is_boolean(kind):
         return column.cast(pyarrow.int8()).cast(pyarrow.float64()).to_numpy(False), BOOL
     if types.is_integer(kind) and column.null_count:
