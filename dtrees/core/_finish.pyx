@@ -489,6 +489,8 @@ cdef void search_columns(Growth* g, OpenNode* node, const uint32_t* entries) noe
     cdef int32_t column
     if g.drawn == NULL:
         for r in range(node.n_runs):
+            if node.runs[r].length < q.too_short:
+                continue
             g.work += node.runs[r].length + 8
             if not search_run(q, entries, &node.runs[r]):
                 node.runs[r].length = 0
@@ -521,7 +523,7 @@ cdef void search_columns(Growth* g, OpenNode* node, const uint32_t* entries) noe
                     high = middle
             if low < node.n_runs and node.runs[low].column == sorted[i]:
                 g.work += node.runs[low].length + 8
-                if node.runs[low].length > 0:
+                if node.runs[low].length >= q.too_short:
                     if not search_run(q, entries, &node.runs[low]):
                         node.runs[low].length = 0
         if q.split.test != LEAF:

@@ -482,9 +482,9 @@ cdef int64_t search_runs(Search* q, const Plan* plan, const Workspace* w, const 
             while d < n_drawn and drawn[d] < runs[r].column:
                 d += 1
         if drawn == NULL or (d < n_drawn and drawn[d] == runs[r].column):
-            if runs[r].length > 0:
+            if runs[r].length >= q.too_short:
                 varies = search_run(q, <const uint64_t*>w.entries, &runs[r])
-            else:
+            elif runs[r].length == 0:
                 groups_of_run(q, plan, w, node, &runs[r])
                 varies = q.groups.count > 1
                 if varies:

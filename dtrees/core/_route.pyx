@@ -74,7 +74,11 @@ cdef int64_t split_run(entry_t* entries, const Run* run, const uint8_t* side,
         scratch[right] = entry
         left += is_left
         right += 1 - is_left
-    memcpy(e + left, scratch, right * sizeof(entry_t))
+    if right > 16:
+        memcpy(e + left, scratch, right * sizeof(entry_t))
+    else:
+        for i in range(right):
+            e[left + i] = scratch[i]
     return left
 
 

@@ -37,7 +37,7 @@ cdef struct Search:
     const int64_t* class_totals
     int128_t squares        # gini: sum of squared class weights
     int64_t entropy         # entropy: sum f(t)
-    bint bounded            # short runs can be passed over by a bound
+    int64_t too_short       # runs of fewer entries cannot beat the split found so far
     # STATE of a scan: sums over the side that rows are added to
     int64_t n
     int64_t w

@@ -107,8 +107,7 @@ cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_total
             for k in range(q.criterion.n_classes):
                 t = class_totals[k]
                 q.squares += <int128_t>t * t
-    q.bounded = (q.payload.weight == NULL
-                 and (q.criterion.impurity == SQUARED or q.criterion.impurity == GINI))
+    q.too_short = 1
     q.split.test = LEAF
     q.split.score = NONE
     q.split.gain = 0
@@ -519,6 +518,23 @@ cdef inline double bound_of_sparse(const Search* q, double m) noexcept nogil:
     return 1.000000001 * ((<double>q.squares - m * m) / (q.W - m) + m)
 
 
+cdef void pass_over_short(Search* q) noexcept nogil:
+    """Set q.too_short: runs with fewer entries cannot beat the split that was found."""
+    cdef int64_t low = 1
+    cdef int64_t high = q.totals.n // 4 + 1
+    cdef int64_t middle
+    if q.payload.weight != NULL or (q.criterion.impurity != SQUARED
+                                    and q.criterion.impurity != GINI):
+        return
+    while low < high:
+        middle = (low + high) >> 1
+        if bound_of_sparse(q, <double>middle) < q.split.score:
+            low = middle + 1
+        else:
+            high = middle
+    q.too_short = low
+
+
 cdef bint search_run(Search* q, const entry_t* entries, const Run* run) noexcept nogil:
     """Search one column; keep its best split in q.split if it beats what is there.
 
@@ -530,16 +546,14 @@ cdef bint search_run(Search* q, const entry_t* entries, const Run* run) noexcept
     cdef entry_t mask = (<entry_t>1 << shift) - 1
     cdef int64_t m = run.length
     cdef int64_t n_fill = q.totals.n - m
-    cdef uint32_t lowest = <uint32_t>(e[0] >> shift)
-    cdef uint32_t highest = <uint32_t>(e[m - 1] >> shift)
+    cdef uint32_t lowest, highest
     cdef int64_t n_missing = 0
     cdef int64_t fill_at, i, missing, close
     cdef Split* split
+    lowest = <uint32_t>(e[0] >> shift)
+    highest = <uint32_t>(e[m - 1] >> shift)
     if lowest == highest and n_fill == 0:
         return False
-    if 4 * m <= q.totals.n and q.bounded and q.split.test != LEAF:
-        if bound_of_sparse(q, <double>m) < q.split.score:
-            return True
     if highest > run.last_ordered or (n_fill > 0 and (run.fill == 0 or run.fill > run.last_ordered)):
         collect_groups(q, entries, run)
         search_groups(q, run.column, run.last_ordered)
@@ -583,6 +597,8 @@ cdef bint search_run(Search* q, const entry_t* entries, const Run* run) noexcept
     split.score = q.best
     split.column = run.column
     split.test = AT_MOST
+    if n_fill > 0:
+        pass_over_short(q)
     split.missing_left = q.best_missing
     split.saw_missing = n_missing > 0
     if q.best_at == LAST:

@@ -1,0 +1,272 @@
+"""Raw rows to leaves.
+
+A tree's tests are on the user's values: numbers are compared with thresholds, categories are looked
+up in subsets. So prediction codes as little as it can, and copies less:
+
+    table                                     what walks
+    one block of float32 or float64,          the user's own memory, whatever its strides
+      every used column ordered
+    a sparse matrix                           a few rows at a time in a dense block of used columns
+    anything else                             a few thousand rows at a time, used columns only:
+                                              numbers as float64 and, where columns have
+                                              categories, codes beside them
+
+    row of a mixed table        numbers  [  37.0   nan  -2.5 ]    ordered and hybrid columns
+                                codes    [     3     1       ]    categorical and hybrid columns
+
+In a hybrid column the code says whether the cell is missing, a category or a number; the number
+itself is compared raw. A table's labels are coded once per distinct label, not per row. What a
+category does that was not there at fit is said by the codebook: it is missing (code 0), it follows
+the heavier child (a code above all others), or it was an error before anything walked.
+
+Rows do not depend on each other: blocks of them are the tasks of the runner, and their kernels
+release the GIL. Memory above the table: the answer and one block per thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from dtrees.core._predict import Walk, walk_mixed, walk_numbers, walk_sparse
+from dtrees.core.model import LEAF, Tree
+from dtrees.typing import Runner, serial
+
+if TYPE_CHECKING:
+    from dtrees.coding import CodeBook
+    from dtrees.coding.labels import Labels
+    from dtrees.coding.tables import Table
+
+TASK_ROWS = 32_768  # a task of the runner: some milliseconds
+GATHER_ROWS = 2_048  # rows of used columns that are gathered at a time
+SPARSE_CELLS = 65_536  # cells of the dense block that sparse rows are written into
+NOWHERE = -1
+
+Leaves = Callable[[int, int, np.ndarray], None]  # (first row, end, OUT leaves of these rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """A tree made ready to walk on tables of one codebook.
+
+    Attributes
+    ----------
+    book : CodeBook
+    numbers : int64 (n_numbers,)
+        Used columns that hold numbers, ascending: a gathered row of numbers.
+    codes : int64 (n_code_columns,)
+        Used columns that hold categories.
+    gathered : Walk
+        Places are those in gathered rows.
+    whole : Walk or None
+        Places are column numbers; None where codes are needed.
+    """
+
+    book: CodeBook
+    numbers: np.ndarray
+    codes: np.ndarray
+    gathered: Walk
+    whole: Walk | None
+
+
+_packed: WeakKeyDictionary[Tree, Packed] = WeakKeyDictionary()
+
+
+def apply(tree: Tree, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarray:
+    """Leaf of every row.
+
+    Parameters
+    ----------
+    tree : Tree
+    book : CodeBook
+        Of the same fit.
+    X : table of shape (n_rows, n_columns)
+        As at fit; or what `dtrees.coding.tables.read_table` or ``book.check`` made of it.
+    run : Runner, default=serial
+        Gets a task per block of rows when there are many.
+
+    Returns
+    -------
+    leaves : intp (n_rows,)
+        Node numbers.
+
+    Raises
+    ------
+    ValueError
+        The table does not fit the codebook, the tree not the codebook, or the tree is broken.
+    UnseenCategoryError
+        A column that the tree uses holds a new category and ``book.unseen`` is "error".
+
+    Notes
+    -----
+    O(n_rows x depth of the leaves); a tree is packed at its first use, O(nodes).
+    """
+    table = book.check(X)
+    leaves = np.empty(table.n_rows, dtype=np.intp)
+    packed = pack(tree, book)
+    block = table.block
+    if table.sparse is not None:
+        walk = _of_sparse(packed, table)
+    elif packed.whole is not None and block is not None and _is_walkable(block):
+        walk = partial(_walk_whole, packed.whole, block)
+    else:
+        walk = _of_gathered(packed, table)
+    if table.n_rows <= TASK_ROWS:
+        walk(0, table.n_rows, leaves)
+    else:
+        bounds = pairwise([*range(0, table.n_rows, TASK_ROWS), table.n_rows])
+        run([partial(walk, first, end, leaves[first:end]) for first, end in bounds])
+    return leaves
+
+
+def decision_path(tree: Tree, leaves: np.ndarray) -> csr_matrix:
+    """The nodes that rows pass, as scikit-learn gives them.
+
+    Parameters
+    ----------
+    tree : Tree
+    leaves : int (n_rows,)
+        What `apply` returned.
+
+    Returns
+    -------
+    csr_matrix (n_rows, n_nodes), int64
+        1 where a row passes a node, root and leaf included. O(n_rows x depth of their leaves).
+    """
+    depth = tree.depth
+    inner = np.flatnonzero(tree.test != LEAF)
+    parent = np.zeros(tree.node_count, dtype=np.intp)
+    parent[tree.children_left[inner]] = inner
+    parent[tree.children_right[inner]] = inner
+    indptr = np.concatenate([[0], np.cumsum(depth[leaves] + 1)])
+    indices = np.empty(indptr[-1], dtype=np.intp)
+    rows, node, place = np.arange(len(leaves)), np.asarray(leaves), indptr[1:] - 1
+    while len(rows):
+        indices[place] = node
+        below = node > 0
+        rows, place, node = rows[below], place[below] - 1, parent[node[below]]
+    ones = np.ones(len(indices), dtype=np.int64)
+    return csr_matrix((ones, indices, indptr), shape=(len(leaves), tree.node_count))
+
+
+def pack(tree: Tree, book: CodeBook) -> Packed:
+    """The tree made ready to walk; remembered as long as the tree lives."""
+    packed = _packed.get(tree)
+    if packed is None or packed.book is not book:
+        packed = _packed[tree] = _pack(tree, book)
+    return packed
+
+
+def _pack(tree: Tree, book: CodeBook) -> Packed:
+    n_columns = tree.n_columns
+    if n_columns != book.n_columns:
+        raise ValueError(f"The tree has {n_columns} columns, its codebook {book.n_columns}.")
+    used = np.unique(tree.feature[tree.test != LEAF]).astype(np.int64)
+    if len(used) and not 0 <= used[0] <= used[-1] < n_columns:
+        raise ValueError(f"The tree tests column {used[-1]} of a table of {n_columns}.")
+    numbers = used[book.n_ordered[used] > 0]
+    codes = used[book.n_ordered[used] < book.n_codes[used]]
+    walk = partial(Walk, tree, n_codes=book.n_codes, n_ordered=book.n_ordered)
+    nowhere = _places(codes[:0], n_columns)
+    gathered = walk(_places(numbers, n_columns), _places(codes, n_columns))
+    whole = None if gathered.with_rules else walk(np.arange(n_columns, dtype=np.int32), nowhere)
+    return Packed(book, numbers, codes, gathered, whole)
+
+
+def _places(columns: np.ndarray, n_columns: int) -> np.ndarray:
+    """Where each column of the table stands among ``columns``, int32 (n_columns,)."""
+    place = np.full(n_columns, NOWHERE, dtype=np.int32)
+    place[columns] = np.arange(len(columns))
+    return place
+
+
+def _is_walkable(block: np.ndarray) -> bool:
+    """Whether the kernel reads this memory as it is."""
+    return block.dtype in (np.float32, np.float64) and block.dtype.isnative and block.flags.aligned
+
+
+def _walk_whole(walk: Walk, block: np.ndarray, first: int, end: int, leaves: np.ndarray) -> None:
+    walk_numbers(walk, block[first:end], leaves)
+
+
+def _of_sparse(packed: Packed, table: Table) -> Leaves:
+    """How rows of a sparse table walk: used columns only, in a block of few rows."""
+    matrix = table.sparse[:, packed.numbers]
+    narrow = matrix.dtype == np.float32
+    data = matrix.data if narrow else matrix.data.astype(np.float64, copy=False)
+    indptr = matrix.indptr.astype(np.int64, copy=False)
+    rows = matrix.indices.astype(np.int32, copy=False)
+    width = max(1, len(packed.numbers))
+    shape = (int(np.clip(SPARSE_CELLS // width, 8, 256)), len(packed.numbers))
+
+    def leaves_of(first: int, end: int, leaves: np.ndarray) -> None:
+        block = np.zeros(shape, dtype=data.dtype)
+        walk_sparse(packed.gathered, indptr, rows, data, block, first, leaves)
+
+    return leaves_of
+
+
+def _of_gathered(packed: Packed, table: Table) -> Leaves:
+    """How rows of any other table walk: used columns only, a few thousand rows at a time."""
+    number_place = _places(packed.numbers, table.n_columns)
+    code_place = _places(packed.codes, table.n_columns)
+    cells = []  # (values (n_rows,), their place) of columns of numbers
+    whether = []  # the same of hybrid columns that hold numbers only
+    for block in table.numbers:
+        wanted = np.flatnonzero(number_place[block.columns] != NOWHERE)
+        for k, column in zip(wanted, block.columns[wanted], strict=True):
+            cells.append((block.values[:, k], number_place[column]))
+            if code_place[column] != NOWHERE:
+                whether.append((number_place[column], code_place[column]))
+    labels = []  # (label of each row, code of each label, number of each label, places)
+    for column in table.labels:
+        places = number_place[column.column], code_place[column.column]
+        if places[1] != NOWHERE:
+            name = table.name(column.column)
+            number = column.as_numbers(name) if places[0] != NOWHERE else np.empty(0)
+            code = _codes_of_labels(packed.book, table, column)
+            labels.append((column.codes, code, np.append(number, np.nan), *places))
+
+    def leaves_of(first: int, end: int, leaves: np.ndarray) -> None:
+        height = min(GATHER_ROWS, end - first)
+        order = "C" if packed.gathered.with_rules else "F"
+        numbers = np.empty((height, len(packed.numbers)), order=order)
+        codes = np.empty((height, len(packed.codes)), dtype=np.uint32)
+        for start in range(first, end, GATHER_ROWS):
+            stop = min(start + GATHER_ROWS, end)
+            n = stop - start
+            for values, place in cells:
+                numbers[:n, place] = values[start:stop]
+            for place, code in whether:
+                codes[:n, code] = ~np.isnan(numbers[:n, place])
+            for row_labels, code, number, place, where in labels:
+                codes[:n, where] = code[row_labels[start:stop]]
+                if place != NOWHERE:
+                    numbers[:n, place] = number[row_labels[start:stop]]
+            out = leaves[start - first : stop - first]
+            if packed.gathered.with_rules:
+                walk_mixed(packed.gathered, numbers[:n], codes[:n], out)
+            else:
+                walk_numbers(packed.gathered, numbers[:n], out)
+
+    return leaves_of
+
+
+def _codes_of_labels(book: CodeBook, table: Table, column: Labels) -> np.ndarray:
+    """Code of every label that is in some row, 0 of the others, and 0 (missing) at the end.
+
+    uint32 (n_labels + 1,), so that label -1 is missing.
+    """
+    present = np.flatnonzero(column.present())
+    each = replace(column, codes=present)
+    once = replace(table, n_rows=len(present), numbers=(), labels=(each,))
+    codes = np.zeros(len(column.labels) + 1, dtype=np.uint32)
+    codes[present] = book.encode(once, columns=[column.column]).column(column.column)
+    return codes
