@@ -1,6 +1,6 @@
 """Builds the Cython extensions; everything else about the package stands in pyproject.toml.
 
-``DTREES_DEBUG=1`` turns bounds, None and initialisation checks on in every kernel: slow, and what
+``DTREES_DEBUG=1`` turns bounds and initialisation checks on in every kernel: slow, and what
 ``make debug-test`` runs the whole suite on once more.
 """
 
@@ -32,7 +32,6 @@ DIRECTIVES = {
     "boundscheck": DEBUG,
     "wraparound": False,
     "initializedcheck": DEBUG,
-    "nonecheck": DEBUG,
     "cdivision": True,
     "embedsignature": True,
     "freethreading_compatible": True,
