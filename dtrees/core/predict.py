@@ -40,6 +40,8 @@ from dtrees.core.model import LEAF, Tree
 from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
+    from scipy.sparse import csc_array
+
     from dtrees.coding import CodeBook
     from dtrees.coding.labels import Labels
     from dtrees.coding.tables import Table
@@ -113,7 +115,7 @@ def apply(tree: Tree, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarra
     packed = pack(tree, book)
     block = table.block
     if table.sparse is not None:
-        walk = _of_sparse(packed, table)
+        walk = _of_sparse(packed, table.sparse)
     elif packed.whole is not None and block is not None and _is_walkable(block):
         walk = partial(_walk_whole, packed.whole, block)
     else:
@@ -196,9 +198,9 @@ def _walk_whole(walk: Walk, block: np.ndarray, first: int, end: int, leaves: np.
     walk_numbers(walk, block[first:end], leaves)
 
 
-def _of_sparse(packed: Packed, table: Table) -> Leaves:
+def _of_sparse(packed: Packed, table: csc_array) -> Leaves:
     """How rows of a sparse table walk: used columns only, in a block of few rows."""
-    matrix = table.sparse[:, packed.numbers]
+    matrix = table[:, packed.numbers]
     narrow = matrix.dtype == np.float32
     data = matrix.data if narrow else matrix.data.astype(np.float64, copy=False)
     indptr = matrix.indptr.astype(np.int64, copy=False)
@@ -236,8 +238,10 @@ def _of_gathered(packed: Packed, table: Table) -> Leaves:
 
     def leaves_of(first: int, end: int, leaves: np.ndarray) -> None:
         height = min(GATHER_ROWS, end - first)
-        order = "C" if packed.gathered.with_rules else "F"
-        numbers = np.empty((height, len(packed.numbers)), order=order)
+        if packed.gathered.with_rules:
+            numbers = np.empty((height, len(packed.numbers)))
+        else:
+            numbers = np.empty((len(packed.numbers), height)).T
         codes = np.empty((height, len(packed.codes)), dtype=np.uint32)
         for start in range(first, end, GATHER_ROWS):
             stop = min(start + GATHER_ROWS, end)
