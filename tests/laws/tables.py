@@ -7,6 +7,7 @@ fills it, which is fast and still shrinks to few rows, few columns and few value
 from __future__ import annotations
 
 import random
+from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -103,7 +104,7 @@ def thresholds_of(table: list[list]):
         found = []
         for j, below, above in zip(columns, left, right, strict=True):
             threshold = threshold_of((numbers[j][below - 1], numbers[j][above - 1]))
-            found.append((threshold, sum(v <= threshold for v in numbers[j])))
+            found.append((threshold, bisect_right(numbers[j], threshold)))
         threshold, code = zip(*found, strict=True) if found else ((), ())
         return np.array(threshold, dtype=np.float64), np.array(code, dtype=np.uint32)
 
@@ -193,9 +194,9 @@ def examples(
     max_rows=36,
     max_values=5,
     min_classes=2,
-    missing=True,
+    draws=False,
 ):
-    """An `Example`."""
+    """An `Example`; with ``draws``, nodes may search some of the columns only."""
     n_rows = draw(st.integers(1, max_rows))
     rng = random.Random(draw(st.integers(0, 2**32 - 1)))
     table = [
@@ -204,7 +205,7 @@ def examples(
             n_rows,
             rng,
             draw(st.integers(1, max_values)),
-            draw(st.sampled_from([0.0, 0.0, 0.15, 0.5])) if missing else 0.0,
+            draw(st.sampled_from([0.0, 0.0, 0.15, 0.5])),
         )
         for kind in draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=4))
     ]
@@ -218,6 +219,11 @@ def examples(
     if criterion in CLASSIFICATION and limits and draw(st.booleans()):
         class_weight = {int(k): rng.choice([1.0, 0.5, 3.0, 0.3]) for k in np.unique(y)}
     chosen = draw(growth_limits()) if limits else {}
+    if draws and draw(st.booleans()):
+        chosen |= {
+            "max_features": draw(st.integers(1, len(table))),
+            "seed": draw(st.integers(0, 99)),
+        }
     return Example(table, y, weight, criterion, chosen, class_weight)
 
 

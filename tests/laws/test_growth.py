@@ -63,17 +63,17 @@ class TestFastIsSlow:
 
 
 class TestStorageDoesNotMatter:
-    @given(examples(), SEEDS)
+    @given(examples(draws=True), SEEDS)
     def test_dense_is_sparse(self, example, seed):
         sparse = grow_tree(example, coded_sparse(example.table, seed))
         assert_equal(fit(example), sparse)
 
-    @given(examples(), st.sampled_from([300, 70_000]))
+    @given(examples(draws=True), st.sampled_from([300, 70_000]))
     def test_width(self, example, largest_code):
         wide = coded(example.table, largest_code)
         assert_equal(fit(example), grow_tree(example, wide))
 
-    @given(examples())
+    @given(examples(draws=True))
     def test_presorted(self, example):
         wide = coded(example.table, 70_000)
         order = np.asfortranarray(np.argsort(wide.u32, axis=0, kind="stable").astype(np.uint32))
@@ -88,7 +88,7 @@ class TestWeights:
         repeated = replace(twice, weight=None)
         assert_equal(fit(example), fit(repeated), apart_from=("n_node_samples",))
 
-    @given(examples(weights=("zeros", "fractions")))
+    @given(examples(draws=True, weights=("zeros", "fractions")))
     def test_zero_is_absent(self, example):
         matrix, target = coded(example.table), example.target
         rows = np.flatnonzero(example.weight > 0)
@@ -109,16 +109,22 @@ class TestWeights:
 
 
 class TestOrderDoesNotMatter:
-    @given(examples(), SEEDS)
+    @given(examples(draws=True), SEEDS)
     def test_rows(self, example, seed):
         shuffled = example.take(np.random.default_rng(seed).permutation(example.n_rows))
         assert_equal(fit(example), fit(shuffled))
 
-    @given(examples(), st.integers(2, 3))
+    @given(examples(draws=True), st.integers(2, 3))
     def test_threads(self, example, n_threads):
         assert_equal(fit(example), fit(example, n_threads=n_threads))
 
-    @given(examples(), st.integers(1, 4), st.sampled_from([0, 5, 65_536]), st.booleans(), SEEDS)
+    @given(
+        examples(draws=True),
+        st.integers(1, 4),
+        st.sampled_from([0, 5, 65_536]),
+        st.booleans(),
+        SEEDS,
+    )
     def test_shards(self, example, n_shards, gather_rows, sparse, seed):
         # Any blocks of rows, and nodes that are gathered late, early or at the root.
         matrix, target = coded(example.table), example.target

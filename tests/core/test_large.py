@@ -1,0 +1,109 @@
+"""Tables large enough for threads, rounds and 64-bit entries: the cut of the work is not seen."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from threading import Event
+
+import numpy as np
+import pytest
+
+from dtrees.core import pruning
+from tests.laws.tables import (
+    Example,
+    coded,
+    coded_sparse,
+    fill_column,
+    fill_target,
+    fit,
+    grow_parts,
+)
+
+KINDS = ("ties", "categories", "distinct", "hybrid", "counts")
+CRITERIA = ("gini", "entropy", "squared_error", "poisson")
+
+
+class Threads:
+    """A runner on real threads."""
+
+    def __init__(self, n_threads: int) -> None:
+        self.n_threads = n_threads
+        self.cancelled = Event()
+
+    def __call__(self, tasks):
+        with ThreadPoolExecutor(self.n_threads) as pool:
+            return list(pool.map(lambda task: task(), tasks))
+
+
+def large(criterion: str, n_rows: int, n_classes: int = 3, weights: bool = False, **limits):
+    rng = random.Random(n_rows)
+    table = [fill_column(kind, n_rows, rng, 7, 0.1) for kind in KINDS]
+    y = fill_target(criterion, n_classes, table, rng, "real")
+    weight = np.array([float(rng.randint(0, 3)) for _ in range(n_rows)]) if weights else None
+    return Example(table, y, weight, criterion, limits)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("weights", [False, True])
+def test_threads(criterion, weights):
+    example = large(criterion, 6_000, weights=weights)
+    alone = fit(example)
+    assert alone.node_count > 500
+    for n_threads in (2, 3):
+        assert alone.equals(fit(example, run=Threads(n_threads), n_threads=n_threads))
+
+
+def test_threads_draw_the_same_columns():
+    example = large("gini", 6_000, n_classes=2, max_features=2, seed=3)
+    assert fit(example).equals(fit(example, run=Threads(2), n_threads=2))
+
+
+@pytest.mark.parametrize("criterion", ["gini", "squared_error"])
+def test_sparse_on_threads(criterion):
+    example = large(criterion, 6_000)
+    parts = [(coded_sparse(example.table, 1), example.target)]
+    tree = grow_parts(example, parts, run=Threads(2), n_threads=2)
+    assert fit(example).equals(tree)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_shards(criterion):
+    # Rounds until 500 rows are left, subtrees below; the shards are of unequal size.
+    example = large(criterion, 6_000)
+    matrix, target = coded(example.table), example.target
+    blocks = np.split(np.arange(example.n_rows), [100, 3_000])
+    parts = [(matrix.take(rows), target.take(rows)) for rows in blocks]
+    assert fit(example).equals(grow_parts(example, parts, gather_rows=500))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_more_rows_than_16_bits_count(n_classes):
+    # Above 65,535 rows entries have 64 bits, below they have 32.
+    example = large("gini", 70_000, n_classes, max_depth=7)
+    alone = fit(example)
+    assert alone.n_node_samples[0] == 70_000
+    assert alone.equals(fit(example, run=Threads(2), n_threads=2))
+    sparse = [(coded_sparse(example.table, 1), example.target)]
+    assert alone.equals(grow_parts(example, sparse))
+    matrix, target = coded(example.table), example.target
+    halves = [slice(0, 35_000), slice(35_000, None)]
+    rows = [np.arange(70_000)[half] for half in halves]
+    parts = [(matrix.take(r), target.take(r)) for r in rows]
+    assert alone.equals(grow_parts(example, parts, gather_rows=20_000))
+
+
+def test_depth_does_not_matter():
+    # The depth limit stops growth early and cuts the grown tree to the same nodes.
+    example = large("gini", 20_000)
+    full = fit(example, n_threads=2)
+    for depth in (1, 5, 9):
+        early = fit(large("gini", 20_000, max_depth=depth), n_threads=2)
+        assert early.equals(pruning.max_depth(full, depth))
+
+
+def test_cancelled():
+    run = Threads(1)
+    run.cancelled.set()
+    with pytest.raises(CancelledError):
+        fit(large("gini", 100), run=run)
