@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -28,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch, check_random_state, column_or_1d
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.tables import read_table
@@ -36,7 +35,7 @@ from dtrees.coding.target import Target
 from dtrees.core import pruning
 from dtrees.core.grower import grow
 from dtrees.core.model import Tree
-from dtrees.core.predict import decision_path
+from dtrees.core.predict import apply, decision_path
 from dtrees.core.resampling import plain
 from dtrees.core.rules import GrowthRules
 from dtrees.core.source import ShardSource
@@ -74,7 +73,6 @@ class Growth:
     book: CodeBook
     target: Target
     max_features: int
-    names: np.ndarray | None
 
 
 class BaseDecisionTree(BaseEstimator, ABC):
@@ -166,8 +164,8 @@ class BaseDecisionTree(BaseEstimator, ABC):
             "tree_": TreeView(pruning.ccp(growth.tree, self.ccp_alpha), growth.book),
             **self._learned(growth),
         }
-        if growth.names is not None:
-            learned["feature_names_in_"] = growth.names
+        if growth.book.feature_names is not None:
+            learned["feature_names_in_"] = growth.book.feature_names
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         for name, value in learned.items():
@@ -195,9 +193,9 @@ class BaseDecisionTree(BaseEstimator, ABC):
             Columns are not those of the fit.
         """
         check_is_fitted(self)
-        table = read_table(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
-        return self.tree_.apply(table, threaded(self.n_jobs))
+        view = self.tree_
+        table = view.codebook.check(X, estimator=type(self).__name__)
+        return apply(view.model, view.codebook, table, threaded(self.n_jobs))
 
     def decision_path(self, X: Any) -> csr_matrix:
         """Return the nodes that every row passes on its way to its leaf.
@@ -212,7 +210,8 @@ class BaseDecisionTree(BaseEstimator, ABC):
         indicator : csr matrix of shape (n_rows, tree_.node_count)
             1 where the row passes the node, the leaf included.
         """
-        return decision_path(self.tree_.model, self.apply(X))
+        leaves = self.apply(X)
+        return decision_path(self.tree_.model, leaves)
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Return every step of minimal cost-complexity pruning; fits nothing.
@@ -275,7 +274,6 @@ class BaseDecisionTree(BaseEstimator, ABC):
                 f"Got {self.monotonic_cst!r} instead."
             )
         table = read_table(X)
-        names = column_names(self, X)
         values = one_target(y, owner)
         if len(values) != table.n_rows:
             raise ValueError(
@@ -311,17 +309,7 @@ class BaseDecisionTree(BaseEstimator, ABC):
         tree = grow(source, rules, plain(), book.thresholds)[0]
         if self.max_leaf_nodes is not None:
             tree = pruning.max_leaf_nodes(tree, self.max_leaf_nodes)
-        return Growth(tree, book, target, max_features, names)
-
-
-def column_names(estimator: BaseEstimator, X: Any) -> np.ndarray | None:
-    """Names of the columns as scikit-learn reads (and refuses) them, None without names.
-
-    The check runs on a shallow copy, so a fit that fails later leaves no names behind.
-    """
-    scratch = copy(estimator)
-    validate_data(scratch, X, reset=True, skip_check_array=True)
-    return getattr(scratch, "feature_names_in_", None)
+        return Growth(tree, book, target, max_features)
 
 
 def one_target(y: Any, owner: str) -> np.ndarray:

@@ -214,7 +214,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
             return np.log(self.predict_proba(X))
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
-        if y.dtype.kind not in "biuUS":  # whole numbers and strings are labels without a look
+        if y.dtype.kind == "f":
             assert_all_finite(y, input_name="y")
             check_classification_targets(y)
         return Target.classification(y, sample_weight, self.class_weight)

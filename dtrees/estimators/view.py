@@ -137,7 +137,8 @@ class TreeView:
 
     def apply(self, X: Any, run: Runner = serial) -> np.ndarray:
         """Leaf of every row, intp (n_rows,)."""
-        return apply(self.model, self.codebook, X, run)
+        table = self.codebook.check(X, estimator=type(self).__name__)
+        return apply(self.model, self.codebook, table, run)
 
     def predict(self, X: Any, run: Runner = serial) -> np.ndarray:
         """Class shares or mean in every row's leaf, float64 (n_rows, max_n_classes)."""
