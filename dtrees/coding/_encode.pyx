@@ -48,6 +48,12 @@ ctypedef fused input_t:
     uint32_t
     uint64_t
 
+ctypedef fused label_t:
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+
 ctypedef fused value_t:
     float
     double
@@ -313,11 +319,10 @@ cdef bint _rank_hash(const value_t* v, int64_t n, int64_t max_codes, value_t* lo
     few[row] is the order of first appearance of the row's value, from 1; few_rank its code.
     """
     cdef int64_t i, slots = 64, limit
-    cdef uint64_t key, mask, h, last = 0
-    cdef uint16_t number = 0, found = 0
+    cdef uint64_t key, mask, h
+    cdef uint16_t number = 0
     cdef uint32_t count = 0, k
     cdef uint16_t* few = scratch.few
-    cdef bint any_last = False
     limit = n if n < FEW else FEW
     limit = max_codes if max_codes < limit else limit
     while slots < 4 * limit and slots < SLOTS:
@@ -329,9 +334,6 @@ cdef bint _rank_hash(const value_t* v, int64_t n, int64_t max_codes, value_t* lo
             few[i] = 0
             continue
         key = _key(v[i])
-        if any_last and key == last:
-            few[i] = found
-            continue
         h = ((key * 0x9E3779B97F4A7C15ULL) >> 40) & mask
         while True:
             number = scratch.slot_number[h]
@@ -354,9 +356,6 @@ cdef bint _rank_hash(const value_t* v, int64_t n, int64_t max_codes, value_t* lo
                 break
             h = (h + 1) & mask
         few[i] = number
-        found = number
-        last = key
-        any_last = True
     _sort_keys(scratch.few_key, count, scratch)
     scratch.few_rank[0] = 0
     for k in range(count):
@@ -931,6 +930,23 @@ def any_infinite(const value_t[:, :] X):
             if found:
                 break
     return found != 0
+
+
+def labels_present(const label_t[::1] labels, uint8_t[::1] present):
+    """Sets ``present[label]`` for the labels of some row; -1 is no label."""
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(labels.shape[0]):
+            if labels[i] >= 0:
+                present[labels[i]] = 1
+
+
+def label_codes(const label_t[::1] labels, const uint32_t[::1] table, code_t[::1] codes):
+    """Codes of labels: ``codes[i] = table[labels[i] + 1]``, so ``table[0]`` is for missing."""
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(labels.shape[0]):
+            codes[i] = <code_t>table[labels[i] + 1]
 
 
 def compact(code_t[::1] block, const int64_t[::1] columns, int64_t n):

@@ -31,13 +31,14 @@ import scipy.sparse
 from dtrees.coding import _encode
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.kinds import (
+    Categories,
     Columns,
     categorical_mask,
     numbers_of,
     refuse_strings,
     sort_columns,
 )
-from dtrees.coding.labels import Labels, object_array, recode
+from dtrees.coding.labels import Labels, object_array
 from dtrees.coding.ordered import (
     CodeStore,
     CutRules,
@@ -488,7 +489,7 @@ class CodeBook:
                     "or fit with unseen='missing' or unseen='majority'."
                 )
             table[place] = n_codes + 1 if code == 0 and self.unseen == "majority" else code
-        codes[:] = recode(table, column.codes, 0)
+        column.write_codes(table, codes)
 
     def _encode_sparse(self, matrix: scipy.sparse.csc_array, wanted: np.ndarray) -> CodedMatrix:
         """Codes of the stored values of some columns."""
@@ -541,21 +542,28 @@ def _code_dense(
             store.n_ordered[column] = 0
             if len(values):
                 categories[column] = values.astype(block.values.dtype)
+    pieces = [partial(_code_categories, found, store) for found in columns.categories]
+    run_pieces(pieces, [n_rows] * len(pieces), run)
     for found in columns.categories:
-        j = found.column
-        n_ordered = int(store.n_ordered[j])
-        n_codes = n_ordered + len(found.values)
-        shifted = found.rows + n_ordered
-        if n_ordered:
-            codes = np.where(found.rows > 0, shifted, store.place(j, n_ordered))
-        else:
-            codes = shifted
-        store.place(j, n_codes)[:] = codes
-        store.n_codes[j] = n_codes
-        if n_codes > 65_535 and len(store.order):
-            store.order[j * n_rows : (j + 1) * n_rows] = np.argsort(codes, kind="stable")
-        categories[j] = object_array(found.values)
+        categories[found.labels.column] = object_array(found.values)
     return store.finish(), parts, categories
+
+
+def _code_categories(found: Categories, store: CodeStore) -> None:
+    """Codes of the categories of one column, above those of its numbers."""
+    j = found.labels.column
+    n_ordered = int(store.n_ordered[j])
+    n_codes = n_ordered + len(found.values)
+    ordered = store.place(j, n_ordered).copy() if n_ordered else None
+    table = np.where(found.place > 0, found.place + n_ordered, 0)
+    codes = store.place(j, n_codes)
+    found.labels.write_codes(table, codes)
+    if ordered is not None:
+        np.copyto(codes, ordered, where=codes == 0)
+    store.n_codes[j] = n_codes
+    if n_codes > 65_535 and len(store.order):
+        at = j * store.n_rows
+        store.order[at : at + store.n_rows] = np.argsort(codes, kind="stable")
 
 
 def _number_labels(values: np.ndarray, column: int) -> Labels:

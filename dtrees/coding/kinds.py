@@ -22,16 +22,17 @@ class Categories:
 
     Attributes
     ----------
-    column : int
     values : list
         In the order of their codes.
-    rows : int64 (n_rows,)
-        1 + place in ``values``; 0 where the row holds none of them.
+    labels : Labels
+        The column.
+    place : int64 (number of labels,)
+        1 + place of a label in ``values``; 0 for labels that are no category.
     """
 
-    column: int
     values: list[Any]
-    rows: np.ndarray
+    labels: Labels
+    place: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,4 +157,4 @@ def _categories(column: Labels, chosen: np.ndarray) -> Categories:
     values = sort_labels(column.labels[i] for i in np.flatnonzero(chosen))
     table = np.zeros(len(column.labels), dtype=np.int64)
     table[[place[id(value)] for value in values]] = np.arange(1, len(values) + 1)
-    return Categories(column.column, values, recode(table, column.codes, 0))
+    return Categories(values, column, table)

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from dtrees.coding import _encode
+
 
 @dataclass(frozen=True, eq=False)
 class Labels:
@@ -26,7 +28,7 @@ class Labels:
     Attributes
     ----------
     column : int
-    codes : intp (n_rows,)
+    codes : int8, int16, int32 or int64 (n_rows,)
         Place in ``labels``; -1 for missing.
     labels : list
         Distinct Python objects, in any order; some may be in no row.
@@ -45,7 +47,7 @@ class Labels:
         try:
             distinct = list(dict.fromkeys(values))
             number = dict(zip(distinct, range(len(distinct)), strict=True))
-            codes = np.fromiter(map(number.__getitem__, values), np.intp, len(values))
+            codes = np.fromiter(map(number.__getitem__, values), np.int64, len(values))
         except TypeError as error:
             bad = next(value for value in values if not _is_hashable(value))
             raise _no_label(bad, name) from error
@@ -62,8 +64,20 @@ class Labels:
 
     def present(self) -> np.ndarray:
         """Which labels are in some row: bool (n_labels,)."""
-        counts = np.bincount(self.codes[self.codes >= 0], minlength=len(self.labels))
-        return counts > 0
+        present = np.zeros(len(self.labels), dtype=bool)
+        _encode.labels_present(self.codes, present.view(np.uint8))
+        return present
+
+    def __post_init__(self) -> None:
+        codes = self.codes
+        if codes.dtype.kind != "i" or not codes.flags.c_contiguous:
+            object.__setattr__(self, "codes", np.ascontiguousarray(codes, dtype=np.int64))
+
+    def write_codes(self, table: np.ndarray, codes: np.ndarray) -> None:
+        """Write ``table[label]`` for every row, 0 for missing, to ``codes`` (OUT). O(n_rows)."""
+        extended = np.zeros(len(table) + 1, dtype=np.uint32)
+        extended[1:] = table
+        _encode.label_codes(self.codes, extended, codes)
 
     def as_numbers(self, name: str) -> np.ndarray:
         """Every label as a number, float64 (n_labels,); NaN for strings that are none.
@@ -80,7 +94,7 @@ class Labels:
 def recode(table: np.ndarray, codes: np.ndarray, missing: Any) -> np.ndarray:
     """``table[codes]`` with ``missing`` where the code is -1."""
     extended = np.append(table, np.asarray([missing], dtype=table.dtype))
-    return extended[codes]
+    return np.take(extended, codes, mode="wrap")
 
 
 def is_missing(value: Any) -> bool:

@@ -28,6 +28,7 @@ from dtrees.coding.labels import Labels
 
 UNITS = ("number", "datetime64[ns]", "timedelta64[ns]", "bool")
 NUMBER, DATETIME, TIMEDELTA, BOOL = range(4)
+SMALL_FRAME = 2**26  # bytes of a DataFrame that may be copied
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,14 +347,18 @@ def _from_sparse(X: Any) -> Table:
 
 def _from_pandas(X: Any, pandas: Any) -> Table:
     """A pandas DataFrame: numpy, nullable, Arrow-backed, categorical, string, object, dates."""
-    names = feature_names(X.columns)
+    columns = X.columns.tolist()
+    names = feature_names(columns)
     dtypes = list(X.dtypes)
+    kind = dtypes[0] if dtypes and all(dtype == dtypes[0] for dtype in dtypes) else None
+    if isinstance(kind, np.dtype) and kind.kind in "iuf" and X.size * kind.itemsize < SMALL_FRAME:
+        # one block as a rule, and then no copy; column by column costs more than a small copy
+        return replace(_from_array(X.to_numpy()), names=names)
     if dtypes and all(isinstance(dtype, pandas.SparseDtype) for dtype in dtypes):
         return replace(_from_sparse(X.sparse.to_coo()), names=names)
     parts = []
     for j, dtype in enumerate(dtypes):
-        name = f"{X.columns[j]!r}"
-        parts.append(_pandas_column(X.iloc[:, j], dtype, j, name, pandas))
+        parts.append(_pandas_column(X.iloc[:, j], dtype, j, f"{columns[j]!r}", pandas))
     return _table(X.shape[0], X.shape[1], names, parts)
 
 
@@ -368,7 +373,7 @@ def _pandas_column(
         pyarrow = sys.modules["pyarrow"]
         return _arrow_column(pyarrow.array(series), j, name, pyarrow)
     if isinstance(dtype, pandas.CategoricalDtype):
-        codes = series.cat.codes.to_numpy().astype(np.intp)
+        codes = series.cat.codes.to_numpy()
         return Labels(j, codes, list(series.cat.categories), is_category=True), NUMBER
     if isinstance(dtype, pandas.SparseDtype):
         return _array_column(np.asarray(series), j, name)
