@@ -210,6 +210,7 @@ cdef class Levels:
                 run_of.column = <int32_t>j
                 run_of.fill = self.columns[j].fill
                 run_of.last_ordered = last_ordered(&self.columns[j])
+                run_of.distinct = False
                 run_of.offset = offsets[j]
                 run_of.length = <uint32_t>lengths[j - first]
                 if self.columns[j].n_codes > 0 and (self.columns[j].storage < STORED_U32

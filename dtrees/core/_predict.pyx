@@ -137,7 +137,7 @@ cdef class Walk:
                 node.missing_right = missing_left[i] == 0
                 rule.place = code_place[column]
                 rule.test = test[i]
-                rule.heavier_left = weight[left[i]] >= weight[right[i]]
+                rule.heavier_left = weight[left[i]] > weight[right[i]]
                 rule.n_codes = <uint32_t>n_codes[column]
                 rule.n_ordered = <uint32_t>n_ordered[column]
                 rule.subset = subset[i]

@@ -61,7 +61,7 @@ cdef struct Search:
     double buffer_a[BUFFER]
     double buffer_b[BUFFER]
     double buffer_score[BUFFER]
-    int64_t buffer_at[BUFFER]
+    int32_t buffer_at[BUFFER]
     double* component       # n_classes x (n_classes + 2), principal component
     uint64_t* subset        # bit per rank: the best subset of the column
     int64_t subset_words

@@ -254,8 +254,12 @@ cdef inline void begin_pass(Search* q, uint8_t test, uint8_t missing) noexcept n
 # ---------------------------------------------------------------------------------------------
 # scans of entries: the hot loops
 
-cdef inline void flush(Search* q, bint down, bint classes) noexcept nogil:
-    """Score the buffered boundaries together, so that the divisions run side by side."""
+cdef inline void flush(Search* q, bint down, bint classes, bint counted,
+                       int64_t shift) noexcept nogil:
+    """Score the buffered boundaries together, so that the divisions run side by side.
+
+    counted : every row weighs 1; the left weight of the boundary `at` is at + shift.
+    """
     cdef int64_t j
     cdef double D, w
     cdef double W = q.W
@@ -264,6 +268,11 @@ cdef inline void flush(Search* q, bint down, bint classes) noexcept nogil:
     cdef double* ba = q.buffer_a
     cdef double* bb = q.buffer_b
     cdef double* score = q.buffer_score
+    cdef double best = q.best
+    cdef double moved = <double>shift
+    if counted:
+        for j in range(q.buffered):
+            bw[j] = <double>q.buffer_at[j] + moved
     if classes:
         if q.criterion.impurity == GINI:
             for j in range(q.buffered):
@@ -285,73 +294,113 @@ cdef inline void flush(Search* q, bint down, bint classes) noexcept nogil:
             if bw[j] < q.min_weight or W - bw[j] < q.min_weight:
                 score[j] = 2 * NONE
     for j in range(q.buffered):
-        if score[j] >= q.best:
+        if score[j] >= best:
             offer(q, score[j], q.buffer_at[j], down)
+            best = q.best
     q.buffered = 0
 
 
 cdef inline void scan_pair(Search* q, const entry_t* entries, int64_t begin, int64_t end,
-                           int64_t close, bint down, Mode mode) noexcept nogil:
+                           int64_t close, bint down, Mode mode, bint distinct) noexcept nogil:
     """Scan entries begin..end of a column for one number per row (pair modes).
 
-    `down` and `mode` are constants where this is inlined. Every boundary is written to the buffer
-    and kept by moving the cursor, without a branch. The boundary behind the last entry is a
-    candidate named `close`, unless that is NOTHING.
+    `down`, `mode` and `distinct` (no two entries of the run have the same rank) are constants
+    where this is inlined. A boundary is written to the buffer and kept by moving the cursor,
+    without a branch. Two neighbours of the same class are no boundary in a distinct run: between
+    the ends of a stretch of one class the score is strictly convex, so an end beats what is
+    inside (Fayyad and Irani 1993; [CV] 3.4). The boundary behind the last entry is a candidate
+    named `close`, unless that is NOTHING.
     """
     cdef int64_t shift = 4 * sizeof(entry_t)
     cdef entry_t mask = (<entry_t>1 << shift) - 1
     cdef int64_t n = q.n
     cdef int64_t w = q.w
     cdef int64_t s = q.s
-    cdef int64_t k = q.buffered
-    cdef int64_t least = q.min_rows
-    cdef int64_t most = q.totals.n - q.min_rows
+    cdef int64_t k = 0
     cdef int64_t W = q.totals.weight
     cdef int64_t S = q.totals.target
+    cdef bint counted = mode != WEIGHTED_SUM
+    cdef int64_t to_weight = W - n - end if down else n - begin
     cdef const uint16_t* label = q.payload.label
     cdef const int64_t* weight = q.payload.weight
     cdef const int64_t* target = q.payload.target
     cdef double* bw = q.buffer_w
     cdef double* ba = q.buffer_a
-    cdef int64_t* bat = q.buffer_at
-    cdef int64_t i, at
+    cdef int32_t* bat = q.buffer_at
+    cdef int64_t m = end - begin
+    cdef int64_t first = q.min_rows - n
+    cdef int64_t stop = q.totals.n - q.min_rows - n + 1
+    cdef bint all_allowed = q.min_rows == 1
+    cdef int64_t i, at, name
     cdef entry_t entry, rank, previous, row
-    if begin >= end:
+    cdef uint16_t c
+    cdef uint16_t last_class = 0xFFFF
+    if m <= 0:
         return
+    if first < 0:
+        first = 0
+    if first > m:
+        first = m
+    if stop > m:
+        stop = m
     previous = (entries[end - 1] if down else entries[begin]) >> shift
-    for i in range(end - begin):
-        at = end - 1 - i if down else begin + i
-        entry = entries[at]
-        rank = entry >> shift
+    if mode == COUNT and distinct:
+        last_class = label[(entries[end - 1] if down else entries[begin]) & mask]
+    # Entries before the first permitted boundary are added, those behind the last are not needed.
+    for i in range(first):
+        entry = entries[end - 1 - i if down else begin + i]
         row = entry & mask
-        bw[k] = <double>(W - w if down else w)
-        ba[k] = <double>(S - s if down else s)
-        bat[k] = at + 1 if down else at
-        k += (rank != previous) & (n >= least) & (n <= most)
-        previous = rank
-        n += 1
+        previous = entry >> shift
         if mode == COUNT:
-            w += 1
             s += label[row]
+            if distinct:
+                last_class = label[row]
         elif mode == SUM:
-            w += 1
             s += target[row]
         else:
             w += weight[row]
             s += target[row]
+    for i in range(first, stop):
+        at = end - 1 - i if down else begin + i
+        entry = entries[at]
+        row = entry & mask
+        if not counted:
+            bw[k] = <double>(W - w if down else w)
+        ba[k] = <double>(S - s if down else s)
+        bat[k] = <int32_t>(at + 1 if down else at)
+        if mode == COUNT and distinct:
+            c = label[row]
+            k += (c != last_class) | ((not all_allowed) & (i > 0))
+            last_class = c
+            s += c
+        else:
+            if distinct:
+                k += i > 0
+            else:
+                rank = entry >> shift
+                k += rank != previous
+                previous = rank
+            if mode == COUNT:
+                s += label[row]
+            elif mode == SUM:
+                s += target[row]
+            else:
+                w += weight[row]
+                s += target[row]
         if k == BUFFER:
             q.buffered = k
-            flush(q, down, False)
+            flush(q, down, False, counted, to_weight)
             k = 0
-    bw[k] = <double>(W - w if down else w)
-    ba[k] = <double>(S - s if down else s)
-    bat[k] = close
-    k += (close != NOTHING) & (n >= least) & (n <= most)
+    n += m
+    if counted:
+        w = n
     q.n = n
     q.w = w
     q.s = s
     q.buffered = k
-    flush(q, down, False)
+    flush(q, down, False, counted, to_weight)
+    if close != NOTHING:
+        consider(q, close, down)
 
 
 cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, int64_t end,
@@ -394,7 +443,7 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
             name = close
         if boundary & (n >= least) & (n <= most):
             q.buffer_w[q.buffered] = <double>(W - w if down else w)
-            q.buffer_at[q.buffered] = name
+            q.buffer_at[q.buffered] = <int32_t>name
             if entropy:
                 q.buffer_a[q.buffered] = entropy_score(
                     q, q.side_squares if weighted else squares, W - w if down else w)
@@ -408,7 +457,7 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
                 q.buffer_b[q.buffered] = <double>(squares if down else other)
             q.buffered += 1
             if q.buffered == BUFFER:
-                flush(q, down, True)
+                flush(q, down, True, False, 0)
         if i == end - begin:
             break
         previous = rank
@@ -440,7 +489,7 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
     if not weighted:
         q.side_squares = squares
         q.cross = cross
-    flush(q, down, True)
+    flush(q, down, True, False, 0)
     if q.side_is_clear and end - begin < q.criterion.n_classes:
         for i in range(begin, end):
             side[label[entries[i] & mask]] = 0
@@ -449,23 +498,27 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
 
 
 cdef void scan(Search* q, const entry_t* entries, int64_t begin, int64_t end, int64_t close,
-               bint down) noexcept nogil:
-    """Pick the loop that was compiled for the mode and the direction."""
+               bint down, bint distinct) noexcept nogil:
+    """Pick the loop that was compiled for the mode, the direction and the kind of run."""
     if q.mode == COUNT:
         if down:
-            scan_pair(q, entries, begin, end, close, True, COUNT)
+            scan_pair(q, entries, begin, end, close, True, COUNT, False)
+        elif distinct:
+            scan_pair(q, entries, begin, end, close, False, COUNT, True)
         else:
-            scan_pair(q, entries, begin, end, close, False, COUNT)
+            scan_pair(q, entries, begin, end, close, False, COUNT, False)
     elif q.mode == SUM:
         if down:
-            scan_pair(q, entries, begin, end, close, True, SUM)
+            scan_pair(q, entries, begin, end, close, True, SUM, False)
+        elif distinct:
+            scan_pair(q, entries, begin, end, close, False, SUM, True)
         else:
-            scan_pair(q, entries, begin, end, close, False, SUM)
+            scan_pair(q, entries, begin, end, close, False, SUM, False)
     elif q.mode == WEIGHTED_SUM:
         if down:
-            scan_pair(q, entries, begin, end, close, True, WEIGHTED_SUM)
+            scan_pair(q, entries, begin, end, close, True, WEIGHTED_SUM, False)
         else:
-            scan_pair(q, entries, begin, end, close, False, WEIGHTED_SUM)
+            scan_pair(q, entries, begin, end, close, False, WEIGHTED_SUM, False)
     elif q.criterion.impurity == ENTROPY:
         if q.mode == CLASSES:
             scan_classes(q, entries, begin, end, close, down, False, True)
@@ -579,7 +632,7 @@ cdef bint search_run(Search* q, const entry_t* entries, const Run* run) noexcept
                 close = BEFORE_FILL
             elif n_missing > 0 and not missing:
                 close = LAST
-            scan(q, e, n_missing, fill_at, close, False)
+            scan(q, e, n_missing, fill_at, close, False, run.distinct)
         # down: the side is the right one
         if n_fill > 0:
             begin_pass(q, AT_MOST, missing)
@@ -588,7 +641,7 @@ cdef bint search_run(Search* q, const entry_t* entries, const Run* run) noexcept
                     add_row(q, e[i] & mask)
                 consider(q, LAST, True)
             if fill_at < m:
-                scan(q, e, fill_at, m, fill_at, True)
+                scan(q, e, fill_at, m, fill_at, True, run.distinct)
     if q.best == NONE:
         return True
     split = &q.split

@@ -61,6 +61,7 @@ cdef struct Run:
     int32_t column
     uint32_t fill           # rank of the fill code; NO_RANK in dense columns
     uint32_t last_ordered   # ranks above it are categories
+    bint distinct           # no two entries have the same rank
 
 cdef struct Totals:
     # Sums over the rows of a node.

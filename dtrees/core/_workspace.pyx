@@ -214,6 +214,7 @@ cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
     cdef int64_t at = 0
     cdef int64_t i, r, length, n_fill
     cdef uint32_t rank, ordered, fill, code, previous
+    cdef bint distinct
     cdef Workspace* new
     cdef uint32_t* target
     cdef uint32_t* number
@@ -283,6 +284,8 @@ cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
                     ordered = rank
         if n_fill == 0 and target[0] >> 16 == target[length - 1] >> 16:
             continue
+        # without a fill code the ranks are 1..length, or 0..length-1, when all of them differ
+        distinct = n_fill == 0 and length == rank + (target[0] >> 16 == 0) and rank > 1
         node.runs[kept] = run[0]
         run = node.runs + kept
         if run.last_ordered != ALL_ORDERED:
@@ -290,6 +293,7 @@ cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
         run.fill = fill
         run.offset = at
         run.length = <uint32_t>length
+        run.distinct = distinct
         at += length
         kept += 1
     node.n_runs = kept
