@@ -22,8 +22,8 @@ counted as one, so a fit on a part of the rows by weights 0 and 1 has the same s
 Error bound. Let h be half the range of the target and n the number of rows, all of weight one. Then
 ``2**-y_exponent <= h * max(2**-51, n * 2**-61)``, and a mean is off by at most half of that: with
 100,000 rows about 2e-14 h. Integer targets and binary fractions of a small range are exact. Sums of
-integer weights are exact; a fractional weight is off by at most 2**-52 of the largest weight
-(2**-61 of the total, if that is more), and a positive one never becomes zero. `wy_exponent` differs
+integer weights are exact; a fractional weight is off by at most 2**-51 of the largest weight
+(2**-60 of the total, if that is more), and a positive one never becomes zero. `wy_exponent` differs
 from `y_exponent` only when every weight is below 2**-8: then the products are brought up by that
 power of two, so that small weights do not lose digits.
 
@@ -296,8 +296,9 @@ def class_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if kind in "iub":
         low, high = int(labels.min()), int(labels.max())
         if high - low <= max(1024, 4 * len(labels)):
-            place = (labels - labels.dtype.type(low)).astype(np.intp) if low else labels
-            present = np.bincount(place.astype(np.intp, copy=False), minlength=high - low + 1) > 0
+            wide = labels if labels.dtype == np.uint64 else labels.astype(np.int64, copy=False)
+            place = (wide - wide.dtype.type(low)).astype(np.intp)
+            present = np.bincount(place, minlength=high - low + 1) > 0
             values = np.flatnonzero(present)
             number = np.cumsum(present) - 1
             classes = (values + low).astype(labels.dtype)
@@ -464,11 +465,11 @@ def _code_type(n_classes: int) -> type:
 
 
 def _exponent(largest: float, limit: int) -> int:
-    """The largest e, at most 1,000, with ``largest * 2**e <= limit``; 0 for a largest of zero."""
+    """The largest e, at most 1,074, with ``largest * 2**e <= limit``; 0 for a largest of zero."""
     if largest == 0.0:
         return 0
     mantissa, power = math.frexp(largest)  # largest = mantissa * 2**power, mantissa in [0.5, 1)
-    return min(limit.bit_length() - 1 - power + (mantissa == 0.5), 1000)
+    return min(limit.bit_length() - 1 - power + (mantissa == 0.5), 1074)
 
 
 def _exact_sum(values: np.ndarray, weights: np.ndarray | None = None) -> int:

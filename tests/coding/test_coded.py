@@ -1,0 +1,71 @@
+"""The coded table: storage, columns, rows taken out of it."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from dtrees.coding import CodeBook, CodedMatrix
+from dtrees.coding.coded import check_n_rows
+from dtrees.exceptions import StatisticsOverflowError
+
+rng = np.random.default_rng(1)
+
+
+def mixed():
+    counts = [3, 300, 70_000, 255, 65_535]
+    columns = [rng.integers(0, k + 1, 50) for k in counts]
+    return columns, counts, CodedMatrix.from_columns(columns, counts, [3, 0, 70_000, 100, 65_535])
+
+
+def test_columns_lie_in_the_narrowest_block():
+    columns, counts, coded = mixed()
+    assert coded.storage.tolist() == [0, 1, 2, 0, 1]
+    assert coded.slot.tolist() == [0, 0, 0, 1, 1]
+    assert (coded.u8.shape, coded.u16.shape, coded.u32.shape) == ((50, 2), (50, 2), (50, 1))
+    assert coded.n_codes.tolist() == counts
+    for j, column in enumerate(columns):
+        assert np.array_equal(coded.column(j), column)
+    assert coded.nbytes >= 50 * (2 + 4 + 4)
+
+
+def test_arrays_are_read_only():
+    *_, coded = mixed()
+    for name in ("u8", "u16", "u32", "n_codes", "storage", "sparse_rows"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(coded, name)[...] = 0
+    with pytest.raises(AttributeError):
+        coded.n_rows = 3
+
+
+@pytest.mark.parametrize(
+    "rows", [np.array([4, 0, 4, 49]), np.arange(50) % 3 == 0, np.array([], int)]
+)
+def test_take(rows):
+    columns, _, coded = mixed()
+    taken = coded.take(rows)
+    for j, column in enumerate(columns):
+        assert np.array_equal(taken.column(j), column[rows])
+    dense = np.where(rng.random((50, 4)) < 0.3, rng.integers(-2, 3, (50, 4)), 0).astype(float)
+    _, sparse = CodeBook.fit_encode(sp.csr_array(dense))
+    taken = sparse.take(rows)
+    assert taken.n_rows == len(dense[rows])
+    for j in range(4):
+        assert np.array_equal(taken.column(j), sparse.column(j)[rows])
+        stored = taken.sparse_rows[taken.sparse_indptr[j] : taken.sparse_indptr[j + 1]]
+        assert (np.diff(stored) > 0).all()
+
+
+def test_from_sparse_keeps_stored_fill_codes():
+    codes = sp.csc_array(
+        (np.array([2, 1, 3], dtype=np.uint32), np.array([0, 2, 1]), np.array([0, 2, 3])),
+        shape=(3, 2),
+    )
+    coded = CodedMatrix.from_sparse(codes, [2, 3], [2, 3], [1, 2])
+    assert coded.column(0).tolist() == [2, 1, 1]
+    assert coded.column(1).tolist() == [2, 3, 2]
+
+
+def test_too_many_rows():
+    check_n_rows(2**31 - 1)
+    with pytest.raises(StatisticsOverflowError, match=r"2147483648 rows.*at most 2\*\*31 - 1"):
+        check_n_rows(2**31)

@@ -1,0 +1,281 @@
+"""Targets and weights as integers: exact, bounded, and clear about what they refuse."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dtrees.coding import Target
+from dtrees.exceptions import StatisticsOverflowError
+
+rng = np.random.default_rng(2)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [3, -1, 3, 7],
+        np.array([3, 1, 255, 3], dtype=np.uint8),
+        np.array([-128, 127, 0], dtype=np.int8),
+        np.array([2**63, 0, 2**64 - 1], dtype=np.uint64),
+        [10**12, -(10**12), 10**12],
+        [True, False, True],
+        [1.5, 0.0, 1.5],
+        ["b", "a", "b"],
+        np.array(["b", "a", "b", "ccc"], dtype=object),
+        np.array([2, 1, 2], dtype=object),
+        [5],
+    ],
+)
+def test_classes_are_sorted_and_codes_point_to_them(labels):
+    y = np.asarray(labels)
+    target = Target.classification(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    assert np.array_equal(target.classes, classes)
+    assert target.classes.dtype == y.dtype
+    assert np.array_equal(target.y, codes)
+    assert target.n_statistics == target.n_classes == len(classes)
+    assert target.w is None
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "dtype"), [(256, "u1"), (257, "u2"), (65_536, "u2"), (65_537, "u4")]
+)
+@pytest.mark.parametrize("as_float", [False, True])
+def test_width_of_class_codes(n_classes, dtype, as_float):
+    y = rng.permutation(n_classes).astype(float if as_float else int)
+    target = Target.classification(y)
+    assert target.y.dtype == dtype
+    assert np.array_equal(target.classes[target.y], y)
+
+
+def test_integer_weights_are_exact():
+    target = Target.classification([0, 1, 1, 0], sample_weight=[2, 0, 7, 2**40])
+    assert target.w.tolist() == [2, 0, 7, 2**40]
+    assert target.w_exponent == 0
+    assert Target.classification([0, 1], sample_weight=[1.0, 1.0]).w is None
+
+
+weights = st.floats(0, 1e30, allow_subnormal=False).map(lambda w: 0.0 if w < 1e-30 else w)
+
+
+@settings(deadline=None)
+@given(st.lists(weights, min_size=1, max_size=40).filter(lambda w: max(w) > 0))
+def test_weights_keep_their_bounds_and_their_order(w):
+    target = Target.classification(np.zeros(len(w)), sample_weight=w)
+    if target.w is None:
+        assert set(w) == {1.0}
+        return
+    exact = [Fraction(int(i)) / Fraction(2) ** target.w_exponent for i in target.w]
+    largest = max(w)
+    for given_weight, kept in zip(w, exact, strict=True):
+        assert (kept > 0) == (given_weight > 0)
+        assert abs(kept - Fraction(given_weight)) <= Fraction(largest) / 2**51
+    assert max(target.w.tolist()) <= 2**52
+    assert sum(target.w.tolist()) <= 2**61
+    again = Target.classification(np.zeros(len(w)), sample_weight=w[::-1])
+    assert again.w_exponent == target.w_exponent
+    assert np.array_equal(again.w[::-1], target.w)
+
+
+def test_weights_of_any_size_can_be_told_apart():
+    for scale in (1e-300, 1e-12, 1.0, 1e12, 1e290):
+        w = np.array([0.5, 1.25, 3.0]) * scale
+        target = Target.regression([1.0, 2.0, 4.0], sample_weight=w)
+        mean = target.to_value([target.w.sum(), target.wy.sum()])
+        assert mean == pytest.approx(np.average([1.0, 2.0, 4.0], weights=w), rel=1e-14)
+        assert np.allclose(target.w * target.weight_unit, w, rtol=1e-15)
+
+
+values = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50)
+
+
+@settings(deadline=None)
+@given(values, st.booleans(), st.sampled_from([1.0, 1e-200, 1e100]))
+def test_regression_mean_within_the_bound(y, center, scale):
+    y = np.array(y) * scale
+    target = Target.regression(y, center=center)
+    assert target.wy is not None
+    assert np.abs(target.y).max() <= 2**52
+    assert sum(map(abs, target.wy.tolist())) <= 2**62
+    half = np.abs(y - target.offset).max()
+    if half > 1e-250:
+        assert target.value_unit <= half * max(2.0**-51, len(y) * 2.0**-61)
+    mean = float(target.to_value([len(y), target.wy.sum()]))
+    truth = math.fsum(y) / len(y)
+    assert abs(mean - truth) <= target.value_unit / 2 + 4e-16 * np.abs(y).max()
+
+
+def test_integer_targets_are_exact():
+    y = rng.integers(0, 347, 442).astype(float)
+    target = Target.regression(y)
+    back = target.y * target.value_unit + target.offset
+    assert np.array_equal(back, y)
+
+
+def test_constant_target():
+    target = Target.regression([3.7, 3.7])
+    assert target.y.tolist() == [0, 0]
+    assert target.to_value([2, 0]) == 3.7
+
+
+def test_not_centered_has_no_offset():
+    target = Target.regression([3.0, 5.0], center=False)
+    assert target.offset == 0.0
+    assert target.to_value([2, target.wy.sum()]) == 4.0
+
+
+def test_weight_two_is_the_row_twice():
+    y = rng.normal(size=30)
+    w = rng.integers(0, 4, 30)
+    w[0] = 3
+    weighted = Target.regression(y, sample_weight=w)
+    rows = np.repeat(np.arange(30), w)
+    repeated = Target.regression(y[rows])
+    same_scale = weighted.take(rows)
+    if repeated.y_exponent == weighted.y_exponent and repeated.offset == weighted.offset:
+        assert np.array_equal(same_scale.y, repeated.y)
+    assert weighted.wy.sum() == same_scale.y.sum()
+    assert weighted.w.sum() == len(rows)
+
+
+def test_weights_of_zero_and_one_keep_the_scale():
+    y = rng.normal(size=500)
+    whole = Target.regression(y)
+    part = Target.regression(y, sample_weight=(np.arange(500) % 10 != 3).astype(float))
+    assert (part.y_exponent, part.offset) == (whole.y_exponent, whole.offset)
+    assert np.array_equal(part.y, whole.y)
+    assert np.array_equal(part.wy, whole.y * part.w)
+
+
+def test_balanced_class_weights():
+    target = Target.classification([0, 0, 0, 1], class_weight="balanced")
+    assert np.allclose(target.class_multiplier / 2.0**target.class_exponent, [4 / 6, 2.0])
+    statistics = np.array([3, 1]) * target.class_multiplier
+    assert np.allclose(target.to_value(statistics), [2.0, 2.0])
+    weighted = Target.classification([0, 1], sample_weight=[3, 1], class_weight="balanced")
+    assert np.array_equal(weighted.class_multiplier, target.class_multiplier)
+    assert Target.classification([0, 1], class_weight="balanced").class_multiplier is None
+
+
+def test_class_weights_by_label():
+    target = Target.classification(["a", "b"], class_weight={"b": 3})
+    assert target.class_multiplier.tolist() == [2**40, 3 * 2**40]
+    folded = Target.classification([0, 1], sample_weight=[0.3, 0.7], class_weight={1: 3})
+    assert folded.class_multiplier is None
+    assert np.allclose(folded.w * folded.weight_unit, [0.3, 2.1], rtol=1e-15)
+    none_counts = Target.classification([0, 1], class_weight={0: 0})
+    assert none_counts.class_multiplier[0] == 0
+
+
+def test_class_multipliers_cannot_overflow():
+    y = np.array([0, 1])
+    target = Target.classification(y, [2**51, 2**50], class_weight={0: 1.0, 1: 1e9})
+    total = sum(int(w) * int(target.class_multiplier[c]) for w, c in zip(target.w, y, strict=True))
+    assert total <= 2**61
+    assert target.class_multiplier[0] > 0
+
+
+def test_arrays_are_read_only_and_take_keeps_the_units():
+    target = Target.regression(rng.normal(size=9), sample_weight=rng.random(9))
+    with pytest.raises(ValueError, match="read-only"):
+        target.w[0] = 1
+    taken = target.take(np.array([8, 0]))
+    assert taken.n_rows == 2
+    assert taken.wy.tolist() == target.wy[[8, 0]].tolist()
+    assert taken.w_exponent == target.w_exponent
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "call"),
+    [
+        (ValueError, "Input y contains NaN", lambda: Target.classification([0.0, np.nan])),
+        (ValueError, "Input y contains NaN", lambda: Target.regression([0.0, np.nan])),
+        (
+            ValueError,
+            r"Input y contains infinity or a value too large for dtype\('float64'\)",
+            lambda: Target.regression([0.0, -np.inf]),
+        ),
+        (
+            ValueError,
+            "missing label .None.",
+            lambda: Target.classification(np.array(["a", None], dtype=object)),
+        ),
+        (
+            TypeError,
+            r"types \['int', 'str'\]",
+            lambda: Target.classification(np.array([1, "a"], dtype=object)),
+        ),
+        (ValueError, "y should be a 1d array", lambda: Target.regression([[1.0, 2.0]])),
+        (ValueError, "y is empty", lambda: Target.classification([])),
+        (ValueError, "Complex data not supported", lambda: Target.classification([1j])),
+        (ValueError, "Complex data not supported", lambda: Target.regression([1j])),
+        (ValueError, "y must be numbers", lambda: Target.regression(["a", "b"])),
+        (
+            ValueError,
+            r"sample_weight has 1 values for 2 rows",
+            lambda: Target.classification([0, 1], sample_weight=[1]),
+        ),
+        (
+            ValueError,
+            r"must not be negative, got -2 in row 1",
+            lambda: Target.classification([0, 1], sample_weight=[1, -2]),
+        ),
+        (
+            ValueError,
+            "sample_weight is zero for every row",
+            lambda: Target.regression([0, 1], sample_weight=[0, 0]),
+        ),
+        (
+            ValueError,
+            "Input sample_weight contains NaN",
+            lambda: Target.regression([0, 1], sample_weight=[np.nan, 0]),
+        ),
+        (
+            ValueError,
+            "sample_weight should be a 1d array",
+            lambda: Target.regression([0, 1], sample_weight=[[1, 1]]),
+        ),
+        (
+            StatisticsOverflowError,
+            "sum of the weights overflows",
+            lambda: Target.regression([0, 1], sample_weight=[1e308, 1.5e308]),
+        ),
+        (
+            StatisticsOverflowError,
+            "overflow a float64. Divide y",
+            lambda: Target.regression([-1e200, 1e200]),
+        ),
+        (
+            ValueError,
+            "class_weight must be 'balanced', a dict or None, got 'even'",
+            lambda: Target.classification([0, 1], class_weight="even"),
+        ),
+        (
+            ValueError,
+            "class_weight must be 'balanced', a dict or None, got 3",
+            lambda: Target.classification([0, 1], class_weight=3),
+        ),
+        (
+            ValueError,
+            r"The classes, \[1\], are not in class_weight",
+            lambda: Target.classification([0, 1], class_weight={0: 1, 5: 2}),
+        ),
+        (
+            ValueError,
+            "finite and not negative",
+            lambda: Target.classification([0, 1], class_weight={0: -1}),
+        ),
+        (
+            ValueError,
+            "zero for every class",
+            lambda: Target.classification([0, 1], class_weight={0: 0, 1: 0}),
+        ),
+    ],
+)
+def test_errors_name_argument_value_and_rule(error, message, call):
+    with pytest.raises(error, match=message):
+        call()
