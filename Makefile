@@ -94,5 +94,6 @@ $(STAMPS)/%: $(STAMPS)/tools pyproject.toml setup.py
 
 $(STAMPS)/kernels: $(STAMPS)/tools setup.py $(KERNELS)
 	@echo "compiling what changed"
+	@touch $@.began
 	@$(BIN)/python setup.py --quiet build_ext --inplace
-	@touch $@
+	@mv $@.began $@

@@ -281,13 +281,12 @@ def progress(steps: int, show: bool) -> Iterator[Any]:
 def print_report(report: Report) -> None:
     """Print the run for people."""
     from rich.console import Console
-    from rich.text import Text
 
     if isinstance(sys.stdout, io.TextIOWrapper):  # a stream without block characters shows "?"
         sys.stdout.reconfigure(errors="replace")
     out = Console(highlight=False)
     for line in headlines(report):
-        out.print(Text(line))
+        click.echo(line)
     out.print(fold_table(report))
     score = SCORE_NAME[report.problem.task]
     out.print(f"[bold]{score} {report.mean:.4f} ± {report.standard_error:.4f}[/bold]", end="")
