@@ -30,6 +30,7 @@ from sklearn.utils import Bunch, check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.coding.codebook import CodeBook
+from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import read_table
 from dtrees.coding.target import Target
 from dtrees.core import pruning
@@ -56,7 +57,7 @@ from dtrees.estimators.limits import (
     rows_of_split,
     weight_of_leaf,
 )
-from dtrees.estimators.view import TreeView
+from dtrees.estimators.view import TreeView, columns_with_missing
 from dtrees.parallel import threaded
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Growth:
 
     tree: Tree
     book: CodeBook
+    coded: CodedMatrix
     target: Target
     max_features: int
 
@@ -157,11 +159,12 @@ class BaseDecisionTree(BaseEstimator, ABC):
         Costs O(n_rows x n_columns x depth), and one sort of every ordered column.
         """
         growth = self._grow(X, y, sample_weight)
+        tree = pruning.ccp(growth.tree, self.ccp_alpha)
         learned = {
             "n_features_in_": growth.book.n_columns,
             "n_outputs_": 1,
             "max_features_": growth.max_features,
-            "tree_": TreeView(pruning.ccp(growth.tree, self.ccp_alpha), growth.book),
+            "tree_": TreeView(tree, growth.book, columns_with_missing(tree, growth.coded)),
             **self._learned(growth),
         }
         if growth.book.feature_names is not None:
@@ -309,7 +312,7 @@ class BaseDecisionTree(BaseEstimator, ABC):
         tree = grow(source, rules, plain(), book.thresholds)[0]
         if self.max_leaf_nodes is not None:
             tree = pruning.max_leaf_nodes(tree, self.max_leaf_nodes)
-        return Growth(tree, book, target, max_features)
+        return Growth(tree, book, coded, target, max_features)
 
 
 def one_target(y: Any, owner: str) -> np.ndarray:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.core.model import LEAF, NO_FEATURE, Tree
 from dtrees.core.predict import apply, decision_path
 from dtrees.inspection.importance import impurity_importances
@@ -33,10 +34,13 @@ class TreeView:
         The tree on codes.
     codebook : dtrees.coding.codebook.CodeBook
         What the codes mean.
+    saw_missing : bool (n_features,)
+        Whether a tested column had missing values at fit; False for columns that are not tested.
     """
 
     model: Tree
     codebook: CodeBook
+    saw_missing: np.ndarray
 
     def __repr__(self) -> str:
         return (
@@ -151,3 +155,23 @@ class TreeView:
     def compute_feature_importances(self, normalize: bool = True) -> np.ndarray:
         """Impurity decrease by column, float64 (n_features,)."""
         return impurity_importances(self.model, normalize=normalize)
+
+
+def columns_with_missing(tree: Tree, coded: CodedMatrix) -> np.ndarray:
+    """Which of the columns that a tree tests have missing values in a table, bool (n_columns,).
+
+    O(rows) per tested column, O(1) where the rows are known in the order of their codes.
+    """
+    found = np.zeros(coded.n_columns, dtype=bool)
+    for column in np.unique(tree.feature[tree.test != LEAF]):
+        slot, store = int(coded.slot[column]), int(coded.storage[column])
+        if store == SPARSE:
+            part = slice(coded.sparse_indptr[slot], coded.sparse_indptr[slot + 1])
+            codes = coded.sparse_codes[part]
+        else:
+            codes = (coded.u8, coded.u16, coded.u32)[store][:, slot]
+            if codes.dtype == np.uint32 and coded.order32 is not None:
+                codes = codes[coded.order32[:1, slot]]
+        found[column] = not np.all(codes)
+    found.flags.writeable = False
+    return found

@@ -12,8 +12,8 @@ The frame is scikit-learn's, so what reads its reports reads ours::
 
 What differs is what stands in a line. Thresholds have the unit of their column: numbers, dates,
 durations. Numbers get as many decimals as it takes to tell the thresholds of a column from each
-other and from zero. Sets of categories are written out. ``or missing`` stands on the side that
-missing values take, in columns that had some at fit.
+other and to be right to one in a hundred. Sets of categories are written out. ``or missing``
+stands on the side that missing values take, in columns that had some at fit.
 
 A test of a hybrid column is about its numbers or about its categories, never both: a category
 passes neither ``<=`` nor ``>``, so the other side of a numeric test holds all categories.
@@ -91,10 +91,12 @@ def export_text(
                 f"The {name!r} parameter of export_text must be an int in the range "
                 f"[{least}, inf). Got {value!r} instead."
             )
-    tree, book, classes = _parts(decision_tree)
+    tree, view, classes = _parts(decision_tree)
+    book = None if view is None else view.codebook
     words = Words(
         tree,
         book,
+        None if view is None else view.saw_missing,
         names=_column_names(tree, book, feature_names),
         classes=_class_names(tree, classes, class_names),
         decimals=decimals,
@@ -127,6 +129,8 @@ class Words:
     tree : Tree
     book : CodeBook or None
         None: categories are told by their codes, thresholds are numbers.
+    saw_missing : bool (n_columns,) or None
+        Columns for which the side of missing values is told.
     names, classes : list of str
         Of the columns; of the classes (empty for regression).
     decimals : int
@@ -137,6 +141,7 @@ class Words:
 
     tree: Tree
     book: CodeBook | None
+    saw_missing: np.ndarray | None
     names: list[str]
     classes: list[str]
     decimals: int
@@ -187,8 +192,7 @@ class Words:
         return passed, f"{failed} or a category" if hybrid else failed
 
     def _has_missing(self, column: int) -> bool:
-        has_missing = getattr(self.book, "has_missing", None)
-        return has_missing is not None and bool(has_missing[column])
+        return self.saw_missing is not None and bool(self.saw_missing[column])
 
     def _unit(self, column: int) -> str:
         return "number" if self.book is None else self.book.unit(column)
@@ -248,7 +252,10 @@ def category_word(value: Any) -> str:
 
 
 def number_format(values: np.ndarray, decimals: int) -> Callable[[float], str]:
-    """How to print numbers so that different ones look different and none looks like zero.
+    """How to print numbers so that the text can be trusted.
+
+    Different numbers look different, and rounding changes none of them by more than one in a
+    hundred.
 
     Parameters
     ----------
@@ -298,21 +305,20 @@ _FORMATS = {"datetime64[ns]": date_format, "timedelta64[ns]": duration_format}
 
 
 def _tells_apart(texts: list[str], values: np.ndarray) -> bool:
-    shown = [float(text) for text in texts]
-    return len(set(shown)) == len(shown) and not any(
-        s == 0.0 and v != 0.0 for s, v in zip(shown, values, strict=True)
-    )
+    shown = np.array([float(text) for text in texts])
+    precise = np.all(np.abs(shown - values) <= 0.01 * np.abs(values))
+    return bool(precise) and len(np.unique(shown)) == len(shown)
 
 
-def _parts(decision_tree: Any) -> tuple[Tree, CodeBook | None, Sequence | None]:
-    """Tree, codebook and class labels of whatever was given."""
+def _parts(decision_tree: Any) -> tuple[Tree, Any, Sequence | None]:
+    """The tree on codes, its view (or None) and the class labels of whatever was given."""
     if isinstance(decision_tree, Tree):
         return decision_tree, None, None
     if hasattr(decision_tree, "codebook"):
-        return decision_tree.model, decision_tree.codebook, None
+        return decision_tree.model, decision_tree, None
     check_is_fitted(decision_tree)
     view = decision_tree.tree_
-    return view.model, view.codebook, getattr(decision_tree, "classes_", None)
+    return view.model, view, getattr(decision_tree, "classes_", None)
 
 
 def _column_names(tree: Tree, book: CodeBook | None, given: Sequence[str] | None) -> list[str]:
