@@ -1,0 +1,89 @@
+"""The grown tree: frozen, compared by bits, measured; and its record's two declarations."""
+
+import numpy as np
+import pytest
+
+from dtrees.core import _finish
+from dtrees.core.model import LEAF, Forest, Tree
+from dtrees.core.structs import RECORD
+from tests.laws.tables import Example, fit
+
+
+@pytest.fixture
+def tree() -> Tree:
+    rng = np.random.default_rng(0)
+    table = [rng.normal(size=60).tolist(), rng.choice(list("abcd"), 60).tolist()]
+    return fit(Example(table, rng.integers(0, 3, 60), None, "gini"))
+
+
+def test_arrays_are_read_only(tree):
+    for name, array in tree.arrays().items():
+        with pytest.raises(ValueError, match="read-only"):
+            array.flat[:1] = 0
+        assert not array.flags.writeable, name
+
+
+def test_arrays_are_of_one_length(tree):
+    for name, array in tree.arrays().items():
+        assert name == "subset_words" or len(array) == tree.node_count
+
+
+def test_dtypes(tree):
+    expected = {
+        "feature": np.int32,
+        "children_left": np.int32,
+        "children_right": np.int32,
+        "test": np.uint8,
+        "code": np.uint32,
+        "threshold": np.float64,
+        "missing_go_to_left": np.uint8,
+        "subset_offset": np.int64,
+        "subset_words": np.uint64,
+        "n_node_samples": np.int64,
+        "statistics": np.int64,
+        "impurity": np.float64,
+        "gain": np.float64,
+        "weighted_n_node_samples": np.float64,
+        "value": np.float64,
+    }
+    assert {name: array.dtype for name, array in tree.arrays().items()} == expected
+
+
+def test_preorder(tree):
+    inner = np.flatnonzero(tree.test != LEAF)
+    np.testing.assert_array_equal(tree.children_left[inner], inner + 1)
+    assert (tree.children_right[inner] > tree.children_left[inner]).all()
+    assert tree.n_leaves == len(inner) + 1
+
+
+def test_depth(tree):
+    def depths(node: int, depth: int):
+        yield depth
+        if tree.test[node] != LEAF:
+            yield from depths(tree.children_left[node], depth + 1)
+            yield from depths(tree.children_right[node], depth + 1)
+
+    expected = list(depths(0, 0))
+    assert tree.depth.tolist() == expected
+    assert tree.max_depth == max(expected)
+
+
+def test_equals(tree):
+    assert tree.equals(tree)
+    for name, array in tree.arrays().items():
+        other = array.copy()
+        other.view(np.uint8).reshape(-1)[0] ^= 1
+        changed = Tree(**{**tree.arrays(), name: other}, n_columns=2, criterion="gini")
+        assert not tree.equals(changed), name
+
+
+def test_forest(tree):
+    forest = Forest((tree,))
+    assert len(forest) == 1
+    assert forest[0] is tree
+
+
+def test_record_is_the_twin_of_the_kernels_record():
+    size, offsets = _finish.record_offsets()
+    assert size == RECORD.itemsize
+    assert offsets == {name: RECORD.fields[name][1] for name in RECORD.names}
