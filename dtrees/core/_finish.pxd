@@ -3,7 +3,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core._criterion cimport Criterion
 from dtrees.core._splitter cimport Search
-from dtrees.core._structs cimport Mode, Payload, Split, Totals, entry_t
+from dtrees.core._structs cimport Mode, Payload, Run, Split, Totals, entry_t
 from dtrees.core._workspace cimport Column, OpenNode, Workspace
 
 cdef struct Limits:
@@ -54,7 +54,8 @@ cdef void free_records(Records* out) noexcept nogil
 cdef void free_node(OpenNode* node) noexcept nogil
 cdef int64_t write_record(Records* out, const Plan* plan, const OpenNode* node) noexcept nogil
 cdef void write_test(Records* out, int64_t record, const Plan* plan, const Workspace* w,
-                     Search* q, const Totals* left, const Totals* right) noexcept nogil
+                     Search* q, const Run* run, const Totals* left,
+                     const Totals* right) noexcept nogil
 cdef void sum_rows(const Payload* payload, const Plan* plan, const uint32_t* rows, int64_t n,
                    Totals* totals, int64_t* class_totals) noexcept nogil
 cdef void describe(OpenNode* node, const Plan* plan) noexcept nogil

@@ -104,7 +104,7 @@ cdef int64_t reserve_words(Records* out, int64_t count) noexcept nogil:
 
 
 cdef void write_test(Records* out, int64_t index, const Plan* plan, const Workspace* w, Search* q,
-                     const Totals* left, const Totals* right) noexcept nogil:
+                     const Run* run, const Totals* left, const Totals* right) noexcept nogil:
     """Write the chosen split into a record, in codes.
 
     For a subset the groups of the search must be those of the chosen column. Categories that the
@@ -123,8 +123,8 @@ cdef void write_test(Records* out, int64_t index, const Plan* plan, const Worksp
     record.gain = split.gain
     record.missing_left = split.missing_left if split.saw_missing else heavier_left
     if split.test != IN_SUBSET:
-        record.boundary = code_of(column, w, split.boundary, split.boundary_row)
-        record.beyond = code_of(column, w, split.beyond, split.beyond_row)
+        record.boundary = code_of(column, w, run, split.boundary, split.boundary_row)
+        record.beyond = code_of(column, w, run, split.beyond, split.beyond_row)
         return
     absent_left = heavier_left if plan.limits.unseen_by_majority else record.missing_left
     if column.n_ordered > 0:
@@ -135,7 +135,7 @@ cdef void write_test(Records* out, int64_t index, const Plan* plan, const Worksp
     if absent_left:
         memset(subset, 0xFF, words * sizeof(uint64_t))
     for g in range(q.groups.count):
-        code = code_of(column, w, q.groups.rank[g], q.groups.row[g])
+        code = code_of(column, w, run, q.groups.rank[g], q.groups.row[g])
         if (q.split_subset[q.groups.rank[g] >> 6] >> (q.groups.rank[g] & 63)) & 1:
             subset[code >> 6] |= <uint64_t>1 << (code & 63)
         else:
@@ -150,13 +150,13 @@ cdef void write_test(Records* out, int64_t index, const Plan* plan, const Worksp
         subset[words - 1] &= (<uint64_t>1 << (code + 1)) - 1
 
 
-cdef inline uint32_t code_of(const Column* column, const Workspace* w, uint32_t rank,
-                             int64_t row) noexcept nogil:
+cdef inline uint32_t code_of(const Column* column, const Workspace* w, const Run* run,
+                             uint32_t rank, int64_t row) noexcept nogil:
     """The code behind a rank: itself in a large workspace, else looked up for a row with it."""
     if rank == 0 or not w.narrow:
         return rank
     if row < 0:
-        return column.fill
+        return run.fill_code
     return code_at(column, row if w.row_id == NULL else w.row_id[row])
 
 
@@ -576,7 +576,7 @@ cdef void grow_node(Growth* g, Frame* frame, OpenNode* node, uint32_t* entries) 
     route = route_of(&q.split, run.last_ordered, q.split_subset, q.split_subset_words)
     mark_run(&route, entries, run, w.rows + node.start, node.totals.n, w.side)
     open_children(plan, w, node, record, &left, &right)
-    write_test(&g.out, record, plan, w, q, &left.totals, &right.totals)
+    write_test(&g.out, record, plan, w, q, run, &left.totals, &right.totals)
     if not left.is_leaf:
         hand_down(&left, node)
     if not right.is_leaf:

@@ -209,6 +209,7 @@ cdef class Levels:
                 run_of = root.runs[b] + root.n_runs[b]
                 run_of.column = <int32_t>j
                 run_of.fill = self.columns[j].fill
+                run_of.fill_code = self.columns[j].fill
                 run_of.last_ordered = last_ordered(&self.columns[j])
                 run_of.distinct = False
                 run_of.offset = offsets[j]
@@ -322,7 +323,7 @@ cdef class Levels:
                 mark_codes(&route, column, w.rows + node.node.start, node.node.totals.n, w.side)
             open_children(&self.plan, w, &node.node, node.record, &node.left.node,
                           &node.right.node)
-            write_test(out, node.record, &self.plan, w, q, &node.left.node.totals,
+            write_test(out, node.record, &self.plan, w, q, run, &node.left.node.totals,
                        &node.right.node.totals)
         return True
 

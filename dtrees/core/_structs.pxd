@@ -60,6 +60,7 @@ cdef struct Run:
     uint32_t length         # entries; the other rows of the node hold the fill code
     int32_t column
     uint32_t fill           # rank of the fill code; NO_RANK in dense columns
+    uint32_t fill_code
     uint32_t last_ordered   # ranks above it are categories
     bint distinct           # no two entries have the same rank
 

@@ -16,7 +16,7 @@ per entry of the largest relocated node.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memset
+from libc.string cimport memmove, memset
 
 from dtrees.core._structs cimport ALL_ORDERED, NO_RANK, Payload, Run, entry_t
 
@@ -199,6 +199,40 @@ cdef int64_t sorted_entries(const Column* column, const uint8_t* live, uint64_t*
     return m
 
 
+cdef int64_t leave_out_majority(uint32_t* entries, int64_t n, uint32_t* fill) noexcept nogil:
+    """Make a dense run sparse when one value holds more than half of its rows; the new length.
+
+    A majority holds the middle entry, so two binary searches find it. Missing values stay.
+    """
+    cdef uint32_t rank = entries[n // 2] >> 16
+    cdef int64_t first, last, low, high, middle
+    if rank == 0:
+        return n
+    low = 0
+    high = n // 2
+    while low < high:
+        middle = (low + high) >> 1
+        if entries[middle] >> 16 < rank:
+            low = middle + 1
+        else:
+            high = middle
+    first = low
+    low = n // 2
+    high = n
+    while low < high:
+        middle = (low + high) >> 1
+        if entries[middle] >> 16 <= rank:
+            low = middle + 1
+        else:
+            high = middle
+    last = low
+    if 2 * (last - first) <= n:
+        return n
+    fill[0] = rank
+    memmove(entries + first, entries + last, (n - last) * sizeof(uint32_t))
+    return n - (last - first)
+
+
 cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
                          const Column* columns, int n_classes) noexcept nogil:
     """Move a node of at most 65,535 rows to a workspace of its own; its runs are replaced.
@@ -213,7 +247,7 @@ cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
     cdef int64_t kept = 0
     cdef int64_t at = 0
     cdef int64_t i, r, length, n_fill
-    cdef uint32_t rank, ordered, fill, code, previous
+    cdef uint32_t rank, ordered, fill, fill_code, code, previous, middle
     cdef bint distinct
     cdef Workspace* new
     cdef uint32_t* target
@@ -286,11 +320,18 @@ cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
             continue
         # without a fill code the ranks are 1..length, or 0..length-1, when all of them differ
         distinct = n_fill == 0 and length == rank + (target[0] >> 16 == 0) and rank > 1
+        fill_code = run.fill_code
+        if n_fill == 0 and not distinct:
+            middle = target[length // 2] & 0xFFFF
+            length = leave_out_majority(target, length, &fill)
+            if fill != NO_RANK:
+                fill_code = code_at(&columns[run.column], new.row_id[middle])
         node.runs[kept] = run[0]
         run = node.runs + kept
         if run.last_ordered != ALL_ORDERED:
             run.last_ordered = ordered
         run.fill = fill
+        run.fill_code = fill_code
         run.offset = at
         run.length = <uint32_t>length
         run.distinct = distinct
