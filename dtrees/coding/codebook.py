@@ -150,6 +150,8 @@ class CodeBook:
             raise ValueError(
                 f"max_codes must be an integer of at least 2 or None, got {max_codes!r}."
             )
+        if not (isinstance(sample_rows, (int, np.integer)) and sample_rows > 0):
+            raise ValueError(f"sample_rows must be a positive integer, got {sample_rows!r}.")
         table = read_table(X)
         mask = categorical_mask(categorical_features, table)
         rules = CutRules(max_codes=max_codes, sample_rows=sample_rows, seed=seed)
@@ -216,7 +218,8 @@ class CodeBook:
             last = np.where(fits, last, half - 1)
         exact = self.exact[column]
         following = np.minimum(first + 1, right - 1)
-        nearer = ~exact & (self.high[following] - middle < middle - self.high[first])
+        half = middle / 2  # halves, since a difference of huge values is infinite
+        nearer = ~exact & (self.high[following] / 2 - half < half - self.high[first] / 2)
         chosen = np.where(nearer, following, first)
         threshold = np.where(exact, middle, self.high[chosen])
         return threshold, (chosen - base).astype(np.uint32)

@@ -24,8 +24,11 @@ Error bound. Let h be half the range of the target and n the number of rows, all
 100,000 rows about 2e-14 h. Integer targets and binary fractions of a small range are exact. Sums of
 integer weights are exact; a fractional weight is off by at most 2**-51 of the largest weight
 (2**-60 of the total, if that is more), and a positive one never becomes zero. `wy_exponent` differs
-from `y_exponent` only when every weight is below 2**-8: then the products are brought up by that
-power of two, so that small weights do not lose digits.
+from `y_exponent` only when the largest weight is below 2**-8 or (unless the weights are integers
+with a total below 2**32) from 2**9 on: then weights count in the products as multiples of a power
+of two near the largest, so that neither small nor large weights lose digits. What remains is the
+ratio: the mean of rows whose weight is r times the largest is off by up to
+``2**-y_exponent / (2 r)``.
 
 Class weights multiply when a gain is read, so the sums themselves stay plain; with fractional
 sample weights they are multiplied into w, where they keep more digits.
@@ -45,7 +48,8 @@ from dtrees.exceptions import StatisticsOverflowError
 LARGEST = 2**52
 TOTAL_WEIGHT = 2**61
 TOTAL_TARGET = 2**62
-SMALL_WEIGHT = -8  # the power of two below which weights are brought up in wy
+PLAIN_WEIGHT = 8  # largest weights of 2**-8 .. 2**8 are used as they are in wy
+PLAIN_TOTAL = 2**32  # and so are integer weights up to this total
 CLASS_EXPONENT = 40
 
 
@@ -244,6 +248,13 @@ class Target:
                 f"y goes from {lowest:g} to {highest:g}: the squares of its distances from "
                 f"{offset:g} overflow a float64. Divide y by a power of ten before the fit."
             )
+        w, w_exponent, shift = None, 0, 0
+        if weights is not None:
+            w, w_exponent = fixed_point_weights(weights)
+            power = math.frexp(float(weights.max()))[1] - 1
+            if abs(power) > PLAIN_WEIGHT and (w_exponent != 0 or _exact_sum(w) >= PLAIN_TOTAL):
+                shift = -power
+            weights = np.ldexp(weights, shift)
         y_exponent = _exponent(largest, LARGEST)
         while True:
             scaled = np.rint(np.ldexp(values, y_exponent)).astype(np.int64)
@@ -251,16 +262,11 @@ class Target:
             if excess <= 0:
                 break
             y_exponent -= excess
-        if weights is None:
-            return cls("regression", scaled, offset=offset, y_exponent=y_exponent, wy=scaled,
-                       wy_exponent=y_exponent)  # fmt: skip
-        w, w_exponent = fixed_point_weights(weights)
-        if w_exponent == 0:
-            shift, wy = 0, w * scaled
-        else:
-            power = math.frexp(float(weights.max()))[1] - 1
-            shift = -power if power < SMALL_WEIGHT else 0
-            wy = np.rint(np.ldexp(weights, shift) * scaled).astype(np.int64)
+        wy = scaled
+        if weights is not None and w is not None:
+            plain = w_exponent == 0 and shift == 0
+            kept = np.ldexp(w.astype(np.float64), shift - w_exponent)
+            wy = w * scaled if plain else np.rint(kept * scaled).astype(np.int64)
         return cls(
             kind="regression",
             y=scaled,

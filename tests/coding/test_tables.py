@@ -1,0 +1,371 @@
+"""The front door: every kind of table in memory, and what it refuses."""
+
+import subprocess
+import sys
+from datetime import datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+from dtrees.coding import CodeBook
+from dtrees.coding.tables import read_table
+
+rng = np.random.default_rng(3)
+
+
+def code_column(column, **options):
+    """Codes, number of ordered codes, number of codes of a one-column table."""
+    book, coded = CodeBook.fit_encode(column, **options)
+    return coded.column(0).tolist(), int(book.n_ordered[0]), int(book.n_codes[0])
+
+
+def frame(values, dtype=None):
+    return pd.DataFrame({"a": pd.array(values, dtype=dtype) if dtype else values})
+
+
+ORDERED = ([2, 0, 1, 1], 2, 2)
+NUMBERS = {
+    "numpy": np.array([[3.5], [np.nan], [-1.0], [-1.0]]),
+    "numpy objects": np.array([[3.5], [None], [-1], [-1.0]], dtype=object),
+    "numpy strings": np.array([["3.5"], [None], ["-1"], [" -1.0"]], dtype=object),
+    "list": [[3.5], [float("nan")], [-1], [-1]],
+    "list of objects": [["3.5"], [None], ["-1"], [-1]],
+    "pandas": frame([3.5, np.nan, -1, -1]),
+    "pandas float32": frame(np.array([3.5, np.nan, -1, -1], dtype=np.float32)),
+    "pandas Float64": frame([3.5, None, -1, -1], "Float64"),
+    "pandas Int64": frame([3, None, -1, -1], "Int64"),
+    "pandas boolean": frame([True, None, False, False], "boolean"),
+    "pandas Arrow double": frame([3.5, None, -1, -1], "double[pyarrow]"),
+    "pandas Arrow int": frame([3, None, -1, -1], "int64[pyarrow]"),
+    "pandas Arrow bool": frame([True, None, False, False], "bool[pyarrow]"),
+    "pandas Arrow decimal": frame([3, None, 1, 1], pd.ArrowDtype(pa.decimal128(5, 2))),
+    "pandas string numbers": frame(["3.5", None, "-1", "-1.0"]),
+    "pandas objects": frame(np.array([3.5, pd.NA, -1, "-1"], dtype=object)),
+    "polars": pl.DataFrame({"a": [3.5, None, -1, -1]}, strict=False),
+    "polars int": pl.DataFrame({"a": [3, None, -1, -1]}),
+    "polars bool": pl.DataFrame({"a": [True, None, False, False]}),
+    "polars decimal": pl.DataFrame({"a": pl.Series([3, None, 1, 1]).cast(pl.Decimal(10, 2))}),
+    "polars string numbers": pl.DataFrame({"a": ["3.5", None, "-1", "-1.0"]}),
+    "arrow": pa.table({"a": [3.5, None, -1.0, -1.0]}),
+    "arrow int": pa.table({"a": pa.array([3, None, -1, -1], pa.int32())}),
+    "arrow bool": pa.table({"a": [True, None, False, False]}),
+    "arrow decimal": pa.table({"a": pa.array([3, None, 1, 1], pa.decimal128(5, 2))}),
+    "arrow batch": pa.RecordBatch.from_pydict({"a": [3.5, None, -1.0, -1.0]}),
+    "sparse": sp.csr_array(np.array([[3.5], [np.nan], [-1.0], [-1.0]])),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_are_ordered(name):
+    assert code_column(NUMBERS[name]) == ORDERED
+
+
+CATEGORICAL = ([2, 0, 1, 2], 0, 2)
+ARROW_DICTIONARY = pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))
+STRINGS = {
+    "numpy objects": np.array([["b"], [None], ["a"], ["b"]], dtype=object),
+    "list": [["b"], [None], ["a"], ["b"]],
+    "pandas str": frame(["b", None, "a", "b"]),
+    "pandas object": frame(np.array(["b", np.nan, "a", "b"], dtype=object)),
+    "pandas string": frame(["b", None, "a", "b"], "string"),
+    "pandas Arrow string": frame(["b", None, "a", "b"], pd.ArrowDtype(pa.string())),
+    "pandas Arrow dictionary": frame(["b", None, "a", "b"], ARROW_DICTIONARY),
+    "pandas category": frame(pd.Categorical(["b", None, "a", "b"], categories=["c", "b", "a"])),
+    "polars string": pl.DataFrame({"a": ["b", None, "a", "b"]}),
+    "polars categorical": pl.DataFrame(
+        {"a": pl.Series(["b", None, "a", "b"]).cast(pl.Categorical)}
+    ),
+    "polars enum": pl.DataFrame(
+        {"a": pl.Series(["b", None, "a", "b"], dtype=pl.Enum(["c", "b", "a"]))}
+    ),
+    "polars object": pl.DataFrame({"a": pl.Series(["b", None, "a", "b"], dtype=pl.Object)}),
+    "arrow": pa.table({"a": ["b", None, "a", "b"]}),
+    "arrow large": pa.table({"a": pa.array(["b", None, "a", "b"], pa.large_string())}),
+    "arrow view": pa.table({"a": pa.array(["b", None, "a", "b"], pa.string_view())}),
+    "arrow dictionary": pa.table({"a": pa.array(["b", None, "a", "b"]).dictionary_encode()}),
+    "arrow chunks": pa.table({"a": pa.chunked_array([["b", None], ["a", "b"]])}),
+    "arrow dictionary chunks": pa.table(
+        {
+            "a": pa.chunked_array(
+                [
+                    pa.array(["b", None]).dictionary_encode(),
+                    pa.array(["a", "b"]).dictionary_encode(),
+                ]
+            )
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STRINGS)
+def test_strings_are_categories(name):
+    assert code_column(STRINGS[name]) == CATEGORICAL
+    book, coded = CodeBook.fit_encode(STRINGS[name])
+    assert book.decode(0, coded.column(0)).tolist() == ["b", None, "a", "b"]
+    assert book.categories[0].tolist() == ["a", "b"]
+    assert np.array_equal(book.encode(STRINGS[name]).column(0), coded.column(0))
+
+
+def test_fixed_width_strings():
+    assert code_column(np.array([["b"], ["a"], ["b"]])) == ([2, 1, 2], 0, 2)
+    assert code_column(np.array([["10"], ["9"], ["9.0"]])) == ([2, 1, 1], 2, 2)
+    text = np.array([["b"], ["a"]], dtype=np.dtypes.StringDType())
+    assert code_column(text) == ([2, 1], 0, 2)
+
+
+def test_category_of_numbers_stays_categorical():
+    for values in ([10, 2, None, 10], ["10", "2", None, "10"]):
+        codes, n_ordered, n_codes = code_column(frame(pd.Categorical(values)))
+        assert (n_ordered, n_codes) == (0, 2)
+        assert codes[2] == 0
+        assert codes[0] == codes[3]
+
+
+def test_hybrid_column():
+    table = frame(np.array(["2", 10, "B", None, "1e1", "A", "nan", "", True], dtype=object))
+    book, coded = CodeBook.fit_encode(table)
+    # numbers 1, 2, 10; then '', 'A', 'B', 'nan': no string names a number that is not finite
+    assert coded.column(0).tolist() == [2, 3, 6, 0, 3, 5, 7, 4, 1]
+    assert (book.n_ordered[0], book.n_codes[0]) == (3, 7)
+    assert book.categories[0].tolist() == ["", "A", "B", "nan"]
+    assert book.decode(0, coded.column(0)).tolist() == [2, 10, "B", None, 10, "A", "nan", "", 1]
+
+
+DATES = ["2020-01-01", None, "2020-01-03", "2020-01-02"]
+TIMES = {
+    "numpy": np.array([["2020-01-01"], ["NaT"], ["2020-01-03"], ["2020-01-02"]], dtype="M8[D]"),
+    "pandas": frame(pd.to_datetime(DATES)),
+    "pandas seconds": frame(pd.to_datetime(DATES).astype("datetime64[s]")),
+    "pandas zone": frame(pd.to_datetime(DATES).tz_localize("UTC")),
+    "pandas Arrow": frame(pd.to_datetime(DATES), pd.ArrowDtype(pa.timestamp("ms"))),
+    "pandas Arrow date": frame(pd.to_datetime(DATES).date, pd.ArrowDtype(pa.date32())),
+    "polars": pl.DataFrame({"a": pl.Series(DATES).str.to_date()}),
+    "polars time": pl.DataFrame({"a": pl.Series(DATES).str.to_date().cast(pl.Datetime("ms"))}),
+    "arrow": pa.table({"a": pa.array(pd.to_datetime(DATES)).cast(pa.timestamp("s"))}),
+}
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_dates_are_ordered_nanoseconds(name):
+    book, coded = CodeBook.fit_encode(TIMES[name])
+    assert coded.column(0).tolist() == [1, 0, 3, 2]
+    assert book.unit(0) == "datetime64[ns]"
+    assert book.describe_value(0, book.low[0]) == "2020-01-01"
+    threshold, code = book.thresholds([0], [1], [2])
+    assert book.describe_value(0, threshold[0]) == "2020-01-01T12:00:00"
+    assert code.tolist() == [1]
+    assert np.array_equal(book.encode(TIMES[name]).column(0), coded.column(0))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        np.array([[1], [3], ["NaT"], [2]], dtype="m8[s]"),
+        frame(pd.to_timedelta([1, 3, None, 2], unit="s")),
+        pl.DataFrame({"a": pl.Series([1, 3, None, 2]).cast(pl.Duration("ms"))}),
+        pa.table({"a": pa.array([1, 3, None, 2], pa.duration("ms"))}),
+    ],
+)
+def test_time_spans(table):
+    book, coded = CodeBook.fit_encode(table)
+    assert coded.column(0).tolist() == [1, 3, 0, 2]
+    assert book.unit(0) == "timedelta64[ns]"
+    assert "nanoseconds" in book.describe_value(0, 1e6)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        np.full((3, 1), np.nan),
+        np.full((3, 1), None),
+        frame([None, None, None]),
+        pl.DataFrame({"a": [None, None, None]}),
+        pa.table({"a": pa.nulls(3)}),
+        frame(pd.Categorical([None, None, None], categories=["a"])),
+    ],
+)
+def test_all_missing_has_no_codes(table):
+    assert code_column(table) == ([0, 0, 0], 0, 0)
+
+
+def test_units_of_booleans():
+    for table in (np.array([[True], [False]]), frame([True, False], "boolean")):
+        book, _ = CodeBook.fit_encode(table)
+        assert book.unit(0) == "bool"
+        assert book.describe_value(0, 1.0) == "True"
+
+
+def test_mixed_frame_and_its_names():
+    table = pd.DataFrame(
+        {"x": rng.normal(size=20), "i": np.arange(20) % 3, "s": ["u", "v"] * 10, "y": np.zeros(20)}
+    )
+    for X in (table, pl.from_pandas(table), pa.Table.from_pandas(table)):
+        book, coded = CodeBook.fit_encode(X)
+        assert book.feature_names.tolist() == ["x", "i", "s", "y"]
+        assert book.n_codes.tolist() == [20, 3, 2, 1]
+        assert book.n_ordered.tolist() == [20, 3, 0, 1]
+        assert coded.n_columns == 4
+
+
+def test_names_that_are_no_strings():
+    assert read_table(pd.DataFrame(np.zeros((2, 2)))).names is None
+    with pytest.raises(TypeError, match="Feature names are only supported if all input features"):
+        read_table(pd.DataFrame(np.zeros((2, 2)), columns=["a", 1]))
+
+
+def test_blocks_are_views():
+    X = rng.normal(size=(50, 4)).astype(np.float32)
+    assert np.shares_memory(read_table(X).block, X)
+    assert read_table(X).block.dtype == np.float32
+    table = pd.DataFrame(X)
+    assert np.shares_memory(read_table(table).block, table.to_numpy())
+    assert read_table(pd.DataFrame({"a": [1.0], "s": ["x"]})).block is None
+
+
+def test_large_frames_are_joined_without_a_copy(monkeypatch):
+    from dtrees.coding import tables
+
+    monkeypatch.setattr(tables, "SMALL_FRAME", 0)
+    X = rng.normal(size=(50, 4))
+    for table in (pd.DataFrame(X), pd.DataFrame({k: X[:, i] for i, k in enumerate("abcd")})):
+        read = read_table(table)
+        assert len(read.numbers) == 1
+        assert np.array_equal(read.block, X)
+        assert np.shares_memory(read.block, table.to_numpy())
+    parts = pd.concat([pd.DataFrame(X[:, :2]), pd.DataFrame(X[:, 2:])], axis=1)
+    blocks = read_table(parts).numbers
+    assert np.array_equal(np.hstack([b.values for b in blocks]), X)
+
+
+def test_rows_of_a_table():
+    table = pd.DataFrame({"x": np.arange(6.0), "s": list("ababcc")})
+    book, coded = CodeBook.fit_encode(table)
+    part = book.encode(book.check(table).rows(2, 5))
+    assert part.n_rows == 3
+    for j in range(2):
+        assert np.array_equal(part.column(j), coded.column(j)[2:5])
+
+
+def test_sparse_frame():
+    table = pd.DataFrame.sparse.from_spmatrix(sp.csc_matrix([[0.0, 1], [2, 0]]), columns=["a", "b"])
+    read = read_table(table)
+    assert read.sparse is not None
+    assert read.names.tolist() == ["a", "b"]
+    table["c"] = [1.0, 2.0]
+    assert read_table(table).sparse is None
+    assert CodeBook.fit_encode(table)[0].n_codes.tolist() == [2, 2, 2]
+
+
+def test_array_likes():
+    class Wrapped:
+        def __array__(self, dtype=None, copy=None):
+            return np.array([[1.0], [2.0]])
+
+    class Sub(np.ndarray):
+        pass
+
+    assert code_column(Wrapped()) == ([1, 2], 2, 2)
+    assert code_column(np.array([[1.0], [2.0]]).view(Sub)) == ([1, 2], 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "X"),
+    [
+        (
+            ValueError,
+            r"Found array with 0 sample\(s\) \(shape=\(0, 3\)\) while a minimum of 1",
+            np.empty((0, 3)),
+        ),
+        (ValueError, r"0 feature\(s\) \(shape=\(4, 0\)\) while a minimum of 1", np.empty((4, 0))),
+        (ValueError, r"0 sample\(s\) \(shape=\(0, 3\)\)", sp.csr_array((0, 3))),
+        (ValueError, r"0 sample\(s\) \(shape=\(0, 1\)\)", pd.DataFrame({"a": []})),
+        (ValueError, r"0 feature\(s\) \(shape=\(2, 0\)\)", pd.DataFrame(index=[0, 1])),
+        (ValueError, r"0 sample\(s\)", pl.DataFrame({"a": []})),
+        (ValueError, r"0 sample\(s\)", pa.table({"a": pa.array([], pa.int64())})),
+        (
+            ValueError,
+            "Expected 2D array, got 1D array instead(.|\n)*Reshape your data",
+            np.arange(3),
+        ),
+        (ValueError, "Expected 2D array, got 1D array instead", []),
+        (ValueError, "Expected 2D array, got 1D array instead", pd.Series([1, 2])),
+        (ValueError, "Expected 2D array, got scalar array instead", 3),
+        (ValueError, "Expected 2D array, got a str", "abc"),
+        (ValueError, "Found array with dim 3, while dim <= 2 is required", np.zeros((2, 2, 2))),
+        (ValueError, "does not form a 2D array", [[1, 2], [3]]),
+        (ValueError, "Complex data not supported", np.array([[1j]])),
+        (ValueError, "Complex data not supported", np.array([[1j, "a"]], dtype=object)),
+        (ValueError, "Complex data not supported", sp.csr_array([[1j]])),
+        (ValueError, "Complex data not supported: column 'a'", pd.DataFrame({"a": [1j], "b": [1]})),
+        (
+            TypeError,
+            "argument must be a string or a real number",
+            np.array([[{}], [1]], dtype=object),
+        ),
+        (
+            TypeError,
+            "Column 1 of X holds .* of type tuple",
+            np.array([[1, None], [1, (1,)]], dtype=object),
+        ),
+        (TypeError, "of type bytes", np.array([[1, b"x"]], dtype=object)),
+        (TypeError, "of type datetime", np.array([[datetime(2020, 1, 1)]], dtype=object)),
+        (TypeError, r"dtype \|S1", np.array([[b"a"]])),
+        (TypeError, "np.matrix is not supported", np.matrix([[1.0]])),
+        (TypeError, "LazyFrame", pl.LazyFrame({"a": [1]})),
+        (TypeError, "polars type List", pl.DataFrame({"a": [[1]]})),
+        (TypeError, "Arrow type list", pa.table({"a": [[1]]})),
+        (
+            TypeError,
+            "Column 'a' of X has dtype period",
+            pd.DataFrame({"a": pd.period_range("2020", periods=2, freq="D")}),
+        ),
+    ],
+)
+def test_refused(error, message, X):
+    with pytest.raises(error, match=message):
+        CodeBook.fit_encode(X)
+
+
+def test_dask_collections_are_refused():
+    array = pytest.importorskip("dask.array")
+    with pytest.raises(TypeError, match="Dask collection"):
+        read_table(array.zeros((2, 2)))
+
+
+def test_import_brings_in_no_data_frames():
+    program = (
+        "import sys, dtrees.coding as c, numpy as np; c.CodeBook.fit_encode(np.ones((2, 2)));"
+        "print([m for m in ('pandas','polars','pyarrow','sklearn','dask','matplotlib') "
+        "if m in sys.modules])"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert out.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("form", ["numpy", "object", "pandas", "category", "polars"])
+def test_a_hundred_thousand_categories(form):
+    n = 120_000
+    labels = np.char.add(
+        "c", np.concatenate([np.arange(100_000), rng.integers(0, 100_000, n - 100_000)]).astype(str)
+    )
+    X = {
+        "numpy": lambda: labels[:, None],
+        "object": lambda: labels.astype(object)[:, None],
+        "pandas": lambda: pd.DataFrame({"a": labels}),
+        "category": lambda: pd.DataFrame({"a": pd.Categorical(labels)}),
+        "polars": lambda: pl.DataFrame({"a": labels}),
+    }[form]()
+    book, coded = CodeBook.fit_encode(X)
+    categories, inverse = np.unique(labels, return_inverse=True)
+    assert book.n_codes.tolist() == [100_000]
+    assert np.array_equal(coded.column(0), inverse + 1)
+    assert book.categories[0].tolist() == categories.tolist()
+    assert coded.storage[0] == 2
+    assert np.array_equal(coded.order32[:, 0], np.argsort(inverse, kind="stable"))
+    assert np.array_equal(book.encode(X).column(0), coded.column(0))
