@@ -43,7 +43,7 @@ class IntegerIn:
 
     def accepts(self, value: Any) -> bool:
         """Whether the value is such an integer; booleans count, as everywhere in Python."""
-        return isinstance(value, Integral) and value >= self.low
+        return isinstance(value, Integral) and int(value) >= self.low
 
     def __str__(self) -> str:
         return f"an int in the range [{self.low}, inf)"
@@ -71,9 +71,10 @@ class RealIn:
         """Whether the value is such a number; nan never is."""
         if not isinstance(value, Real) or (isinstance(value, Integral) and not self.integers):
             return False
-        above = value >= self.low if self.brackets[0] == "[" else value > self.low
-        below = value <= self.high if self.brackets[1] == "]" else value < self.high
-        return bool(above and below)
+        number = float(value)
+        above = number >= self.low if self.brackets[0] == "[" else number > self.low
+        below = number <= self.high if self.brackets[1] == "]" else number < self.high
+        return above and below
 
     def __str__(self) -> str:
         high = "inf" if math.isinf(self.high) else float(self.high)
@@ -142,7 +143,7 @@ class RandomState:
     def accepts(self, value: Any) -> bool:
         """Whether the value is a seed, a random state or None."""
         if isinstance(value, Integral):
-            return 0 <= value < 2**32
+            return 0 <= int(value) < 2**32
         return value is None or isinstance(value, np.random.RandomState)
 
     def __str__(self) -> str:
