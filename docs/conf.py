@@ -1,5 +1,7 @@
 """Sphinx: MyST pages, API pages from the docstrings, warnings are errors (`make docs`)."""
 
+import re
+
 import dtrees
 
 project = "dtrees"
@@ -49,5 +51,16 @@ def draw(app, what, name, obj, options, lines):
     lines[:] = out
 
 
+def quote(app, what, name, obj, options, lines):
+    """Show ``n_classes_`` in plain text as code; a last underscore is a link to docutils."""
+    if what == "module":
+        return
+    for i, line in enumerate(lines):
+        head, colon, tail = line.rpartition(" : ")
+        head = re.sub(r"^(\w+)_$", r"\1\\_", head)
+        lines[i] = head + colon + re.sub(r"(?<![\w`.])(\w+_)(?![\w`(])", r"`\1`", tail)
+
+
 def setup(app):
     app.connect("autodoc-process-docstring", draw, priority=100)
+    app.connect("autodoc-process-docstring", quote, priority=100)
