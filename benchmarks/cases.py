@@ -1,0 +1,106 @@
+"""What a case is.
+
+A case names a piece of work and how it compares: ``prepare`` makes the data and returns a `Contest`
+(two sides that do the same work), a `Fit` (a child process whose memory is watched), or raises
+`Skipped` with the reason. Making data is not measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+THREADS = 2
+
+
+class Skipped(Exception):
+    """A case cannot be measured here; the message says why."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large a run is.
+
+    Attributes
+    ----------
+    quick : bool
+        A tenth of the rows of random tables: shows that the scripts work, and no more.
+    """
+
+    quick: bool = False
+
+    def rows(self, n: int) -> int:
+        """Rows of a random table that has n in full."""
+        return n // 10 if self.quick else n
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The same work done by two sides.
+
+    Attributes
+    ----------
+    ours : callable
+        Without arguments; returns what `remark` wants to see, a fitted tree for example.
+    theirs : dict of name to callable
+        The fastest counts. Without opponents the work is only timed.
+    remark : callable (ours, theirs) -> str
+        What can be said of the results, as "12,707 and 12,709 nodes".
+    fault : callable (ours, theirs) -> str
+        What is wrong with our result, "" if nothing; a fault spoils the verdict.
+    race : bool
+        An opponent that takes longer than the best one so far is stopped: for work that takes
+        scikit-learn minutes. The opponents then run in forked processes.
+    """
+
+    ours: Callable[[], Any]
+    theirs: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
+    remark: Callable[[Any, Any], str] = lambda ours, theirs: ""
+    fault: Callable[[Any, Any], str] = lambda ours, theirs: ""
+    race: bool = False
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fit whose peak memory is measured in a process of its own.
+
+    Attributes
+    ----------
+    n_rows, n_columns : int
+    max_codes : int or None
+    limit_mb : float
+        Most that it may need above the table.
+    """
+
+    n_rows: int
+    n_columns: int
+    max_codes: int | None
+    limit_mb: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """A line of the table.
+
+    Attributes
+    ----------
+    name : str
+        To choose it by.
+    group : {"fits", "prediction", "memory", "kernels"}
+    work : str
+        What is done, for the table.
+    prepare : callable (Scale) -> Contest or Fit
+    reach, aim : float or None
+        How many times faster than scikit-learn.
+    repeats : int or None, default=None
+        Fewer or more runs than usual.
+    """
+
+    name: str
+    group: str
+    work: str
+    prepare: Callable[[Scale], Contest | Fit]
+    reach: float | None = None
+    aim: float | None = None
+    repeats: int | None = None

@@ -1,0 +1,18 @@
+"""Fits and predictions against scikit-learn: one module per kind of table.
+
+Whole calls of ``fit`` and ``predict`` are timed, coding included. Trees are grown to the end
+(``max_depth=None``) unless the line says otherwise, with exact codes.
+"""
+
+from benchmarks.fits import categories, dense, memory, prediction, small, sparse, text, weather
+
+CASES = [
+    *dense.CASES,
+    *text.CASES,
+    *sparse.CASES,
+    *weather.CASES,
+    *small.CASES,
+    *categories.CASES,
+    *prediction.CASES,
+    *memory.CASES,
+]

@@ -1,0 +1,27 @@
+"""Peak memory of a fit above its table."""
+
+from functools import partial
+
+from benchmarks.cases import Case, Fit, Scale
+
+ROWS, COLUMNS = 1_000_000, 30
+
+
+def _fit(max_codes: int | None, limit_mb: float, scale: Scale) -> Fit:
+    return Fit(scale.rows(ROWS), COLUMNS, max_codes, limit_mb)
+
+
+CASES = [
+    Case(
+        "memory-255",
+        "memory",
+        "peak memory, 1,000,000 × 30 float32, 255 codes, fully grown",
+        partial(_fit, 255, 200.0),
+    ),
+    Case(
+        "memory-exact",
+        "memory",
+        "peak memory, 1,000,000 × 30 float32, exact, fully grown",
+        partial(_fit, None, 600.0),
+    ),
+]

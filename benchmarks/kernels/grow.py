@@ -1,0 +1,44 @@
+"""Codes to a tree."""
+
+from functools import partial
+
+from benchmarks import data
+from benchmarks.cases import Case, Contest, Scale
+from dtrees.coding import CodeBook, Target
+from dtrees.core.grower import grow
+from dtrees.core.resampling import plain
+from dtrees.core.rules import GrowthRules
+from dtrees.core.source import ShardSource
+from dtrees.parallel import threaded
+
+
+def _grow(task: str, max_depth: int | None, n_threads: int, scale: Scale) -> Contest:
+    n_rows = scale.rows(100_000)
+    if task == "classification":
+        X, y = data.classification(n_rows)
+        target, criterion = Target.classification(y), "gini"
+    else:
+        X, y = data.regression(n_rows)
+        target, criterion = Target.regression(y), "squared_error"
+    book, coded = CodeBook.fit_encode(X)
+    rules = GrowthRules(criterion=criterion, max_depth=max_depth)
+
+    def one_tree():
+        run = threaded(n_threads)
+        source = ShardSource([(coded, target)], rules, run=run, n_threads=n_threads)
+        return grow(source, rules, plain(), book.thresholds)[0]
+
+    return Contest(one_tree, remark=lambda tree, _: f"{tree.node_count:,} nodes")
+
+
+CASES = [
+    Case(
+        f"grow-{task}-{words.replace(' ', '-')}-{n_threads}",
+        "kernels",
+        f"grow, {task}, 100,000 × 30, {words}, {n_threads} threads",
+        partial(_grow, task, max_depth, n_threads),
+    )
+    for task in ("classification", "regression")
+    for words, max_depth in (("to the end", None), ("depth 6", 6))
+    for n_threads in (1, 2)
+]

@@ -1,0 +1,157 @@
+"""The table of results, as Markdown.
+
+work | ours, s | theirs, s | ratio (least to greatest) | reach | aim | verdict
+"""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from collections.abc import Sequence
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmarks.cases import THREADS, Case, Fit
+from benchmarks.measure import Memory, Times
+
+ROOT = Path(__file__).resolve().parent.parent
+HEAD = (
+    "| work | ours, s | theirs, s | ratio | reach | aim | verdict | remarks |\n"
+    "|---|---|---|---|---|---|---|---|"
+)
+MEMORY_HEAD = (
+    "| work | peak above the table, MB | limit, MB | verdict | table, MB | seconds | remarks |\n"
+    "|---|---|---|---|---|---|---|"
+)
+
+
+def seconds(value: float | None) -> str:
+    """Three significant digits; "-" for none."""
+    if value is None:
+        return "-"
+    return f"{value:.1f}" if value >= 10 else f"{value:.3g}"
+
+
+def ratio(value: float) -> str:
+    """One decimal below ten."""
+    return f"{value:.1f}" if value < 10 else f"{value:.0f}"
+
+
+def verdict(case: Case, times: Times) -> str:
+    """What the ratio means."""
+    value = times.ratio
+    if value is None or case.reach is None:
+        return times.fault or "-"
+    if value < case.reach:
+        words = f"**missed**: {value / case.reach:.0%} of the reach"
+    elif case.aim is not None and value >= case.aim:
+        words = "aim reached"
+    else:
+        words = "reached"
+    return f"{words}; **{times.fault}**" if times.fault else words
+
+
+def line(case: Case, times: Times) -> str:
+    """The line of a contest."""
+    middle = "-"
+    spread = times.spread
+    if times.ratio is not None and spread is not None:
+        middle = f"{ratio(times.ratio)} ({ratio(spread[0])} to {ratio(spread[1])})"
+    remarks = [times.remark] if times.remark else []
+    if len(times.theirs) > 1:
+        remarks.append(f"the better of {len(times.theirs)}: {times.opponent}")
+    turns = [len(times.ours), *map(len, times.theirs.values())]
+    remarks.append(f"{turns[0]} turns" if len(set(turns)) == 1 else f"{turns[0]} and {turns[1]}")
+    cells = [
+        case.work,
+        seconds(times.seconds),
+        seconds(times.opponent_seconds),
+        middle,
+        "-" if case.reach is None else f"{case.reach:g}",
+        "-" if case.aim is None else f"{case.aim:g}",
+        verdict(case, times),
+        "; ".join(remarks),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def memory_line(case: Case, fit: Fit, memory: Memory) -> str:
+    """The line of a fit whose memory was measured."""
+    reached = memory.peak_mb <= fit.limit_mb
+    words = "reached" if reached else f"**missed** by {memory.peak_mb - fit.limit_mb:.0f} MB"
+    cells = [
+        case.work,
+        f"{memory.peak_mb:.0f}",
+        f"{fit.limit_mb:.0f}",
+        words,
+        f"{memory.table_mb:.0f}",
+        seconds(memory.seconds),
+        f"{memory.remark}; {memory.how}",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def machine() -> str:
+    """Processor, memory and system in a line."""
+    processor = read("/proc/cpuinfo")
+    name = next((row[1] for row in processor if row[0] == "model name"), platform.machine())
+    cores = sum(row[0] == "processor" for row in processor)
+    kilobytes = next((row[1] for row in read("/proc/meminfo") if row[0] == "MemTotal"), "0 kB")
+    memory = int(kilobytes.removesuffix(" kB")) / 2**20
+    return f"{name}, {cores} cores, {memory:.0f} GB, {platform.system()}"
+
+
+def read(path: str) -> list[list[str]]:
+    """The "name: value" lines of a file of the kernel's; none where it does not exist."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError:
+        return []
+    return [[part.strip() for part in row.split(":", 1)] for row in text.splitlines() if ":" in row]
+
+
+def versions() -> str:
+    """The versions that matter."""
+    packages = ("numpy", "scipy", "scikit-learn", "dask", "pandas")
+    listed = ", ".join(f"{name} {version(name)}" for name in packages)
+    return f"dtrees {revision()}, Python {platform.python_version()}, {listed}"
+
+
+def revision() -> str:
+    """Version and commit of the project; "+" when files have changed since."""
+    from dtrees import __version__
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(
+            ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    try:
+        changed = "+" if git("status", "--porcelain", "--untracked-files=no") else ""
+        return f"{__version__} ({git('rev-parse', '--short', 'HEAD')}{changed})"
+    except (OSError, subprocess.CalledProcessError):
+        return __version__
+
+
+def page(
+    command: str,
+    lines: Sequence[str],
+    memory_lines: Sequence[str],
+    skipped: Sequence[str],
+    minutes: float,
+) -> str:
+    """The whole page."""
+    parts = [
+        f"# Measured on {date.today().isoformat()}",
+        f"Machine: {machine()}\n\nVersions: {versions()}\n\n"
+        f"Command: `{command}` ({minutes:.0f} minutes), {THREADS} threads for dtrees",
+    ]
+    if lines:
+        parts.append("\n".join([HEAD, *lines]))
+    if memory_lines:
+        parts.append("\n".join([MEMORY_HEAD, *memory_lines]))
+    if skipped:
+        parts.append("Skipped:\n\n" + "\n".join(f"* {why}" for why in skipped))
+    return "\n\n".join(parts) + "\n"
