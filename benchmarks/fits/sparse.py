@@ -24,7 +24,7 @@ def _fit(density: float, scale: Scale) -> Contest:
     }
     if density > 0.1:  # the likely winner first
         opponents = dict(reversed(opponents.items()))
-    return Contest(lambda: ours(X, y, max_depth=DEPTH), opponents, nodes, race=True)
+    return Contest(lambda: ours(by_column, y, max_depth=DEPTH), opponents, nodes, race=True)
 
 
 CASES = [
