@@ -5,8 +5,8 @@ A column is copied out of the table as contiguous float32 (when that is exact) o
 every row's number among them, by the cheapest of three ways:
 
     LOOKUP   whole numbers in a small range: a table of which are present. O(n + range)
-    HASH     at most `FEW` distinct values: a hash table that gives up early, and a sort of what
-             it holds. O(n)
+    HASH     at most `FEW` distinct values, a quarter of the rows at most: a hash table that gives
+             up early, and a sort of what it holds. O(n)
     SORT     pairs (key, row) by radix. O(n)
 
     pair   | key, 32 bits | row, 32 bits |       key - least key, so that only the bits that
@@ -35,6 +35,10 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 import numpy as np
+
+cdef extern from *:
+    int leading_zeros "__builtin_clzll"(unsigned long long) noexcept nogil
+    int trailing_zeros "__builtin_ctzll"(unsigned long long) noexcept nogil
 
 ctypedef fused input_t:
     float
@@ -139,11 +143,7 @@ cdef inline value_t _value(uint64_t key, value_t kind) noexcept nogil:
 
 
 cdef inline int _bit_length(uint64_t x) noexcept nogil:
-    cdef int n = 0
-    while x:
-        n += 1
-        x >>= 1
-    return n
+    return 64 - leading_zeros(x) if x else 0
 
 
 # ------------------------------------------------------------------------------------------ sort
@@ -314,7 +314,7 @@ cdef void _rank_lookup(const value_t* v, int64_t n, int64_t span, int64_t max_co
 
 cdef bint _rank_hash(const value_t* v, int64_t n, int64_t max_codes, value_t* low,
                      Scratch* scratch, Ranked* out) noexcept nogil:
-    """Codes of a column of few distinct values; False when there seem to be more than `FEW`.
+    """Codes of a column of few distinct values; False when there are too many for it.
 
     few[row] is the order of first appearance of the row's value, from 1; few_rank its code.
     """
@@ -323,7 +323,7 @@ cdef bint _rank_hash(const value_t* v, int64_t n, int64_t max_codes, value_t* lo
     cdef uint16_t number = 0
     cdef uint32_t count = 0, k
     cdef uint16_t* few = scratch.few
-    limit = n if n < FEW else FEW
+    limit = n // 4 if n < 4 * FEW else FEW  # more than that: sorting is cheaper
     limit = max_codes if max_codes < limit else limit
     while slots < 4 * limit and slots < SLOTS:
         slots *= 2
@@ -424,8 +424,7 @@ cdef void _rank_sort(const value_t* v, int64_t n, value_t least, value_t most, i
         for i in range(n):
             if v[i] == v[i]:
                 differ |= _key(v[i]) - first
-        while not (differ >> drop) & 1:
-            drop += 1
+        drop = trailing_zeros(differ)
         bits -= drop
         if bits > 32:
             split = bits - 32
@@ -483,6 +482,38 @@ cdef void _rank_sort(const value_t* v, int64_t n, value_t least, value_t most, i
     out.n_codes = <int64_t>code
 
 
+cdef void _rank_few_rows(const value_t* v, int64_t n, int64_t max_codes, value_t* low,
+                         Scratch* scratch, Ranked* out) noexcept nogil:
+    """`_rank_sort` for at most `SMALL` rows: values are inserted as they are."""
+    cdef value_t[SMALL] sorted_value
+    cdef uint64_t* pairs = scratch.pairs
+    cdef int64_t i, k, m = 0
+    cdef uint64_t code = 0
+    cdef value_t x
+    for i in range(n):
+        x = v[i]
+        if x != x:
+            continue
+        k = m
+        while k > 0 and sorted_value[k - 1] > x:
+            sorted_value[k] = sorted_value[k - 1]
+            pairs[k] = pairs[k - 1]
+            k -= 1
+        sorted_value[k] = x
+        pairs[k] = <uint64_t>i
+        m += 1
+    for i in range(m):
+        if i == 0 or sorted_value[i] != sorted_value[i - 1]:
+            if <int64_t>code == max_codes:
+                out.status = TOO_MANY
+                return
+            low[code] = sorted_value[i]
+            code += 1
+        pairs[i] = (code << 32) | <uint32_t>pairs[i]
+    out.way = SORT
+    out.n_codes = <int64_t>code
+
+
 cdef void _rank(const value_t* v, int64_t n, int64_t max_codes, value_t* low, Scratch* scratch,
                 Ranked* out) noexcept nogil:
     """Distinct values of a column into ``low``, ascending, and what `_emit` needs.
@@ -500,13 +531,16 @@ cdef void _rank(const value_t* v, int64_t n, int64_t max_codes, value_t* low, Sc
     if least == -INFINITY or most == INFINITY:
         out.status = INFINITE
         return
-    if least > -2e9 and most < 2e9:
+    if n > SMALL and least > -2e9 and most < 2e9:
         span = <double>most - <double>least
         if (span <= LEAST_RANGE or span <= 4.0 * n) and _all_whole(v, n):
             out.least = <int32_t>least
             _rank_lookup(v, n, <int64_t>most - out.least + 1, max_codes, low, scratch, out)
             return
-    if n > SMALL and _rank_hash(v, n, max_codes, low, scratch, out):
+    if n <= SMALL:
+        _rank_few_rows(v, n, max_codes, low, scratch, out)
+        return
+    if _rank_hash(v, n, max_codes, low, scratch, out):
         return
     _rank_sort(v, n, least, most, max_codes, low, scratch, out)
 

@@ -513,8 +513,11 @@ class CodeBook:
         fill[columns] = filled
         rows = [matrix.indices[indptr[j] : indptr[j + 1]] for j in columns]
         indices = np.concatenate([*rows, np.empty(0, dtype=np.int32)]).astype(np.int32)
-        return CodedMatrix.from_sparse(
-            scipy.sparse.csc_array((codes, indices, target), shape=matrix.shape),
+        return CodedMatrix.sparse(
+            matrix.shape[0],
+            target,
+            indices,
+            codes,
             np.where(wanted, self.n_codes, 0),
             np.where(wanted, self.n_ordered, 0),
             fill,

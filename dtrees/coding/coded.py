@@ -161,26 +161,28 @@ class CodedMatrix:
         n_codes = np.asarray(n_codes, dtype=np.int64)
         n_rows = len(columns[0]) if len(columns) else 0
         storage = storage_for(n_codes if largest_code is None else largest_code)
-        blocks = []
+        blocks: list[np.ndarray] = []
         for store, width in enumerate(WIDTHS):
             members = np.flatnonzero(storage == store)
             block = np.empty((n_rows, len(members)), dtype=width, order="F")
-            for place, j in enumerate(members):
+            for place, j in enumerate(members.tolist()):
                 block[:, place] = columns[j]
             blocks.append(block)
         return cls.dense(n_rows, n_codes, np.asarray(n_ordered), storage, blocks)
 
     @classmethod
-    def from_sparse(
+    def sparse(
         cls,
-        codes: scipy.sparse.spmatrix | scipy.sparse.sparray,
+        n_rows: int,
+        indptr: np.ndarray,
+        rows: np.ndarray,
+        codes: np.ndarray,
         n_codes: Sequence[int] | np.ndarray,
         n_ordered: Sequence[int] | np.ndarray,
         fill_code: Sequence[int] | np.ndarray,
     ) -> CodedMatrix:
-        """A sparse matrix from codes in a CSC matrix with sorted indices (data: the codes)."""
-        n_rows, n_columns = codes.shape
-        check_n_rows(n_rows)
+        """A matrix of sparse columns only: ``indptr``, ``rows`` and ``codes`` as in CSC."""
+        n_columns = len(indptr) - 1
         return cls(
             n_rows=n_rows,
             n_columns=n_columns,
@@ -192,10 +194,24 @@ class CodedMatrix:
             u16=np.empty((n_rows, 0), dtype=np.uint16, order="F"),
             u32=np.empty((n_rows, 0), dtype=np.uint32, order="F"),
             order32=None,
-            sparse_indptr=np.asarray(codes.indptr, dtype=np.int64),
-            sparse_rows=np.asarray(codes.indices, dtype=np.int32),
-            sparse_codes=np.asarray(codes.data, dtype=np.uint32),
+            sparse_indptr=np.asarray(indptr, dtype=np.int64),
+            sparse_rows=np.asarray(rows, dtype=np.int32),
+            sparse_codes=np.asarray(codes, dtype=np.uint32),
             fill_code=np.asarray(fill_code, dtype=np.uint32),
+        )
+
+    @classmethod
+    def from_sparse(
+        cls,
+        codes: scipy.sparse.spmatrix | scipy.sparse.sparray,
+        n_codes: Sequence[int] | np.ndarray,
+        n_ordered: Sequence[int] | np.ndarray,
+        fill_code: Sequence[int] | np.ndarray,
+    ) -> CodedMatrix:
+        """A sparse matrix from codes in a CSC matrix with sorted indices (data: the codes)."""
+        check_n_rows(codes.shape[0])
+        return cls.sparse(
+            codes.shape[0], codes.indptr, codes.indices, codes.data, n_codes, n_ordered, fill_code
         )
 
     @property

@@ -356,12 +356,7 @@ def code_sparse(
     else:
         values = _cut_sparse(matrix, indptr, Sample(rules, n_rows), low, start, codes, n_codes,
                              fill, status)  # fmt: skip
-    coded = CodedMatrix.from_sparse(
-        scipy.sparse.csc_array((codes, matrix.indices, indptr), shape=matrix.shape),
-        n_codes,
-        n_codes,
-        fill,
-    )
+    coded = CodedMatrix.sparse(n_rows, indptr, matrix.indices, codes, n_codes, n_codes, fill)
     return coded, values, status
 
 
