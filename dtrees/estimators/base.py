@@ -36,7 +36,7 @@ from dtrees.coding.target import Target
 from dtrees.core import pruning
 from dtrees.core.grower import grow
 from dtrees.core.model import Tree
-from dtrees.core.predict import apply, decision_path
+from dtrees.core.predict import decision_path
 from dtrees.core.resampling import plain
 from dtrees.core.rules import GrowthRules
 from dtrees.core.source import ShardSource
@@ -196,9 +196,7 @@ class BaseDecisionTree(BaseEstimator, ABC):
             Columns are not those of the fit.
         """
         check_is_fitted(self)
-        view = self.tree_
-        table = view.codebook.check(X, estimator=type(self).__name__)
-        return apply(view.model, view.codebook, table, threaded(self.n_jobs))
+        return self.tree_.apply(X, threaded(self.n_jobs), estimator=type(self).__name__)
 
     def decision_path(self, X: Any) -> csr_matrix:
         """Return the nodes that every row passes on its way to its leaf.

@@ -7,7 +7,7 @@ answers for raw rows. It owns no arrays of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -139,9 +139,11 @@ class TreeView:
         """Class shares or mean, float64 (node_count, 1, max_n_classes)."""
         return self.model.value[:, np.newaxis, :]
 
-    def apply(self, X: Any, run: Runner = serial) -> np.ndarray:
-        """Leaf of every row, intp (n_rows,)."""
-        table = self.codebook.check(X, estimator=type(self).__name__)
+    def apply(self, X: Any, run: Runner = serial, *, estimator: str = "TreeView") -> np.ndarray:
+        """Leaf of every row, intp (n_rows,); `estimator` is who complains about columns."""
+        table = self.codebook.check(X, estimator=estimator)
+        # The prediction checks once more, but names have been complained about.
+        table = replace(table, names=self.codebook.feature_names)
         return apply(self.model, self.codebook, table, run)
 
     def predict(self, X: Any, run: Runner = serial) -> np.ndarray:

@@ -4,7 +4,11 @@ import warnings
 
 import pytest
 from sklearn.exceptions import SkipTestWarning
-from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+from sklearn.utils.estimator_checks import (
+    check_dataframe_column_names_consistency,
+    check_estimator,
+    parametrize_with_checks,
+)
 
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -36,3 +40,9 @@ def test_nothing_fails_and_nothing_is_expected_to(kind):
     for result in results:
         if result["status"] == "skipped":  # what scikit-learn itself does not test here
             assert "array_api" in result["check_name"], result
+
+
+@pytest.mark.parametrize("kind", [DecisionTreeClassifier, DecisionTreeRegressor])
+def test_column_names(kind):
+    # scikit-learn runs this on its own estimators only
+    check_dataframe_column_names_consistency(kind.__name__, kind())

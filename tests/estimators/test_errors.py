@@ -352,8 +352,10 @@ def test_columns_at_prediction(kind):
     ):
         with pytest.raises(ValueError, match=f"(?s)feature names should match.*{match}"):
             tree.predict(table)
-    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+    with pytest.warns(UserWarning, match="X does not have valid feature names") as warned:
         assert_array_equal(tree.predict(X), expected)
+    assert len(warned) == 1
+    assert f"but {kind.__name__} was fitted with feature names" in str(warned[0].message)
     for table in (X[:, :2], np.c_[X, X], scipy.sparse.csr_array(X[:, :2])):
         with (
             pytest.raises(ValueError, match=r"X has \d features, but .* is expecting 3 features"),
