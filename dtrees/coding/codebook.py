@@ -19,7 +19,6 @@ values.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -29,6 +28,7 @@ import numpy as np
 import scipy.sparse
 
 from dtrees.coding import _encode
+from dtrees.coding.admission import check_names, refuse_columns, refuse_infinities
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.kinds import (
     Categories,
@@ -163,7 +163,7 @@ class CodeBook:
                     "sparse X, whose columns are numbers. Give X as a dense table."
                 )
             coded, part, status = code_sparse(read_sparse(table), rules, run)
-            _refuse_infinities(table, status)
+            refuse_columns(table, status == _encode.STATUS_INFINITE)
             parts = [part]
         else:
             columns = sort_columns(table, mask)
@@ -256,24 +256,14 @@ class CodeBook:
             were fitted, infinities.
         """
         table = read_table(X)
-        self._check_names(table.names, estimator)
+        check_names(self.feature_names, table.names, estimator)
         if table.n_columns != self.n_columns:
             raise ValueError(
                 f"X has {table.n_columns} features, but {estimator} is expecting "
                 f"{self.n_columns} features as input."
             )
         table = self._as_fitted(table)
-        for values in [block.values for block in table.numbers]:
-            if values.dtype.kind == "f" and _holds_infinity(values):
-                infinite = np.isinf(values).any(axis=0)
-                _refuse(table, next(
-                    int(j) for b in table.numbers if b.values is values
-                    for j in b.columns[infinite]
-                ))  # fmt: skip
-        if table.sparse is not None and table.sparse.dtype.kind == "f":
-            infinite = np.flatnonzero(np.isinf(table.sparse.data))
-            if len(infinite):
-                _refuse(table, int(np.searchsorted(table.sparse.indptr, infinite[0], "right")) - 1)
+        refuse_infinities(table)
         return table
 
     def encode(
@@ -383,40 +373,6 @@ class CodeBook:
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the look-up tables that were made on the way."""
         return {**vars(self), "_numbers": {}}
-
-    def _check_names(self, names: np.ndarray | None, estimator: str) -> None:
-        """Compare column names, in scikit-learn's words."""
-        fitted = self.feature_names
-        if fitted is None and names is None:
-            return
-        if fitted is None:
-            warnings.warn(
-                f"X has feature names, but {estimator} was fitted without feature names",
-                stacklevel=3,
-            )
-            return
-        if names is None:
-            warnings.warn(
-                f"X does not have valid feature names, but {estimator} was fitted with feature "
-                "names",
-                stacklevel=3,
-            )
-            return
-        if len(names) == len(fitted) and np.all(names == fitted):
-            return
-        message = "The feature names should match those that were passed during fit.\n"
-        unexpected = sorted(set(names) - set(fitted))
-        gone = sorted(set(fitted) - set(names))
-        for title, listed in (
-            ("Feature names unseen at fit time:\n", unexpected),
-            ("Feature names seen at fit time, yet now missing:\n", gone),
-        ):
-            if listed:
-                message += title + "".join(f"- {name}\n" for name in listed[:5])
-                message += "- ...\n" if len(listed) > 5 else ""
-        if not unexpected and not gone:
-            message += "Feature names must be in the same order as they were in fit.\n"
-        raise ValueError(message)
 
     def _as_fitted(self, table: Table) -> Table:
         """Numbers where ordered codes were fitted, labels where categories alone were."""
@@ -540,7 +496,7 @@ def _code_dense(
     store = CodeStore(n_rows, table.n_columns, largest)
     parts = code_numbers(columns.ordered, store, rules, run)
     named = code_numbers(columns.named, store, CutRules(), run)
-    _refuse_infinities(table, store.status)
+    refuse_columns(table, store.status == _encode.STATUS_INFINITE)
     categories: dict[int, np.ndarray] = {}
     for block, part in zip(columns.named, named, strict=True):
         bounds = np.cumsum(part.n_codes)[:-1]
@@ -582,27 +538,3 @@ def _lowered(cuts: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Cuts in a narrower type that no value of that type tells from the given ones."""
     narrow = cuts.astype(dtype)
     return np.where(narrow > cuts, np.nextafter(narrow, dtype.type(-np.inf)), narrow)
-
-
-def _holds_infinity(values: np.ndarray) -> bool:
-    """Whether a block of floats holds an infinity."""
-    if values.dtype in (np.float32, np.float64):
-        native = values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
-        return _encode.any_infinite(np.require(native, requirements="A"))
-    return bool(np.isinf(values).any())
-
-
-def _refuse_infinities(table: Table, status: np.ndarray) -> None:
-    """Raise when a column was found to hold an infinity."""
-    infinite = np.flatnonzero(status == _encode.STATUS_INFINITE)
-    if len(infinite):
-        _refuse(table, int(infinite[0]))
-
-
-def _refuse(table: Table, column: int) -> None:
-    """Raise in scikit-learn's words for a column that holds an infinity."""
-    raise ValueError(
-        "Input X contains infinity or a value too large for dtype('float64'). "
-        f"(column {table.name(column)}) Replace infinities by a large number, or by NaN, which "
-        "counts as missing."
-    )

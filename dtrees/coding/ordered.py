@@ -29,7 +29,7 @@ from dtrees.coding import _encode
 from dtrees.coding.coded import SPARSE, U8, U16, U32, WIDTHS, CodedMatrix, storage_for
 from dtrees.coding.summaries import bottom, quantile_codes, row_hashes
 from dtrees.coding.tables import Numbers, Table
-from dtrees.typing import Runner
+from dtrees.typing import Runner, serial
 
 NARROW_TYPES = ("float32", "float16", "int8", "uint8", "int16", "uint16", "bool")
 TILE_BYTES = 32 * 2**20
@@ -277,7 +277,7 @@ def run_pieces(pieces: Sequence[Callable], sizes: Sequence[int], run: Runner) ->
     ends = np.searchsorted(np.cumsum(sizes), np.arange(1, n_tasks + 1) * (total / n_tasks) - 0.5)
     bounds = np.unique(np.concatenate([[0], ends[:-1] + 1, [len(pieces)]]))
     groups = [pieces[a:b] for a, b in pairwise(bounds)]
-    results = run([lambda group=group: [piece() for piece in group] for group in groups])
+    results = run([partial(serial, group) for group in groups])
     return [result for group in results for result in group]
 
 
@@ -376,6 +376,9 @@ def _cut_sparse(
     lows = [low[a : a + c] for a, c in zip(start, n_codes, strict=True)]
     highs = list(lows)
     n_rows = matrix.shape[0]
+    in_sample = np.zeros(n_rows, dtype=bool)
+    in_sample[slice(None) if sample.rows is None else sample.rows] = True
+    n_sampled = int(np.count_nonzero(in_sample))
     for j in np.flatnonzero(~exact):
         stored = slice(indptr[j], indptr[j + 1])
         values = matrix.data[stored] + matrix.data.dtype.type(0)
@@ -384,8 +387,8 @@ def _cut_sparse(
         if sample.hashes is None:
             kept = values[~np.isnan(values)]
         elif not np.isnan(values).any():
-            kept = values[np.isin(rows, sample.rows)]
-            n_zeros = len(sample.rows) - len(kept)
+            kept = values[in_sample[rows]]
+            n_zeros = n_sampled - len(kept)
         else:
             present = np.ones(n_rows, dtype=bool)
             present[rows[np.isnan(values)]] = False

@@ -43,14 +43,25 @@ from typing import Any
 
 import numpy as np
 
+from dtrees.coding.weights import (
+    LARGEST,
+    check_finite,
+    check_total,
+    check_weights,
+    class_multipliers,
+    class_totals,
+    class_weights,
+    exact_sum,
+    fixed_point_weights,
+    largest_exponent,
+    one_dimensional,
+    real_numbers,
+)
 from dtrees.exceptions import StatisticsOverflowError
 
-LARGEST = 2**52
-TOTAL_WEIGHT = 2**61
-TOTAL_TARGET = 2**62
+TOTAL_BITS = 62  # of the sum of |weight * y|
 PLAIN_WEIGHT = 8  # largest weights of 2**-8 .. 2**8 are used as they are in wy
 PLAIN_TOTAL = 2**32  # and so are integer weights up to this total
-CLASS_EXPONENT = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,24 +196,25 @@ class Target:
         ValueError
             Empty or missing labels, lengths that differ, weights out of range.
         """
-        labels = _one_dimensional(y, "y")
+        labels = one_dimensional(y, "y")
         classes, codes = class_codes(labels)
         weights = check_weights(sample_weight, len(codes))
-        per_class = None
-        if class_weight is not None:
-            per_class = class_weights(class_weight, classes, codes, weights)
-            if np.all(per_class == 1.0):
-                per_class = None
         w, w_exponent = (None, 0) if weights is None else fixed_point_weights(weights)
         multiplier, class_exponent = None, 0
-        if per_class is not None and w_exponent != 0:
-            assert weights is not None
-            weights = weights * per_class[codes]
-            _check_total(weights, "sample_weight times class_weight")
-            w, w_exponent = fixed_point_weights(weights)
-        elif per_class is not None:
-            total = np.bincount(codes, minlength=len(classes)) if w is None else _sums(w, codes)
-            multiplier, class_exponent = class_multipliers(per_class, [int(t) for t in total])
+        if class_weight is not None:
+            totals = class_totals(codes, w, len(classes))
+            per_class = class_weights(class_weight, classes, totals)
+            if not any(t > 0 and p > 0 for t, p in zip(totals, per_class, strict=True)):
+                raise ValueError(
+                    "sample_weight times class_weight is zero for every row: nothing is left to "
+                    "learn from. Give a class that has rows a positive weight."
+                )
+            if weights is not None and w_exponent != 0:
+                weights = weights * per_class[codes]
+                check_total(weights, "sample_weight times class_weight")
+                w, w_exponent = fixed_point_weights(weights)
+            elif np.any(per_class != 1.0):
+                multiplier, class_exponent = class_multipliers(per_class, totals)
         return cls(
             kind="classification",
             y=codes,
@@ -233,8 +245,8 @@ class Target:
         StatisticsOverflowError
             The squares of the target overflow a float64.
         """
-        values = _real(y, "y")
-        _check_finite(values, "y")
+        values = real_numbers(y, "y")
+        check_finite(values, "y")
         weights = check_weights(sample_weight, len(values))
         lowest, highest = float(values.min()), float(values.max())
         offset = 0.0
@@ -252,13 +264,13 @@ class Target:
         if weights is not None:
             w, w_exponent = fixed_point_weights(weights)
             power = math.frexp(float(weights.max()))[1] - 1
-            if abs(power) > PLAIN_WEIGHT and (w_exponent != 0 or _exact_sum(w) >= PLAIN_TOTAL):
+            if abs(power) > PLAIN_WEIGHT and (w_exponent != 0 or exact_sum(w) >= PLAIN_TOTAL):
                 shift = -power
             weights = np.ldexp(weights, shift)
-        y_exponent = _exponent(largest, LARGEST)
+        y_exponent = largest_exponent(largest, LARGEST)
         while True:
             scaled = np.rint(np.ldexp(values, y_exponent)).astype(np.int64)
-            excess = _exact_sum(np.abs(scaled), weights).bit_length() - 62
+            excess = exact_sum(np.abs(scaled), weights).bit_length() - TOTAL_BITS
             if excess <= 0:
                 break
             y_exponent -= excess
@@ -294,7 +306,7 @@ def class_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if kind == "c":
         raise ValueError("y: Complex data not supported. Give y as real numbers or labels.")
     if kind == "f":
-        _check_finite(labels, "y")
+        check_finite(labels, "y")
     if kind == "O":
         return _object_classes(labels)
     if kind == "b":
@@ -333,134 +345,11 @@ def _object_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             "numbers or all strings. Convert y to one type."
         ) from error
     number = {value: i for i, value in enumerate(ordered)}
-    codes = np.fromiter((number[v] for v in values), _code_type(len(ordered)), len(values))
+    kind = np.dtype(_code_type(len(ordered)))
+    codes = np.fromiter((number[v] for v in values), kind, len(values))
     classes = np.empty(len(ordered), dtype=object)
     classes[:] = ordered
     return classes, codes
-
-
-def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
-    """Weights as float64 (n_rows,); None when there are none or all are one."""
-    if sample_weight is None:
-        return None
-    weights = _real(sample_weight, "sample_weight")
-    if len(weights) != n_rows:
-        raise ValueError(
-            f"sample_weight has {len(weights)} values for {n_rows} rows of y "
-            f"(sample_weight.shape == {weights.shape}, expected {(n_rows,)}). "
-            "Give one weight per row."
-        )
-    _check_finite(weights, "sample_weight")
-    if weights.min() < 0:
-        at = int(np.argmin(weights))
-        raise ValueError(
-            f"sample_weight must not be negative, got {weights[at]:g} in row {at}. "
-            "Use zero for rows that should not count."
-        )
-    if weights.max() == 0:
-        raise ValueError(
-            "sample_weight is zero for every row: nothing is left to learn from. "
-            "Give at least one row a positive weight."
-        )
-    if np.all(weights == 1.0):
-        return None
-    _check_total(weights, "sample_weight")
-    return weights
-
-
-def fixed_point_weights(weights: np.ndarray) -> tuple[np.ndarray, int]:
-    """Weights as integers, and the exponent of their unit.
-
-    Parameters
-    ----------
-    weights : float64 (n_rows,)
-        Not negative, finite, not all zero.
-
-    Returns
-    -------
-    w : int64 (n_rows,)
-        Positive where the weight is.
-    exponent : int
-        ``weight = w / 2**exponent``; 0, and exact, for integers with a total below 2**52.
-    """
-    largest = float(weights.max())
-    if largest < LARGEST and np.all(weights == np.rint(weights)):
-        w = weights.astype(np.int64)
-        if _exact_sum(w) < LARGEST:
-            return w, 0
-    exponent = _exponent(largest, LARGEST)
-    while True:
-        # exponent 0 says "exact", so fractions do without it
-        exponent = exponent if exponent != 0 else -1
-        w = np.rint(np.ldexp(weights, exponent)).astype(np.int64)
-        w = np.maximum(w, (weights > 0).astype(np.int64))
-        excess = _exact_sum(w).bit_length() - 61
-        if excess <= 0:
-            return w, exponent
-        exponent -= excess
-
-
-def class_weights(
-    class_weight: str | Mapping[Any, float],
-    classes: np.ndarray,
-    codes: np.ndarray,
-    weights: np.ndarray | None,
-) -> np.ndarray:
-    """The weight of every class, float64 (n_classes,)."""
-    n_classes = len(classes)
-    if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise ValueError(
-                f"class_weight must be 'balanced', a dict or None, got {class_weight!r}."
-            )
-        if weights is None:
-            counts = np.bincount(codes, minlength=n_classes).astype(np.float64)
-        else:
-            counts = np.bincount(codes, weights=weights, minlength=n_classes)
-        present = counts > 0
-        share = counts.sum() / np.count_nonzero(present)
-        return np.divide(share, counts, out=np.ones(n_classes), where=present)
-    if not isinstance(class_weight, Mapping):
-        raise ValueError(
-            f"class_weight must be 'balanced', a dict or None, got {class_weight!r} "
-            f"({type(class_weight).__name__})."
-        )
-    result = np.ones(n_classes)
-    left_out = []
-    for i, label in enumerate(classes.tolist()):
-        if label in class_weight:
-            result[i] = class_weight[label]
-        else:
-            left_out.append(label)
-    if left_out and n_classes - len(left_out) != len(class_weight):
-        raise ValueError(
-            f"The classes, {left_out}, are not in class_weight, which has keys "
-            f"{list(class_weight)} that are no classes of y. Use the labels of y as keys."
-        )
-    if not np.all(np.isfinite(result)) or result.min() < 0:
-        raise ValueError(
-            f"class_weight must be finite and not negative, got {dict(class_weight)!r}."
-        )
-    if result.max() == 0:
-        raise ValueError("class_weight is zero for every class: nothing is left to learn from.")
-    return result
-
-
-def class_multipliers(weights: np.ndarray, totals: list[int]) -> tuple[np.ndarray, int]:
-    """Class weights as integers: ``class_weight = multiplier / 2**exponent``.
-
-    ``totals`` holds the summed integer weight of every class; ``sum(totals * multiplier)`` stays
-    within 2**61, and the exponent within 40.
-    """
-    exponent = min(CLASS_EXPONENT, _exponent(float(weights.max()), LARGEST))
-    while True:
-        multiplier = np.rint(np.ldexp(weights, exponent)).astype(np.int64)
-        multiplier = np.maximum(multiplier, (weights > 0).astype(np.int64))
-        total = sum(t * m for t, m in zip(totals, multiplier.tolist(), strict=True))
-        excess = total.bit_length() - 61
-        if excess <= 0:
-            return multiplier, exponent
-        exponent -= excess
 
 
 def _code_type(n_classes: int) -> type:
@@ -468,79 +357,3 @@ def _code_type(n_classes: int) -> type:
     if n_classes <= 256:
         return np.uint8
     return np.uint16 if n_classes <= 65_536 else np.uint32
-
-
-def _exponent(largest: float, limit: int) -> int:
-    """The largest e, at most 1,074, with ``largest * 2**e <= limit``; 0 for a largest of zero."""
-    if largest == 0.0:
-        return 0
-    mantissa, power = math.frexp(largest)  # largest = mantissa * 2**power, mantissa in [0.5, 1)
-    return min(limit.bit_length() - 1 - power + (mantissa == 0.5), 1074)
-
-
-def _exact_sum(values: np.ndarray, weights: np.ndarray | None = None) -> int:
-    """Sum of integers below 2**53, times weights of at least one if given.
-
-    Exact, so it does not depend on the order of the rows; with fractional weights rounded up.
-    """
-    if weights is None or weights.max() <= 1.0:
-        low = values & 0x3FFFFFF
-        return (int((values >> 26).sum()) << 26) + int(low.sum())
-    return math.ceil(math.fsum(np.maximum(weights, 1.0) * values))
-
-
-def _sums(w: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Summed integer weight of every class, exact below 2**53 in total."""
-    return np.bincount(codes, weights=w.astype(np.float64))
-
-
-def _check_total(weights: np.ndarray, name: str) -> None:
-    """Raise when the weights add up to more than a float64 holds."""
-    with np.errstate(over="ignore"):
-        total = float(np.sum(weights))
-    if not math.isfinite(total):
-        raise StatisticsOverflowError(
-            f"{name}: the sum of the weights overflows a float64 (largest weight "
-            f"{float(weights.max()):g}). Divide the weights by a constant."
-        )
-
-
-def _one_dimensional(y: Any, name: str) -> np.ndarray:
-    """``y`` as a 1-d array that is not empty."""
-    array = np.asarray(y)
-    if array.ndim != 1:
-        raise ValueError(
-            f"{name} should be a 1d array, got an array of shape {array.shape} instead. "
-            f"Give one value per row, for example {name}.ravel()."
-        )
-    if len(array) == 0:
-        raise ValueError(f"{name} is empty: Found array with 0 sample(s). Give at least one row.")
-    return array
-
-
-def _real(values: Any, name: str) -> np.ndarray:
-    """A 1-d array of numbers as float64."""
-    array = _one_dimensional(values, name)
-    if array.dtype.kind == "c":
-        raise ValueError(f"{name}: Complex data not supported. Give real numbers.")
-    try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must be numbers, got an array of dtype {array.dtype} that does not convert: "
-            f"{error}."
-        ) from error
-
-
-def _check_finite(values: np.ndarray, name: str) -> None:
-    """Raise in scikit-learn's words when a value is missing or infinite."""
-    finite = np.isfinite(values)
-    if np.all(finite):
-        return
-    row = int(np.argmin(finite))
-    what = (
-        "NaN"
-        if np.isnan(values[row])
-        else f"infinity or a value too large for dtype('{values.dtype}')"
-    )
-    raise ValueError(f"Input {name} contains {what}. (row {row}) Drop or repair these rows first.")

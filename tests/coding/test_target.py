@@ -274,6 +274,11 @@ def test_arrays_are_read_only_and_take_keeps_the_units():
             "zero for every class",
             lambda: Target.classification([0, 1], class_weight={0: 0, 1: 0}),
         ),
+        (
+            ValueError,
+            "sample_weight times class_weight is zero for every row",
+            lambda: Target.classification([0, 1], sample_weight=[1, 0], class_weight={0: 0}),
+        ),
     ],
 )
 def test_errors_name_argument_value_and_rule(error, message, call):

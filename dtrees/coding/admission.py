@@ -1,0 +1,80 @@
+"""Admission: what every table has to meet before it is coded.
+
+Column names and infinities, in the words that scikit-learn uses for the same faults, so that its
+checks and its users' habits hold.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from dtrees.coding import _encode
+from dtrees.coding.tables import Table
+
+
+def check_names(fitted: np.ndarray | None, names: np.ndarray | None, estimator: str) -> None:
+    """Compare the names of a table's columns with those that were fitted."""
+    if fitted is None and names is None:
+        return
+    if fitted is None:
+        warnings.warn(
+            f"X has feature names, but {estimator} was fitted without feature names",
+            stacklevel=3,
+        )
+        return
+    if names is None:
+        warnings.warn(
+            f"X does not have valid feature names, but {estimator} was fitted with feature names",
+            stacklevel=3,
+        )
+        return
+    if len(names) == len(fitted) and np.all(names == fitted):
+        return
+    message = "The feature names should match those that were passed during fit.\n"
+    unexpected = sorted(set(names) - set(fitted))
+    gone = sorted(set(fitted) - set(names))
+    for title, listed in (
+        ("Feature names unseen at fit time:\n", unexpected),
+        ("Feature names seen at fit time, yet now missing:\n", gone),
+    ):
+        if listed:
+            message += title + "".join(f"- {name}\n" for name in listed[:5])
+            message += "- ...\n" if len(listed) > 5 else ""
+    if not unexpected and not gone:
+        message += "Feature names must be in the same order as they were in fit.\n"
+    raise ValueError(message)
+
+
+def refuse_infinities(table: Table) -> None:
+    """Raise when a cell is infinite. O(cells), in the order of memory."""
+    for block in table.numbers:
+        values = block.values
+        if values.dtype.kind == "f" and _holds_infinity(values):
+            infinite = np.zeros(table.n_columns, dtype=bool)
+            infinite[block.columns] = np.isinf(values).any(axis=0)
+            refuse_columns(table, infinite)
+    if table.sparse is not None and table.sparse.dtype.kind == "f":
+        places = np.flatnonzero(np.isinf(table.sparse.data))
+        infinite = np.zeros(table.n_columns, dtype=bool)
+        infinite[np.searchsorted(table.sparse.indptr, places, "right") - 1] = True
+        refuse_columns(table, infinite)
+
+
+def refuse_columns(table: Table, infinite: np.ndarray) -> None:
+    """Raise when some columns, bool (n_columns,), hold an infinity."""
+    if infinite.any():
+        raise ValueError(
+            "Input X contains infinity or a value too large for dtype('float64'). "
+            f"(column {table.name(int(np.argmax(infinite)))}) Replace infinities by a large "
+            "number, or by NaN, which counts as missing."
+        )
+
+
+def _holds_infinity(values: np.ndarray) -> bool:
+    """Whether a block of floats holds an infinity."""
+    if values.dtype in (np.float32, np.float64):
+        native = values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
+        return _encode.any_infinite(np.require(native, requirements="A"))
+    return bool(np.isinf(values).any())

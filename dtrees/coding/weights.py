@@ -1,0 +1,222 @@
+"""Weights as integers: of rows and of classes.
+
+The rules are those of `dtrees.coding.target`: a power of two times the weight, rounded to nearest,
+with an exponent that no sum over rows can overflow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dtrees.exceptions import StatisticsOverflowError
+
+LARGEST = 2**52
+TOTAL_BITS = 61  # of the sum of the weights, class weights included
+CLASS_EXPONENT = 40
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """Weights as float64 (n_rows,); None when there are none or all are one."""
+    if sample_weight is None:
+        return None
+    weights = real_numbers(sample_weight, "sample_weight")
+    if len(weights) != n_rows:
+        raise ValueError(
+            f"sample_weight has {len(weights)} values for {n_rows} rows of y "
+            f"(sample_weight.shape == {weights.shape}, expected {(n_rows,)}). "
+            "Give one weight per row."
+        )
+    check_finite(weights, "sample_weight")
+    if weights.min() < 0:
+        at = int(np.argmin(weights))
+        raise ValueError(
+            f"sample_weight must not be negative, got {weights[at]:g} in row {at}. "
+            "Use zero for rows that should not count."
+        )
+    if weights.max() == 0:
+        raise ValueError(
+            "sample_weight is zero for every row: nothing is left to learn from. "
+            "Give at least one row a positive weight."
+        )
+    if np.all(weights == 1.0):
+        return None
+    check_total(weights, "sample_weight")
+    return weights
+
+
+def fixed_point_weights(weights: np.ndarray) -> tuple[np.ndarray, int]:
+    """Weights as integers, and the exponent of their unit.
+
+    Parameters
+    ----------
+    weights : float64 (n_rows,)
+        Not negative, finite, not all zero.
+
+    Returns
+    -------
+    w : int64 (n_rows,)
+        Positive where the weight is.
+    exponent : int
+        ``weight = w / 2**exponent``; 0, and exact, for integers with a total below 2**52.
+    """
+    largest = float(weights.max())
+    if largest < LARGEST and np.all(weights == np.rint(weights)):
+        w = weights.astype(np.int64)
+        if exact_sum(w) < LARGEST:
+            return w, 0
+    exponent = largest_exponent(largest, LARGEST)
+    while True:
+        # exponent 0 says "exact", so fractions do without it
+        exponent = exponent if exponent != 0 else -1
+        w = np.rint(np.ldexp(weights, exponent)).astype(np.int64)
+        w = np.maximum(w, (weights > 0).astype(np.int64))
+        excess = exact_sum(w).bit_length() - TOTAL_BITS
+        if excess <= 0:
+            return w, exponent
+        exponent -= excess
+
+
+def class_weights(
+    class_weight: str | Mapping[Any, float],
+    classes: np.ndarray,
+    totals: list[int],
+) -> np.ndarray:
+    """The weight of every class, float64 (n_classes,).
+
+    ``totals`` holds the summed weight of every class in any unit, so "balanced" is the same
+    function of the rows in any order.
+    """
+    n_classes = len(classes)
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ValueError(
+                f"class_weight must be 'balanced', a dict or None, got {class_weight!r}."
+            )
+        n_present = sum(total > 0 for total in totals)
+        balanced = [sum(totals) / (n_present * total) if total else 1.0 for total in totals]
+        return np.array(balanced)
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(
+            f"class_weight must be 'balanced', a dict or None, got {class_weight!r} "
+            f"({type(class_weight).__name__})."
+        )
+    result = np.ones(n_classes)
+    left_out = []
+    for i, label in enumerate(classes.tolist()):
+        if label in class_weight:
+            result[i] = class_weight[label]
+        else:
+            left_out.append(label)
+    if left_out and n_classes - len(left_out) != len(class_weight):
+        raise ValueError(
+            f"The classes, {left_out}, are not in class_weight, which has keys "
+            f"{list(class_weight)} that are no classes of y. Use the labels of y as keys."
+        )
+    if not np.all(np.isfinite(result)) or result.min() < 0:
+        raise ValueError(
+            f"class_weight must be finite and not negative, got {dict(class_weight)!r}."
+        )
+    if result.max() == 0:
+        raise ValueError("class_weight is zero for every class: nothing is left to learn from.")
+    return result
+
+
+def class_totals(codes: np.ndarray, w: np.ndarray | None, n_classes: int) -> list[int]:
+    """Summed integer weight of every class, exact; rows are counted when ``w`` is None."""
+    if w is None:
+        return np.bincount(codes, minlength=n_classes).tolist()
+    totals = np.zeros(n_classes, dtype=np.int64)
+    np.add.at(totals, codes, w)
+    return totals.tolist()
+
+
+def class_multipliers(weights: np.ndarray, totals: list[int]) -> tuple[np.ndarray, int]:
+    """Class weights as integers: ``class_weight = multiplier / 2**exponent``.
+
+    ``totals`` holds the summed integer weight of every class; ``sum(totals * multiplier)`` stays
+    within 2**61, and the exponent within 40.
+    """
+    exponent = min(CLASS_EXPONENT, largest_exponent(float(weights.max()), LARGEST))
+    while True:
+        multiplier = np.rint(np.ldexp(weights, exponent)).astype(np.int64)
+        multiplier = np.maximum(multiplier, (weights > 0).astype(np.int64))
+        total = sum(t * m for t, m in zip(totals, multiplier.tolist(), strict=True))
+        excess = total.bit_length() - TOTAL_BITS
+        if excess <= 0:
+            return multiplier, exponent
+        exponent -= excess
+
+
+def largest_exponent(largest: float, limit: int) -> int:
+    """The largest e, at most 1,074, with ``largest * 2**e <= limit``; 0 for a largest of zero."""
+    if largest == 0.0:
+        return 0
+    mantissa, power = math.frexp(largest)  # largest = mantissa * 2**power, mantissa in [0.5, 1)
+    return min(limit.bit_length() - 1 - power + (mantissa == 0.5), 1074)
+
+
+def exact_sum(values: np.ndarray, weights: np.ndarray | None = None) -> int:
+    """Sum of integers below 2**53, times weights of at least one if given.
+
+    Exact, so it does not depend on the order of the rows; with fractional weights rounded up.
+    """
+    if weights is None or weights.max() <= 1.0:
+        low = values & 0x3FFFFFF
+        return (int((values >> 26).sum()) << 26) + int(low.sum())
+    return math.ceil(math.fsum(np.maximum(weights, 1.0) * values))
+
+
+def check_total(weights: np.ndarray, name: str) -> None:
+    """Raise when the weights add up to more than a float64 holds."""
+    with np.errstate(over="ignore"):
+        total = float(np.sum(weights))
+    if not math.isfinite(total):
+        raise StatisticsOverflowError(
+            f"{name}: the sum of the weights overflows a float64 (largest weight "
+            f"{float(weights.max()):g}). Divide the weights by a constant."
+        )
+
+
+def one_dimensional(y: Any, name: str) -> np.ndarray:
+    """``y`` as a 1-d array that is not empty."""
+    array = np.asarray(y)
+    if array.ndim != 1:
+        raise ValueError(
+            f"{name} should be a 1d array, got an array of shape {array.shape} instead. "
+            f"Give one value per row, for example {name}.ravel()."
+        )
+    if len(array) == 0:
+        raise ValueError(f"{name} is empty: Found array with 0 sample(s). Give at least one row.")
+    return array
+
+
+def real_numbers(values: Any, name: str) -> np.ndarray:
+    """A 1-d array of numbers as float64."""
+    array = one_dimensional(values, name)
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name}: Complex data not supported. Give real numbers.")
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be numbers, got an array of dtype {array.dtype} that does not convert: "
+            f"{error}."
+        ) from error
+
+
+def check_finite(values: np.ndarray, name: str) -> None:
+    """Raise in scikit-learn's words when a value is missing or infinite."""
+    finite = np.isfinite(values)
+    if np.all(finite):
+        return
+    row = int(np.argmin(finite))
+    what = (
+        "NaN"
+        if np.isnan(values[row])
+        else f"infinity or a value too large for dtype('{values.dtype}')"
+    )
+    raise ValueError(f"Input {name} contains {what}. (row {row}) Drop or repair these rows first.")
