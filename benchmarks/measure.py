@@ -2,8 +2,9 @@
 
 Seconds: both sides take turns in one process, ours first, so that a busy or slow spell of the
 machine meets both. Each turn is timed by the wall clock with the garbage collector off; our first
-turn is not counted, and theirs is not where the work is short. The ratio is the median of theirs over the median of ours, its
-spread the least and greatest ratio of two turns that stood side by side.
+turn is not counted, and theirs is not where the work is short. The ratio is the median of theirs
+over the median of ours, its spread the least and greatest ratio of two turns that stood side by
+side.
 
 Opponents that take minutes run once, in a forked process that sees the same table, and are stopped
 when they take longer than the best opponent so far: only the best one counts.
