@@ -16,6 +16,8 @@ EXTENSIONS = [
     "dtrees._random",
     "dtrees.coding._encode",
     "dtrees.core._criterion",
+    "dtrees.core._search",
+    "dtrees.core._groups",
     "dtrees.core._splitter",
     "dtrees.core._histogram",
     "dtrees.core._route",

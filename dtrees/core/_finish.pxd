@@ -2,7 +2,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core._criterion cimport Criterion
-from dtrees.core._splitter cimport Search
+from dtrees.core._search cimport Search
 from dtrees.core._structs cimport Mode, Payload, Run, Split, Totals, entry_t
 from dtrees.core._workspace cimport Column, OpenNode, Workspace
 

@@ -22,16 +22,16 @@ from libc.string cimport memcpy, memset
 
 from dtrees._random cimport hash64
 from dtrees.core._criterion cimport natural_log, squared_score, xlogx
-from dtrees.core._route cimport Route, goes_left, keep_side, mark_run, route_of, split_run
-from dtrees.core._splitter cimport (
-    Search, begin_node, collect_groups, finish_node, free_search, new_search, search_run
-)
+from dtrees.core._route cimport Route, keep_side, mark_run, route_of, split_run
+from dtrees.core._groups cimport collect_groups
+from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
+from dtrees.core._splitter cimport search_run
 from dtrees.core._structs cimport (
-    AT_MOST, CLASSES, COUNT, ENTROPY, GINI, IN_SUBSET, LEAF, POISSON, SQUARED, SUM,
-    WEIGHTED_CLASSES, Payload, Run, Split, Totals, entry_t, int128_t
+    CLASSES, COUNT, ENTROPY, GINI, IN_SUBSET, LEAF, POISSON, SQUARED, SUM,
+    Payload, Run, Split, Totals, int128_t
 )
 from dtrees.core._workspace cimport (
-    Column, OpenNode, Workspace, code_at, free_workspace, last_ordered, relocate
+    Column, OpenNode, Workspace, code_at, free_workspace, relocate
 )
 
 cdef enum:
@@ -256,7 +256,7 @@ cdef double impurity_of(const OpenNode* node, const Plan* plan) noexcept nogil:
         return unit if unit > 0 else 0.0
     if plan.criterion.wy_shift != 0:
         unit = plan.criterion.value_unit
-        for k in range(plan.criterion.wy_shift):
+        for _ in range(plan.criterion.wy_shift):
             unit = unit * 0.5
         unit = (<double>t.moment * plan.criterion.value_unit * unit / W
                 - (<double>t.target * unit / W) * (<double>t.target * unit / W))

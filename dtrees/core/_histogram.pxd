@@ -1,7 +1,7 @@
 """Statistics per code; see _histogram.pyx."""
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 
-from dtrees.core._splitter cimport Search
+from dtrees.core._search cimport Search
 from dtrees.core._structs cimport Mode, Payload
 
 ctypedef fused code_t:

@@ -4,9 +4,10 @@ A histogram is int64 (n_codes + 1, 2 + width): rows, weight, and one number (wei
 weight of class 1) or the weight of each class. Histograms of parts of the rows add up to the
 histogram of all of them, in any order: that is all that chunks, folds and bags need.
 """
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t
 
-from dtrees.core._splitter cimport Search, append_group
+from dtrees.core._groups cimport append_group
+from dtrees.core._search cimport Search
 from dtrees.core._structs cimport (
     CLASSES, COUNT, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Mode, Payload
 )

@@ -15,7 +15,7 @@ from functools import partial
 
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
@@ -26,10 +26,9 @@ from dtrees.core._finish cimport (
 from dtrees.core._histogram cimport groups_of_histogram
 from dtrees.core._route cimport Route, keep_side, mark_run, route_of, split_run
 from dtrees.core._shard cimport Shard, column_histogram, mark_codes
-from dtrees.core._splitter cimport (
-    Search, begin_node, collect_groups, finish_node, free_search, new_search, search_groups,
-    search_run
-)
+from dtrees.core._groups cimport collect_groups, search_groups
+from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
+from dtrees.core._splitter cimport search_run
 from dtrees.core._structs cimport IN_SUBSET, LEAF, Run
 from dtrees.core._workspace cimport (
     MAX_NARROW, STORED_SPARSE, STORED_U32, Column, OpenNode, Workspace, free_workspace,
@@ -376,7 +375,7 @@ cdef class Levels:
         cdef LargeNode root, node, child
         cdef list blocks = self.column_blocks(
             min(self.plan.limits.n_columns, 1 if n_threads == 1 else 2 * n_threads))
-        cdef list level, parted, searches, small = []
+        cdef list level, parted, small = []
         cdef int64_t small_rows = MAX_NARROW
         cdef int64_t levels = 0
         memset(&out, 0, sizeof(Records))

@@ -12,9 +12,9 @@ Left entries are written back in place, right ones to scratch and copied behind 
 is written to both places and a cursor moves, without a branch. O(entries).
 """
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
-from dtrees.core._structs cimport ABOVE, AT_MOST, IN_SUBSET, Run, Split, entry_t
+from dtrees.core._structs cimport AT_MOST, IN_SUBSET, Run, Split, entry_t
 
 
 cdef Route route_of(const Split* split, uint32_t last_ordered, const uint64_t* subset,

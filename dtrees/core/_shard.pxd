@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from dtrees.core._finish cimport Plan
 from dtrees.core._route cimport Route
-from dtrees.core._splitter cimport Search
+from dtrees.core._search cimport Search
 from dtrees.core._structs cimport Payload
 from dtrees.core._workspace cimport Column
 

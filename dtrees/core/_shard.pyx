@@ -12,7 +12,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from dtrees._random cimport hash64
 from dtrees.core._criterion cimport Criterion
@@ -21,15 +21,14 @@ from dtrees.core._finish cimport (
 )
 from dtrees.core._histogram cimport add_rows, groups_of_histogram
 from dtrees.core._route cimport Route, goes_left
-from dtrees.core._splitter cimport (
-    Search, begin_node, finish_node, free_search, new_search, search_groups
-)
+from dtrees.core._groups cimport search_groups
+from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
 from dtrees.core._structs cimport (
-    ABOVE, AT_MOST, CLASSES, COUNT, ENTROPY, GINI, IN_SUBSET, LEAF, NO_RANK, POISSON, SQUARED,
-    SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Mode, Payload, Totals, int128_t
+    AT_MOST, CLASSES, COUNT, ENTROPY, GINI, IN_SUBSET, LEAF, NO_RANK, POISSON, SQUARED,
+    SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Payload, Totals, int128_t
 )
 from dtrees.core._workspace cimport (
-    STORED_SPARSE, STORED_U16, STORED_U32, STORED_U8, Column, OpenNode, last_ordered
+    STORED_U16, STORED_U32, STORED_U8, Column, OpenNode, last_ordered
 )
 
 from dtrees.core._criterion import xlogx_table

@@ -13,245 +13,33 @@ never needed ([SP] 3, without the pass that gathers them). A dense run is the sp
 `up` goes all the way. Rows with a missing value are put on the right in a first pass and on the
 left in a second one.
 
-Columns with categories go by *groups*, the distinct ranks of the run with their sums: ordered by
-mean for one number per row (optimal: Fisher 1958, [CT]), all subsets for more classes while there
-are at most 1,023, else by the first principal component of the class shares and one-versus-rest
-[SK]. Hybrid columns try `<= v`, `> v` and `= category` ([SF] 2, tables 3 and 4).
-
-Among equal scores the earliest candidate wins: lowest column, missing right before missing left,
-lowest rank.
+Columns with categories are searched by groups instead (`_groups`).
 
 A boundary is named by `at`, the index in the run of the first entry to its right, or by
 
     BEFORE_FILL   last entry below the fill code | rows of the fill code
     LAST          all that are not missing | missing
 """
-from libc.math cimport sqrt
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, qsort, realloc
-from libc.string cimport memcpy, memset
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 
-from dtrees.core._criterion cimport (
-    Criterion, natural_log, poisson_score, squared_score, xlogx
+from dtrees.core._criterion cimport poisson_score, xlogx
+from dtrees.core._groups cimport collect_groups, search_groups
+from dtrees.core._search cimport (
+    BUFFER, Search, add_row, beats, begin_pass, consider, entropy_score, offer
 )
 from dtrees.core._structs cimport (
-    ABOVE, AT_MOST, CLASSES, COUNT, ENTROPY, GINI, IN_SUBSET, LEAF, NO_RANK, POISSON, SQUARED,
-    SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Mode, Payload, Run, Split, Totals, entry_t, int128_t
+    AT_MOST, CLASSES, COUNT, ENTROPY, GINI, SQUARED, SUM, WEIGHTED_SUM, Mode, Run, Split, entry_t,
+    int128_t
 )
 
 cdef enum:
     BEFORE_FILL = -1
     LAST = -2
     NOTHING = -3
-    MAX_SUBSETS = 1023      # all subsets of up to 11 categories
-    POWER_STEPS = 64        # of the power iteration
 
 cdef double NONE = -1e290   # below every score of a permitted split
 
 
-# ---------------------------------------------------------------------------------------------
-# life of a search
-
-cdef Search* new_search(const Criterion* criterion, Mode mode, Payload payload,
-                        int64_t min_rows, int64_t min_weight) noexcept nogil:
-    """Scratch for the searches of one thread. Freed by `free_search`."""
-    cdef Search* q = <Search*>calloc(1, sizeof(Search))
-    cdef int k = criterion.n_classes
-    q.criterion = criterion
-    q.mode = mode
-    q.payload = payload
-    q.min_rows = min_rows
-    q.min_weight = min_weight
-    q.n_columns_of_target = k if mode == CLASSES or mode == WEIGHTED_CLASSES else 1
-    q.side = <int64_t*>calloc(k + 1, sizeof(int64_t))
-    q.side_is_clear = True
-    q.component = <double*>calloc(<size_t>k * (k + 3) + 1, sizeof(double))
-    return q
-
-
-cdef void free_search(Search* q) noexcept nogil:
-    if q == NULL:
-        return
-    free(q.side)
-    free(q.component)
-    free(q.subset)
-    free(q.split_subset)
-    free(q.groups.rank)
-    free(q.groups.row)
-    free(q.groups.n)
-    free(q.groups.weight)
-    free(q.groups.target)
-    free(q.groups.order)
-    free(q)
-
-
-cdef inline bint by_class(const Search* q) noexcept nogil:
-    return q.mode == CLASSES or q.mode == WEIGHTED_CLASSES
-
-
-cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_totals) noexcept nogil:
-    """Take a node's totals; forget the split of the last one."""
-    cdef int k
-    cdef int64_t t
-    q.totals = totals[0]
-    q.class_totals = class_totals
-    q.W = <double>totals.weight
-    q.S = <double>totals.target
-    q.squares = 0
-    q.entropy = 0
-    if by_class(q):
-        if q.criterion.impurity == ENTROPY:
-            for k in range(q.criterion.n_classes):
-                q.entropy += xlogx(q.criterion, class_totals[k])
-        else:
-            for k in range(q.criterion.n_classes):
-                t = class_totals[k]
-                q.squares += <int128_t>t * t
-    q.too_short = 1
-    q.split.test = LEAF
-    q.split.score = NONE
-    q.split.gain = 0
-    q.split.column = 0x7FFFFFFF
-
-
-cdef void finish_node(Search* q) noexcept nogil:
-    """Turn the score of the chosen split into its gain in the user's units."""
-    cdef double raw = q.split.score
-    if q.split.test == LEAF:
-        return
-    if q.criterion.impurity == SQUARED:
-        raw = raw / q.W
-    elif q.criterion.impurity == GINI:
-        raw = raw - <double>q.squares / q.W
-    elif q.criterion.impurity == POISSON:
-        raw = raw - q.S * natural_log(q.S / q.W)
-    q.split.gain = raw * q.criterion.gain_unit if raw > 0 else 0.0
-
-
-# ---------------------------------------------------------------------------------------------
-# the side that rows are added to
-
-cdef inline void clear_side(Search* q) noexcept nogil:
-    q.n = 0
-    q.w = 0
-    q.s = 0
-    q.buffered = 0
-    if by_class(q):
-        if not q.side_is_clear:
-            memset(q.side, 0, q.criterion.n_classes * sizeof(int64_t))
-            q.side_is_clear = True
-        q.cross = 0
-        q.side_squares = 0
-        if q.criterion.impurity == ENTROPY:
-            q.side_squares = q.entropy
-
-
-cdef inline void add_to_class(Search* q, int k, int64_t weight) noexcept nogil:
-    """Move `weight` (negative: take back) of class k to the side."""
-    cdef int64_t old = q.side[k]
-    cdef int64_t t = q.class_totals[k]
-    if q.criterion.impurity == ENTROPY:
-        q.side_squares += xlogx(q.criterion, old + weight) - xlogx(q.criterion, old)
-        q.side_squares += xlogx(q.criterion, t - old - weight) - xlogx(q.criterion, t - old)
-    else:
-        q.side_squares += <int128_t>weight * (2 * <int128_t>old + weight)
-        q.cross += <int128_t>weight * t
-    q.side[k] = old + weight
-    q.side_is_clear = False
-    q.w += weight
-
-
-cdef inline void add_row(Search* q, int64_t row) noexcept nogil:
-    """Any mode; the hot loops below have their own."""
-    q.n += 1
-    if by_class(q):
-        add_to_class(q, q.payload.label[row],
-                     1 if q.mode == CLASSES else q.payload.weight[row])
-    elif q.mode == COUNT:
-        q.w += 1
-        q.s += q.payload.label[row]
-    else:
-        q.w += 1 if q.mode == SUM else q.payload.weight[row]
-        q.s += q.payload.target[row]
-
-
-cdef inline void add_group(Search* q, int64_t g, int sign) noexcept nogil:
-    cdef int k
-    cdef int64_t weight
-    q.n += sign * q.groups.n[g]
-    if by_class(q):
-        for k in range(q.criterion.n_classes):
-            weight = q.groups.target[g * q.criterion.n_classes + k]
-            if weight != 0:
-                add_to_class(q, k, sign * weight)
-    else:
-        q.w += sign * q.groups.weight[g]
-        q.s += sign * q.groups.target[g]
-
-
-cdef inline double gini_score(double W, double w, double left, double right) noexcept nogil:
-    """sum(l*l)/w + sum(r*r)/(W-w), with one division."""
-    return (left * (W - w) + right * w) / (w * (W - w))
-
-
-cdef inline double entropy_score(const Search* q, int128_t both_sides, int64_t w) noexcept nogil:
-    """Fixed point sum f(l) - f(w) + sum f(r) - f(W-w) less the node's own: an exact integer."""
-    return <double><int64_t>(both_sides - xlogx(q.criterion, w)
-                             - xlogx(q.criterion, q.totals.weight - w)
-                             - q.entropy + xlogx(q.criterion, q.totals.weight))
-
-
-cdef inline bint permitted(const Search* q) noexcept nogil:
-    return (q.n >= q.min_rows and q.totals.n - q.n >= q.min_rows
-            and q.w >= q.min_weight and q.totals.weight - q.w >= q.min_weight)
-
-
-cdef inline double score_side(const Search* q, bint down) noexcept nogil:
-    """The score of the boundary between the side and the rest; `down`: the side is the right."""
-    cdef int64_t w = q.totals.weight - q.w if down else q.w
-    cdef int64_t s = q.totals.target - q.s if down else q.s
-    cdef int128_t other
-    if q.criterion.impurity == SQUARED:
-        return squared_score(q.W, q.S, <double>w, <double>s)
-    if q.criterion.impurity == POISSON:
-        return poisson_score(q.W, q.S, <double>w, <double>s)
-    if q.criterion.impurity == ENTROPY:
-        return entropy_score(q, q.side_squares, w)
-    other = (q.squares - q.cross) + (q.side_squares - q.cross)
-    if down:
-        return gini_score(q.W, <double>w, <double>other, <double>q.side_squares)
-    return gini_score(q.W, <double>w, <double>q.side_squares, <double>other)
-
-
-cdef inline bint offer(Search* q, double score, int64_t at, bint down) noexcept nogil:
-    """Keep a boundary if it beats the column's best; True when it was kept.
-
-    A pass that goes down meets the later candidates first, so it takes equal ones, but only if
-    they beat what earlier passes found.
-    """
-    if score > q.best or (down and score == q.best and score > q.floor):
-        q.best = score
-        q.best_at = at
-        q.best_test = q.test
-        q.best_missing = q.missing
-        return True
-    return False
-
-
-cdef inline bint consider(Search* q, int64_t at, bint down) noexcept nogil:
-    if not permitted(q):
-        return False
-    return offer(q, score_side(q, down), at, down)
-
-
-cdef inline void begin_pass(Search* q, uint8_t test, uint8_t missing) noexcept nogil:
-    q.test = test
-    q.missing = missing
-    q.floor = q.best
-    clear_side(q)
-
-
-# ---------------------------------------------------------------------------------------------
 # scans of entries: the hot loops
 
 cdef inline void flush(Search* q, bint down, bint classes, bint counted,
@@ -331,7 +119,7 @@ cdef inline void scan_pair(Search* q, const entry_t* entries, int64_t begin, int
     cdef int64_t first = q.min_rows - n
     cdef int64_t stop = q.totals.n - q.min_rows - n + 1
     cdef bint all_allowed = q.min_rows == 1
-    cdef int64_t i, at, name
+    cdef int64_t i, at
     cdef entry_t entry, rank, previous, row
     cdef uint16_t c
     cdef uint16_t last_class = 0xFFFF
@@ -607,7 +395,8 @@ cdef bint search_run(Search* q, const entry_t* entries, const Run* run) noexcept
     highest = <uint32_t>(e[m - 1] >> shift)
     if lowest == highest and n_fill == 0:
         return False
-    if highest > run.last_ordered or (n_fill > 0 and (run.fill == 0 or run.fill > run.last_ordered)):
+    if (highest > run.last_ordered
+            or (n_fill > 0 and (run.fill == 0 or run.fill > run.last_ordered))):
         collect_groups(q, entries, run)
         search_groups(q, run.column, run.last_ordered)
         return True
@@ -642,11 +431,9 @@ cdef bint search_run(Search* q, const entry_t* entries, const Run* run) noexcept
                 consider(q, LAST, True)
             if fill_at < m:
                 scan(q, e, fill_at, m, fill_at, True, run.distinct)
-    if q.best == NONE:
+    if not beats(q, run.column):
         return True
     split = &q.split
-    if q.best < split.score or (q.best == split.score and run.column > split.column):
-        return True
     split.score = q.best
     split.column = run.column
     split.test = AT_MOST
@@ -683,330 +470,3 @@ cdef bint search_run(Search* q, const entry_t* entries, const Run* run) noexcept
 
 
 # ---------------------------------------------------------------------------------------------
-# columns with categories
-
-cdef void reserve_groups(Search* q, int64_t count) noexcept nogil:
-    cdef Groups* g = &q.groups
-    if count <= g.capacity:
-        return
-    count = count + count // 2
-    g.capacity = count
-    g.rank = <uint32_t*>realloc(g.rank, count * sizeof(uint32_t))
-    g.row = <int64_t*>realloc(g.row, count * sizeof(int64_t))
-    g.n = <int64_t*>realloc(g.n, count * sizeof(int64_t))
-    g.weight = <int64_t*>realloc(g.weight, count * sizeof(int64_t))
-    g.target = <int64_t*>realloc(g.target, count * q.n_columns_of_target * sizeof(int64_t))
-    g.order = <Keyed*>realloc(g.order, count * sizeof(Keyed))
-
-
-cdef int64_t append_group(Search* q, uint32_t rank, int64_t row) noexcept nogil:
-    """An empty group behind the last one."""
-    cdef Groups* g = &q.groups
-    cdef int64_t i = g.count
-    reserve_groups(q, i + 1)
-    g.rank[i] = rank
-    g.row[i] = row
-    g.n[i] = 0
-    g.weight[i] = 0
-    memset(g.target + i * q.n_columns_of_target, 0, q.n_columns_of_target * sizeof(int64_t))
-    g.count = i + 1
-    return i
-
-
-cdef void collect_groups(Search* q, const entry_t* entries, const Run* run) noexcept nogil:
-    """The distinct ranks of a run with their sums, ascending; the fill code is one of them."""
-    cdef const entry_t* e = entries + run.offset
-    cdef int64_t shift = 4 * sizeof(entry_t)
-    cdef entry_t mask = (<entry_t>1 << shift) - 1
-    cdef Groups* groups = &q.groups
-    cdef int64_t n_fill = q.totals.n - run.length
-    cdef int64_t fill = -1
-    cdef int64_t g = -1
-    cdef int64_t i, j, k, row, x
-    cdef int64_t width = q.n_columns_of_target
-    cdef uint32_t rank
-    groups.count = 0
-    for i in range(run.length):
-        rank = <uint32_t>(e[i] >> shift)
-        row = e[i] & mask
-        if n_fill > 0 and fill < 0 and rank > run.fill:
-            fill = append_group(q, run.fill, -1)
-            g = -1
-        if g < 0 or groups.rank[g] != rank:
-            g = append_group(q, rank, row)
-        groups.n[g] += 1
-        x = 1 if q.payload.weight == NULL else q.payload.weight[row]
-        groups.weight[g] += x
-        if by_class(q):
-            groups.target[g * width + q.payload.label[row]] += x
-        else:
-            groups.target[g] += q.payload.label[row] if q.mode == COUNT else q.payload.target[row]
-    if n_fill > 0:
-        if fill < 0:
-            fill = append_group(q, run.fill, -1)
-        groups.n[fill] = q.totals.n
-        groups.weight[fill] = q.totals.weight
-        for k in range(width):
-            groups.target[fill * width + k] = (
-                q.class_totals[k] if by_class(q) else q.totals.target)
-        for j in range(groups.count):
-            if j != fill:
-                groups.n[fill] -= groups.n[j]
-                groups.weight[fill] -= groups.weight[j]
-                for k in range(width):
-                    groups.target[fill * width + k] -= groups.target[j * width + k]
-
-
-cdef void search_groups(Search* q, int32_t column, uint32_t last_ordered) noexcept nogil:
-    """Search a column given as groups; keep its best split if it beats q.split.
-
-    Serves columns with categories, and every column whose statistics come as a histogram.
-    """
-    cdef Groups* g = &q.groups
-    cdef int64_t first = 1 if g.count > 0 and g.rank[0] == 0 else 0
-    cdef int64_t last = first
-    cdef int64_t missing, i
-    cdef Split* split = &q.split
-    cdef int64_t words = 0
-    q.best = NONE
-    while last < g.count and g.rank[last] <= last_ordered:
-        last += 1
-    for missing in range(first + 1):
-        if last > first:
-            begin_pass(q, AT_MOST, missing)
-            if missing:
-                add_group(q, 0, 1)
-            for i in range(first, last):
-                add_group(q, i, 1)
-                if i < last - 1 or last < g.count or (first == 1 and not missing):
-                    consider(q, i, False)
-            if last < g.count:
-                # > v: the side is the right one, categories first; missing with the tested side
-                begin_pass(q, ABOVE, missing)
-                if first == 1 and not missing:
-                    add_group(q, 0, 1)
-                for i in range(last, g.count):
-                    add_group(q, i, 1)
-                for i in range(first, last - 1):
-                    add_group(q, i, 1)
-                    consider_mirrored(q, i)
-                for i in range(last, g.count):
-                    begin_pass(q, IN_SUBSET, missing)
-                    if missing:
-                        add_group(q, 0, 1)
-                    add_group(q, i, 1)
-                    if consider(q, i, False):
-                        clear_subset(q)
-                        add_to_subset(q, g.rank[i])
-    if last == first and last < g.count:
-        search_categories(q, first)
-    if q.best == NONE:
-        return
-    if q.best < split.score or (q.best == split.score and column > split.column):
-        return
-    split.score = q.best
-    split.column = column
-    split.test = q.best_test
-    split.missing_left = q.best_missing
-    split.saw_missing = first
-    split.boundary = 0
-    split.beyond = 0
-    split.boundary_row = -1
-    split.beyond_row = -1
-    if q.best_test != IN_SUBSET:
-        split.boundary = g.rank[q.best_at]
-        split.boundary_row = g.row[q.best_at]
-        if q.best_at + 1 < last:
-            split.beyond = g.rank[q.best_at + 1]
-            split.beyond_row = g.row[q.best_at + 1]
-        return
-    if first == 1 and q.best_missing:
-        add_to_subset(q, 0)
-    words = q.subset_words
-    if words > q.split_subset_words:
-        q.split_subset = <uint64_t*>realloc(q.split_subset, words * sizeof(uint64_t))
-    q.split_subset_words = words
-    memcpy(q.split_subset, q.subset, words * sizeof(uint64_t))
-
-
-cdef inline bint consider_mirrored(Search* q, int64_t at) noexcept nogil:
-    """The side is what the test sends right, but candidates come in ascending order."""
-    if not permitted(q):
-        return False
-    return offer(q, score_side(q, True), at, False)
-
-
-cdef void clear_subset(Search* q) noexcept nogil:
-    """An empty subset with a bit for every rank of the groups."""
-    cdef int64_t words = (q.groups.rank[q.groups.count - 1] >> 6) + 1
-    if words > q.subset_words:
-        q.subset = <uint64_t*>realloc(q.subset, words * sizeof(uint64_t))
-    q.subset_words = words
-    memset(q.subset, 0, words * sizeof(uint64_t))
-
-
-cdef inline void add_to_subset(Search* q, uint32_t rank) noexcept nogil:
-    q.subset[rank >> 6] |= <uint64_t>1 << (rank & 63)
-
-
-cdef int compare_keys(const void* a, const void* b) noexcept nogil:
-    cdef const Keyed* x = <const Keyed*>a
-    cdef const Keyed* y = <const Keyed*>b
-    if x.key != y.key:
-        return -1 if x.key < y.key else 1
-    return -1 if x.group < y.group else 1 if x.group > y.group else 0
-
-
-cdef void scan_in_order(Search* q, int64_t first, int64_t count) noexcept nogil:
-    """Prefixes of groups.order[0..count) against the rest, missing on either side."""
-    cdef Groups* g = &q.groups
-    cdef int64_t missing, i, best
-    cdef bint found
-    qsort(g.order, count, sizeof(Keyed), compare_keys)
-    for missing in range(first + 1):
-        begin_pass(q, IN_SUBSET, missing)
-        found = False
-        best = 0
-        if missing:
-            add_group(q, 0, 1)
-        for i in range(count):
-            add_group(q, g.order[i].group, 1)
-            if i < count - 1 or (first == 1 and not missing):
-                if consider(q, i, False):
-                    found = True
-                    best = i
-        if found:
-            clear_subset(q)
-            for i in range(best + 1):
-                add_to_subset(q, g.rank[g.order[i].group])
-
-
-cdef void search_categories(Search* q, int64_t first) noexcept nogil:
-    """Subsets of the categories first..count of the groups; group 0 is missing when first is 1."""
-    cdef Groups* g = &q.groups
-    cdef int64_t count = g.count - first
-    cdef int64_t i
-    cdef int64_t K = q.criterion.n_classes
-    if not by_class(q) or K == 2:
-        for i in range(count):
-            g.order[i].group = first + i
-            if by_class(q):
-                g.order[i].key = (<double>g.target[(first + i) * K + 1]
-                                  / <double>g.weight[first + i])
-            else:
-                g.order[i].key = <double>g.target[first + i] / <double>g.weight[first + i]
-        scan_in_order(q, first, count)
-    elif count <= 11 and (<int64_t>1 << (count - 1)) - 1 <= MAX_SUBSETS:
-        search_subsets(q, first, count)
-    else:
-        order_by_component(q, first, count)
-        scan_in_order(q, first, count)
-        search_one_versus_rest(q, first, count)
-
-
-cdef void search_subsets(Search* q, int64_t first, int64_t count) noexcept nogil:
-    """Every subset that lacks the last category, in Gray code order: one group moves a step."""
-    cdef Groups* g = &q.groups
-    cdef int64_t missing, step, bit, i, gray, best
-    cdef bint found
-    for missing in range(first + 1):
-        begin_pass(q, IN_SUBSET, missing)
-        found = False
-        best = 0
-        gray = 0
-        if missing:
-            add_group(q, 0, 1)
-        for step in range(1, <int64_t>1 << (count - 1)):
-            bit = 0
-            while not (step >> bit) & 1:
-                bit += 1
-            gray ^= <int64_t>1 << bit
-            add_group(q, first + bit, 1 if (gray >> bit) & 1 else -1)
-            if consider(q, gray, False):
-                found = True
-                best = gray
-        if first == 1 and not missing:
-            begin_pass_again(q)
-            for i in range(count):
-                add_group(q, first + i, 1)
-            gray = (<int64_t>1 << count) - 1
-            if consider(q, gray, False):
-                found = True
-                best = gray
-        if found:
-            clear_subset(q)
-            for i in range(count):
-                if (best >> i) & 1:
-                    add_to_subset(q, g.rank[first + i])
-
-
-cdef inline void begin_pass_again(Search* q) noexcept nogil:
-    begin_pass(q, q.test, q.missing)
-
-
-cdef void search_one_versus_rest(Search* q, int64_t first, int64_t count) noexcept nogil:
-    cdef Groups* g = &q.groups
-    cdef int64_t missing, i
-    for missing in range(first + 1):
-        for i in range(first, g.count):
-            begin_pass(q, IN_SUBSET, missing)
-            if missing:
-                add_group(q, 0, 1)
-            add_group(q, i, 1)
-            if consider(q, i, False):
-                clear_subset(q)
-                add_to_subset(q, g.rank[i])
-
-
-cdef void order_by_component(Search* q, int64_t first, int64_t count) noexcept nogil:
-    """Keys: projections of the class shares on their first principal component.
-
-    Weighted covariance of the shares and a power iteration with a fixed number of steps from the
-    class of the largest variance, all in one order of operations. O(count * K + K * K * (count +
-    steps)).
-    """
-    cdef Groups* g = &q.groups
-    cdef int64_t K = q.criterion.n_classes
-    cdef double* covariance = q.component
-    cdef double* mean = q.component + K * K
-    cdef double* axis = mean + K
-    cdef double* image = axis + K
-    cdef int64_t i, a, b, step
-    cdef double w, x, norm, total = 0
-    memset(covariance, 0, K * (K + 3) * sizeof(double))
-    for i in range(first, g.count):
-        total += <double>g.weight[i]
-        for a in range(K):
-            mean[a] += <double>g.target[i * K + a]
-    for a in range(K):
-        mean[a] = mean[a] / total
-    for i in range(first, g.count):
-        w = <double>g.weight[i]
-        for a in range(K):
-            x = <double>g.target[i * K + a] / w - mean[a]
-            for b in range(K):
-                covariance[a * K + b] += w * x * (<double>g.target[i * K + b] / w - mean[b])
-    b = 0
-    for a in range(1, K):
-        if covariance[a * K + a] > covariance[b * K + b]:
-            b = a
-    axis[b] = 1.0
-    for step in range(POWER_STEPS):
-        norm = 0
-        for a in range(K):
-            x = 0
-            for b in range(K):
-                x += covariance[a * K + b] * axis[b]
-            image[a] = x
-            norm += x * x
-        if norm <= 0:
-            break
-        norm = sqrt(norm)
-        for a in range(K):
-            axis[a] = image[a] / norm
-    for i in range(count):
-        x = 0
-        for a in range(K):
-            x += axis[a] * (<double>g.target[(first + i) * K + a] / <double>g.weight[first + i])
-        g.order[i].group = first + i
-        g.order[i].key = x

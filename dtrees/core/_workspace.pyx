@@ -3,8 +3,9 @@
 A large table starts in a workspace of 64-bit entries for its wide and sparse columns; its narrow
 columns stay in the coded matrix and are read by histogram. As soon as a node is small enough it is
 *relocated*: its rows are numbered 0, 1, 2, ... and every column, however stored, becomes a run of
-32-bit entries (rank | row) that lies in a few hundred kilobytes with the targets of its rows, so the
-rest of the subtree works in the processor's caches. Ranks replace codes: only their order matters.
+32-bit entries (rank | row) that lies in a few hundred kilobytes with the targets of its rows, so
+the rest of the subtree works in the processor's caches. Ranks replace codes: only their order
+matters. A value that more than half of the rows share is left out, as in a sparse column.
 
     column          large node                    relocated node
     uint8, uint16   codes, by histogram           entries, sorted once (radix)
@@ -14,11 +15,11 @@ rest of the subtree works in the processor's caches. Ranks replace codes: only t
 Memory: 8 bytes per entry of wide and sparse columns and 4 per row at the top; per thread 4 bytes
 per entry of the largest relocated node.
 """
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memmove, memset
 
-from dtrees.core._structs cimport ALL_ORDERED, NO_RANK, Payload, Run, entry_t
+from dtrees.core._structs cimport ALL_ORDERED, NO_RANK, Run, entry_t
 
 
 cdef uint32_t code_at(const Column* column, int64_t row) noexcept nogil:

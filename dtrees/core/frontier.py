@@ -120,7 +120,14 @@ class Frontier:
         """Record a node; open it unless it is a leaf. Returns its number."""
         number = len(self._records)
         self._records.append(
-            dict(n=sums.n, subset=-1, impurity=impurity, left=-1, right=-1, column=-2)
+            {
+                "n": sums.n,
+                "subset": -1,
+                "impurity": impurity,
+                "left": -1,
+                "right": -1,
+                "column": -2,
+            }
         )
         self._statistics.append(sums.statistics)
         if not is_leaf:

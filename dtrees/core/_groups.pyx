@@ -1,0 +1,380 @@
+"""Splits of columns whose order is not, or not all, given: categories and hybrids.
+
+The column is reduced to *groups*, its distinct ranks in the node with their sums. They come from
+the entries of a run, or from a histogram, and everything after that is the same, so this search
+also serves the ordered columns of nodes that are counted by histogram.
+
+    ordered      prefixes of the ranks
+    categories   one number per row, or two classes: prefixes in the order of the means, which
+                 holds the best of all subsets (Fisher 1958, [CT] "Optimal partitioning")
+                 more classes: all subsets while there are at most 1,023; else prefixes in the
+                 order of the first principal component of the class shares, and one-versus-rest
+    hybrid       `<= v`, `> v` and `= category`: a number is never compared with a category
+                 ([SF] 2, tables 3 and 4)
+
+Rows with a missing value are a group of their own, tried on the right and on the left.
+"""
+from libc.math cimport sqrt
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport qsort, realloc
+from libc.string cimport memcpy, memset
+
+from dtrees.core._search cimport (
+    Groups, Keyed, Search, add_group, beats, begin_pass, by_class, consider, offer, permitted,
+    score_side
+)
+from dtrees.core._structs cimport ABOVE, AT_MOST, IN_SUBSET, Run, Split, entry_t
+
+cdef enum:
+    MAX_SUBSETS = 1023        # all subsets of up to 11 categories
+    POWER_STEPS = 64        # of the power iteration
+
+cdef double NONE = -1e290   # below every score of a permitted split
+
+
+cdef void reserve_groups(Search* q, int64_t count) noexcept nogil:
+    cdef Groups* g = &q.groups
+    if count <= g.capacity:
+        return
+    count = count + count // 2
+    g.capacity = count
+    g.rank = <uint32_t*>realloc(g.rank, count * sizeof(uint32_t))
+    g.row = <int64_t*>realloc(g.row, count * sizeof(int64_t))
+    g.n = <int64_t*>realloc(g.n, count * sizeof(int64_t))
+    g.weight = <int64_t*>realloc(g.weight, count * sizeof(int64_t))
+    g.target = <int64_t*>realloc(g.target, count * q.n_columns_of_target * sizeof(int64_t))
+    g.order = <Keyed*>realloc(g.order, count * sizeof(Keyed))
+
+
+cdef int64_t append_group(Search* q, uint32_t rank, int64_t row) noexcept nogil:
+    """An empty group behind the last one."""
+    cdef Groups* g = &q.groups
+    cdef int64_t i = g.count
+    reserve_groups(q, i + 1)
+    g.rank[i] = rank
+    g.row[i] = row
+    g.n[i] = 0
+    g.weight[i] = 0
+    memset(g.target + i * q.n_columns_of_target, 0, q.n_columns_of_target * sizeof(int64_t))
+    g.count = i + 1
+    return i
+
+
+cdef void collect_groups(Search* q, const entry_t* entries, const Run* run) noexcept nogil:
+    """The distinct ranks of a run with their sums, ascending; the fill code is one of them."""
+    cdef const entry_t* e = entries + run.offset
+    cdef int64_t shift = 4 * sizeof(entry_t)
+    cdef entry_t mask = (<entry_t>1 << shift) - 1
+    cdef Groups* groups = &q.groups
+    cdef const uint16_t* label = q.payload.label
+    cdef const int64_t* weight = q.payload.weight
+    cdef const int64_t* target = q.payload.target
+    cdef int64_t n_fill = q.totals.n - run.length
+    cdef int64_t width = q.n_columns_of_target
+    cdef bint classes = by_class(q)
+    cdef int64_t fill = -1
+    cdef int64_t g = -1
+    cdef int64_t i = 0
+    cdef int64_t n, w, s, row, k
+    cdef int64_t* of_class = NULL
+    cdef entry_t rank
+    groups.count = 0
+    while i < run.length:
+        rank = e[i] >> shift
+        if n_fill > 0 and fill < 0 and rank > run.fill:
+            fill = append_group(q, run.fill, -1)
+        g = append_group(q, <uint32_t>rank, e[i] & mask)
+        n = i
+        w = 0
+        s = 0
+        if classes:
+            of_class = groups.target + g * width
+        while i < run.length and e[i] >> shift == rank:
+            row = e[i] & mask
+            i += 1
+            if classes:
+                k = 1 if weight == NULL else weight[row]
+                w += k
+                of_class[label[row]] += k
+            elif target == NULL:
+                s += label[row]
+            else:
+                s += target[row]
+                w += 0 if weight == NULL else weight[row]
+        groups.n[g] = i - n
+        groups.weight[g] = i - n if weight == NULL else w
+        if not classes:
+            groups.target[g] = s
+    if n_fill > 0:
+        if fill < 0:
+            fill = append_group(q, run.fill, -1)
+        rest_to_group(q, fill)
+
+
+cdef void rest_to_group(Search* q, int64_t rest) noexcept nogil:
+    """A group gets what the node holds beyond the other groups ([SP] 3: total less stored)."""
+    cdef Groups* groups = &q.groups
+    cdef int64_t width = q.n_columns_of_target
+    cdef int64_t n = q.totals.n
+    cdef int64_t weight = q.totals.weight
+    cdef int64_t* target = groups.target + rest * width
+    cdef int64_t g, k
+    for k in range(width):
+        target[k] = q.class_totals[k] if by_class(q) else q.totals.target
+    for g in range(groups.count):
+        if g != rest:
+            n -= groups.n[g]
+            weight -= groups.weight[g]
+            for k in range(width):
+                target[k] -= groups.target[g * width + k]
+    groups.n[rest] = n
+    groups.weight[rest] = weight
+
+
+cdef void search_groups(Search* q, int32_t column, uint32_t last_ordered) noexcept nogil:
+    """Search a column given as groups; keep its best split if it beats q.split.
+
+    Serves columns with categories, and every column whose statistics come as a histogram.
+    """
+    cdef Groups* g = &q.groups
+    cdef int64_t first = 1 if g.count > 0 and g.rank[0] == 0 else 0
+    cdef int64_t last = first
+    cdef int64_t missing, i
+    cdef Split* split = &q.split
+    cdef int64_t words = 0
+    q.best = NONE
+    while last < g.count and g.rank[last] <= last_ordered:
+        last += 1
+    for missing in range(first + 1):
+        if last > first:
+            begin_pass(q, AT_MOST, missing)
+            if missing:
+                add_group(q, 0, 1)
+            for i in range(first, last):
+                add_group(q, i, 1)
+                if i < last - 1 or last < g.count or (first == 1 and not missing):
+                    consider(q, i, False)
+            if last < g.count:
+                # > v: the side is the right one, categories first; missing with the tested side
+                begin_pass(q, ABOVE, missing)
+                if first == 1 and not missing:
+                    add_group(q, 0, 1)
+                for i in range(last, g.count):
+                    add_group(q, i, 1)
+                for i in range(first, last - 1):
+                    add_group(q, i, 1)
+                    consider_mirrored(q, i)
+                for i in range(last, g.count):
+                    begin_pass(q, IN_SUBSET, missing)
+                    if missing:
+                        add_group(q, 0, 1)
+                    add_group(q, i, 1)
+                    if consider(q, i, False):
+                        clear_subset(q)
+                        add_to_subset(q, g.rank[i])
+    if last == first and last < g.count:
+        search_categories(q, first)
+    if not beats(q, column):
+        return
+    split.score = q.best
+    split.column = column
+    split.test = q.best_test
+    split.missing_left = q.best_missing
+    split.saw_missing = first
+    split.boundary = 0
+    split.beyond = 0
+    split.boundary_row = -1
+    split.beyond_row = -1
+    if q.best_test != IN_SUBSET:
+        split.boundary = g.rank[q.best_at]
+        split.boundary_row = g.row[q.best_at]
+        if q.best_at + 1 < last:
+            split.beyond = g.rank[q.best_at + 1]
+            split.beyond_row = g.row[q.best_at + 1]
+        return
+    if first == 1 and q.best_missing:
+        add_to_subset(q, 0)
+    words = q.subset_words
+    if words > q.split_subset_words:
+        q.split_subset = <uint64_t*>realloc(q.split_subset, words * sizeof(uint64_t))
+    q.split_subset_words = words
+    memcpy(q.split_subset, q.subset, words * sizeof(uint64_t))
+
+
+cdef inline bint consider_mirrored(Search* q, int64_t at) noexcept nogil:
+    """The side is what the test sends right, but candidates come in ascending order."""
+    if not permitted(q):
+        return False
+    return offer(q, score_side(q, True), at, False)
+
+
+cdef void clear_subset(Search* q) noexcept nogil:
+    """An empty subset with a bit for every rank of the groups."""
+    cdef int64_t words = (q.groups.rank[q.groups.count - 1] >> 6) + 1
+    if words > q.subset_words:
+        q.subset = <uint64_t*>realloc(q.subset, words * sizeof(uint64_t))
+    q.subset_words = words
+    memset(q.subset, 0, words * sizeof(uint64_t))
+
+
+cdef inline void add_to_subset(Search* q, uint32_t rank) noexcept nogil:
+    q.subset[rank >> 6] |= <uint64_t>1 << (rank & 63)
+
+
+cdef int compare_keys(const void* a, const void* b) noexcept nogil:
+    cdef const Keyed* x = <const Keyed*>a
+    cdef const Keyed* y = <const Keyed*>b
+    if x.key != y.key:
+        return -1 if x.key < y.key else 1
+    return -1 if x.group < y.group else 1 if x.group > y.group else 0
+
+
+cdef void scan_in_order(Search* q, int64_t first, int64_t count) noexcept nogil:
+    """Prefixes of groups.order[0..count) against the rest, missing on either side."""
+    cdef Groups* g = &q.groups
+    cdef int64_t missing, i, best
+    cdef bint found
+    qsort(g.order, count, sizeof(Keyed), compare_keys)
+    for missing in range(first + 1):
+        begin_pass(q, IN_SUBSET, missing)
+        found = False
+        best = 0
+        if missing:
+            add_group(q, 0, 1)
+        for i in range(count):
+            add_group(q, g.order[i].group, 1)
+            if i < count - 1 or (first == 1 and not missing):
+                if consider(q, i, False):
+                    found = True
+                    best = i
+        if found:
+            clear_subset(q)
+            for i in range(best + 1):
+                add_to_subset(q, g.rank[g.order[i].group])
+
+
+cdef void search_categories(Search* q, int64_t first) noexcept nogil:
+    """Subsets of the categories first..count of the groups; group 0 is missing when first is 1."""
+    cdef Groups* g = &q.groups
+    cdef int64_t count = g.count - first
+    cdef int64_t i
+    cdef int64_t K = q.criterion.n_classes
+    if not by_class(q) or K == 2:
+        for i in range(count):
+            g.order[i].group = first + i
+            if by_class(q):
+                g.order[i].key = (<double>g.target[(first + i) * K + 1]
+                                  / <double>g.weight[first + i])
+            else:
+                g.order[i].key = <double>g.target[first + i] / <double>g.weight[first + i]
+        scan_in_order(q, first, count)
+    elif count <= 11 and (<int64_t>1 << (count - 1)) - 1 <= MAX_SUBSETS:
+        search_subsets(q, first, count)
+    else:
+        order_by_component(q, first, count)
+        scan_in_order(q, first, count)
+        search_one_versus_rest(q, first, count)
+
+
+cdef void search_subsets(Search* q, int64_t first, int64_t count) noexcept nogil:
+    """Every subset that lacks the last category, in Gray code order: one group moves a step."""
+    cdef Groups* g = &q.groups
+    cdef int64_t missing, step, bit, i, gray, best
+    cdef bint found
+    for missing in range(first + 1):
+        begin_pass(q, IN_SUBSET, missing)
+        found = False
+        best = 0
+        gray = 0
+        if missing:
+            add_group(q, 0, 1)
+        for step in range(1, <int64_t>1 << (count - 1)):
+            bit = 0
+            while not (step >> bit) & 1:
+                bit += 1
+            gray ^= <int64_t>1 << bit
+            add_group(q, first + bit, 1 if (gray >> bit) & 1 else -1)
+            if consider(q, gray, False):
+                found = True
+                best = gray
+        if first == 1 and not missing:
+            begin_pass(q, IN_SUBSET, missing)
+            for i in range(count):
+                add_group(q, first + i, 1)
+            gray = (<int64_t>1 << count) - 1
+            if consider(q, gray, False):
+                found = True
+                best = gray
+        if found:
+            clear_subset(q)
+            for i in range(count):
+                if (best >> i) & 1:
+                    add_to_subset(q, g.rank[first + i])
+
+
+cdef void search_one_versus_rest(Search* q, int64_t first, int64_t count) noexcept nogil:
+    cdef Groups* g = &q.groups
+    cdef int64_t missing, i
+    for missing in range(first + 1):
+        for i in range(first, g.count):
+            begin_pass(q, IN_SUBSET, missing)
+            if missing:
+                add_group(q, 0, 1)
+            add_group(q, i, 1)
+            if consider(q, i, False):
+                clear_subset(q)
+                add_to_subset(q, g.rank[i])
+
+
+cdef void order_by_component(Search* q, int64_t first, int64_t count) noexcept nogil:
+    """Keys: projections of the class shares on their first principal component.
+
+    Weighted covariance of the shares and a power iteration with a fixed number of steps from the
+    class of the largest variance, all in one order of operations. O(count * K + K * K * (count +
+    steps)).
+    """
+    cdef Groups* g = &q.groups
+    cdef int64_t K = q.criterion.n_classes
+    cdef double* covariance = q.component
+    cdef double* mean = q.component + K * K
+    cdef double* axis = mean + K
+    cdef double* image = axis + K
+    cdef int64_t i, a, b, _step
+    cdef double w, x, norm, total = 0
+    memset(covariance, 0, K * (K + 3) * sizeof(double))
+    for i in range(first, g.count):
+        total += <double>g.weight[i]
+        for a in range(K):
+            mean[a] += <double>g.target[i * K + a]
+    for a in range(K):
+        mean[a] = mean[a] / total
+    for i in range(first, g.count):
+        w = <double>g.weight[i]
+        for a in range(K):
+            x = <double>g.target[i * K + a] / w - mean[a]
+            for b in range(K):
+                covariance[a * K + b] += w * x * (<double>g.target[i * K + b] / w - mean[b])
+    b = 0
+    for a in range(1, K):
+        if covariance[a * K + a] > covariance[b * K + b]:
+            b = a
+    axis[b] = 1.0
+    for _step in range(POWER_STEPS):
+        norm = 0
+        for a in range(K):
+            x = 0
+            for b in range(K):
+                x += covariance[a * K + b] * axis[b]
+            image[a] = x
+            norm += x * x
+        if norm <= 0:
+            break
+        norm = sqrt(norm)
+        for a in range(K):
+            axis[a] = image[a] / norm
+    for i in range(count):
+        x = 0
+        for a in range(K):
+            x += axis[a] * (<double>g.target[(first + i) * K + a] / <double>g.weight[first + i])
+        g.order[i].group = first + i
+        g.order[i].key = x

@@ -1,0 +1,227 @@
+"""The state of a split search, and what every way of searching does with it.
+
+A search looks at one node at a time. It moves rows, or groups of rows, to a *side*, keeps the
+integer sums of that side, and offers the boundary between the side and the rest as a candidate:
+
+    begin_node          totals of the node
+      begin_pass        an empty side; which test, missing values left or right
+        add_row, add_group
+        consider        permitted? score; better than the best boundary of the column?
+    finish_node         the gain of the best split
+
+Among equal scores the earliest candidate wins: lowest column, missing right before missing left,
+lowest rank.
+"""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+from dtrees.core._criterion cimport Criterion, poisson_score, squared_score, xlogx
+from dtrees.core._structs cimport (
+    CLASSES, COUNT, ENTROPY, GINI, POISSON, SQUARED, SUM, WEIGHTED_CLASSES, Mode, Payload, Run,
+    Split, Totals, int128_t
+)
+
+cdef enum:
+    BUFFER = 256  # boundaries that are scored together
+
+cdef struct Keyed:
+    double key
+    int64_t group
+
+cdef struct Groups:
+    # The distinct ranks of a column in a node, ascending, with their statistics.
+    int64_t count
+    int64_t capacity
+    uint32_t* rank
+    int64_t* row            # a row that holds the rank, -1 for the fill code
+    int64_t* n
+    int64_t* weight
+    int64_t* target         # pair modes: count; CLASSES modes: count x n_classes
+    Keyed* order            # scratch of the category search
+
+cdef struct Search:
+    # given per growth
+    const Criterion* criterion
+    Mode mode
+    Payload payload
+    int n_columns_of_target  # statistics of a group beside its weight: 1 or n_classes
+    int64_t min_rows        # least rows and least weight of a side
+    int64_t min_weight
+    # given per node
+    Totals totals
+    double W
+    double S
+    const int64_t* class_totals
+    int128_t squares        # gini: sum of squared class weights
+    int64_t entropy         # entropy: sum f(t)
+    int64_t too_short       # runs of fewer entries cannot beat the split found so far
+    # state of a pass: sums over the side that rows are added to
+    int64_t n
+    int64_t w
+    int64_t s
+    int64_t* side           # n_classes
+    bint side_is_clear      # all of them are zero
+    int128_t side_squares   # gini: sum a*a; entropy: sum f(a) + f(t - a)
+    int128_t cross          # gini: sum t*a
+    # state of the column: its best boundary so far
+    double best
+    double floor            # best before the current pass
+    int64_t best_at
+    uint8_t best_test
+    uint8_t best_missing
+    uint8_t test            # of the current pass
+    uint8_t missing
+    # scratch
+    Groups groups
+    int64_t buffered
+    double buffer_w[BUFFER]
+    double buffer_a[BUFFER]
+    double buffer_b[BUFFER]
+    double buffer_score[BUFFER]
+    int32_t buffer_at[BUFFER]
+    double* component       # n_classes x (n_classes + 2), principal component
+    uint64_t* subset        # bit per rank: the best subset of the column
+    int64_t subset_words
+    # result
+    Split split
+    uint64_t* split_subset  # bit per rank, when split.test is IN_SUBSET
+    int64_t split_subset_words
+
+
+cdef Search* new_search(const Criterion* criterion, Mode mode, Payload payload,
+                        int64_t min_rows, int64_t min_weight) noexcept nogil
+cdef void free_search(Search* q) noexcept nogil
+cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_totals) noexcept nogil
+cdef void finish_node(Search* q) noexcept nogil
+cdef bint beats(const Search* q, int32_t column) noexcept nogil
+
+
+cdef inline bint by_class(const Search* q) noexcept nogil:
+    """Whether a weight per class is summed, rather than one number per row."""
+    return q.mode == CLASSES or q.mode == WEIGHTED_CLASSES
+
+
+cdef inline void clear_side(Search* q) noexcept nogil:
+    q.n = 0
+    q.w = 0
+    q.s = 0
+    q.buffered = 0
+    if by_class(q):
+        if not q.side_is_clear:
+            memset(q.side, 0, q.criterion.n_classes * sizeof(int64_t))
+            q.side_is_clear = True
+        q.cross = 0
+        q.side_squares = 0
+        if q.criterion.impurity == ENTROPY:
+            q.side_squares = q.entropy
+
+
+cdef inline void add_to_class(Search* q, int k, int64_t weight) noexcept nogil:
+    """Move `weight` (negative: take back) of class k to the side."""
+    cdef int64_t old = q.side[k]
+    cdef int64_t t = q.class_totals[k]
+    if q.criterion.impurity == ENTROPY:
+        q.side_squares += xlogx(q.criterion, old + weight) - xlogx(q.criterion, old)
+        q.side_squares += xlogx(q.criterion, t - old - weight) - xlogx(q.criterion, t - old)
+    else:
+        q.side_squares += <int128_t>weight * (2 * <int128_t>old + weight)
+        q.cross += <int128_t>weight * t
+    q.side[k] = old + weight
+    q.side_is_clear = False
+    q.w += weight
+
+
+cdef inline void add_row(Search* q, int64_t row) noexcept nogil:
+    """Any mode; the hot loops below have their own."""
+    q.n += 1
+    if by_class(q):
+        add_to_class(q, q.payload.label[row],
+                     1 if q.mode == CLASSES else q.payload.weight[row])
+    elif q.mode == COUNT:
+        q.w += 1
+        q.s += q.payload.label[row]
+    else:
+        q.w += 1 if q.mode == SUM else q.payload.weight[row]
+        q.s += q.payload.target[row]
+
+
+cdef inline void add_group(Search* q, int64_t g, int sign) noexcept nogil:
+    cdef int k
+    cdef int64_t weight
+    q.n += sign * q.groups.n[g]
+    if by_class(q):
+        for k in range(q.criterion.n_classes):
+            weight = q.groups.target[g * q.criterion.n_classes + k]
+            if weight != 0:
+                add_to_class(q, k, sign * weight)
+    else:
+        q.w += sign * q.groups.weight[g]
+        q.s += sign * q.groups.target[g]
+
+
+cdef inline double gini_score(double W, double w, double left, double right) noexcept nogil:
+    """sum(l*l)/w + sum(r*r)/(W-w), with one division."""
+    return (left * (W - w) + right * w) / (w * (W - w))
+
+
+cdef inline double entropy_score(const Search* q, int128_t both_sides, int64_t w) noexcept nogil:
+    """Fixed point sum f(l) - f(w) + sum f(r) - f(W-w) less the node's own: an exact integer."""
+    return <double><int64_t>(both_sides - xlogx(q.criterion, w)
+                             - xlogx(q.criterion, q.totals.weight - w)
+                             - q.entropy + xlogx(q.criterion, q.totals.weight))
+
+
+cdef inline bint permitted(const Search* q) noexcept nogil:
+    return (q.n >= q.min_rows and q.totals.n - q.n >= q.min_rows
+            and q.w >= q.min_weight and q.totals.weight - q.w >= q.min_weight)
+
+
+cdef inline double score_side(const Search* q, bint down) noexcept nogil:
+    """The score of the boundary between the side and the rest; `down`: the side is the right."""
+    cdef int64_t w = q.totals.weight - q.w if down else q.w
+    cdef int64_t s = q.totals.target - q.s if down else q.s
+    cdef int128_t other
+    cdef double a, b
+    if q.criterion.impurity == SQUARED:
+        return squared_score(q.W, q.S, <double>w, <double>s)
+    if q.criterion.impurity == POISSON:
+        return poisson_score(q.W, q.S, <double>w, <double>s)
+    if q.criterion.impurity == ENTROPY:
+        return entropy_score(q, q.side_squares, w)
+    other = (q.squares - q.cross) + (q.side_squares - q.cross)
+    if q.mode == CLASSES:
+        # fits 64 bits, and the conversion is much faster
+        a = <double><int64_t>q.side_squares
+        b = <double><int64_t>other
+    else:
+        a = <double>q.side_squares
+        b = <double>other
+    return gini_score(q.W, <double>w, b if down else a, a if down else b)
+
+
+cdef inline bint offer(Search* q, double score, int64_t at, bint down) noexcept nogil:
+    """Keep a boundary if it beats the column's best; True when it was kept.
+
+    A pass that goes down meets the later candidates first, so it takes equal ones, but only if
+    they beat what earlier passes found.
+    """
+    if score > q.best or (down and score == q.best and score > q.floor):
+        q.best = score
+        q.best_at = at
+        q.best_test = q.test
+        q.best_missing = q.missing
+        return True
+    return False
+
+
+cdef inline bint consider(Search* q, int64_t at, bint down) noexcept nogil:
+    if not permitted(q):
+        return False
+    return offer(q, score_side(q, down), at, down)
+
+
+cdef inline void begin_pass(Search* q, uint8_t test, uint8_t missing) noexcept nogil:
+    q.test = test
+    q.missing = missing
+    q.floor = q.best
+    clear_side(q)

@@ -1,0 +1,90 @@
+"""Life of a split search: its memory, its nodes, the gain at the end."""
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport calloc, free
+
+from dtrees.core._criterion cimport Criterion, natural_log, xlogx
+from dtrees.core._structs cimport (
+    CLASSES, ENTROPY, GINI, LEAF, POISSON, SQUARED, WEIGHTED_CLASSES, Mode, Payload, Totals,
+    int128_t
+)
+
+cdef double LOWEST = -1e290
+
+
+cdef Search* new_search(const Criterion* criterion, Mode mode, Payload payload,
+                        int64_t min_rows, int64_t min_weight) noexcept nogil:
+    """Scratch for the searches of one thread. Freed by `free_search`."""
+    cdef Search* q = <Search*>calloc(1, sizeof(Search))
+    cdef int k = criterion.n_classes
+    q.criterion = criterion
+    q.mode = mode
+    q.payload = payload
+    q.min_rows = min_rows
+    q.min_weight = min_weight
+    q.n_columns_of_target = k if mode == CLASSES or mode == WEIGHTED_CLASSES else 1
+    q.side = <int64_t*>calloc(k + 1, sizeof(int64_t))
+    q.side_is_clear = True
+    q.component = <double*>calloc(<size_t>k * (k + 3) + 1, sizeof(double))
+    return q
+
+
+cdef void free_search(Search* q) noexcept nogil:
+    if q == NULL:
+        return
+    free(q.side)
+    free(q.component)
+    free(q.subset)
+    free(q.split_subset)
+    free(q.groups.rank)
+    free(q.groups.row)
+    free(q.groups.n)
+    free(q.groups.weight)
+    free(q.groups.target)
+    free(q.groups.order)
+    free(q)
+
+
+cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_totals) noexcept nogil:
+    """Take a node's totals; forget the split of the last one."""
+    cdef int k
+    cdef int64_t t
+    q.totals = totals[0]
+    q.class_totals = class_totals
+    q.W = <double>totals.weight
+    q.S = <double>totals.target
+    q.squares = 0
+    q.entropy = 0
+    if by_class(q):
+        if q.criterion.impurity == ENTROPY:
+            for k in range(q.criterion.n_classes):
+                q.entropy += xlogx(q.criterion, class_totals[k])
+        else:
+            for k in range(q.criterion.n_classes):
+                t = class_totals[k]
+                q.squares += <int128_t>t * t
+    q.too_short = 1
+    q.split.test = LEAF
+    q.split.score = LOWEST
+    q.split.gain = 0
+    q.split.column = 0x7FFFFFFF
+
+
+cdef void finish_node(Search* q) noexcept nogil:
+    """Turn the score of the chosen split into its gain in the user's units."""
+    cdef double raw = q.split.score
+    if q.split.test == LEAF:
+        return
+    if q.criterion.impurity == SQUARED:
+        raw = raw / q.W
+    elif q.criterion.impurity == GINI:
+        raw = raw - <double>q.squares / q.W
+    elif q.criterion.impurity == POISSON:
+        raw = raw - q.S * natural_log(q.S / q.W)
+    q.split.gain = raw * q.criterion.gain_unit if raw > 0 else 0.0
+
+
+cdef bint beats(const Search* q, int32_t column) noexcept nogil:
+    """Whether the best boundary of a column beats the node's split so far."""
+    if q.best <= LOWEST or q.best < q.split.score:
+        return False
+    return q.best > q.split.score or column < q.split.column
