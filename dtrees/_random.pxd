@@ -22,8 +22,8 @@ cdef inline void philox(uint64_t seed, uint64_t stream, uint64_t block, uint64_t
     """Philox4x64-10: four draws of 64 bits for the key (seed, stream), counter (block, branch)."""
     cdef uint64_t c0 = block, c1 = branch, c2 = 0, c3 = 0
     cdef uint64_t k0 = seed, k1 = stream, h0, h1, l0, l1
-    cdef int r
-    for r in range(10):
+    cdef int _
+    for _ in range(10):
         h0 = _high_product(0xD2E7470EE14C6C93ULL, c0)
         l0 = 0xD2E7470EE14C6C93ULL * c0
         h1 = _high_product(0xCA5A826395121157ULL, c2)

@@ -415,7 +415,7 @@ cdef void _rank_sort(const value_t* v, int64_t n, value_t least, value_t most, i
     cdef uint64_t* pairs = scratch.pairs
     cdef uint64_t first = _key(least), span = _key(most) - first, differ, key, code = 0
     cdef int64_t i, k, m = 0, end
-    cdef int bits = _bit_length(span), drop = 0, split = 0, b
+    cdef int bits = _bit_length(span), drop = 0, split = 0
     cdef uint64_t rest_mask
     cdef value_t x, previous
     cdef bint same
@@ -790,7 +790,7 @@ def sorted_values(const value_t[::1] values):
     cdef int64_t n = values.shape[0], i, m = 0
     cdef value_t least, most, x
     cdef int64_t missing = 0
-    cdef uint64_t first, last
+    cdef uint64_t first
     cdef int bits
     cdef uint64_t* pairs = NULL
     if value_t is float:

@@ -38,7 +38,7 @@ from dtrees.coding.kinds import (
     refuse_strings,
     sort_columns,
 )
-from dtrees.coding.labels import Labels, object_array
+from dtrees.coding.labels import Labels, object_array, sort_labels
 from dtrees.coding.ordered import (
     CodeStore,
     CutRules,
@@ -51,6 +51,7 @@ from dtrees.coding.ordered import (
     run_pieces,
     tiles,
 )
+from dtrees.coding.summaries import TableSummary
 from dtrees.coding.tables import BOOL, DATETIME, TIMEDELTA, UNITS, Numbers, Table, read_table
 from dtrees.exceptions import UnseenCategoryError
 from dtrees.typing import Runner, serial
@@ -183,6 +184,47 @@ class CodeBook:
             unseen=unseen,
         )
         return book, coded
+
+    @classmethod
+    def from_summary(
+        cls,
+        summary: TableSummary,
+        *,
+        feature_names: np.ndarray | None = None,
+        units: np.ndarray | None = None,
+        unseen: str = "missing",
+    ) -> CodeBook:
+        """The book of a table of which only a (merged) summary is known.
+
+        The same as `fit_encode` on the whole table learns, whatever chunks the summary comes from.
+        """
+        n_columns = len(summary.ordered)
+        values = [
+            (np.empty(0), np.empty(0), True) if part is None else part.codes()
+            for part in summary.ordered
+        ]
+        categories = {
+            j: object_array(sort_labels(part.counts))
+            for j, part in enumerate(summary.categories)
+            if part is not None and part.counts
+        }
+        n_ordered = np.array([len(low) for low, _, _ in values], dtype=np.int64)
+        n_labels = np.array([len(categories.get(j, ())) for j in range(n_columns)], dtype=np.int64)
+        exact = np.array([is_exact for _, _, is_exact in values], dtype=bool)
+        low = np.concatenate([low for low, _, _ in values])
+        return cls(
+            n_columns=n_columns,
+            feature_names=feature_names,
+            n_codes=n_ordered + n_labels,
+            n_ordered=n_ordered,
+            offsets=np.concatenate([[0], np.cumsum(n_ordered)]),
+            low=low,
+            high=low if exact.all() else np.concatenate([high for _, high, _ in values]),
+            exact=exact,
+            units=np.zeros(n_columns, dtype=np.uint8) if units is None else units,
+            categories=categories,
+            unseen=unseen,
+        )
 
     def thresholds(
         self, column: np.ndarray, code_left: np.ndarray, code_right: np.ndarray

@@ -16,12 +16,14 @@ quantiles of it: with m sampled values in ascending order, cut k of K stands at 
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 
 from dtrees._random import SAMPLE_ROWS, keyed_uint64
+from dtrees.coding.kinds import Columns
 
 
 def row_hashes(first_row: int, n_rows: int, seed: int) -> np.ndarray:
@@ -172,6 +174,46 @@ class TableSummary:
 
     ordered: tuple[OrderedSummary | None, ...]
     categories: tuple[CategorySummary | None, ...]
+
+    @classmethod
+    def of(
+        cls,
+        columns: Columns,
+        n_columns: int,
+        *,
+        max_codes: int | None = None,
+        sample_rows: int = 200_000,
+        seed: int = 0,
+        first_row: int = 0,
+    ) -> TableSummary:
+        """The summary of the rows ``first_row ..`` of a table whose columns were sorted by kind."""
+        cap = sys.maxsize if max_codes is None else max_codes
+        ordered: list[OrderedSummary | None] = [None] * n_columns
+        categories: list[CategorySummary | None] = [None] * n_columns
+        for block in columns.ordered:
+            for j, values in zip(block.columns.tolist(), block.values.T, strict=True):
+                ordered[j] = OrderedSummary.of(
+                    values, cap=cap, sample_rows=sample_rows, seed=seed, first_row=first_row
+                )
+        for block in columns.named:
+            for j, values in zip(block.columns.tolist(), block.values.T, strict=True):
+                missing = np.isnan(values.astype(np.float64))
+                found, counts = np.unique(values[~missing], return_counts=True)
+                labels = dict(zip(found.tolist(), counts.tolist(), strict=True))
+                categories[j] = CategorySummary(labels, len(values), int(missing.sum()))
+        for named in columns.categories:
+            codes = named.labels.codes
+            counts = np.bincount(codes[codes >= 0], minlength=len(named.labels.labels))
+            labels = {
+                label: int(count)
+                for label, count, place in zip(
+                    named.labels.labels, counts, named.place, strict=True
+                )
+                if place
+            }
+            n_missing = int(np.count_nonzero(codes < 0))
+            categories[named.labels.column] = CategorySummary(labels, len(codes), n_missing)
+        return cls(tuple(ordered), tuple(categories))
 
     def merge(self, other: TableSummary) -> TableSummary:
         """The summary of both parts."""

@@ -1,11 +1,13 @@
 """Summaries merge: the codebook does not know how the rows were cut into chunks."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dtrees.coding import CodeBook
+from dtrees.coding.kinds import sort_columns
 from dtrees.coding.summaries import (
     CategorySummary,
     OrderedSummary,
@@ -14,6 +16,7 @@ from dtrees.coding.summaries import (
     quantile_codes,
     row_hashes,
 )
+from dtrees.coding.tables import read_table
 
 
 def summaries(values, bounds, **options):
@@ -96,6 +99,37 @@ def test_zeros_beside_the_values_are_values(values, n_zeros, max_codes):
     beside = quantile_codes(stored, max_codes, n_zeros)
     assert np.array_equal(alone[0], beside[0])
     assert np.array_equal(alone[1], beside[1])
+
+
+@pytest.mark.parametrize("max_codes", [None, 16])
+def test_codebook_of_merged_chunks_is_that_of_the_table(max_codes):
+    r = np.random.default_rng(6)
+    n = 300
+    table = pd.DataFrame(
+        {
+            "x": np.where(r.random(n) < 0.2, np.nan, r.normal(size=n)),
+            "i": r.integers(0, 9, n),
+            "h": r.choice(np.array(["1", 2, "3.5", "u", "v", None], dtype=object), n),
+            "c": pd.Categorical(r.choice(["p", "q", "r"], n)),
+            "s": r.choice([f"s{i}" for i in range(90)], n),
+        }
+    )
+    options = {"max_codes": max_codes, "sample_rows": 100, "seed": 2}
+    book, coded = CodeBook.fit_encode(table, **options)
+    parts = []
+    for a, b in ((200, 300), (0, 10), (10, 200)):
+        read = read_table(table[a:b])
+        columns = sort_columns(read, None)
+        parts.append(TableSummary.of(columns, read.n_columns, first_row=a, **options))
+    merged = CodeBook.from_summary(TableSummary.merge_all(parts), feature_names=book.feature_names)
+    for name in ("n_codes", "n_ordered", "offsets", "low", "high", "exact"):
+        assert np.array_equal(getattr(merged, name), getattr(book, name)), name
+    assert {j: c.tolist() for j, c in merged.categories.items()} == {
+        j: c.tolist() for j, c in book.categories.items()
+    }
+    again = merged.encode(table)
+    for j in range(5):
+        assert np.array_equal(again.column(j), coded.column(j))
 
 
 def test_categories_and_tables_merge():
