@@ -20,7 +20,7 @@ from tests.laws.tables import (
     grow_parts,
 )
 
-KINDS = ("ties", "categories", "distinct", "hybrid", "counts")
+KINDS = ("ties", "categories", "distinct", "hybrid", "counts", "mostly", "mostly a category")
 CRITERIA = ("gini", "entropy", "squared_error", "poisson")
 
 

@@ -25,8 +25,18 @@ from dtrees.core.source import ShardSource
 from tests.oracle.candidates import categories_of, numbers_of
 from tests.oracle.tree import threshold_of
 
-KINDS = ("distinct", "ties", "constant", "counts", "categories", "hybrid", "missing")
-ORDERED = ("distinct", "ties", "constant", "counts", "missing")
+KINDS = (
+    "distinct",
+    "ties",
+    "constant",
+    "counts",
+    "mostly",
+    "categories",
+    "mostly a category",
+    "hybrid",
+    "missing",
+)
+ORDERED = ("distinct", "ties", "constant", "counts", "mostly", "missing")
 CLASSIFICATION = ("gini", "entropy")
 REGRESSION = ("squared_error", "poisson")
 
@@ -130,12 +140,15 @@ def fit(example: Example, **source) -> Tree:
 def fill_column(kind: str, n_rows: int, rng: random.Random, n_values: int, missing: float) -> list:
     """A column of one kind; a share of the values is missing."""
     letters = [f"c{k:02d}" for k in range(n_values)]
+    often = rng.randint(0, n_values - 1)  # the value of most rows, anywhere among the others
     draw = {
         "distinct": lambda: rng.gauss(0, 1),
         "ties": lambda: float(rng.randint(0, n_values)),
         "constant": lambda: 1.0,
         "counts": lambda: float(max(0, rng.randint(-6, n_values))),
+        "mostly": lambda: float(often if rng.random() < 0.8 else rng.randint(0, n_values)),
         "categories": lambda: rng.choice(letters),
+        "mostly a category": lambda: letters[often] if rng.random() < 0.8 else rng.choice(letters),
         "hybrid": lambda: rng.choice([float(rng.randint(0, n_values)), rng.choice(letters)]),
         "missing": lambda: None,
     }[kind]

@@ -20,7 +20,7 @@ from tests.laws.tables import KINDS, ORDERED, Example, coded, codes_of, examples
 from tests.oracle.candidates import categories_of, numbers_of
 from tests.oracle.greedy import assert_tree_is_greedy
 
-NUMBERS = ("distinct", "ties", "counts", "constant")
+NUMBERS = ("distinct", "ties", "counts", "mostly", "constant")
 
 
 def objects(table: list[list]) -> np.ndarray:
