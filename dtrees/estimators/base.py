@@ -160,19 +160,18 @@ class BaseDecisionTree(BaseEstimator, ABC):
         """
         growth = self._grow(X, y, sample_weight)
         tree = pruning.ccp(growth.tree, self.ccp_alpha)
+        book = growth.book.without_values()  # as large as the table; the tree has its thresholds
         learned = {
-            "n_features_in_": growth.book.n_columns,
+            "n_features_in_": book.n_columns,
             "n_outputs_": 1,
             "max_features_": growth.max_features,
-            "tree_": TreeView(tree, growth.book, columns_with_missing(tree, growth.coded)),
+            "tree_": TreeView(tree, book, columns_with_missing(tree, growth.coded)),
             **self._learned(growth),
         }
-        if growth.book.feature_names is not None:
-            learned["feature_names_in_"] = growth.book.feature_names
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        for name, value in learned.items():
-            setattr(self, name, value)
+        if book.feature_names is not None:
+            learned["feature_names_in_"] = book.feature_names
+        vars(self).pop("feature_names_in_", None)
+        vars(self).update(learned)
         return self
 
     def apply(self, X: Any) -> np.ndarray:

@@ -12,8 +12,9 @@ import pytest
 import sklearn.tree
 from numpy.testing import assert_allclose, assert_array_equal
 
+import dtrees
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
-from tests.estimators.walk import assert_same_tree, same_up_to_ties
+from tests.estimators.walk import assert_no_node_is_worse, assert_same_tree, same_up_to_ties
 
 CLASSIFICATION = ("gini", "entropy", "log_loss")
 REGRESSION = ("squared_error", "poisson")
@@ -206,6 +207,38 @@ def test_fully_grown(criterion, weights):
         assert compared >= 0.5 * theirs.tree_.node_count
     score = theirs.score(X, y, sample_weight)
     assert ours.score(X, y, sample_weight) == pytest.approx(score)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_limits_together(part):
+    # Limits drawn at random, ties and all: no split of ours gains less than theirs. (Limits that
+    # compare nodes of different branches are left out: a tie here changes what they do there.)
+    rng = np.random.default_rng(part)
+    for seed in range(50 * part, 50 * (part + 1)):
+        limits = {
+            "max_depth": int(rng.integers(1, 9)),
+            "min_samples_leaf": int(rng.integers(1, 40)),
+            "min_samples_split": int(rng.integers(2, 150)),
+            "min_weight_fraction_leaf": float(rng.choice([0.01, 0.04, 0.05, 0.06, 0.1, 0.2])),
+            "min_impurity_decrease": float(rng.choice([0.001, 0.01, 0.03])),
+        }
+        limits = {name: value for name, value in limits.items() if rng.random() < 0.4}
+        kind = rng.choice(["DecisionTreeClassifier", "DecisionTreeRegressor"])
+        n_rows, n_columns = int(rng.choice([60, 200, 500])), int(rng.integers(4, 9))
+        table_rng, X, signal = table(seed, n_rows, n_columns)
+        X = X.argsort(axis=0).argsort(axis=0) / 16  # scikit-learn takes neighbours for equal
+        sample_weight = weights_of(rng.choice(["none", "integer", "fractional"]), table_rng, n_rows)
+        if kind == "DecisionTreeClassifier":
+            limits["criterion"] = str(rng.choice(["gini", "entropy"]))
+            y = classes_of(signal, int(rng.choice([2, 2, 3, 7])))
+        else:
+            limits["criterion"] = str(rng.choice(REGRESSION))
+            y = np.exp(signal)
+        ours = getattr(dtrees, kind)(**limits, n_jobs=int(rng.integers(1, 3)))
+        theirs = getattr(sklearn.tree, kind)(**limits, random_state=0)
+        ours.fit(X, y, sample_weight)
+        theirs.fit(X, y, sample_weight)
+        assert assert_no_node_is_worse(ours.tree_, theirs.tree_) > 0, (seed, limits)
 
 
 @pytest.mark.parametrize("n_leaves", [2, 3, 5, 10, 20])

@@ -176,6 +176,12 @@ def test_clone_copy_pickle(kind, classes):
         assert_array_equal(twin.feature_names_in_, tree.feature_names_in_)
 
 
+def test_a_fitted_tree_is_as_large_as_its_nodes():
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(20_000, 5)), rng.normal(size=20_000)
+    assert len(pickle.dumps(DecisionTreeRegressor(max_depth=2).fit(X, y))) < 10_000
+
+
 @pytest.mark.parametrize("kind", [DecisionTreeClassifier, DecisionTreeRegressor])
 def test_metadata_routing(kind, classes):
     X, y = classes

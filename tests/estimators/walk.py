@@ -57,6 +57,28 @@ def same_up_to_ties(ours, theirs, X, *, rtol=1e-9):
     return compared, ends
 
 
+def assert_no_node_is_worse(ours, theirs, *, rtol=1e-9):
+    """Wherever the two trees part, our split gains as much as theirs or more.
+
+    Below such a node there is nothing to compare. Returns the number of nodes compared.
+    """
+    compared = 0
+    todo = [(0, 0)]
+    while todo:
+        a, b = todo.pop()
+        compared += 1
+        leaf_a, leaf_b = ours.children_left[a] == -1, theirs.children_left[b] == -1
+        gain_a = 0.0 if leaf_a else gain(ours, a)
+        gain_b = 0.0 if leaf_b else gain(theirs, b)
+        assert gain_a >= gain_b - rtol * max(1.0, abs(gain_b)), (a, b)
+        if ours.feature[a] == theirs.feature[b] and ours.threshold[a] == theirs.threshold[b]:
+            _assert_same_node(ours, theirs, a, b, rtol, max(1.0, theirs.impurity[0]))
+            if not leaf_a:
+                todo.append((ours.children_left[a], theirs.children_left[b]))
+                todo.append((ours.children_right[a], theirs.children_right[b]))
+    return compared
+
+
 def gain(tree, node):
     """Weighted impurity decrease of the node's split."""
     cost = tree.weighted_n_node_samples * tree.impurity
