@@ -16,7 +16,7 @@ Rows with a missing value are a group of their own, tried on the right and on th
 """
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport qsort, realloc
+from libc.stdlib cimport realloc
 from libc.string cimport memcpy, memset
 
 from dtrees.core._search cimport (
@@ -43,7 +43,7 @@ cdef void reserve_groups(Search* q, int64_t count) noexcept nogil:
     g.n = <int64_t*>realloc(g.n, count * sizeof(int64_t))
     g.weight = <int64_t*>realloc(g.weight, count * sizeof(int64_t))
     g.target = <int64_t*>realloc(g.target, count * q.n_columns_of_target * sizeof(int64_t))
-    g.order = <Keyed*>realloc(g.order, count * sizeof(Keyed))
+    g.order = <Keyed*>realloc(g.order, 2 * count * sizeof(Keyed))
 
 
 cdef int64_t append_group(Search* q, uint32_t rank, int64_t row) noexcept nogil:
@@ -221,12 +221,47 @@ cdef inline void add_to_subset(Search* q, uint32_t rank) noexcept nogil:
     q.subset[rank >> 6] |= <uint64_t>1 << (rank & 63)
 
 
-cdef int compare_keys(const void* a, const void* b) noexcept nogil:
-    cdef const Keyed* x = <const Keyed*>a
-    cdef const Keyed* y = <const Keyed*>b
-    if x.key != y.key:
-        return -1 if x.key < y.key else 1
-    return -1 if x.group < y.group else 1 if x.group > y.group else 0
+cdef inline bint ahead(const Keyed* a, const Keyed* b) noexcept nogil:
+    """Whether a comes before b; groups with equal keys in the order of their ranks."""
+    return a.key < b.key or (a.key == b.key and a.group < b.group)
+
+
+cdef void sort_keyed(Keyed* items, Keyed* scratch, int64_t n) noexcept nogil:
+    """Sort n groups by key: stretches of eight by insertion, then merged bottom up."""
+    cdef int64_t start, end, i, j, middle, width
+    cdef Keyed item
+    cdef Keyed* source = items
+    cdef Keyed* sink = scratch
+    for start in range(0, n, 8):
+        end = start + 8 if start + 8 < n else n
+        for i in range(start + 1, end):
+            item = items[i]
+            j = i
+            while j > start and ahead(&item, &items[j - 1]):
+                items[j] = items[j - 1]
+                j -= 1
+            items[j] = item
+    width = 8
+    while width < n:
+        start = 0
+        while start < n:
+            middle = start + width if start + width < n else n
+            end = start + 2 * width if start + 2 * width < n else n
+            i = start
+            j = middle
+            while start < end:
+                # equal keys: the left one first, as its ranks are lower
+                if i < middle and (j >= end or not ahead(&source[j], &source[i])):
+                    sink[start] = source[i]
+                    i += 1
+                else:
+                    sink[start] = source[j]
+                    j += 1
+                start += 1
+        source, sink = sink, source
+        width *= 2
+    if source != items:
+        memcpy(items, source, n * sizeof(Keyed))
 
 
 cdef void scan_in_order(Search* q, int64_t first, int64_t count) noexcept nogil:
@@ -234,7 +269,7 @@ cdef void scan_in_order(Search* q, int64_t first, int64_t count) noexcept nogil:
     cdef Groups* g = &q.groups
     cdef int64_t missing, i, best
     cdef bint found
-    qsort(g.order, count, sizeof(Keyed), compare_keys)
+    sort_keyed(g.order, g.order + g.capacity, count)
     for missing in range(first + 1):
         begin_pass(q, IN_SUBSET, missing)
         found = False

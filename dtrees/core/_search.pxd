@@ -37,7 +37,7 @@ cdef struct Groups:
     int64_t* n
     int64_t* weight
     int64_t* target         # pair modes: count; CLASSES modes: count x n_classes
-    Keyed* order            # scratch of the category search
+    Keyed* order            # scratch of the category search, twice the capacity
 
 cdef struct Search:
     # given per growth
