@@ -28,7 +28,8 @@ cdef struct Criterion:
     double gain_unit        # what a raw gain is multiplied by to be in the user's units
     double weight_unit      # weight in the user's units = integer * unit
     double value_unit
-    int wy_shift            # weight * y has so many more binary digits than y
+    double wy_unit          # the same for weight * y
+    bint one_scale          # y and weight * y have one unit, weights have whole digits only
     double fixed_point      # 2**k of the table of x log x
     const int64_t* xlogx    # f(0 .. xlogx_size-1) for unweighted rows, or NULL
     int64_t xlogx_size

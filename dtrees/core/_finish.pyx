@@ -248,18 +248,16 @@ cdef double impurity_of(const OpenNode* node, const Plan* plan) noexcept nogil:
         return 0.0
     W = W * plan.criterion.weight_unit
     if plan.criterion.impurity == POISSON:
-        unit = <double>t.target * plan.criterion.value_unit
+        unit = <double>t.target * plan.criterion.wy_unit
         if unit <= 0:
             return 0.0
         unit = <double>t.moment / plan.criterion.fixed_point * plan.criterion.weight_unit / W \
             - unit / W * natural_log(unit / W)
         return unit if unit > 0 else 0.0
-    if plan.criterion.wy_shift != 0:
-        unit = plan.criterion.value_unit
-        for _ in range(plan.criterion.wy_shift):
-            unit = unit * 0.5
-        unit = (<double>t.moment * plan.criterion.value_unit * unit / W
-                - (<double>t.target * unit / W) * (<double>t.target * unit / W))
+    if not plan.criterion.one_scale:
+        unit = <double>t.target * plan.criterion.wy_unit / W
+        unit = (<double>t.moment * plan.criterion.value_unit * plan.criterion.wy_unit / W
+                - unit * unit)
         return unit if unit > 0 else 0.0
     # moment - target**2 / weight, in integers: nothing cancels
     unit = plan.criterion.weight_unit

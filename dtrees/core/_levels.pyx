@@ -39,8 +39,9 @@ from dtrees.core.structs import RECORD
 
 cdef enum:
     SLICE = 1 << 24         # entries between two looks at signals
-    SMALLEST_TASK = 2048    # rows
-    MAX_LEVELS = 16         # of the phase of large nodes
+    SMALLEST_SHARE = 1 << 15    # entries: a smaller node is never worth a level
+    BUSY = 1 << 18              # entries: a larger one always is, on several threads
+    FEW_LEVELS = 4              # levels of nodes in between
 
 
 cdef class LargeNode:
@@ -352,6 +353,20 @@ cdef class Levels:
                 free_growth(growth)
             free(view.number)
 
+    cdef bint is_small(self, LargeNode node, double entries, int n_threads, int64_t share,
+                       int64_t levels):
+        """Whether a node's subtree is a task of its own.
+
+        A level costs about half a millisecond of scheduling. It pays when nodes are so large that
+        tasks would be uneven, and for few levels unless they are much larger than that: a tree
+        may be a long chain.
+        """
+        if node.node.totals.n > MAX_NARROW:
+            return False
+        if n_threads == 1 or entries <= max(share, SMALLEST_SHARE):
+            return True
+        return levels >= FEW_LEVELS and entries <= BUSY
+
     def grow(self, run, int n_threads, cancelled, int64_t depth=0, uint64_t path=0):
         """Grow the tree of all rows.
 
@@ -376,16 +391,15 @@ cdef class Levels:
         cdef list blocks = self.column_blocks(
             min(self.plan.limits.n_columns, 1 if n_threads == 1 else 2 * n_threads))
         cdef list level, parted, small = []
-        cdef int64_t small_rows = MAX_NARROW
         cdef int64_t levels = 0
+        cdef int64_t share
         memset(&out, 0, sizeof(Records))
-        if n_threads > 1:
-            small_rows = min(small_rows, max(SMALLEST_TASK, self.shard.n_live // (4 * n_threads)))
         root = self.open_root(run, blocks, depth, path)
         try:
             root.record = write_record(&out, &self.plan, &root.node)
             level = [] if root.node.is_leaf else [root]
-            if level and root.node.totals.n <= small_rows:
+            share = entries_of(root) // (4 * n_threads)
+            if level and self.is_small(root, entries_of(root), n_threads, share, levels):
                 small, level = level, []
             parted = []
             while level or parted:
@@ -404,8 +418,8 @@ cdef class Levels:
                         child.record = write_record(&out, &self.plan, &child.node)
                         if child.node.is_leaf:
                             continue
-                        if (child.node.totals.n <= small_rows
-                                or (levels >= MAX_LEVELS and child.node.totals.n <= MAX_NARROW)):
+                        if self.is_small(child, expected_entries(node, child), n_threads, share,
+                                         levels + 1):
                             small.append(child)
                         else:
                             next_level.append(child)
@@ -427,6 +441,22 @@ cdef class Levels:
             pieces[0].nodes["left"][record_of(node)] = len(pieces)
             pieces.append(subtree)
         return pieces
+
+
+cdef int64_t entries_of(LargeNode node):
+    """Cells that a search of the node reads."""
+    cdef int64_t entries = 0
+    cdef int64_t r
+    cdef int b
+    for b in range(node.n_blocks):
+        for r in range(node.n_runs[b]):
+            entries += node.runs[b][r].length if node.runs[b][r].length > 0 else node.node.totals.n
+    return entries
+
+
+cdef double expected_entries(LargeNode node, LargeNode child):
+    """The share of a node's entries that a child will get, by rows."""
+    return <double>entries_of(node) * child.node.totals.n / node.node.totals.n
 
 
 def rows_of(LargeNode node):

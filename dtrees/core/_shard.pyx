@@ -186,7 +186,8 @@ cdef class Shard:
             if target.wy is not target.y and weight is not None:
                 payload.target = <int64_t*>self.pointer(target.wy, np.int64)
             self.plan.mode = SUM if weight is None else WEIGHTED_SUM
-            criterion.wy_shift = target.wy_exponent - target.y_exponent if weight is not None else 0
+            criterion.wy_unit = target.wy_unit
+            criterion.one_scale = target.wy_exponent == target.y_exponent and unit <= 1.0
             if rules.criterion == "poisson":
                 criterion.impurity = POISSON
                 criterion.gain_unit = target.wy_unit
