@@ -170,6 +170,14 @@ def test_the_lower_floors_load_neither_scikit_learn_nor_dask(floor):
     assert done.stdout.split() == []
 
 
+def test_the_suite_tests_the_tree_it_stands_in():
+    import dtrees
+    from dtrees import _random
+
+    assert Path(dtrees.__file__).resolve().parent == PACKAGE
+    assert Path(_random.__file__).resolve().parent == PACKAGE
+
+
 def test_the_public_names_are_there_and_no_others():
     import dtrees
 
