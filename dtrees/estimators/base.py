@@ -170,8 +170,8 @@ class BaseDecisionTree(BaseEstimator, ABC):
         }
         if book.feature_names is not None:
             learned["feature_names_in_"] = book.feature_names
-        vars(self).pop("feature_names_in_", None)
-        vars(self).update(learned)
+        self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update(learned)
         return self
 
     def apply(self, X: Any) -> np.ndarray:
