@@ -35,6 +35,7 @@ NARROW_TYPES = ("float32", "float16", "int8", "uint8", "int16", "uint16", "bool"
 TILE_BYTES = 32 * 2**20
 TILE_COLUMNS = 16
 TASKS = 8
+ORDER_BYTES = 64 * 2**20
 SMALL_TABLE = 50_000  # cells below which tasks cost more than they save
 
 
@@ -65,7 +66,9 @@ class CodeStore:
     blocks : uint8, uint16, uint32 (n_columns * n_rows,)
         Column p at ``p * n_rows``; empty where no column can need the width.
     order : uint32 (n_columns * n_rows,)
-        Rows by (code, row), of columns of more than 65,535 codes.
+        Rows by (code, row), of columns of more than 65,535 codes; empty for tables for which it
+        would take more than ``ORDER_BYTES``: growth then sorts the codes, for a few per cent of
+        its time.
     n_codes, n_ordered : int64 (n_columns,)
     status : uint8 (n_columns,)
     cut : bool (n_columns,)
@@ -90,7 +93,8 @@ class CodeStore:
             np.empty(cells if need else 0, dtype=width)
             for need, width in zip(needed, WIDTHS, strict=True)
         ]
-        self.order = np.empty(cells if needed[2] and self.with_order else 0, dtype=np.uint32)
+        ordered = needed[2] and self.with_order and 4 * cells <= ORDER_BYTES
+        self.order = np.empty(cells if ordered else 0, dtype=np.uint32)
         self.n_codes = np.zeros(self.n_columns, dtype=np.int64)
         self.n_ordered = np.zeros(self.n_columns, dtype=np.int64)
         self.status = np.zeros(self.n_columns, dtype=np.uint8)
