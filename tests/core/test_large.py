@@ -21,6 +21,7 @@ from tests.laws.tables import (
 )
 
 KINDS = ("ties", "categories", "distinct", "hybrid", "counts", "mostly", "mostly a category")
+ROWS = 20_000  # enough for some levels on several threads
 CRITERIA = ("gini", "entropy", "squared_error", "poisson")
 
 
@@ -47,21 +48,21 @@ def large(criterion: str, n_rows: int, n_classes: int = 3, weights: bool = False
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("weights", [False, True])
 def test_threads(criterion, weights):
-    example = large(criterion, 6_000, weights=weights)
+    example = large(criterion, ROWS, weights=weights)
     alone = fit(example)
-    assert alone.node_count > 500
+    assert alone.node_count > 1_000
     for n_threads in (2, 3):
         assert alone.equals(fit(example, run=Threads(n_threads), n_threads=n_threads))
 
 
 def test_threads_draw_the_same_columns():
-    example = large("gini", 6_000, n_classes=2, max_features=2, seed=3)
+    example = large("gini", ROWS, n_classes=2, max_features=2, seed=3)
     assert fit(example).equals(fit(example, run=Threads(2), n_threads=2))
 
 
 @pytest.mark.parametrize("criterion", ["gini", "squared_error"])
 def test_sparse_on_threads(criterion):
-    example = large(criterion, 6_000)
+    example = large(criterion, ROWS)
     parts = [(coded_sparse(example.table, 1), example.target)]
     tree = grow_parts(example, parts, run=Threads(2), n_threads=2)
     assert fit(example).equals(tree)
@@ -70,9 +71,9 @@ def test_sparse_on_threads(criterion):
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_shards(criterion):
     # Rounds until 500 rows are left, subtrees below; the shards are of unequal size.
-    example = large(criterion, 6_000)
+    example = large(criterion, ROWS)
     matrix, target = coded(example.table), example.target
-    blocks = np.split(np.arange(example.n_rows), [100, 3_000])
+    blocks = np.split(np.arange(example.n_rows), [100, 7_000])
     parts = [(matrix.take(rows), target.take(rows)) for rows in blocks]
     assert fit(example).equals(grow_parts(example, parts, gather_rows=500))
 
@@ -95,10 +96,10 @@ def test_more_rows_than_16_bits_count(n_classes):
 
 def test_depth_does_not_matter():
     # The depth limit stops growth early and cuts the grown tree to the same nodes.
-    example = large("gini", 20_000)
+    example = large("gini", ROWS)
     full = fit(example, n_threads=2)
     for depth in (1, 5, 9):
-        early = fit(large("gini", 20_000, max_depth=depth), n_threads=2)
+        early = fit(large("gini", ROWS, max_depth=depth), n_threads=2)
         assert early.equals(pruning.max_depth(full, depth))
 
 
@@ -107,3 +108,16 @@ def test_cancelled():
     run.cancelled.set()
     with pytest.raises(CancelledError):
         fit(large("gini", 100), run=run)
+
+
+def test_a_tree_as_deep_as_it_is_large():
+    # Alternating classes: every split takes one row off. Nothing recurses on the depth.
+    column = [float(i) for i in range(5_000)]
+    example = Example([column] * 8, np.arange(5_000) % 2, None, "gini")
+    tree = fit(example)
+    assert tree.max_depth > 1_000
+    assert tree.n_leaves == 5_000
+    assert tree.equals(fit(example, run=Threads(2), n_threads=2))
+    assert pruning.max_depth(tree, 700).max_depth == 700
+    assert pruning.max_leaf_nodes(tree, 900).n_leaves == 900
+    assert len(pruning.cost_complexity_path(tree)[0]) > 1
