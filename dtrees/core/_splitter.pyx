@@ -118,7 +118,7 @@ cdef inline void scan_pair(Search* q, const entry_t* entries, int64_t begin, int
     cdef int64_t m = end - begin
     cdef int64_t first = q.min_rows - n
     cdef int64_t stop = q.totals.n - q.min_rows - n + 1
-    cdef bint all_allowed = q.min_rows == 1
+    cdef bint all_allowed = q.min_rows == 1 and q.min_weight <= 1
     cdef int64_t i, at
     cdef entry_t entry, rank, previous, row
     cdef uint16_t c
@@ -194,13 +194,15 @@ cdef inline void scan_pair(Search* q, const entry_t* entries, int64_t begin, int
 cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, int64_t end,
                               int64_t close, bint down, bint weighted,
                               bint entropy) noexcept nogil:
-    """The same for classes; `down`, `weighted`, `entropy` are constants where this is inlined."""
+    """The same for classes; `down`, `weighted`, `entropy` are constants where this is inlined.
+
+    One step of the outer loop adds the entries of one rank, then offers the boundary behind it.
+    """
     cdef int64_t shift = 4 * sizeof(entry_t)
     cdef entry_t mask = (<entry_t>1 << shift) - 1
-    cdef int64_t n = q.n
     cdef int64_t w = q.w
-    cdef int64_t least = q.min_rows
-    cdef int64_t most = q.totals.n - q.min_rows
+    cdef int64_t least = q.min_rows - q.n
+    cdef int64_t most = q.totals.n - q.min_rows - q.n
     cdef int64_t W = q.totals.weight
     cdef const uint16_t* label = q.payload.label
     cdef const int64_t* weight = q.payload.weight
@@ -209,76 +211,77 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
     cdef int64_t squares = <int64_t>q.side_squares
     cdef int64_t cross = <int64_t>q.cross
     cdef int64_t node_squares = <int64_t>q.squares
-    cdef int64_t i, at, x, old, t, other, name
-    cdef bint boundary
+    cdef int64_t m = end - begin
+    cdef int64_t step = -1 if down else 1
+    cdef int64_t i = 0
+    cdef int64_t x, old, t, other, name
     cdef int128_t wide_other
-    cdef entry_t entry = 0
-    cdef entry_t rank = 0
-    cdef entry_t previous
+    cdef const entry_t* at = entries + (end - 1 if down else begin)
+    cdef entry_t rank
     cdef int c
-    if begin >= end:
-        return
-    previous = (entries[end - 1] if down else entries[begin]) >> shift
-    for i in range(end - begin + 1):
-        if i < end - begin:
-            at = end - 1 - i if down else begin + i
-            entry = entries[at]
-            rank = entry >> shift
-            boundary = rank != previous
-            name = at + 1 if down else at
-        else:
-            boundary = close != NOTHING
+    while i < m:
+        rank = at[0] >> shift
+        while True:
+            c = label[at[0] & mask]
+            old = side[c]
+            t = totals[c]
+            if weighted:
+                x = weight[at[0] & mask]
+                if entropy:
+                    q.side_squares += xlogx(q.criterion, old + x) - xlogx(q.criterion, old)
+                    q.side_squares += (xlogx(q.criterion, t - old - x)
+                                       - xlogx(q.criterion, t - old))
+                else:
+                    q.side_squares += <int128_t>x * (2 * <int128_t>old + x)
+                    q.cross += <int128_t>x * t
+                side[c] = old + x
+                w += x
+            else:
+                if entropy:
+                    squares += xlogx(q.criterion, old + 1) - xlogx(q.criterion, old)
+                    squares += xlogx(q.criterion, t - old - 1) - xlogx(q.criterion, t - old)
+                else:
+                    squares += 2 * old + 1
+                    cross += t
+                side[c] = old + 1
+            i += 1
+            at += step
+            if i == m or at[0] >> shift != rank:
+                break
+        if i == m:
+            if close == NOTHING:
+                break
             name = close
-        if boundary & (n >= least) & (n <= most):
-            q.buffer_w[q.buffered] = <double>(W - w if down else w)
-            q.buffer_at[q.buffered] = <int32_t>name
-            if entropy:
-                q.buffer_a[q.buffered] = entropy_score(
-                    q, q.side_squares if weighted else squares, W - w if down else w)
-            elif weighted:
-                wide_other = (q.squares - q.cross) + (q.side_squares - q.cross)
-                q.buffer_a[q.buffered] = <double>(wide_other if down else q.side_squares)
-                q.buffer_b[q.buffered] = <double>(q.side_squares if down else wide_other)
-            else:
-                other = (node_squares - cross) + (squares - cross)
-                q.buffer_a[q.buffered] = <double>(other if down else squares)
-                q.buffer_b[q.buffered] = <double>(squares if down else other)
-            q.buffered += 1
-            if q.buffered == BUFFER:
-                flush(q, down, True, False, 0)
-        if i == end - begin:
-            break
-        previous = rank
-        n += 1
-        c = label[entry & mask]
-        old = side[c]
-        t = totals[c]
-        if weighted:
-            x = weight[entry & mask]
-            if entropy:
-                q.side_squares += xlogx(q.criterion, old + x) - xlogx(q.criterion, old)
-                q.side_squares += xlogx(q.criterion, t - old - x) - xlogx(q.criterion, t - old)
-            else:
-                q.side_squares += <int128_t>x * (2 * <int128_t>old + x)
-                q.cross += <int128_t>x * t
-            side[c] = old + x
-            w += x
         else:
-            if entropy:
-                squares += xlogx(q.criterion, old + 1) - xlogx(q.criterion, old)
-                squares += xlogx(q.criterion, t - old - 1) - xlogx(q.criterion, t - old)
-            else:
-                squares += 2 * old + 1
-                cross += t
-            side[c] = old + 1
-            w += 1
-    q.n = n
-    q.w = w
+            name = end - i if down else begin + i
+        if i < least or i > most:
+            continue
+        if not weighted:
+            w = q.w + i
+        q.buffer_w[q.buffered] = <double>(W - w if down else w)
+        q.buffer_at[q.buffered] = <int32_t>name
+        if entropy:
+            q.buffer_a[q.buffered] = entropy_score(
+                q, q.side_squares if weighted else squares, W - w if down else w)
+        elif weighted:
+            wide_other = (q.squares - q.cross) + (q.side_squares - q.cross)
+            q.buffer_a[q.buffered] = <double>(wide_other if down else q.side_squares)
+            q.buffer_b[q.buffered] = <double>(q.side_squares if down else wide_other)
+        else:
+            other = (node_squares - cross) + (squares - cross)
+            q.buffer_a[q.buffered] = <double>(other if down else squares)
+            q.buffer_b[q.buffered] = <double>(squares if down else other)
+        q.buffered += 1
+        if q.buffered == BUFFER:
+            flush(q, down, True, False, 0)
+    q.n += m
     if not weighted:
+        w = q.w + m
         q.side_squares = squares
         q.cross = cross
+    q.w = w
     flush(q, down, True, False, 0)
-    if q.side_is_clear and end - begin < q.criterion.n_classes:
+    if q.side_is_clear and m < q.criterion.n_classes:
         for i in range(begin, end):
             side[label[entries[i] & mask]] = 0
     else:
