@@ -21,8 +21,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 def data_folder():
-    """The folder of the real data sets, next to the project (or beside a copy of it), or None."""
-    folder = ROOT.parent / "shared" / "data"
+    """The folder of the real data sets, $DTREES_DATA or next to the project, or None."""
+    folder = Path(os.environ.get("DTREES_DATA") or ROOT.parent / "shared" / "data")
     return folder if (folder / "load.py").is_file() else None
 
 
