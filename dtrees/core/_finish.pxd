@@ -11,12 +11,18 @@ cdef struct Limits:
     int64_t min_samples_split
     int64_t min_rows
     int64_t min_weight
-    double min_gain         # least gain of a split, in the user's units
+    double min_decrease     # least gain of a split divided by the weight of all rows,
+    double total_weight     # both in the user's units
     int64_t max_features    # columns drawn at a node; n_columns: all
     int64_t n_columns
     uint64_t seed
     uint64_t tree
     bint unseen_by_majority
+
+cdef inline bint gains_enough(const Limits* limits, double gain) noexcept nogil:
+    """The rule of `dtrees.core.pruning.min_impurity_decrease`, with the same rounding."""
+    return gain / limits.total_weight + 2.220446049250313e-16 >= limits.min_decrease
+
 
 cdef struct Plan:
     # What does not change while a tree grows.

@@ -562,7 +562,7 @@ cdef void grow_node(Growth* g, Frame* frame, OpenNode* node, uint32_t* entries) 
     begin_node(q, &node.totals, node.class_totals)
     search_columns(g, node, entries)
     finish_node(q)
-    if q.split.test == LEAF or q.split.gain < plan.limits.min_gain:
+    if q.split.test == LEAF or not gains_enough(&plan.limits, q.split.gain):
         free_node(node)
         return
     r = 0

@@ -21,7 +21,7 @@ from libc.string cimport memcpy, memset
 
 from dtrees.core._finish cimport (
     Growth, Plan, Records, describe, draw_columns, free_growth, free_node, free_records,
-    grow_for, new_growth, open_children, sum_rows, write_record, write_test
+    gains_enough, grow_for, new_growth, open_children, sum_rows, write_record, write_test
 )
 from dtrees.core._histogram cimport groups_of_histogram
 from dtrees.core._route cimport Route, keep_side, mark_run, route_of, split_run
@@ -302,7 +302,7 @@ cdef class Levels:
         cdef Route route
         cdef int b
         cdef int64_t r
-        if q.split.test == LEAF or q.split.gain < self.plan.limits.min_gain:
+        if q.split.test == LEAF or not gains_enough(&self.plan.limits, q.split.gain):
             return False
         for b in range(node.n_blocks):
             for r in range(node.n_runs[b]):

@@ -17,7 +17,7 @@ from libc.string cimport memset
 from dtrees._random cimport hash64
 from dtrees.core._criterion cimport Criterion
 from dtrees.core._finish cimport (
-    Limits, Plan, describe, draw_columns, sum_rows
+    Limits, Plan, describe, draw_columns, gains_enough, sum_rows
 )
 from dtrees.core._histogram cimport add_rows, groups_of_histogram
 from dtrees.core._route cimport Route, goes_left
@@ -147,7 +147,8 @@ cdef class Shard:
         limits.min_samples_split = rules.min_samples_split
         limits.min_rows = rules.min_samples_leaf
         limits.min_weight = int(np.ceil(rules.min_weight_leaf / target.weight_unit))
-        limits.min_gain = (rules.min_impurity_decrease - np.finfo(float).eps) * total_weight
+        limits.min_decrease = rules.min_impurity_decrease
+        limits.total_weight = total_weight
         limits.max_features = (limits.n_columns if rules.max_features is None
                                else rules.max_features)
         limits.seed = rules.seed
@@ -294,7 +295,7 @@ cdef class Shard:
                 first += i
                 i = 1
             finish_node(q)
-            if q.split.test == LEAF or q.split.gain < self.plan.limits.min_gain:
+            if q.split.test == LEAF or not gains_enough(&self.plan.limits, q.split.gain):
                 return None
             return self.found(q, &histogram[starts[q.split.column]])
         finally:
