@@ -1,15 +1,15 @@
 """Raw tables to codes and back.
 
-    tables      the front door: any table in memory as typed columns
-    labels      columns that are not numbers by their type
-    kinds       which columns are ordered, categorical or hybrid
-    ordered     numbers to codes, dense and sparse
-    summaries   what a codebook knows of a column, mergeable
-    codebook    what every code means: encode, decode, thresholds
-    admission   what a table has to meet: names, no infinities
-    coded       the coded table
-    target      y and the weights as integers
-    weights     weights of rows and of classes in fixed point
+tables      the front door: any table in memory as typed columns
+labels      columns that are not numbers by their type
+kinds       which columns are ordered, categorical or hybrid
+ordered     numbers to codes, dense and sparse
+summaries   what a codebook knows of a column, mergeable
+codebook    what every code means: encode, decode, thresholds
+admission   what a table has to meet: names, no infinities
+coded       the coded table
+target      y and the weights as integers
+weights     weights of rows and of classes in fixed point
 """
 
 from dtrees.coding.codebook import CodeBook

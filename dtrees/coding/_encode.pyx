@@ -1003,3 +1003,29 @@ def compact_values(value_t[::1] block, const int64_t[::1] start, const int64_t[:
                 block[at + i] = block[start[k] + i]
             at += length[k]
     return at
+
+
+def last_at_most(const value_t[::1] values, const int64_t[::1] first, const int64_t[::1] last,
+                 const double[::1] bounds):
+    """The greatest place in first[i] .. last[i] whose value is at most bounds[i].
+
+    Values ascend within each stretch and the first is at most the bound. O(log stretch) each.
+
+    Returns
+    -------
+    int64 (m,)
+    """
+    cdef int64_t[::1] places = np.empty(len(first), dtype=np.int64)
+    cdef int64_t i, low, high, half
+    with nogil:
+        for i in range(first.shape[0]):
+            low = first[i]
+            high = last[i]
+            while low < high:
+                half = (low + high + 1) >> 1
+                if values[half] <= bounds[i]:
+                    low = half
+                else:
+                    high = half - 1
+            places[i] = low
+    return np.asarray(places)

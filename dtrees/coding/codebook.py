@@ -251,13 +251,9 @@ class CodeBook:
         below = self.high[left].astype(np.float64)
         above = self.low[right].astype(np.float64)
         middle = midpoints(below, above)
-        # the greatest place in left .. right - 1 with high <= middle
-        first, last = left.copy(), right - 1
-        while np.any(first < last):
-            half = (first + last + 1) >> 1
-            fits = self.high[half] <= middle
-            first = np.where(fits, half, first)
-            last = np.where(fits, last, half - 1)
+        first = _encode.last_at_most(self.high, left, right - 1, middle)
+        if self.exact.all():
+            return middle, (first - base).astype(np.uint32)
         exact = self.exact[column]
         following = np.minimum(first + 1, right - 1)
         half = middle / 2  # halves, since a difference of huge values is infinite

@@ -17,6 +17,7 @@ Rows that pass go left. Missing values (code 0) go where ``missing_go_to_left`` 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -83,6 +84,10 @@ class Tree:
             array = getattr(self, field.name)
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.__post_init__()
 
     @property
     def node_count(self) -> int:

@@ -35,6 +35,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from dtrees.coding.tables import Table
 from dtrees.core._predict import Walk, walk_mixed, walk_numbers, walk_sparse
 from dtrees.core.model import LEAF, Tree
 from dtrees.typing import Runner, serial
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
     from dtrees.coding import CodeBook
     from dtrees.coding.labels import Labels
-    from dtrees.coding.tables import Table
 
 TASK_ROWS = 32_768  # a task of the runner: some milliseconds
 GATHER_ROWS = 2_048  # rows of used columns that are gathered at a time
@@ -90,7 +90,7 @@ def apply(tree: Tree, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarra
     book : CodeBook
         Of the same fit.
     X : table of shape (n_rows, n_columns)
-        As at fit; or what `dtrees.coding.tables.read_table` or ``book.check`` made of it.
+        As at fit; or what ``book.check`` made of it, which is not checked again.
     run : Runner, default=serial
         Gets a task per block of rows when there are many.
 
@@ -110,7 +110,7 @@ def apply(tree: Tree, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarra
     -----
     O(n_rows x depth of the leaves); a tree is packed at its first use, O(nodes).
     """
-    table = book.check(X)
+    table = X if isinstance(X, Table) else book.check(X)
     leaves = np.empty(table.n_rows, dtype=np.intp)
     packed = pack(tree, book)
     block = table.block

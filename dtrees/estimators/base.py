@@ -53,6 +53,7 @@ from dtrees.estimators.constraints import (
 )
 from dtrees.estimators.limits import (
     columns_per_split,
+    depth_of,
     rows_of_leaf,
     rows_of_split,
     weight_of_leaf,
@@ -294,7 +295,7 @@ class BaseDecisionTree(BaseEstimator, ABC):
         max_features = columns_per_split(self.max_features, book.n_columns)
         rules = GrowthRules(
             criterion=self._criteria[self.criterion],
-            max_depth=self.max_depth,
+            max_depth=depth_of(self.max_depth, self.max_leaf_nodes),
             min_samples_split=rows_of_split(
                 self.min_samples_split, self.min_samples_leaf, table.n_rows
             ),

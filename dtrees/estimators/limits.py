@@ -26,6 +26,13 @@ def rows_of_split(limit: int | float, leaf_limit: int | float, n_rows: int) -> i
     return max(2, rows_of_leaf(limit, n_rows), 2 * rows_of_leaf(leaf_limit, n_rows))
 
 
+def depth_of(max_depth: int | None, max_leaf_nodes: int | None) -> int | None:
+    """Greatest depth worth growing: a tree of k leaves is at most k - 1 deep."""
+    if max_leaf_nodes is None:
+        return max_depth
+    return min(max_leaf_nodes - 1, max_leaf_nodes if max_depth is None else max_depth)
+
+
 def columns_per_split(max_features: int | float | str | None, n_columns: int) -> int:
     """Number of columns drawn at each node; an integer is returned as it is given."""
     if max_features is None:

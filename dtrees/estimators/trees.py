@@ -179,7 +179,10 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
             Columns are not those of the fit.
         """
         leaves = self.apply(X)
-        return self.classes_.take(self.tree_.model.value.argmax(axis=1)).take(leaves)
+        shares = self.tree_.model.value
+        if len(leaves) < len(shares):
+            return self.classes_.take(shares.take(leaves, axis=0).argmax(axis=1))
+        return self.classes_.take(shares.argmax(axis=1)).take(leaves)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict the share of every class.

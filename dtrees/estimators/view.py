@@ -7,7 +7,7 @@ answers for raw rows. It owns no arrays of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -142,8 +142,6 @@ class TreeView:
     def apply(self, X: Any, run: Runner = serial, *, estimator: str = "TreeView") -> np.ndarray:
         """Leaf of every row, intp (n_rows,); `estimator` is who complains about columns."""
         table = self.codebook.check(X, estimator=estimator)
-        # The prediction checks once more, but names have been complained about.
-        table = replace(table, names=self.codebook.feature_names)
         return apply(self.model, self.codebook, table, run)
 
     def predict(self, X: Any, run: Runner = serial) -> np.ndarray:
