@@ -73,7 +73,7 @@ def join(pieces: Sequence[Piece]) -> Piece:
     whole["right"][inner] = start[whole["right"][inner]]
     nodes[start[own]] = whole
     statistics[start[own]] = pieces[0].statistics[own]
-    for i in np.flatnonzero(top["column"] == SUBTREE):
+    for i in np.flatnonzero(top["column"] == SUBTREE).tolist():
         number = left[i]
         piece = pieces[number]
         part = nodes[start[i] : start[i] + len(piece.nodes)]

@@ -20,6 +20,7 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -168,7 +169,7 @@ class ShardSource:
                 total += shard.histogram(mine)
             return total
 
-        return self._run([lambda node=node: of_node(node) for node in nodes])
+        return self._run([partial(of_node, node) for node in nodes])
 
     def advance(self, node: OpenNode, found: FoundSplit) -> tuple[Sums, Sums]:
         """Route the rows of a node, shard by shard."""
