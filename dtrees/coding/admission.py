@@ -7,11 +7,15 @@ checks and its users' habits hold.
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 
 from dtrees.coding import _encode
 from dtrees.coding.tables import Table
+from dtrees.typing import Runner, serial
+
+TASK_CELLS = 4 * 2**20  # cells of a task that looks for infinities
 
 
 def check_names(fitted: np.ndarray | None, names: np.ndarray | None, estimator: str) -> None:
@@ -47,11 +51,11 @@ def check_names(fitted: np.ndarray | None, names: np.ndarray | None, estimator: 
     raise ValueError(message)
 
 
-def refuse_infinities(table: Table) -> None:
-    """Raise when a cell is infinite. O(cells), in the order of memory."""
+def refuse_infinities(table: Table, run: Runner = serial) -> None:
+    """Raise when a cell is infinite. O(cells), in the order of memory; tasks of rows for `run`."""
     for block in table.numbers:
         values = block.values
-        if values.dtype.kind == "f" and _holds_infinity(values):
+        if values.dtype.kind == "f" and _holds_infinity(values, run):
             infinite = np.zeros(table.n_columns, dtype=bool)
             infinite[block.columns] = np.isinf(values).any(axis=0)
             refuse_columns(table, infinite)
@@ -72,9 +76,13 @@ def refuse_columns(table: Table, infinite: np.ndarray) -> None:
         )
 
 
-def _holds_infinity(values: np.ndarray) -> bool:
+def _holds_infinity(values: np.ndarray, run: Runner) -> bool:
     """Whether a block of floats holds an infinity."""
     if values.dtype in (np.float32, np.float64):
         native = values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
-        return _encode.any_infinite(np.require(native, requirements="A"))
+        native = np.require(native, requirements="A")
+        if native.size <= TASK_CELLS:
+            return _encode.any_infinite(native)
+        parts = np.array_split(native, -(-native.size // TASK_CELLS))
+        return any(run([partial(_encode.any_infinite, part) for part in parts]))
     return bool(np.isinf(values).any())

@@ -273,7 +273,7 @@ class CodeBook:
         high = self.high[part].astype(np.float64)
         return midpoints(high[:-1], high[1:]) if self.exact[column] else high[:-1]
 
-    def check(self, X: Any, *, estimator: str = "CodeBook") -> Table:
+    def check(self, X: Any, *, estimator: str = "CodeBook", run: Runner = serial) -> Table:
         """A table that has to have the columns of the one that was fitted.
 
         Parameters
@@ -281,6 +281,7 @@ class CodeBook:
         X : table of shape (n_rows, n_columns)
         estimator : str, default="CodeBook"
             Name for messages.
+        run : Runner, default=serial
 
         Returns
         -------
@@ -301,7 +302,7 @@ class CodeBook:
                 f"{self.n_columns} features as input."
             )
         table = self._as_fitted(table)
-        refuse_infinities(table)
+        refuse_infinities(table, run)
         return table
 
     def encode(

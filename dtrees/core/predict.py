@@ -110,7 +110,7 @@ def apply(tree: Tree, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarra
     -----
     O(n_rows x depth of the leaves); a tree is packed at its first use, O(nodes).
     """
-    table = X if isinstance(X, Table) else book.check(X)
+    table = X if isinstance(X, Table) else book.check(X, run=run)
     leaves = np.empty(table.n_rows, dtype=np.intp)
     packed = pack(tree, book)
     block = table.block

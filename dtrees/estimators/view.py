@@ -141,7 +141,7 @@ class TreeView:
 
     def apply(self, X: Any, run: Runner = serial, *, estimator: str = "TreeView") -> np.ndarray:
         """Leaf of every row, intp (n_rows,); `estimator` is who complains about columns."""
-        table = self.codebook.check(X, estimator=estimator)
+        table = self.codebook.check(X, estimator=estimator, run=run)
         return apply(self.model, self.codebook, table, run)
 
     def predict(self, X: Any, run: Runner = serial) -> np.ndarray:
