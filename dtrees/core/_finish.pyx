@@ -446,14 +446,12 @@ cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
             write_record(&g.out, g.plan, &node)
             free_node(&node)
         elif not w.narrow:
-            new = relocate(w, <uint64_t*>w.entries, &node, g.plan.columns,
-                           g.plan.criterion.n_classes)
+            new = relocate(w, <uint64_t*>w.entries, &node, g.plan.columns)
             push_frame(g, new)
             push(&g.frames[g.n_frames - 1], &node)
-        elif (node.totals.n <= COMPACT_ROWS and g.n_frames < 4
-              and node.totals.n * COMPACT_SHARE < w.n_rows):
-            new = relocate(w, <uint32_t*>w.entries, &node, g.plan.columns,
-                           g.plan.criterion.n_classes)
+        elif w.shared or (node.totals.n <= COMPACT_ROWS and g.n_frames < 4
+                          and node.totals.n * COMPACT_SHARE < w.n_rows):
+            new = relocate(w, <uint32_t*>w.entries, &node, g.plan.columns)
             push_frame(g, new)
             push(&g.frames[g.n_frames - 1], &node)
         else:

@@ -29,10 +29,10 @@ from dtrees.core._shard cimport Shard, column_histogram, mark_codes
 from dtrees.core._groups cimport collect_groups, search_groups
 from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
 from dtrees.core._splitter cimport search_run
-from dtrees.core._structs cimport IN_SUBSET, LEAF, Run
+from dtrees.core._structs cimport IN_SUBSET, LEAF, Run, entry_t
 from dtrees.core._workspace cimport (
     MAX_NARROW, STORED_SPARSE, STORED_U32, Column, OpenNode, Workspace, free_workspace,
-    last_ordered, new_workspace, sorted_entries
+    last_ordered, new_workspace, relocate_rows, relocate_runs, sorted_entries
 )
 
 from dtrees.core.structs import RECORD
@@ -40,8 +40,9 @@ from dtrees.core.structs import RECORD
 cdef enum:
     SLICE = 1 << 24         # entries between two looks at signals
     SMALLEST_SHARE = 1 << 15    # entries: a smaller node is never worth a level
-    BUSY = 1 << 18              # entries: a larger one always is, on several threads
-    FEW_LEVELS = 4              # levels of nodes in between
+    BUSY = 1 << 17              # entries: a larger one always is, on several threads
+    BLOCKS = 6                  # of columns for each thread
+    FEW_LEVELS = 8              # levels of nodes in between
 
 
 cdef class LargeNode:
@@ -130,6 +131,7 @@ cdef class Levels:
     cdef Plan plan
     cdef Column* columns
     cdef Workspace* workspace
+    cdef Workspace* wide    # while the root is relocated
     cdef int64_t n_rows
     cdef const int64_t[::1] offsets
 
@@ -143,6 +145,7 @@ cdef class Levels:
 
     def __dealloc__(self):
         free_workspace(self.workspace)
+        free_workspace(self.wide)
 
     # -----------------------------------------------------------------------------------------
     # the root
@@ -226,7 +229,38 @@ cdef class Levels:
                                                       sizeof(int64_t))
         sum_rows(&w.payload, &self.plan, w.rows, m, &root.node.totals, root.node.class_totals)
         describe(&root.node, &self.plan)
+        if len(blocks) > 1 and m <= MAX_NARROW and not root.node.is_leaf:
+            self.relocate_root(run, root)
         return root
+
+    cdef relocate_root(self, run, LargeNode root):
+        """Small tables: 32-bit entries for every column from the start, a task per block."""
+        cdef Workspace* wide = self.workspace
+        cdef int64_t[::1] start = np.zeros(root.n_blocks + 1, dtype=np.int64)
+        cdef int b
+        cdef int64_t r, cells
+        for b in range(root.n_blocks):
+            cells = 0
+            for r in range(root.n_runs[b]):
+                cells += root.runs[b][r].length if root.runs[b][r].length > 0 \
+                    else root.node.totals.n
+            start[b + 1] = start[b] + cells
+        self.wide = wide
+        self.workspace = relocate_rows(wide, &root.node, start[root.n_blocks])
+        self.workspace.shared = True
+        root.node.start = 0
+        run([partial(self._relocate_block, root, b, start[b]) for b in range(root.n_blocks)])
+        self.wide = NULL
+        free_workspace(wide)
+
+    def _relocate_block(self, LargeNode root, int block, int64_t at):
+        cdef uint32_t* scratch
+        with nogil:
+            scratch = <uint32_t*>malloc((self.workspace.n_rows + 1) * sizeof(uint32_t))
+            root.n_runs[block] = relocate_runs(
+                self.wide, <uint64_t*>self.wide.entries, self.workspace, root.runs[block],
+                root.n_runs[block], at, self.columns, scratch)
+            free(scratch)
 
     # -----------------------------------------------------------------------------------------
     # large nodes, blocks of columns
@@ -237,14 +271,19 @@ cdef class Levels:
         Returns the best split of each open node in this block of columns.
         """
         cdef Workspace* w = self.workspace
-        cdef uint64_t* scratch
+        cdef void* scratch
         cdef LargeNode node
         cdef list found = []
         with nogil:
-            scratch = <uint64_t*>malloc((w.n_rows + 1) * sizeof(uint64_t))
+            scratch = malloc((w.n_rows + 1) * sizeof(uint64_t))
         for node in parted:
             with nogil:
-                part_block(w, node, node.left, node.right, block, scratch)
+                if w.narrow:
+                    part_block(<uint32_t*>w.entries, w.side, node, node.left, node.right, block,
+                               <uint32_t*>scratch)
+                else:
+                    part_block(<uint64_t*>w.entries, w.side, node, node.left, node.right, block,
+                               <uint64_t*>scratch)
         free(scratch)
         for node in open_nodes:
             found.append(self.search_block(node, block))
@@ -312,11 +351,13 @@ cdef class Levels:
         node.left = LargeNode(node.n_blocks)
         node.right = LargeNode(node.n_blocks)
         with nogil:
-            route = route_of(&q.split, last_ordered(column), q.split_subset,
-                             q.split_subset_words)
+            route = route_of(&q.split, run.last_ordered, q.split_subset, q.split_subset_words)
             if q.split.test == IN_SUBSET:
                 groups_of_run(q, &self.plan, w, &node.node, run)
-            if run.length > 0:
+            if w.narrow:
+                mark_run(&route, <uint32_t*>w.entries, run, w.rows + node.node.start,
+                         node.node.totals.n, w.side)
+            elif run.length > 0:
                 mark_run(&route, <uint64_t*>w.entries, run, w.rows + node.node.start,
                          node.node.totals.n, w.side)
             else:
@@ -389,7 +430,7 @@ cdef class Levels:
         cdef Records out
         cdef LargeNode root, node, child
         cdef list blocks = self.column_blocks(
-            min(self.plan.limits.n_columns, 1 if n_threads == 1 else 2 * n_threads))
+            min(self.plan.limits.n_columns, 1 if n_threads == 1 else BLOCKS * n_threads))
         cdef list level, parted, small = []
         cdef int64_t levels = 0
         cdef int64_t share
@@ -487,6 +528,9 @@ cdef void groups_of_run(Search* q, const Plan* plan, const Workspace* w, const O
     cdef const uint32_t* rows = w.rows + node.start
     cdef int64_t stride = 2 + q.n_columns_of_target
     cdef int64_t* histogram
+    if w.narrow:
+        collect_groups(q, <const uint32_t*>w.entries, run)
+        return
     if run.length > 0:
         collect_groups(q, <const uint64_t*>w.entries, run)
         return
@@ -514,7 +558,10 @@ cdef int64_t search_runs(Search* q, const Plan* plan, const Workspace* w, const 
                 d += 1
         if drawn == NULL or (d < n_drawn and drawn[d] == runs[r].column):
             if runs[r].length >= q.too_short:
-                varies = search_run(q, <const uint64_t*>w.entries, &runs[r])
+                if w.narrow:
+                    varies = search_run(q, <const uint32_t*>w.entries, &runs[r])
+                else:
+                    varies = search_run(q, <const uint64_t*>w.entries, &runs[r])
             elif runs[r].length == 0:
                 groups_of_run(q, plan, w, node, &runs[r])
                 varies = q.groups.count > 1
@@ -526,10 +573,9 @@ cdef int64_t search_runs(Search* q, const Plan* plan, const Workspace* w, const 
     return kept
 
 
-cdef void part_block(Workspace* w, LargeNode node, LargeNode left, LargeNode right, int block,
-                     uint64_t* scratch) noexcept nogil:
+cdef void part_block(entry_t* entries, const uint8_t* side, LargeNode node, LargeNode left,
+                     LargeNode right, int block, entry_t* scratch) noexcept nogil:
     """Hand the runs of one block down to the children of a node that was split."""
-    cdef uint64_t* entries = <uint64_t*>w.entries
     cdef int64_t n = node.n_runs[block]
     cdef int64_t r, k
     cdef Run* run
@@ -544,15 +590,15 @@ cdef void part_block(Workspace* w, LargeNode node, LargeNode left, LargeNode rig
         if run.length == 0:
             k = 0
         elif left.node.is_leaf:
-            k = keep_side(entries, run, w.side, 0)
+            k = keep_side(entries, run, side, 0)
             hand(right, block, run, run.offset, k)
             continue
         elif right.node.is_leaf:
-            k = keep_side(entries, run, w.side, 1)
+            k = keep_side(entries, run, side, 1)
             hand(left, block, run, run.offset, k)
             continue
         else:
-            k = split_run(entries, run, w.side, scratch)
+            k = split_run(entries, run, side, scratch)
             hand(left, block, run, run.offset, k)
             hand(right, block, run, run.offset + k, run.length - k)
             continue

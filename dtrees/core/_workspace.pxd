@@ -36,6 +36,7 @@ cdef struct Workspace:
     uint32_t* row_id        # row of the shard, NULL: the same
     Payload payload
     bint owns_payload
+    bint shared             # by several threads: nodes are relocated before they are grown
 
 cdef struct OpenNode:
     int64_t start           # rows[start .. start + n)
@@ -57,8 +58,13 @@ cdef inline uint32_t last_ordered(const Column* column) noexcept nogil:
 cdef uint32_t code_at(const Column* column, int64_t row) noexcept nogil
 cdef Workspace* new_workspace(int64_t n_rows, int64_t n_entries, bint narrow) noexcept nogil
 cdef void free_workspace(Workspace* w) noexcept nogil
+cdef Workspace* relocate_rows(Workspace* old, const OpenNode* node,
+                              int64_t n_entries) noexcept nogil
+cdef int64_t relocate_runs(const Workspace* old, const entry_t* entries, Workspace* new,
+                           Run* runs, int64_t n_runs, int64_t at, const Column* columns,
+                           uint32_t* scratch) noexcept nogil
 cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
-                         const Column* columns, int n_classes) noexcept nogil
+                         const Column* columns) noexcept nogil
 cdef int64_t entries_of_codes(const Column* column, const uint32_t* row_id, int64_t n,
                               uint32_t* entries, uint32_t* scratch) noexcept nogil
 cdef int64_t sorted_entries(const Column* column, const uint8_t* live, uint64_t* entries,

@@ -234,34 +234,20 @@ cdef int64_t leave_out_majority(uint32_t* entries, int64_t n, uint32_t* fill) no
     return n - (last - first)
 
 
-cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
-                         const Column* columns, int n_classes) noexcept nogil:
-    """Move a node of at most 65,535 rows to a workspace of its own; its runs are replaced.
-
-    entries : old.entries, typed. Columns that turn out constant are dropped. O(entries).
-    """
-    cdef int64_t shift = 4 * sizeof(entry_t)
-    cdef entry_t mask = (<entry_t>1 << shift) - 1
+cdef Workspace* relocate_rows(Workspace* old, const OpenNode* node,
+                              int64_t n_entries) noexcept nogil:
+    """A workspace of 32-bit entries with the rows and targets of a node, numbered from 0."""
     cdef int64_t n = node.totals.n
     cdef const uint32_t* rows = old.rows + node.start
-    cdef int64_t n_entries = 0
-    cdef int64_t kept = 0
-    cdef int64_t at = 0
-    cdef int64_t i, r, length, n_fill
-    cdef uint32_t rank, ordered, fill, fill_code, code, previous, middle
-    cdef bint distinct
-    cdef Workspace* new
-    cdef uint32_t* target
-    cdef uint32_t* number
-    cdef Run* run
-    cdef const entry_t* e
-    for r in range(node.n_runs):
-        n_entries += node.runs[r].length if node.runs[r].length > 0 else n
-    new = new_workspace(n, n_entries, True)
+    cdef Workspace* new = new_workspace(n, n_entries, True)
+    cdef int64_t i
     new.row_id = <uint32_t*>malloc((n + 1) * sizeof(uint32_t))
+    if old.number == NULL:
+        old.number = <uint32_t*>malloc((old.n_rows + 1) * sizeof(uint32_t))
     for i in range(n):
         new.row_id[i] = rows[i] if old.row_id == NULL else old.row_id[rows[i]]
         new.rows[i] = <uint32_t>i
+        old.number[rows[i]] = <uint32_t>i
     new.owns_payload = True
     if old.payload.label != NULL:
         new.payload.label = <uint16_t*>malloc((n + 1) * sizeof(uint16_t))
@@ -273,21 +259,37 @@ cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
         new.payload.value = new.payload.target
     else:
         new.payload.value = gather(old.payload.value, rows, n)
-    if old.number == NULL:
-        old.number = <uint32_t*>malloc((old.n_rows + 1) * sizeof(uint32_t))
-    number = old.number
-    for i in range(n):
-        number[rows[i]] = <uint32_t>i
-    for r in range(node.n_runs):
-        run = node.runs + r
+    return new
+
+
+cdef int64_t relocate_runs(const Workspace* old, const entry_t* entries, Workspace* new,
+                           Run* runs, int64_t n_runs, int64_t at, const Column* columns,
+                           uint32_t* scratch) noexcept nogil:
+    """Move runs to a workspace that `relocate_rows` made, from offset `at`, and rewrite them.
+
+    entries : old.entries, typed. scratch : a number per row of the new workspace.
+    Returns how many are left: columns that turn out constant are dropped. O(entries).
+    """
+    cdef int64_t shift = 4 * sizeof(entry_t)
+    cdef entry_t mask = (<entry_t>1 << shift) - 1
+    cdef int64_t n = new.n_rows
+    cdef const uint32_t* number = old.number
+    cdef int64_t kept = 0
+    cdef int64_t i, r, length, n_fill
+    cdef uint32_t rank, ordered, fill, fill_code, code, previous, middle
+    cdef bint distinct
+    cdef uint32_t* target
+    cdef Run* run
+    cdef const entry_t* e
+    for r in range(n_runs):
+        run = runs + r
         target = <uint32_t*>new.entries + at
         fill = NO_RANK
         ordered = 0
         rank = 0
         previous = 0
         if run.length == 0:
-            length = entries_of_codes(&columns[run.column], new.row_id, n, target,
-                                      <uint32_t*>new.scratch)
+            length = entries_of_codes(&columns[run.column], new.row_id, n, target, scratch)
             n_fill = 0
             for i in range(n):
                 code = target[i] >> 16
@@ -327,8 +329,8 @@ cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
             length = leave_out_majority(target, length, &fill)
             if fill != NO_RANK:
                 fill_code = code_at(&columns[run.column], new.row_id[middle])
-        node.runs[kept] = run[0]
-        run = node.runs + kept
+        runs[kept] = run[0]
+        run = runs + kept
         if run.last_ordered != ALL_ORDERED:
             run.last_ordered = ordered
         run.fill = fill
@@ -338,6 +340,19 @@ cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
         run.distinct = distinct
         at += length
         kept += 1
-    node.n_runs = kept
+    return kept
+
+
+cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
+                         const Column* columns) noexcept nogil:
+    """Move a node of at most 65,535 rows to a workspace of its own; its runs are replaced."""
+    cdef int64_t n_entries = 0
+    cdef int64_t r
+    cdef Workspace* new
+    for r in range(node.n_runs):
+        n_entries += node.runs[r].length if node.runs[r].length > 0 else node.totals.n
+    new = relocate_rows(old, node, n_entries)
+    node.n_runs = relocate_runs(old, entries, new, node.runs, node.n_runs, 0, columns,
+                                <uint32_t*>new.scratch)
     node.start = 0
     return new
