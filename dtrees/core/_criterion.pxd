@@ -7,7 +7,9 @@ differ in the last bit.
 Squared error. With W, S the weight and weighted target of a node and w, s those of the left side,
 the weighted decrease of the impurity is  D*D / (W*w*(W-w)),  D = W*s - w*S.  The gini index of two
 classes is twice the squared error of the class as a number, so it shares the formula. Swapping
-the sides changes the sign of D only: mirrored splits tie exactly.
+the sides changes the sign of D only: mirrored splits tie exactly while W times the largest sum is
+below 2**53, always so for counts of less than 90 million rows. Beyond, one of them may win by a
+rounding, the same one everywhere.
 
 Gini, more classes:  sum(l*l)/w + sum(r*r)/(W-w) - sum(t*t)/W  with sums of squares kept as exact
 integers (128 bits when rows have weights).

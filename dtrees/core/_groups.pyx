@@ -9,10 +9,14 @@ also serves the ordered columns of nodes that are counted by histogram.
                  holds the best of all subsets (Fisher 1958, [CT] "Optimal partitioning")
                  more classes: all subsets while there are at most 1,023; else prefixes in the
                  order of the first principal component of the class shares, and one-versus-rest
+                 Poisson: a side without any target is not allowed, so with categories of zero
+                 target the best subset need not be a prefix
     hybrid       `<= v`, `> v` and `= category`: a number is never compared with a category
                  ([SF] 2, tables 3 and 4)
 
-Rows with a missing value are a group of their own, tried on the right and on the left.
+Rows with a missing value are a group of their own, tried on the right and on the left. A category
+that a node has not seen goes with them, or to the heavier child; in a hybrid column it fails every
+test, as a number does that is compared with a category.
 """
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
