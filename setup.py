@@ -36,7 +36,6 @@ DIRECTIVES = {
     "initializedcheck": DEBUG,
     "cdivision": True,
     "embedsignature": True,
-    "freethreading_compatible": True,
 }
 
 # No contraction: a fused multiply-add rounds once where other machines round twice, and a gain
@@ -62,7 +61,7 @@ def extension(name):
 
 setup(
     ext_modules=cythonize(
-        [extension(name) for name in EXTENSIONS if os.path.exists(name.replace(".", "/") + ".pyx")],
+        [extension(name) for name in EXTENSIONS],
         compiler_directives=DIRECTIVES,
         build_dir="build/debug" if DEBUG else "build/release",
     ),

@@ -15,7 +15,8 @@ Gini, more classes:  sum(l*l)/w + sum(r*r)/(W-w) - sum(t*t)/W  with sums of squa
 integers (128 bits when rows have weights).
 
 Entropy:  sum f(l) - f(w) + sum f(r) - f(W-w) - (sum f(t) - f(W)),  f(x) = x log x rounded to fixed
-point. Sums of integers again, so gains are exact, and equal gains are equal.
+point. Each f is rounded once, sums of them are exact: equal
+counts have equal gains, whatever the order, and the unit of the weights cancels.
 
 Poisson half deviance:  s log(s/w) + (S-s) log((S-s)/(W-w)) - S log(S/W).
 """
@@ -74,15 +75,15 @@ cdef inline double natural_log(double x) noexcept nogil:
 
 
 cdef inline int64_t xlogx(const Criterion* criterion, int64_t x) noexcept nogil:
-    """x log x of a weight, in fixed point; 0 for 0."""
-    cdef double user
+    """x log x of an integer weight, in fixed point; 0 for 0.
+
+    The unit of the weights cancels in every sum that is used: their scale does not matter.
+    """
     if x <= 0:
         return 0
     if x < criterion.xlogx_size:
         return criterion.xlogx[x]
-    user = <double>x * criterion.weight_unit
-    user = user * natural_log(user) * criterion.fixed_point
-    return <int64_t>(user + 0.5) if user >= 0 else -<int64_t>(0.5 - user)
+    return <int64_t>(<double>x * natural_log(<double>x) * criterion.fixed_point + 0.5)
 
 
 cdef inline double squared_score(double W, double S, double w, double s) noexcept nogil:

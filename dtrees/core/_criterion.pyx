@@ -10,24 +10,23 @@ def log(double x):
     return natural_log(x)
 
 
-def xlogx_table(int64_t size, double weight_unit, double fixed_point):
+def xlogx_table(int64_t size, double fixed_point):
     """f(x) = x log x in fixed point.
 
     Parameters
     ----------
     size : int
-    weight_unit, fixed_point : float
+    fixed_point : float
 
     Returns
     -------
     int64 (size,)
-        ``round(x * weight_unit * log(x * weight_unit) * fixed_point)`` for x = 0 .. size-1.
+        ``round(x * log(x) * fixed_point)`` for x = 0 .. size-1.
     """
     cdef Criterion criterion
     cdef int64_t[::1] table = np.zeros(size, dtype=np.int64)
     cdef int64_t x
     criterion.xlogx_size = 0
-    criterion.weight_unit = weight_unit
     criterion.fixed_point = fixed_point
     with nogil:
         for x in range(1, size):

@@ -67,8 +67,8 @@ cdef void sum_rows(const Payload* payload, const Plan* plan, const uint32_t* row
 cdef void describe(OpenNode* node, const Plan* plan) noexcept nogil
 cdef void open_children(const Plan* plan, Workspace* w, const OpenNode* node, int64_t record,
                         OpenNode* left, OpenNode* right) noexcept nogil
-cdef int64_t draw_columns(const Plan* plan, uint64_t path, int32_t* order, int64_t first,
-                          int64_t count) noexcept nogil
+cdef int64_t draw_columns(const Plan* plan, uint64_t path, int32_t* order, int32_t* swapped,
+                          int64_t first, int64_t count) noexcept nogil
 
 cdef struct Frame:
     Workspace* workspace
@@ -83,7 +83,9 @@ cdef struct Growth:
     Records out
     Frame frames[4]
     int n_frames
-    int32_t* drawn          # permutation of the columns
+    int32_t* drawn          # permutation of the columns, and how to undo a node's draws
+    int32_t* swapped
+    uint8_t* is_drawn       # by column
     int64_t work            # entries looked at since the start
 
 cdef Growth* new_growth(const Plan* plan, Workspace* w, OpenNode* root) noexcept nogil

@@ -27,7 +27,7 @@ from dtrees.core._groups cimport collect_groups
 from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
 from dtrees.core._splitter cimport search_run
 from dtrees.core._structs cimport (
-    CLASSES, COUNT, ENTROPY, GINI, IN_SUBSET, LEAF, POISSON, SQUARED, SUM,
+    ALL_ORDERED, CLASSES, COUNT, ENTROPY, GINI, IN_SUBSET, LEAF, POISSON, SQUARED, SUM,
     Payload, Run, Split, Totals, int128_t
 )
 from dtrees.core._workspace cimport (
@@ -168,12 +168,11 @@ cdef inline void add_value(Totals* t, const Payload* payload, const Plan* plan,
     """Regression: the second moment, and the range of y."""
     cdef int64_t y = payload.value[row]
     cdef int64_t w = 1 if payload.weight == NULL else payload.weight[row]
-    cdef double user
+    cdef double term
     if plan.criterion.impurity == POISSON:
-        user = <double>y * plan.criterion.value_unit
-        if user > 0:
-            user = user * natural_log(user) * plan.criterion.fixed_point
-            t.moment += <int128_t>w * <int64_t>user
+        if y > 0:
+            term = <double>y * natural_log(<double>y) * plan.criterion.fixed_point
+            t.moment += <int128_t>w * <int64_t>(term + 0.5)
     else:
         t.moment += <int128_t>payload.target[row] * y
     if y < t.lowest:
@@ -239,21 +238,22 @@ cdef double impurity_of(const OpenNode* node, const Plan* plan) noexcept nogil:
             f = xlogx(&plan.criterion, w) - f
             if f <= 0:
                 return 0.0
-            return <double>f / (plan.criterion.fixed_point * 0.6931471805599453) / (
-                W * plan.criterion.weight_unit)
+            return <double>f / (plan.criterion.fixed_point * 0.6931471805599453) / W
         for k in range(plan.criterion.n_classes):
             squares += <int128_t>node.class_totals[k] * node.class_totals[k]
         return <double>(<int128_t>w * w - squares) / (W * W)
     if t.lowest == t.highest:
         return 0.0
-    W = W * plan.criterion.weight_unit
     if plan.criterion.impurity == POISSON:
-        unit = <double>t.target * plan.criterion.wy_unit
+        # in integer units of weight and y, whose logarithms cancel
+        unit = <double>t.target * (plan.criterion.wy_unit / plan.criterion.weight_unit
+                                   / plan.criterion.value_unit)
         if unit <= 0:
             return 0.0
-        unit = <double>t.moment / plan.criterion.fixed_point * plan.criterion.weight_unit / W \
-            - unit / W * natural_log(unit / W)
-        return unit if unit > 0 else 0.0
+        unit = (<double>t.moment / plan.criterion.fixed_point
+                - unit * natural_log(unit / W)) / W
+        return unit * plan.criterion.value_unit if unit > 0 else 0.0
+    W = W * plan.criterion.weight_unit
     if not plan.criterion.one_scale:
         unit = <double>t.target * plan.criterion.wy_unit / W
         unit = (<double>t.moment * plan.criterion.value_unit * plan.criterion.wy_unit / W
@@ -342,11 +342,12 @@ cdef void open_children(const Plan* plan, Workspace* w, const OpenNode* node, in
     describe(right, plan)
 
 
-cdef int64_t draw_columns(const Plan* plan, uint64_t path, int32_t* order, int64_t first,
-                          int64_t count) noexcept nogil:
+cdef int64_t draw_columns(const Plan* plan, uint64_t path, int32_t* order, int32_t* swapped,
+                          int64_t first, int64_t count) noexcept nogil:
     """Draws first .. first+count of a node's keyed permutation of the columns.
 
-    order : a permutation; draw i is left in order[i]. Draw k depends on (seed, tree, path, k) and
+    order : a permutation; draw i is left in order[i], and in swapped[i] where it came from, NULL
+    when nobody wants to know. Draw k depends on (seed, tree, path, k) and
     the draws before it only. Returns how many there are.
     """
     cdef int64_t n = plan.limits.n_columns
@@ -360,6 +361,8 @@ cdef int64_t draw_columns(const Plan* plan, uint64_t path, int32_t* order, int64
         column = order[i]
         order[i] = order[j]
         order[j] = column
+        if swapped != NULL:
+            swapped[i] = <int32_t>j
     return count
 
 
@@ -374,7 +377,9 @@ cdef Growth* new_growth(const Plan* plan, Workspace* w, OpenNode* root) noexcept
     g.search = new_search(&plan.criterion, plan.mode, w.payload, plan.limits.min_rows,
                           plan.limits.min_weight)
     if plan.limits.max_features < plan.limits.n_columns:
-        g.drawn = <int32_t*>malloc(2 * plan.limits.n_columns * sizeof(int32_t))
+        g.drawn = <int32_t*>malloc(plan.limits.n_columns * sizeof(int32_t))
+        g.swapped = <int32_t*>malloc(plan.limits.n_columns * sizeof(int32_t))
+        g.is_drawn = <uint8_t*>calloc(plan.limits.n_columns, 1)
         for i in range(plan.limits.n_columns):
             g.drawn[i] = <int32_t>i
     push_frame(g, w)
@@ -396,6 +401,8 @@ cdef void free_growth(Growth* g) noexcept nogil:
     free_search(g.search)
     free_records(&g.out)
     free(g.drawn)
+    free(g.swapped)
+    free(g.is_drawn)
     free(g)
 
 
@@ -480,8 +487,7 @@ cdef void search_columns(Growth* g, OpenNode* node, const uint32_t* entries) noe
     cdef Search* q = g.search
     cdef double perfect = perfect_score(g, node)
     cdef int64_t n_columns = g.plan.limits.n_columns
-    cdef int64_t r, i, j, count, first, low, high, middle
-    cdef int32_t* sorted = g.drawn + n_columns
+    cdef int64_t r, i, count, first
     cdef int32_t column
     if g.drawn == NULL:
         for r in range(node.n_runs):
@@ -490,42 +496,43 @@ cdef void search_columns(Growth* g, OpenNode* node, const uint32_t* entries) noe
             g.work += node.runs[r].length + 8
             if not search_run(q, entries, &node.runs[r]):
                 node.runs[r].length = 0
-            elif q.split.test != LEAF and q.split.score >= perfect:
+            elif node.runs[r].last_ordered != ALL_ORDERED:
+                g.work += work_of_groups(q)
+            if node.runs[r].length == 0:
+                continue
+            if q.split.test != LEAF and q.split.score >= perfect:
                 break
         return
     # Drawn columns in ascending order; one by one beyond max_features while none varies.
     first = 0
     count = g.plan.limits.max_features
-    high = 0
-    for i in range(n_columns):
-        g.drawn[i] = <int32_t>i
-    while first < n_columns:
-        count = draw_columns(g.plan, node.path, g.drawn, first, count)
-        for i in range(count):
-            column = g.drawn[first + i]
-            j = i
-            while j > 0 and sorted[j - 1] > column:
-                sorted[j] = sorted[j - 1]
-                j -= 1
-            sorted[j] = column
-        for i in range(count):
-            low = 0
-            high = node.n_runs
-            while low < high:
-                middle = (low + high) >> 1
-                if node.runs[middle].column < sorted[i]:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low < node.n_runs and node.runs[low].column == sorted[i]:
-                g.work += node.runs[low].length + 8
-                if node.runs[low].length >= q.too_short:
-                    if not search_run(q, entries, &node.runs[low]):
-                        node.runs[low].length = 0
-        if q.split.test != LEAF:
-            return
+    while first < n_columns and q.split.test == LEAF:
+        count = draw_columns(g.plan, node.path, g.drawn, g.swapped, first, count)
+        g.work += count
+        for i in range(first, first + count):
+            g.is_drawn[g.drawn[i]] = 1
+        for r in range(node.n_runs):
+            if g.is_drawn[node.runs[r].column] and node.runs[r].length >= q.too_short:
+                g.work += node.runs[r].length + 8
+                if not search_run(q, entries, &node.runs[r]):
+                    node.runs[r].length = 0
+                elif node.runs[r].last_ordered != ALL_ORDERED:
+                    g.work += work_of_groups(q)
+        for i in range(first, first + count):
+            g.is_drawn[g.drawn[i]] = 0
         first += count
         count = 1
+    # the permutation as it was: the swaps once more, the last one first
+    for i in range(first - 1, -1, -1):
+        column = g.drawn[i]
+        g.drawn[i] = g.drawn[g.swapped[i]]
+        g.drawn[g.swapped[i]] = column
+
+
+cdef int64_t work_of_groups(const Search* q) noexcept nogil:
+    """What the search of a column with categories costs, in entries, about."""
+    cdef int64_t K = q.criterion.n_classes if q.criterion.n_classes > 2 else 1
+    return q.groups.count * K * (K if q.groups.count > 11 else 1024 // 11) + 64 * K * K
 
 
 cdef void hand_down(OpenNode* child, const OpenNode* node) noexcept nogil:

@@ -313,7 +313,7 @@ cdef class Levels:
         if self.plan.limits.max_features >= self.plan.limits.n_columns:
             return None
         order = np.arange(self.plan.limits.n_columns, dtype=np.int32)
-        draw_columns(&self.plan, node.node.path, &order[0], 0, first + count)
+        draw_columns(&self.plan, node.node.path, &order[0], NULL, 0, first + count)
         return np.sort(np.asarray(order)[first:first + count])
 
     cdef SearchOfBlock best_of(self, LargeNode node, list searches):

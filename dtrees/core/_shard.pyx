@@ -61,9 +61,9 @@ cdef class Shard:
         self.bind_target(target, rules)
         self.plan.criterion.fixed_point = scale.fixed_point
         if rules.criterion == "entropy":
-            self.plan.criterion.gain_unit = 1.0 / (scale.fixed_point * np.log(2.0))
+            self.plan.criterion.gain_unit = target.weight_unit / (scale.fixed_point * np.log(2.0))
             if self.payload.weight == NULL:
-                table = xlogx_table(self.n_live + 1, target.weight_unit, scale.fixed_point)
+                table = xlogx_table(self.n_live + 1, scale.fixed_point)
                 self.plan.criterion.xlogx = <const int64_t*>self.pointer(table, np.int64)
                 self.plan.criterion.xlogx_size = self.n_live + 1
         self.bind_limits(target, rules, scale.total_weight)
@@ -286,7 +286,7 @@ cdef class Shard:
             first = 0
             i = min(self.plan.limits.max_features, n_columns)
             if i < n_columns:
-                draw_columns(&self.plan, path, &order[0], 0, n_columns)
+                draw_columns(&self.plan, path, &order[0], NULL, 0, n_columns)
             while first < n_columns and q.split.test == LEAF:
                 for j in sorted(np.asarray(order)[first:first + i]):
                     groups_of_histogram(q, &histogram[starts[j]], self.columns[j].n_codes)

@@ -67,13 +67,12 @@ def scale_of(targets: Sequence[Target], rules: GrowthRules) -> Scale:
             units += int(weight.sum())
         if target.kind == "regression":
             largest = max(largest, int(target.y.max(initial=1)))
-    total = units * targets[0].weight_unit
     if rules.criterion == "poisson":
-        y = largest * targets[0].value_unit
-        bound, bits = abs(y * math.log(y)) + 1, 58
+        bound, bits = largest * math.log(largest + 1) + 1, 58
     else:
-        bound, bits = 2 * (total + 1) * (math.log2(total + 2) + 1), 61
-    return Scale(2.0 ** min(45, bits - math.ceil(math.log2(bound))), total)
+        bound, bits = 2 * (units + 1) * (math.log2(units + 2) + 1), 61
+    fixed_point = 2.0 ** min(45, bits - math.ceil(math.log2(bound)))
+    return Scale(fixed_point, units * targets[0].weight_unit)
 
 
 class Source(Protocol):

@@ -309,7 +309,7 @@ class BaseDecisionTree(BaseEstimator, ABC):
         source = ShardSource([(coded, target)], rules, run=run, n_threads=run.n_threads)
         tree = grow(source, rules, plain(), book.thresholds)[0]
         if self.max_leaf_nodes is not None:
-            tree = pruning.max_leaf_nodes(tree, self.max_leaf_nodes)
+            tree = pruning.max_leaf_nodes(tree, min(self.max_leaf_nodes, tree.n_leaves))
         return Growth(tree, book, coded, target, max_features)
 
 

@@ -16,9 +16,14 @@ import numpy as np
 from dtrees.coding.target import Target
 
 
+MOST_ROWS = 2**31 - 1  # a table has no more, so no limit needs to be larger
+
+
 def rows_of_leaf(limit: int | float, n_rows: int) -> int:
     """Least number of rows of a leaf: ``limit``, or ``ceil(limit * n_rows)`` for a float."""
-    return int(limit) if isinstance(limit, Integral) else math.ceil(limit * n_rows)
+    if isinstance(limit, Integral):
+        return min(int(limit), MOST_ROWS)
+    return math.ceil(limit * n_rows)
 
 
 def rows_of_split(limit: int | float, leaf_limit: int | float, n_rows: int) -> int:
@@ -26,11 +31,14 @@ def rows_of_split(limit: int | float, leaf_limit: int | float, n_rows: int) -> i
     return max(2, rows_of_leaf(limit, n_rows), 2 * rows_of_leaf(leaf_limit, n_rows))
 
 
-def depth_of(max_depth: int | None, max_leaf_nodes: int | None) -> int | None:
+def depth_of(max_depth: int | None, max_leaf_nodes: int | None) -> int:
     """Greatest depth worth growing: a tree of k leaves is at most k - 1 deep."""
-    if max_leaf_nodes is None:
-        return max_depth
-    return min(max_leaf_nodes - 1, max_leaf_nodes if max_depth is None else max_depth)
+    limits = [MOST_ROWS]
+    if max_depth is not None:
+        limits.append(int(max_depth))
+    if max_leaf_nodes is not None:
+        limits.append(int(max_leaf_nodes) - 1)
+    return min(limits)
 
 
 def columns_per_split(max_features: int | float | str | None, n_columns: int) -> int:
