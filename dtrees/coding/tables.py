@@ -333,6 +333,10 @@ def _from_sparse(X: Any) -> Table:
         raise ValueError(f"Complex data not supported: X is sparse of dtype {X.dtype}.")
     if kind not in "biuf":
         raise TypeError(f"X is sparse of dtype {X.dtype}. Convert it to numbers.")
+    if X.format not in ("csr", "csc", "bsr"):
+        X = _coordinates(X)
+    else:
+        _check_compressed(X)
     matrix = scipy.sparse.csc_array(X)
     shared = getattr(X, "data", None) is not None and np.shares_memory(matrix.data, X.data)
     if not matrix.has_canonical_format:
@@ -340,6 +344,58 @@ def _from_sparse(X: Any) -> Table:
         matrix.sum_duplicates()
     units = np.zeros(matrix.shape[1], dtype=np.uint8)
     return Table(matrix.shape[0], matrix.shape[1], None, (), (), matrix, units)
+
+
+def _check_compressed(X: Any) -> None:
+    """Refuse CSR, CSC and BSR whose places lead out of the matrix. O(nnz), no copies."""
+    shape = X.shape[::-1] if X.format == "csc" else X.shape
+    block = X.data.shape[1:] if X.format == "bsr" else (1, 1)
+    if len(block) != 2 or 0 in block or shape[0] % block[0] or shape[1] % block[1]:
+        raise _bad_places(X, f"blocks of shape {block} do not tile its shape {X.shape}")
+    indptr, indices = X.indptr, X.indices
+    n_outer, n_inner = shape[0] // block[0], shape[1] // block[1]
+    if len(indptr) != n_outer + 1:
+        raise _bad_places(X, f"indptr has {len(indptr)} entries, not {n_outer + 1}")
+    if len(indices) != len(X.data):
+        raise _bad_places(X, f"{len(indices)} indices stand beside {len(X.data)} values")
+    if indptr[0] != 0 or indptr[-1] > len(indices) or np.any(indptr[1:] < indptr[:-1]):
+        raise _bad_places(
+            X, f"indptr does not rise from 0 to at most {len(indices)}, the number of indices"
+        )
+    _check_places(X, indices[: indptr[-1]], n_inner)
+
+
+def _coordinates(X: Any) -> Any:
+    """A sparse table of another format as a checked COO."""
+    if X.format == "lil" and any(len(r) != len(d) for r, d in zip(X.rows, X.data, strict=True)):
+        raise _bad_places(X, "some row has another number of columns than of values")
+    if X.format == "dia" and len(X.offsets) != len(X.data):
+        raise _bad_places(X, f"{len(X.offsets)} offsets stand beside {len(X.data)} diagonals")
+    try:
+        X = X.tocoo()
+    except ValueError as error:
+        raise _bad_places(X, f"{error}") from error
+    for places, length in zip(X.coords, X.shape, strict=True):
+        if len(places) != len(X.data):
+            raise _bad_places(X, f"{len(places)} coordinates stand beside {len(X.data)} values")
+        _check_places(X, places, length)
+    return X
+
+
+def _check_places(X: Any, places: np.ndarray, length: int) -> None:
+    """Refuse places outside 0 .. length - 1."""
+    if places.size:
+        low, high = int(places.min()), int(places.max())
+        if low < 0 or high >= length:
+            bad = low if low < 0 else high
+            raise _bad_places(X, f"it holds the index {bad}, which is not in 0 .. {length - 1}")
+
+
+def _bad_places(X: Any, what: str) -> ValueError:
+    return ValueError(
+        f"X is a sparse {X.format} of shape {X.shape} that is damaged: {what}. Build it anew, for "
+        "example from (values, (rows, columns)), or see what its check_format() says."
+    )
 
 
 # ---------------------------------------------------------------------------------- data frames
