@@ -43,6 +43,7 @@ from typing import Any
 
 import numpy as np
 
+from dtrees.coding.labels import is_missing
 from dtrees.coding.weights import (
     LARGEST,
     check_finite,
@@ -59,6 +60,7 @@ from dtrees.coding.weights import (
 )
 from dtrees.exceptions import StatisticsOverflowError
 
+MOST_CLASSES = 65_535
 TOTAL_BITS = 62  # of the sum of |weight * y|
 PLAIN_WEIGHT = 8  # largest weights of 2**-8 .. 2**8 are used as they are in wy
 PLAIN_TOTAL = 2**32  # and so are integer weights up to this total
@@ -71,7 +73,7 @@ class Target:
     Attributes
     ----------
     kind : {"classification", "regression"}
-    y : uint8, uint16 or uint32 (n_rows,), classification; int64 (n_rows,), regression
+    y : uint8 or uint16 (n_rows,), classification; int64 (n_rows,), regression
     n_rows : int
     n_classes : int
         0 for regression.
@@ -194,10 +196,16 @@ class Target:
         Raises
         ------
         ValueError
-            Empty or missing labels, lengths that differ, weights out of range.
+            Empty or missing labels, 65,536 classes or more, lengths that differ, weights out of
+            range.
         """
         labels = one_dimensional(y, "y")
         classes, codes = class_codes(labels)
+        if len(classes) > MOST_CLASSES:
+            raise ValueError(
+                f"y has {len(classes)} classes; a tree counts at most {MOST_CLASSES}. Is this a "
+                "regression? Otherwise join rare classes."
+            )
         weights = check_weights(sample_weight, len(codes))
         w, w_exponent = (None, 0) if weights is None else fixed_point_weights(weights)
         multiplier, class_exponent = None, 0
@@ -307,8 +315,10 @@ def class_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError("y: Complex data not supported. Give y as real numbers or labels.")
     if kind == "f":
         check_finite(labels, "y")
-    if kind == "O":
+    if kind in "OT":
         return _object_classes(labels)
+    if kind in "Mm" and np.isnat(labels).any():
+        raise _missing_label(labels.dtype.type("NaT"))
     if kind == "b":
         labels = labels.view(np.uint8)
     if kind in "iub":
@@ -332,11 +342,9 @@ def _object_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     values = labels.tolist()
     try:
         distinct = set(values)
-        missing = [v for v in distinct if v is None or v != v]
+        missing = [v for v in distinct if is_missing(v)]
         if missing:
-            raise ValueError(
-                f"Input y contains NaN: a missing label ({missing[0]!r}). Drop these rows first."
-            )
+            raise _missing_label(missing[0])
         ordered = sorted(distinct)
     except TypeError as error:
         kinds = sorted({type(v).__name__ for v in values})
@@ -350,6 +358,10 @@ def _object_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     classes = np.empty(len(ordered), dtype=object)
     classes[:] = ordered
     return classes, codes
+
+
+def _missing_label(label: Any) -> ValueError:
+    return ValueError(f"Input y contains NaN: a missing label ({label!r}). Drop these rows first.")
 
 
 def _code_type(n_classes: int) -> type:
