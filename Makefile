@@ -7,7 +7,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
-DEMO_ARGS ?= examples/adult.csv.gz --target target
+DEMO_ARGS ?= examples/adult.csv.gz --target target --min-samples-leaf 20
 
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps

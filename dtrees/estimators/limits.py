@@ -15,7 +15,6 @@ import numpy as np
 
 from dtrees.coding.target import Target
 
-
 MOST_ROWS = 2**31 - 1  # a table has no more, so no limit needs to be larger
 
 
