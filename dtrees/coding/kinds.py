@@ -130,6 +130,8 @@ def sort_columns(table: Table, mask: np.ndarray | None) -> Columns:
             if (found & is_number).any() or not found.any():
                 ordered.append(numbers_of(column, values))
             found &= ~is_number
+        elif not found.any():
+            ordered.append(numbers_of(column, np.full(len(column.labels), np.nan)))
         if found.any():
             categories.append(_categories(column, found))
     return Columns(tuple(ordered), tuple(named), tuple(categories))
