@@ -28,6 +28,7 @@ from dtrees.coding.labels import Labels
 
 UNITS = ("number", "datetime64[ns]", "timedelta64[ns]", "bool")
 NUMBER, DATETIME, TIMEDELTA, BOOL = range(4)
+FINE_UNITS = ("ns", "ps", "fs", "as", "generic")  # of times that nanoseconds always hold
 SMALL_FRAME = 2**26  # bytes of a DataFrame that may be copied
 
 
@@ -289,7 +290,7 @@ def _array_column(values: np.ndarray, j: int, name: str) -> tuple[np.ndarray | L
     if kind in "biuf":
         return values, BOOL if kind == "b" else NUMBER
     if kind in "Mm":
-        return _time_column(values)
+        return _time_column(values, name)
     if kind in "UOT":
         return _object_column(values, j, name), NUMBER
     if kind == "c":
@@ -300,12 +301,26 @@ def _array_column(values: np.ndarray, j: int, name: str) -> tuple[np.ndarray | L
     )
 
 
-def _time_column(values: np.ndarray) -> tuple[np.ndarray, int]:
+def _time_column(values: np.ndarray, name: str) -> tuple[np.ndarray, int]:
     """Dates or time spans of any unit as float64 nanoseconds, NaT as NaN."""
     kind = values.dtype.kind
-    nanoseconds = values.astype(f"{kind}8[ns]").view(np.int64)
-    out = nanoseconds.astype(np.float64)
-    out[np.isnat(values)] = np.nan
+    missing = np.isnat(values)
+    try:
+        times = values.astype(f"{kind}8[ns]")
+        if np.datetime_data(values.dtype)[0] not in FINE_UNITS:
+            # an overflow wraps, and then the way back leads elsewhere
+            bad = (times.astype(values.dtype) != values) & ~missing
+            if bad.any():
+                raise OverflowError
+    except OverflowError as error:
+        span = "1677-09-22 .. 2262-04-11" if kind == "M" else "-292 .. 292 years"
+        what = "dates" if kind == "M" else "time spans"
+        raise ValueError(
+            f"Column {name} of X holds {what} outside of {span}, which nanoseconds of 64 bits do "
+            "not reach. Convert the column to numbers, or make such values missing."
+        ) from error
+    out = times.view(np.int64).astype(np.float64)
+    out[missing] = np.nan
     return out, DATETIME if kind == "M" else TIMEDELTA
 
 
@@ -441,9 +456,7 @@ def _pandas_column(
     if types.is_datetime64_any_dtype(dtype):
         if getattr(series.dt, "tz", None) is not None:
             series = series.dt.tz_convert("UTC").dt.tz_localize(None)
-        return _time_column(series.astype("datetime64[ns]").to_numpy())
-    if types.is_timedelta64_dtype(dtype):
-        return _time_column(series.astype("timedelta64[ns]").to_numpy())
+        return _time_column(series.to_numpy(), name)
     if types.is_string_dtype(dtype):
         codes, distinct = pandas.factorize(series)
         return Labels(j, codes, distinct.tolist()).without_missing(), NUMBER
@@ -468,10 +481,8 @@ def _polars_column(series: Any, j: int, polars: Any) -> tuple[np.ndarray | Label
         return series.cast(polars.Float64).to_numpy(), NUMBER
     if dtype.is_numeric():
         return series.to_numpy(), NUMBER
-    if dtype in (polars.Date, polars.Datetime):
-        return _time_column(series.cast(polars.Datetime("ns")).to_numpy())
-    if dtype == polars.Duration:
-        return _time_column(series.cast(polars.Duration("ns")).to_numpy())
+    if dtype in (polars.Date, polars.Datetime, polars.Duration):
+        return _time_column(series.to_numpy(), name)
     if dtype == polars.Null:
         return np.full(len(series), np.nan), NUMBER
     if dtype in (polars.String, polars.Categorical, polars.Enum):
@@ -509,10 +520,8 @@ def _arrow_column(column: Any, j: int, name: str, pyarrow: Any) -> tuple[np.ndar
         return column.to_numpy(zero_copy_only=False), NUMBER
     if types.is_decimal(kind):
         return column.cast(pyarrow.float64()).to_numpy(False), NUMBER
-    if types.is_date(kind) or types.is_timestamp(kind):
-        return _time_column(column.cast(pyarrow.timestamp("ns")).to_numpy(False))
-    if types.is_duration(kind):
-        return _time_column(column.cast(pyarrow.duration("ns")).to_numpy(False))
+    if types.is_date(kind) or types.is_timestamp(kind) or types.is_duration(kind):
+        return _time_column(column.to_numpy(zero_copy_only=False), name)
     if types.is_null(kind):
         return np.full(len(column), np.nan), NUMBER
     is_category = types.is_dictionary(kind)

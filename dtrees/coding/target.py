@@ -315,7 +315,7 @@ def class_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError("y: Complex data not supported. Give y as real numbers or labels.")
     if kind == "f":
         check_finite(labels, "y")
-    if kind in "OT":
+    if kind in ("O", "T"):
         return _object_classes(labels)
     if kind in "Mm" and np.isnat(labels).any():
         raise _missing_label(labels.dtype.type("NaT"))

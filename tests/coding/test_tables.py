@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 from dtrees.coding import CodeBook
+from dtrees.coding.kinds import sort_columns
 from dtrees.coding.tables import read_table
 
 rng = np.random.default_rng(3)
@@ -178,6 +179,53 @@ def test_time_spans(table):
     assert "nanoseconds" in book.describe_value(0, 1e6)
 
 
+def tables_of(times):
+    """A column of numpy dates or time spans as a table of every kind."""
+    spans = times.dtype.kind == "m"
+    unit = np.datetime_data(times.dtype)[0]
+    kinds = {"numpy": times[:, None], "arrow": pa.table({"a": pa.array(times)})}
+    if unit != "D":
+        series = pd.Series(times)
+        kinds["pandas"] = pd.DataFrame({"a": series})
+        kinds["pandas arrow"] = pd.DataFrame(
+            {"a": series.astype(pd.ArrowDtype(pa.array(times).type))}
+        )
+        if not spans:
+            kinds["pandas zone"] = pd.DataFrame({"a": series.dt.tz_localize("Europe/Berlin")})
+    if unit not in ("D", "s"):
+        kinds["polars"] = pl.DataFrame({"a": times})
+    return kinds.values()
+
+
+@pytest.mark.parametrize("unit", ["D", "s", "ms", "us"])
+@pytest.mark.parametrize("date", ["1500-01-01", "1677-09-20", "2262-04-13", "9999-12-31"])
+def test_dates_that_nanoseconds_do_not_reach(date, unit):
+    for table in tables_of(np.array(["2020-01-01", "NaT", date], dtype=f"M8[{unit}]")):
+        with pytest.raises(ValueError, match=r"Column .* of X holds dates outside of 1677"):
+            CodeBook.fit_encode(table)
+
+
+@pytest.mark.parametrize("days", [-(10**6), 10**6])
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+def test_time_spans_that_nanoseconds_do_not_reach(days, unit):
+    times = np.array([1, "NaT", days], dtype="m8[D]").astype(f"m8[{unit}]")
+    for table in tables_of(times):
+        with pytest.raises(ValueError, match=r"Column .* of X holds time spans outside of -292"):
+            CodeBook.fit_encode(table)
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "s", "us", "ns", "25s", "ps", "fs"])
+def test_dates_of_every_unit(unit):
+    dates = ["1969-11-01", "NaT", "1970-02-01"]
+    if unit not in ("ps", "fs"):
+        dates = ["1678-01-01", "NaT", "2262-01-01"]
+    if unit == "fs":
+        dates = ["1969-12-31T23:00", "NaT", "1970-01-01T01"]
+    times = np.array(dates, dtype="M8[m]").astype(f"M8[{unit}]")
+    _, coded = CodeBook.fit_encode(times[:, None])
+    assert coded.column(0).tolist() == [1, 0, 2]
+
+
 @pytest.mark.parametrize(
     "table",
     [
@@ -191,6 +239,20 @@ def test_time_spans(table):
 )
 def test_all_missing_has_no_codes(table):
     assert code_column(table) == ([0, 0, 0], 0, 0)
+
+
+def test_categories_that_are_all_missing_have_no_codes():
+    table = frame(pd.Categorical([None, None, None], categories=["a", "b"]))
+    table["b"] = pd.Categorical([None] * 3)
+    table["c"] = ["u", "v", "u"]
+    for mask in (None, np.ones(3, dtype=bool)):
+        columns = sort_columns(read_table(table), mask)
+        assert [block.columns.tolist() for block in columns.ordered] == [[0], [1]]  # all get codes
+    for options in ({}, {"categorical_features": ["a", "b", "c"]}):
+        book, coded = CodeBook.fit_encode(table, **options)
+        assert [coded.column(j).tolist() for j in range(3)] == [[0, 0, 0], [0, 0, 0], [1, 2, 1]]
+        assert book.n_codes.tolist() == [0, 0, 2]
+        assert book.encode(table).column(0).tolist() == [0, 0, 0]
 
 
 def test_units_of_booleans():

@@ -54,7 +54,7 @@ def test_width_of_class_codes(n_classes, dtype, as_float):
 @pytest.mark.parametrize("convert", [np.array, lambda y: y.astype(float), lambda y: y.astype(str)])
 @pytest.mark.parametrize("n_classes", [65_536, 70_000])
 def test_too_many_classes(n_classes, convert):
-    message = f"y has {n_classes} classes; a tree counts at most 65535. Is this a regression?"
+    message = rf"y has {n_classes} classes; a tree counts at most 65535\. Is this a regression\?"
     with pytest.raises(ValueError, match=message):
         Target.classification(convert(np.arange(n_classes)))
 
@@ -72,7 +72,7 @@ def test_too_many_classes(n_classes, convert):
     ],
 )
 def test_missing_labels_are_named(y):
-    with pytest.raises(ValueError, match="Input y contains NaN: a missing label .* Drop these"):
+    with pytest.raises(ValueError, match=r"Input y contains NaN: a missing label .* Drop these"):
         Target.classification(y)
 
 
