@@ -56,6 +56,7 @@ from dtrees.coding.tables import BOOL, DATETIME, TIMEDELTA, UNITS, Numbers, Tabl
 from dtrees.exceptions import UnseenCategoryError
 from dtrees.typing import Runner, serial
 
+KINDS = ("numbers or labels", "dates", "time spans", "booleans")  # by place in `UNITS`
 UNSEEN = ("missing", "majority", "error")
 
 
@@ -292,7 +293,8 @@ class CodeBook:
         ------
         ValueError
             Other number, names or order of columns (in scikit-learn's words), strings where numbers
-            were fitted, infinities.
+            were fitted, dates or time spans where something else was fitted or the reverse,
+            infinities. A column that is all missing is of any kind.
         """
         table = read_table(X)
         check_names(self.feature_names, table.names, estimator)
@@ -301,6 +303,7 @@ class CodeBook:
                 f"X has {table.n_columns} features, but {estimator} is expecting "
                 f"{self.n_columns} features as input."
             )
+        self._check_units(table)
         table = self._as_fitted(table)
         refuse_infinities(table, run)
         return table
@@ -412,6 +415,31 @@ class CodeBook:
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the look-up tables that were made on the way."""
         return {**vars(self), "_numbers": {}}
+
+    def _check_units(self, table: Table) -> None:
+        """Refuse numbers, dates and time spans in the place of one another."""
+        times = (DATETIME, TIMEDELTA)
+        differs = (table.units != self.units) & (self.n_codes > 0)
+        differs &= np.isin(table.units, times) | np.isin(self.units, times)
+        if not differs.any():
+            return
+        present = np.full(table.n_columns, table.sparse is not None)
+        for block in table.numbers:
+            here = differs[block.columns]
+            values = block.values[:, here]
+            present[block.columns[here]] = (values == values).any(axis=0)
+        for column in table.labels:
+            present[column.column] = differs[column.column] and column.present().any()
+        differs &= present
+        if differs.any():
+            j = int(np.argmax(differs))
+            given, fitted = KINDS[table.units[j]], KINDS[self.units[j]]
+            if any(column.column == j for column in table.labels):
+                given = "strings or objects"
+            raise ValueError(
+                f"Column {table.name(j)} of X holds {given}, but {fitted} were fitted. Convert it "
+                "to what was fitted."
+            )
 
     def _as_fitted(self, table: Table) -> Table:
         """Numbers where ordered codes were fitted, labels where categories alone were."""

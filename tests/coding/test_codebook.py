@@ -425,3 +425,44 @@ def test_increasing_transforms_do_not_matter(data):
     _, cubed = fit(X**3 / 7, max_codes=None)
     assert np.array_equal(fit(X)[1].column(0), cubed.column(0))
     assert plain.n_rows == len(values)
+
+
+def test_kinds_of_units_are_compared():
+    spans = np.array([[1], [2]], dtype="m8[D]")
+    columns = {
+        "dates": spans + np.datetime64("2020-01-01"),
+        "time spans": spans,
+        "numbers": np.array([[1.5], [2.5]]),
+        "booleans": np.array([[True], [False]]),
+        "numbers in strings": np.array([["1"], ["2"]]),
+        "numbers, sparse": sp.csr_array([[1.0], [2.0]]),
+    }
+    times = ("dates", "time spans")
+    for fitted, X in columns.items():
+        book, _ = fit(X)
+        for found, other in columns.items():
+            if found == fitted or (found not in times and fitted not in times):
+                book.check(other)
+                continue
+            with pytest.raises(ValueError, match=r"Column 0 of X holds .*, but .* were fitted"):
+                book.check(other)
+            with pytest.raises(ValueError, match=r"were fitted\. Convert it"):
+                book.encode(other)
+
+
+def test_the_message_names_column_and_kinds():
+    book, _ = fit(pd.DataFrame({"a": [1.0, 2.0], "b": pd.to_datetime(["2020", "2021"])}))
+    table = pd.DataFrame({"a": [1.0, 2.0], "b": pd.to_timedelta([1, 2], unit="D")})
+    with pytest.raises(ValueError, match="Column 'b' of X holds time spans, but dates were fitted"):
+        book.check(table)
+    with pytest.raises(ValueError, match="Column 'b' of X holds strings or objects, but dates"):
+        book.check(table.assign(b=["u", "v"]))
+
+
+@pytest.mark.parametrize("missing", [[np.nan, np.nan], [None, None], pd.array([None] * 2, "Int64")])
+def test_missing_columns_are_of_any_kind(missing):
+    dates = pd.DataFrame({"a": pd.to_datetime(["2020", "2021"])})
+    book, _ = fit(dates)
+    assert book.encode(pd.DataFrame({"a": missing})).column(0).tolist() == [0, 0]
+    book, _ = fit(pd.DataFrame({"a": missing}))
+    assert book.encode(dates).column(0).tolist() == [0, 0]
