@@ -110,11 +110,12 @@ def is_missing(value: Any) -> bool:
 def number_of(label: Any, name: str) -> float:
     """A label as a number; NaN for a string that is none.
 
-    Infinities are numbers here when they are given as such; strings never name one.
+    Infinities are numbers here when they are given as such; strings never name one. Neither are
+    strings with underscores numbers, which Python's `float` would read.
     """
     if isinstance(label, str):
         try:
-            number = float(label)
+            number = np.nan if "_" in label else float(label)
         except ValueError:
             return np.nan
         return number if np.isfinite(number) else np.nan

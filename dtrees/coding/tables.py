@@ -325,17 +325,19 @@ def _time_column(values: np.ndarray, name: str) -> tuple[np.ndarray, int]:
 
 
 def _object_column(values: np.ndarray, j: int, name: str) -> np.ndarray | Labels:
-    """Strings or objects: numbers at once when every cell is one."""
-    try:
-        parsed = values.astype(np.float64)
-        if np.isfinite(parsed).all():
-            return parsed
-    except (TypeError, ValueError, OverflowError):
-        pass
+    """Strings or objects: numbers at once when every cell is one that is not written out."""
     if values.dtype.kind == "U":
         distinct, codes = np.unique(values, return_inverse=True)
         return Labels(j, codes, distinct.tolist())
-    return Labels.of(j, values.tolist(), name)
+    cells = values.tolist()
+    if not any(isinstance(cell, str) for cell in cells):
+        try:
+            parsed = values.astype(np.float64)
+            if np.isfinite(parsed).all():
+                return parsed
+        except (TypeError, ValueError, OverflowError):
+            pass
+    return Labels.of(j, cells, name)
 
 
 def _from_sparse(X: Any) -> Table:

@@ -137,6 +137,30 @@ def test_hybrid_column():
     assert book.decode(0, coded.column(0)).tolist() == [2, 10, "B", None, 10, "A", "nan", "", 1]
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda cells: np.array(cells)[:, None],
+        lambda cells: np.array(cells, dtype=object)[:, None],
+        lambda cells: np.array(cells, dtype=np.dtypes.StringDType())[:, None],
+        lambda cells: [[cell] for cell in cells],
+        lambda cells: frame(cells, "string"),
+        lambda cells: frame(cells),
+        lambda cells: pl.DataFrame({"a": cells}),
+        lambda cells: pa.table({"a": cells}),
+    ],
+)
+def test_what_strings_are_numbers(make):
+    assert code_column(make(["1_2", "1_3", "1_2"])) == ([1, 2, 1], 0, 2)
+    assert code_column(make(["1_2", "12", "13"])) == ([3, 1, 2], 2, 3)
+    assert code_column(make(["007", "7", "+7.0 ", "1e2"])) == ([1, 1, 1, 2], 2, 2)
+    assert code_column(make(["007", "7", "x"])) == ([1, 1, 2], 1, 2)
+    assert code_column(make(["007", "7"]), categorical_features=[0]) == ([1, 2], 0, 2)
+    book, _ = CodeBook.fit_encode(make(["1", "2"]))
+    with pytest.raises(ValueError, match="could not convert string to float: '1_2'"):
+        book.check(make(["1", "1_2"]))
+
+
 DATES = ["2020-01-01", None, "2020-01-03", "2020-01-02"]
 TIMES = {
     "numpy": np.array([["2020-01-01"], ["NaT"], ["2020-01-03"], ["2020-01-02"]], dtype="M8[D]"),
