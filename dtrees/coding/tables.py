@@ -243,7 +243,7 @@ def _as_array(X: Any) -> np.ndarray:
     if isinstance(X, (str, bytes)):
         raise ValueError(f"Expected 2D array, got a {type(X).__name__} instead: {X[:60]!r}.")
     try:
-        array = np.asarray(X)
+        array = np.asarray(_unmasked(X) if isinstance(X, np.ma.MaskedArray) else X)
         if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
             array = np.asarray(X, dtype=object)
     except ValueError as error:
@@ -269,6 +269,20 @@ def _as_array(X: Any) -> np.ndarray:
             f"{array.shape}. Reshape it to (rows, columns)."
         )
     return array
+
+
+def _unmasked(X: Any) -> np.ndarray:
+    """A masked array with NaN, NaT or None in the cells that are masked."""
+    kind = X.dtype.kind
+    if not np.ma.is_masked(X) or kind == "c":
+        return X.data
+    if kind in "biu":
+        return X.astype(np.float64).filled(np.nan)
+    if kind == "f":
+        return X.filled(np.nan)
+    filled = X.data.copy() if kind in "Mm" else X.data.astype(object)
+    filled[np.ma.getmaskarray(X)] = "NaT" if kind in "Mm" else None
+    return filled
 
 
 def _from_array(X: np.ndarray) -> Table:

@@ -183,6 +183,10 @@ def check_total(weights: np.ndarray, name: str) -> None:
 
 def one_dimensional(y: Any, name: str) -> np.ndarray:
     """``y`` as a 1-d array that is not empty."""
+    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
+        raise ValueError(
+            f"Input {name} contains NaN: some values are masked. Drop these rows first."
+        )
     array = np.asarray(y)
     if array.ndim != 1:
         raise ValueError(

@@ -161,6 +161,17 @@ def test_what_strings_are_numbers(make):
         book.check(make(["1", "1_2"]))
 
 
+@pytest.mark.parametrize(
+    "dtype", ["f8", "f4", "i8", "u1", "bool", "M8[D]", "m8[s]", "O", "U3", "T"]
+)
+def test_masked_cells_are_missing(dtype):
+    cells = np.array([1, 0, 1, 0]).astype("i8" if dtype == "M8[D]" else dtype).astype(dtype)
+    X = np.ma.array(cells, mask=[False, True, False, False])[:, None]
+    assert code_column(X) == ([2, 0, 2, 1], 2, 2)
+    assert code_column(np.ma.array(cells)[:, None]) == ([2, 1, 2, 1], 2, 2)
+    assert np.array_equal(X.mask[:, 0], [False, True, False, False])
+
+
 DATES = ["2020-01-01", None, "2020-01-03", "2020-01-02"]
 TIMES = {
     "numpy": np.array([["2020-01-01"], ["NaT"], ["2020-01-03"], ["2020-01-02"]], dtype="M8[D]"),

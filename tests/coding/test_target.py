@@ -76,6 +76,18 @@ def test_missing_labels_are_named(y):
         Target.classification(y)
 
 
+def test_masked_values_are_missing():
+    masked = np.ma.array([1, 2, 2], mask=[False, True, False])
+    for call in (
+        lambda: Target.classification(masked),
+        lambda: Target.regression(masked),
+        lambda: Target.regression([1, 2, 2], sample_weight=masked),
+    ):
+        with pytest.raises(ValueError, match=r"contains NaN: some values are masked\. Drop"):
+            call()
+    assert Target.regression(np.ma.array([1.0, 2.0])).n_rows == 2
+
+
 def test_integer_weights_are_exact():
     target = Target.classification([0, 1, 1, 0], sample_weight=[2, 0, 7, 2**40])
     assert target.w.tolist() == [2, 0, 7, 2**40]
