@@ -423,9 +423,10 @@ cdef class Levels:
 
         Returns
         -------
-        list of (Subtree, int)
-            Pieces in preorder of their roots and, for each, the place in the first piece: piece 0
-            holds the large nodes; a record of it whose column is -3 stands for a later piece.
+        list of Subtree
+            Piece 0 holds the large nodes, in the order they were recorded; a record of it whose
+            column is -3 stands for the piece numbered in its ``left``. The others are in
+            preorder. Empty when the growth was cancelled.
         """
         cdef Records out
         cdef LargeNode root, node, child

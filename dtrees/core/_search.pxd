@@ -79,7 +79,7 @@ cdef struct Search:
     double buffer_b[BUFFER]
     double buffer_score[BUFFER]
     int32_t buffer_at[BUFFER]
-    double* component       # n_classes x (n_classes + 2), principal component
+    double* component       # n_classes x (n_classes + 3), principal component
     uint64_t* subset        # bit per rank: the best subset of the column
     int64_t subset_words
     # result

@@ -22,8 +22,6 @@ of a training set are a mix of cells (`dtrees.core.resampling`).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dtrees.core._shard import child_path
@@ -32,13 +30,13 @@ from dtrees.core.frontier import FoundSplit, Frontier, Sums
 from dtrees.core.model import IN_SUBSET, Forest
 from dtrees.core.resampling import Resampling
 from dtrees.core.rules import GrowthRules
-from dtrees.core.source import ROOT_PATH
+from dtrees.core.source import ROOT_PATH, Source
 
 HISTOGRAM_BUDGET = 256 * 2**20
 
 
 def grow(
-    source: Any,
+    source: Source,
     rules: GrowthRules,
     resampling: Resampling,
     thresholds: Thresholds,

@@ -79,6 +79,8 @@ class Source(Protocol):
     """What `dtrees.core.grower.grow` needs."""
 
     splitter: Shard
+    coded: CodedMatrix  # any part: its columns are those of all
+    target: Target  # any part: its units are those of all
 
     def root(self) -> Sums:
         """Sums of all rows that count."""
@@ -131,16 +133,7 @@ class ShardSource:
         self._shards = [Shard(coded, target, rules, self._scale) for coded, target in parts]
         self._rows: dict[int, list[np.ndarray]] = {}
         self.splitter = self._shards[0]
-
-    @property
-    def target(self) -> Target:
-        """A target with the units of all of them."""
-        return self._parts[0][1]
-
-    @property
-    def coded(self) -> CodedMatrix:
-        """A matrix with the columns of all of them."""
-        return self._parts[0][0]
+        self.coded, self.target = self._parts[0]
 
     def _cancelled(self) -> bool:
         return self._event is not None and self._event.is_set()
