@@ -31,7 +31,8 @@ cdef struct Plan:
     Limits limits
     Mode mode
     int n_statistics        # of a node: weight and target, or a weight per class
-    int64_t narrow_rows     # nodes of at most so many rows are relocated
+    int64_t stride          # numbers in a cell of a histogram
+    int64_t counted_stride  # the same, 0 where small nodes are better searched by entries
 
 cdef struct Record:
     # A grown node, as the kernels write it.
@@ -76,12 +77,15 @@ cdef struct Frame:
     int64_t n_open
     int64_t capacity
 
+cdef enum:
+    MAX_FRAMES = 12
+
 cdef struct Growth:
     # A subtree that grows; can stop between any two nodes and go on.
     const Plan* plan
     Search* search
     Records out
-    Frame frames[4]
+    Frame frames[MAX_FRAMES]
     int n_frames
     int32_t* drawn          # permutation of the columns, and how to undo a node's draws
     int32_t* swapped

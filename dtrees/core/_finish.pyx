@@ -22,8 +22,11 @@ from libc.string cimport memcpy, memset
 
 from dtrees._random cimport hash64
 from dtrees.core._criterion cimport natural_log, squared_score, xlogx
-from dtrees.core._route cimport Route, keep_side, mark_run, route_of, split_run
 from dtrees.core._groups cimport collect_groups
+from dtrees.core._histogram cimport (
+    count_runs, groups_of_histogram, part_histogram, search_histogram
+)
+from dtrees.core._route cimport Route, keep_side, mark_codes, mark_run, route_of, split_run
 from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
 from dtrees.core._splitter cimport search_run
 from dtrees.core._structs cimport (
@@ -53,8 +56,10 @@ cdef void free_records(Records* out) noexcept nogil:
 cdef void free_node(OpenNode* node) noexcept nogil:
     free(node.class_totals)
     free(node.runs)
+    free(node.histogram)
     node.class_totals = NULL
     node.runs = NULL
+    node.histogram = NULL
 
 
 cdef int64_t write_record(Records* out, const Plan* plan, const OpenNode* node) noexcept nogil:
@@ -152,8 +157,8 @@ cdef void write_test(Records* out, int64_t index, const Plan* plan, const Worksp
 
 cdef inline uint32_t code_of(const Column* column, const Workspace* w, const Run* run,
                              uint32_t rank, int64_t row) noexcept nogil:
-    """The code behind a rank: itself in a large workspace, else looked up for a row with it."""
-    if rank == 0 or not w.narrow:
+    """The code behind a rank: itself in codes and large workspaces, else that of a row with it."""
+    if rank == 0 or not w.narrow or run.length == 0:
         return rank
     if row < 0:
         return run.fill_code
@@ -432,6 +437,13 @@ cdef inline void push(Frame* frame, const OpenNode* node) noexcept nogil:
     frame.n_open += 1
 
 
+cdef inline bint outgrown(const Workspace* w, int64_t n) noexcept nogil:
+    """Whether a node of n rows is better off in a workspace of its own."""
+    if w.counted.least_rows > 0:
+        return n < w.counted.least_rows
+    return n <= COMPACT_ROWS and n * COMPACT_SHARE < w.n_rows
+
+
 cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
     """Grow until about `work` entries were looked at; False when the subtree is complete."""
     cdef Frame* frame
@@ -453,12 +465,12 @@ cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
             write_record(&g.out, g.plan, &node)
             free_node(&node)
         elif not w.narrow:
-            new = relocate(w, <uint64_t*>w.entries, &node, g.plan.columns)
+            new = relocate(w, <uint64_t*>w.entries, &node, g.plan.columns,
+                           g.plan.counted_stride)
             push_frame(g, new)
             push(&g.frames[g.n_frames - 1], &node)
-        elif w.shared or (node.totals.n <= COMPACT_ROWS and g.n_frames < 4
-                          and node.totals.n * COMPACT_SHARE < w.n_rows):
-            new = relocate(w, <uint32_t*>w.entries, &node, g.plan.columns)
+        elif w.shared or (g.n_frames < MAX_FRAMES and outgrown(w, node.totals.n)):
+            new = relocate(w, <uint32_t*>w.entries, &node, g.plan.columns, g.plan.counted_stride)
             push_frame(g, new)
             push(&g.frames[g.n_frames - 1], &node)
         else:
@@ -483,25 +495,25 @@ cdef double perfect_score(const Growth* g, const OpenNode* node) noexcept nogil:
 
 
 cdef void search_columns(Growth* g, OpenNode* node, const uint32_t* entries) noexcept nogil:
-    """The best split over the columns that vary in the node, or over those drawn."""
+    """The best split over the columns that vary in the node, or over those drawn.
+
+    Columns that turn out constant are taken off the node's runs.
+    """
     cdef Search* q = g.search
     cdef double perfect = perfect_score(g, node)
     cdef int64_t n_columns = g.plan.limits.n_columns
     cdef int64_t r, i, count, first
+    cdef int64_t kept = 0
     cdef int32_t column
     if g.drawn == NULL:
         for r in range(node.n_runs):
-            if node.runs[r].length < q.too_short:
-                continue
-            g.work += node.runs[r].length + 8
-            if not search_run(q, entries, &node.runs[r]):
-                node.runs[r].length = 0
-            elif node.runs[r].last_ordered != ALL_ORDERED:
-                g.work += work_of_groups(q)
-            if node.runs[r].length == 0:
-                continue
             if q.split.test != LEAF and q.split.score >= perfect:
-                break
+                node.runs[kept] = node.runs[r]
+                kept += 1
+            elif search_column(g, node, entries, &node.runs[r]):
+                node.runs[kept] = node.runs[r]
+                kept += 1
+        node.n_runs = kept
         return
     # Drawn columns in ascending order; one by one beyond max_features while none varies.
     first = 0
@@ -511,13 +523,13 @@ cdef void search_columns(Growth* g, OpenNode* node, const uint32_t* entries) noe
         g.work += count
         for i in range(first, first + count):
             g.is_drawn[g.drawn[i]] = 1
+        kept = 0
         for r in range(node.n_runs):
-            if g.is_drawn[node.runs[r].column] and node.runs[r].length >= q.too_short:
-                g.work += node.runs[r].length + 8
-                if not search_run(q, entries, &node.runs[r]):
-                    node.runs[r].length = 0
-                elif node.runs[r].last_ordered != ALL_ORDERED:
-                    g.work += work_of_groups(q)
+            if (not g.is_drawn[node.runs[r].column]
+                    or search_column(g, node, entries, &node.runs[r])):
+                node.runs[kept] = node.runs[r]
+                kept += 1
+        node.n_runs = kept
         for i in range(first, first + count):
             g.is_drawn[g.drawn[i]] = 0
         first += count
@@ -527,6 +539,26 @@ cdef void search_columns(Growth* g, OpenNode* node, const uint32_t* entries) noe
         column = g.drawn[i]
         g.drawn[i] = g.drawn[g.swapped[i]]
         g.drawn[g.swapped[i]] = column
+
+
+cdef bint search_column(Growth* g, const OpenNode* node, const uint32_t* entries,
+                        const Run* run) noexcept nogil:
+    """Search one column of the node, however it is read; False when it is constant."""
+    cdef Search* q = g.search
+    cdef const Column* column = g.plan.columns + run.column
+    cdef bint varies
+    if run.length == 0:
+        g.work += column.n_codes * g.plan.stride
+        varies = search_histogram(q, node.histogram + run.offset, column.n_codes, run.column,
+                                  run.last_ordered)
+    elif run.length < q.too_short:
+        return True
+    else:
+        g.work += run.length + 8
+        varies = search_run(q, entries, run)
+    if varies and run.last_ordered != ALL_ORDERED:
+        g.work += work_of_groups(q)
+    return varies
 
 
 cdef int64_t work_of_groups(const Search* q) noexcept nogil:
@@ -552,6 +584,11 @@ cdef inline void add_run(OpenNode* child, const Run* run, int64_t offset,
     child.n_runs += 1
 
 
+cdef inline void hand_counted(OpenNode* child, const Run* run) noexcept nogil:
+    child.runs[child.n_runs] = run[0]
+    child.n_runs += 1
+
+
 cdef void grow_node(Growth* g, Frame* frame, OpenNode* node, uint32_t* entries) noexcept nogil:
     """Split one node: a record, and up to two open nodes on the frame. The node is freed."""
     cdef Workspace* w = frame.workspace
@@ -564,7 +601,13 @@ cdef void grow_node(Growth* g, Frame* frame, OpenNode* node, uint32_t* entries) 
     cdef OpenNode right
     cdef Route route
     cdef Run* run
+    cdef const Column* column
     begin_node(q, &node.totals, node.class_totals)
+    if w.counted.n_cells > 0 and node.histogram == NULL:
+        node.histogram = <int64_t*>calloc(w.counted.n_cells, sizeof(int64_t))
+        count_runs(w, plan.columns, plan.mode, plan.stride, node.runs, node.n_runs, node.start,
+                   node.totals.n, node.histogram)
+        g.work += node.n_runs * node.totals.n
     search_columns(g, node, entries)
     finish_node(q)
     if q.split.test == LEAF or not gains_enough(&plan.limits, q.split.gain):
@@ -574,10 +617,16 @@ cdef void grow_node(Growth* g, Frame* frame, OpenNode* node, uint32_t* entries) 
     while node.runs[r].column != q.split.column:
         r += 1
     run = &node.runs[r]
-    if q.split.test == IN_SUBSET:
-        collect_groups(q, entries, run)
+    column = plan.columns + run.column
     route = route_of(&q.split, run.last_ordered, q.split_subset, q.split_subset_words)
-    mark_run(&route, entries, run, w.rows + node.start, node.totals.n, w.side)
+    if run.length > 0:
+        if q.split.test == IN_SUBSET:
+            collect_groups(q, entries, run)
+        mark_run(&route, entries, run, w.rows + node.start, node.totals.n, w.side)
+    else:
+        if q.split.test == IN_SUBSET:
+            groups_of_histogram(q, node.histogram + run.offset, column.n_codes)
+        mark_codes(&route, column, w.row_id, w.rows + node.start, node.totals.n, w.side)
     open_children(plan, w, node, record, &left, &right)
     write_test(&g.out, record, plan, w, q, run, &left.totals, &right.totals)
     if not left.is_leaf:
@@ -587,10 +636,13 @@ cdef void grow_node(Growth* g, Frame* frame, OpenNode* node, uint32_t* entries) 
     if not (left.is_leaf and right.is_leaf):
         for r in range(node.n_runs):
             run = &node.runs[r]
-            if run.length == 0:
-                continue
             g.work += run.length
-            if left.is_leaf:
+            if run.length == 0:
+                if not left.is_leaf:
+                    hand_counted(&left, run)
+                if not right.is_leaf:
+                    hand_counted(&right, run)
+            elif left.is_leaf:
                 k = keep_side(entries, run, w.side, 0)
                 add_run(&right, run, run.offset, k)
             elif right.is_leaf:
@@ -600,6 +652,13 @@ cdef void grow_node(Growth* g, Frame* frame, OpenNode* node, uint32_t* entries) 
                 k = split_run(entries, run, w.side, scratch)
                 add_run(&left, run, run.offset, k)
                 add_run(&right, run, run.offset + k, run.length - k)
+    if node.histogram != NULL:
+        part_histogram(w, plan.columns, plan.mode, plan.stride, node.runs, node.n_runs,
+                       w.counted.n_cells, &left, &right,
+                       not left.is_leaf and left.totals.n >= w.counted.least_rows,
+                       not right.is_leaf and right.totals.n >= w.counted.least_rows,
+                       &node.histogram, &left.histogram, &right.histogram)
+        g.work += node.totals.n * node.n_runs // 2
     free_node(node)
     push(frame, &right)
     push(frame, &left)

@@ -24,7 +24,7 @@ from libc.stdlib cimport realloc
 from libc.string cimport memcpy, memset
 
 from dtrees.core._search cimport (
-    Groups, Keyed, Search, add_group, beats, begin_pass, by_class, consider, offer, permitted,
+    NONE, Groups, Keyed, Search, add_group, beats, begin_pass, by_class, consider, offer, permitted,
     score_side
 )
 from dtrees.core._structs cimport ABOVE, AT_MOST, IN_SUBSET, Run, Split, entry_t
@@ -32,8 +32,6 @@ from dtrees.core._structs cimport ABOVE, AT_MOST, IN_SUBSET, Run, Split, entry_t
 cdef enum:
     MAX_SUBSETS = 1023        # all subsets of up to 11 categories
     POWER_STEPS = 64        # of the power iteration
-
-cdef double NONE = -1e290   # below every score of a permitted split
 
 
 cdef void reserve_groups(Search* q, int64_t count) noexcept nogil:

@@ -23,15 +23,17 @@ from dtrees.core._finish cimport (
     Growth, Plan, Records, describe, draw_columns, free_growth, free_node, free_records,
     gains_enough, grow_for, new_growth, open_children, sum_rows, write_record, write_test
 )
-from dtrees.core._histogram cimport groups_of_histogram
-from dtrees.core._route cimport Route, keep_side, mark_run, route_of, split_run
-from dtrees.core._shard cimport Shard, column_histogram, mark_codes
-from dtrees.core._groups cimport collect_groups, search_groups
+from dtrees.core._groups cimport collect_groups
+from dtrees.core._histogram cimport (
+    add_rows, count_runs, groups_of_histogram, part_histogram, search_histogram
+)
+from dtrees.core._route cimport Route, keep_side, mark_codes, mark_run, route_of, split_run
+from dtrees.core._shard cimport Shard
 from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
 from dtrees.core._splitter cimport search_run
 from dtrees.core._structs cimport IN_SUBSET, LEAF, Run, entry_t
 from dtrees.core._workspace cimport (
-    MAX_NARROW, STORED_SPARSE, STORED_U32, Column, OpenNode, Workspace, free_workspace,
+    MAX_NARROW, STORED_SPARSE, STORED_U32, Column, Counted, OpenNode, Workspace, free_workspace,
     last_ordered, new_workspace, relocate_rows, relocate_runs, sorted_entries
 )
 
@@ -43,6 +45,8 @@ cdef enum:
     BUSY = 1 << 17              # entries: a larger one always is, on several threads
     BLOCKS = 6                  # of columns for each thread
     FEW_LEVELS = 8              # levels of nodes in between
+    COUNTED_SHARE = 4           # entries cost so many times more than counted cells
+    KEPT_SHARE = 8              # rows per cell of a histogram that is kept with its node
 
 
 cdef class LargeNode:
@@ -50,9 +54,11 @@ cdef class LargeNode:
     cdef OpenNode node
     cdef Run** runs         # (n_blocks,)
     cdef int64_t* n_runs
+    cdef int64_t** histogram    # (n_blocks,) of the counted columns; NULL: not counted yet
     cdef int n_blocks
     cdef LargeNode left
     cdef LargeNode right
+    cdef bint is_large      # its level is still to come: not a leaf, not a task
     cdef object drawn       # sorted drawn columns, or None
     cdef int64_t record
 
@@ -60,13 +66,16 @@ cdef class LargeNode:
         self.n_blocks = n_blocks
         self.runs = <Run**>calloc(n_blocks, sizeof(Run*))
         self.n_runs = <int64_t*>calloc(n_blocks, sizeof(int64_t))
+        self.histogram = <int64_t**>calloc(n_blocks, sizeof(int64_t*))
 
     def __dealloc__(self):
         cdef int b
         for b in range(self.n_blocks):
             free(self.runs[b])
+            free(self.histogram[b])
         free(self.runs)
         free(self.n_runs)
+        free(self.histogram)
         free_node(&self.node)
 
     cdef void concatenate(self) noexcept:
@@ -132,6 +141,7 @@ cdef class Levels:
     cdef Column* columns
     cdef Workspace* workspace
     cdef Workspace* wide    # while the root is relocated
+    cdef Counted* counted   # by block of columns
     cdef int64_t n_rows
     cdef const int64_t[::1] offsets
 
@@ -146,6 +156,7 @@ cdef class Levels:
     def __dealloc__(self):
         free_workspace(self.workspace)
         free_workspace(self.wide)
+        free(self.counted)
 
     # -----------------------------------------------------------------------------------------
     # the root
@@ -205,6 +216,7 @@ cdef class Levels:
         for i in range(self.n_rows):
             w.rows[m] = <uint32_t>i
             m += self.shard.live[i]
+        self.counted = <Counted*>calloc(len(blocks), sizeof(Counted))
         for b, (first, last) in enumerate(blocks):
             lengths = all_lengths[b]
             root.runs[b] = <Run*>malloc((last - first + 1) * sizeof(Run))
@@ -217,6 +229,8 @@ cdef class Levels:
                 run_of.distinct = False
                 run_of.offset = offsets[j]
                 run_of.length = <uint32_t>lengths[j - first]
+                if run_of.length == 0:
+                    run_of.offset = self.reserve_cells(&self.columns[j], m, b)
                 if self.columns[j].n_codes > 0 and (self.columns[j].storage < STORED_U32
                                                     or run_of.length > 0):
                     root.n_runs[b] += 1
@@ -232,6 +246,15 @@ cdef class Levels:
         if len(blocks) > 1 and m <= MAX_NARROW and not root.node.is_leaf:
             self.relocate_root(run, root)
         return root
+
+    cdef int64_t reserve_cells(self, const Column* column, int64_t n, int block) noexcept:
+        """Where the column's histogram stands in those of its block; -1: it is not kept."""
+        cdef int64_t cells = (column.n_codes + <int64_t>1) * self.plan.counted_stride
+        cdef int64_t offset = self.counted[block].n_cells
+        if cells == 0 or cells > n // KEPT_SHARE:
+            return -1
+        self.counted[block].n_cells += cells
+        return offset
 
     cdef relocate_root(self, run, LargeNode root):
         """Small tables: 32-bit entries for every column from the start, a task per block."""
@@ -256,10 +279,12 @@ cdef class Levels:
     def _relocate_block(self, LargeNode root, int block, int64_t at):
         cdef uint32_t* scratch
         with nogil:
+            memset(&self.counted[block], 0, sizeof(Counted))
             scratch = <uint32_t*>malloc((self.workspace.n_rows + 1) * sizeof(uint32_t))
             root.n_runs[block] = relocate_runs(
                 self.wide, <uint64_t*>self.wide.entries, self.workspace, root.runs[block],
-                root.n_runs[block], at, self.columns, scratch)
+                root.n_runs[block], at, self.columns, scratch, self.plan.counted_stride,
+                &self.counted[block])
             free(scratch)
 
     # -----------------------------------------------------------------------------------------
@@ -284,6 +309,13 @@ cdef class Levels:
                 else:
                     part_block(<uint64_t*>w.entries, w.side, node, node.left, node.right, block,
                                <uint64_t*>scratch)
+                if node.histogram[block] != NULL:
+                    part_histogram(
+                        w, self.columns, self.plan.mode, self.plan.stride, node.runs[block],
+                        node.n_runs[block], self.counted[block].n_cells, &node.left.node,
+                        &node.right.node, node.left.is_large, node.right.is_large,
+                        &node.histogram[block], &node.left.histogram[block],
+                        &node.right.histogram[block])
         free(scratch)
         for node in open_nodes:
             found.append(self.search_block(node, block))
@@ -303,8 +335,15 @@ cdef class Levels:
                               self.plan.limits.min_rows, self.plan.limits.min_weight)
         with nogil:
             begin_node(search.q, &node.node.totals, node.node.class_totals)
+            if self.counted[block].n_cells > 0 and node.histogram[block] == NULL:
+                node.histogram[block] = <int64_t*>calloc(self.counted[block].n_cells,
+                                                         sizeof(int64_t))
+                count_runs(w, self.columns, self.plan.mode, self.plan.stride, node.runs[block],
+                           node.n_runs[block], node.node.start, node.node.totals.n,
+                           node.histogram[block])
             node.n_runs[block] = search_runs(search.q, &self.plan, w, &node.node,
-                                             node.runs[block], node.n_runs[block], drawn, n_drawn)
+                                             node.histogram[block], node.runs[block],
+                                             node.n_runs[block], drawn, n_drawn)
         return search
 
     cdef object draw(self, LargeNode node, int64_t first, int64_t count):
@@ -338,6 +377,7 @@ cdef class Levels:
         cdef Search* q = best.q
         cdef const Column* column
         cdef Run* run = NULL
+        cdef int64_t* histogram = NULL
         cdef Route route
         cdef int b
         cdef int64_t r
@@ -347,21 +387,23 @@ cdef class Levels:
             for r in range(node.n_runs[b]):
                 if node.runs[b][r].column == q.split.column:
                     run = &node.runs[b][r]
+                    histogram = node.histogram[b]
         column = self.columns + q.split.column
         node.left = LargeNode(node.n_blocks)
         node.right = LargeNode(node.n_blocks)
         with nogil:
             route = route_of(&q.split, run.last_ordered, q.split_subset, q.split_subset_words)
             if q.split.test == IN_SUBSET:
-                groups_of_run(q, &self.plan, w, &node.node, run)
-            if w.narrow:
+                groups_of_run(q, &self.plan, w, &node.node, histogram, run)
+            if run.length == 0:
+                mark_codes(&route, column, w.row_id, w.rows + node.node.start,
+                           node.node.totals.n, w.side)
+            elif w.narrow:
                 mark_run(&route, <uint32_t*>w.entries, run, w.rows + node.node.start,
                          node.node.totals.n, w.side)
-            elif run.length > 0:
+            else:
                 mark_run(&route, <uint64_t*>w.entries, run, w.rows + node.node.start,
                          node.node.totals.n, w.side)
-            else:
-                mark_codes(&route, column, w.rows + node.node.start, node.node.totals.n, w.side)
             open_children(&self.plan, w, &node.node, node.record, &node.left.node,
                           &node.right.node)
             write_test(out, node.record, &self.plan, w, q, run, &node.left.node.totals,
@@ -464,6 +506,7 @@ cdef class Levels:
                                          levels + 1):
                             small.append(child)
                         else:
+                            child.is_large = True
                             next_level.append(child)
                     parted.append(node)
                 level = next_level
@@ -486,13 +529,14 @@ cdef class Levels:
 
 
 cdef int64_t entries_of(LargeNode node):
-    """Cells that a search of the node reads."""
+    """What a search of the node costs, in entries."""
     cdef int64_t entries = 0
     cdef int64_t r
     cdef int b
     for b in range(node.n_blocks):
         for r in range(node.n_runs[b]):
-            entries += node.runs[b][r].length if node.runs[b][r].length > 0 else node.node.totals.n
+            entries += (node.runs[b][r].length if node.runs[b][r].length > 0
+                        else node.node.totals.n // COUNTED_SHARE)
     return entries
 
 
@@ -522,31 +566,54 @@ cdef SearchOfBlock better(SearchOfBlock a, SearchOfBlock b):
     return a
 
 
-cdef void groups_of_run(Search* q, const Plan* plan, const Workspace* w, const OpenNode* node,
-                        const Run* run) noexcept nogil:
-    """Groups of one column of a large node: from its entries, or by a histogram."""
+cdef int64_t* fresh_histogram(const Plan* plan, const Workspace* w, const OpenNode* node,
+                              const Run* run) noexcept nogil:
+    """The histogram of a column that is not kept with its node; the caller frees it."""
     cdef const Column* column = plan.columns + run.column
-    cdef const uint32_t* rows = w.rows + node.start
-    cdef int64_t stride = 2 + q.n_columns_of_target
-    cdef int64_t* histogram
-    if w.narrow:
+    cdef int64_t* histogram = <int64_t*>calloc((column.n_codes + <int64_t>1) * plan.stride,
+                                               sizeof(int64_t))
+    add_rows(column, &w.payload, plan.mode, plan.stride, w.row_id, w.rows + node.start,
+             node.totals.n, histogram)
+    return histogram
+
+
+cdef void groups_of_run(Search* q, const Plan* plan, const Workspace* w, const OpenNode* node,
+                        const int64_t* histogram, const Run* run) noexcept nogil:
+    """Groups of one column of a large node: from its entries, or from its histogram."""
+    cdef uint32_t n_codes = plan.columns[run.column].n_codes
+    cdef int64_t* fresh
+    if run.length > 0 and w.narrow:
         collect_groups(q, <const uint32_t*>w.entries, run)
-        return
-    if run.length > 0:
+    elif run.length > 0:
         collect_groups(q, <const uint64_t*>w.entries, run)
-        return
-    histogram = <int64_t*>calloc((<int64_t>column.n_codes + 1) * stride, sizeof(int64_t))
-    column_histogram(column, &w.payload, plan, rows, node.totals.n, histogram)
-    groups_of_histogram(q, histogram, column.n_codes)
-    free(histogram)
+    elif run.offset >= 0:
+        groups_of_histogram(q, histogram + run.offset, n_codes)
+    else:
+        fresh = fresh_histogram(plan, w, node, run)
+        groups_of_histogram(q, fresh, n_codes)
+        free(fresh)
+
+
+cdef bint search_counted(Search* q, const Plan* plan, const Workspace* w, const OpenNode* node,
+                         const int64_t* histogram, const Run* run) noexcept nogil:
+    """Search one column by its histogram; False when it is constant in the node."""
+    cdef uint32_t n_codes = plan.columns[run.column].n_codes
+    cdef int64_t* fresh
+    cdef bint varies
+    if run.offset >= 0:
+        return search_histogram(q, histogram + run.offset, n_codes, run.column, run.last_ordered)
+    fresh = fresh_histogram(plan, w, node, run)
+    varies = search_histogram(q, fresh, n_codes, run.column, run.last_ordered)
+    free(fresh)
+    return varies
 
 
 cdef int64_t search_runs(Search* q, const Plan* plan, const Workspace* w, const OpenNode* node,
-                         Run* runs, int64_t n_runs, const int32_t* drawn,
-                         int64_t n_drawn) noexcept nogil:
+                         const int64_t* histogram, Run* runs, int64_t n_runs,
+                         const int32_t* drawn, int64_t n_drawn) noexcept nogil:
     """Search a block of columns of a large node; constant ones are dropped. Returns what is left.
 
-    drawn : sorted columns to search, NULL for all.
+    histogram : of the block's counted columns. drawn : sorted columns to search, NULL for all.
     """
     cdef int64_t r
     cdef int64_t kept = 0
@@ -558,16 +625,13 @@ cdef int64_t search_runs(Search* q, const Plan* plan, const Workspace* w, const 
             while d < n_drawn and drawn[d] < runs[r].column:
                 d += 1
         if drawn == NULL or (d < n_drawn and drawn[d] == runs[r].column):
-            if runs[r].length >= q.too_short:
+            if runs[r].length == 0:
+                varies = search_counted(q, plan, w, node, histogram, &runs[r])
+            elif runs[r].length >= q.too_short:
                 if w.narrow:
                     varies = search_run(q, <const uint32_t*>w.entries, &runs[r])
                 else:
                     varies = search_run(q, <const uint64_t*>w.entries, &runs[r])
-            elif runs[r].length == 0:
-                groups_of_run(q, plan, w, node, &runs[r])
-                varies = q.groups.count > 1
-                if varies:
-                    search_groups(q, runs[r].column, runs[r].last_ordered)
         if varies:
             runs[kept] = runs[r]
             kept += 1
@@ -604,14 +668,14 @@ cdef void part_block(entry_t* entries, const uint8_t* side, LargeNode node, Larg
             hand(right, block, run, run.offset + k, run.length - k)
             continue
         if not left.node.is_leaf:
-            hand(left, block, run, 0, -1)
+            hand(left, block, run, run.offset, -1)
         if not right.node.is_leaf:
-            hand(right, block, run, 0, -1)
+            hand(right, block, run, run.offset, -1)
 
 
 cdef void hand(LargeNode child, int block, const Run* run, int64_t offset,
                int64_t length) noexcept nogil:
-    """Append a run to a child; length -1: the column is read from its codes."""
+    """Append a run to a child; length -1: the column is read by histogram."""
     cdef Run* new
     if length == 0:
         return

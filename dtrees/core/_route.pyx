@@ -11,10 +11,11 @@ and are runs of the children:
 Left entries are written back in place, right ones to scratch and copied behind them: every entry
 is written to both places and a cursor moves, without a branch. O(entries).
 """
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from dtrees.core._structs cimport AT_MOST, IN_SUBSET, Run, Split, entry_t
+from dtrees.core._workspace cimport STORED_U16, STORED_U32, STORED_U8, Column
 
 
 cdef Route route_of(const Split* split, uint32_t last_ordered, const uint64_t* subset,
@@ -54,6 +55,36 @@ cdef void mark_run(const Route* route, const entry_t* entries, const Run* run,
             side[rows[i]] = left
     for i in range(run.length):
         side[e[i] & mask] = goes_left(route, <uint32_t>(e[i] >> shift))
+
+
+cdef void mark_codes(const Route* route, const Column* column, const uint32_t* row_id,
+                     const uint32_t* rows, int64_t n, uint8_t* side) noexcept nogil:
+    """side[row] = 1 where the row goes left, from the codes of the column.
+
+    row_id : rows of the coded matrix, by row of the workspace; NULL: the same, and needed so for
+    sparse columns, for which rows ascend.
+    """
+    cdef const uint8_t* u8 = <const uint8_t*>column.codes
+    cdef const uint16_t* u16 = <const uint16_t*>column.codes
+    cdef const uint32_t* u32 = <const uint32_t*>column.codes
+    cdef int64_t i
+    cdef int64_t at = 0
+    cdef uint32_t row, code
+    for i in range(n):
+        row = rows[i] if row_id == NULL else row_id[rows[i]]
+        if column.storage == STORED_U8:
+            code = u8[row]
+        elif column.storage == STORED_U16:
+            code = u16[row]
+        elif column.storage == STORED_U32:
+            code = u32[row]
+        else:
+            while at < column.stored and <uint32_t>column.rows[at] < row:
+                at += 1
+            code = column.fill
+            if at < column.stored and <uint32_t>column.rows[at] == row:
+                code = u32[at]
+        side[rows[i]] = goes_left(route, code)
 
 
 cdef int64_t split_run(entry_t* entries, const Run* run, const uint8_t* side,

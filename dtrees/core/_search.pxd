@@ -24,6 +24,12 @@ from dtrees.core._structs cimport (
 cdef enum:
     BUFFER = 256  # boundaries that are scored together
 
+cdef extern from *:
+    """
+    #define DTREES_NONE -1e290
+    """
+    const double NONE "DTREES_NONE"     # below every score of a permitted split
+
 cdef struct Keyed:
     double key
     int64_t group
@@ -225,3 +231,49 @@ cdef inline void begin_pass(Search* q, uint8_t test, uint8_t missing) noexcept n
     q.missing = missing
     q.floor = q.best
     clear_side(q)
+
+
+cdef inline void flush(Search* q, bint down, bint classes, bint counted,
+                       int64_t shift) noexcept nogil:
+    """Score the buffered boundaries together, so that the divisions run side by side.
+
+    counted : every row weighs 1; the left weight of the boundary `at` is at + shift.
+    """
+    cdef int64_t j
+    cdef double D, w
+    cdef double W = q.W
+    cdef double S = q.S
+    cdef double* bw = q.buffer_w
+    cdef double* ba = q.buffer_a
+    cdef double* bb = q.buffer_b
+    cdef double* score = q.buffer_score
+    cdef double best = q.best
+    cdef double moved = <double>shift
+    if counted:
+        for j in range(q.buffered):
+            bw[j] = <double>q.buffer_at[j] + moved
+    if classes:
+        if q.criterion.impurity == GINI:
+            for j in range(q.buffered):
+                w = bw[j]
+                score[j] = (ba[j] * (W - w) + bb[j] * w) / (w * (W - w))
+        else:
+            for j in range(q.buffered):
+                score[j] = ba[j]
+    elif q.criterion.impurity == SQUARED:
+        for j in range(q.buffered):
+            w = bw[j]
+            D = W * ba[j] - w * S
+            score[j] = D * D / (w * (W - w))
+    else:
+        for j in range(q.buffered):
+            score[j] = poisson_score(W, S, bw[j], ba[j])
+    if q.min_weight > 0:
+        for j in range(q.buffered):
+            if bw[j] < q.min_weight or W - bw[j] < q.min_weight:
+                score[j] = 2 * NONE
+    for j in range(q.buffered):
+        if score[j] >= best:
+            offer(q, score[j], q.buffer_at[j], down)
+            best = q.best
+    q.buffered = 0

@@ -8,8 +8,6 @@ from dtrees.core._structs cimport (
     int128_t
 )
 
-cdef double LOWEST = -1e290
-
 
 cdef Search* new_search(const Criterion* criterion, Mode mode, Payload payload,
                         int64_t min_rows, int64_t min_weight) noexcept nogil:
@@ -64,7 +62,7 @@ cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_total
                 q.squares += <int128_t>t * t
     q.too_short = 1
     q.split.test = LEAF
-    q.split.score = LOWEST
+    q.split.score = NONE
     q.split.gain = 0
     q.split.column = 0x7FFFFFFF
 
@@ -85,6 +83,6 @@ cdef void finish_node(Search* q) noexcept nogil:
 
 cdef bint beats(const Search* q, int32_t column) noexcept nogil:
     """Whether the best boundary of a column beats the node's split so far."""
-    if q.best <= LOWEST or q.best < q.split.score:
+    if q.best <= NONE or q.best < q.split.score:
         return False
     return q.best > q.split.score or column < q.split.column

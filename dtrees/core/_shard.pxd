@@ -2,7 +2,6 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from dtrees.core._finish cimport Plan
-from dtrees.core._route cimport Route
 from dtrees.core._search cimport Search
 from dtrees.core._structs cimport Payload
 from dtrees.core._workspace cimport Column
@@ -23,9 +22,3 @@ cdef class Shard:
     cdef bind_payload(self, target, rules, weight, bint classification)
     cdef found(self, Search* q, const int64_t* histogram)
     cdef bind_limits(self, target, rules, double total_weight)
-
-
-cdef void column_histogram(const Column* column, const Payload* payload, const Plan* plan,
-                           const uint32_t* rows, int64_t n, int64_t* histogram) noexcept nogil
-cdef void mark_codes(const Route* route, const Column* column, const uint32_t* rows, int64_t n,
-                     uint8_t* side) noexcept nogil

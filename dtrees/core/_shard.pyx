@@ -19,9 +19,8 @@ from dtrees.core._criterion cimport Criterion
 from dtrees.core._finish cimport (
     Limits, Plan, describe, draw_columns, gains_enough, sum_rows
 )
-from dtrees.core._histogram cimport add_rows, groups_of_histogram
-from dtrees.core._route cimport Route, goes_left
-from dtrees.core._groups cimport search_groups
+from dtrees.core._histogram cimport add_rows, groups_of_histogram, search_histogram, stride_of
+from dtrees.core._route cimport Route, mark_codes
 from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
 from dtrees.core._structs cimport (
     AT_MOST, CLASSES, COUNT, ENTROPY, GINI, IN_SUBSET, LEAF, NO_RANK, POISSON, SQUARED,
@@ -67,6 +66,9 @@ cdef class Shard:
                 self.plan.criterion.xlogx = <const int64_t*>self.pointer(table, np.int64)
                 self.plan.criterion.xlogx_size = self.n_live + 1
         self.bind_limits(target, rules, scale.total_weight)
+        self.plan.stride = stride_of(self.plan.mode, self.plan.criterion.n_classes)
+        if self.plan.limits.max_features >= self.plan.limits.n_columns:
+            self.plan.counted_stride = self.plan.stride
 
     cdef const void* pointer(self, array, dtype):
         """Memory of a contiguous, aligned array, which is kept alive; NULL when it is empty."""
@@ -236,10 +238,9 @@ cdef class Shard:
 
     def histogram_sizes(self):
         """Cells of every column's histogram; int64 (n_columns,)."""
-        width = self.plan.criterion.n_classes if by_classes(&self.plan) else 1
         n_codes = np.array([self.columns[j].n_codes for j in range(self.plan.limits.n_columns)],
                            dtype=np.int64)
-        return (n_codes + 1) * (2 + width)
+        return (n_codes + 1) * self.plan.stride
 
     def histogram(self, const uint32_t[::1] rows):
         """Statistics of the rows of a node by column and code, one column behind the other.
@@ -260,8 +261,8 @@ cdef class Shard:
             return np.asarray(out)
         with nogil:
             for j in range(self.plan.limits.n_columns):
-                column_histogram(&self.columns[j], &self.payload, &self.plan, &rows[0], n,
-                                 &out[at])
+                add_rows(&self.columns[j], &self.payload, self.plan.mode, self.plan.stride, NULL,
+                         &rows[0], n, &out[at])
                 at += sizes[j]
         return np.asarray(out)
 
@@ -289,9 +290,8 @@ cdef class Shard:
                 draw_columns(&self.plan, path, &order[0], NULL, 0, n_columns)
             while first < n_columns and q.split.test == LEAF:
                 for j in sorted(np.asarray(order)[first:first + i]):
-                    groups_of_histogram(q, &histogram[starts[j]], self.columns[j].n_codes)
-                    if q.groups.count > 1:
-                        search_groups(q, <int32_t>j, last_ordered(&self.columns[j]))
+                    search_histogram(q, &histogram[starts[j]], self.columns[j].n_codes,
+                                     <int32_t>j, last_ordered(&self.columns[j]))
                 first += i
                 i = 1
             finish_node(q)
@@ -337,7 +337,7 @@ cdef class Shard:
             route.low = found.boundary
             route.high = last_ordered(column)
         if len(rows) > 0:
-            mark_codes(&route, column, &rows[0], len(rows), &side[0])
+            mark_codes(&route, column, NULL, &rows[0], len(rows), &side[0])
         is_left = np.asarray(side)[np.asarray(rows)].astype(bool)
         return np.asarray(rows)[is_left], np.asarray(rows)[~is_left]
 
@@ -345,10 +345,6 @@ cdef class Shard:
 def child_path(uint64_t path, bint is_left):
     """Key of a child's draws from that of its parent."""
     return hash64(path, 1 if is_left else 2)
-
-
-cdef bint by_classes(const Plan* plan) noexcept nogil:
-    return plan.mode == CLASSES or plan.mode == WEIGHTED_CLASSES
 
 
 cdef open_sums(sums, OpenNode* node):
@@ -361,60 +357,3 @@ cdef open_sums(sums, OpenNode* node):
     node.totals.moment |= <uint64_t>(sums.moment & 0xFFFFFFFFFFFFFFFF)
     node.totals.lowest = sums.lowest
     node.totals.highest = sums.highest
-
-
-cdef void column_histogram(const Column* column, const Payload* payload, const Plan* plan,
-                           const uint32_t* rows, int64_t n, int64_t* histogram) noexcept nogil:
-    """Add n rows to the histogram of a column.
-
-    The rows of a sparse column that hold the fill code are the total less the stored ones
-    ([SP] 3); its stored rows are met by merging two ascending lists, and have no subtraction in
-    the usual case that few rows are stored. O(n + stored).
-    """
-    cdef int64_t width = plan.criterion.n_classes if by_classes(plan) else 1
-    cdef int64_t stride = 2 + width
-    cdef const uint32_t* codes = <const uint32_t*>column.codes
-    cdef uint32_t* of_row
-    cdef int64_t i, at
-    if column.storage == STORED_U8:
-        add_rows(<const uint8_t*>column.codes, rows, n, payload, plan.mode, stride, histogram)
-    elif column.storage == STORED_U16:
-        add_rows(<const uint16_t*>column.codes, rows, n, payload, plan.mode, stride, histogram)
-    elif column.storage == STORED_U32:
-        add_rows(codes, rows, n, payload, plan.mode, stride, histogram)
-    else:
-        of_row = <uint32_t*>malloc((rows[n - 1] + <int64_t>1) * sizeof(uint32_t))
-        at = 0
-        for i in range(n):
-            while at < column.stored and <uint32_t>column.rows[at] < rows[i]:
-                at += 1
-            if at < column.stored and <uint32_t>column.rows[at] == rows[i]:
-                of_row[rows[i]] = codes[at]
-            else:
-                of_row[rows[i]] = column.fill
-        add_rows(of_row, rows, n, payload, plan.mode, stride, histogram)
-        free(of_row)
-
-
-cdef void mark_codes(const Route* route, const Column* column, const uint32_t* rows, int64_t n,
-                     uint8_t* side) noexcept nogil:
-    """side[row] = 1 where the row goes left, from the codes of the column; rows ascend."""
-    cdef int64_t i
-    cdef int64_t at = 0
-    if column.storage == STORED_U8:
-        for i in range(n):
-            side[rows[i]] = goes_left(route, (<const uint8_t*>column.codes)[rows[i]])
-    elif column.storage == STORED_U16:
-        for i in range(n):
-            side[rows[i]] = goes_left(route, (<const uint16_t*>column.codes)[rows[i]])
-    elif column.storage == STORED_U32:
-        for i in range(n):
-            side[rows[i]] = goes_left(route, (<const uint32_t*>column.codes)[rows[i]])
-    else:
-        for i in range(n):
-            while at < column.stored and <uint32_t>column.rows[at] < rows[i]:
-                at += 1
-            if at < column.stored and <uint32_t>column.rows[at] == rows[i]:
-                side[rows[i]] = goes_left(route, (<const uint32_t*>column.codes)[at])
-            else:
-                side[rows[i]] = goes_left(route, column.fill)

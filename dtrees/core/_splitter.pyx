@@ -22,10 +22,10 @@ A boundary is named by `at`, the index in the run of the first entry to its righ
 """
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 
-from dtrees.core._criterion cimport poisson_score, xlogx
+from dtrees.core._criterion cimport xlogx
 from dtrees.core._groups cimport collect_groups, search_groups
 from dtrees.core._search cimport (
-    BUFFER, Search, add_row, beats, begin_pass, consider, entropy_score, offer
+    BUFFER, NONE, Search, add_row, beats, begin_pass, consider, entropy_score, flush
 )
 from dtrees.core._structs cimport (
     AT_MOST, CLASSES, COUNT, ENTROPY, GINI, SQUARED, SUM, WEIGHTED_SUM, Mode, Run, Split, entry_t,
@@ -37,56 +37,8 @@ cdef enum:
     LAST = -2
     NOTHING = -3
 
-cdef double NONE = -1e290   # below every score of a permitted split
-
 
 # scans of entries: the hot loops
-
-cdef inline void flush(Search* q, bint down, bint classes, bint counted,
-                       int64_t shift) noexcept nogil:
-    """Score the buffered boundaries together, so that the divisions run side by side.
-
-    counted : every row weighs 1; the left weight of the boundary `at` is at + shift.
-    """
-    cdef int64_t j
-    cdef double D, w
-    cdef double W = q.W
-    cdef double S = q.S
-    cdef double* bw = q.buffer_w
-    cdef double* ba = q.buffer_a
-    cdef double* bb = q.buffer_b
-    cdef double* score = q.buffer_score
-    cdef double best = q.best
-    cdef double moved = <double>shift
-    if counted:
-        for j in range(q.buffered):
-            bw[j] = <double>q.buffer_at[j] + moved
-    if classes:
-        if q.criterion.impurity == GINI:
-            for j in range(q.buffered):
-                w = bw[j]
-                score[j] = (ba[j] * (W - w) + bb[j] * w) / (w * (W - w))
-        else:
-            for j in range(q.buffered):
-                score[j] = ba[j]
-    elif q.criterion.impurity == SQUARED:
-        for j in range(q.buffered):
-            w = bw[j]
-            D = W * ba[j] - w * S
-            score[j] = D * D / (w * (W - w))
-    else:
-        for j in range(q.buffered):
-            score[j] = poisson_score(W, S, bw[j], ba[j])
-    if q.min_weight > 0:
-        for j in range(q.buffered):
-            if bw[j] < q.min_weight or W - bw[j] < q.min_weight:
-                score[j] = 2 * NONE
-    for j in range(q.buffered):
-        if score[j] >= best:
-            offer(q, score[j], q.buffer_at[j], down)
-            best = q.best
-    q.buffered = 0
-
 
 cdef inline void scan_pair(Search* q, const entry_t* entries, int64_t begin, int64_t end,
                            int64_t close, bint down, Mode mode, bint distinct) noexcept nogil:

@@ -5,6 +5,7 @@ from dtrees.core._structs cimport ALL_ORDERED, Payload, Run, Totals, entry_t
 
 cdef enum:
     MAX_NARROW = 65535      # rows of a workspace of uint32 entries
+    LEAST_COUNTED = 128     # rows: smaller nodes are never read by histogram
 
 cdef enum Storage:
     STORED_U8
@@ -23,6 +24,11 @@ cdef struct Column:
     uint32_t fill
     uint8_t storage
 
+cdef struct Counted:
+    # The columns of a workspace that are read by histogram; their runs have no entries.
+    int64_t n_cells         # numbers in the histograms of a node
+    int64_t least_rows      # entries serve nodes of fewer rows better; 0: no column is counted
+
 cdef struct Workspace:
     # Rows of a set of open nodes; every node is a stretch of `rows` and of each column's entries.
     int64_t n_rows
@@ -34,6 +40,7 @@ cdef struct Workspace:
     uint32_t* number        # scratch of a relocation: row -> new number
     uint8_t* side           # by row: 1 goes left
     uint32_t* row_id        # row of the shard, NULL: the same
+    Counted counted
     Payload payload
     bint owns_payload
     bint shared             # by several threads: nodes are relocated before they are grown
@@ -42,8 +49,9 @@ cdef struct OpenNode:
     int64_t start           # rows[start .. start + n)
     Totals totals
     int64_t* class_totals   # (n_classes,), NULL for one number per row
-    Run* runs               # columns that still vary, ascending; length 0: in the coded matrix only
+    Run* runs               # columns that still vary, ascending; length 0: read by histogram
     int64_t n_runs
+    int64_t* histogram      # of the runs of length 0, at their offsets; NULL: not counted yet
     int64_t depth
     int64_t parent          # record of the parent, -1 for a root
     bint is_left
@@ -62,10 +70,8 @@ cdef Workspace* relocate_rows(Workspace* old, const OpenNode* node,
                               int64_t n_entries) noexcept nogil
 cdef int64_t relocate_runs(const Workspace* old, const entry_t* entries, Workspace* new,
                            Run* runs, int64_t n_runs, int64_t at, const Column* columns,
-                           uint32_t* scratch) noexcept nogil
+                           uint32_t* scratch, int64_t stride, Counted* counted) noexcept nogil
 cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
-                         const Column* columns) noexcept nogil
-cdef int64_t entries_of_codes(const Column* column, const uint32_t* row_id, int64_t n,
-                              uint32_t* entries, uint32_t* scratch) noexcept nogil
+                         const Column* columns, int64_t stride) noexcept nogil
 cdef int64_t sorted_entries(const Column* column, const uint8_t* live, uint64_t* entries,
                             uint64_t* scratch, int64_t n_rows) noexcept nogil

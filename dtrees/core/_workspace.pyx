@@ -5,10 +5,12 @@ columns stay in the coded matrix and are read by histogram. As soon as a node is
 *relocated*: its rows are numbered 0, 1, 2, ... and every column, however stored, becomes a run of
 32-bit entries (rank | row) that lies in a few hundred kilobytes with the targets of its rows, so
 the rest of the subtree works in the processor's caches. Ranks replace codes: only their order
-matters. A value that more than half of the rows share is left out, as in a sparse column.
+matters. A value that more than half of the rows share is left out, as in a sparse column. Columns
+of few codes go on being read by histogram, until nodes are so small that a later relocation sorts
+them too.
 
     column          large node                    relocated node
-    uint8, uint16   codes, by histogram           entries, sorted once (radix)
+    uint8, uint16   codes, by histogram           the same, or entries, sorted once (radix)
     uint32          uint64 entries, presorted     entries
     sparse          uint64 entries, stored only   entries, stored only
 
@@ -20,6 +22,11 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memmove, memset
 
 from dtrees.core._structs cimport ALL_ORDERED, NO_RANK, Run, entry_t
+
+
+cdef enum:
+    CELLS_PER_ROW = 1       # a column is counted where its histogram is at most so large, and
+    GENERATIONS = 4         # the node so many times larger than the smallest one it is counted in
 
 
 cdef uint32_t code_at(const Column* column, int64_t row) noexcept nogil:
@@ -262,12 +269,54 @@ cdef Workspace* relocate_rows(Workspace* old, const OpenNode* node,
     return new
 
 
+cdef int64_t largest_share(const Column* column, const uint32_t* row_id, int64_t n,
+                           uint32_t* count) noexcept nogil:
+    """How many of n rows hold the commonest code of a uint8 or uint16 column. O(n + n_codes).
+
+    count : scratch, n_codes + 1 numbers.
+    """
+    cdef int64_t i
+    cdef uint32_t most = 0
+    memset(count, 0, (column.n_codes + <size_t>1) * sizeof(uint32_t))
+    if column.storage == STORED_U8:
+        for i in range(n):
+            count[(<const uint8_t*>column.codes)[row_id[i]]] += 1
+    else:
+        for i in range(n):
+            count[(<const uint16_t*>column.codes)[row_id[i]]] += 1
+    for i in range(column.n_codes + <int64_t>1):
+        most = count[i] if count[i] > most else most
+    return most
+
+
+cdef bint is_counted(const Column* column, const Workspace* w, int64_t stride, uint32_t* scratch,
+                     Counted* counted) noexcept nogil:
+    """Whether a column goes on being read by histogram; if so, its cells are reserved.
+
+    A histogram costs its cells and half of the rows, entries cost each of theirs several times.
+    They win in small nodes, and where most rows hold one value, which needs none.
+    """
+    cdef int64_t cells = (column.n_codes + <int64_t>1) * stride
+    cdef int64_t least = cells // CELLS_PER_ROW
+    if least < LEAST_COUNTED:
+        least = LEAST_COUNTED
+    if stride == 0 or GENERATIONS * least > w.n_rows:
+        return False
+    if 4 * largest_share(column, w.row_id, w.n_rows, scratch) > 3 * w.n_rows:
+        return False
+    counted.n_cells += cells
+    if least > counted.least_rows:
+        counted.least_rows = least
+    return True
+
+
 cdef int64_t relocate_runs(const Workspace* old, const entry_t* entries, Workspace* new,
                            Run* runs, int64_t n_runs, int64_t at, const Column* columns,
-                           uint32_t* scratch) noexcept nogil:
+                           uint32_t* scratch, int64_t stride, Counted* counted) noexcept nogil:
     """Move runs to a workspace that `relocate_rows` made, from offset `at`, and rewrite them.
 
-    entries : old.entries, typed. scratch : a number per row of the new workspace.
+    entries : old.entries, typed. scratch : a number per row of the new workspace. stride : of the
+    cells of a histogram; 0: no column is to be counted. counted : what is counted, added to.
     Returns how many are left: columns that turn out constant are dropped. O(entries).
     """
     cdef int64_t shift = 4 * sizeof(entry_t)
@@ -275,7 +324,7 @@ cdef int64_t relocate_runs(const Workspace* old, const entry_t* entries, Workspa
     cdef int64_t n = new.n_rows
     cdef const uint32_t* number = old.number
     cdef int64_t kept = 0
-    cdef int64_t i, r, length, n_fill
+    cdef int64_t i, r, length, n_fill, cells
     cdef uint32_t rank, ordered, fill, fill_code, code, previous, middle
     cdef bint distinct
     cdef uint32_t* target
@@ -288,6 +337,12 @@ cdef int64_t relocate_runs(const Workspace* old, const entry_t* entries, Workspa
         ordered = 0
         rank = 0
         previous = 0
+        cells = counted.n_cells
+        if run.length == 0 and is_counted(&columns[run.column], new, stride, scratch, counted):
+            runs[kept] = run[0]
+            runs[kept].offset = cells
+            kept += 1
+            continue
         if run.length == 0:
             length = entries_of_codes(&columns[run.column], new.row_id, n, target, scratch)
             n_fill = 0
@@ -344,7 +399,7 @@ cdef int64_t relocate_runs(const Workspace* old, const entry_t* entries, Workspa
 
 
 cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
-                         const Column* columns) noexcept nogil:
+                         const Column* columns, int64_t stride) noexcept nogil:
     """Move a node of at most 65,535 rows to a workspace of its own; its runs are replaced."""
     cdef int64_t n_entries = 0
     cdef int64_t r
@@ -353,6 +408,8 @@ cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
         n_entries += node.runs[r].length if node.runs[r].length > 0 else node.totals.n
     new = relocate_rows(old, node, n_entries)
     node.n_runs = relocate_runs(old, entries, new, node.runs, node.n_runs, 0, columns,
-                                <uint32_t*>new.scratch)
+                                <uint32_t*>new.scratch, stride, &new.counted)
     node.start = 0
+    free(node.histogram)
+    node.histogram = NULL
     return new
