@@ -173,21 +173,23 @@ def test_a_bad_request_is_one_line_and_code_2(csv, args, words):
     check_refused(run(csv, *args), words)
 
 
+BAD_FILES = [
+    ("missing.csv", None, "no such file"),
+    ("table.xlsx", b"x", "unknown extension, expected one of .csv, .csv.gz, .parquet"),
+    ("empty.csv", b"", "the file is empty"),
+    ("header.csv", b"a,class\n", "no row with a value in the target column 'class'"),
+    ("alone.csv", b"class\n1\n2\n", "no column beside the target"),
+    ("broken.csv.gz", b"not gzip at all", "cannot be read"),
+    ("cut.csv.gz", gzip.compress(b"a,class\n" * 9999, mtime=0)[:50], "cannot be read"),
+    ("broken.parquet", b"PAR1 not really", "cannot be read"),
+    ("ragged.csv", b"a,class\n1,2\n1,2,3\n", "cannot be read"),
+    ("bytes.csv", b"a,class\n\xff\xfe,2\n", "cannot be read"),
+    ("inf.csv", b"a,class\n1,2\ninf,3\n1,2\n2,3\n", "infinity"),
+]
+
+
 @pytest.mark.parametrize(
-    ("name", "content", "words"),
-    [
-        ("missing.csv", None, "no such file"),
-        ("table.xlsx", b"x", "unknown extension, expected one of .csv, .csv.gz, .parquet"),
-        ("empty.csv", b"", "the file is empty"),
-        ("header.csv", b"a,class\n", "no row with a value in the target column 'class'"),
-        ("alone.csv", b"class\n1\n2\n", "no column beside the target"),
-        ("broken.csv.gz", b"not gzip at all", "cannot be read"),
-        ("cut.csv.gz", gzip.compress(b"a,class\n" * 9999)[:50], "cannot be read"),
-        ("broken.parquet", b"PAR1 not really", "cannot be read"),
-        ("ragged.csv", b"a,class\n1,2\n1,2,3\n", "cannot be read"),
-        ("bytes.csv", b"a,class\n\xff\xfe,2\n", "cannot be read"),
-        ("inf.csv", b"a,class\n1,2\ninf,3\n1,2\n2,3\n", "infinity"),
-    ],
+    ("name", "content", "words"), BAD_FILES, ids=[name for name, _, _ in BAD_FILES]
 )
 def test_a_bad_file_is_one_line_and_code_2(tmp_path, name, content, words):
     path = tmp_path / name
