@@ -275,6 +275,77 @@ def test_a_column_beside_the_target_has_to_be_left(csv):
     )
 
 
+def test_dates_in_a_csv_file_are_ordered(tmp_path):
+    days = pd.date_range("2024-01-01", periods=60).strftime("%Y-%m-%d").to_numpy(dtype=object)
+    classes = np.where(np.arange(60) < 40, "early", "late")
+    days[[3, 50]] = ""  # missing
+    path = tmp_path / "dates.csv"
+    pd.DataFrame({"day": days, "class": classes}).to_csv(path, index=False)
+    run_ = run_json(path, "--target", "class", "--folds", 3)
+    assert run_["columns"] == [{"name": "day", "kind": "ordered", "importance": 1.0}]
+    assert "day <= 2024-02-09 12:00" in run_["tree"]["text"]
+
+
+def column_of(values, tmp_path):
+    """A column as it is read from a CSV file that holds these values."""
+    path = tmp_path / "column.csv"
+    path.write_text("\n".join(["x,y", *(f"{value},1" for value in values)]))
+    return read_table(path)["x"]
+
+
+@pytest.mark.parametrize(
+    ("values", "first"),
+    [
+        (["2024-05-01", "1999-12-31", "", "NA"], "2024-05-01"),
+        (["2024-05-01", "2024-05-01 13:30"], "2024-05-01"),
+        (["2024-05-01T13:30", "2024-05-01T13:30:01"], "2024-05-01T13:30"),
+        (["2024-05-01", "2024-05-01T13:30:01.123456789"], "2024-05-01"),
+        (["2024-05-01T13:30:00.5"], "2024-05-01T13:30:00.5"),
+        (["2024-05-01T13:30:00Z", "2024-05-01 13:30+02:00"], "2024-05-01T13:30:00Z"),
+        (["2024-05-01 13:30-0130", "2024-05-01 13:30+02"], "2024-05-01T15:00:00Z"),
+        (["1677-09-22", "2262-04-11"], "1677-09-22"),
+    ],
+)
+def test_what_is_a_date(tmp_path, values, first):
+    column = column_of(values, tmp_path)
+    read = column.tolist()
+    assert str(column.dtype) == ("datetime64[ns, UTC]" if first.endswith("Z") else "datetime64[ns]")
+    assert read[0] == pd.Timestamp(first)
+    assert [pd.isna(value) for value in read] == [value in ("", "NA") for value in values]
+    if len(read) > 1 and values[1].endswith("123456789"):
+        assert read[1].nanosecond == 789
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["20240501", "20240502"], "i"),
+        (["2024", "2025"], "i"),
+        (["2024.5", ""], "f"),
+        (["", "NA"], "f"),
+        (["True", "False"], "b"),
+        (["2024-05-01", "never"], "O"),
+        (["2024-05-01", "7"], "O"),
+        (["2024-05", "2024-06"], "O"),
+        (["1-2-3", "4-5-6"], "O"),
+        (["2024-5-1", "2024-05-02"], "O"),
+        (["2024-02-30", "2024-02-29"], "O"),
+        (["2024-05-01", "9999-12-31"], "O"),
+        (["2024-05-01T13:30", "2024-05-01T13:30Z"], "O"),
+        (["2024-05-01 25:00", "2024-05-01 13:30"], "O"),
+        (["2024-05-01-17", "2024-05-01-18"], "O"),
+        (["01.05.2024", "02.05.2024"], "O"),
+        (["05/01/2024", "05/02/2024"], "O"),
+        (["12:30", "13:30"], "O"),
+    ],
+)
+def test_what_is_no_date(tmp_path, values, kind):
+    column = column_of(values, tmp_path)
+    assert column.dtype.kind == kind
+    if kind == "O":
+        assert column.tolist() == values
+
+
 def test_a_folder_is_not_a_file(tmp_path):
     (tmp_path / "folder.csv").mkdir()
     check_refused(run(tmp_path / "folder.csv", "--target", "class"), "not a file")
@@ -320,7 +391,10 @@ def test_targets_of_every_dtype_become_arrays(dtype):
     assert list(table.columns) == ["a", "t"]
 
 
-def test_dates_are_no_target():
+def test_dates_are_no_target(tmp_path):
+    path = tmp_path / "dates.csv"
+    path.write_text("a,t\n1,2024-01-01\n2,2024-01-02\n")
+    check_refused(run(path, "--target", "t"), "the target column 't' holds dates or times")
     table = pd.DataFrame({"a": [1, 2], "t": pd.to_datetime(["2020-01-01", "2020-01-02"])})
     with pytest.raises(ValueError, match="holds dates or times"):
         problem_of(table, "t")
@@ -385,5 +459,5 @@ def test_version_and_help():
     assert help_.returncode == 0
     for option in ("--target", "--folds", "--max-depth", "--json", "--seed", "--jobs", "--task"):
         assert option in help_.stdout
-    for words in ("--drop", "--sep", "--encoding"):
+    for words in ("--drop", "--sep", "--encoding", "ISO 8601"):
         assert words in help_.stdout

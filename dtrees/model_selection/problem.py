@@ -9,14 +9,22 @@ The rule for the task, in the order of its questions:
 A rule cannot know what was meant (a quantity counted from 1 to 5 looks like five classes), so
 whoever knows better says so.
 
-Files are read by pandas, which is imported when a file is read. Rows without a target are left out;
-the kinds of the columns are the business of the codebook and are not touched here.
+Files are read by pandas, which is imported when a file is read. A CSV file does not say which of
+its columns hold dates, so that is found out here: a column is one of dates when every value in it
+is written as ISO 8601 has it, year, month and day with hyphens, and time of day if need be::
+
+    2024-05-01    2024-05-01 13:30    2024-05-01T13:30:00.25    2024-05-01T13:30:00+02:00
+
+Nothing else is taken for a date: numbers (20240501) stay numbers, and a single value of another
+form leaves the column as it is. Rows without a target are left out; what kind a column is otherwise
+is the business of the codebook and not touched here.
 """
 
 from __future__ import annotations
 
 import codecs
 import difflib
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from importlib import import_module
@@ -31,6 +39,11 @@ MOST_CLASSES = 20
 """Whole numbers with more distinct values than this are a quantity."""
 
 FORMATS = (".csv", ".csv.gz", ".parquet")
+
+ISO_DATE = re.compile(
+    r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(?P<offset>Z|[+-]\d\d(:?\d\d)?)?)?",
+    re.ASCII,
+)
 
 
 @dataclass(frozen=True)
@@ -92,8 +105,9 @@ def read_table(path: Path, *, separator: str | None = None, encoding: str | None
     Parameters
     ----------
     path : Path
-        Ends with one of `FORMATS`. In a CSV file, what pandas takes for missing is missing: empty
-        fields, ``NA``, ``NaN``, ``null``, ``None`` and the like.
+        Ends with one of `FORMATS`. In a CSV file, what pandas takes for missing is missing (empty
+        fields, ``NA``, ``NaN``, ``null``, ``None`` and the like), and columns of dates are told by
+        the rule at the top of this module.
     separator : str, default=","
         What stands between two fields of a CSV file: one ASCII character.
     encoding : str, default="utf-8"
@@ -105,7 +119,7 @@ def read_table(path: Path, *, separator: str | None = None, encoding: str | None
         pandas (or, for Parquet, pyarrow) is not installed.
     ValueError
         There is no such file, its extension is unknown, it is empty, or it cannot be read;
-        `separator` or `encoding` is none, or is given for a file that is not CSV.
+        `separator` or `encoding` is not valid, or is given for a file that is not CSV.
     """
     name = path.name.lower()
     if not name.endswith(FORMATS):
@@ -134,12 +148,53 @@ def read_table(path: Path, *, separator: str | None = None, encoding: str | None
             extra("pyarrow")
             return pandas.read_parquet(path)
         # Whole columns at once: a column of numbers and words must not change its type midway.
-        return pandas.read_csv(path, sep=separator, encoding=encoding, low_memory=False)
+        table = pandas.read_csv(path, sep=separator, encoding=encoding, low_memory=False)
     except UnicodeError as error:
         raise ValueError(f"{path}: cannot be read as {encoding}: {error}") from error
     except (OSError, EOFError, LookupError, ValueError) as error:  # pandas' and Arrow's errors too
         reason = str(error) or type(error).__name__
         raise ValueError(f"{path}: cannot be read: {reason}") from error
+    for name in table.columns:
+        dates = dates_of(table[name])
+        if dates is not None:
+            table[name] = dates
+    return table
+
+
+def dates_of(column: Any) -> Any:
+    """The dates of a column of a CSV file, by the rule at the top of this module.
+
+    Parameters
+    ----------
+    column : Series
+
+    Returns
+    -------
+    Series or None
+        datetime64[ns], in UTC where the values name their distance from it. None when a value is
+        no date, when only some name that distance, and when a date does not fit into nanoseconds
+        (1677 to 2262).
+
+    Notes
+    -----
+    O(n_rows) for a column of dates; others end at their first value that is none.
+    """
+    given = column.dropna()
+    if column.dtype.kind != "O" or not len(given):
+        return None
+    offsets = set()
+    for value in given:
+        found = ISO_DATE.fullmatch(value) if isinstance(value, str) else None
+        if found is None:
+            return None
+        offsets.add(found["offset"] is not None)
+    if len(offsets) > 1:
+        return None
+    try:
+        dates = extra("pandas").to_datetime(column, format="ISO8601", utc=offsets == {True})
+        return dates.dt.as_unit("ns")
+    except ValueError:  # such as February 30, or the year 9999
+        return None
 
 
 def extra(module: str) -> Any:
@@ -198,7 +253,9 @@ def problem_of(
         table = table[given].reset_index(drop=True)
     column = table[target]
     if column.dtype.kind in "mM":
-        raise ValueError(f"the target column {target!r} holds dates or times")
+        raise ValueError(
+            f"the target column {target!r} holds dates or times, no classes and no numbers"
+        )
     if column.dtype.kind in "iuf":
         y = column.to_numpy(dtype=np.float64 if column.dtype.kind == "f" else np.int64)
     else:
