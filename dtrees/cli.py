@@ -80,6 +80,7 @@ class Report:
             "score": {"classification": "accuracy", "regression": "r2"}[self.problem.task],
             "rows": len(self.problem.y),
             "rows_without_target": self.problem.rows_without_target,
+            "dropped": list(self.problem.dropped),
             "parameters": self.parameters,
             "columns": self.columns,
             "folds": [asdict(fold) for fold in self.folds],
@@ -105,6 +106,13 @@ def main() -> None:
     show_default=True,
     help="auto: regression for numbers, unless they are whole with at most 20 distinct values.",
 )
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out; repeatable.")
+@click.option(
+    "--sep",
+    metavar="CHARACTER",
+    help=r"Between the fields of a CSV file: ',' by default, or ';', '\t', ...",
+)
+@click.option("--encoding", metavar="NAME", help="Of a CSV file; by default utf-8.")
 @click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True)
 @click.option("--max-depth", type=click.IntRange(min=1), help="No limit by default.")
 @click.option("--min-samples-leaf", type=click.IntRange(min=1), default=1, show_default=True)
@@ -134,17 +142,32 @@ def main() -> None:
     help="Threads of one tree; -1 means all cores.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-def cv(file: Path, target: str, task: Any, folds: int, as_json: bool, **tree: Any) -> None:
+def cv(
+    file: Path,
+    target: str,
+    task: Any,
+    drop: tuple[str, ...],
+    sep: str | None,
+    encoding: str | None,
+    folds: int,
+    as_json: bool,
+    **tree: Any,
+) -> None:
     """Cross-validate a tree on FILE (.csv, .csv.gz or .parquet).
 
     Prints a line per fold, the mean score with its standard error, the ten most important columns,
     and the first levels of the tree grown on all rows.
+
+    In a CSV file, a column whose every value is an ISO 8601 date, with or without a time of day
+    (2024-05-01, 2024-05-01T13:30), is ordered by time.
     """
     with one_line_errors():
         from dtrees.model_selection import problem_of, read_table
         from dtrees.model_selection.problem import extra
 
-        problem = problem_of(read_table(file), target, task)
+        separator = "\t" if sep == r"\t" else sep
+        table = read_table(file, separator=separator, encoding=encoding)
+        problem = problem_of(table, target, task, drop=drop)
         parameters = tree_parameters(problem.task, **tree)
         if not as_json:
             extra("rich")
@@ -312,6 +335,8 @@ def headlines(report: Report) -> list[str]:
         f"{report.file}: {len(problem.y):,} rows, {len(report.columns)} columns ({columns})",
         f"target {report.target}: {problem.task}, {what}",
     ]
+    if problem.dropped:
+        lines.append(f"left out: {', '.join(problem.dropped)}")
     if problem.rows_without_target:
         lines.append(f"{problem.rows_without_target:,} rows without a target are left out")
     return lines

@@ -86,7 +86,7 @@ def test_json_is_one_document_with_the_promised_fields(csv):
     run_ = run_json(csv, "--target", "class", "--folds", 4, "--seed", 3, "--min-samples-leaf", 2)
     assert set(run_) == {
         *("format", "dtrees", "file", "target", "task", "score", "rows", "rows_without_target"),
-        *("parameters", "columns", "folds", "mean", "standard_error", "tree"),
+        *("dropped", "parameters", "columns", "folds", "mean", "standard_error", "tree"),
     }
     assert run_["format"] == "dtrees.cv/1"
     assert (run_["task"], run_["score"], run_["rows"]) == ("classification", "accuracy", 60)
@@ -167,27 +167,42 @@ def test_a_small_class_is_noted_in_one_line(table, tmp_path):
         (["--target", "class", "--task", "regression"], "is not made of numbers"),
         (["--target", "class", "--criterion", "poisson"], "choose one of gini, entropy, log_loss"),
         (["--target", "amount", "--criterion", "gini"], "choose one of squared_error, poisson"),
+        (
+            ["--target", "class", "--drop", "wrd"],
+            "no column 'wrd' in the table, did you mean 'word'?",
+        ),
+        (["--target", "class", "--drop", "xyz"], "no column 'xyz' in the table; there are number"),
+        (["--target", "class", "--drop", "class"], "the target column 'class' cannot be dropped"),
+        (["--target", "class", "--sep", ";"], "there are number,word,mixed,class,amount"),
+        (["--target", "class", "--sep", "||"], "must be one ASCII character"),
+        (["--target", "class", "--sep", ""], "must be one ASCII character"),
+        (["--target", "class", "--sep", "\n"], "no line end: '\\n'"),
+        (["--target", "class", "--encoding", "latin-11"], "unknown encoding: 'latin-11'"),
+        (["--target", "class", "--encoding", "rot13"], "not a text encoding"),
+        (["--target", "class", "--encoding", "utf-16"], "cannot be read as utf-16"),
     ],
 )
 def test_a_bad_request_is_one_line_and_code_2(csv, args, words):
     check_refused(run(csv, *args), words)
 
 
+BAD_FILES = [
+    ("missing.csv", None, "no such file"),
+    ("table.xlsx", b"x", "unknown extension, expected one of .csv, .csv.gz, .parquet"),
+    ("empty.csv", b"", "the file is empty"),
+    ("header.csv", b"a,class\n", "no row with a value in the target column 'class'"),
+    ("alone.csv", b"class\n1\n2\n", "no column beside the target"),
+    ("broken.csv.gz", b"not gzip at all", "cannot be read"),
+    ("cut.csv.gz", gzip.compress(b"a,class\n" * 9999, mtime=0)[:50], "cannot be read"),
+    ("broken.parquet", b"PAR1 not really", "cannot be read"),
+    ("ragged.csv", b"a,class\n1,2\n1,2,3\n", "cannot be read"),
+    ("bytes.csv", b"a,class\n\xff\xfe,2\n", "cannot be read as utf-8"),
+    ("inf.csv", b"a,class\n1,2\ninf,3\n1,2\n2,3\n", "infinity"),
+]
+
+
 @pytest.mark.parametrize(
-    ("name", "content", "words"),
-    [
-        ("missing.csv", None, "no such file"),
-        ("table.xlsx", b"x", "unknown extension, expected one of .csv, .csv.gz, .parquet"),
-        ("empty.csv", b"", "the file is empty"),
-        ("header.csv", b"a,class\n", "no row with a value in the target column 'class'"),
-        ("alone.csv", b"class\n1\n2\n", "no column beside the target"),
-        ("broken.csv.gz", b"not gzip at all", "cannot be read"),
-        ("cut.csv.gz", gzip.compress(b"a,class\n" * 9999)[:50], "cannot be read"),
-        ("broken.parquet", b"PAR1 not really", "cannot be read"),
-        ("ragged.csv", b"a,class\n1,2\n1,2,3\n", "cannot be read"),
-        ("bytes.csv", b"a,class\n\xff\xfe,2\n", "cannot be read"),
-        ("inf.csv", b"a,class\n1,2\ninf,3\n1,2\n2,3\n", "infinity"),
-    ],
+    ("name", "content", "words"), BAD_FILES, ids=[name for name, _, _ in BAD_FILES]
 )
 def test_a_bad_file_is_one_line_and_code_2(tmp_path, name, content, words):
     path = tmp_path / name
@@ -196,12 +211,139 @@ def test_a_bad_file_is_one_line_and_code_2(tmp_path, name, content, words):
     check_refused(run(path, "--target", "class", "--folds", 2), words)
 
 
+def test_a_column_that_is_not_there_is_named_with_those_that_are_near(table):
+    with pytest.raises(ValueError, match=r"'number3' .*, did you mean 'number' or 'number2'\?"):
+        problem_of(table.assign(number2=1), "class", drop=["word", "number3"])
+
+
 def check_refused(result, words):
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
     assert words in result.stderr
     assert result.stderr.startswith("Error: ")
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("sep", "character"), [(";", ";"), (r"\t", "\t"), ("\t", "\t"), ("|", "|")]
+)
+def test_separators(csv, table, tmp_path, sep, character):
+    path = tmp_path / "other.csv"
+    table.to_csv(path, index=False, sep=character)
+    expected = without_seconds(run_json(csv, "--target", "class", "--folds", 2))
+    got = without_seconds(run_json(path, "--target", "class", "--folds", 2, "--sep", sep))
+    assert got | {"file": ""} == expected | {"file": ""}
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8"])
+def test_encodings(table, tmp_path, encoding):
+    path = tmp_path / "umlauts.csv"
+    table = table.rename(columns={"word": "Größe"}).replace({"Größe": {"a": "ä"}})
+    table.to_csv(path, index=False, encoding=encoding)
+    read = read_table(path, encoding=encoding)
+    assert read["Größe"].tolist() == table["Größe"].tolist()
+    if encoding != "utf-8":
+        check_refused(run(path, "--target", "class"), "cannot be read as utf-8")
+    run_ = run_json(path, "--target", "class", "--folds", 2, "--encoding", encoding)
+    assert run_["columns"][1]["name"] == "Größe"
+
+
+@pytest.mark.parametrize("option", ["--sep", "--encoding"])
+def test_a_parquet_file_has_neither_separator_nor_encoding(table, tmp_path, option):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "table.parquet"
+    table.to_parquet(path)
+    check_refused(run(path, "--target", "class", option, ";"), "a Parquet file has no")
+
+
+def test_dropped_columns_are_as_if_they_had_never_been_there(csv, table, tmp_path):
+    path = tmp_path / "less.csv"
+    table.drop(columns=["word", "amount"]).to_csv(path, index=False)
+    expected = without_seconds(run_json(path, "--target", "class", "--folds", 2))
+    args = [csv, "--target", "class", "--folds", 2, "--drop", "amount", "--drop", "word"]
+    got = without_seconds(run_json(*args))
+    assert got.pop("dropped") == ["word", "amount"]
+    assert expected.pop("dropped") == []
+    assert got | {"file": ""} == expected | {"file": ""}
+    assert "left out: word, amount\n" in run(*args).stdout
+
+
+def test_a_column_beside_the_target_has_to_be_left(csv):
+    drop = [word for name in ("number", "word", "mixed", "amount") for word in ("--drop", name)]
+    check_refused(
+        run(csv, "--target", "class", *drop), "no column beside the target 'class' that is"
+    )
+
+
+def test_dates_in_a_csv_file_are_ordered(tmp_path):
+    days = pd.date_range("2024-01-01", periods=60).strftime("%Y-%m-%d").to_numpy(dtype=object)
+    classes = np.where(np.arange(60) < 40, "early", "late")
+    days[[3, 50]] = ""  # missing
+    path = tmp_path / "dates.csv"
+    pd.DataFrame({"day": days, "class": classes}).to_csv(path, index=False)
+    run_ = run_json(path, "--target", "class", "--folds", 3)
+    assert run_["columns"] == [{"name": "day", "kind": "ordered", "importance": 1.0}]
+    assert "day <= 2024-02-09 12:00" in run_["tree"]["text"]
+
+
+def column_of(values, tmp_path):
+    """A column as it is read from a CSV file that holds these values."""
+    path = tmp_path / "column.csv"
+    path.write_text("\n".join(["x,y", *(f"{value},1" for value in values)]))
+    return read_table(path)["x"]
+
+
+@pytest.mark.parametrize(
+    ("values", "first"),
+    [
+        (["2024-05-01", "1999-12-31", "", "NA"], "2024-05-01"),
+        (["2024-05-01", "2024-05-01 13:30"], "2024-05-01"),
+        (["2024-05-01T13:30", "2024-05-01T13:30:01"], "2024-05-01T13:30"),
+        (["2024-05-01", "2024-05-01T13:30:01.123456789"], "2024-05-01"),
+        (["2024-05-01T13:30:00.5"], "2024-05-01T13:30:00.5"),
+        (["2024-05-01T13:30:00Z", "2024-05-01 13:30+02:00"], "2024-05-01T13:30:00Z"),
+        (["2024-05-01 13:30-0130", "2024-05-01 13:30+02"], "2024-05-01T15:00:00Z"),
+        (["1677-09-22", "2262-04-11"], "1677-09-22"),
+    ],
+)
+def test_what_is_a_date(tmp_path, values, first):
+    column = column_of(values, tmp_path)
+    read = column.tolist()
+    assert str(column.dtype) == ("datetime64[ns, UTC]" if first.endswith("Z") else "datetime64[ns]")
+    assert read[0] == pd.Timestamp(first)
+    assert [pd.isna(value) for value in read] == [value in ("", "NA") for value in values]
+    if len(read) > 1 and values[1].endswith("123456789"):
+        assert read[1].nanosecond == 789
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["20240501", "20240502"], "i"),
+        (["2024", "2025"], "i"),
+        (["2024.5", ""], "f"),
+        (["", "NA"], "f"),
+        (["True", "False"], "b"),
+        (["2024-05-01", "never"], "O"),
+        (["2024-05-01", "7"], "O"),
+        (["2024-05", "2024-06"], "O"),
+        (["1-2-3", "4-5-6"], "O"),
+        (["2024-5-1", "2024-05-02"], "O"),
+        (["2024-02-30", "2024-02-29"], "O"),
+        (["2024-05-01", "9999-12-31"], "O"),
+        (["2024-05-01T13:30", "2024-05-01T13:30Z"], "O"),
+        (["2024-05-01 25:00", "2024-05-01 13:30"], "O"),
+        (["2024-05-01-17", "2024-05-01-18"], "O"),
+        (["01.05.2024", "02.05.2024"], "O"),
+        (["05/01/2024", "05/02/2024"], "O"),
+        (["12:30", "13:30"], "O"),
+    ],
+)
+def test_what_is_no_date(tmp_path, values, kind):
+    column = column_of(values, tmp_path)
+    assert column.dtype.kind == kind
+    if kind == "O":
+        assert column.tolist() == values
 
 
 def test_a_folder_is_not_a_file(tmp_path):
@@ -249,7 +391,10 @@ def test_targets_of_every_dtype_become_arrays(dtype):
     assert list(table.columns) == ["a", "t"]
 
 
-def test_dates_are_no_target():
+def test_dates_are_no_target(tmp_path):
+    path = tmp_path / "dates.csv"
+    path.write_text("a,t\n1,2024-01-01\n2,2024-01-02\n")
+    check_refused(run(path, "--target", "t"), "the target column 't' holds dates or times")
     table = pd.DataFrame({"a": [1, 2], "t": pd.to_datetime(["2020-01-01", "2020-01-02"])})
     with pytest.raises(ValueError, match="holds dates or times"):
         problem_of(table, "t")
@@ -314,3 +459,5 @@ def test_version_and_help():
     assert help_.returncode == 0
     for option in ("--target", "--folds", "--max-depth", "--json", "--seed", "--jobs", "--task"):
         assert option in help_.stdout
+    for words in ("--drop", "--sep", "--encoding", "ISO 8601"):
+        assert words in help_.stdout

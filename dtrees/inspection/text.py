@@ -12,17 +12,29 @@ The frame is scikit-learn's, so what reads its reports reads ours::
 
 What differs is what stands in a line. Thresholds have the unit of their column: numbers, dates,
 durations. Numbers get as many decimals as it takes to tell the thresholds of a column from each
-other and to be right to one in a hundred. Sets of categories are written out. ``or missing``
-stands on the side that missing values take, in columns that had some at fit.
+other and to be right to one in a hundred.
+
+A line speaks of the values that can come to its node: of those that no test of the same column
+further up has sent elsewhere. Of the two sets of categories that a test tells apart the smaller is
+written out, on both sides: ``in`` where its categories go, ``not in`` where the others do, so that
+a complete set says where each of them goes. ``or missing`` stands on the side that missing values
+take, in columns that had some at fit. Where categories go that were not there at fit is a matter of
+the codebook's `unseen` and is not told.
 
 A test of a hybrid column is about its numbers or about its categories, never both: a category
 passes neither ``<=`` nor ``>``, so the other side of a numeric test holds all categories.
+
+A long line is broken between the members of its set, and goes on below the first of them::
+
+    |   |--- country in {Argentina, Belgium, Brazil, Chile,
+    |   |                Denmark, Finland} or missing
+    |   |   |--- class: no
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +46,7 @@ from dtrees.core.model import ABOVE, IN_SUBSET, LEAF, Tree
 if TYPE_CHECKING:
     from dtrees.coding.codebook import CodeBook
 
-MOST_CATEGORIES = 10
+LEAST_ROOM = 30  # columns for the members of a set, even where a line then gets too long
 FIXED_DECIMALS = 8
 NANOSECONDS = {"D": 86_400_000_000_000, "m": 60_000_000_000, "s": 1_000_000_000}
 SHORT = {"D": 10, "m": 16, "s": 19, "ms": 23, "us": 26, "ns": 29}
@@ -49,6 +61,8 @@ def export_text(
     spacing: int = 3,
     decimals: int = 2,
     show_weights: bool = False,
+    max_categories: int | None = 20,
+    max_width: int | None = 100,
 ) -> str:
     """Return the rules of a tree as text.
 
@@ -68,11 +82,18 @@ def export_text(
         Least number of decimals.
     show_weights : bool, default=False
         Whether leaves of a classifier show the weight of every class.
+    max_categories : int, default=20
+        Longest set of categories that is written out; longer ones end with the number of those
+        that are left out. None: no limit.
+    max_width : int, default=100
+        Lines longer than this are broken between categories and between weights, and only there:
+        names, numbers and single categories stay whole. None: one line per test and leaf.
 
     Returns
     -------
     str
-        A line per test and side, a line per leaf. O(printed nodes).
+        A line per test and side, a line per leaf, if need be broken. O(printed nodes), and for
+        tests of categories O(categories) each.
 
     Raises
     ------
@@ -85,8 +106,12 @@ def export_text(
         ("max_depth", max_depth, 0),
         ("spacing", spacing, 1),
         ("decimals", decimals, 0),
+        ("max_categories", max_categories, 1),
+        ("max_width", max_width, 1),
     ):
-        if value < least:
+        if value is None and name in ("max_categories", "max_width"):
+            continue
+        if value is None or value < least:
             raise ValueError(
                 f"The {name!r} parameter of export_text must be an int in the range "
                 f"[{least}, inf). Got {value!r} instead."
@@ -101,23 +126,104 @@ def export_text(
         classes=_class_names(tree, classes, class_names),
         decimals=decimals,
         show_weights=show_weights,
+        max_categories=max_categories,
     )
     height = _heights(tree)
-    lines = []
-    todo: list[tuple[int, int, str]] = [(0, 1, "")]  # node, level, the test that leads to it
+    lines: list[str] = []
+
+    def write(line: Line, level: int) -> None:
+        lines.extend(line.broken(level, spacing, max_width))
+
+    # node, level, the side of a test that leads to it, what tests above have left of their columns
+    todo: list[tuple[int, int, Line | None, dict[int, Reach]]] = [(0, 1, None, {})]
     while todo:
-        node, level, test = todo.pop()
-        if test:
-            lines.append(_indented(test, level - 1, spacing))
+        node, level, side, reaches = todo.pop()
+        if side is not None:
+            write(side, level - 1)
         if tree.test[node] == LEAF:
-            lines.append(_indented(words.leaf(node), level, spacing))
+            write(words.leaf(node), level)
         elif level > max_depth + 1:
-            lines.append(_indented(f"truncated branch of depth {height[node]}", level, spacing))
+            write(Line(f"truncated branch of depth {height[node]}"), level)
         else:
-            passed, failed = words.sides(node)
-            todo.append((int(tree.children_right[node]), level + 1, failed))
-            todo.append((int(tree.children_left[node]), level + 1, passed))
+            column = int(tree.feature[node])
+            left, right = words.parts(node, reaches.get(column) or words.reach(column))
+            passed, failed = words.sides(node, left, right)
+            todo.append(
+                (int(tree.children_right[node]), level + 1, failed, reaches | {column: right})
+            )
+            todo.append(
+                (int(tree.children_left[node]), level + 1, passed, reaches | {column: left})
+            )
     return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One side of a test, or a leaf: the members of a set, and what stands around them.
+
+    Attributes
+    ----------
+    head : str
+        Up to the opening bracket.
+    members : tuple of str
+        Of the set; a line may have none.
+    tail : str
+        From the closing bracket.
+    """
+
+    head: str
+    members: tuple[str, ...] = ()
+    tail: str = ""
+
+    def broken(self, level: int, spacing: int, max_width: int | None) -> list[str]:
+        """The line behind the frame of its level, in as many lines as its width asks for."""
+        frame = ("|" + " " * spacing) * (level - 1) + "|"
+        start = f"{frame}{'-' * spacing} {self.head}"
+        whole = start + ", ".join(self.members) + self.tail
+        if max_width is None or len(whole) <= max_width or not self.members:
+            return [whole]
+        indent = len(start)
+        if indent + LEAST_ROOM > max_width:  # a long name: below its beginning
+            indent = min(indent, len(frame) + spacing + 1 + 4)
+        width = max(max_width, indent + LEAST_ROOM)
+        margin = frame.ljust(indent)
+        lines, line, blank = [], start, ""
+        for i, member in enumerate(self.members, start=1):
+            piece = member + ("," if i < len(self.members) else self.tail)
+            if len(line + blank + piece) > width and len(line) > indent:
+                lines.append(line)
+                line, blank = margin, ""
+            line += blank + piece
+            blank = " "
+        return [*lines, line]
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """What of a column can come to a node, as far as tests of this column decide.
+
+    Attributes
+    ----------
+    categories : int (n,) or None
+        Codes, ascending; None: all, of a tree on codes that does not know how many there are.
+    numbers : bool
+    missing : bool
+        False also where there were none at fit.
+    """
+
+    categories: np.ndarray | None
+    numbers: bool
+    missing: bool
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether there is any."""
+        return self.categories is None or len(self.categories) > 0
+
+    @property
+    def is_missing_only(self) -> bool:
+        """Whether nothing but missing values comes."""
+        return self.missing and not self.numbers and not self.has_categories
 
 
 @dataclass(eq=False)
@@ -135,8 +241,11 @@ class Words:
         Of the columns; of the classes (empty for regression).
     decimals : int
     show_weights : bool
+    max_categories : int or None
     formats : dict
         How the thresholds of a column (None: the values of leaves) are printed, once known.
+    subset_starts : int64
+        Where the subsets of the tree begin, and where the last one ends; ascending.
     """
 
     tree: Tree
@@ -146,53 +255,97 @@ class Words:
     classes: list[str]
     decimals: int
     show_weights: bool
+    max_categories: int | None
     formats: dict[int | None, Callable[[float], str]] = field(default_factory=dict, init=False)
+    subset_starts: np.ndarray = field(init=False)
 
-    def leaf(self, node: int) -> str:
+    def __post_init__(self) -> None:
+        offsets = self.tree.subset_offset
+        starts = np.unique(offsets[offsets >= 0])
+        self.subset_starts = np.append(starts, len(self.tree.subset_words))
+
+    def leaf(self, node: int) -> Line:
         """What a leaf predicts."""
         value = self.tree.value[node]
         if not self.classes:
-            return f"value: [{self._value_format()(float(value[0]))}]"
+            return Line(f"value: [{self._value_format()(float(value[0]))}]")
         name = f"class: {self.classes[int(value.argmax())]}"
         if not self.show_weights:
-            return name
+            return Line(name)
         weights = value * self.tree.weighted_n_node_samples[node]
-        return f"weights: [{', '.join(f'{w:.{self.decimals}f}' for w in weights)}] {name}"
+        return Line("weights: [", tuple(f"{w:.{self.decimals}f}" for w in weights), f"] {name}")
 
-    def sides(self, node: int) -> tuple[str, str]:
-        """The test of a node and its contrary, with the side of missing values."""
+    def reach(self, column: int) -> Reach:
+        """All that a column may hold."""
+        if self.book is None:
+            return Reach(None, numbers=True, missing=False)
+        n_ordered, n_codes = int(self.book.n_ordered[column]), int(self.book.n_codes[column])
+        return Reach(
+            np.arange(n_ordered + 1, n_codes + 1),
+            numbers=n_ordered > 0,
+            missing=self.saw_missing is not None and bool(self.saw_missing[column]),
+        )
+
+    def parts(self, node: int, reach: Reach) -> tuple[Reach, Reach]:
+        """What the test of a node sends left and right of what comes to it."""
+        missing_left = bool(self.tree.missing_go_to_left[node])
+        if self.tree.test[node] == IN_SUBSET:
+            goes_left = self._subset(node)
+            codes = np.arange(1, len(goes_left)) if reach.categories is None else reach.categories
+            inside, outside = codes[goes_left[codes]], codes[~goes_left[codes]]
+            numbers = False, reach.numbers
+        else:
+            inside, outside = np.empty(0, dtype=np.intp), reach.categories
+            numbers = reach.numbers, reach.numbers and not np.isinf(self.tree.threshold[node])
+        return (
+            Reach(inside, numbers[0], reach.missing and missing_left),
+            Reach(outside, numbers[1], reach.missing and not missing_left),
+        )
+
+    def sides(self, node: int, left: Reach, right: Reach) -> tuple[Line, Line]:
+        """The test of a node and its contrary, from what they let through."""
         column = int(self.tree.feature[node])
         name = self.names[column]
+        if right.is_missing_only:
+            return Line(f"{name} is not missing"), Line(f"{name} is missing")
+        if left.is_missing_only:
+            return Line(f"{name} is missing"), Line(f"{name} is not missing")
         if self.tree.test[node] == IN_SUBSET:
-            subset = self._subset(node, column)
-            passed, failed = f"{name} in {subset}", f"{name} not in {subset}"
+            passed, failed = self._sides_of_set(column, left, right)
         else:
-            passed, failed = self._numeric_sides(node, column, name)
-        if self._has_missing(column) and failed != f"{name} is missing":
-            if self.tree.missing_go_to_left[node]:
-                passed += " or missing"
-            else:
-                failed += " or missing"
+            passed, failed = self._sides_of_number(node, column, right.has_categories)
+        if left.missing:
+            passed = replace(passed, tail=passed.tail + " or missing")
+        if right.missing:
+            failed = replace(failed, tail=failed.tail + " or missing")
         return passed, failed
 
-    def _numeric_sides(self, node: int, column: int, name: str) -> tuple[str, str]:
-        threshold = float(self.tree.threshold[node])
-        hybrid = self.book is not None and self.book.n_ordered[column] < self.book.n_codes[column]
+    def _sides_of_number(self, node: int, column: int, or_category: bool) -> tuple[Line, Line]:
+        name, threshold = self.names[column], float(self.tree.threshold[node])
+        hybrid = self.book is not None and or_category
         if np.isinf(threshold):
             return (
-                (f"{name} is a number", f"{name} is a category")
+                (Line(f"{name} is a number"), Line(f"{name} is a category"))
                 if hybrid
-                else (f"{name} is not missing", f"{name} is missing")
+                else (Line(f"{name} is not missing"), Line(f"{name} is missing"))
             )
         if self._unit(column) == "bool":
-            return f"{name} is False", f"{name} is True"
+            return Line(f"{name} is False"), Line(f"{name} is True")
         value = self._threshold_format(column)(threshold)
         at_most, above = f"{name} <= {value}", f"{name} >  {value}"
         passed, failed = (above, at_most) if self.tree.test[node] == ABOVE else (at_most, above)
-        return passed, f"{failed} or a category" if hybrid else failed
+        return Line(passed), Line(failed, tail=" or a category" if hybrid else "")
 
-    def _has_missing(self, column: int) -> bool:
-        return self.saw_missing is not None and bool(self.saw_missing[column])
+    def _sides_of_set(self, column: int, left: Reach, right: Reach) -> tuple[Line, Line]:
+        """The smaller set of the two, unless its side has numbers beside it."""
+        name, inside, outside = self.names[column], left.categories, right.categories
+        assert inside is not None
+        assert outside is not None
+        if right.numbers or len(inside) <= len(outside):
+            members = self._members(column, inside)
+            return Line(f"{name} in {{", members, "}"), Line(f"{name} not in {{", members, "}")
+        members = self._members(column, outside)
+        return Line(f"{name} not in {{", members, "}"), Line(f"{name} in {{", members, "}")
 
     def _unit(self, column: int) -> str:
         return "number" if self.book is None else self.book.unit(column)
@@ -218,9 +371,10 @@ class Words:
             )
         return self.formats[None]
 
-    def _subset(self, node: int, column: int) -> str:
-        codes = subset_codes(self.tree, node)
-        shown = codes[:MOST_CATEGORIES] if len(codes) > MOST_CATEGORIES + 1 else codes
+    def _members(self, column: int, codes: np.ndarray) -> tuple[str, ...]:
+        """The categories of some codes; of a long list the first, and how many there are more."""
+        most = len(codes) if self.max_categories is None else self.max_categories
+        shown = codes[:most] if len(codes) > most + 1 else codes
         if self.book is None:
             words = [f"code {c}" for c in shown]
         else:
@@ -228,19 +382,14 @@ class Words:
             words = [category_word(self.book.categories[column][c - first]) for c in shown]
         if len(shown) < len(codes):
             words.append(f"... {len(codes) - len(shown)} more")
-        return "{" + ", ".join(words) + "}"
+        return tuple(words)
 
-
-def subset_codes(tree: Tree, node: int) -> np.ndarray:
-    """Codes that go left at a node that tests a set, ascending, without 0 for missing."""
-    starts = np.append(
-        np.unique(tree.subset_offset[tree.subset_offset >= 0]), len(tree.subset_words)
-    )
-    begin = int(tree.subset_offset[node])
-    end = int(starts[np.searchsorted(starts, begin, side="right")])
-    words = tree.subset_words[begin:end].astype("<u8")
-    codes = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
-    return codes[codes > 0]
+    def _subset(self, node: int) -> np.ndarray:
+        """Whether a code goes left at a node that tests a set: bool, a multiple of 64 of them."""
+        begin = self.tree.subset_offset[node]
+        end = self.subset_starts[np.searchsorted(self.subset_starts, begin, side="right")]
+        words = self.tree.subset_words[begin:end].astype("<u8")
+        return np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
 
 
 def category_word(value: Any) -> str:
@@ -356,7 +505,3 @@ def _heights(tree: Tree) -> np.ndarray:
             below = height[tree.children_left[node]], height[tree.children_right[node]]
             height[node] = 1 + max(below)
     return height
-
-
-def _indented(text: str, level: int, spacing: int) -> str:
-    return ("|" + " " * spacing) * (level - 1) + "|" + "-" * spacing + " " + text

@@ -23,6 +23,20 @@ def test_every_parameter_is_described_in_its_order(kind):
     assert described == list(inspect.signature(kind).parameters)
 
 
+def entries(kind, title):
+    """What a section of the class's docstring says, by name."""
+    text = re.search(rf"\n{title}\n-+\n(.*?)\n\n", inspect.getdoc(kind), re.DOTALL).group(1)
+    return dict(re.findall(r"^(\w+) : (.*(?:\n .*)*)", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("title", ["Parameters", "Attributes"])
+def test_what_both_have_is_described_in_the_same_words(title):
+    one, other = (entries(kind, title) for kind in KINDS)
+    shared = (one.keys() & other.keys()) - {"criterion"}
+    assert len(shared) > 5
+    assert {name: one[name] for name in shared} == {name: other[name] for name in shared}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_attribute_is_described(kind):
     import pandas as pd

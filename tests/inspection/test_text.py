@@ -69,13 +69,211 @@ def test_categories():
     )
 
 
+def colours(n, left):
+    """A table of n categories twice, and a target that tells the first of them from the others."""
+    names = [f"c{i:03d}" for i in range(n)]
+    return pd.DataFrame({"colour": names * 2}), ([0] * left + [1] * (n - left)) * 2
+
+
 def test_many_categories():
-    names = [f"c{i:03d}" for i in range(100)]
-    frame = pd.DataFrame({"colour": names * 2})
-    text = report(frame, [0] * 40 + [1] * 60 + [0] * 40 + [1] * 60)
-    assert "c003" in text or "c043" in text
-    assert max(map(len, text.splitlines())) < 100
-    assert "... 30 more}" in text or "... 50 more}" in text
+    text = report(*colours(100, 40))
+    assert text.count("c019, ... 20 more}") == 2
+    assert "c020" not in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert report(*colours(100, 21)).count("c020}") == 2  # never "... 1 more"
+    assert report(*colours(100, 40), max_categories=None).count("c039}") == 2
+    assert report(*colours(100, 40), max_categories=3).splitlines()[::2] == [
+        "|--- colour in {c000, c001, c002, ... 37 more}",
+        "|--- colour not in {c000, c001, c002, ... 37 more}",
+    ]
+
+
+def test_the_smaller_set_is_written_out():
+    assert report(*colours(9, 7)).splitlines()[::2] == [
+        "|--- colour not in {c007, c008}",
+        "|--- colour in {c007, c008}",
+    ]
+    assert report(*colours(4, 2)).splitlines()[::2] == [
+        "|--- colour in {c000, c001}",
+        "|--- colour not in {c000, c001}",
+    ]
+
+
+def test_categories_that_went_elsewhere_are_not_listed():
+    frame = pd.DataFrame({"colour": [*"ABCDEF"] * 10})
+    tree = DecisionTreeRegressor().fit(frame, [0.0, 0.1, 0.2, 5.0, 7.0, 7.1] * 10)
+    assert export_text(tree) == lines(
+        "|--- colour in {A, B, C}",
+        "|   |--- colour in {A}",
+        "|   |   |--- value: [0.00]",
+        "|   |--- colour not in {A}",
+        "|   |   |--- colour in {B}",
+        "|   |   |   |--- value: [0.10]",
+        "|   |   |--- colour not in {B}",
+        "|   |   |   |--- value: [0.20]",
+        "|--- colour not in {A, B, C}",
+        "|   |--- colour in {D}",
+        "|   |   |--- value: [5.00]",
+        "|   |--- colour not in {D}",
+        "|   |   |--- colour in {E}",
+        "|   |   |   |--- value: [7.00]",
+        "|   |   |--- colour not in {E}",
+        "|   |   |   |--- value: [7.10]",
+    )
+
+
+def test_categories_that_went_elsewhere_are_not_listed_with_the_heavier_side():
+    # A and B would go with C to F, where more rows are
+    rows = {"A": 30, "B": 30, "C": 9, "D": 9, "E": 9, "F": 9} | dict.fromkeys("GHIJKL", 1)
+    frame = pd.DataFrame({"colour": [name for name, n in rows.items() for _ in range(n)]})
+    y = frame["colour"].map(lambda name: -50.0 if name in "AB" else 5.0 + (name > "F"))
+    assert export_text(DecisionTreeRegressor().fit(frame, y)) == lines(
+        "|--- colour in {A, B}",
+        "|   |--- value: [-50.00]",
+        "|--- colour not in {A, B}",
+        "|   |--- colour in {C, D, E, F}",
+        "|   |   |--- value: [5.00]",
+        "|   |--- colour not in {C, D, E, F}",
+        "|   |   |--- value: [6.00]",
+    )
+
+
+def test_categories_and_missing_values_that_a_number_keeps_out():
+    values = [1, 2, 3, 4, "x", None] * 10
+    frame = pd.DataFrame({"mixed": pd.Series(values, dtype=object)})
+    tree = DecisionTreeRegressor().fit(frame, [0.0, 1.0, 2.0, 3.0, 20.0, 22.0] * 10)
+    assert export_text(tree).splitlines()[:3] == [
+        "|--- mixed is a number",
+        "|   |--- mixed <= 2.50",
+        "|   |   |--- mixed <= 1.50",
+    ]
+    assert [line for line in export_text(tree).splitlines() if "value" not in line][3:] == [
+        "|   |   |--- mixed >  1.50",
+        "|   |--- mixed >  2.50",
+        "|   |   |--- mixed <= 3.50",
+        "|   |   |--- mixed >  3.50",
+        "|--- mixed is a category or missing",
+        "|   |--- mixed is not missing",
+        "|   |--- mixed is missing",
+    ]
+
+
+def table_of_all_kinds(rng, n):
+    """Categories, hybrid values and numbers with few values, all with gaps."""
+    words = rng.choice([f"w{i}" for i in range(6)], size=n).astype(object)
+    mixed = np.where(rng.random(n) < 0.5, rng.integers(0, 8, n).astype(object), words)
+    frame = pd.DataFrame(
+        {
+            "colour": rng.choice([f"c{i}" for i in range(25)], size=n),
+            "mixed": pd.Series(mixed, dtype=object),
+            "number": rng.integers(0, 12, n).astype(float),
+        }
+    )
+    return frame.mask(rng.random(frame.shape) < 0.1)
+
+
+def holds(side, row):
+    """Whether a row passes one side of a test, told by its words alone."""
+    column, _, words = side.partition(" ")
+    value, words = row[column], words.strip()
+    if words in ("is missing", "is not missing"):
+        return pd.isna(value) == (words == "is missing")
+    test = words.removesuffix(" or missing")
+    if pd.isna(value):
+        return words != test
+    is_category = isinstance(value, str)
+    if test in ("is a number", "is a category"):
+        return is_category == (test == "is a category")
+    word, _, rest = test.partition("{")
+    if rest:
+        return (value in rest.removesuffix("}").split(", ")) == (word == "in ")
+    comparison = test.removesuffix(" or a category")
+    if is_category:
+        return comparison != test
+    sign, bound = comparison.split()
+    return value <= float(bound) if sign == "<=" else value > float(bound)
+
+
+def read_by(text, row):
+    """The leaf that a reader of the text finds for a row, and the sides of tests on the way."""
+    split = [line.split("|--- ") for line in text.splitlines()]
+    level, way = 0, []
+    for i, (frame, words) in enumerate(split):
+        if len(frame) != 4 * level:
+            continue
+        if words.startswith(("class: ", "value: ")):
+            return words, way
+        if holds(words, row):
+            level += 1
+            way.append(words)
+            later = next(
+                (side for side in split[i + 1 :] if len(side[0]) <= len(frame)), (None, "")
+            )
+            assert later[0] != frame or not holds(later[1], row)  # the contrary, if this is left
+    raise AssertionError(f"no side of a test takes {row}")
+
+
+@pytest.mark.parametrize("unseen", ["missing", "majority", "error"])
+@pytest.mark.parametrize("kind", [DecisionTreeClassifier, DecisionTreeRegressor])
+def test_a_reader_follows_every_row(kind, unseen):
+    rng = np.random.default_rng(3)
+    X = table_of_all_kinds(rng, 400)
+    y = rng.integers(0, 3, 400)
+    tree = kind(max_depth=8, unseen=unseen).fit(X, y)
+    text = export_text(tree, max_categories=None, max_width=None)
+    new = table_of_all_kinds(rng, 200)  # known categories in nodes that have not seen them
+    for table in (X, new):
+        for prediction, (_, row) in zip(tree.predict(table), table.iterrows(), strict=True):
+            said, way = read_by(text, row)
+            assert said in (f"class: {prediction}", f"value: [{prediction:.2f}]")
+            for i, side in enumerate(way):
+                column, _, members = side.partition(" ")
+                above = [line for line in way[:i] if line.split()[0] == column]
+                for word in members.partition("{")[2].partition("}")[0].split(", "):
+                    assert not word or all(holds(line, {column: word}) for line in above)
+                if side.endswith("missing"):
+                    assert all(holds(line, {column: None}) for line in above)
+                if side.endswith("or a category"):
+                    assert not any("<=" in x and "category" not in x for x in above)
+
+
+@pytest.mark.parametrize("spacing", [1, 3])
+@pytest.mark.parametrize("max_width", [1, 40, 60, 100, 1000])
+def test_broken_lines_say_the_same(max_width, spacing):
+    rng = np.random.default_rng(4)
+    X = table_of_all_kinds(rng, 300)
+    tree = DecisionTreeClassifier(max_depth=5).fit(X, rng.integers(0, 12, 300))
+    options = {"spacing": spacing, "show_weights": True}
+    whole = export_text(tree, max_width=None, **options).splitlines()
+    joined = []
+    for line in export_text(tree, max_width=max_width, **options).splitlines():
+        assert len(line) <= max(max_width, 80)
+        frame, bar, text = line.rpartition("|")
+        if text.startswith("-"):
+            joined.append(line)
+            above, begin = frame + bar, 1 + max(line.find("{"), line.find("["))
+        else:
+            assert frame + bar == above
+            assert max_width < 100 or len(line) - len(text.lstrip()) == begin
+            joined[-1] += " " + text.lstrip()
+    assert joined == whole
+    assert (max(map(len, whole)) < max_width) == (max_width == 1000)
+
+
+def test_a_broken_line_goes_on_below_its_first_category():
+    assert report(*colours(20, 10), max_width=50).splitlines()[:3] == [
+        "|--- colour in {c000, c001, c002, c003, c004,",
+        "|               c005, c006, c007, c008, c009}",
+        "|   |--- class: 0",
+    ]
+    frame, y = colours(20, 10)
+    frame.columns = ["the colour of the front door"]
+    assert report(frame, y, max_width=50).splitlines()[:4] == [
+        "|--- the colour of the front door in {c000, c001,",
+        "|        c002, c003, c004, c005, c006, c007, c008,",
+        "|        c009}",
+        "|   |--- class: 0",
+    ]
 
 
 def test_words_that_would_be_misread():
@@ -240,6 +438,10 @@ def test_what_can_be_given():
     frame = pd.DataFrame({"colour": list("ABCABC")})
     coded = DecisionTreeClassifier().fit(frame, [0, 1, 1, 0, 1, 1]).tree_.model
     assert "{code " in export_text(coded)
+    coded = DecisionTreeClassifier().fit(*colours(60, 40)).tree_.model
+    known = "{" + ", ".join(f"code {i}" for i in range(1, 41)) + "}"  # how many more is not known
+    text = export_text(coded, max_categories=None, max_width=None)
+    assert text.splitlines()[::2] == [f"|--- feature_0 {word} {known}" for word in ("in", "not in")]
 
 
 def test_errors():
@@ -250,6 +452,9 @@ def test_errors():
         export_text(tree, feature_names=["a"])
     with pytest.raises(ValueError, match="Got 3 while the tree was fitted with 2 classes"):
         export_text(tree, class_names=["a", "b", "c"])
-    for name, value in (("max_depth", -1), ("spacing", 0), ("decimals", -1)):
+    for name, value in (
+        *(("max_depth", -1), ("spacing", 0), ("decimals", -1), ("max_depth", None)),
+        *(("max_categories", 0), ("max_width", 0)),
+    ):
         with pytest.raises(ValueError, match=f"The '{name}' parameter of export_text must be"):
             export_text(tree, **{name: value})
