@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from dtrees.core._criterion cimport Criterion
 from dtrees.core._search cimport Search
 from dtrees.core._structs cimport Mode, Payload, Run, Split, Totals, entry_t
-from dtrees.core._workspace cimport Column, OpenNode, Workspace
+from dtrees.core._workspace cimport Column, CountRule, OpenNode, Workspace
 
 cdef struct Limits:
     int64_t max_depth
@@ -32,7 +32,7 @@ cdef struct Plan:
     Mode mode
     int n_statistics        # of a node: weight and target, or a weight per class
     int64_t stride          # numbers in a cell of a histogram
-    int64_t counted_stride  # the same, 0 where small nodes are better searched by entries
+    CountRule count_rule    # of nodes of at most 65,535 rows
 
 cdef struct Record:
     # A grown node, as the kernels write it.

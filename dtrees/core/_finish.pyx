@@ -466,11 +466,11 @@ cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
             free_node(&node)
         elif not w.narrow:
             new = relocate(w, <uint64_t*>w.entries, &node, g.plan.columns,
-                           g.plan.counted_stride)
+                           &g.plan.count_rule)
             push_frame(g, new)
             push(&g.frames[g.n_frames - 1], &node)
         elif w.shared or (g.n_frames < MAX_FRAMES and outgrown(w, node.totals.n)):
-            new = relocate(w, <uint32_t*>w.entries, &node, g.plan.columns, g.plan.counted_stride)
+            new = relocate(w, <uint32_t*>w.entries, &node, g.plan.columns, &g.plan.count_rule)
             push_frame(g, new)
             push(&g.frames[g.n_frames - 1], &node)
         else:

@@ -2,7 +2,8 @@
 
 While nodes are large, all threads work on one level together, each on its own block of columns:
 part the runs by the marks of the level above, search the new nodes. As soon as nodes are small,
-each is a task of its own and its whole subtree is grown by one call (`_finish`).
+each is a task of its own and its whole subtree is grown by one call (`_finish`). A level of few
+entries is not handed out: it takes less time than to wake the threads.
 
     large nodes     level 0   [block 0 | block 1 | block 2 | block 3]     columns in blocks
                     level 1   [block 0 | block 1 | block 2 | block 3]
@@ -38,14 +39,13 @@ from dtrees.core._workspace cimport (
 )
 
 from dtrees.core.structs import RECORD
+from dtrees.typing import serial
 
 cdef enum:
     SLICE = 1 << 24         # entries between two looks at signals
-    SMALLEST_SHARE = 1 << 15    # entries: a smaller node is never worth a level
     BUSY = 1 << 17              # entries: a larger one always is, on several threads
     BLOCKS = 6                  # of columns for each thread
     FEW_LEVELS = 8              # levels of nodes in between
-    COUNTED_SHARE = 4           # entries cost so many times more than counted cells
     KEPT_SHARE = 8              # rows per cell of a histogram that is kept with its node
 
 
@@ -135,8 +135,10 @@ cdef class Levels:
     Parameters
     ----------
     shard : Shard
+    tuning : Tuning
     """
     cdef Shard shard
+    cdef object tuning
     cdef Plan plan
     cdef Column* columns
     cdef Workspace* workspace
@@ -145,9 +147,11 @@ cdef class Levels:
     cdef int64_t n_rows
     cdef const int64_t[::1] offsets
 
-    def __cinit__(self, Shard shard):
+    def __cinit__(self, Shard shard, tuning):
         self.shard = shard
+        self.tuning = tuning
         self.plan = shard.plan
+        self.plan.count_rule.least_rows = tuning.counted_rows
         self.columns = shard.columns
         self.n_rows = shard.n_rows
         self.workspace = new_workspace(self.n_rows, 0, False)
@@ -249,7 +253,7 @@ cdef class Levels:
 
     cdef int64_t reserve_cells(self, const Column* column, int64_t n, int block) noexcept:
         """Where the column's histogram stands in those of its block; -1: it is not kept."""
-        cdef int64_t cells = (column.n_codes + <int64_t>1) * self.plan.counted_stride
+        cdef int64_t cells = (column.n_codes + <int64_t>1) * self.plan.count_rule.stride
         cdef int64_t offset = self.counted[block].n_cells
         if cells == 0 or cells > n // KEPT_SHARE:
             return -1
@@ -283,7 +287,7 @@ cdef class Levels:
             scratch = <uint32_t*>malloc((self.workspace.n_rows + 1) * sizeof(uint32_t))
             root.n_runs[block] = relocate_runs(
                 self.wide, <uint64_t*>self.wide.entries, self.workspace, root.runs[block],
-                root.n_runs[block], at, self.columns, scratch, self.plan.counted_stride,
+                root.n_runs[block], at, self.columns, scratch, &self.plan.count_rule,
                 &self.counted[block])
             free(scratch)
 
@@ -446,7 +450,7 @@ cdef class Levels:
         """
         if node.node.totals.n > MAX_NARROW:
             return False
-        if n_threads == 1 or entries <= max(share, SMALLEST_SHARE):
+        if n_threads == 1 or entries <= max(share, self.tuning.task_entries):
             return True
         return levels >= FEW_LEVELS and entries <= BUSY
 
@@ -489,8 +493,9 @@ cdef class Levels:
             while level or parted:
                 for node in level:
                     node.drawn = self.draw(node, 0, self.plan.limits.max_features)
-                found = run([partial(self._advance_block, parted, level, block)
-                             for block in range(len(blocks))])
+                advance = run if sum(map(entries_of, level)) >= self.tuning.level_entries else serial
+                found = advance([partial(self._advance_block, parted, level, block)
+                                 for block in range(len(blocks))])
                 if cancelled():
                     return []
                 parted = []
@@ -528,15 +533,14 @@ cdef class Levels:
         return pieces
 
 
-cdef int64_t entries_of(LargeNode node):
-    """What a search of the node costs, in entries."""
+cpdef int64_t entries_of(LargeNode node):
+    """Cells of the node that do not hold a majority value: what its subtree costs, about."""
     cdef int64_t entries = 0
     cdef int64_t r
     cdef int b
     for b in range(node.n_blocks):
         for r in range(node.n_runs[b]):
-            entries += (node.runs[b][r].length if node.runs[b][r].length > 0
-                        else node.node.totals.n // COUNTED_SHARE)
+            entries += node.runs[b][r].length if node.runs[b][r].length > 0 else node.node.totals.n
     return entries
 
 

@@ -68,7 +68,7 @@ cdef class Shard:
         self.bind_limits(target, rules, scale.total_weight)
         self.plan.stride = stride_of(self.plan.mode, self.plan.criterion.n_classes)
         if self.plan.limits.max_features >= self.plan.limits.n_columns:
-            self.plan.counted_stride = self.plan.stride
+            self.plan.count_rule.stride = self.plan.stride
 
     cdef const void* pointer(self, array, dtype):
         """Memory of a contiguous, aligned array, which is kept alive; NULL when it is empty."""

@@ -5,7 +5,6 @@ from dtrees.core._structs cimport ALL_ORDERED, Payload, Run, Totals, entry_t
 
 cdef enum:
     MAX_NARROW = 65535      # rows of a workspace of uint32 entries
-    LEAST_COUNTED = 128     # rows: smaller nodes are never read by histogram
 
 cdef enum Storage:
     STORED_U8
@@ -23,6 +22,11 @@ cdef struct Column:
     uint32_t n_ordered
     uint32_t fill
     uint8_t storage
+
+cdef struct CountRule:
+    # Which columns of a workspace are read by histogram.
+    int64_t stride          # numbers in a cell; 0: none is
+    int64_t least_rows      # nodes of fewer rows are not; 0: whatever they cost (for tests)
 
 cdef struct Counted:
     # The columns of a workspace that are read by histogram; their runs have no entries.
@@ -70,8 +74,8 @@ cdef Workspace* relocate_rows(Workspace* old, const OpenNode* node,
                               int64_t n_entries) noexcept nogil
 cdef int64_t relocate_runs(const Workspace* old, const entry_t* entries, Workspace* new,
                            Run* runs, int64_t n_runs, int64_t at, const Column* columns,
-                           uint32_t* scratch, int64_t stride, Counted* counted) noexcept nogil
+                           uint32_t* scratch, const CountRule* rule, Counted* counted) noexcept nogil
 cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
-                         const Column* columns, int64_t stride) noexcept nogil
+                         const Column* columns, const CountRule* rule) noexcept nogil
 cdef int64_t sorted_entries(const Column* column, const uint8_t* live, uint64_t* entries,
                             uint64_t* scratch, int64_t n_rows) noexcept nogil

@@ -25,8 +25,7 @@ from dtrees.core._structs cimport ALL_ORDERED, NO_RANK, Run, entry_t
 
 
 cdef enum:
-    CELLS_PER_ROW = 1       # a column is counted where its histogram is at most so large, and
-    GENERATIONS = 4         # the node so many times larger than the smallest one it is counted in
+    GENERATIONS = 4         # a workspace is so many times larger than its smallest counted node
 
 
 cdef uint32_t code_at(const Column* column, int64_t row) noexcept nogil:
@@ -289,18 +288,22 @@ cdef int64_t largest_share(const Column* column, const uint32_t* row_id, int64_t
     return most
 
 
-cdef bint is_counted(const Column* column, const Workspace* w, int64_t stride, uint32_t* scratch,
-                     Counted* counted) noexcept nogil:
+cdef bint is_counted(const Column* column, const Workspace* w, const CountRule* rule,
+                     uint32_t* scratch, Counted* counted) noexcept nogil:
     """Whether a column goes on being read by histogram; if so, its cells are reserved.
 
     A histogram costs its cells and half of the rows, entries cost each of theirs several times.
     They win in small nodes, and where most rows hold one value, which needs none.
+
+    scratch : a number per row.
     """
-    cdef int64_t cells = (column.n_codes + <int64_t>1) * stride
-    cdef int64_t least = cells // CELLS_PER_ROW
-    if least < LEAST_COUNTED:
-        least = LEAST_COUNTED
-    if stride == 0 or GENERATIONS * least > w.n_rows:
+    cdef int64_t cells = (column.n_codes + <int64_t>1) * rule.stride
+    cdef int64_t least = cells if cells > rule.least_rows else rule.least_rows
+    if rule.least_rows == 0:
+        least = 1
+    if rule.stride == 0 or column.n_codes >= w.n_rows:
+        return False
+    if GENERATIONS * least > w.n_rows and rule.least_rows > 0:
         return False
     if 4 * largest_share(column, w.row_id, w.n_rows, scratch) > 3 * w.n_rows:
         return False
@@ -312,11 +315,11 @@ cdef bint is_counted(const Column* column, const Workspace* w, int64_t stride, u
 
 cdef int64_t relocate_runs(const Workspace* old, const entry_t* entries, Workspace* new,
                            Run* runs, int64_t n_runs, int64_t at, const Column* columns,
-                           uint32_t* scratch, int64_t stride, Counted* counted) noexcept nogil:
+                           uint32_t* scratch, const CountRule* rule, Counted* counted) noexcept nogil:
     """Move runs to a workspace that `relocate_rows` made, from offset `at`, and rewrite them.
 
-    entries : old.entries, typed. scratch : a number per row of the new workspace. stride : of the
-    cells of a histogram; 0: no column is to be counted. counted : what is counted, added to.
+    entries : old.entries, typed. scratch : a number per row of the new workspace. counted : what
+    is counted there, added to.
     Returns how many are left: columns that turn out constant are dropped. O(entries).
     """
     cdef int64_t shift = 4 * sizeof(entry_t)
@@ -338,7 +341,7 @@ cdef int64_t relocate_runs(const Workspace* old, const entry_t* entries, Workspa
         rank = 0
         previous = 0
         cells = counted.n_cells
-        if run.length == 0 and is_counted(&columns[run.column], new, stride, scratch, counted):
+        if run.length == 0 and is_counted(&columns[run.column], new, rule, scratch, counted):
             runs[kept] = run[0]
             runs[kept].offset = cells
             kept += 1
@@ -399,7 +402,7 @@ cdef int64_t relocate_runs(const Workspace* old, const entry_t* entries, Workspa
 
 
 cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
-                         const Column* columns, int64_t stride) noexcept nogil:
+                         const Column* columns, const CountRule* rule) noexcept nogil:
     """Move a node of at most 65,535 rows to a workspace of its own; its runs are replaced."""
     cdef int64_t n_entries = 0
     cdef int64_t r
@@ -408,7 +411,7 @@ cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
         n_entries += node.runs[r].length if node.runs[r].length > 0 else node.totals.n
     new = relocate_rows(old, node, n_entries)
     node.n_runs = relocate_runs(old, entries, new, node.runs, node.n_runs, 0, columns,
-                                <uint32_t*>new.scratch, stride, &new.counted)
+                                <uint32_t*>new.scratch, rule, &new.counted)
     node.start = 0
     free(node.histogram)
     node.histogram = NULL

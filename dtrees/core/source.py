@@ -32,9 +32,11 @@ from dtrees.core._shard import Shard, child_path
 from dtrees.core.assembly import Piece, join
 from dtrees.core.frontier import FoundSplit, OpenNode, Sums
 from dtrees.core.rules import GrowthRules
+from dtrees.core.tuning import Tuning
 from dtrees.typing import Runner, serial
 
 ROOT_PATH = 0
+DEFAULT_TUNING = Tuning()
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,7 @@ class ShardSource:
         How many threads the work is cut for. The model does not depend on it.
     gather_rows : int, default=65,536
         Nodes of at most so many rows are brought to one place and finished there.
+    tuning : Tuning, default=Tuning()
     """
 
     def __init__(
@@ -122,12 +125,14 @@ class ShardSource:
         run: Runner = serial,
         n_threads: int = 1,
         gather_rows: int = 65_536,
+        tuning: Tuning = DEFAULT_TUNING,
     ) -> None:
         self._parts = list(parts)
         self._rules = rules
         self._run = run
         self._n_threads = n_threads
         self._gather_rows = gather_rows
+        self._tuning = tuning
         self._event = getattr(run, "cancelled", None)
         self._scale = scale_of([target for _, target in parts], rules)
         self._shards = [Shard(coded, target, rules, self._scale) for coded, target in parts]
@@ -190,7 +195,7 @@ class ShardSource:
                 [part.take(mine) for (_, part), mine in zip(self._parts, rows, strict=True)]
             )
             shard = Shard(coded, target, self._rules, self._scale)
-        pieces = Levels(shard).grow(
+        pieces = Levels(shard, self._tuning).grow(
             self._run, self._n_threads, self._cancelled, node.depth, node.path
         )
         if self._cancelled():

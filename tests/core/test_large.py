@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dtrees.core import pruning
+from dtrees.core.tuning import Tuning
 from tests.laws.tables import (
     Example,
     coded,
@@ -52,7 +53,9 @@ def test_threads(criterion, weights):
     alone = fit(example)
     assert alone.node_count > 1_000
     for n_threads in (2, 3):
-        assert alone.equals(fit(example, run=Threads(n_threads), n_threads=n_threads))
+        for tuning in (Tuning(), Tuning(level_entries=0), Tuning(counted_rows=0)):
+            tree = fit(example, run=Threads(n_threads), n_threads=n_threads, tuning=tuning)
+            assert alone.equals(tree)
 
 
 def test_threads_draw_the_same_columns():
@@ -60,9 +63,11 @@ def test_threads_draw_the_same_columns():
     assert fit(example).equals(fit(example, run=Threads(2), n_threads=2))
 
 
-@pytest.mark.parametrize("criterion", ["gini", "squared_error"])
-def test_sparse_on_threads(criterion):
-    example = large(criterion, ROWS)
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("weights", [False, True])
+def test_sparse_on_threads(criterion, weights):
+    # Dense columns of few codes are counted, sparse ones never are.
+    example = large(criterion, ROWS, weights=weights)
     parts = [(coded_sparse(example.table, 1), example.target)]
     tree = grow_parts(example, parts, run=Threads(2), n_threads=2)
     assert fit(example).equals(tree)

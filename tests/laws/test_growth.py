@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dtrees.core import pruning
 from dtrees.core.model import LEAF, Tree
+from dtrees.core.tuning import Tuning
 from tests.laws.tables import (
     KINDS,
     ORDERED,
@@ -114,9 +115,17 @@ class TestOrderDoesNotMatter:
         shuffled = example.take(np.random.default_rng(seed).permutation(example.n_rows))
         assert_equal(fit(example), fit(shuffled))
 
-    @given(examples(draws=True), st.integers(2, 3))
-    def test_threads(self, example, n_threads):
-        assert_equal(fit(example), fit(example, n_threads=n_threads))
+    @given(examples(draws=True), st.integers(2, 3), st.sampled_from([0, 1 << 18]))
+    def test_threads(self, example, n_threads, level_entries):
+        # Small tables go the way of large ones: level by level, in blocks of columns.
+        tuning = Tuning(level_entries=level_entries, task_entries=0)
+        assert_equal(fit(example), fit(example, n_threads=n_threads, tuning=tuning))
+
+    @given(examples(max_rows=60), st.integers(1, 2))
+    def test_histograms(self, example, n_threads):
+        # Columns that are read by sorted entries here are read by histogram there.
+        counted = Tuning(counted_rows=0, level_entries=0, task_entries=0)
+        assert_equal(fit(example), fit(example, n_threads=n_threads, tuning=counted))
 
     @given(
         examples(draws=True),

@@ -1,0 +1,29 @@
+"""Where one way of growing a tree becomes cheaper than another.
+
+None of these numbers can change a tree; they were measured on two cores. Tests set them to 0, so
+that small tables take the ways of large ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """Thresholds between ways to the same tree. An *entry* is a cell without a majority value.
+
+    Parameters
+    ----------
+    level_entries : int, default=2**18
+        Levels of fewer entries are worked on by one thread: to wake the others takes longer.
+    task_entries : int, default=2**15
+        Subtrees of fewer entries are not divided among threads.
+    counted_rows : int, default=128
+        Nodes of fewer rows are searched by sorted entries, never by histogram. Above, the cells
+        of a column's histogram decide; 0: every column that can be is read by histogram.
+    """
+
+    level_entries: int = 1 << 18
+    task_entries: int = 1 << 15
+    counted_rows: int = 128
