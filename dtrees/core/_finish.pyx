@@ -564,7 +564,12 @@ cdef bint search_column(Growth* g, const OpenNode* node, const uint32_t* entries
 cdef int64_t work_of_groups(const Search* q) noexcept nogil:
     """What the search of a column with categories costs, in entries, about."""
     cdef int64_t K = q.criterion.n_classes if q.criterion.n_classes > 2 else 1
-    return q.groups.count * K * (K if q.groups.count > 11 else 1024 // 11) + 64 * K * K
+    cdef int64_t work = q.groups.count * K
+    if K == 1:
+        return work + 64
+    if q.groups.count <= 11:
+        return work * (1024 // 11)
+    return work * 4 + 64 * (K + (work if work < q.totals.n else q.totals.n))
 
 
 cdef void hand_down(OpenNode* child, const OpenNode* node) noexcept nogil:

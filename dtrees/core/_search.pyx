@@ -22,7 +22,6 @@ cdef Search* new_search(const Criterion* criterion, Mode mode, Payload payload,
     q.n_columns_of_target = k if mode == CLASSES or mode == WEIGHTED_CLASSES else 1
     q.side = <int64_t*>calloc(k + 1, sizeof(int64_t))
     q.side_is_clear = True
-    q.component = <double*>calloc(<size_t>k * (k + 3) + 1, sizeof(double))
     return q
 
 
