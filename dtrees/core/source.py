@@ -56,7 +56,7 @@ class Scale:
 
 
 def scale_of(targets: Sequence[Target], rules: GrowthRules) -> Scale:
-    """The scale of all rows: the largest power of two with which no sum overflows."""
+    """The scale of all rows that count: the largest power of two with which no sum overflows."""
     units = 0
     largest = 1
     for target in targets:
@@ -68,7 +68,8 @@ def scale_of(targets: Sequence[Target], rules: GrowthRules) -> Scale:
                 weight = weight * target.class_multiplier[target.y]
             units += int(weight.sum())
         if target.kind == "regression":
-            largest = max(largest, int(target.y.max(initial=1)))
+            y = target.y if target.w is None else target.y[target.w > 0]
+            largest = max(largest, int(y.max(initial=1)))
     if rules.criterion == "poisson":
         bound, bits = largest * math.log(largest + 1) + 1, 58
     else:

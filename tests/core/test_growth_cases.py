@@ -10,7 +10,7 @@ from dtrees.core.grower import grow
 from dtrees.core.model import AT_MOST, IN_SUBSET, LEAF
 from dtrees.core.resampling import plain
 from dtrees.core.rules import GrowthRules
-from dtrees.core.source import ShardSource
+from dtrees.core.source import ShardSource, scale_of
 from tests.laws.tables import Example, coded, coded_sparse, fit, grow_parts, grow_tree
 from tests.oracle.greedy import assert_tree_is_greedy
 from tests.oracle.tree import Rules, oracle_fit
@@ -189,6 +189,11 @@ class TestLimits:
         assert tree.threshold[0] == 2.5
         assert fit(example([[1, 2, 3, 4]], [0, 0, 1, 1], weight=[1, 0, 0, 2],
                            min_samples_split=3)).node_count == 1  # fmt: skip
+
+    def test_rows_of_weight_zero_do_not_set_the_scale(self):
+        case = example([[1, 2, 3]], [0.3, 1.7, 1e6], "poisson", weight=[1, 2, 0])
+        absent = case.target.take(np.array([0, 1]))
+        assert scale_of([case.target], case.rules) == scale_of([absent], case.rules)
 
     @pytest.mark.parametrize(("least", "n_nodes"), [(1.5, 3), (1.6, 1)])
     def test_weight_of_a_leaf_is_in_user_units(self, least, n_nodes):
