@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -165,13 +165,11 @@ floats = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=300)
 @given(hnp.arrays(np.float64, st.tuples(st.integers(1, 80), st.integers(1, 3)), elements=floats))
 def test_any_small_table(X):
     assert_exact(X, *CodeBook.fit_encode(X))
 
 
-@settings(deadline=None)
 @given(hnp.arrays(np.int64, st.integers(1, 80)))
 def test_any_integers(column):
     X = column[:, None]

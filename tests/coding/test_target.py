@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.coding import Target
@@ -98,7 +98,6 @@ def test_integer_weights_are_exact():
 weights = st.floats(0, 1e30, allow_subnormal=False).map(lambda w: 0.0 if w < 1e-30 else w)
 
 
-@settings(deadline=None)
 @given(st.lists(weights, min_size=1, max_size=40).filter(lambda w: max(w) > 0))
 def test_weights_keep_their_bounds_and_their_order(w):
     target = Target.classification(np.zeros(len(w)), sample_weight=w)
@@ -129,7 +128,6 @@ def test_weights_of_any_size_can_be_told_apart():
 values = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50)
 
 
-@settings(deadline=None)
 @given(values, st.booleans(), st.sampled_from([1.0, 1e-200, 1e100]))
 def test_regression_mean_within_the_bound(y, center, scale):
     y = np.array(y) * scale
