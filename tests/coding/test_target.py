@@ -42,6 +42,18 @@ def test_classes_are_sorted_and_codes_point_to_them(labels):
     assert target.w is None
 
 
+@given(st.lists(st.text("abz\u20ac\U0001f600", max_size=5), min_size=1, max_size=300))
+def test_strings_are_counted_as_they_are_sorted(labels):
+    y = np.array(labels)
+    classes, codes = np.unique(y, return_inverse=True)
+    wide = np.repeat(y, 2).astype("U30")
+    for given_labels in (y, np.repeat(y, 2)[::2], y.astype(y.dtype.newbyteorder()), wide[::2]):
+        target = Target.classification(given_labels)
+        assert np.array_equal(target.classes, classes)
+        assert target.classes.dtype == given_labels.dtype
+        assert np.array_equal(target.y, codes)
+
+
 @pytest.mark.parametrize(("n_classes", "dtype"), [(256, "u1"), (257, "u2"), (65_535, "u2")])
 @pytest.mark.parametrize("as_float", [False, True])
 def test_width_of_class_codes(n_classes, dtype, as_float):
