@@ -170,6 +170,15 @@ def test_any_small_table(X):
     assert_exact(X, *CodeBook.fit_encode(X))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("value", [0.5, -2e9, 1.9e9, np.nan])
+@pytest.mark.parametrize("place", [0, 63, 64, 127, 128, 199])
+def test_whole_numbers_and_one_other_value(dtype, value, place):
+    X = rng.integers(-3, 40, (200, 2)).astype(dtype)
+    X[place, 0] = value
+    assert_exact(X, *CodeBook.fit_encode(X))
+
+
 @given(hnp.arrays(np.int64, st.integers(1, 80)))
 def test_any_integers(column):
     X = column[:, None]
