@@ -153,7 +153,7 @@ class TestAllOfNewsgroups:
     The counts go up to 11,151, so they take 16 bits a cell; tf-idf is given as float32.
     """
 
-    @pytest.mark.parametrize(("values", "gigabytes"), [("counts", 12), ("tfidf", 16)])
+    @pytest.mark.parametrize(("values", "gigabytes"), [("counts", 6), ("tfidf", 10)])
     def test_sparse_is_dense(self, real_data, values, gigabytes):
         if os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < gigabytes * 1e9:
             pytest.skip(f"the dense table and its codes take {gigabytes} GB")
