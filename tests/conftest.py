@@ -10,12 +10,16 @@ from hypothesis import HealthCheck, settings
 ROOT = Path(__file__).resolve().parent.parent
 
 # No deadline: two busy cores are not a property of the code. Derandomized: a change is judged by
-# the same examples every time; HYPOTHESIS_PROFILE=search looks for new ones.
+# the same examples every time; `make test-long` looks for new ones.
 settings.register_profile(
     "same", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile(
-    "search", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow]
+    "long",
+    deadline=None,
+    max_examples=2000,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 

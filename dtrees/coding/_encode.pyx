@@ -32,7 +32,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 import numpy as np
 
@@ -72,6 +72,7 @@ cdef enum:
     SLOTS = 8192
     DIGIT = 11              # bits sorted in one pass
     SMALL = 40              # pairs that are inserted rather than counted
+    BLOCK = 64              # values that are converted at once
     LEAST_RANGE = 1024      # of whole numbers that are always looked up
 
 cdef enum Way:
@@ -99,7 +100,7 @@ cdef union Bits64:
 cdef struct Scratch:
     int64_t n               # rows it is made for
     uint32_t* table         # lookup: 4 n + LEAST_RANGE + 2
-    uint64_t* pairs         # sort: n
+    uint64_t* pairs         # sort: n; lookup: place in the table of every row, n uint32
     uint64_t* other         # sort: n
     uint16_t* few           # hash: provisional number of every row, n
     uint64_t* slot_key      # hash: SLOTS
@@ -112,7 +113,7 @@ cdef struct Ranked:
     Status status
     int64_t n_codes
     int64_t n_missing
-    int32_t least           # lookup: value of table[0]
+    int32_t least           # lookup: value of table[1]
 
 
 # ------------------------------------------------------------------------------------------ keys
@@ -273,39 +274,55 @@ cdef void _scan(const value_t* v, int64_t n, value_t* least, value_t* most,
     n_missing[0] = missing
 
 
-cdef bint _all_whole(const value_t* v, int64_t n) noexcept nogil:
-    """Whether every value is a whole number or NaN; the values fit an int32."""
-    cdef int64_t i
+cdef bint _whole_numbers(const value_t* v, int64_t n, const Ranked* ranked,
+                         uint32_t* number) noexcept nogil:
+    """Every value less ``ranked.least``, plus one; NaN as 0. False if some are no whole numbers.
+
+    The values fit an int32. A few at a time, without a branch for each.
+    """
+    cdef value_t[BLOCK] back
+    cdef int64_t i, m, start = 0
+    cdef uint32_t before = <uint32_t>ranked.least - 1
     cdef value_t x
-    for i in range(n):
-        x = v[i]
-        if x == x and <value_t><int32_t>x != x:
+    if ranked.n_missing > 0:
+        for i in range(n):
+            x = v[i]
+            number[i] = 0
+            if x == x:
+                if <value_t><int32_t>x != x:
+                    return False
+                number[i] = <uint32_t><int32_t>x - before
+        return True
+    while start < n:
+        m = BLOCK if start + BLOCK < n else n - start
+        for i in range(m):
+            back[i] = <value_t><int32_t>v[start + i]
+        if memcmp(back, v + start, m * sizeof(value_t)) != 0:  # there is no -0.0
             return False
+        for i in range(m):
+            number[start + i] = <uint32_t><int32_t>v[start + i] - before
+        start += m
     return True
 
 
-cdef void _rank_lookup(const value_t* v, int64_t n, int64_t span, int64_t max_codes, value_t* low,
-                       Scratch* scratch, Ranked* out) noexcept nogil:
-    """Codes of whole numbers: table[value - least] is the code. Span: number of table entries."""
+cdef void _rank_lookup(const uint32_t* number, int64_t n, int64_t span, int64_t max_codes,
+                       value_t* low, Scratch* scratch, Ranked* out) noexcept nogil:
+    """Codes of whole numbers: table[number] is the code. ``span``: greatest number."""
     cdef uint32_t* table = scratch.table
     cdef int64_t i, k, n_codes = 0
-    memset(table, 0, span * sizeof(uint32_t))
-    if out.n_missing == 0:
-        for i in range(n):
-            table[<int64_t>(<int32_t>v[i]) - out.least] = 1
-    else:
-        for i in range(n):
-            if v[i] == v[i]:
-                table[<int64_t>(<int32_t>v[i]) - out.least] = 1
-    for k in range(span):
+    memset(table, 0, (span + 1) * sizeof(uint32_t))
+    for i in range(n):
+        table[number[i]] = 1
+    table[0] = 0
+    for k in range(1, span + 1):
         n_codes += table[k]
     if n_codes > max_codes:
         out.status = TOO_MANY
         return
     n_codes = 0
-    for k in range(span):
+    for k in range(1, span + 1):
         if table[k]:
-            low[n_codes] = <value_t>(out.least + k)
+            low[n_codes] = <value_t>(out.least + k - 1)
             n_codes += 1
             table[k] = <uint32_t>n_codes
     out.way = LOOKUP
@@ -522,6 +539,7 @@ cdef void _rank(const value_t* v, int64_t n, int64_t max_codes, value_t* low, Sc
     """
     cdef value_t least, most
     cdef double span
+    cdef uint32_t* number
     out.status = CODED
     out.way = LOOKUP
     out.n_codes = 0
@@ -533,10 +551,12 @@ cdef void _rank(const value_t* v, int64_t n, int64_t max_codes, value_t* low, Sc
         return
     if n > SMALL and least > -2e9 and most < 2e9:
         span = <double>most - <double>least
-        if (span <= LEAST_RANGE or span <= 4.0 * n) and _all_whole(v, n):
+        if span <= LEAST_RANGE or span <= 4.0 * n:
             out.least = <int32_t>least
-            _rank_lookup(v, n, <int64_t>most - out.least + 1, max_codes, low, scratch, out)
-            return
+            number = <uint32_t*>scratch.pairs
+            if _whole_numbers(v, n, out, number):
+                _rank_lookup(number, n, <int64_t>span + 1, max_codes, low, scratch, out)
+                return
     if n <= SMALL:
         _rank_few_rows(v, n, max_codes, low, scratch, out)
         return
@@ -549,22 +569,17 @@ cdef void _emit(const value_t* v, int64_t n, Scratch* scratch, const Ranked* ran
                 code_t* codes, uint32_t* order) noexcept nogil:
     """Writes the codes of a ranked column, and with ``order`` its rows by (code, row)."""
     cdef int64_t i, k
-    cdef uint32_t* table = scratch.table
+    cdef const uint32_t* table = scratch.table
+    cdef const uint32_t* number
     cdef uint32_t* start
     cdef uint32_t c, total
     cdef uint64_t pair
     if ranked.n_codes == 0:
         memset(codes, 0, n * sizeof(code_t))
     elif ranked.way == LOOKUP:
-        if ranked.n_missing == 0:
-            for i in range(n):
-                codes[i] = <code_t>table[<int64_t>(<int32_t>v[i]) - ranked.least]
-        else:
-            for i in range(n):
-                if v[i] == v[i]:
-                    codes[i] = <code_t>table[<int64_t>(<int32_t>v[i]) - ranked.least]
-                else:
-                    codes[i] = 0
+        number = <const uint32_t*>scratch.pairs
+        for i in range(n):
+            codes[i] = <code_t>table[number[i]]
     elif ranked.way == HASH:
         for i in range(n):
             codes[i] = <code_t>scratch.few_rank[scratch.few[i]]
@@ -1005,27 +1020,47 @@ def compact_values(value_t[::1] block, const int64_t[::1] start, const int64_t[:
     return at
 
 
-def last_at_most(const value_t[::1] values, const int64_t[::1] first, const int64_t[::1] last,
-                 const double[::1] bounds):
-    """The greatest place in first[i] .. last[i] whose value is at most bounds[i].
+def boundaries(const value_t[::1] low, const value_t[::1] high, const int64_t[::1] left,
+               const int64_t[::1] right):
+    """Midpoints between values that are neighbours in a node, and what is at most them.
 
-    Values ascend within each stretch and the first is at most the bound. O(log stretch) each.
+    Parameters
+    ----------
+    low, high : float32 or float64 (n_values,)
+        Least and greatest value of every code; ascending between any left[i] and right[i].
+    left, right : int64 (m,)
+        Places of the codes around a boundary: ``high[left[i]] < low[right[i]]``.
 
     Returns
     -------
-    int64 (m,)
+    middle : float64 (m,)
+        ``high[left] / 2 + low[right] / 2``; ``high[left]`` where that is not below ``low[right]``.
+    last : int64 (m,)
+        The greatest place in left[i] .. right[i] - 1 whose ``high`` is at most middle[i].
+
+    Notes
+    -----
+    O(log (right - left)) each.
     """
-    cdef int64_t[::1] places = np.empty(len(first), dtype=np.int64)
-    cdef int64_t i, low, high, half
+    cdef double[::1] middle = np.empty(len(left), dtype=np.float64)
+    cdef int64_t[::1] last = np.empty(len(left), dtype=np.int64)
+    cdef int64_t i, first, end, half
+    cdef double below, above, between
     with nogil:
-        for i in range(first.shape[0]):
-            low = first[i]
-            high = last[i]
-            while low < high:
-                half = (low + high + 1) >> 1
-                if values[half] <= bounds[i]:
-                    low = half
+        for i in range(left.shape[0]):
+            first = left[i]
+            end = right[i] - 1
+            below = high[first]
+            above = low[right[i]]
+            between = below / 2 + above / 2
+            if not between < above:
+                between = below
+            while first < end:
+                half = (first + end + 1) >> 1
+                if high[half] <= between:
+                    first = half
                 else:
-                    high = half - 1
-            places[i] = low
-    return np.asarray(places)
+                    end = half - 1
+            middle[i] = between
+            last[i] = first
+    return np.asarray(middle), np.asarray(last)

@@ -249,10 +249,7 @@ class CodeBook:
         base = self.offsets[column] - 1
         left = base + np.asarray(code_left, dtype=np.int64)
         right = base + np.asarray(code_right, dtype=np.int64)
-        below = self.high[left].astype(np.float64)
-        above = self.low[right].astype(np.float64)
-        middle = midpoints(below, above)
-        first = _encode.last_at_most(self.high, left, right - 1, middle)
+        middle, first = _encode.boundaries(self.low, self.high, left, right)
         if self.exact.all():
             return middle, (first - base).astype(np.uint32)
         exact = self.exact[column]

@@ -16,7 +16,9 @@ Distinct values are kept as float32 where the table has float32, otherwise as fl
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -36,6 +38,7 @@ TILE_BYTES = 32 * 2**20
 TILE_COLUMNS = 16
 TASKS = 8
 ORDER_BYTES = 64 * 2**20
+LARGE_ROOM = 4 * 2**20  # bytes from which on numpy asks for huge pages
 SMALL_TABLE = 50_000  # cells below which tasks cost more than they save
 
 
@@ -226,8 +229,8 @@ def code_numbers(
     flat = []
     for block in blocks:
         k = len(block.columns)
-        low: np.ndarray = np.empty(k * room, dtype=tile_type(block.values.dtype))
-        high = low if rules.max_codes is None else np.empty_like(low)
+        low = room_for_values(k * room, tile_type(block.values.dtype))
+        high = low if rules.max_codes is None else room_for_values(len(low), low.dtype)
         flat.append((low, high))
         for places in tiles(block):
             tile = slice(places[0], places[-1] + 1)
@@ -251,14 +254,29 @@ def code_numbers(
         exact = ~store.cut[block.columns]
         start = np.arange(len(n_codes), dtype=np.int64) * room
         total = _encode.compact_values(low, start, n_codes)
+        low = low[:total].copy()
         if exact.all():
             high = low[:0]
         else:
             _encode.compact_values(high, start, n_codes)
-            high.resize(total, refcheck=False)
-        low.resize(total, refcheck=False)
+            high = high[:total].copy()
         values.append(OrderedValues(block.columns, n_codes, low, high, exact))
     return values
+
+
+def room_for_values(size: int, dtype: Any) -> np.ndarray:
+    """An array most of which may never be written, and then takes no memory.
+
+    numpy asks for huge pages, of which a few values per column would write every one: a table of
+    100,000 columns of few values would take as much for its values as for all of its cells.
+    """
+    n_bytes = size * np.dtype(dtype).itemsize
+    if n_bytes < LARGE_ROOM or not hasattr(mmap, "MADV_NOHUGEPAGE"):
+        return np.empty(size, dtype=dtype)
+    memory = mmap.mmap(-1, n_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError):  # a kernel that knows no huge pages
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory, dtype=dtype)
 
 
 def tiles(block: Numbers) -> list[np.ndarray]:

@@ -63,6 +63,7 @@ from dtrees.exceptions import StatisticsOverflowError
 MOST_CLASSES = 65_535
 TOTAL_BITS = 62  # of the sum of |weight * y|
 PLAIN_WEIGHT = 8  # largest weights of 2**-8 .. 2**8 are used as they are in wy
+LONGEST_STRING = 16  # letters of labels that are counted; longer ones are sorted
 PLAIN_TOTAL = 2**32  # and so are integer weights up to this total
 
 
@@ -302,8 +303,8 @@ class Target:
 def class_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sorted distinct labels and the number of every row's label.
 
-    Whole numbers of a small range are counted instead of sorted; objects go through a dict, so
-    that only the distinct ones are compared.
+    Whole numbers of a small range are counted instead of sorted, and so are short strings, letter
+    by letter; objects go through a dict, so that only the distinct ones are compared.
 
     Returns
     -------
@@ -323,18 +324,56 @@ def class_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         labels = labels.view(np.uint8)
     if kind in "iub":
         low, high = int(labels.min()), int(labels.max())
-        if high - low <= max(1024, 4 * len(labels)):
+        if high - low <= _most_counted(len(labels)):
             wide = labels if labels.dtype == np.uint64 else labels.astype(np.int64, copy=False)
-            place = (wide - wide.dtype.type(low)).astype(np.intp)
-            present = np.bincount(place, minlength=high - low + 1) > 0
-            values = np.flatnonzero(present)
-            number = np.cumsum(present) - 1
+            values, codes = _count((wide - wide.dtype.type(low)).astype(np.intp))
             classes = (values + low).astype(labels.dtype)
-            if kind == "b":
-                classes = classes.view(np.bool_)
-            return classes, number.astype(_code_type(len(classes)))[place]
+            return classes.view(np.bool_) if kind == "b" else classes, codes
+    if kind == "U":
+        found = _string_classes(labels)
+        if found is not None:
+            return found
     classes, codes = np.unique(labels, return_inverse=True)
     return classes, codes.astype(_code_type(len(classes)))
+
+
+def _most_counted(n_rows: int) -> int:
+    """The range up to which numbers are counted; larger ones are sorted."""
+    return max(1024, 4 * n_rows)
+
+
+def _count(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct small numbers >= 0, ascending, and the place of every row's number among them."""
+    present = np.bincount(numbers) > 0
+    values = np.flatnonzero(present)
+    place: np.ndarray = (np.cumsum(present) - 1).astype(_code_type(len(values)))
+    return values, place[numbers]
+
+
+def _string_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """`class_codes` of strings of a fixed width; None where sorting is the better way.
+
+    Rows get the number of their first letter, then of their first two, and so on; counting keeps
+    the order. A string that ends is followed by zeros, which come before every letter.
+    """
+    width = labels.dtype.itemsize // 4
+    if not 0 < width <= LONGEST_STRING or not labels.dtype.isnative:
+        return None
+    letters = np.ascontiguousarray(labels).view(np.uint32).reshape(len(labels), width)
+    codes = np.zeros(len(labels), dtype=np.uint8)
+    n_classes = 1
+    for column in letters.T:
+        low, high = int(column.min()), int(column.max())
+        if low == high:
+            continue
+        n_letters = high - low + 1
+        if n_classes * n_letters > _most_counted(len(labels)):
+            return None
+        values, codes = _count(codes.astype(np.intp) * n_letters + (column.astype(np.intp) - low))
+        n_classes = len(values)
+    row = np.empty(n_classes, dtype=np.intp)
+    row[codes] = np.arange(len(labels))
+    return labels[row], codes
 
 
 def _object_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -354,7 +393,7 @@ def _object_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         ) from error
     number = {value: i for i, value in enumerate(ordered)}
     kind = np.dtype(_code_type(len(ordered)))
-    codes = np.fromiter((number[v] for v in values), kind, len(values))
+    codes = np.fromiter(map(number.__getitem__, values), kind, len(values))
     classes = np.empty(len(ordered), dtype=object)
     classes[:] = ordered
     return classes, codes

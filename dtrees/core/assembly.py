@@ -90,6 +90,8 @@ def in_node_order(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Subset offsets and words, stored in the order of the nodes."""
     offset = np.full(len(nodes), -1, dtype=np.int64)
+    if len(words) == 0:
+        return offset, words
     with_subset = np.flatnonzero(nodes["subset"] >= 0)
     length = n_codes[nodes["column"][with_subset]] // 64 + 1
     end = np.cumsum(length)
@@ -119,15 +121,17 @@ def tree_of(
     criterion : str
     """
     nodes, statistics = piece.nodes, piece.statistics
-    test = nodes["test"].copy()
-    compares = (test == AT_MOST) | (test == ABOVE)
-    bounded = compares & (nodes["beyond"] > 0)
+    test, column = nodes["test"].copy(), nodes["column"].copy()
     threshold = np.full(len(nodes), np.nan)
     code = np.zeros(len(nodes), dtype=np.uint32)
-    threshold[compares] = np.inf
-    code[compares] = n_ordered[nodes["column"][compares]]
+    compares = np.flatnonzero((test == AT_MOST) | (test == ABOVE))
+    beyond = nodes["beyond"][compares]
+    unbounded = compares[beyond == 0]
+    threshold[unbounded] = np.inf
+    code[unbounded] = n_ordered[column[unbounded]]
+    bounded = compares[beyond > 0]
     threshold[bounded], code[bounded] = thresholds(
-        nodes["column"][bounded], nodes["boundary"][bounded], nodes["beyond"][bounded]
+        column[bounded], nodes["boundary"][bounded], beyond[beyond > 0]
     )
     subset_offset, subset_words = in_node_order(nodes, piece.words, n_codes)
     assert ((subset_offset >= 0) == (test == IN_SUBSET)).all()
@@ -138,7 +142,7 @@ def tree_of(
         total = statistics[:, 0]
         value = target.to_value(statistics)[:, None]
     return Tree(
-        feature=np.where(test == LEAF, NO_FEATURE, nodes["column"]).astype(np.int32),
+        feature=np.where(test == LEAF, np.int32(NO_FEATURE), column),
         children_left=nodes["left"].astype(np.int32),
         children_right=nodes["right"].astype(np.int32),
         test=test,

@@ -268,7 +268,10 @@ class BaseDecisionTree(BaseEstimator, ABC):
 
     def _grow(self, X: Any, y: Any, sample_weight: Any) -> Growth:
         owner = type(self).__name__
-        check_parameters(self._constraints, self.get_params(deep=False), owner)
+        # not get_params, which reads the signature anew each time
+        check_parameters(
+            self._constraints, {name: getattr(self, name) for name in self._constraints}, owner
+        )
         if self.monotonic_cst is not None:
             raise NotImplementedError(
                 f"The 'monotonic_cst' parameter of {owner} is not supported yet: it must be None. "
@@ -325,6 +328,8 @@ def one_target(y: Any, owner: str) -> np.ndarray:
         raise ValueError(
             f"This {owner} estimator requires y to be passed, but the target y is None."
         )
+    if type(y) is np.ndarray and y.ndim == 1:
+        return y
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(

@@ -163,7 +163,8 @@ def columns_with_missing(tree: Tree, coded: CodedMatrix) -> np.ndarray:
     O(rows) per tested column, O(1) where the rows are known in the order of their codes.
     """
     found = np.zeros(coded.n_columns, dtype=bool)
-    for column in np.unique(tree.feature[tree.test != LEAF]):
+    tested = np.bincount(tree.feature[tree.test != LEAF], minlength=coded.n_columns)
+    for column in np.flatnonzero(tested).tolist():
         slot, store = int(coded.slot[column]), int(coded.storage[column])
         if store == SPARSE:
             part = slice(coded.sparse_indptr[slot], coded.sparse_indptr[slot + 1])
@@ -172,6 +173,6 @@ def columns_with_missing(tree: Tree, coded: CodedMatrix) -> np.ndarray:
             codes = (coded.u8, coded.u16, coded.u32)[store][:, slot]
             if codes.dtype == np.uint32 and coded.order32 is not None:
                 codes = codes[coded.order32[:1, slot]]
-        found[column] = not np.all(codes)
+        found[column] = codes.min(initial=1) == 0
     found.flags.writeable = False
     return found

@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.coding import CodeBook
@@ -43,7 +43,6 @@ def naive_threshold(book, column, left, right):
 floats = st.floats(allow_infinity=False, allow_nan=False)
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     st.lists(floats, min_size=2, max_size=40, unique=True), st.sampled_from([None, 5]), st.data()
 )
@@ -416,7 +415,6 @@ def test_inputs_are_left_alone_and_nothing_warns():
     assert X.tobytes() == before
 
 
-@settings(deadline=None, max_examples=100)
 @given(st.data())
 def test_increasing_transforms_do_not_matter(data):
     values = data.draw(st.lists(st.integers(-50, 50), min_size=1, max_size=60))

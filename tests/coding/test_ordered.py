@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dtrees.coding import CodeBook, _encode
+from dtrees.coding.ordered import LARGE_ROOM
 
 
 def expected(values):
@@ -165,13 +166,35 @@ floats = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=300)
 @given(hnp.arrays(np.float64, st.tuples(st.integers(1, 80), st.integers(1, 3)), elements=floats))
 def test_any_small_table(X):
     assert_exact(X, *CodeBook.fit_encode(X))
 
 
-@settings(deadline=None)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("value", [0.5, -2e9, 1.9e9, np.nan])
+@pytest.mark.parametrize("place", [0, 63, 64, 127, 128, 199])
+def test_whole_numbers_and_one_other_value(dtype, value, place):
+    X = rng.integers(-3, 40, (200, 2)).astype(dtype)
+    X[place, 0] = value
+    assert_exact(X, *CodeBook.fit_encode(X))
+
+
+@pytest.mark.parametrize("max_codes", [None, 20])
+def test_wide_tables_keep_their_values_only(max_codes):
+    # room for the values of all columns is large enough to be set aside without huge pages
+    X = rng.poisson(0.1, (1100, 1000)).astype(np.float32)
+    X[:, -1] = rng.normal(size=len(X))
+    book, coded = CodeBook.fit_encode(X, max_codes=max_codes)
+    assert 4 * X.size > LARGE_ROOM
+    assert len(book.low) == len(book.high) == book.n_codes.sum() < 8_000
+    assert book.low.base is None
+    assert book.exact[:-1].all()
+    assert book.exact[-1] == (max_codes is None)
+    if max_codes is None:
+        assert_exact(X, book, coded)
+
+
 @given(hnp.arrays(np.int64, st.integers(1, 80)))
 def test_any_integers(column):
     X = column[:, None]

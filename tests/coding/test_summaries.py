@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.coding import CodeBook
@@ -26,7 +26,6 @@ def summaries(values, bounds, **options):
     ]
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_chunks_in_any_order_give_the_codebook_of_the_whole(data):
     n = data.draw(st.integers(1, 400))
@@ -84,7 +83,6 @@ def test_quantiles_of_a_uniform_column_are_even():
     assert low.tolist() == [0, 100, 200, 300, 400, 500, 600, 700, 800, 900]
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.integers(-4, 4).map(float), max_size=30),
     st.integers(0, 30),

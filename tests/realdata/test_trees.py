@@ -7,6 +7,8 @@ by its size.
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,6 +26,13 @@ THEIRS = {"classification": TheirClassifier, "regression": TheirRegressor}
 
 def arrays_equal(a, b) -> bool:
     return a.tree_.model.equals(b.tree_.model)
+
+
+def tfidf(X):
+    """Of a CSR matrix of counts: rare words count more, every row has length 1."""
+    idf = np.log((1.0 + X.shape[0]) / (1.0 + np.bincount(X.indices, minlength=X.shape[1]))) + 1
+    X = X.multiply(idf).tocsr()
+    return X.multiply(1 / np.sqrt(X.multiply(X).sum(axis=1)).clip(min=1e-300)).tocsr()
 
 
 class TestAgainstSklearn:
@@ -108,16 +117,10 @@ class TestNewsgroups:
         often = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) >= 30)
         return X[:, often].tocsr(), y[rows]
 
-    @staticmethod
-    def tfidf(X):
-        idf = np.log((1.0 + X.shape[0]) / (1.0 + np.bincount(X.indices, minlength=X.shape[1]))) + 1
-        X = X.multiply(idf).tocsr()
-        return X.multiply(1 / np.sqrt(X.multiply(X).sum(axis=1)).clip(min=1e-300)).tocsr()
-
     @pytest.mark.parametrize("values", ["counts", "tfidf"])
     def test_sparse_is_dense(self, words, values):
         X, y = words
-        X = self.tfidf(X) if values == "tfidf" else X
+        X = tfidf(X) if values == "tfidf" else X
         parameters = {"max_depth": 25, "min_samples_leaf": 2}
         sparse = DecisionTreeClassifier(**parameters).fit(X, y)
         dense = DecisionTreeClassifier(**parameters).fit(X.toarray(), y)
@@ -140,3 +143,27 @@ class TestNewsgroups:
         theirs = TheirClassifier(max_depth=10, random_state=0).fit(X[train], y[train])
         assert ours.score(X[test], y[test]) >= theirs.score(X[test], y[test]) - 0.01
         assert ours.get_n_leaves() == pytest.approx(theirs.get_n_leaves(), rel=0.1)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+class TestAllOfNewsgroups:
+    """[SP] 4 in full: all 11,314 texts and 130,107 words, once more as a dense table.
+
+    The counts go up to 11,151, so they take 16 bits a cell; tf-idf is given as float32.
+    """
+
+    @pytest.mark.parametrize(("values", "gigabytes"), [("counts", 6), ("tfidf", 10)])
+    def test_sparse_is_dense(self, real_data, values, gigabytes):
+        if os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < gigabytes * 1e9:
+            pytest.skip(f"the dense table and its codes take {gigabytes} GB")
+        X, y, _ = real_data("newsgroups20")
+        X, y = X[:11_314], y[:11_314]
+        assert X.shape == (11_314, 130_107)
+        X = tfidf(X).astype(np.float32) if values == "tfidf" else X.astype(np.uint16)
+        sparse = DecisionTreeClassifier().fit(X, y)
+        assert sparse.get_n_leaves() > 2_000
+        table = X.toarray(order="F")
+        dense = DecisionTreeClassifier().fit(table, y)
+        assert arrays_equal(sparse, dense)
+        np.testing.assert_array_equal(sparse.apply(X), dense.apply(table))
