@@ -24,14 +24,15 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 from dtrees.core._search cimport (
-    NONE, Groups, Keyed, Search, add_group, beats, begin_pass, by_class, consider, offer, permitted,
-    score_side
+    BUFFER, NONE, Groups, Keyed, Search, add_group, beats, begin_pass, by_class, consider, flush,
+    offer, permitted, score_side
 )
-from dtrees.core._structs cimport ABOVE, AT_MOST, IN_SUBSET, Run, Split, entry_t
+from dtrees.core._structs cimport ABOVE, AT_MOST, GINI, IN_SUBSET, Run, Split, entry_t
 
 cdef enum:
     MAX_SUBSETS = 1023        # all subsets of up to 11 categories
     POWER_STEPS = 64        # of the power iteration
+    SMALL_WEIGHT = 1 << 30  # of a node, whose square fits 64 bits
 
 cdef struct Share:
     # A class that a group holds.
@@ -158,10 +159,7 @@ cdef void search_groups(Search* q, int32_t column, uint32_t last_ordered) noexce
             begin_pass(q, AT_MOST, missing)
             if missing:
                 add_group(q, 0, 1)
-            for i in range(first, last):
-                add_group(q, i, 1)
-                if i < last - 1 or last < g.count or (first == 1 and not missing):
-                    consider(q, i, False)
+            scan_ordered(q, first, last, last < g.count or (first == 1 and not missing))
             if last < g.count:
                 # > v: the side is the right one, categories first; missing with the tested side
                 begin_pass(q, ABOVE, missing)
@@ -207,6 +205,86 @@ cdef void search_groups(Search* q, int32_t column, uint32_t last_ordered) noexce
         q.split_subset = <uint64_t*>realloc(q.split_subset, words * sizeof(uint64_t))
     q.split_subset_words = words
     memcpy(q.split_subset, q.subset, words * sizeof(uint64_t))
+
+
+cdef void scan_ordered(Search* q, int64_t first, int64_t last, bint close) noexcept nogil:
+    """Prefixes of the groups first..last; `close`: all of them are a candidate too."""
+    cdef int64_t i
+    if not by_class(q):
+        scan_pairs(q, first, last, close)
+    elif q.criterion.impurity == GINI and q.totals.weight < SMALL_WEIGHT:
+        scan_classes(q, first, last, close)
+    else:
+        for i in range(first, last):
+            add_group(q, i, 1)
+            if i < last - 1 or close:
+                consider(q, i, False)
+
+
+cdef void scan_pairs(Search* q, int64_t first, int64_t last, bint close) noexcept nogil:
+    """One number per row: candidates are written to the buffer, kept by moving the cursor."""
+    cdef const Groups* g = &q.groups
+    cdef int64_t least = q.min_rows
+    cdef int64_t most = q.totals.n - q.min_rows
+    cdef int64_t n = q.n
+    cdef int64_t w = q.w
+    cdef int64_t s = q.s
+    cdef int64_t k = 0
+    cdef int64_t i
+    for i in range(first, last if close else last - 1):
+        n += g.n[i]
+        w += g.weight[i]
+        s += g.target[i]
+        q.buffer_w[k] = <double>w
+        q.buffer_a[k] = <double>s
+        q.buffer_at[k] = <int32_t>i
+        k += (n >= least) & (n <= most)
+        if k == BUFFER:
+            q.buffered = k
+            flush(q, False, False, False, 0)
+            k = 0
+    q.buffered = k
+    flush(q, False, False, False, 0)
+
+
+cdef void scan_classes(Search* q, int64_t first, int64_t last, bint close) noexcept nogil:
+    """Gini index of several classes, whose sums of squares fit 64 bits."""
+    cdef const Groups* g = &q.groups
+    cdef int64_t K = q.criterion.n_classes
+    cdef int64_t* side = q.side
+    cdef const int64_t* totals = q.class_totals
+    cdef const int64_t* of_class
+    cdef int64_t least = q.min_rows
+    cdef int64_t most = q.totals.n - q.min_rows
+    cdef int64_t node_squares = <int64_t>q.squares
+    cdef int64_t squares = <int64_t>q.side_squares
+    cdef int64_t cross = <int64_t>q.cross
+    cdef int64_t n = q.n
+    cdef int64_t w = q.w
+    cdef int64_t k = 0
+    cdef int64_t i, c, x, old
+    q.side_is_clear = False
+    for i in range(first, last if close else last - 1):
+        of_class = g.target + i * K
+        for c in range(K):
+            x = of_class[c]
+            old = side[c]
+            squares += x * (2 * old + x)
+            cross += x * totals[c]
+            side[c] = old + x
+        n += g.n[i]
+        w += g.weight[i]
+        q.buffer_w[k] = <double>w
+        q.buffer_a[k] = <double>squares
+        q.buffer_b[k] = <double>((node_squares - cross) + (squares - cross))
+        q.buffer_at[k] = <int32_t>i
+        k += (n >= least) & (n <= most)
+        if k == BUFFER:
+            q.buffered = k
+            flush(q, False, True, False, 0)
+            k = 0
+    q.buffered = k
+    flush(q, False, True, False, 0)
 
 
 cdef inline bint consider_mirrored(Search* q, int64_t at) noexcept nogil:

@@ -13,17 +13,16 @@ Histograms of parts of the rows add up to the histogram of all of them, in any o
 that chunks, folds and bags need. It is also why only the smaller child of a node is counted; the
 larger one is the node less the smaller one, to the last bit.
 
-The search over a histogram scores the candidates of the search over entries (`_splitter`), with
-the same formulas, in the same order.
+The search over a histogram is the search over groups (`_groups`): the codes that occur, and their
+sums.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 
-from dtrees.core._groups cimport append_group, search_groups
-from dtrees.core._search cimport BUFFER, NONE, Search, beats, begin_pass, flush
+from dtrees.core._groups cimport reserve_groups, search_groups
+from dtrees.core._search cimport Groups, Search
 from dtrees.core._structs cimport (
-    ALL_ORDERED, AT_MOST, CLASSES, COUNT, GINI, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Mode,
-    Payload, Run, Split
+    CLASSES, COUNT, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Mode, Payload, Run
 )
 from dtrees.core._workspace cimport STORED_U16, STORED_U32, STORED_U8, Column, OpenNode, Workspace
 
@@ -166,211 +165,52 @@ cdef void part_histogram(const Workspace* w, const Column* columns, Mode mode, i
 
 cdef void groups_of_histogram(Search* q, const int64_t* histogram, int64_t n_codes) noexcept nogil:
     """The codes that occur, as groups of the search. O(n_codes * width)."""
-    cdef int64_t width = q.n_columns_of_target
+    cdef Groups* groups = &q.groups
+    cdef int64_t K = q.criterion.n_classes
     cdef const int64_t* cell
-    cdef int64_t code, g, k, n, w
-    q.groups.count = 0
+    cdef int64_t code, k, n, w
+    cdef int64_t g = 0
+    reserve_groups(q, n_codes + 1)
     for code in range(n_codes + 1):
-        if q.mode == CLASSES:
-            cell = histogram + code * width
-            n = 0
-            for k in range(width):
-                n += cell[k]
-            w = n
-        elif q.mode == WEIGHTED_CLASSES:
-            cell = histogram + code * (1 + width)
-            n = cell[0]
-            cell += 1
-            w = 0
-            for k in range(width):
-                w += cell[k]
-        elif q.mode == COUNT:
+        if q.mode == COUNT:
             cell = histogram + code
             n = w = cell[0] >> 32
+            groups.target[g] = <uint32_t>cell[0]
         elif q.mode == SUM:
             cell = histogram + 2 * code
             n = w = cell[0]
-            cell += 1
-        else:
+            groups.target[g] = cell[1]
+        elif q.mode == WEIGHTED_SUM:
             cell = histogram + 3 * code
             n = cell[0]
             w = cell[1]
-            cell += 2
-        if n == 0:
-            continue
-        g = append_group(q, <uint32_t>code, -1)
-        q.groups.n[g] = n
-        q.groups.weight[g] = w
-        for k in range(width):
-            q.groups.target[g * width + k] = cell[k]
-        if q.mode == COUNT:
-            q.groups.target[g] = <uint32_t>cell[0]
-
-
-cdef inline int64_t rows_in(const int64_t* histogram, int64_t code, Mode mode,
-                            int64_t n_classes) noexcept nogil:
-    cdef int64_t n = 0
-    cdef int64_t k
-    if mode == COUNT:
-        return histogram[code] >> 32
-    if mode == SUM:
-        return histogram[2 * code]
-    if mode == WEIGHTED_SUM:
-        return histogram[3 * code]
-    for k in range(n_classes):
-        n += histogram[code * n_classes + k]
-    return n
-
-
-cdef inline int64_t scan_pairs(Search* q, const int64_t* histogram, int64_t n_codes,
-                               Mode mode) noexcept nogil:
-    """Score the boundaries between the codes that occur; returns how many codes occur.
-
-    A boundary is named by the code to its left; `mode` is a constant where this is inlined.
-    Boundaries are written to the buffer and kept by moving the cursor, without a branch.
-    """
-    cdef double* bw = q.buffer_w
-    cdef double* ba = q.buffer_a
-    cdef int32_t* bat = q.buffer_at
-    cdef int64_t n_missing = rows_in(histogram, 0, mode, 0)
-    cdef int64_t least = q.min_rows
-    cdef int64_t most = q.totals.n - q.min_rows
-    cdef int64_t missing, code, first, n, w, s, cn, cw, cs, last
-    cdef int64_t occur = 0
-    cdef int64_t k = 0
-    for missing in range(2 if n_missing > 0 else 1):
-        begin_pass(q, AT_MOST, missing)
-        first = 0 if missing else 1
-        n = w = s = last = occur = 0
-        for code in range(first, n_codes + 1):
-            if mode == COUNT:
-                cn = cw = histogram[code] >> 32
-                cs = <uint32_t>histogram[code]
-            elif mode == SUM:
-                cn = cw = histogram[2 * code]
-                cs = histogram[2 * code + 1]
-            else:
-                cn = histogram[3 * code]
-                cw = histogram[3 * code + 1]
-                cs = histogram[3 * code + 2]
-            bw[k] = <double>w
-            ba[k] = <double>s
-            bat[k] = <int32_t>last
-            k += (cn > 0) & (last > 0) & (n >= least) & (n <= most)
-            last = code if cn > 0 else last
-            occur += cn > 0
-            n += cn
-            w += cw
-            s += cs
-            if k == BUFFER:
-                q.buffered = k
-                flush(q, False, False, False, 0)
-                k = 0
-        if n_missing > 0 and not missing and last > 0 and n >= least and n <= most:
-            # everything that is not missing, on the left
-            bw[k] = <double>w
-            ba[k] = <double>s
-            bat[k] = <int32_t>last
-            k += 1
-        q.buffered = k
-        flush(q, False, False, False, 0)
-        k = 0
-    return occur
-
-
-cdef int64_t scan_classes(Search* q, const int64_t* histogram, int64_t n_codes) noexcept nogil:
-    """The same for unweighted rows of three classes or more, by the gini index."""
-    cdef int64_t K = q.criterion.n_classes
-    cdef int64_t* side = q.side
-    cdef const int64_t* totals = q.class_totals
-    cdef const int64_t* cell
-    cdef int64_t node_squares = <int64_t>q.squares
-    cdef int64_t n_missing = rows_in(histogram, 0, CLASSES, K)
-    cdef int64_t least = q.min_rows
-    cdef int64_t most = q.totals.n - q.min_rows
-    cdef int64_t missing, code, c, h, old, n, cn, squares, cross, last
-    cdef int64_t occur = 0
-    cdef int64_t k = 0
-    for missing in range(2 if n_missing > 0 else 1):
-        begin_pass(q, AT_MOST, missing)
-        q.side_is_clear = False
-        squares = cross = n = last = occur = 0
-        for code in range(0 if missing else 1, n_codes + 1):
-            q.buffer_w[k] = <double>n
-            q.buffer_a[k] = <double>squares
-            q.buffer_b[k] = <double>((node_squares - cross) + (squares - cross))
-            q.buffer_at[k] = <int32_t>last
+            groups.target[g] = cell[2]
+        else:
+            w = 0
             cell = histogram + code * K
-            cn = 0
-            for c in range(K):
-                h = cell[c]
-                old = side[c]
-                squares += h * (2 * old + h)
-                cross += h * totals[c]
-                side[c] = old + h
-                cn += h
-            k += (cn > 0) & (last > 0) & (n >= least) & (n <= most)
-            last = code if cn > 0 else last
-            occur += cn > 0
-            n += cn
-            if k == BUFFER:
-                q.buffered = k
-                flush(q, False, True, False, 0)
-                k = 0
-        if n_missing > 0 and not missing and last > 0 and n >= least and n <= most:
-            q.buffer_w[k] = <double>n
-            q.buffer_a[k] = <double>squares
-            q.buffer_b[k] = <double>((node_squares - cross) + (squares - cross))
-            q.buffer_at[k] = <int32_t>last
-            k += 1
-        q.buffered = k
-        flush(q, False, True, False, 0)
-        k = 0
-    return occur
+            if q.mode == WEIGHTED_CLASSES:
+                cell += code + 1
+            for k in range(K):
+                w += cell[k]
+                groups.target[g * K + k] = cell[k]
+            n = w if q.mode == CLASSES else cell[-1]
+        groups.rank[g] = <uint32_t>code
+        groups.row[g] = -1
+        groups.n[g] = n
+        groups.weight[g] = w
+        g += n > 0
+    groups.count = g
 
 
 cdef bint search_histogram(Search* q, const int64_t* histogram, int64_t n_codes, int32_t column,
                            uint32_t last_ordered) noexcept nogil:
     """Search one column; keep its best split in q.split if it beats what is there.
 
-    Returns False when the column is constant in the node. O(n_codes * width), plus the search
-    over groups for columns with categories and for statistics that have no loop of their own.
+    Returns False when the column is constant in the node. O(n_codes * width), and what the search
+    over groups costs.
     """
-    cdef bint fast_classes = q.mode == CLASSES and q.criterion.impurity == GINI
-    cdef int64_t K = q.criterion.n_classes
-    cdef int64_t occur, beyond
-    cdef Split* split = &q.split
-    if last_ordered != ALL_ORDERED or not (fast_classes or q.mode == COUNT or q.mode == SUM
-                                           or q.mode == WEIGHTED_SUM):
-        groups_of_histogram(q, histogram, n_codes)
-        if q.groups.count <= 1:
-            return False
-        search_groups(q, column, last_ordered)
-        return True
-    q.best = NONE
-    if fast_classes:
-        occur = scan_classes(q, histogram, n_codes)
-    elif q.mode == COUNT:
-        occur = scan_pairs(q, histogram, n_codes, COUNT)
-    elif q.mode == SUM:
-        occur = scan_pairs(q, histogram, n_codes, SUM)
-    else:
-        occur = scan_pairs(q, histogram, n_codes, WEIGHTED_SUM)
-    if occur <= 1:
+    groups_of_histogram(q, histogram, n_codes)
+    if q.groups.count <= 1:
         return False
-    if not beats(q, column):
-        return True
-    split.score = q.best
-    split.column = column
-    split.test = AT_MOST
-    split.missing_left = q.best_missing
-    split.saw_missing = rows_in(histogram, 0, q.mode, K) > 0
-    split.boundary = <uint32_t>q.best_at
-    split.boundary_row = -1
-    split.beyond = 0
-    split.beyond_row = -1
-    for beyond in range(q.best_at + 1, n_codes + 1):
-        if rows_in(histogram, beyond, q.mode, K) > 0:
-            split.beyond = <uint32_t>beyond
-            break
+    search_groups(q, column, last_ordered)
     return True
