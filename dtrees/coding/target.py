@@ -22,7 +22,7 @@ counted as one, so a fit on a part of the rows by weights 0 and 1 has the same s
 Error bound. Let h be half the range of the target and n the number of rows, all of weight one. Then
 ``2**-y_exponent <= h * max(2**-51, n * 2**-61)``, and a mean is off by at most half of that: with
 100,000 rows about 2e-14 h. Integer targets and binary fractions of a small range are exact. Sums of
-integer weights are exact; a fractional weight is off by at most 2**-51 of the largest weight
+integer weights are exact; a fractional weight is off by at most 2**-50 of the largest weight
 (2**-60 of the total, if that is more), and a positive one never becomes zero. `wy_exponent` differs
 from `y_exponent` only when the largest weight is below 2**-8 or (unless the weights are integers
 with a total below 2**32) from 2**9 on: then weights count in the products as multiples of a power

@@ -493,7 +493,8 @@ cdef class Levels:
             while level or parted:
                 for node in level:
                     node.drawn = self.draw(node, 0, self.plan.limits.max_features)
-                advance = run if sum(map(entries_of, level)) >= self.tuning.level_entries else serial
+                entries = sum(map(entries_of, level))
+                advance = run if entries >= self.tuning.level_entries else serial
                 found = advance([partial(self._advance_block, parted, level, block)
                                  for block in range(len(blocks))])
                 if cancelled():

@@ -11,14 +11,12 @@ the same gain, bit for bit, wherever its rows are.
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from dtrees._random cimport hash64
 from dtrees.core._criterion cimport Criterion
-from dtrees.core._finish cimport (
-    Limits, Plan, describe, draw_columns, gains_enough, sum_rows
-)
+from dtrees.core._finish cimport Limits, describe, draw_columns, gains_enough, sum_rows
 from dtrees.core._histogram cimport add_rows, groups_of_histogram, search_histogram, stride_of
 from dtrees.core._route cimport Route, mark_codes
 from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search

@@ -74,7 +74,8 @@ cdef Workspace* relocate_rows(Workspace* old, const OpenNode* node,
                               int64_t n_entries) noexcept nogil
 cdef int64_t relocate_runs(const Workspace* old, const entry_t* entries, Workspace* new,
                            Run* runs, int64_t n_runs, int64_t at, const Column* columns,
-                           uint32_t* scratch, const CountRule* rule, Counted* counted) noexcept nogil
+                           uint32_t* scratch, const CountRule* rule,
+                           Counted* counted) noexcept nogil
 cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
                          const Column* columns, const CountRule* rule) noexcept nogil
 cdef int64_t sorted_entries(const Column* column, const uint8_t* live, uint64_t* entries,

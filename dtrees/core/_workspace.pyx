@@ -315,7 +315,8 @@ cdef bint is_counted(const Column* column, const Workspace* w, const CountRule* 
 
 cdef int64_t relocate_runs(const Workspace* old, const entry_t* entries, Workspace* new,
                            Run* runs, int64_t n_runs, int64_t at, const Column* columns,
-                           uint32_t* scratch, const CountRule* rule, Counted* counted) noexcept nogil:
+                           uint32_t* scratch, const CountRule* rule,
+                           Counted* counted) noexcept nogil:
     """Move runs to a workspace that `relocate_rows` made, from offset `at`, and rewrite them.
 
     entries : old.entries, typed. scratch : a number per row of the new workspace. counted : what
