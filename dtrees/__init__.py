@@ -9,16 +9,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dtrees.estimators import DecisionTreeClassifier, DecisionTreeRegressor
+    from dtrees.estimators import (
+        BaggingClassifier,
+        BaggingRegressor,
+        DecisionTreeClassifier,
+        DecisionTreeRegressor,
+        RandomForestClassifier,
+        RandomForestRegressor,
+    )
     from dtrees.inspection import export_text
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["DecisionTreeClassifier", "DecisionTreeRegressor", "__version__", "export_text"]
+__all__ = [
+    "BaggingClassifier",
+    "BaggingRegressor",
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
+    "__version__",
+    "export_text",
+]
 
 _HOME = {
+    "BaggingClassifier": "dtrees.estimators",
+    "BaggingRegressor": "dtrees.estimators",
     "DecisionTreeClassifier": "dtrees.estimators",
     "DecisionTreeRegressor": "dtrees.estimators",
+    "RandomForestClassifier": "dtrees.estimators",
+    "RandomForestRegressor": "dtrees.estimators",
     "export_text": "dtrees.inspection",
 }
 

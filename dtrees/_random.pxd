@@ -1,5 +1,5 @@
 """Draws by key: see _random.pyx for the contract. Everything is inline and needs no GIL."""
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint16_t, uint32_t, uint64_t
 
 cdef extern from *:
     """
@@ -11,6 +11,7 @@ cdef extern from *:
 cdef enum Stream:
     STREAM_SAMPLE_ROWS = 1      # which rows quantile cuts are read from
     STREAM_FEATURES = 2         # which columns a node searches
+    STREAM_BOOTSTRAP = 3        # how often a row is in the sample of a tree
 
 cdef inline uint64_t _high_product(uint64_t a, uint64_t b) noexcept nogil:
     """Upper 64 bits of the 128-bit product."""

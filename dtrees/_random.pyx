@@ -64,6 +64,45 @@ def keyed_below(seed, stream, branch, Py_ssize_t count, n):
     return out
 
 
+def keyed_counts(seed, stream, branch, const uint64_t[::1] numbers, const uint64_t[::1] steps):
+    """Draws of a discrete distribution on 0, 1, 2, ...
+
+    Parameters
+    ----------
+    seed, stream, branch : int
+        Taken modulo 2**64.
+    numbers : uint64 (count,)
+        Which draws: any, in any order, repeated ones too. Neighbours are cheaper.
+    steps : uint64 (n_steps,)
+        Ascending; ``steps[k]`` is 2**64 times the probability of k or less.
+
+    Returns
+    -------
+    uint16 (count,)
+        How many steps are at or below the draw.
+    """
+    cdef Py_ssize_t count = len(numbers), n_steps = len(steps), i
+    out = np.empty(count, dtype=np.uint16)
+    cdef uint16_t[::1] view = out
+    cdef uint64_t key = _word(seed), purpose = _word(stream), side = _word(branch)
+    cdef uint64_t block = 0, draw
+    cdef uint64_t[4] four
+    cdef bint known = False
+    cdef uint16_t k
+    with nogil:
+        for i in range(count):
+            if not known or numbers[i] >> 2 != block:
+                block = numbers[i] >> 2
+                philox(key, purpose, block, side, four)
+                known = True
+            draw = four[numbers[i] & 3]
+            k = 0
+            while k < n_steps and steps[k] <= draw:
+                k += 1
+            view[i] = k
+    return out
+
+
 def hash_words(a, b):
     """`hash64` of two words, for Python."""
     return hash64(_word(a), _word(b))
@@ -71,3 +110,4 @@ def hash_words(a, b):
 
 SAMPLE_ROWS = STREAM_SAMPLE_ROWS
 FEATURES = STREAM_FEATURES
+BOOTSTRAP = STREAM_BOOTSTRAP

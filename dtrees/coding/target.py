@@ -62,6 +62,7 @@ from dtrees.exceptions import StatisticsOverflowError
 
 MOST_CLASSES = 65_535
 TOTAL_BITS = 62  # of the sum of |weight * y|
+SUM_BITS = 62  # of any sum of weights or weighted targets
 PLAIN_WEIGHT = 8  # largest weights of 2**-8 .. 2**8 are used as they are in wy
 LONGEST_STRING = 16  # letters of labels that are counted; longer ones are sorted
 PLAIN_TOTAL = 2**32  # and so are integer weights up to this total
@@ -166,6 +167,42 @@ class Target:
                 changed[name] = changed[name][rows]
         return Target(**changed)
 
+    def bagged(self, times: np.ndarray, balanced: bool = False) -> Target:
+        """The same target for a bag, which holds each row a number of times.
+
+        Parameters
+        ----------
+        times : integers (n_rows,)
+            0: the row does not count.
+        balanced : bool, default=False
+            Classification: the classes of the bag get the same total weight.
+
+        Raises
+        ------
+        StatisticsOverflowError
+            The sums of the bag could overflow an int64; `classification` and `regression` leave
+            room for it with ``spare_bits``.
+        """
+        times = times.astype(np.int64)
+        changed = dict(vars(self), w=times if self.w is None else self.w * times)
+        if self.wy is not None:
+            changed["wy"] = self.wy * times
+        if balanced:
+            totals = class_totals(self.y, changed["w"], self.n_classes)
+            per_class = class_weights("balanced", self.classes, totals)
+            multiplier, exponent = class_multipliers(per_class, totals)
+            changed |= {"class_multiplier": multiplier, "class_exponent": exponent}
+        bag = Target(**changed)
+        bag.check_sums()
+        return bag
+
+    def check_sums(self) -> None:
+        """Raise when the sums of all rows do not fit: see the bounds in the module's docstring."""
+        if self.w is not None and exact_sum(self.w) >= 2**SUM_BITS:
+            raise StatisticsOverflowError("The weights of a bag overflow an int64.")
+        if self.wy is not None and exact_sum(np.abs(self.wy)) >= 2**SUM_BITS:
+            raise StatisticsOverflowError("The weighted targets of a bag overflow an int64.")
+
     @staticmethod
     def stack(parts: Sequence[Target]) -> Target:
         """The rows of several targets in the same units, one behind the other."""
@@ -181,6 +218,7 @@ class Target:
         y: Any,
         sample_weight: Any = None,
         class_weight: str | Mapping[Any, float] | None = None,
+        spare_bits: int = 0,
     ) -> Target:
         """Class labels as codes.
 
@@ -193,6 +231,8 @@ class Target:
         class_weight : {"balanced"}, dict or None, default=None
             "balanced": ``total weight / (number of classes * weight of the class)``. A dict gives
             weights by label; labels left out have weight one.
+        spare_bits : int, default=0
+            Room for rows that count more than once (`bagged`): bits taken from fractions.
 
         Raises
         ------
@@ -208,7 +248,7 @@ class Target:
                 "regression? Otherwise join rare classes."
             )
         weights = check_weights(sample_weight, len(codes))
-        w, w_exponent = (None, 0) if weights is None else fixed_point_weights(weights)
+        w, w_exponent = (None, 0) if weights is None else fixed_point_weights(weights, spare_bits)
         multiplier, class_exponent = None, 0
         if class_weight is not None:
             totals = class_totals(codes, w, len(classes))
@@ -221,9 +261,9 @@ class Target:
             if weights is not None and w_exponent != 0:
                 weights = weights * per_class[codes]
                 check_total(weights, "sample_weight times class_weight")
-                w, w_exponent = fixed_point_weights(weights)
+                w, w_exponent = fixed_point_weights(weights, spare_bits)
             elif np.any(per_class != 1.0):
-                multiplier, class_exponent = class_multipliers(per_class, totals)
+                multiplier, class_exponent = class_multipliers(per_class, totals, spare_bits)
         return cls(
             kind="classification",
             y=codes,
@@ -236,7 +276,9 @@ class Target:
         )
 
     @classmethod
-    def regression(cls, y: Any, sample_weight: Any = None, center: bool = True) -> Target:
+    def regression(
+        cls, y: Any, sample_weight: Any = None, center: bool = True, spare_bits: int = 0
+    ) -> Target:
         """A real target in fixed point.
 
         Parameters
@@ -246,6 +288,8 @@ class Target:
         center : bool, default=True
             Subtract the middle of the range first, which keeps most digits. False for the poisson
             criterion, which needs sums that start at zero.
+        spare_bits : int, default=0
+            Room for rows that count more than once (`bagged`): bits taken from fractions.
 
         Raises
         ------
@@ -271,7 +315,7 @@ class Target:
             )
         w, w_exponent, shift = None, 0, 0
         if weights is not None:
-            w, w_exponent = fixed_point_weights(weights)
+            w, w_exponent = fixed_point_weights(weights, spare_bits)
             power = math.frexp(float(weights.max()))[1] - 1
             if abs(power) > PLAIN_WEIGHT and (w_exponent != 0 or exact_sum(w) >= PLAIN_TOTAL):
                 shift = -power
@@ -279,7 +323,7 @@ class Target:
         y_exponent = largest_exponent(largest, LARGEST)
         while True:
             scaled = np.rint(np.ldexp(values, y_exponent)).astype(np.int64)
-            excess = exact_sum(np.abs(scaled), weights).bit_length() - TOTAL_BITS
+            excess = exact_sum(np.abs(scaled), weights).bit_length() - (TOTAL_BITS - spare_bits)
             if excess <= 0:
                 break
             y_exponent -= excess

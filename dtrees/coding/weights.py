@@ -48,13 +48,15 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     return weights
 
 
-def fixed_point_weights(weights: np.ndarray) -> tuple[np.ndarray, int]:
+def fixed_point_weights(weights: np.ndarray, spare_bits: int = 0) -> tuple[np.ndarray, int]:
     """Weights as integers, and the exponent of their unit.
 
     Parameters
     ----------
     weights : float64 (n_rows,)
         Not negative, finite, not all zero.
+    spare_bits : int, default=0
+        Fewer bits for the total, where rows may count more than once.
 
     Returns
     -------
@@ -74,7 +76,7 @@ def fixed_point_weights(weights: np.ndarray) -> tuple[np.ndarray, int]:
         exponent = exponent if exponent != 0 else -1
         w = np.rint(np.ldexp(weights, exponent)).astype(np.int64)
         w = np.maximum(w, (weights > 0).astype(np.int64))
-        excess = exact_sum(w).bit_length() - TOTAL_BITS
+        excess = exact_sum(w).bit_length() - (TOTAL_BITS - spare_bits)
         if excess <= 0:
             return w, exponent
         exponent -= excess
@@ -134,7 +136,9 @@ def class_totals(codes: np.ndarray, w: np.ndarray | None, n_classes: int) -> lis
     return totals.tolist()
 
 
-def class_multipliers(weights: np.ndarray, totals: list[int]) -> tuple[np.ndarray, int]:
+def class_multipliers(
+    weights: np.ndarray, totals: list[int], spare_bits: int = 0
+) -> tuple[np.ndarray, int]:
     """Class weights as integers: ``class_weight = multiplier / 2**exponent``.
 
     ``totals`` holds the summed integer weight of every class; ``sum(totals * multiplier)`` stays
@@ -145,7 +149,7 @@ def class_multipliers(weights: np.ndarray, totals: list[int]) -> tuple[np.ndarra
         multiplier = np.rint(np.ldexp(weights, exponent)).astype(np.int64)
         multiplier = np.maximum(multiplier, (weights > 0).astype(np.int64))
         total = sum(t * m for t, m in zip(totals, multiplier.tolist(), strict=True))
-        excess = total.bit_length() - TOTAL_BITS
+        excess = total.bit_length() - (TOTAL_BITS - spare_bits)
         if excess <= 0:
             return multiplier, exponent
         exponent -= excess

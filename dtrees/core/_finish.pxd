@@ -2,6 +2,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core._criterion cimport Criterion
+from dtrees.core._drawn cimport Reader
 from dtrees.core._search cimport Search
 from dtrees.core._structs cimport Mode, Payload, Run, Split, Totals, entry_t
 from dtrees.core._workspace cimport Column, CountRule, OpenNode, Workspace
@@ -33,6 +34,8 @@ cdef struct Plan:
     int n_statistics        # of a node: weight and target, or a weight per class
     int64_t stride          # numbers in a cell of a histogram
     CountRule count_rule    # of nodes of at most 65,535 rows
+    bint draws              # nodes search some columns only, read afresh
+    bint has_sparse
 
 cdef struct Record:
     # A grown node, as the kernels write it.
@@ -89,7 +92,9 @@ cdef struct Growth:
     int n_frames
     int32_t* drawn          # permutation of the columns, and how to undo a node's draws
     int32_t* swapped
-    uint8_t* is_drawn       # by column
+    int32_t* ascending
+    Reader* reader          # of drawn columns
+    Run no_run              # what drawn columns have
     int64_t work            # entries looked at since the start
 
 cdef Growth* new_growth(const Plan* plan, Workspace* w, OpenNode* root) noexcept nogil

@@ -22,6 +22,9 @@ from libc.string cimport memcpy, memset
 
 from dtrees._random cimport hash64
 from dtrees.core._criterion cimport natural_log, squared_score, xlogx
+from dtrees.core._drawn cimport (
+    free_reader, groups_of_drawn, new_reader, read_rows, search_drawn
+)
 from dtrees.core._groups cimport collect_groups
 from dtrees.core._histogram cimport (
     count_runs, groups_of_histogram, part_histogram, search_histogram
@@ -34,7 +37,7 @@ from dtrees.core._structs cimport (
     Payload, Run, Split, Totals, int128_t
 )
 from dtrees.core._workspace cimport (
-    Column, OpenNode, Workspace, code_at, free_workspace, relocate
+    Column, OpenNode, Workspace, code_at, free_workspace, last_ordered, relocate
 )
 
 cdef enum:
@@ -303,6 +306,7 @@ cdef void open_children(const Plan* plan, Workspace* w, const OpenNode* node, in
                         OpenNode* left, OpenNode* right) noexcept nogil:
     """Part the rows of a node by w.side and sum up the children. Their runs are left empty."""
     cdef uint32_t* rows = w.rows + node.start
+    cdef uint32_t* scratch = w.row_scratch + node.start  # of this stretch: workspaces are shared
     cdef int64_t n = node.totals.n
     cdef int64_t n_left = 0
     cdef int64_t n_right = 0
@@ -314,10 +318,10 @@ cdef void open_children(const Plan* plan, Workspace* w, const OpenNode* node, in
         row = rows[i]
         is_left = w.side[row]
         rows[n_left] = row
-        w.row_scratch[n_right] = row
+        scratch[n_right] = row
         n_left += is_left
         n_right += 1 - is_left
-    memcpy(rows + n_left, w.row_scratch, n_right * sizeof(uint32_t))
+    memcpy(rows + n_left, scratch, n_right * sizeof(uint32_t))
     memset(left, 0, sizeof(OpenNode))
     memset(right, 0, sizeof(OpenNode))
     if node.class_totals != NULL:
@@ -381,10 +385,11 @@ cdef Growth* new_growth(const Plan* plan, Workspace* w, OpenNode* root) noexcept
     g.plan = plan
     g.search = new_search(&plan.criterion, plan.mode, w.payload, plan.limits.min_rows,
                           plan.limits.min_weight)
-    if plan.limits.max_features < plan.limits.n_columns:
+    if plan.draws:
+        g.reader = new_reader(&w.payload, root.totals.n, w.n_rows, plan.has_sparse)
         g.drawn = <int32_t*>malloc(plan.limits.n_columns * sizeof(int32_t))
         g.swapped = <int32_t*>malloc(plan.limits.n_columns * sizeof(int32_t))
-        g.is_drawn = <uint8_t*>calloc(plan.limits.n_columns, 1)
+        g.ascending = <int32_t*>malloc(plan.limits.n_columns * sizeof(int32_t))
         for i in range(plan.limits.n_columns):
             g.drawn[i] = <int32_t>i
     push_frame(g, w)
@@ -407,7 +412,8 @@ cdef void free_growth(Growth* g) noexcept nogil:
     free_records(&g.out)
     free(g.drawn)
     free(g.swapped)
-    free(g.is_drawn)
+    free(g.ascending)
+    free_reader(g.reader)
     free(g)
 
 
@@ -464,6 +470,8 @@ cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
         if node.is_leaf:
             write_record(&g.out, g.plan, &node)
             free_node(&node)
+        elif g.plan.draws:
+            grow_node(g, frame, &node, NULL)
         elif not w.narrow:
             new = relocate(w, <uint64_t*>w.entries, &node, g.plan.columns,
                            &g.plan.count_rule)
@@ -495,43 +503,41 @@ cdef double perfect_score(const Growth* g, const OpenNode* node) noexcept nogil:
 
 
 cdef void search_columns(Growth* g, OpenNode* node, const uint32_t* entries) noexcept nogil:
-    """The best split over the columns that vary in the node, or over those drawn.
-
-    Columns that turn out constant are taken off the node's runs.
-    """
+    """The best split over the columns that vary in the node; constant ones are taken off its runs."""
     cdef Search* q = g.search
     cdef double perfect = perfect_score(g, node)
-    cdef int64_t n_columns = g.plan.limits.n_columns
-    cdef int64_t r, i, count, first
+    cdef int64_t r
     cdef int64_t kept = 0
+    for r in range(node.n_runs):
+        if ((q.split.test != LEAF and q.split.score >= perfect)
+                or search_column(g, node, entries, &node.runs[r])):
+            node.runs[kept] = node.runs[r]
+            kept += 1
+    node.n_runs = kept
+
+
+cdef void search_draws(Growth* g, const Workspace* w, const OpenNode* node) noexcept nogil:
+    """The best split over drawn columns; on beyond max_features, one by one, while none varies."""
+    cdef Search* q = g.search
+    cdef int64_t n_columns = g.plan.limits.n_columns
+    cdef double perfect = perfect_score(g, node)
+    cdef int64_t first = 0
+    cdef int64_t count = g.plan.limits.max_features
+    cdef int64_t i
     cdef int32_t column
-    if g.drawn == NULL:
-        for r in range(node.n_runs):
-            if q.split.test != LEAF and q.split.score >= perfect:
-                node.runs[kept] = node.runs[r]
-                kept += 1
-            elif search_column(g, node, entries, &node.runs[r]):
-                node.runs[kept] = node.runs[r]
-                kept += 1
-        node.n_runs = kept
-        return
-    # Drawn columns in ascending order; one by one beyond max_features while none varies.
-    first = 0
-    count = g.plan.limits.max_features
+    read_rows(g.reader, q, w, node)
+    g.work += 2 * node.totals.n
     while first < n_columns and q.split.test == LEAF:
         count = draw_columns(g.plan, node.path, g.drawn, g.swapped, first, count)
-        g.work += count
-        for i in range(first, first + count):
-            g.is_drawn[g.drawn[i]] = 1
-        kept = 0
-        for r in range(node.n_runs):
-            if (not g.is_drawn[node.runs[r].column]
-                    or search_column(g, node, entries, &node.runs[r])):
-                node.runs[kept] = node.runs[r]
-                kept += 1
-        node.n_runs = kept
-        for i in range(first, first + count):
-            g.is_drawn[g.drawn[i]] = 0
+        sort_columns(g.drawn + first, g.ascending, count)
+        for i in range(count):
+            column = g.ascending[i]
+            if search_drawn(g.reader, q, w, node, g.plan.columns + column, column):
+                if g.plan.columns[column].n_ordered < g.plan.columns[column].n_codes:
+                    g.work += work_of_groups(q)
+                if q.split.test != LEAF and q.split.score >= perfect:
+                    break
+            g.work += node.totals.n + 8
         first += count
         count = 1
     # the permutation as it was: the swaps once more, the last one first
@@ -539,6 +545,25 @@ cdef void search_columns(Growth* g, OpenNode* node, const uint32_t* entries) noe
         column = g.drawn[i]
         g.drawn[i] = g.drawn[g.swapped[i]]
         g.drawn[g.swapped[i]] = column
+
+
+cdef void sort_columns(const int32_t* columns, int32_t* ascending, int64_t n) noexcept nogil:
+    """Ascending column numbers; few, so by insertion with growing steps backwards (Shell 1959)."""
+    cdef int64_t gap = 1
+    cdef int64_t i, j
+    cdef int32_t column
+    while gap < n // 3:
+        gap = 3 * gap + 1
+    memcpy(ascending, columns, n * sizeof(int32_t))
+    while gap > 0:
+        for i in range(gap, n):
+            column = ascending[i]
+            j = i
+            while j >= gap and ascending[j - gap] > column:
+                ascending[j] = ascending[j - gap]
+                j -= gap
+            ascending[j] = column
+        gap //= 3
 
 
 cdef bint search_column(Growth* g, const OpenNode* node, const uint32_t* entries,
@@ -608,23 +633,34 @@ cdef void grow_node(Growth* g, Frame* frame, OpenNode* node, uint32_t* entries) 
     cdef Run* run
     cdef const Column* column
     begin_node(q, &node.totals, node.class_totals)
-    if w.counted.n_cells > 0 and node.histogram == NULL:
+    if plan.draws:
+        search_draws(g, w, node)
+    elif w.counted.n_cells > 0 and node.histogram == NULL:
         node.histogram = <int64_t*>calloc(w.counted.n_cells, sizeof(int64_t))
         count_runs(w, plan.columns, plan.mode, plan.stride, node.runs, node.n_runs, node.start,
                    node.totals.n, node.histogram)
         g.work += node.n_runs * node.totals.n
-    search_columns(g, node, entries)
+    if not plan.draws:
+        search_columns(g, node, entries)
     finish_node(q)
     if q.split.test == LEAF or not gains_enough(&plan.limits, q.split.gain):
         free_node(node)
         return
-    r = 0
-    while node.runs[r].column != q.split.column:
-        r += 1
-    run = &node.runs[r]
-    column = plan.columns + run.column
-    route = route_of(&q.split, run.last_ordered, q.split_subset, q.split_subset_words)
-    if run.length > 0:
+    column = plan.columns + q.split.column
+    if plan.draws:
+        run = &g.no_run
+    else:
+        r = 0
+        while node.runs[r].column != q.split.column:
+            r += 1
+        run = &node.runs[r]
+    route = route_of(&q.split, last_ordered(column) if plan.draws else run.last_ordered,
+                     q.split_subset, q.split_subset_words)
+    if plan.draws:
+        if q.split.test == IN_SUBSET:
+            groups_of_drawn(g.reader, q, w, node, column, q.split.column)
+        mark_codes(&route, column, w.row_id, w.rows + node.start, node.totals.n, w.side)
+    elif run.length > 0:
         if q.split.test == IN_SUBSET:
             collect_groups(q, entries, run)
         mark_run(&route, entries, run, w.rows + node.start, node.totals.n, w.side)
@@ -634,9 +670,9 @@ cdef void grow_node(Growth* g, Frame* frame, OpenNode* node, uint32_t* entries) 
         mark_codes(&route, column, w.row_id, w.rows + node.start, node.totals.n, w.side)
     open_children(plan, w, node, record, &left, &right)
     write_test(&g.out, record, plan, w, q, run, &left.totals, &right.totals)
-    if not left.is_leaf:
+    if not left.is_leaf and not plan.draws:
         hand_down(&left, node)
-    if not right.is_leaf:
+    if not right.is_leaf and not plan.draws:
         hand_down(&right, node)
     if not (left.is_leaf and right.is_leaf):
         for r in range(node.n_runs):

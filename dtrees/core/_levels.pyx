@@ -144,6 +144,7 @@ cdef class Levels:
     cdef Workspace* workspace
     cdef Workspace* wide    # while the root is relocated
     cdef Counted* counted   # by block of columns
+    cdef bint alone_with_draws  # one thread and drawn columns: rows are all that is needed
     cdef int64_t n_rows
     cdef const int64_t[::1] offsets
 
@@ -152,6 +153,7 @@ cdef class Levels:
         self.tuning = tuning
         self.plan = shard.plan
         self.plan.count_rule.least_rows = tuning.counted_rows
+        self.plan.draws = self.plan.limits.max_features < self.plan.limits.n_columns
         self.columns = shard.columns
         self.n_rows = shard.n_rows
         self.workspace = new_workspace(self.n_rows, 0, False)
@@ -174,6 +176,8 @@ cdef class Levels:
         cdef const uint8_t* live = &self.shard.live[0]
         cdef int64_t[::1] lengths = np.zeros(last - first, dtype=np.int64)
         cdef const int64_t* offsets = &self.offsets[0]
+        if self.alone_with_draws:
+            return np.asarray(lengths)
         with nogil:
             scratch = <uint64_t*>malloc((self.n_rows + 1) * sizeof(uint64_t))
             for j in range(first, last):
@@ -205,7 +209,7 @@ cdef class Levels:
         cdef const int64_t[::1] offsets
         cdef Run* run_of
         sizes = np.zeros(self.plan.limits.n_columns + 1, dtype=np.int64)
-        for j in range(self.plan.limits.n_columns):
+        for j in range(0 if self.alone_with_draws else self.plan.limits.n_columns):
             if self.columns[j].storage == STORED_U32:
                 sizes[j + 1] = self.n_rows
             elif self.columns[j].storage == STORED_SPARSE:
@@ -247,7 +251,8 @@ cdef class Levels:
                                                       sizeof(int64_t))
         sum_rows(&w.payload, &self.plan, w.rows, m, &root.node.totals, root.node.class_totals)
         describe(&root.node, &self.plan)
-        if len(blocks) > 1 and m <= MAX_NARROW and not root.node.is_leaf:
+        if (len(blocks) > 1 and m <= MAX_NARROW and not root.node.is_leaf
+                and not self.plan.draws):
             self.relocate_root(run, root)
         return root
 
@@ -448,6 +453,8 @@ cdef class Levels:
         tasks would be uneven, and for few levels unless they are much larger than that: a tree
         may be a long chain.
         """
+        if self.alone_with_draws:
+            return True
         if node.node.totals.n > MAX_NARROW:
             return False
         if n_threads == 1 or entries <= max(share, self.tuning.task_entries):
@@ -482,6 +489,7 @@ cdef class Levels:
         cdef int64_t levels = 0
         cdef int64_t share
         memset(&out, 0, sizeof(Records))
+        self.alone_with_draws = n_threads == 1 and self.plan.draws
         root = self.open_root(run, blocks, depth, path)
         try:
             root.record = write_record(&out, &self.plan, &root.node)

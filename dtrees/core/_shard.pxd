@@ -7,7 +7,16 @@ from dtrees.core._structs cimport Payload
 from dtrees.core._workspace cimport Column
 
 
+cdef class Columns:
+    cdef Column* columns
+    cdef int64_t n_columns
+    cdef bint has_sparse
+    cdef list alive             # arrays whose memory the structs point to
+    cdef object __weakref__
+
+
 cdef class Shard:
+    cdef Columns bound
     cdef Plan plan
     cdef Column* columns
     cdef Payload payload
@@ -16,8 +25,6 @@ cdef class Shard:
     cdef uint8_t[::1] live      # 1: the row has a positive weight
     cdef list alive             # arrays whose memory the structs point to
 
-    cdef const void* pointer(self, array, dtype)
-    cdef bind_columns(self, coded)
     cdef bind_target(self, target, rules)
     cdef bind_payload(self, target, rules, weight, bint classification)
     cdef found(self, Search* q, const int64_t* histogram)

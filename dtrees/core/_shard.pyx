@@ -8,6 +8,8 @@ which side of it is each of these rows. `dtrees.core._levels` grows whole trees 
 Scales (of x log x, of the least gain) come from all rows of all shards, so that the same node has
 the same gain, bit for bit, wherever its rows are.
 """
+from weakref import WeakKeyDictionary
+
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -34,6 +36,81 @@ from dtrees.core.frontier import FoundSplit, Sums
 cdef int64_t UNLIMITED = 0x7FFFFFFFFFFFFFFF
 
 
+cdef const void* pointer(list alive, array, dtype):
+    """Memory of a contiguous, aligned array, which `alive` keeps; NULL when it is empty."""
+    cdef const uint8_t[::1] flat
+    array = np.require(array, dtype=dtype, requirements=["A"])
+    if array.size == 0:
+        return NULL
+    array = array.reshape(-1, order="F").view(np.uint8)
+    alive.append(array)
+    flat = array
+    return &flat[0]
+
+
+cdef class Columns:
+    """The columns of a coded matrix as C structs; trees of one matrix share them."""
+
+    def __cinit__(self):
+        self.columns = NULL
+
+    def __dealloc__(self):
+        free(self.columns)
+
+    def __init__(self, coded):
+        cdef int64_t j, n_rows = coded.n_rows, n_columns = coded.n_columns
+        cdef const int64_t[::1] n_codes = np.ascontiguousarray(coded.n_codes, dtype=np.int64)
+        cdef const int64_t[::1] n_ordered = np.ascontiguousarray(coded.n_ordered, dtype=np.int64)
+        cdef const uint8_t[::1] storage = np.ascontiguousarray(coded.storage, dtype=np.uint8)
+        cdef const int64_t[::1] slot = np.ascontiguousarray(coded.slot, dtype=np.int64)
+        cdef const int64_t[::1] indptr = np.ascontiguousarray(coded.sparse_indptr, dtype=np.int64)
+        cdef const uint32_t[::1] fill = np.ascontiguousarray(coded.fill_code, dtype=np.uint32)
+        cdef list alive = []
+        cdef const uint8_t* u8 = <const uint8_t*>pointer(alive, coded.u8, np.uint8)
+        cdef const uint16_t* u16 = <const uint16_t*>pointer(alive, coded.u16, np.uint16)
+        cdef const uint32_t* u32 = <const uint32_t*>pointer(alive, coded.u32, np.uint32)
+        cdef const uint32_t* order = NULL
+        cdef const int32_t* rows = <const int32_t*>pointer(alive, coded.sparse_rows, np.int32)
+        cdef const uint32_t* codes = <const uint32_t*>pointer(alive, coded.sparse_codes, np.uint32)
+        cdef Column* column
+        if coded.order32 is not None:
+            order = <const uint32_t*>pointer(alive, coded.order32, np.uint32)
+        self.alive = alive
+        self.n_columns = n_columns
+        self.columns = <Column*>calloc(n_columns + 1, sizeof(Column))
+        for j in range(n_columns):
+            column = self.columns + j
+            column.storage = storage[j]
+            column.n_codes = <uint32_t>n_codes[j]
+            column.n_ordered = <uint32_t>n_ordered[j]
+            column.fill = NO_RANK
+            if storage[j] == STORED_U8:
+                column.codes = u8 + slot[j] * n_rows
+            elif storage[j] == STORED_U16:
+                column.codes = u16 + slot[j] * n_rows
+            elif storage[j] == STORED_U32:
+                column.codes = u32 + slot[j] * n_rows
+                if order != NULL:
+                    column.order = order + slot[j] * n_rows
+            else:
+                self.has_sparse = True
+                column.stored = indptr[slot[j] + 1] - indptr[slot[j]]
+                column.codes = codes + indptr[slot[j]] if column.stored > 0 else NULL
+                column.rows = rows + indptr[slot[j]] if column.stored > 0 else NULL
+                column.fill = fill[slot[j]]
+
+
+_columns = WeakKeyDictionary()
+
+
+cdef Columns columns_of(coded):
+    """The structs of a coded matrix, remembered as long as it lives. O(columns) once."""
+    columns = _columns.get(coded)
+    if columns is None:
+        columns = _columns[coded] = Columns(coded)
+    return columns
+
+
 cdef class Shard:
     """Rows in one place.
 
@@ -45,79 +122,26 @@ cdef class Shard:
     scale : Scale
         From the rows of all shards.
     """
-    def __cinit__(self):
-        self.columns = NULL
-
-    def __dealloc__(self):
-        free(self.columns)
-
     def __init__(self, coded, target, rules, scale):
         self.alive = []
         self.n_rows = coded.n_rows
-        self.bind_columns(coded)
+        self.bound = columns_of(coded)
+        self.columns = self.bound.columns
+        self.plan.columns = self.columns
+        self.plan.has_sparse = self.bound.has_sparse
+        self.plan.limits.n_columns = self.bound.n_columns
         self.bind_target(target, rules)
         self.plan.criterion.fixed_point = scale.fixed_point
         if rules.criterion == "entropy":
             self.plan.criterion.gain_unit = target.weight_unit / (scale.fixed_point * np.log(2.0))
             if self.payload.weight == NULL:
                 table = xlogx_table(self.n_live + 1, scale.fixed_point)
-                self.plan.criterion.xlogx = <const int64_t*>self.pointer(table, np.int64)
+                self.plan.criterion.xlogx = <const int64_t*>pointer(self.alive, table, np.int64)
                 self.plan.criterion.xlogx_size = self.n_live + 1
         self.bind_limits(target, rules, scale.total_weight)
         self.plan.stride = stride_of(self.plan.mode, self.plan.criterion.n_classes)
         if self.plan.limits.max_features >= self.plan.limits.n_columns:
             self.plan.count_rule.stride = self.plan.stride
-
-    cdef const void* pointer(self, array, dtype):
-        """Memory of a contiguous, aligned array, which is kept alive; NULL when it is empty."""
-        cdef const uint8_t[::1] flat
-        array = np.require(array, dtype=dtype, requirements=["A"])
-        if array.size == 0:
-            return NULL
-        array = array.reshape(-1, order="F").view(np.uint8)
-        self.alive.append(array)
-        flat = array
-        return &flat[0]
-
-    cdef bind_columns(self, coded):
-        cdef int64_t j, n_columns = coded.n_columns
-        cdef const int64_t[::1] n_codes = np.ascontiguousarray(coded.n_codes, dtype=np.int64)
-        cdef const int64_t[::1] n_ordered = np.ascontiguousarray(coded.n_ordered, dtype=np.int64)
-        cdef const uint8_t[::1] storage = np.ascontiguousarray(coded.storage, dtype=np.uint8)
-        cdef const int64_t[::1] slot = np.ascontiguousarray(coded.slot, dtype=np.int64)
-        cdef const int64_t[::1] indptr = np.ascontiguousarray(coded.sparse_indptr, dtype=np.int64)
-        cdef const uint32_t[::1] fill = np.ascontiguousarray(coded.fill_code, dtype=np.uint32)
-        cdef const uint8_t* u8 = <const uint8_t*>self.pointer(coded.u8, np.uint8)
-        cdef const uint16_t* u16 = <const uint16_t*>self.pointer(coded.u16, np.uint16)
-        cdef const uint32_t* u32 = <const uint32_t*>self.pointer(coded.u32, np.uint32)
-        cdef const uint32_t* order = NULL
-        cdef const int32_t* rows = <const int32_t*>self.pointer(coded.sparse_rows, np.int32)
-        cdef const uint32_t* codes = <const uint32_t*>self.pointer(coded.sparse_codes, np.uint32)
-        cdef Column* column
-        if coded.order32 is not None:
-            order = <const uint32_t*>self.pointer(coded.order32, np.uint32)
-        self.columns = <Column*>calloc(n_columns + 1, sizeof(Column))
-        for j in range(n_columns):
-            column = self.columns + j
-            column.storage = storage[j]
-            column.n_codes = <uint32_t>n_codes[j]
-            column.n_ordered = <uint32_t>n_ordered[j]
-            column.fill = NO_RANK
-            if storage[j] == STORED_U8:
-                column.codes = u8 + slot[j] * self.n_rows
-            elif storage[j] == STORED_U16:
-                column.codes = u16 + slot[j] * self.n_rows
-            elif storage[j] == STORED_U32:
-                column.codes = u32 + slot[j] * self.n_rows
-                if order != NULL:
-                    column.order = order + slot[j] * self.n_rows
-            else:
-                column.stored = indptr[slot[j] + 1] - indptr[slot[j]]
-                column.codes = codes + indptr[slot[j]] if column.stored > 0 else NULL
-                column.rows = rows + indptr[slot[j]] if column.stored > 0 else NULL
-                column.fill = fill[slot[j]]
-        self.plan.columns = self.columns
-        self.plan.limits.n_columns = n_columns
 
     cdef bind_target(self, target, rules):
         cdef Criterion* criterion = &self.plan.criterion
@@ -162,10 +186,10 @@ cdef class Shard:
         memset(&payload, 0, sizeof(Payload))
         unit = target.weight_unit
         if weight is not None:
-            payload.weight = <int64_t*>self.pointer(weight, np.int64)
+            payload.weight = <int64_t*>pointer(self.alive, weight, np.int64)
         if classification:
             assert target.n_classes <= 65535, target.n_classes
-            payload.label = <uint16_t*>self.pointer(target.y, np.uint16)
+            payload.label = <uint16_t*>pointer(self.alive, target.y, np.uint16)
             criterion.gain_unit = unit
             if rules.criterion == "entropy":
                 criterion.impurity = ENTROPY
@@ -180,12 +204,12 @@ cdef class Shard:
                 self.plan.mode = COUNT
             else:
                 self.plan.mode = WEIGHTED_SUM
-                payload.target = <int64_t*>self.pointer(weight * target.y, np.int64)
+                payload.target = <int64_t*>pointer(self.alive, weight * target.y, np.int64)
         else:
-            payload.value = <int64_t*>self.pointer(target.y, np.int64)
+            payload.value = <int64_t*>pointer(self.alive, target.y, np.int64)
             payload.target = payload.value
             if target.wy is not target.y and weight is not None:
-                payload.target = <int64_t*>self.pointer(target.wy, np.int64)
+                payload.target = <int64_t*>pointer(self.alive, target.wy, np.int64)
             self.plan.mode = SUM if weight is None else WEIGHTED_SUM
             criterion.wy_unit = target.wy_unit
             criterion.one_scale = target.wy_exponent == target.y_exponent and unit <= 1.0

@@ -37,7 +37,7 @@ from scipy.sparse import csr_matrix
 
 from dtrees.coding.tables import Table
 from dtrees.core._predict import Walk, walk_mixed, walk_numbers, walk_sparse
-from dtrees.core.model import LEAF, Tree
+from dtrees.core.model import LEAF, Forest, Tree
 from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from dtrees.coding.labels import Labels
 
 TASK_ROWS = 32_768  # a task of the runner: some milliseconds
+FOREST_ROWS = 4_096  # the same for many trees
 GATHER_ROWS = 2_048  # rows of used columns that are gathered at a time
 SPARSE_CELLS = 65_536  # cells of the dense block that sparse rows are written into
 NOWHERE = -1
@@ -112,20 +113,65 @@ def apply(tree: Tree, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarra
     """
     table = X if isinstance(X, Table) else book.check(X, run=run)
     leaves = np.empty(table.n_rows, dtype=np.intp)
+    walk = _walker(tree, book, table)
+    _in_blocks(lambda first, end: walk(first, end, leaves[first:end]), table.n_rows, run)
+    return leaves
+
+
+def forest_apply(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarray:
+    """Leaf of every row in every tree; intp (n_rows, n_trees), Fortran. As `apply`."""
+    table = X if isinstance(X, Table) else book.check(X, run=run)
+    leaves = np.empty((table.n_rows, len(forest)), dtype=np.intp, order="F")
+    walks = [_walker(tree, book, table) for tree in forest.trees]
+
+    def block(first: int, end: int) -> None:
+        for i, walk in enumerate(walks):
+            walk(first, end, leaves[first:end, i])
+
+    _in_blocks(block, table.n_rows, run)
+    return leaves
+
+
+def forest_values(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarray:
+    """Mean of the values of every row's leaves; float64 (n_rows, n_classes or 1).
+
+    Summed in the order of the trees, so the bits do not depend on blocks or threads.
+    """
+    table = X if isinstance(X, Table) else book.check(X, run=run)
+    mean = np.zeros((table.n_rows, forest[0].value.shape[1]))
+    walks = [_walker(tree, book, table) for tree in forest.trees]
+
+    def block(first: int, end: int) -> None:
+        leaves = np.empty(end - first, dtype=np.intp)
+        for tree, walk in zip(forest.trees, walks, strict=True):
+            walk(first, end, leaves)
+            mean[first:end] += tree.value.take(leaves, axis=0)
+        mean[first:end] /= len(forest)
+
+    _in_blocks(block, table.n_rows, run, FOREST_ROWS)
+    return mean
+
+
+def _in_blocks(
+    block: Callable[[int, int], None], n_rows: int, run: Runner, rows: int = TASK_ROWS
+) -> None:
+    """Call `block` for stretches of rows, as tasks when there are several."""
+    if n_rows <= rows:
+        block(0, n_rows)
+    else:
+        bounds = pairwise([*range(0, n_rows, rows), n_rows])
+        run([partial(block, first, end) for first, end in bounds])
+
+
+def _walker(tree: Tree, book: CodeBook, table: Table) -> Leaves:
+    """How rows of a table walk through a tree."""
     packed = pack(tree, book)
     block = table.block
     if table.sparse is not None:
-        walk = _of_sparse(packed, table.sparse)
-    elif packed.whole is not None and block is not None and _is_walkable(block):
-        walk = partial(_walk_whole, packed.whole, block)
-    else:
-        walk = _of_gathered(packed, table)
-    if table.n_rows <= TASK_ROWS:
-        walk(0, table.n_rows, leaves)
-    else:
-        bounds = pairwise([*range(0, table.n_rows, TASK_ROWS), table.n_rows])
-        run([partial(walk, first, end, leaves[first:end]) for first, end in bounds])
-    return leaves
+        return _of_sparse(packed, table.sparse)
+    if packed.whole is not None and block is not None and _is_walkable(block):
+        return partial(_walk_whole, packed.whole, block)
+    return _of_gathered(packed, table)
 
 
 def decision_path(tree: Tree, leaves: np.ndarray) -> csr_matrix:

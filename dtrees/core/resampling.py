@@ -1,4 +1,4 @@
-"""Training sets as mixes of cells.
+"""Training sets as mixes of cells, and bags of rows.
 
 Rows are counted once per *cell* (a fold, a bag); the statistics of a training set are a linear
 combination of the statistics of the cells:
@@ -9,13 +9,22 @@ combination of the statistics of the cells:
 so one grower serves all of them ([CV] 2.2.2: statistics that are sums subtract). A mix has one
 row per *set* (a tree to grow) and one column per cell. What this version grows is the plain mix;
 the shapes are those of the general one.
+
+The *bags* of a forest overlap ([CV] 2.2.1). A row is in the bag of a tree as often as a draw of
+(seed, tree, row id) says: nobody has to know the other rows, so chunks and workers need not talk
+to each other, and a row has the same bags wherever it lies. The number of times is Poisson
+distributed, which is what a bootstrap's tends to with many rows; only its sum is not fixed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Context, Decimal
+from functools import cache
 
 import numpy as np
+
+from dtrees._random import BOOTSTRAP, keyed_counts
 
 
 @dataclass(frozen=True)
@@ -65,3 +74,55 @@ class Resampling:
 def plain() -> Resampling:
     """One training set with every row: the mix ``[[1]]``."""
     return Resampling(cells=None, mix=np.ones((1, 1), dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class Bags:
+    """How often each row is in the bag of each tree.
+
+    Attributes
+    ----------
+    seed : int
+    rate : float
+        Mean of the number of times, in (0, 1]; 1 is the size of a bootstrap.
+    row_id : uint64 (n_rows,)
+        Key of every row. Rows with one key (a group) are in a bag together and equally often.
+    """
+
+    seed: int
+    rate: float
+    row_id: np.ndarray
+
+    def multiplicity(self, tree: int) -> np.ndarray:
+        """Times that every row is in the bag of a tree; uint16 (n_rows,). O(n_rows).
+
+        Never all zero: without any row, every row is taken once.
+        """
+        times: np.ndarray = keyed_counts(
+            self.seed, BOOTSTRAP, tree, self.row_id, poisson_steps(self.rate)
+        )
+        return times if times.any() else np.ones_like(times)
+
+
+@cache
+def poisson_steps(rate: float) -> np.ndarray:
+    """2**64 times the distribution function of a Poisson variable, until it is one.
+
+    In decimals, whose exponential function is rounded correctly: the same bits on every machine.
+
+    Returns
+    -------
+    uint64 (n_steps,)
+    """
+    context = Context(prec=60)
+    exact = Decimal(rate)
+    term = context.exp(-exact)
+    total, k, steps = term, 0, []
+    while (step := int(context.multiply(total, Decimal(2**64)))) < 2**64 - 1:
+        steps.append(step)
+        k += 1
+        term = context.divide(context.multiply(term, exact), Decimal(k))
+        total = context.add(total, term)
+    found = np.array(steps, dtype=np.uint64)
+    found.flags.writeable = False
+    return found

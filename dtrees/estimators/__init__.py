@@ -1,12 +1,22 @@
 """The scikit-learn skin: parameters in, one growth, attributes out."""
 
 from dtrees.estimators.constraints import InvalidParameterError
+from dtrees.estimators.forests import (
+    BaggingClassifier,
+    BaggingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from dtrees.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 from dtrees.estimators.view import TreeView
 
 __all__ = [
+    "BaggingClassifier",
+    "BaggingRegressor",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "InvalidParameterError",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "TreeView",
 ]

@@ -1,4 +1,4 @@
-"""One fit and one predict for every decision tree.
+"""What every estimator of trees does: parameters and tables in, codes and rules out.
 
 A fit is a pipe through the floors, and nothing of it is kept on the way::
 
@@ -6,6 +6,9 @@ A fit is a pipe through the floors, and nothing of it is kept on the way::
     X --------------codebook--> CodeBook, CodedMatrix --+
     y, weights --------target--> Target ----------------+--grow--> Tree --pruning--> tree_
     limits -------------rules--> GrowthRules -----------+
+
+The left half is `BaseTrees._encode`, for trees and forests alike; the right half of single trees is
+`BaseDecisionTree.fit`, that of forests stands in `dtrees.estimators.forests`.
 
 Attributes are set in one go when the tree stands. A fit that fails leaves the estimator as it was:
 unfitted if it was unfitted, and otherwise with the whole of its former fit.
@@ -59,7 +62,7 @@ from dtrees.estimators.limits import (
     weight_of_leaf,
 )
 from dtrees.estimators.view import TreeView, columns_with_missing
-from dtrees.parallel import threaded
+from dtrees.parallel import LocalRunner, threaded
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -68,18 +71,26 @@ LARGEST_SEED = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True)
+class Encoded:
+    """A training table as codes, and the rules of the growth."""
+
+    book: CodeBook
+    coded: CodedMatrix
+    target: Target
+    rules: GrowthRules
+    max_features: int
+
+
+@dataclass(frozen=True)
 class Growth:
     """What one growth yields, before cost-complexity pruning."""
 
     tree: Tree
-    book: CodeBook
-    coded: CodedMatrix
-    target: Target
-    max_features: int
+    encoded: Encoded
 
 
-class BaseDecisionTree(BaseEstimator, ABC):
-    """What classifiers and regressors share; not meant to be used itself."""
+class BaseTrees(BaseEstimator, ABC):
+    """What trees and forests share; not meant to be used itself."""
 
     _criteria: ClassVar[Mapping[str, str]]
     _constraints: ClassVar[Mapping[str, tuple[Constraint, ...]]] = {
@@ -126,8 +137,71 @@ class BaseDecisionTree(BaseEstimator, ABC):
         """`y` and the weights as integers."""
 
     @abstractmethod
-    def _learned(self, growth: Growth) -> dict[str, Any]:
-        """Attributes that only this kind of tree has."""
+    def _learned(self, target: Target) -> dict[str, Any]:
+        """Attributes that only classifiers or only regressors have."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        # not get_params, which reads the signature anew each time
+        check_parameters(
+            self._constraints,
+            {name: getattr(self, name) for name in self._constraints},
+            type(self).__name__,
+        )
+
+    def _seed(self) -> int:
+        """A seed from the random state; a state that is given draws once."""
+        return int(check_random_state(self.random_state).randint(LARGEST_SEED))
+
+    def _encode(self, X: Any, y: Any, sample_weight: Any, seed: int, run: LocalRunner) -> Encoded:
+        """Check the parameters, code the table and the target, resolve the rules."""
+        owner = type(self).__name__
+        if self.monotonic_cst is not None:
+            raise NotImplementedError(
+                f"The 'monotonic_cst' parameter of {owner} is not supported yet: it must be None. "
+                f"Got {self.monotonic_cst!r} instead."
+            )
+        table = read_table(X)
+        values = one_target(y, owner)
+        if len(values) != table.n_rows:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: X has {table.n_rows} "
+                f"rows, y has {len(values)} values. Give one value of y per row of X."
+            )
+        target = self._encode_target(values, sample_weight)
+        book, coded = CodeBook.fit_encode(
+            table,
+            categorical_features=self.categorical_features,
+            max_codes=self.max_codes,
+            unseen=self.unseen,
+            seed=seed,
+            run=run,
+        )
+        max_features = columns_per_split(self.max_features, book.n_columns)
+        rules = GrowthRules(
+            criterion=self._criteria[self.criterion],
+            max_depth=depth_of(self.max_depth, self.max_leaf_nodes),
+            min_samples_split=rows_of_split(
+                self.min_samples_split, self.min_samples_leaf, table.n_rows
+            ),
+            min_samples_leaf=rows_of_leaf(self.min_samples_leaf, table.n_rows),
+            min_weight_leaf=weight_of_leaf(self.min_weight_fraction_leaf, target),
+            min_impurity_decrease=float(self.min_impurity_decrease),
+            max_features=max_features if max_features < book.n_columns else None,
+            seed=seed,
+            unseen="majority" if self.unseen == "majority" else "missing",
+        )
+        return Encoded(book, coded, target, rules, max_features)
+
+
+class BaseDecisionTree(BaseTrees):
+    """What the two decision trees share; not meant to be used itself."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Grow the tree.
@@ -160,14 +234,15 @@ class BaseDecisionTree(BaseEstimator, ABC):
         Costs O(n_rows x n_columns x depth), and one sort of every ordered column.
         """
         growth = self._grow(X, y, sample_weight)
+        encoded = growth.encoded
         tree = pruning.ccp(growth.tree, self.ccp_alpha)
-        book = growth.book.without_values()  # as large as the table; the tree has its thresholds
+        book = encoded.book.without_values()  # as large as the table; the tree has its thresholds
         learned = {
             "n_features_in_": book.n_columns,
             "n_outputs_": 1,
-            "max_features_": growth.max_features,
-            "tree_": TreeView(tree, book, columns_with_missing(tree, growth.coded)),
-            **self._learned(growth),
+            "max_features_": encoded.max_features,
+            "tree_": TreeView(tree, book, columns_with_missing([tree], encoded.coded)),
+            **self._learned(encoded.target),
         }
         if book.feature_names is not None:
             learned["feature_names_in_"] = book.feature_names
@@ -259,61 +334,17 @@ class BaseDecisionTree(BaseEstimator, ABC):
         check_is_fitted(self)
         return self.tree_.compute_feature_importances()
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        return tags
-
     def _grow(self, X: Any, y: Any, sample_weight: Any) -> Growth:
-        owner = type(self).__name__
-        # not get_params, which reads the signature anew each time
-        check_parameters(
-            self._constraints, {name: getattr(self, name) for name in self._constraints}, owner
-        )
-        if self.monotonic_cst is not None:
-            raise NotImplementedError(
-                f"The 'monotonic_cst' parameter of {owner} is not supported yet: it must be None. "
-                f"Got {self.monotonic_cst!r} instead."
-            )
-        table = read_table(X)
-        values = one_target(y, owner)
-        if len(values) != table.n_rows:
-            raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: X has {table.n_rows} "
-                f"rows, y has {len(values)} values. Give one value of y per row of X."
-            )
-        target = self._encode_target(values, sample_weight)
-        seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        self._check_parameters()
         run = threaded(self.n_jobs)
-        book, coded = CodeBook.fit_encode(
-            table,
-            categorical_features=self.categorical_features,
-            max_codes=self.max_codes,
-            unseen=self.unseen,
-            seed=seed,
-            run=run,
+        encoded = self._encode(X, y, sample_weight, self._seed(), run)
+        source = ShardSource(
+            [(encoded.coded, encoded.target)], encoded.rules, run=run, n_threads=run.n_threads
         )
-        max_features = columns_per_split(self.max_features, book.n_columns)
-        rules = GrowthRules(
-            criterion=self._criteria[self.criterion],
-            max_depth=depth_of(self.max_depth, self.max_leaf_nodes),
-            min_samples_split=rows_of_split(
-                self.min_samples_split, self.min_samples_leaf, table.n_rows
-            ),
-            min_samples_leaf=rows_of_leaf(self.min_samples_leaf, table.n_rows),
-            min_weight_leaf=weight_of_leaf(self.min_weight_fraction_leaf, target),
-            min_impurity_decrease=float(self.min_impurity_decrease),
-            max_features=max_features if max_features < book.n_columns else None,
-            seed=seed,
-            unseen="majority" if self.unseen == "majority" else "missing",
-        )
-        source = ShardSource([(coded, target)], rules, run=run, n_threads=run.n_threads)
-        tree = grow(source, rules, plain(), book.thresholds)[0]
+        tree = grow(source, encoded.rules, plain(), encoded.book.thresholds)[0]
         if self.max_leaf_nodes is not None:
             tree = pruning.max_leaf_nodes(tree, min(self.max_leaf_nodes, tree.n_leaves))
-        return Growth(tree, book, coded, target, max_features)
+        return Growth(tree, encoded)
 
 
 def one_target(y: Any, owner: str) -> np.ndarray:

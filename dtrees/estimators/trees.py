@@ -13,7 +13,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 
 from dtrees.coding.target import Target
-from dtrees.estimators.base import BaseDecisionTree, Growth
+from dtrees.estimators.base import BaseDecisionTree
 from dtrees.estimators.constraints import InstanceOf, Nothing, OneOf
 
 
@@ -217,13 +217,10 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
             return np.log(self.predict_proba(X))
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
-        if y.dtype.kind == "f":
-            assert_all_finite(y, input_name="y")
-            check_classification_targets(y)
-        return Target.classification(y, sample_weight, self.class_weight)
+        return classification_target(y, sample_weight, self.class_weight)
 
-    def _learned(self, growth: Growth) -> dict[str, Any]:
-        return {"classes_": growth.target.classes, "n_classes_": growth.target.n_classes}
+    def _learned(self, target: Target) -> dict[str, Any]:
+        return {"classes_": target.classes, "n_classes_": target.n_classes}
 
 
 class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
@@ -374,16 +371,33 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
         return self.tree_.model.value[:, 0].take(leaves)
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
-        if self.criterion != "poisson":
-            return Target.regression(y, sample_weight)
-        target = Target.regression(y, sample_weight, center=False)
-        if np.any(np.asarray(y, dtype=np.float64) < 0):
-            raise ValueError(
-                "Some value(s) of y are negative which is not allowed for Poisson regression."
-            )
-        if not np.any(target.wy):
-            raise ValueError("Sum of y is not positive which is necessary for Poisson regression.")
-        return target
+        return regression_target(y, sample_weight, self.criterion)
 
-    def _learned(self, growth: Growth) -> dict[str, Any]:
+    def _learned(self, target: Target) -> dict[str, Any]:
         return {}
+
+
+def classification_target(
+    y: np.ndarray, sample_weight: Any, class_weight: Any, spare_bits: int = 0
+) -> Target:
+    """Labels as codes; raises as scikit-learn does when they are none."""
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+    return Target.classification(y, sample_weight, class_weight, spare_bits)
+
+
+def regression_target(
+    y: np.ndarray, sample_weight: Any, criterion: str, spare_bits: int = 0
+) -> Target:
+    """Numbers in fixed point; raises for numbers that the criterion has no use for."""
+    if criterion != "poisson":
+        return Target.regression(y, sample_weight, spare_bits=spare_bits)
+    target = Target.regression(y, sample_weight, center=False, spare_bits=spare_bits)
+    if np.any(np.asarray(y, dtype=np.float64) < 0):
+        raise ValueError(
+            "Some value(s) of y are negative which is not allowed for Poisson regression."
+        )
+    if not np.any(target.wy):
+        raise ValueError("Sum of y is not positive which is necessary for Poisson regression.")
+    return target

@@ -7,6 +7,7 @@ answers for raw rows. It owns no arrays of its own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -157,13 +158,15 @@ class TreeView:
         return impurity_importances(self.model, normalize=normalize)
 
 
-def columns_with_missing(tree: Tree, coded: CodedMatrix) -> np.ndarray:
-    """Which of the columns that a tree tests have missing values in a table, bool (n_columns,).
+def columns_with_missing(trees: Sequence[Tree], coded: CodedMatrix) -> np.ndarray:
+    """Which of the columns that trees test have missing values in a table, bool (n_columns,).
 
     O(rows) per tested column, O(1) where the rows are known in the order of their codes.
     """
     found = np.zeros(coded.n_columns, dtype=bool)
-    tested = np.bincount(tree.feature[tree.test != LEAF], minlength=coded.n_columns)
+    tested = np.zeros(coded.n_columns, dtype=bool)
+    for tree in trees:
+        tested[tree.feature[tree.test != LEAF]] = True
     for column in np.flatnonzero(tested).tolist():
         slot, store = int(coded.slot[column]), int(coded.storage[column])
         if store == SPARSE:

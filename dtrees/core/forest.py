@@ -1,0 +1,81 @@
+"""The trees of a forest: one table, a bag of its rows for each tree.
+
+A tree is a function of the table, the rules, the seed and its number. So trees are grown anywhere,
+in any order and as often as need be; the same number gives the same tree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.target import Target
+from dtrees.core import pruning
+from dtrees.core.assembly import Thresholds
+from dtrees.core.grower import grow
+from dtrees.core.model import Tree
+from dtrees.core.resampling import Bags, plain
+from dtrees.core.rules import GrowthRules
+from dtrees.core.source import ShardSource
+from dtrees.typing import Runner, serial
+
+
+@dataclass(frozen=True, eq=False)
+class ForestGrowth:
+    """What the trees of a forest are grown from.
+
+    Attributes
+    ----------
+    coded : CodedMatrix
+    target : Target
+        Of all rows, in units with room for the multiplicities of a bag.
+    rules : GrowthRules
+        ``tree`` is set to the number of each tree.
+    bags : Bags or None
+        None: every tree sees every row once.
+    thresholds : callable
+        `CodeBook.thresholds`.
+    balanced : bool, default=False
+        Classes have the same total weight in every bag.
+    max_leaf_nodes : int or None, default=None
+    ccp_alpha : float, default=0.0
+        Decided on the grown tree (`dtrees.core.pruning`).
+    """
+
+    coded: CodedMatrix
+    target: Target
+    rules: GrowthRules
+    bags: Bags | None
+    thresholds: Thresholds
+    balanced: bool = False
+    max_leaf_nodes: int | None = None
+    ccp_alpha: float = 0.0
+
+    def tree(self, number: int, run: Runner = serial, n_threads: int = 1) -> Tree:
+        """Grow a tree.
+
+        Parameters
+        ----------
+        number : int
+            0, 1, 2, ...
+        run : Runner, default=serial
+        n_threads : int, default=1
+            Of this tree alone; a forest is better off with a tree per thread.
+        """
+        rules = replace(self.rules, tree=number)
+        target = self.target
+        if self.bags is not None:
+            target = target.bagged(self.bags.multiplicity(number), self.balanced)
+        source = ShardSource([(self.coded, target)], rules, run=run, n_threads=n_threads)
+        tree = grow(source, rules, plain(), self.thresholds)[0]
+        if self.max_leaf_nodes is not None:
+            tree = pruning.max_leaf_nodes(tree, min(self.max_leaf_nodes, tree.n_leaves))
+        return pruning.ccp(tree, self.ccp_alpha)
+
+    def times(self, number: int) -> np.ndarray:
+        """How often each row is in the bag of a tree; uint16 (n_rows,)."""
+        if self.bags is None:
+            return np.ones(self.coded.n_rows, dtype=np.uint16)
+        return self.bags.multiplicity(number)

@@ -1,0 +1,320 @@
+"""What every forest does: many trees of one coded table.
+
+The table is coded once. A tree is a task, and a function of the codes, the rules, the seed and its
+number (`dtrees.core.forest`), so it does not matter which thread or worker grows it, or when::
+
+    parameters, X, y --BaseTrees._encode--> codes, target, rules
+                                                 |
+                bags: (seed, tree, row) -> times |
+                                                 v
+                          tree 0   tree 1   tree 2   ...        tasks
+                                                 |
+                            estimators_, out-of-bag predictions
+
+Adding trees (``warm_start``) therefore gives the forest that would have been grown at once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from functools import partial
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from dtrees.core.forest import ForestGrowth
+from dtrees.core.model import Forest, Tree
+from dtrees.core.predict import decision_path, forest_apply, forest_values
+from dtrees.core.resampling import Bags
+from dtrees.estimators.base import BaseTrees
+from dtrees.estimators.constraints import InstanceOf, IntegerIn, Nothing, RealIn
+from dtrees.estimators.view import TreeView, columns_with_missing
+from dtrees.inspection.importance import impurity_importances
+from dtrees.parallel import LocalRunner, threaded
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+SPARE_BITS = 5  # a row is in a bag at most 20 times
+
+
+class BaseForest(BaseTrees):
+    """What forests of classifiers and of regressors share; not meant to be used itself."""
+
+    _tree_class: ClassVar[type]
+    _constraints: ClassVar = {
+        **BaseTrees._constraints,
+        "n_estimators": (IntegerIn(1),),
+        "bootstrap": (InstanceOf(bool, "bool"),),
+        "max_samples": (IntegerIn(1), RealIn(0, 1, "(]", integers=False), Nothing()),
+        "oob_score": (InstanceOf(bool, "bool"), InstanceOf(Callable, "callable")),
+        "warm_start": (InstanceOf(bool, "bool"),),
+        "verbose": (InstanceOf(Integral, "int"),),
+    }
+
+    n_estimators: int
+    bootstrap: bool
+    max_samples: int | float | None
+    oob_score: Any
+    warm_start: bool
+    verbose: int
+
+    @abstractmethod
+    def _oob(self, mean: np.ndarray, y: Any, learned: dict[str, Any]) -> dict[str, Any]:
+        """Out-of-bag attributes from the means of the trees that lack a row."""
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, bootstrap_groups: Any = None
+    ) -> Any:
+        """Grow the forest.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            As for `DecisionTreeClassifier.fit`.
+        y : array-like of shape (n_rows,)
+            The target.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Not negative, not all zero. How often a row is in a bag does not depend on its weight,
+            which then counts that often.
+        bootstrap_groups : array-like of shape (n_rows,), default=None
+            Rows of one group are in a bag together, or not at all: patients, days, machines.
+            None: every row is a group of its own.
+
+        Returns
+        -------
+        self : object
+            The fitted forest.
+
+        Raises
+        ------
+        ValueError
+            A parameter or an input is not what it should be; the estimator is then as it was
+            before.
+
+        Notes
+        -----
+        Costs one coding of the table and, for each tree, O(rows of the bag x max_features x
+        depth). A forest of the same seed has the same first trees whatever ``n_estimators`` is.
+        """
+        self._check_parameters()
+        owner = type(self).__name__
+        if self.oob_score and not self.bootstrap:
+            raise ValueError(
+                f"Out of bag estimation only available if bootstrap=True: {owner} got "
+                f"oob_score={self.oob_score!r}, bootstrap=False."
+            )
+        kept: tuple[Tree, ...] = ()
+        seed = None
+        if self.warm_start and hasattr(self, "forest_"):
+            kept, seed = self.forest_.trees, self._fit_seed
+        if self.n_estimators < len(kept):
+            raise ValueError(
+                f"n_estimators={self.n_estimators} must be larger or equal to "
+                f"len(estimators_)={len(kept)} when warm_start==True"
+            )
+        if kept and self.n_estimators == len(kept):
+            warnings.warn(
+                "Warm-start fitting without increasing n_estimators does not fit new trees.",
+                stacklevel=2,
+            )
+        seed = self._seed() if seed is None else seed
+        run = threaded(self.n_jobs)
+        encoded = self._encode(X, y, sample_weight, seed, run)
+        growth = ForestGrowth(
+            encoded.coded,
+            encoded.target,
+            encoded.rules,
+            self._bags(seed, encoded.coded.n_rows, bootstrap_groups),
+            encoded.book.thresholds,
+            balanced=getattr(self, "class_weight", None) == "balanced_subsample",
+            max_leaf_nodes=self.max_leaf_nodes,
+            ccp_alpha=self.ccp_alpha,
+        )
+        forest = Forest((*kept, *self._grow_trees(growth, len(kept), run)))
+        learned = {
+            "n_features_in_": encoded.book.n_columns,
+            "n_outputs_": 1,
+            "max_features_": encoded.max_features,
+            "forest_": forest,
+            "codebook_": encoded.book.without_values(),
+            "_fit_seed": seed,
+            "_saw_missing": columns_with_missing(forest.trees, encoded.coded),
+            **self._learned(encoded.target),
+        }
+        if encoded.book.feature_names is not None:
+            learned["feature_names_in_"] = encoded.book.feature_names
+        if self.oob_score:
+            leaves = forest_apply(forest, encoded.book, encoded.book.check(X, run=run), run)
+            learned |= self._oob(out_of_bag(forest, growth, leaves), y, learned)
+        self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.pop("_estimators", None)
+        self.__dict__.update(learned)
+        return self
+
+    def _grow_trees(self, growth: ForestGrowth, first: int, run: LocalRunner) -> list[Tree]:
+        """Trees first .. n_estimators; a tree is a task, and a single one uses all threads."""
+        numbers = range(first, self.n_estimators)
+        if len(numbers) == 1:
+            return [growth.tree(first, run, run.n_threads)]
+        return run([partial(growth.tree, number) for number in numbers])
+
+    def _bags(self, seed: int, n_rows: int, groups: Any) -> Bags | None:
+        if not self.bootstrap:
+            if groups is not None:
+                raise ValueError("bootstrap_groups needs bootstrap=True.")
+            return None
+        keys = np.arange(n_rows, dtype=np.uint64)
+        n_keys = n_rows
+        if groups is not None:
+            groups = np.asarray(groups)
+            if groups.shape != (n_rows,):
+                raise ValueError(
+                    f"bootstrap_groups must have one value per row: expected shape ({n_rows},), "
+                    f"got {groups.shape}."
+                )
+            values, inverse = np.unique(groups, return_inverse=True)
+            keys, n_keys = inverse.astype(np.uint64), len(values)
+        rate = 1.0
+        if isinstance(self.max_samples, Integral):
+            if self.max_samples > n_keys:
+                raise ValueError(
+                    f"`max_samples` must be <= n_samples={n_keys} but got value {self.max_samples}"
+                )
+            rate = float(self.max_samples) / n_keys
+        elif self.max_samples is not None:
+            rate = float(self.max_samples)
+        return Bags(seed, rate, keys)
+
+    def _values(self, X: Any) -> np.ndarray:
+        """Mean over the trees of shares or means, float64 (n_rows, n_classes or 1)."""
+        check_is_fitted(self)
+        run = threaded(self.n_jobs)
+        table = self.codebook_.check(X, estimator=type(self).__name__, run=run)
+        return forest_values(self.forest_, self.codebook_, table, run)
+
+    def apply(self, X: Any) -> np.ndarray:
+        """Return the leaf of every row in every tree.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit.
+
+        Returns
+        -------
+        leaves : intp array of shape (n_rows, n_estimators)
+            Node numbers.
+        """
+        check_is_fitted(self)
+        run = threaded(self.n_jobs)
+        table = self.codebook_.check(X, estimator=type(self).__name__, run=run)
+        return forest_apply(self.forest_, self.codebook_, table, run)
+
+    def decision_path(self, X: Any) -> tuple[csr_matrix, np.ndarray]:
+        """Return the nodes that every row passes, tree behind tree.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit.
+
+        Returns
+        -------
+        indicator : csr matrix of shape (n_rows, nodes of all trees)
+            1 where the row passes the node.
+        n_nodes_ptr : intp array of shape (n_estimators + 1,)
+            Columns ``n_nodes_ptr[i]:n_nodes_ptr[i + 1]`` are those of tree i.
+        """
+        from scipy.sparse import hstack
+
+        leaves = self.apply(X)
+        trees = self.forest_.trees
+        paths = [decision_path(tree, leaves[:, i]) for i, tree in enumerate(trees)]
+        ends = np.cumsum([0, *(tree.node_count for tree in trees)])
+        return hstack(paths, format="csr"), ends
+
+    @property
+    def estimators_(self) -> list:
+        """The trees as fitted estimators, made at the first look."""
+        check_is_fitted(self)
+        made = self.__dict__.get("_estimators")
+        if made is None:
+            made = self._estimators = [self._estimator(tree) for tree in self.forest_.trees]
+        return made
+
+    def _estimator(self, tree: Tree) -> Any:
+        names = self._tree_class._constraints
+        parameters = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        if parameters.get("class_weight") == "balanced_subsample":
+            parameters["class_weight"] = "balanced"
+        made = self._tree_class(**parameters)
+        made.__dict__.update(
+            n_features_in_=self.n_features_in_,
+            n_outputs_=1,
+            max_features_=self.max_features_,
+            tree_=TreeView(tree, self.codebook_, self._saw_missing),
+        )
+        for name in ("feature_names_in_", "classes_", "n_classes_"):
+            if name in self.__dict__:
+                made.__dict__[name] = self.__dict__[name]
+        return made
+
+    def __len__(self) -> int:
+        """Number of trees."""
+        return len(self.estimators_)
+
+    def __getitem__(self, i: int) -> Any:
+        """Tree i as an estimator."""
+        return self.estimators_[i]
+
+    def __iter__(self) -> Iterator:
+        """The trees as estimators."""
+        return iter(self.estimators_)
+
+    def __getstate__(self) -> dict:
+        state = dict(super().__getstate__())
+        state.pop("_estimators", None)  # made again when asked for
+        return state
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Mean share of every column in the impurity decrease, float64 (n_features_in_,)."""
+        check_is_fitted(self)
+        shares = [impurity_importances(tree) for tree in self.forest_.trees if tree.node_count > 1]
+        if not shares:
+            return np.zeros(self.n_features_in_)
+        mean = np.mean(shares, axis=0)
+        return mean / mean.sum()
+
+
+def out_of_bag(forest: Forest, growth: ForestGrowth, leaves: np.ndarray) -> np.ndarray:
+    """Mean over the trees whose bag lacks the row; nan where there is no such tree.
+
+    Parameters
+    ----------
+    leaves : intp (n_rows, n_trees)
+
+    Returns
+    -------
+    float64 (n_rows, n_classes or 1)
+    """
+    n_rows = len(leaves)
+    total = np.zeros((n_rows, forest[0].value.shape[1]))
+    votes = np.zeros(n_rows, dtype=np.int64)
+    for i, tree in enumerate(forest.trees):
+        rows = np.flatnonzero(growth.times(i) == 0)
+        total[rows] += tree.value[leaves[rows, i]]
+        votes[rows] += 1
+    if not votes.all():
+        warnings.warn(
+            "Some inputs do not have OOB scores. This probably means too few trees were used to "
+            "compute any reliable OOB estimates.",
+            stacklevel=3,
+        )
+    with np.errstate(invalid="ignore"):
+        return total / votes[:, None]
