@@ -43,6 +43,7 @@ from dtrees.core._workspace cimport (
 cdef enum:
     COMPACT_ROWS = 1024     # nodes of at most so many rows leave a much larger workspace
     COMPACT_SHARE = 8
+    LEAST_COMPACT = 64      # rows: what moves is more than what is saved
     EXACT_WEIGHT = 1 << 17  # scores of perfect splits are exact below
 
 
@@ -447,7 +448,7 @@ cdef inline bint outgrown(const Workspace* w, int64_t n) noexcept nogil:
     """Whether a node of n rows is better off in a workspace of its own."""
     if w.counted.least_rows > 0:
         return n < w.counted.least_rows
-    return n <= COMPACT_ROWS and n * COMPACT_SHARE < w.n_rows
+    return LEAST_COMPACT <= n <= COMPACT_ROWS and n * COMPACT_SHARE < w.n_rows
 
 
 cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:

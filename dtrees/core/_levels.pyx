@@ -46,6 +46,7 @@ cdef enum:
     BUSY = 1 << 17              # entries: a larger one always is, on several threads
     BLOCKS = 6                  # of columns for each thread
     FEW_LEVELS = 8              # levels of nodes in between
+    RUN_COST = 8                # what a run costs beside its entries, in entries
     KEPT_SHARE = 8              # rows per cell of a histogram that is kept with its node
 
 
@@ -501,8 +502,9 @@ cdef class Levels:
             while level or parted:
                 for node in level:
                     node.drawn = self.draw(node, 0, self.plan.limits.max_features)
-                entries = sum(map(entries_of, level))
-                advance = run if entries >= self.tuning.level_entries else serial
+                # open nodes have no runs yet: they are parted first
+                work = sum(map(work_of, parted or level))
+                advance = run if work >= self.tuning.level_entries else serial
                 found = advance([partial(self._advance_block, parted, level, block)
                                  for block in range(len(blocks))])
                 if cancelled():
@@ -542,7 +544,7 @@ cdef class Levels:
         return pieces
 
 
-cpdef int64_t entries_of(LargeNode node):
+cdef int64_t entries_of(LargeNode node):
     """Cells of the node that do not hold a majority value: what its subtree costs, about."""
     cdef int64_t entries = 0
     cdef int64_t r
@@ -551,6 +553,15 @@ cpdef int64_t entries_of(LargeNode node):
         for r in range(node.n_runs[b]):
             entries += node.runs[b][r].length if node.runs[b][r].length > 0 else node.node.totals.n
     return entries
+
+
+def work_of(LargeNode node):
+    """What searching or parting the node costs, in entries."""
+    cdef int b
+    cdef int64_t runs = 0
+    for b in range(node.n_blocks):
+        runs += node.n_runs[b]
+    return entries_of(node) + RUN_COST * runs
 
 
 cdef double expected_entries(LargeNode node, LargeNode child):

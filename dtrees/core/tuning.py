@@ -15,7 +15,7 @@ class Tuning:
 
     Parameters
     ----------
-    level_entries : int, default=2**18
+    level_entries : int, default=2**19
         Levels of fewer entries are worked on by one thread: to wake the others takes longer.
     task_entries : int, default=2**15
         Subtrees of fewer entries are not divided among threads.
@@ -24,6 +24,6 @@ class Tuning:
         of a column's histogram decide; 0: every column that can be is read by histogram.
     """
 
-    level_entries: int = 1 << 18
+    level_entries: int = 1 << 19
     task_entries: int = 1 << 15
     counted_rows: int = 128

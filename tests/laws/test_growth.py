@@ -115,7 +115,7 @@ class TestOrderDoesNotMatter:
         shuffled = example.take(np.random.default_rng(seed).permutation(example.n_rows))
         assert_equal(fit(example), fit(shuffled))
 
-    @given(examples(draws=True), st.integers(2, 3), st.sampled_from([0, 1 << 18]))
+    @given(examples(draws=True), st.integers(2, 3), st.sampled_from([0, 1 << 19]))
     def test_threads(self, example, n_threads, level_entries):
         # Small tables go the way of large ones: level by level, in blocks of columns.
         tuning = Tuning(level_entries=level_entries, task_entries=0)
