@@ -62,7 +62,7 @@ from dtrees.exceptions import StatisticsOverflowError
 
 MOST_CLASSES = 65_535
 TOTAL_BITS = 62  # of the sum of |weight * y|
-SUM_BITS = 62  # of any sum of weights or weighted targets
+LARGEST_SUM = 2.0**62  # of weights or weighted targets of a bag
 PLAIN_WEIGHT = 8  # largest weights of 2**-8 .. 2**8 are used as they are in wy
 LONGEST_STRING = 16  # letters of labels that are counted; longer ones are sorted
 PLAIN_TOTAL = 2**32  # and so are integer weights up to this total
@@ -184,6 +184,9 @@ class Target:
             room for it with ``spare_bits``.
         """
         times = times.astype(np.int64)
+        for name, sums in (("weights", self.w), ("weighted targets", self.wy)):
+            if sums is not None and np.abs(sums).astype(np.float64) @ times >= LARGEST_SUM:
+                raise StatisticsOverflowError(f"The {name} of a bag overflow an int64.")
         changed = dict(vars(self), w=times if self.w is None else self.w * times)
         if self.wy is not None:
             changed["wy"] = self.wy * times
@@ -192,16 +195,7 @@ class Target:
             per_class = class_weights("balanced", self.classes, totals)
             multiplier, exponent = class_multipliers(per_class, totals)
             changed |= {"class_multiplier": multiplier, "class_exponent": exponent}
-        bag = Target(**changed)
-        bag.check_sums()
-        return bag
-
-    def check_sums(self) -> None:
-        """Raise when the sums of all rows do not fit: see the bounds in the module's docstring."""
-        if self.w is not None and exact_sum(self.w) >= 2**SUM_BITS:
-            raise StatisticsOverflowError("The weights of a bag overflow an int64.")
-        if self.wy is not None and exact_sum(np.abs(self.wy)) >= 2**SUM_BITS:
-            raise StatisticsOverflowError("The weighted targets of a bag overflow an int64.")
+        return Target(**changed)
 
     @staticmethod
     def stack(parts: Sequence[Target]) -> Target:

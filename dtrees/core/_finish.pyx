@@ -675,7 +675,7 @@ cdef void grow_node(Growth* g, Frame* frame, OpenNode* node, uint32_t* entries) 
         hand_down(&left, node)
     if not right.is_leaf and not plan.draws:
         hand_down(&right, node)
-    if not (left.is_leaf and right.is_leaf):
+    if not plan.draws and not (left.is_leaf and right.is_leaf):
         for r in range(node.n_runs):
             run = &node.runs[r]
             g.work += run.length

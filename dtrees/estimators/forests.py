@@ -51,7 +51,8 @@ class ForestClassifier(ClassifierMixin, BaseForest):
         y : array of shape (n_rows,)
             The class with the largest mean share; of equal ones, the first.
         """
-        return self.classes_.take(self.predict_proba(X).argmax(axis=1))
+        shares = self.predict_proba(X)
+        return self.classes_.take(shares.argmax(axis=1))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict the share of every class.
@@ -144,10 +145,10 @@ class ForestRegressor(RegressorMixin, BaseForest):
 class RandomForestClassifier(ForestClassifier):
     """A random forest for classes.
 
-    Trees of bagged rows that search a few drawn columns at each node; the forest predicts the mean of
-    their class shares (Breiman 2001). The table is coded once, with
-    255 codes a column unless `max_codes` says otherwise. Trees do not depend on each other or on
-    the order of the rows, so any number of threads grows the same forest, bit for bit.
+    Trees of bagged rows that search a few drawn columns at each node; the forest predicts the
+    mean of their class shares (Breiman 2001). The table is coded once, with 255 codes a column
+    unless `max_codes` says otherwise. Trees do not depend on each other,
+    so any number of threads grows the same forest, bit for bit.
 
     Parameters
     ----------
@@ -311,8 +312,8 @@ class RandomForestRegressor(ForestRegressor):
 
     Trees of bagged rows that search drawn columns at each node; the forest predicts their mean
     (Breiman 2001). The table is coded once, with
-    255 codes a column unless `max_codes` says otherwise. Trees do not depend on each other or on
-    the order of the rows, so any number of threads grows the same forest, bit for bit.
+    255 codes a column unless `max_codes` says otherwise. Trees do not depend on each other,
+    so any number of threads grows the same forest, bit for bit.
 
     Parameters
     ----------
@@ -465,9 +466,9 @@ class RandomForestRegressor(ForestRegressor):
 class BaggingClassifier(ForestClassifier):
     """Bagged decision trees for classes.
 
-    Trees of bagged rows that search all columns at every node (Breiman 1996). The table is coded once, with
-    255 codes a column unless `max_codes` says otherwise. Trees do not depend on each other or on
-    the order of the rows, so any number of threads grows the same forest, bit for bit.
+    Trees of bagged rows that search all columns at every node (Breiman 1996). The table is coded
+    once, with 255 codes a column unless `max_codes` says otherwise. Trees do not depend on each
+    other, so any number of threads grows the same forest, bit for bit.
 
     Parameters
     ----------
@@ -628,9 +629,9 @@ class BaggingClassifier(ForestClassifier):
 class BaggingRegressor(ForestRegressor):
     """Bagged decision trees for numbers.
 
-    Trees of bagged rows that search all columns at every node (Breiman 1996). The table is coded once, with
-    255 codes a column unless `max_codes` says otherwise. Trees do not depend on each other or on
-    the order of the rows, so any number of threads grows the same forest, bit for bit.
+    Trees of bagged rows that search all columns at every node (Breiman 1996). The table is coded
+    once, with 255 codes a column unless `max_codes` says otherwise. Trees do not depend on each
+    other, so any number of threads grows the same forest, bit for bit.
 
     Parameters
     ----------

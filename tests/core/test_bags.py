@@ -1,0 +1,122 @@
+"""Bags: how often a row is in a tree's sample is a function of seed, tree and row, and Poisson."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrees._random import BOOTSTRAP, keyed_counts, keyed_uint64
+from dtrees.coding.target import Target
+from dtrees.core.forest import ForestGrowth
+from dtrees.core.grower import grow
+from dtrees.core.resampling import Bags, plain, poisson_steps
+from dtrees.core.rules import GrowthRules
+from dtrees.core.source import ShardSource
+from dtrees.exceptions import StatisticsOverflowError
+from tests.laws.tables import coded, examples, thresholds_of
+
+
+def bags(n_rows: int, seed: int = 3, rate: float = 1.0) -> Bags:
+    return Bags(seed, rate, np.arange(n_rows, dtype=np.uint64))
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.3, 1.0])
+def test_steps_are_the_distribution_function(rate):
+    steps = poisson_steps(rate)
+    shares = np.cumsum([math.exp(-rate) * rate**k / math.factorial(k) for k in range(len(steps))])
+    np.testing.assert_allclose(steps / 2.0**64, shares, rtol=1e-14)
+    assert np.all(steps[1:] > steps[:-1])
+    assert len(steps) <= 20  # nobody is in a bag more often: see SPARE_BITS
+
+
+@pytest.mark.parametrize("rate", [0.25, 1.0])
+def test_times_are_poisson_distributed(rate):
+    n = 200_000
+    times = bags(n, rate=rate).multiplicity(0)
+    for k in range(4):
+        share = math.exp(-rate) * rate**k / math.factorial(k)
+        error = 5 * math.sqrt(share * (1 - share) / n)
+        assert abs(np.mean(times == k) - share) < error
+    # two trees are independent: so is their product
+    other = bags(n, rate=rate).multiplicity(1)
+    assert abs(np.mean(times * other) - rate**2) < 5 * (rate + rate**2) / math.sqrt(n)
+
+
+@given(
+    st.integers(0, 2**63), st.integers(0, 2**40), st.lists(st.integers(0, 2**64 - 1), max_size=30)
+)
+def test_a_row_draws_for_itself(seed, tree, rows):
+    steps = poisson_steps(1.0)
+    together = keyed_counts(seed, BOOTSTRAP, tree, np.array(rows, dtype=np.uint64), steps)
+    for row, times in zip(rows, together, strict=True):
+        (draw,) = keyed_uint64(seed, BOOTSTRAP, row, 1, tree)
+        assert times == np.searchsorted(steps, draw, side="right")
+
+
+def test_a_group_is_in_a_bag_together():
+    groups = np.repeat(np.arange(50, dtype=np.uint64), 7)
+    times = Bags(1, 1.0, groups).multiplicity(4).reshape(50, 7)
+    assert (times == times[:, :1]).all()
+    assert len(np.unique(times[:, 0])) > 2
+
+
+def test_a_bag_is_never_empty():
+    empty = [tree for tree in range(60) if not keyed_counts(
+        0, BOOTSTRAP, tree, np.zeros(1, dtype=np.uint64), poisson_steps(1.0)).any()]  # fmt: skip
+    assert empty  # the draws of a single row are often zero
+    for tree in empty:
+        assert bags(1, seed=0).multiplicity(tree).tolist() == [1]
+
+
+@given(examples(draws=True), st.integers(0, 5))
+def test_a_tree_of_a_bag_is_the_tree_of_these_weights(example, number):
+    times = bags(example.n_rows).multiplicity(number)
+    growth = ForestGrowth(
+        coded(example.table), example.target, example.rules, bags(example.n_rows),
+        thresholds_of(example.table),
+    )  # fmt: skip
+    if example.criterion == "poisson" and not (example.target.wy * times).any():
+        return
+    weighted = example.target.bagged(times)
+    if not (weighted.w > 0).any():
+        return
+    rules = replace(example.rules, tree=number)
+    source = ShardSource([(coded(example.table), weighted)], rules, gather_rows=0)
+    alone = grow(source, rules, plain(), thresholds_of(example.table))[0]
+    assert growth.tree(number).equals(alone)
+
+
+def test_without_bags_every_tree_sees_every_row():
+    target = Target.classification([0, 1, 1, 0])
+    matrix = coded([[1.0, 2.0, 3.0, 4.0]])
+    growth = ForestGrowth(
+        matrix, target, GrowthRules(criterion="gini"), None, thresholds_of([[1.0, 2.0, 3.0, 4.0]])
+    )
+    assert growth.times(3).tolist() == [1, 1, 1, 1]
+    assert growth.tree(0).equals(growth.tree(1))
+    assert growth.tree(0).n_node_samples[0] == 4
+
+
+def test_overflow_is_an_error_and_room_can_be_left():
+    weights = [0.3, 0.7]
+    times = np.array([20, 20], dtype=np.uint16)
+    with pytest.raises(StatisticsOverflowError, match="bag"):
+        Target.classification([0, 1], np.array(weights) * 2.0**9).bagged(times * 2000)
+    roomy = Target.classification([0, 1], weights, spare_bits=5).bagged(times)
+    assert roomy.w.sum() * roomy.weight_unit == pytest.approx(20)
+    y = [1.5, -7.25]
+    bag = Target.regression(y, spare_bits=5).bagged(times)
+    assert bag.to_value([bag.w.sum(), bag.wy.sum()]) == pytest.approx(np.mean(y))
+
+
+def test_balanced_bags():
+    target = Target.classification(["a"] * 30 + ["b"] * 10)
+    times = bags(40).multiplicity(2)
+    bag = target.bagged(times, balanced=True)
+    weight = bag.w * bag.class_multiplier[bag.y]
+    assert weight[:30].sum() == pytest.approx(weight[30:].sum(), rel=1e-9)
