@@ -27,6 +27,7 @@ EXTENSIONS = [
     "dtrees.core._shard",
     "dtrees.core._levels",
     "dtrees.core._predict",
+    "dtrees.core._forest",
     "dtrees.core._pruning",
 ]
 

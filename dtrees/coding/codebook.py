@@ -271,6 +271,16 @@ class CodeBook:
         high = self.high[part].astype(np.float64)
         return midpoints(high[:-1], high[1:]) if self.exact[column] else high[:-1]
 
+    def code_values(self) -> tuple[np.ndarray, np.ndarray]:
+        """The greatest value of every ordered code, and where each column's values begin.
+
+        Returns
+        -------
+        values : float64 (sum of n_ordered,)
+        first : int64 (n_columns + 1,)
+        """
+        return self.high.astype(np.float64), self.offsets.astype(np.int64)
+
     def check(self, X: Any, *, estimator: str = "CodeBook", run: Runner = serial) -> Table:
         """A table that has to have the columns of the one that was fitted.
 

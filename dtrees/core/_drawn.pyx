@@ -411,6 +411,9 @@ cdef void groups_of_drawn(Reader* reader, Search* q, const Workspace* w, const O
     cdef Payload payload
     if by_entries(reader, q, column, node.totals.n):
         read_entries(reader, w, node, column, number)
+        if reader.run.length == 0:
+            q.groups.count = 0
+            return
         payload = q.payload
         q.payload = reader.payload
         collect_groups(q, <const uint64_t*>reader.entries, &reader.run)

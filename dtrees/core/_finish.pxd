@@ -7,6 +7,9 @@ from dtrees.core._search cimport Search
 from dtrees.core._structs cimport Mode, Payload, Run, Split, Totals, entry_t
 from dtrees.core._workspace cimport Column, CountRule, OpenNode, Workspace
 
+cdef enum:
+    CUTS = 1                # draws of a node beside those of columns
+
 cdef struct Limits:
     int64_t max_depth
     int64_t min_samples_split
@@ -19,6 +22,7 @@ cdef struct Limits:
     uint64_t seed
     uint64_t tree
     bint unseen_by_majority
+    bint random_cuts
 
 cdef inline bint gains_enough(const Limits* limits, double gain) noexcept nogil:
     """The rule of `dtrees.core.pruning.min_impurity_decrease`, with the same rounding."""
@@ -36,6 +40,8 @@ cdef struct Plan:
     CountRule count_rule    # of nodes of at most 65,535 rows
     bint draws              # nodes search some columns only, read afresh
     bint has_sparse
+    const double* values    # of ordered codes, for random cuts
+    const int64_t* first_value  # by column: where its codes begin in `values`
 
 cdef struct Record:
     # A grown node, as the kernels write it.

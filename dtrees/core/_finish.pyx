@@ -25,7 +25,7 @@ from dtrees.core._criterion cimport natural_log, squared_score, xlogx
 from dtrees.core._drawn cimport (
     free_reader, groups_of_drawn, new_reader, read_rows, search_drawn
 )
-from dtrees.core._groups cimport collect_groups
+from dtrees.core._groups cimport collect_groups, search_random
 from dtrees.core._histogram cimport (
     count_runs, groups_of_histogram, part_histogram, search_histogram
 )
@@ -526,6 +526,7 @@ cdef void search_draws(Growth* g, const Workspace* w, const OpenNode* node) noex
     cdef int64_t count = g.plan.limits.max_features
     cdef int64_t i
     cdef int32_t column
+    q.draws = hash64(hash64(hash64(g.plan.limits.seed, g.plan.limits.tree), node.path), CUTS)
     read_rows(g.reader, q, w, node)
     g.work += 2 * node.totals.n
     while first < n_columns and q.split.test == LEAF:
@@ -533,12 +534,17 @@ cdef void search_draws(Growth* g, const Workspace* w, const OpenNode* node) noex
         sort_columns(g.drawn + first, g.ascending, count)
         for i in range(count):
             column = g.ascending[i]
-            if search_drawn(g.reader, q, w, node, g.plan.columns + column, column):
+            if g.plan.limits.random_cuts:
+                groups_of_drawn(g.reader, q, w, node, g.plan.columns + column, column)
+                if q.groups.count > 1:
+                    search_random(q, column, last_ordered(g.plan.columns + column),
+                                  g.plan.values + g.plan.first_value[column])
+            elif search_drawn(g.reader, q, w, node, g.plan.columns + column, column):
                 if g.plan.columns[column].n_ordered < g.plan.columns[column].n_codes:
                     g.work += work_of_groups(q)
-                if q.split.test != LEAF and q.split.score >= perfect:
-                    break
             g.work += node.totals.n + 8
+            if q.split.test != LEAF and q.split.score >= perfect:
+                break
         first += count
         count = 1
     # the permutation as it was: the swaps once more, the last one first

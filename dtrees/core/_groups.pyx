@@ -23,6 +23,7 @@ from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
+from dtrees._random cimport hash64
 from dtrees.core._search cimport (
     BUFFER, NONE, Groups, Keyed, Search, add_group, beats, begin_pass, by_class, consider, flush,
     offer, permitted, score_side
@@ -149,8 +150,6 @@ cdef void search_groups(Search* q, int32_t column, uint32_t last_ordered) noexce
     cdef int64_t first = 1 if g.count > 0 and g.rank[0] == 0 else 0
     cdef int64_t last = first
     cdef int64_t missing, i
-    cdef Split* split = &q.split
-    cdef int64_t words = 0
     q.best = NONE
     while last < g.count and g.rank[last] <= last_ordered:
         last += 1
@@ -180,6 +179,17 @@ cdef void search_groups(Search* q, int32_t column, uint32_t last_ordered) noexce
                         add_to_subset(q, g.rank[i])
     if last == first and last < g.count:
         search_categories(q, first)
+    keep_best(q, column, first, last)
+
+
+cdef void keep_best(Search* q, int32_t column, int64_t first, int64_t last) noexcept nogil:
+    """Take the best boundary of a column as the node's split if it beats what is there.
+
+    first, last : the ordered groups; group 0 is missing when first is 1.
+    """
+    cdef Groups* g = &q.groups
+    cdef Split* split = &q.split
+    cdef int64_t words
     if not beats(q, column):
         return
     split.score = q.best
@@ -205,6 +215,60 @@ cdef void search_groups(Search* q, int32_t column, uint32_t last_ordered) noexce
         q.split_subset = <uint64_t*>realloc(q.split_subset, words * sizeof(uint64_t))
     q.split_subset_words = words
     memcpy(q.split_subset, q.subset, words * sizeof(uint64_t))
+
+
+cdef void search_random(Search* q, int32_t column, uint32_t last_ordered,
+                        const double* value) noexcept nogil:
+    """One split of a column, drawn by key: extremely randomized trees (Geurts et al. 2006).
+
+    Numbers are cut at a value drawn between the least and the greatest of the node. Categories go
+    left or right by the toss of a coin each; so does the side of missing values. A hybrid column
+    is cut at a number or parted by its categories, by the toss of a coin.
+
+    value : of the codes 1, 2, ... of the column.
+    """
+    cdef Groups* g = &q.groups
+    cdef int64_t first = 1 if g.count > 0 and g.rank[0] == 0 else 0
+    cdef int64_t last = first
+    cdef uint64_t key = hash64(q.draws, <uint64_t>column)
+    cdef bint missing = first == 1 and key & 1
+    cdef bint cut
+    cdef int64_t i, n_left
+    cdef double low, high, at
+    q.best = NONE
+    while last < g.count and g.rank[last] <= last_ordered:
+        last += 1
+    cut = last - first > 1 and (last == g.count or key & 2)
+    if cut or (last == g.count and first == 1):
+        # all that is not missing is on the left when there is one value only
+        begin_pass(q, AT_MOST, missing and last - first > 1)
+        if q.missing:
+            add_group(q, 0, 1)
+        low = value[g.rank[first] - 1]
+        high = value[g.rank[last - 1] - 1]
+        # halves: a difference of huge values is infinite
+        at = low + 2.0 * ((hash64(key, 0) >> 11) * 1.1102230246251565e-16 * (high / 2 - low / 2))
+        i = first
+        add_group(q, i, 1)
+        while i + 1 < last - 1 and value[g.rank[i + 1] - 1] <= at:
+            i += 1
+            add_group(q, i, 1)
+        consider(q, i, False)
+    elif g.count - last > 0:
+        begin_pass(q, IN_SUBSET, missing)
+        clear_subset(q)
+        if q.missing:
+            add_group(q, 0, 1)
+        n_left = 0
+        for i in range(last, g.count):
+            if hash64(key, g.rank[i]) & 1 or (n_left == 0 and i == g.count - 1):
+                if n_left == g.count - first - 1 and (first == 0 or q.missing):
+                    break  # something stays on the right
+                add_group(q, i, 1)
+                add_to_subset(q, g.rank[i])
+                n_left += 1
+        consider(q, 0, False)
+    keep_best(q, column, first, last)
 
 
 cdef void scan_ordered(Search* q, int64_t first, int64_t last, bint close) noexcept nogil:

@@ -154,7 +154,8 @@ cdef class Levels:
         self.tuning = tuning
         self.plan = shard.plan
         self.plan.count_rule.least_rows = tuning.counted_rows
-        self.plan.draws = self.plan.limits.max_features < self.plan.limits.n_columns
+        self.plan.draws = (self.plan.limits.max_features < self.plan.limits.n_columns
+                           or self.plan.limits.random_cuts)
         self.columns = shard.columns
         self.n_rows = shard.n_rows
         self.workspace = new_workspace(self.n_rows, 0, False)
@@ -490,7 +491,8 @@ cdef class Levels:
         cdef int64_t levels = 0
         cdef int64_t share
         memset(&out, 0, sizeof(Records))
-        self.alone_with_draws = n_threads == 1 and self.plan.draws
+        self.alone_with_draws = self.plan.draws and (n_threads == 1
+                                                     or self.plan.limits.random_cuts)
         root = self.open_root(run, blocks, depth, path)
         try:
             root.record = write_record(&out, &self.plan, &root.node)

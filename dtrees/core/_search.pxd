@@ -58,6 +58,7 @@ cdef struct Search:
     double W
     double S
     const int64_t* class_totals
+    uint64_t draws          # key of the node's random cuts
     int128_t squares        # gini: sum of squared class weights
     int64_t entropy         # entropy: sum f(t)
     int64_t too_short       # runs of fewer entries cannot beat the split found so far

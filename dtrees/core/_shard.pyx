@@ -18,7 +18,8 @@ from libc.string cimport memset
 
 from dtrees._random cimport hash64
 from dtrees.core._criterion cimport Criterion
-from dtrees.core._finish cimport Limits, describe, draw_columns, gains_enough, sum_rows
+from dtrees.core._finish cimport CUTS, Limits, describe, draw_columns, gains_enough, sum_rows
+from dtrees.core._groups cimport search_random
 from dtrees.core._histogram cimport add_rows, groups_of_histogram, search_histogram, stride_of
 from dtrees.core._route cimport Route, mark_codes
 from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
@@ -121,8 +122,10 @@ cdef class Shard:
     rules : GrowthRules
     scale : Scale
         From the rows of all shards.
+    values : (float64, int64 (n_columns + 1,)) or None
+        `CodeBook.code_values`, needed for random cuts.
     """
-    def __init__(self, coded, target, rules, scale):
+    def __init__(self, coded, target, rules, scale, values=None):
         self.alive = []
         self.n_rows = coded.n_rows
         self.bound = columns_of(coded)
@@ -139,6 +142,10 @@ cdef class Shard:
                 self.plan.criterion.xlogx = <const int64_t*>pointer(self.alive, table, np.int64)
                 self.plan.criterion.xlogx_size = self.n_live + 1
         self.bind_limits(target, rules, scale.total_weight)
+        if rules.random_cuts:
+            flat, first = values
+            self.plan.values = <const double*>pointer(self.alive, flat, np.float64)
+            self.plan.first_value = <const int64_t*>pointer(self.alive, first, np.int64)
         self.plan.stride = stride_of(self.plan.mode, self.plan.criterion.n_classes)
         if self.plan.limits.max_features >= self.plan.limits.n_columns:
             self.plan.count_rule.stride = self.plan.stride
@@ -178,6 +185,7 @@ cdef class Shard:
         limits.seed = rules.seed
         limits.tree = rules.tree
         limits.unseen_by_majority = rules.unseen == "majority"
+        limits.random_cuts = rules.random_cuts
 
     cdef bind_payload(self, target, rules, weight, bint classification):
         """Point the payload to the arrays of the target; choose mode and formula."""
@@ -306,12 +314,20 @@ cdef class Shard:
                        self.plan.limits.min_rows, self.plan.limits.min_weight)
         try:
             begin_node(q, &node.totals, node.class_totals)
+            q.draws = hash64(hash64(hash64(self.plan.limits.seed, self.plan.limits.tree), path),
+                             CUTS)
             first = 0
             i = min(self.plan.limits.max_features, n_columns)
             if i < n_columns:
                 draw_columns(&self.plan, path, &order[0], NULL, 0, n_columns)
             while first < n_columns and q.split.test == LEAF:
                 for j in sorted(np.asarray(order)[first:first + i]):
+                    if self.plan.limits.random_cuts:
+                        groups_of_histogram(q, &histogram[starts[j]], self.columns[j].n_codes)
+                        if q.groups.count > 1:
+                            search_random(q, <int32_t>j, last_ordered(&self.columns[j]),
+                                          self.plan.values + self.plan.first_value[j])
+                        continue
                     search_histogram(q, &histogram[starts[j]], self.columns[j].n_codes,
                                      <int32_t>j, last_ordered(&self.columns[j]))
                 first += i

@@ -37,6 +37,8 @@ class ForestGrowth:
         None: every tree sees every row once.
     thresholds : callable
         `CodeBook.thresholds`.
+    values : (float64, int64 (n_columns + 1,)) or None, default=None
+        `CodeBook.code_values`, for random cuts.
     balanced : bool, default=False
         Classes have the same total weight in every bag.
     max_leaf_nodes : int or None, default=None
@@ -49,6 +51,7 @@ class ForestGrowth:
     rules: GrowthRules
     bags: Bags | None
     thresholds: Thresholds
+    values: tuple[np.ndarray, np.ndarray] | None = None
     balanced: bool = False
     max_leaf_nodes: int | None = None
     ccp_alpha: float = 0.0
@@ -68,7 +71,9 @@ class ForestGrowth:
         target = self.target
         if self.bags is not None:
             target = target.bagged(self.bags.multiplicity(number), self.balanced)
-        source = ShardSource([(self.coded, target)], rules, run=run, n_threads=n_threads)
+        source = ShardSource(
+            [(self.coded, target)], rules, run=run, n_threads=n_threads, values=self.values
+        )
         tree = grow(source, rules, plain(), self.thresholds)[0]
         if self.max_leaf_nodes is not None:
             tree = pruning.max_leaf_nodes(tree, min(self.max_leaf_nodes, tree.n_leaves))

@@ -136,9 +136,9 @@ class Tree:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Forest:
-    """What one growth returns: a tree per training set.
+    """Grown trees: one for each training set of a growth, or for each bag.
 
     Attributes
     ----------

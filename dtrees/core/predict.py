@@ -36,8 +36,10 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dtrees.coding.tables import Table
+from dtrees.core._forest import SLOT_LIMIT, THRESHOLD_LIMIT, ForestNodes, code_numbers, walk_leaves
+from dtrees.core._forest import walk as walk_forest
 from dtrees.core._predict import Walk, walk_mixed, walk_numbers, walk_sparse
-from dtrees.core.model import LEAF, Forest, Tree
+from dtrees.core.model import AT_MOST, LEAF, Forest, Tree
 from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
@@ -119,17 +121,28 @@ def apply(tree: Tree, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarra
 
 
 def forest_apply(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarray:
-    """Leaf of every row in every tree; intp (n_rows, n_trees), Fortran. As `apply`."""
+    """Leaf of every row in every tree; intp (n_rows, n_trees). As `apply`."""
     table = X if isinstance(X, Table) else book.check(X, run=run)
-    leaves = np.empty((table.n_rows, len(forest)), dtype=np.intp, order="F")
-    walks = [_walker(tree, book, table) for tree in forest.trees]
+    leaves = np.empty((len(forest), table.n_rows), dtype=np.int32)
+    code = _forest_coder(forest, book, table)
+    if code is not None:
+        packed = pack_forest(forest, book)
 
-    def block(first: int, end: int) -> None:
-        for i, walk in enumerate(walks):
-            walk(first, end, leaves[first:end, i])
+        def block(first: int, end: int) -> None:
+            found = np.empty((len(forest), end - first), dtype=np.int32)
+            walk_leaves(packed.nodes, code(first, end), found)
+            leaves[:, first:end] = found
+    else:
+        walks = [_walker(tree, book, table) for tree in forest.trees]
 
-    _in_blocks(block, table.n_rows, run)
-    return leaves
+        def block(first: int, end: int) -> None:
+            found = np.empty(end - first, dtype=np.intp)
+            for i, walk in enumerate(walks):
+                walk(first, end, found)
+                leaves[i, first:end] = found
+
+    _in_blocks(block, table.n_rows, run, FOREST_ROWS)
+    return leaves.T.astype(np.intp)
 
 
 def forest_values(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarray:
@@ -139,17 +152,119 @@ def forest_values(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) 
     """
     table = X if isinstance(X, Table) else book.check(X, run=run)
     mean = np.zeros((table.n_rows, forest[0].value.shape[1]))
-    walks = [_walker(tree, book, table) for tree in forest.trees]
+    code = _forest_coder(forest, book, table)
+    if code is not None:
+        packed = pack_forest(forest, book)
 
-    def block(first: int, end: int) -> None:
-        leaves = np.empty(end - first, dtype=np.intp)
-        for tree, walk in zip(forest.trees, walks, strict=True):
-            walk(first, end, leaves)
-            mean[first:end] += tree.value.take(leaves, axis=0)
-        mean[first:end] /= len(forest)
+        def block(first: int, end: int) -> None:
+            leaves = np.empty(end - first, dtype=np.int32)
+            walk_forest(packed.nodes, code(first, end), leaves, mean[first:end])
+            mean[first:end] /= len(forest)
+    else:
+        walks = [_walker(tree, book, table) for tree in forest.trees]
+
+        def block(first: int, end: int) -> None:
+            leaves = np.empty(end - first, dtype=np.intp)
+            for tree, walk in zip(forest.trees, walks, strict=True):
+                walk(first, end, leaves)
+                mean[first:end] += tree.value.take(leaves, axis=0)
+            mean[first:end] /= len(forest)
 
     _in_blocks(block, table.n_rows, run, FOREST_ROWS)
     return mean
+
+
+@dataclass(frozen=True, eq=False)
+class PackedForest:
+    """A forest made ready to walk on coded rows; see `dtrees.core._forest`.
+
+    Attributes
+    ----------
+    nodes : ForestNodes
+    columns : int64 (n_slots,)
+        Columns that are tested, ascending.
+    thresholds : float64
+        Of each slot, ascending, one slot behind the other.
+    first : int64 (n_slots + 1,)
+    """
+
+    nodes: ForestNodes
+    columns: np.ndarray
+    thresholds: np.ndarray
+    first: np.ndarray
+
+
+_packed_forests: WeakKeyDictionary[Forest, PackedForest | None] = WeakKeyDictionary()
+
+
+def pack_forest(forest: Forest, book: CodeBook) -> PackedForest | None:
+    """The forest made ready, remembered as long as it lives; None where tests are not all `<=`.
+
+    O(nodes * log nodes) at the first use.
+    """
+    if forest not in _packed_forests:
+        _packed_forests[forest] = _pack_forest(forest, book)
+    return _packed_forests[forest]
+
+
+def _pack_forest(forest: Forest, book: CodeBook) -> PackedForest | None:
+    together = {
+        name: np.concatenate([getattr(tree, name) for tree in forest.trees])
+        for name in ("feature", "test", "threshold", "missing_go_to_left", "value")
+    }
+    inner = np.flatnonzero(together["test"] != LEAF)
+    columns, slot = np.unique(together["feature"][inner], return_inverse=True)
+    if (
+        (together["test"][inner] != AT_MOST).any()
+        or (book.n_ordered[columns] < book.n_codes[columns]).any()
+        or len(columns) >= SLOT_LIMIT
+    ):
+        return None
+    order = np.argsort(slot, kind="stable")
+    bounds = np.searchsorted(slot[order], np.arange(len(columns) + 1))
+    limit = np.zeros(len(together["test"]), dtype=np.uint16)
+    thresholds = []
+    for begin, end in pairwise(bounds):
+        nodes = inner[order[begin:end]]
+        distinct, rank = np.unique(together["threshold"][nodes], return_inverse=True)
+        if len(distinct) > THRESHOLD_LIMIT:
+            return None
+        thresholds.append(distinct)
+        limit[nodes] = rank + 1
+    slots = np.zeros(len(together["test"]), dtype=np.uint16)
+    slots[inner] = slot
+    nodes = ForestNodes(
+        slots,
+        limit,
+        together["missing_go_to_left"],
+        np.concatenate([tree.children_left for tree in forest.trees]),
+        np.concatenate([tree.children_right for tree in forest.trees]),
+        np.cumsum([0, *(tree.node_count for tree in forest.trees)]),
+        np.ascontiguousarray(together["value"]),
+        max(1, len(columns)),
+    )
+    first = np.cumsum([0, *map(len, thresholds)])
+    flat = np.concatenate([*thresholds, [np.nan]])
+    return PackedForest(nodes, columns.astype(np.int64), flat, first)
+
+
+def _forest_coder(
+    forest: Forest, book: CodeBook, table: Table
+) -> Callable[[int, int], np.ndarray] | None:
+    """What codes a stretch of a table's rows for the forest; None where that cannot be."""
+    numbers = table.block
+    if numbers is None or not _is_walkable(numbers):
+        return None
+    packed = pack_forest(forest, book)
+    if packed is None:
+        return None
+
+    def code(first: int, end: int) -> np.ndarray:
+        rows = np.empty((end - first, packed.nodes.n_slots), dtype=np.uint16)
+        code_numbers(numbers[first:end], packed.columns, packed.thresholds, packed.first, rows)
+        return rows
+
+    return code
 
 
 def _in_blocks(

@@ -31,6 +31,9 @@ class GrowthRules:
         Least ``gain / total weight`` of a split.
     max_features : int or None, default=None
         Columns drawn at each node; None searches all of them and draws nothing.
+    random_cuts : bool, default=False
+        One split per searched column, drawn at random, instead of the best one: extremely
+        randomized trees (Geurts, Ernst and Wehenkel 2006).
     seed, tree : int, default=0
         Key of every draw (`dtrees._random`).
     unseen : {"missing", "majority"}, default="missing"
@@ -45,6 +48,7 @@ class GrowthRules:
     min_weight_leaf: float = 0.0
     min_impurity_decrease: float = 0.0
     max_features: int | None = None
+    random_cuts: bool = False
     seed: int = 0
     tree: int = 0
     unseen: str = "missing"

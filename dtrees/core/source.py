@@ -116,6 +116,8 @@ class ShardSource:
     gather_rows : int, default=65,536
         Nodes of at most so many rows are brought to one place and finished there.
     tuning : Tuning, default=Tuning()
+    values : (float64, int64 (n_columns + 1,)) or None, default=None
+        `CodeBook.code_values`, needed for random cuts.
     """
 
     def __init__(
@@ -127,6 +129,7 @@ class ShardSource:
         n_threads: int = 1,
         gather_rows: int = 65_536,
         tuning: Tuning = DEFAULT_TUNING,
+        values: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> None:
         self._parts = list(parts)
         self._rules = rules
@@ -136,7 +139,8 @@ class ShardSource:
         self._tuning = tuning
         self._event = getattr(run, "cancelled", None)
         self._scale = scale_of([target for _, target in parts], rules)
-        self._shards = [Shard(coded, target, rules, self._scale) for coded, target in parts]
+        self._values = values
+        self._shards = [Shard(coded, target, rules, self._scale, values) for coded, target in parts]
         self._rows: dict[int, list[np.ndarray]] = {}
         self.splitter = self._shards[0]
         self.coded, self.target = self._parts[0]
@@ -195,7 +199,7 @@ class ShardSource:
             target = Target.stack(
                 [part.take(mine) for (_, part), mine in zip(self._parts, rows, strict=True)]
             )
-            shard = Shard(coded, target, self._rules, self._scale)
+            shard = Shard(coded, target, self._rules, self._scale, self._values)
         pieces = Levels(shard, self._tuning).grow(
             self._run, self._n_threads, self._cancelled, node.depth, node.path
         )

@@ -4,6 +4,8 @@ from dtrees.estimators.constraints import InvalidParameterError
 from dtrees.estimators.forests import (
     BaggingClassifier,
     BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -15,6 +17,8 @@ __all__ = [
     "BaggingRegressor",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "InvalidParameterError",
     "RandomForestClassifier",
     "RandomForestRegressor",

@@ -92,6 +92,7 @@ class Growth:
 class BaseTrees(BaseEstimator, ABC):
     """What trees and forests share; not meant to be used itself."""
 
+    _random_cuts: ClassVar[bool] = False
     _criteria: ClassVar[Mapping[str, str]]
     _constraints: ClassVar[Mapping[str, tuple[Constraint, ...]]] = {
         "max_depth": (IntegerIn(1), Nothing()),
@@ -194,6 +195,7 @@ class BaseTrees(BaseEstimator, ABC):
             min_weight_leaf=weight_of_leaf(self.min_weight_fraction_leaf, target),
             min_impurity_decrease=float(self.min_impurity_decrease),
             max_features=max_features if max_features < book.n_columns else None,
+            random_cuts=self._random_cuts,
             seed=seed,
             unseen="majority" if self.unseen == "majority" else "missing",
         )

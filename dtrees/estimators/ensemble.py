@@ -131,6 +131,7 @@ class BaseForest(BaseTrees):
             encoded.rules,
             self._bags(seed, encoded.coded.n_rows, bootstrap_groups),
             encoded.book.thresholds,
+            values=encoded.book.code_values() if self._random_cuts else None,
             balanced=getattr(self, "class_weight", None) == "balanced_subsample",
             max_leaf_nodes=self.max_leaf_nodes,
             ccp_alpha=self.ccp_alpha,

@@ -463,6 +463,329 @@ class RandomForestRegressor(ForestRegressor):
         self.unseen = unseen
 
 
+class ExtraTreesClassifier(ForestClassifier):
+    """Extremely randomized trees for classes.
+
+    Trees that look at one split per drawn column, cut at a random value between the least and the
+    greatest of the node (Geurts, Ernst and Wehenkel 2006); categories go left or right at random.
+    The table is coded once, with 255 codes a column unless `max_codes` says otherwise. Trees do
+    not depend on each other, so any number of threads grows the same forest, bit for bit.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees.
+    criterion : {"gini", "entropy", "log_loss"}, default="gini"
+        What a split makes smaller. "log_loss" is another name for "entropy", in bits.
+    max_depth : int, default=None
+        Nodes at this depth are leaves. None: no limit.
+    min_samples_split : int or float, default=2
+        Least number of rows of a node that is split; a float is a share of all rows, rounded up.
+        Rows are counted once, however often they are in the bag.
+    min_samples_leaf : int or float, default=1
+        Least number of rows on each side of a split; a float is a share of all rows, rounded up.
+    min_weight_fraction_leaf : float, default=0.0
+        Least weight on each side of a split, as a share of the weight of all rows.
+    max_features : int, float or {"sqrt", "log2"}, default="sqrt"
+        Number of columns drawn at each node: that many, a share of all, their root or their
+        binary logarithm. None: all. The draw goes on until a column can be split.
+    max_leaf_nodes : int, default=None
+        The trees with the most profitable splits that have so many leaves. None: no limit.
+    min_impurity_decrease : float, default=0.0
+        A node is split when that lowers the weighted impurity of the whole tree by so much.
+    bootstrap : bool, default=False
+        Whether each tree sees a bag of rows; otherwise it sees all of them. A row is in the bag of
+        a tree as often as a Poisson draw of (seed, tree, row) says, with mean `max_samples`.
+    oob_score : bool or callable, default=False
+        Whether rows are predicted by the trees whose bag lacks them, and scored:
+        accuracy, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
+    n_jobs : int, default=None
+        Number of threads; None: 1, unless a ``joblib.parallel_config`` says otherwise; -1: all
+        cores. Changes nothing but the time.
+    random_state : int, RandomState or None, default=None
+        Seed of bags, of the draws of columns and of the sample behind cuts. The same seed gives
+        the same forest on any number of threads.
+    verbose : int, default=0
+        Accepted for compatibility.
+    warm_start : bool, default=False
+        Whether `fit` keeps the trees that are there and adds those that are missing to
+        `n_estimators`. With the same table the forest is the one that is grown at once.
+    class_weight : dict, "balanced", "balanced_subsample" or None, default=None
+        Weight of each class by its label, 1 for classes left out; "balanced" gives all classes
+        the same total weight, "balanced_subsample" does so in every bag. None: every class has
+        weight one.
+    ccp_alpha : float, default=0.0
+        What a leaf costs in minimal cost-complexity pruning of each tree.
+    max_samples : int, float or None, default=None
+        Mean size of a bag: a number of rows (or groups), or a share of them. None: as many as
+        there are.
+    monotonic_cst : None
+        Not supported yet.
+    max_codes : int, default=255
+        Largest number of distinct values that a numeric column keeps; columns with more are cut
+        at quantiles. None: every value is kept and the trees are exact.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns whose values are categories: told by their types (strings, pandas and polars
+        categoricals), a mask, a list of numbers or names, or none of them.
+    unseen : {"missing", "majority", "error"}, default="missing"
+        What a category does at prediction that was not there at fit: goes where missing values
+        go, goes with most rows, or raises a ValueError.
+
+    Attributes
+    ----------
+    estimators_ : list of DecisionTreeClassifier
+        The trees as fitted estimators, made at the first look.
+    classes_ : array of shape (n_classes_,)
+        The labels, sorted.
+    n_classes_ : int
+        Number of classes.
+    feature_importances_ : float64 array of shape (n_features_in_,)
+        Mean share of every column in the impurity decrease.
+    max_features_ : int
+        Number of columns drawn at each node.
+    n_features_in_ : int
+        Number of columns at fit.
+    feature_names_in_ : object array of shape (n_features_in_,)
+        Their names; only when all of them are strings.
+    n_outputs_ : int
+        1.
+    oob_score_ : float
+        Score of the out-of-bag predictions; only with `oob_score`.
+    oob_decision_function_ : float64 array of shape (n_rows, n_classes_)
+        Shares of the classes by the trees whose bag lacks the row; nan where there is none.
+    forest_ : dtrees.core.model.Forest
+        The trees as flat arrays.
+    codebook_ : dtrees.coding.codebook.CodeBook
+        What their codes mean.
+
+    See Also
+    --------
+    RandomForestClassifier : The best split per drawn column.
+
+    Notes
+    -----
+    A cut falls between two codes: with many more distinct values than `max_codes`, it is drawn
+    from the cuts of the column.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from dtrees import ExtraTreesClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = ExtraTreesClassifier(n_estimators=20, random_state=0).fit(X, y)
+    >>> len(forest)
+    20
+    """
+
+    _random_cuts = True
+
+    def __init__(
+        self,
+        n_estimators=100,
+        *,
+        criterion="gini",
+        max_depth=None,
+        min_samples_split=2,
+        min_samples_leaf=1,
+        min_weight_fraction_leaf=0.0,
+        max_features="sqrt",
+        max_leaf_nodes=None,
+        min_impurity_decrease=0.0,
+        bootstrap=False,
+        oob_score=False,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        warm_start=False,
+        class_weight=None,
+        ccp_alpha=0.0,
+        max_samples=None,
+        monotonic_cst=None,
+        max_codes=255,
+        categorical_features="from_dtype",
+        unseen="missing",
+    ):
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.class_weight = class_weight
+        self.ccp_alpha = ccp_alpha
+        self.max_samples = max_samples
+        self.monotonic_cst = monotonic_cst
+        self.max_codes = max_codes
+        self.categorical_features = categorical_features
+        self.unseen = unseen
+
+
+class ExtraTreesRegressor(ForestRegressor):
+    """Extremely randomized trees for numbers.
+
+    Trees that look at one split per drawn column, cut at a random value between the least and the
+    greatest of the node (Geurts, Ernst and Wehenkel 2006); categories go left or right at random.
+    The table is coded once, with 255 codes a column unless `max_codes` says otherwise. Trees do
+    not depend on each other, so any number of threads grows the same forest, bit for bit.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees.
+    criterion : {"squared_error", "poisson"}, default="squared_error"
+        What a split makes smaller: the variance, or half the Poisson deviance. The latter needs
+        a `y` that is not negative.
+    max_depth : int, default=None
+        Nodes at this depth are leaves. None: no limit.
+    min_samples_split : int or float, default=2
+        Least number of rows of a node that is split; a float is a share of all rows, rounded up.
+        Rows are counted once, however often they are in the bag.
+    min_samples_leaf : int or float, default=1
+        Least number of rows on each side of a split; a float is a share of all rows, rounded up.
+    min_weight_fraction_leaf : float, default=0.0
+        Least weight on each side of a split, as a share of the weight of all rows.
+    max_features : int, float or {"sqrt", "log2"}, default=1.0
+        Number of columns drawn at each node: that many, a share of all, their root or their
+        binary logarithm. None: all. The draw goes on until a column can be split.
+    max_leaf_nodes : int, default=None
+        The trees with the most profitable splits that have so many leaves. None: no limit.
+    min_impurity_decrease : float, default=0.0
+        A node is split when that lowers the weighted impurity of the whole tree by so much.
+    bootstrap : bool, default=False
+        Whether each tree sees a bag of rows; otherwise it sees all of them. A row is in the bag of
+        a tree as often as a Poisson draw of (seed, tree, row) says, with mean `max_samples`.
+    oob_score : bool or callable, default=False
+        Whether rows are predicted by the trees whose bag lacks them, and scored:
+        R squared, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
+    n_jobs : int, default=None
+        Number of threads; None: 1, unless a ``joblib.parallel_config`` says otherwise; -1: all
+        cores. Changes nothing but the time.
+    random_state : int, RandomState or None, default=None
+        Seed of bags, of the draws of columns and of the sample behind cuts. The same seed gives
+        the same forest on any number of threads.
+    verbose : int, default=0
+        Accepted for compatibility.
+    warm_start : bool, default=False
+        Whether `fit` keeps the trees that are there and adds those that are missing to
+        `n_estimators`. With the same table the forest is the one that is grown at once.
+    ccp_alpha : float, default=0.0
+        What a leaf costs in minimal cost-complexity pruning of each tree.
+    max_samples : int, float or None, default=None
+        Mean size of a bag: a number of rows (or groups), or a share of them. None: as many as
+        there are.
+    monotonic_cst : None
+        Not supported yet.
+    max_codes : int, default=255
+        Largest number of distinct values that a numeric column keeps; columns with more are cut
+        at quantiles. None: every value is kept and the trees are exact.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns whose values are categories: told by their types (strings, pandas and polars
+        categoricals), a mask, a list of numbers or names, or none of them.
+    unseen : {"missing", "majority", "error"}, default="missing"
+        What a category does at prediction that was not there at fit: goes where missing values
+        go, goes with most rows, or raises a ValueError.
+
+    Attributes
+    ----------
+    estimators_ : list of DecisionTreeRegressor
+        The trees as fitted estimators, made at the first look.
+    feature_importances_ : float64 array of shape (n_features_in_,)
+        Mean share of every column in the impurity decrease.
+    max_features_ : int
+        Number of columns drawn at each node.
+    n_features_in_ : int
+        Number of columns at fit.
+    feature_names_in_ : object array of shape (n_features_in_,)
+        Their names; only when all of them are strings.
+    n_outputs_ : int
+        1.
+    oob_score_ : float
+        Score of the out-of-bag predictions; only with `oob_score`.
+    oob_prediction_ : float64 array of shape (n_rows,)
+        Mean of the trees whose bag lacks the row; nan where there is none.
+    forest_ : dtrees.core.model.Forest
+        The trees as flat arrays.
+    codebook_ : dtrees.coding.codebook.CodeBook
+        What their codes mean.
+
+    See Also
+    --------
+    RandomForestRegressor : The best split per drawn column.
+
+    Notes
+    -----
+    A cut falls between two codes: with many more distinct values than `max_codes`, it is drawn
+    from the cuts of the column.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from dtrees import ExtraTreesRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> forest = ExtraTreesRegressor(n_estimators=20, random_state=0).fit(X, y)
+    >>> len(forest)
+    20
+    """
+
+    _random_cuts = True
+
+    def __init__(
+        self,
+        n_estimators=100,
+        *,
+        criterion="squared_error",
+        max_depth=None,
+        min_samples_split=2,
+        min_samples_leaf=1,
+        min_weight_fraction_leaf=0.0,
+        max_features=1.0,
+        max_leaf_nodes=None,
+        min_impurity_decrease=0.0,
+        bootstrap=False,
+        oob_score=False,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        warm_start=False,
+        ccp_alpha=0.0,
+        max_samples=None,
+        monotonic_cst=None,
+        max_codes=255,
+        categorical_features="from_dtype",
+        unseen="missing",
+    ):
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.ccp_alpha = ccp_alpha
+        self.max_samples = max_samples
+        self.monotonic_cst = monotonic_cst
+        self.max_codes = max_codes
+        self.categorical_features = categorical_features
+        self.unseen = unseen
+
+
 class BaggingClassifier(ForestClassifier):
     """Bagged decision trees for classes.
 

@@ -39,7 +39,8 @@ def mixed_table(n_rows: int = 400, seed: int = 0):
     number[rng.random(n_rows) < 0.1] = np.nan
     letters = rng.choice(list("abcdef"), n_rows).astype(object)
     hybrid = np.where(rng.random(n_rows) < 0.5, rng.integers(0, 9, n_rows), letters)
-    table = pd.DataFrame({"x": number, "letter": letters, "hybrid": hybrid, "k": rng.integers(0, 5, n_rows)})  # fmt: skip
+    columns = {"x": number, "letter": letters, "hybrid": hybrid, "k": rng.integers(0, 5, n_rows)}
+    table = pd.DataFrame(columns)
     y = (np.nan_to_num(number) > 0).astype(int) + (letters == "a")
     return table, y
 
