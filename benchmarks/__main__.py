@@ -11,11 +11,11 @@ from pathlib import Path
 
 import click
 
-from benchmarks import fits, kernels, report
+from benchmarks import fits, forests, kernels, report
 from benchmarks.cases import Case, Fit, Scale, Skipped
 from benchmarks.measure import contest, memory
 
-CASES = [*fits.CASES, *kernels.CASES]
+CASES = [*fits.CASES, *forests.CASES, *kernels.CASES]
 RESULTS = Path(__file__).resolve().parent / "results"
 
 
@@ -51,7 +51,7 @@ def main(
 ) -> None:
     """Measure dtrees against scikit-learn.
 
-    NAMES are cases, groups (fits, prediction, memory, kernels) or beginnings of names. Without any,
+    NAMES are cases, groups (fits, prediction, memory, forests, kernels) or beginnings of names. Without
     everything is measured but the kernels, which takes about a quarter of an hour, and the table is
     written to benchmarks/results.
     """

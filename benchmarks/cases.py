@@ -87,7 +87,7 @@ class Case:
     ----------
     name : str
         To choose it by.
-    group : {"fits", "prediction", "memory", "kernels"}
+    group : {"fits", "prediction", "memory", "forests", "kernels"}
     work : str
         What is done, for the table.
     prepare : callable (Scale) -> Contest or Fit

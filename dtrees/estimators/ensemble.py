@@ -125,6 +125,11 @@ class BaseForest(BaseTrees):
         seed = self._seed() if seed is None else seed
         run = threaded(self.n_jobs)
         encoded = self._encode(X, y, sample_weight, seed, run)
+        if encoded.max_features > encoded.book.n_columns:
+            raise ValueError(
+                f"max_features={self.max_features} is more than the {encoded.book.n_columns} "
+                "columns of X; None searches all of them."
+            )
         growth = ForestGrowth(
             encoded.coded,
             encoded.target,

@@ -121,8 +121,16 @@ def thresholds_of(table: list[list]):
     return thresholds
 
 
+def values_of(table: list[list]) -> tuple[np.ndarray, np.ndarray]:
+    """What `CodeBook.code_values` does, by its definition."""
+    numbers = [numbers_of(column) for column in table]
+    first = np.cumsum([0, *map(len, numbers)])
+    return np.array([v for column in numbers for v in column], dtype=np.float64), first
+
+
 def grow_parts(example: Example, parts: list[tuple[CodedMatrix, Target]], **source) -> Tree:
     """The tree of an example whose rows are given in some other way."""
+    source.setdefault("values", values_of(example.table))
     shards = ShardSource(parts, example.rules, **source)
     return grow(shards, example.rules, plain(), thresholds_of(example.table))[0]
 
@@ -208,8 +216,13 @@ def examples(
     max_values=5,
     min_classes=2,
     draws=False,
+    random_cuts=False,
 ):
-    """An `Example`; with ``draws``, nodes may search some of the columns only."""
+    """An `Example`.
+
+    With ``draws``, nodes may search some of the columns only; with ``random_cuts``, they may take
+    cuts at random.
+    """
     n_rows = draw(st.integers(1, max_rows))
     rng = random.Random(draw(st.integers(0, 2**32 - 1)))
     table = [
@@ -237,6 +250,8 @@ def examples(
             "max_features": draw(st.integers(1, len(table))),
             "seed": draw(st.integers(0, 99)),
         }
+    if random_cuts and draw(st.booleans()):
+        chosen |= {"random_cuts": True}
     return Example(table, y, weight, criterion, chosen, class_weight)
 
 

@@ -64,12 +64,12 @@ class TestFastIsSlow:
 
 
 class TestStorageDoesNotMatter:
-    @given(examples(draws=True), SEEDS)
+    @given(examples(draws=True, random_cuts=True), SEEDS)
     def test_dense_is_sparse(self, example, seed):
         sparse = grow_tree(example, coded_sparse(example.table, seed))
         assert_equal(fit(example), sparse)
 
-    @given(examples(draws=True), st.sampled_from([300, 70_000]))
+    @given(examples(draws=True, random_cuts=True), st.sampled_from([300, 70_000]))
     def test_width(self, example, largest_code):
         wide = coded(example.table, largest_code)
         assert_equal(fit(example), grow_tree(example, wide))
@@ -110,12 +110,12 @@ class TestWeights:
 
 
 class TestOrderDoesNotMatter:
-    @given(examples(draws=True), SEEDS)
+    @given(examples(draws=True, random_cuts=True), SEEDS)
     def test_rows(self, example, seed):
         shuffled = example.take(np.random.default_rng(seed).permutation(example.n_rows))
         assert_equal(fit(example), fit(shuffled))
 
-    @given(examples(draws=True), st.integers(2, 3), st.sampled_from([0, 1 << 19]))
+    @given(examples(draws=True, random_cuts=True), st.integers(2, 3), st.sampled_from([0, 1 << 19]))
     def test_threads(self, example, n_threads, level_entries):
         # Small tables go the way of large ones: level by level, in blocks of columns.
         tuning = Tuning(level_entries=level_entries, task_entries=0)
@@ -128,7 +128,7 @@ class TestOrderDoesNotMatter:
         assert_equal(fit(example), fit(example, n_threads=n_threads, tuning=counted))
 
     @given(
-        examples(draws=True),
+        examples(draws=True, random_cuts=True),
         st.integers(1, 4),
         st.sampled_from([0, 5, 65_536]),
         st.booleans(),
