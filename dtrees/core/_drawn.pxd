@@ -17,6 +17,7 @@ cdef struct Reader:
     int64_t n_words
     uint64_t* entries       # of one column: code | place of the row in the node
     uint64_t* scratch
+    uint32_t* codes         # of one column, in the order of the rows
     uint32_t* place         # by row of the workspace, kept for sparse columns
     Run run                 # of the column that was read last
 
@@ -30,3 +31,5 @@ cdef bint search_drawn(Reader* reader, Search* q, const Workspace* w, const Open
                        const Column* column, int32_t number) noexcept nogil
 cdef void groups_of_drawn(Reader* reader, Search* q, const Workspace* w, const OpenNode* node,
                           const Column* column, int32_t number) noexcept nogil
+cdef bint search_cut(Reader* reader, Search* q, const Workspace* w, const OpenNode* node,
+                     const Column* column, int32_t number, const double* value) noexcept nogil

@@ -17,10 +17,14 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-from dtrees.core._groups cimport collect_groups, reserve_groups, search_groups
-from dtrees.core._search cimport Groups, Search, by_class
+from dtrees.core._groups cimport (
+    collect_groups, cut_at, reserve_groups, search_groups, search_random, toss_missing
+)
+from dtrees.core._search cimport (
+    NONE, Groups, Search, add_to_class, beats, begin_pass, by_class, consider
+)
 from dtrees.core._splitter cimport search_run
-from dtrees.core._structs cimport NO_RANK, Payload, Run
+from dtrees.core._structs cimport ALL_ORDERED, AT_MOST, NO_RANK, Payload, Run, Split
 from dtrees.core._workspace cimport (
     STORED_SPARSE, STORED_U16, STORED_U8, Column, OpenNode, Workspace, last_ordered
 )
@@ -59,6 +63,7 @@ cdef Reader* new_reader(const Payload* payload, int64_t n_rows, int64_t n_places
         reader.payload.target = <int64_t*>malloc((n_rows + 1) * sizeof(int64_t))
     reader.entries = <uint64_t*>malloc((few + 1) * sizeof(uint64_t))
     reader.scratch = <uint64_t*>malloc((few + 1) * sizeof(uint64_t))
+    reader.codes = <uint32_t*>malloc((n_rows + 1) * sizeof(uint32_t))
     if sparse:
         reader.place = <uint32_t*>calloc(n_places + 1, sizeof(uint32_t))
     return reader
@@ -75,6 +80,7 @@ cdef void free_reader(Reader* reader) noexcept nogil:
     free(reader.hit)
     free(reader.entries)
     free(reader.scratch)
+    free(reader.codes)
     free(reader.place)
     free(reader)
 
@@ -403,6 +409,114 @@ cdef bint search_drawn(Reader* reader, Search* q, const Workspace* w, const Open
         return False
     search_groups(q, number, last_ordered(column))
     return True
+
+
+# ---------------------------------------------------------------------------------------------
+# random cuts
+
+cdef inline void gather_codes(const code_t* codes, const uint32_t* rows, int64_t n,
+                              uint32_t* out, uint32_t* lowest, uint32_t* highest) noexcept nogil:
+    """Codes of n rows, the least that is not missing and the greatest."""
+    cdef uint32_t low = NO_RANK
+    cdef uint32_t high = 0
+    cdef uint32_t code
+    cdef int64_t i
+    for i in range(n):
+        code = codes[rows[i]]
+        out[i] = code
+        high = code if code > high else high
+        low = code if code - <uint32_t>1 < low - <uint32_t>1 else low  # zero wraps to the top
+    lowest[0] = low
+    highest[0] = high
+
+
+cdef bint search_cut(Reader* reader, Search* q, const Workspace* w, const OpenNode* node,
+                     const Column* column, int32_t number, const double* value) noexcept nogil:
+    """One cut of a column, drawn at random (`search_random`); False when it is constant.
+
+    A dense column of numbers needs no histogram: its range, then the sums on one side. O(rows).
+    """
+    cdef const uint32_t* rows = w.rows + node.start
+    cdef int64_t n = node.totals.n
+    cdef uint32_t low, high, cut, last_left, first_right, code, is_left
+    cdef uint64_t sums = 0
+    cdef int64_t n_missing = 0
+    cdef int64_t i
+    cdef bint missing
+    cdef Split* split = &q.split
+    if column.storage == STORED_SPARSE or last_ordered(column) != ALL_ORDERED:
+        groups_of_drawn(reader, q, w, node, column, number)
+        if q.groups.count <= 1:
+            return False
+        search_random(q, number, last_ordered(column), value)
+        return True
+    if column.storage == STORED_U8:
+        gather_codes(<const uint8_t*>column.codes, rows, n, reader.codes, &low, &high)
+    elif column.storage == STORED_U16:
+        gather_codes(<const uint16_t*>column.codes, rows, n, reader.codes, &low, &high)
+    else:
+        gather_codes(<const uint32_t*>column.codes, rows, n, reader.codes, &low, &high)
+    for i in range(n):
+        n_missing += reader.codes[i] == 0
+    if high == 0 or (low == high and n_missing == 0):
+        return False
+    missing = toss_missing(q, number, n_missing > 0 and low < high)
+    cut = low if low == high else cut_at(q, number, low, high, value)
+    # rows on the left: codes 1 .. cut, and the missing ones; a code of 0 wraps to the top
+    begin_pass(q, AT_MOST, missing)
+    q.best = NONE
+    q.floor = NONE
+    last_left = 0
+    first_right = NO_RANK
+    for i in range(n):
+        code = reader.codes[i]
+        is_left = code - <uint32_t>1 < cut
+        last_left = code if is_left and code > last_left else last_left
+        first_right = code if code > cut and code < first_right else first_right
+    if reader.is_packed:
+        for i in range(n):
+            is_left = (reader.codes[i] - <uint32_t>1 < cut) | (missing & (reader.codes[i] == 0))
+            sums += reader.packed[i] & (0 - <uint64_t>is_left)
+        q.n = sums >> 2 * FIELD
+        q.w = (sums >> FIELD) & LARGEST_FIELD
+        q.s = sums & LARGEST_FIELD
+    else:
+        add_left(reader, q, n, cut, missing)
+    consider(q, last_left, False)
+    if not beats(q, number):
+        return True
+    split.score = q.best
+    split.column = number
+    split.test = AT_MOST
+    split.missing_left = missing
+    split.saw_missing = n_missing > 0
+    split.boundary = last_left
+    split.boundary_row = -1
+    split.beyond = 0
+    if first_right != NO_RANK:
+        split.beyond = first_right
+    split.beyond_row = -1
+    return True
+
+
+cdef void add_left(const Reader* reader, Search* q, int64_t n, uint32_t cut,
+                   bint missing) noexcept nogil:
+    """Sums of the rows left of a cut, for statistics that are not packed."""
+    cdef const int64_t* weight = reader.payload.weight
+    cdef int64_t i, x
+    cdef uint32_t code
+    for i in range(n):
+        code = reader.codes[i]
+        if not (code - <uint32_t>1 < cut or (missing and code == 0)):
+            continue
+        x = 1 if weight == NULL else weight[i]
+        q.n += 1
+        if by_class(q):
+            add_to_class(q, reader.payload.label[i], x)
+        else:
+            q.w += x
+            q.s += (x * reader.payload.label[i] if reader.payload.target == NULL
+                    else reader.payload.target[i])
 
 
 cdef void groups_of_drawn(Reader* reader, Search* q, const Workspace* w, const OpenNode* node,

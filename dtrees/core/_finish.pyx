@@ -23,9 +23,9 @@ from libc.string cimport memcpy, memset
 from dtrees._random cimport hash64
 from dtrees.core._criterion cimport natural_log, squared_score, xlogx
 from dtrees.core._drawn cimport (
-    free_reader, groups_of_drawn, new_reader, read_rows, search_drawn
+    free_reader, groups_of_drawn, new_reader, read_rows, search_cut, search_drawn
 )
-from dtrees.core._groups cimport collect_groups, search_random
+from dtrees.core._groups cimport collect_groups
 from dtrees.core._histogram cimport (
     count_runs, groups_of_histogram, part_histogram, search_histogram
 )
@@ -535,10 +535,8 @@ cdef void search_draws(Growth* g, const Workspace* w, const OpenNode* node) noex
         for i in range(count):
             column = g.ascending[i]
             if g.plan.limits.random_cuts:
-                groups_of_drawn(g.reader, q, w, node, g.plan.columns + column, column)
-                if q.groups.count > 1:
-                    search_random(q, column, last_ordered(g.plan.columns + column),
-                                  g.plan.values + g.plan.first_value[column])
+                search_cut(g.reader, q, w, node, g.plan.columns + column, column,
+                           g.plan.values + g.plan.first_value[column])
             elif search_drawn(g.reader, q, w, node, g.plan.columns + column, column):
                 if g.plan.columns[column].n_ordered < g.plan.columns[column].n_codes:
                     g.work += work_of_groups(q)

@@ -10,3 +10,6 @@ cdef void collect_groups(Search* q, const entry_t* entries, const Run* run) noex
 cdef void search_groups(Search* q, int32_t column, uint32_t last_ordered) noexcept nogil
 cdef void search_random(Search* q, int32_t column, uint32_t last_ordered,
                         const double* value) noexcept nogil
+cdef bint toss_missing(const Search* q, int32_t column, bint tossed) noexcept nogil
+cdef uint32_t cut_at(const Search* q, int32_t column, uint32_t low, uint32_t high,
+                     const double* value) noexcept nogil

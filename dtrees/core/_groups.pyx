@@ -217,6 +217,30 @@ cdef void keep_best(Search* q, int32_t column, int64_t first, int64_t last) noex
     memcpy(q.split_subset, q.subset, words * sizeof(uint64_t))
 
 
+cdef bint toss_missing(const Search* q, int32_t column, bint tossed) noexcept nogil:
+    """Whether missing values go left, by the toss of a coin; False when there is none to toss."""
+    return tossed and hash64(q.draws, <uint64_t>column) & 1
+
+
+cdef uint32_t cut_at(const Search* q, int32_t column, uint32_t low, uint32_t high,
+                     const double* value) noexcept nogil:
+    """The greatest code whose value is at most one drawn between those of low and high; < high."""
+    cdef uint64_t draw = hash64(hash64(q.draws, <uint64_t>column), 0)
+    cdef double least = value[low - 1]
+    # halves: a difference of huge values is infinite
+    cdef double half = value[high - 1] / 2 - least / 2
+    cdef double at = least + 2.0 * (<double>(draw >> 11) * 1.1102230246251565e-16 * half)
+    cdef uint32_t middle
+    high -= 1
+    while low < high:
+        middle = (low + high + 1) >> 1
+        if value[middle - 1] <= at:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
 cdef void search_random(Search* q, int32_t column, uint32_t last_ordered,
                         const double* value) noexcept nogil:
     """One split of a column, drawn by key: extremely randomized trees (Geurts et al. 2006).
@@ -231,10 +255,10 @@ cdef void search_random(Search* q, int32_t column, uint32_t last_ordered,
     cdef int64_t first = 1 if g.count > 0 and g.rank[0] == 0 else 0
     cdef int64_t last = first
     cdef uint64_t key = hash64(q.draws, <uint64_t>column)
-    cdef bint missing = first == 1 and key & 1
+    cdef bint missing = toss_missing(q, column, first == 1)
     cdef bint cut
     cdef int64_t i, n_left
-    cdef double low, high, at
+    cdef uint32_t code
     q.best = NONE
     while last < g.count and g.rank[last] <= last_ordered:
         last += 1
@@ -244,13 +268,10 @@ cdef void search_random(Search* q, int32_t column, uint32_t last_ordered,
         begin_pass(q, AT_MOST, missing and last - first > 1)
         if q.missing:
             add_group(q, 0, 1)
-        low = value[g.rank[first] - 1]
-        high = value[g.rank[last - 1] - 1]
-        # halves: a difference of huge values is infinite
-        at = low + 2.0 * ((hash64(key, 0) >> 11) * 1.1102230246251565e-16 * (high / 2 - low / 2))
+        code = cut_at(q, column, g.rank[first], g.rank[last - 1], value)
         i = first
         add_group(q, i, 1)
-        while i + 1 < last - 1 and value[g.rank[i + 1] - 1] <= at:
+        while i + 1 < last - 1 and g.rank[i + 1] <= code:
             i += 1
             add_group(q, i, 1)
         consider(q, i, False)
