@@ -186,14 +186,17 @@ cdef void groups_of_histogram(Search* q, const int64_t* histogram, int64_t n_cod
             w = cell[1]
             groups.target[g] = cell[2]
         else:
-            w = 0
+            n = w = 0
             cell = histogram + code * K
             if q.mode == WEIGHTED_CLASSES:
-                cell += code + 1
+                cell += code
+                n = cell[0]
+                cell += 1
             for k in range(K):
                 w += cell[k]
                 groups.target[g * K + k] = cell[k]
-            n = w if q.mode == CLASSES else cell[-1]
+            if q.mode == CLASSES:
+                n = w
         groups.rank[g] = <uint32_t>code
         groups.row[g] = -1
         groups.n[g] = n
