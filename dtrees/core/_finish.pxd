@@ -32,7 +32,7 @@ cdef struct Plan:
     Mode mode
     int n_statistics        # of a node: weight and target, or a weight per class
     int64_t stride          # numbers in a cell of a histogram
-    CountRule count_rule    # of nodes of at most 65,535 rows
+    CountRule count_rule    # which columns are counted; stride 0: histograms are not kept
 
 cdef struct Record:
     # A grown node, as the kernels write it.
