@@ -159,6 +159,16 @@ class Target:
         mean = np.divide(total, weight, out=np.zeros(weight.shape), where=weight > 0)
         return mean + self.offset
 
+    @property
+    def has_weight(self) -> bool:
+        """Whether any row counts."""
+        if self.w is None and self.class_multiplier is None:
+            return self.n_rows > 0
+        live = np.ones(self.n_rows, dtype=bool) if self.w is None else self.w > 0
+        if self.class_multiplier is not None:
+            live &= self.class_multiplier[self.y] > 0
+        return bool(live.any())
+
     def take(self, rows: np.ndarray) -> Target:
         """The same target, in the same units, for other rows (numbers or a boolean mask)."""
         changed = dict(vars(self))

@@ -6,7 +6,8 @@ differ in the last bit.
 
 Squared error. With W, S the weight and weighted target of a node and w, s those of the left side,
 the weighted decrease of the impurity is  D*D / (W*w*(W-w)),  D = W*s - w*S.  The gini index of two
-classes is twice the squared error of the class as a number, so it shares the formula. Swapping
+classes is twice the squared error of the class as a number, so it shares the formula. W - w is
+taken from the integers: a side may weigh less than a rounding of W. Swapping
 the sides changes the sign of D only: mirrored splits tie exactly while W times the largest sum is
 below 2**53, always so for counts of less than 90 million rows. Beyond, one of them may win by a
 rounding, the same one everywhere.
@@ -86,14 +87,15 @@ cdef inline int64_t xlogx(const Criterion* criterion, int64_t x) noexcept nogil:
     return <int64_t>(<double>x * natural_log(<double>x) * criterion.fixed_point + 0.5)
 
 
-cdef inline double squared_score(double W, double S, double w, double s) noexcept nogil:
-    """Weighted decrease of the squared error, times W."""
+cdef inline double squared_score(double W, double S, double w, double rest,
+                                 double s) noexcept nogil:
+    """Weighted decrease of the squared error, times W; rest = W - w."""
     cdef double D = W * s - w * S
-    return D * D / (w * (W - w))
+    return D * D / (w * rest)
 
 
-cdef inline double poisson_score(double W, double S, double w, double s) noexcept nogil:
+cdef inline double poisson_score(double S, double w, double rest, double s) noexcept nogil:
     """Decrease of the half deviance up to the node's own; -1e300 when a side has no target."""
     if s <= 0 or S - s <= 0:
         return -1e300
-    return s * natural_log(s / w) + (S - s) * natural_log((S - s) / (W - w))
+    return s * natural_log(s / w) + (S - s) * natural_log((S - s) / rest)

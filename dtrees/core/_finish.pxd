@@ -37,7 +37,7 @@ cdef struct Plan:
     Mode mode
     int n_statistics        # of a node: weight and target, or a weight per class
     int64_t stride          # numbers in a cell of a histogram
-    CountRule count_rule    # of nodes of at most 65,535 rows
+    CountRule count_rule    # which columns are counted; stride 0: histograms are not kept
     bint draws              # nodes search some columns only, read afresh
     bint has_sparse
     const double* values    # of ordered codes, for random cuts

@@ -495,7 +495,7 @@ cdef double perfect_score(const Growth* g, const OpenNode* node) noexcept nogil:
     cdef const Totals* t = &node.totals
     if g.plan.mode == COUNT and t.weight < EXACT_WEIGHT:
         return squared_score(<double>t.weight, <double>t.target, <double>t.target,
-                             <double>t.target)
+                             <double>(t.weight - t.target), <double>t.target)
     if g.plan.mode == CLASSES and g.plan.criterion.impurity == GINI and t.weight < EXACT_WEIGHT:
         return <double>t.weight
     if g.plan.mode == SUM and g.plan.criterion.impurity == SQUARED and t.n == 2:

@@ -26,7 +26,7 @@ from libc.string cimport memcpy, memset
 from dtrees._random cimport hash64
 from dtrees.core._search cimport (
     BUFFER, NONE, Groups, Keyed, Search, add_group, beats, begin_pass, by_class, consider, flush,
-    offer, permitted, score_side
+    heavy_enough, offer, permitted, score_side
 )
 from dtrees.core._structs cimport ABOVE, AT_MOST, GINI, IN_SUBSET, Run, Split, entry_t
 
@@ -296,9 +296,9 @@ cdef void scan_ordered(Search* q, int64_t first, int64_t last, bint close) noexc
     """Prefixes of the groups first..last; `close`: all of them are a candidate too."""
     cdef int64_t i
     if not by_class(q):
-        scan_pairs(q, first, last, close)
+        scan_pair_groups(q, first, last, close)
     elif q.criterion.impurity == GINI and q.totals.weight < SMALL_WEIGHT:
-        scan_classes(q, first, last, close)
+        scan_class_groups(q, first, last, close)
     else:
         for i in range(first, last):
             add_group(q, i, 1)
@@ -306,7 +306,7 @@ cdef void scan_ordered(Search* q, int64_t first, int64_t last, bint close) noexc
                 consider(q, i, False)
 
 
-cdef void scan_pairs(Search* q, int64_t first, int64_t last, bint close) noexcept nogil:
+cdef void scan_pair_groups(Search* q, int64_t first, int64_t last, bint close) noexcept nogil:
     """One number per row: candidates are written to the buffer, kept by moving the cursor."""
     cdef const Groups* g = &q.groups
     cdef int64_t least = q.min_rows
@@ -321,9 +321,10 @@ cdef void scan_pairs(Search* q, int64_t first, int64_t last, bint close) noexcep
         w += g.weight[i]
         s += g.target[i]
         q.buffer_w[k] = <double>w
+        q.buffer_rest[k] = <double>(q.totals.weight - w)
         q.buffer_a[k] = <double>s
         q.buffer_at[k] = <int32_t>i
-        k += (n >= least) & (n <= most)
+        k += (n >= least) & (n <= most) & heavy_enough(q, w)
         if k == BUFFER:
             q.buffered = k
             flush(q, False, False, False, 0)
@@ -332,7 +333,7 @@ cdef void scan_pairs(Search* q, int64_t first, int64_t last, bint close) noexcep
     flush(q, False, False, False, 0)
 
 
-cdef void scan_classes(Search* q, int64_t first, int64_t last, bint close) noexcept nogil:
+cdef void scan_class_groups(Search* q, int64_t first, int64_t last, bint close) noexcept nogil:
     """Gini index of several classes, whose sums of squares fit 64 bits."""
     cdef const Groups* g = &q.groups
     cdef int64_t K = q.criterion.n_classes
@@ -360,10 +361,11 @@ cdef void scan_classes(Search* q, int64_t first, int64_t last, bint close) noexc
         n += g.n[i]
         w += g.weight[i]
         q.buffer_w[k] = <double>w
+        q.buffer_rest[k] = <double>(q.totals.weight - w)
         q.buffer_a[k] = <double>squares
         q.buffer_b[k] = <double>((node_squares - cross) + (squares - cross))
         q.buffer_at[k] = <int32_t>i
-        k += (n >= least) & (n <= most)
+        k += (n >= least) & (n <= most) & heavy_enough(q, w)
         if k == BUFFER:
             q.buffered = k
             flush(q, False, True, False, 0)

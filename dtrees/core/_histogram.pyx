@@ -3,7 +3,7 @@
 A histogram has a cell per code, missing values first, of one to 1 + K numbers for K classes:
 
     mode               cell, int64
-    COUNT              rows << 32 | rows of class 1
+    COUNT              rows << 32 | rows of class 1, each below 2**32
     SUM                rows, sum of targets
     WEIGHTED_SUM       rows, weight, weighted sum of targets
     CLASSES            rows of each class
@@ -16,7 +16,7 @@ larger one is the node less the smaller one, to the last bit.
 The search over a histogram is the search over groups (`_groups`): the codes that occur, and their
 sums.
 """
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
 from dtrees.core._groups cimport reserve_groups, search_groups
@@ -174,7 +174,7 @@ cdef void groups_of_histogram(Search* q, const int64_t* histogram, int64_t n_cod
     for code in range(n_codes + 1):
         if q.mode == COUNT:
             cell = histogram + code
-            n = w = cell[0] >> 32
+            n = w = <int64_t>(<uint64_t>cell[0] >> 32)
             groups.target[g] = <uint32_t>cell[0]
         elif q.mode == SUM:
             cell = histogram + 2 * code
@@ -186,14 +186,17 @@ cdef void groups_of_histogram(Search* q, const int64_t* histogram, int64_t n_cod
             w = cell[1]
             groups.target[g] = cell[2]
         else:
-            w = 0
+            n = w = 0
             cell = histogram + code * K
             if q.mode == WEIGHTED_CLASSES:
-                cell += code + 1
+                cell += code
+                n = cell[0]
+                cell += 1
             for k in range(K):
                 w += cell[k]
                 groups.target[g * K + k] = cell[k]
-            n = w if q.mode == CLASSES else cell[-1]
+            if q.mode == CLASSES:
+                n = w
         groups.rank[g] = <uint32_t>code
         groups.row[g] = -1
         groups.n[g] = n

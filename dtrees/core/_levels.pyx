@@ -30,7 +30,9 @@ from dtrees.core._histogram cimport (
 )
 from dtrees.core._route cimport Route, keep_side, mark_codes, mark_run, route_of, split_run
 from dtrees.core._shard cimport Shard
-from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
+from dtrees.core._search cimport (
+    Search, begin_node, finish_node, free_scratch, free_search, new_search
+)
 from dtrees.core._splitter cimport search_run
 from dtrees.core._structs cimport IN_SUBSET, LEAF, Run, entry_t
 from dtrees.core._workspace cimport (
@@ -47,6 +49,7 @@ cdef enum:
     BLOCKS = 6                  # of columns for each thread
     FEW_LEVELS = 8              # levels of nodes in between
     RUN_COST = 8                # what a run costs beside its entries, in entries
+    MOST_CELLS = 4              # of a histogram, for each row of the table
     KEPT_SHARE = 8              # rows per cell of a histogram that is kept with its node
 
 
@@ -78,6 +81,13 @@ cdef class LargeNode:
         free(self.n_runs)
         free(self.histogram)
         free_node(&self.node)
+
+    cdef void forget(self) noexcept:
+        """Give back the histograms."""
+        cdef int b
+        for b in range(self.n_blocks):
+            free(self.histogram[b])
+            self.histogram[b] = NULL
 
     cdef void concatenate(self) noexcept:
         """The runs of all blocks as one list, for `_finish`."""
@@ -170,7 +180,7 @@ cdef class Levels:
     # the root
 
     def _sort_block(self, int64_t first, int64_t last):
-        """Entries of wide and sparse columns first..last; runs of the root."""
+        """Entries of those of columns first..last that are sorted; how many each has."""
         cdef int64_t j
         cdef Column* column
         cdef uint64_t* scratch
@@ -184,7 +194,7 @@ cdef class Levels:
             scratch = <uint64_t*>malloc((self.n_rows + 1) * sizeof(uint64_t))
             for j in range(first, last):
                 column = self.columns + j
-                if column.storage >= STORED_U32:
+                if self.is_sorted(column):
                     lengths[j - first] = sorted_entries(column, live, entries + offsets[j],
                                                         scratch, self.n_rows)
             free(scratch)
@@ -212,10 +222,10 @@ cdef class Levels:
         cdef Run* run_of
         sizes = np.zeros(self.plan.limits.n_columns + 1, dtype=np.int64)
         for j in range(0 if self.alone_with_draws else self.plan.limits.n_columns):
-            if self.columns[j].storage == STORED_U32:
-                sizes[j + 1] = self.n_rows
-            elif self.columns[j].storage == STORED_SPARSE:
+            if self.columns[j].storage == STORED_SPARSE:
                 sizes[j + 1] = self.columns[j].stored
+            elif self.is_sorted(&self.columns[j]):
+                sizes[j + 1] = self.n_rows
         offsets = self.offsets = np.cumsum(sizes)
         free(w.entries)
         w.entries = malloc((offsets[self.plan.limits.n_columns] + 1) * sizeof(uint64_t))
@@ -239,10 +249,10 @@ cdef class Levels:
                 run_of.distinct = False
                 run_of.offset = offsets[j]
                 run_of.length = <uint32_t>lengths[j - first]
-                if run_of.length == 0:
+                if run_of.length == 0 and self.columns[j].storage < STORED_U32:
                     run_of.offset = self.reserve_cells(&self.columns[j], m, b)
-                if self.columns[j].n_codes > 0 and (self.columns[j].storage < STORED_U32
-                                                    or run_of.length > 0):
+                if self.columns[j].n_codes > 0 and (run_of.length > 0
+                                                    or not self.is_sorted(&self.columns[j])):
                     root.n_runs[b] += 1
         root.node.start = 0
         root.node.depth = depth
@@ -258,6 +268,13 @@ cdef class Levels:
             self.relocate_root(run, root)
         return root
 
+    cdef bint is_sorted(self, const Column* column) noexcept nogil:
+        """Whether the column has entries from the start: wide, sparse, or of so many cells that a
+        histogram of them is out of proportion to the rows."""
+        cdef int64_t cells = (column.n_codes + <int64_t>1) * self.plan.stride
+        return column.storage >= STORED_U32 or (self.shard.n_live > MAX_NARROW
+                                                and cells > MOST_CELLS * self.shard.n_live)
+
     cdef int64_t reserve_cells(self, const Column* column, int64_t n, int block) noexcept:
         """Where the column's histogram stands in those of its block; -1: it is not kept."""
         cdef int64_t cells = (column.n_codes + <int64_t>1) * self.plan.count_rule.stride
@@ -265,6 +282,7 @@ cdef class Levels:
         if cells == 0 or cells > n // KEPT_SHARE:
             return -1
         self.counted[block].n_cells += cells
+        self.counted[block].least_rows = max(self.counted[block].least_rows, cells)
         return offset
 
     cdef relocate_root(self, run, LargeNode root):
@@ -324,9 +342,13 @@ cdef class Levels:
                     part_histogram(
                         w, self.columns, self.plan.mode, self.plan.stride, node.runs[block],
                         node.n_runs[block], self.counted[block].n_cells, &node.left.node,
-                        &node.right.node, node.left.is_large, node.right.is_large,
+                        &node.right.node,
+                        node.left.is_large and self.keeps_histogram(node.left, block),
+                        node.right.is_large and self.keeps_histogram(node.right, block),
                         &node.histogram[block], &node.left.histogram[block],
                         &node.right.histogram[block])
+                    free(node.histogram[block])
+                    node.histogram[block] = NULL
         free(scratch)
         for node in open_nodes:
             found.append(self.search_block(node, block))
@@ -346,7 +368,8 @@ cdef class Levels:
                               self.plan.limits.min_rows, self.plan.limits.min_weight)
         with nogil:
             begin_node(search.q, &node.node.totals, node.node.class_totals)
-            if self.counted[block].n_cells > 0 and node.histogram[block] == NULL:
+            if (self.counted[block].n_cells > 0 and node.histogram[block] == NULL
+                    and self.keeps_histogram(node, block)):
                 node.histogram[block] = <int64_t*>calloc(self.counted[block].n_cells,
                                                          sizeof(int64_t))
                 count_runs(w, self.columns, self.plan.mode, self.plan.stride, node.runs[block],
@@ -355,7 +378,12 @@ cdef class Levels:
             node.n_runs[block] = search_runs(search.q, &self.plan, w, &node.node,
                                              node.histogram[block], node.runs[block],
                                              node.n_runs[block], drawn, n_drawn)
+            free_scratch(search.q)
         return search
+
+    cdef bint keeps_histogram(self, LargeNode node, int block) noexcept nogil:
+        """Whether the node is worth the memory of the block's histograms."""
+        return node.node.totals.n >= self.counted[block].least_rows
 
     cdef object draw(self, LargeNode node, int64_t first, int64_t count):
         """Sorted draws first..first+count of a node."""
@@ -515,6 +543,7 @@ cdef class Levels:
                 next_level = []
                 for i, node in enumerate(level):
                     if not self.split_node(node, self.best_of(node, [f[i] for f in found]), &out):
+                        node.forget()
                         continue
                     for child in (node.left, node.right):
                         child.record = write_record(&out, &self.plan, &child.node)
@@ -594,7 +623,7 @@ cdef SearchOfBlock better(SearchOfBlock a, SearchOfBlock b):
 
 cdef int64_t* fresh_histogram(const Plan* plan, const Workspace* w, const OpenNode* node,
                               const Run* run) noexcept nogil:
-    """The histogram of a column that is not kept with its node; the caller frees it."""
+    """The histogram of a column whose node keeps none; the caller frees it."""
     cdef const Column* column = plan.columns + run.column
     cdef int64_t* histogram = <int64_t*>calloc((column.n_codes + <int64_t>1) * plan.stride,
                                                sizeof(int64_t))
@@ -612,7 +641,7 @@ cdef void groups_of_run(Search* q, const Plan* plan, const Workspace* w, const O
         collect_groups(q, <const uint32_t*>w.entries, run)
     elif run.length > 0:
         collect_groups(q, <const uint64_t*>w.entries, run)
-    elif run.offset >= 0:
+    elif run.offset >= 0 and histogram != NULL:
         groups_of_histogram(q, histogram + run.offset, n_codes)
     else:
         fresh = fresh_histogram(plan, w, node, run)
@@ -626,7 +655,7 @@ cdef bint search_counted(Search* q, const Plan* plan, const Workspace* w, const 
     cdef uint32_t n_codes = plan.columns[run.column].n_codes
     cdef int64_t* fresh
     cdef bint varies
-    if run.offset >= 0:
+    if run.offset >= 0 and histogram != NULL:
         return search_histogram(q, histogram + run.offset, n_codes, run.column, run.last_ordered)
     fresh = fresh_histogram(plan, w, node, run)
     varies = search_histogram(q, fresh, n_codes, run.column, run.last_ordered)

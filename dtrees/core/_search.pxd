@@ -82,6 +82,7 @@ cdef struct Search:
     Groups groups
     int64_t buffered
     double buffer_w[BUFFER]
+    double buffer_rest[BUFFER]
     double buffer_a[BUFFER]
     double buffer_b[BUFFER]
     double buffer_score[BUFFER]
@@ -99,6 +100,7 @@ cdef struct Search:
 cdef Search* new_search(const Criterion* criterion, Mode mode, Payload payload,
                         int64_t min_rows, int64_t min_weight) noexcept nogil
 cdef void free_search(Search* q) noexcept nogil
+cdef void free_scratch(Search* q) noexcept nogil
 cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_totals) noexcept nogil
 cdef void finish_node(Search* q) noexcept nogil
 cdef bint beats(const Search* q, int32_t column) noexcept nogil
@@ -140,7 +142,7 @@ cdef inline void add_to_class(Search* q, int k, int64_t weight) noexcept nogil:
 
 
 cdef inline void add_row(Search* q, int64_t row) noexcept nogil:
-    """Any mode; the hot loops below have their own."""
+    """Any mode; the hot loops of `_splitter` and `_groups` have their own."""
     q.n += 1
     if by_class(q):
         add_to_class(q, q.payload.label[row],
@@ -167,9 +169,9 @@ cdef inline void add_group(Search* q, int64_t g, int sign) noexcept nogil:
         q.s += sign * q.groups.target[g]
 
 
-cdef inline double gini_score(double W, double w, double left, double right) noexcept nogil:
-    """sum(l*l)/w + sum(r*r)/(W-w), with one division."""
-    return (left * (W - w) + right * w) / (w * (W - w))
+cdef inline double gini_score(double w, double rest, double left, double right) noexcept nogil:
+    """sum(l*l)/w + sum(r*r)/rest, with one division."""
+    return (left * rest + right * w) / (w * rest)
 
 
 cdef inline double entropy_score(const Search* q, int128_t both_sides, int64_t w) noexcept nogil:
@@ -188,12 +190,13 @@ cdef inline double score_side(const Search* q, bint down) noexcept nogil:
     """The score of the boundary between the side and the rest; `down`: the side is the right."""
     cdef int64_t w = q.totals.weight - q.w if down else q.w
     cdef int64_t s = q.totals.target - q.s if down else q.s
+    cdef double rest = <double>(q.totals.weight - w)
     cdef int128_t other
     cdef double a, b
     if q.criterion.impurity == SQUARED:
-        return squared_score(q.W, q.S, <double>w, <double>s)
+        return squared_score(q.W, q.S, <double>w, rest, <double>s)
     if q.criterion.impurity == POISSON:
-        return poisson_score(q.W, q.S, <double>w, <double>s)
+        return poisson_score(q.S, <double>w, rest, <double>s)
     if q.criterion.impurity == ENTROPY:
         return entropy_score(q, q.side_squares, w)
     other = (q.squares - q.cross) + (q.side_squares - q.cross)
@@ -204,7 +207,7 @@ cdef inline double score_side(const Search* q, bint down) noexcept nogil:
     else:
         a = <double>q.side_squares
         b = <double>other
-    return gini_score(q.W, <double>w, b if down else a, a if down else b)
+    return gini_score(<double>w, rest, b if down else a, a if down else b)
 
 
 cdef inline bint offer(Search* q, double score, int64_t at, bint down) noexcept nogil:
@@ -235,30 +238,40 @@ cdef inline void begin_pass(Search* q, uint8_t test, uint8_t missing) noexcept n
     clear_side(q)
 
 
-cdef inline void flush(Search* q, bint down, bint classes, bint counted,
+cdef inline bint heavy_enough(const Search* q, int64_t w) noexcept nogil:
+    """Whether both sides have the least weight, in integers: sums in doubles would be rounded."""
+    return w >= q.min_weight and q.totals.weight - w >= q.min_weight
+
+
+cdef inline void flush(Search* q, bint down, bint classes, bint unit_weights,
                        int64_t shift) noexcept nogil:
     """Score the buffered boundaries together, so that the divisions run side by side.
 
-    counted : every row weighs 1; the left weight of the boundary `at` is at + shift.
+    unit_weights : every row weighs 1; the left weight of the boundary `at` is at + shift.
+    Otherwise both weights are in the buffer, and enough (`heavy_enough`).
     """
     cdef int64_t j
-    cdef double D, w
+    cdef double D, w, rest
     cdef double W = q.W
     cdef double S = q.S
     cdef double* bw = q.buffer_w
+    cdef double* br = q.buffer_rest
     cdef double* ba = q.buffer_a
     cdef double* bb = q.buffer_b
     cdef double* score = q.buffer_score
     cdef double best = q.best
     cdef double moved = <double>shift
-    if counted:
+    if unit_weights:
         for j in range(q.buffered):
-            bw[j] = <double>q.buffer_at[j] + moved
+            w = <double>q.buffer_at[j] + moved
+            bw[j] = w
+            br[j] = W - w
     if classes:
         if q.criterion.impurity == GINI:
             for j in range(q.buffered):
                 w = bw[j]
-                score[j] = (ba[j] * (W - w) + bb[j] * w) / (w * (W - w))
+                rest = br[j]
+                score[j] = (ba[j] * rest + bb[j] * w) / (w * rest)
         else:
             for j in range(q.buffered):
                 score[j] = ba[j]
@@ -266,13 +279,13 @@ cdef inline void flush(Search* q, bint down, bint classes, bint counted,
         for j in range(q.buffered):
             w = bw[j]
             D = W * ba[j] - w * S
-            score[j] = D * D / (w * (W - w))
+            score[j] = D * D / (w * br[j])
     else:
         for j in range(q.buffered):
-            score[j] = poisson_score(W, S, bw[j], ba[j])
-    if q.min_weight > 0:
+            score[j] = poisson_score(S, bw[j], br[j], ba[j])
+    if unit_weights and q.min_weight > 1:
         for j in range(q.buffered):
-            if bw[j] < q.min_weight or W - bw[j] < q.min_weight:
+            if bw[j] < q.min_weight or br[j] < q.min_weight:
                 score[j] = 2 * NONE
     for j in range(q.buffered):
         if score[j] >= best:

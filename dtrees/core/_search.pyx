@@ -1,6 +1,7 @@
 """Life of a split search: its memory, its nodes, the gain at the end."""
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
+from libc.string cimport memset
 
 from dtrees.core._criterion cimport Criterion, natural_log, xlogx
 from dtrees.core._structs cimport (
@@ -28,17 +29,25 @@ cdef Search* new_search(const Criterion* criterion, Mode mode, Payload payload,
 cdef void free_search(Search* q) noexcept nogil:
     if q == NULL:
         return
+    free_scratch(q)
     free(q.side)
-    free(q.component)
     free(q.subset)
     free(q.split_subset)
+    free(q)
+
+
+cdef void free_scratch(Search* q) noexcept nogil:
+    """Give back what only a running search needs; its split is kept."""
+    free(q.component)
     free(q.groups.rank)
     free(q.groups.row)
     free(q.groups.n)
     free(q.groups.weight)
     free(q.groups.target)
     free(q.groups.order)
-    free(q)
+    memset(&q.groups, 0, sizeof(Groups))
+    q.component = NULL
+    q.component_size = 0
 
 
 cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_totals) noexcept nogil:

@@ -25,7 +25,8 @@ from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 from dtrees.core._criterion cimport xlogx
 from dtrees.core._groups cimport collect_groups, search_groups
 from dtrees.core._search cimport (
-    BUFFER, NONE, Search, add_row, beats, begin_pass, consider, entropy_score, flush
+    BUFFER, NONE, Search, add_row, beats, begin_pass, consider, entropy_score, flush,
+    heavy_enough
 )
 from dtrees.core._structs cimport (
     AT_MOST, CLASSES, COUNT, ENTROPY, GINI, SQUARED, SUM, WEIGHTED_SUM, Mode, Run, Split, entry_t,
@@ -59,7 +60,7 @@ cdef inline void scan_pair(Search* q, const entry_t* entries, int64_t begin, int
     cdef int64_t k = 0
     cdef int64_t W = q.totals.weight
     cdef int64_t S = q.totals.target
-    cdef bint counted = mode != WEIGHTED_SUM
+    cdef bint unit_weights = mode != WEIGHTED_SUM
     cdef int64_t to_weight = W - n - end if down else n - begin
     cdef const uint16_t* label = q.payload.label
     cdef const int64_t* weight = q.payload.weight
@@ -104,8 +105,9 @@ cdef inline void scan_pair(Search* q, const entry_t* entries, int64_t begin, int
         at = end - 1 - i if down else begin + i
         entry = entries[at]
         row = entry & mask
-        if not counted:
+        if not unit_weights:
             bw[k] = <double>(W - w if down else w)
+            q.buffer_rest[k] = <double>(w if down else W - w)
         ba[k] = <double>(S - s if down else s)
         bat[k] = <int32_t>(at + 1 if down else at)
         if mode == COUNT and distinct:
@@ -118,7 +120,10 @@ cdef inline void scan_pair(Search* q, const entry_t* entries, int64_t begin, int
                 k += i > 0
             else:
                 rank = entry >> shift
-                k += rank != previous
+                if unit_weights:
+                    k += rank != previous
+                else:
+                    k += (rank != previous) & heavy_enough(q, w)
                 previous = rank
             if mode == COUNT:
                 s += label[row]
@@ -129,16 +134,16 @@ cdef inline void scan_pair(Search* q, const entry_t* entries, int64_t begin, int
                 s += target[row]
         if k == BUFFER:
             q.buffered = k
-            flush(q, down, False, counted, to_weight)
+            flush(q, down, False, unit_weights, to_weight)
             k = 0
     n += m
-    if counted:
+    if unit_weights:
         w = n
     q.n = n
     q.w = w
     q.s = s
     q.buffered = k
-    flush(q, down, False, counted, to_weight)
+    flush(q, down, False, unit_weights, to_weight)
     if close != NOTHING:
         consider(q, close, down)
 
@@ -210,7 +215,10 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
             continue
         if not weighted:
             w = q.w + i
+        if not heavy_enough(q, w):
+            continue
         q.buffer_w[q.buffered] = <double>(W - w if down else w)
+        q.buffer_rest[q.buffered] = <double>(w if down else W - w)
         q.buffer_at[q.buffered] = <int32_t>name
         if entropy:
             q.buffer_a[q.buffered] = entropy_score(

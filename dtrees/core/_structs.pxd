@@ -56,8 +56,9 @@ cdef struct Payload:
     int64_t* value          # y alone: purity and the second moment
 
 cdef struct Run:
-    int64_t offset          # of the first entry
-    uint32_t length         # entries; the other rows of the node hold the fill code
+    int64_t offset          # of the first entry; of a counted column: of its cells, -1: not kept
+    uint32_t length         # entries; the other rows of the node hold the fill code. 0: the
+                            # column is counted, its codes are read by histogram
     int32_t column
     uint32_t fill           # rank of the fill code; NO_RANK in dense columns
     uint32_t fill_code

@@ -147,7 +147,7 @@ cdef int64_t entries_of_codes(const Column* column, const uint32_t* row_id, int6
 
 cdef int64_t sorted_entries(const Column* column, const uint8_t* live, uint64_t* entries,
                             uint64_t* scratch, int64_t n_rows) noexcept nogil:
-    """Entries of a uint32 or sparse column, rows with live[row] == 0 left out; returns how many.
+    """Entries of a column, rows with live[row] == 0 left out; returns how many.
 
     Stored codes that equal the fill code are left out too.
     """
@@ -166,9 +166,9 @@ cdef int64_t sorted_entries(const Column* column, const uint8_t* live, uint64_t*
             entries[m] = <uint64_t>codes[row] << 32 | row
             m += live[row]
         return m
-    if column.storage == STORED_U32:
+    if column.storage != STORED_SPARSE:
         for i in range(n_rows):
-            entries[m] = <uint64_t>codes[i] << 32 | <uint64_t>i
+            entries[m] = <uint64_t>code_at(column, i) << 32 | <uint64_t>i
             m += live[i]
     else:
         for i in range(column.stored):

@@ -70,7 +70,9 @@ class ForestGrowth:
         rules = replace(self.rules, tree=number)
         target = self.target
         if self.bags is not None:
-            target = target.bagged(self.bags.multiplicity(number), self.balanced)
+            bag = target.bagged(self.bags.multiplicity(number), self.balanced)
+            # a bag of rows without weight teaches nothing: all rows instead
+            target = bag if bag.has_weight else target
         source = ShardSource(
             [(self.coded, target)], rules, run=run, n_threads=n_threads, values=self.values
         )

@@ -36,6 +36,7 @@ from dtrees.core.tuning import Tuning
 from dtrees.typing import Runner, serial
 
 ROOT_PATH = 0
+MOST_ROWS = 2**32  # cells count rows in 32 bits
 DEFAULT_TUNING = Tuning()
 
 
@@ -131,6 +132,7 @@ class ShardSource:
         tuning: Tuning = DEFAULT_TUNING,
         values: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> None:
+        assert sum(target.n_rows for _, target in parts) < MOST_ROWS
         self._parts = list(parts)
         self._rules = rules
         self._run = run

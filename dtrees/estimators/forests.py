@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.metrics import accuracy_score, r2_score
 
 from dtrees.coding.target import Target
 from dtrees.estimators.constraints import InstanceOf, Nothing, OneOf
@@ -95,6 +94,8 @@ class ForestClassifier(ClassifierMixin, BaseForest):
     def _oob(self, mean: np.ndarray, y: Any, learned: dict[str, Any]) -> dict[str, Any]:
         voted = ~np.isnan(mean[:, 0])
         classes = learned["classes_"].take(np.nan_to_num(mean).argmax(axis=1))
+        from sklearn.metrics import accuracy_score
+
         score = self.oob_score if callable(self.oob_score) else accuracy_score
         return {
             "oob_decision_function_": mean,
@@ -135,6 +136,8 @@ class ForestRegressor(RegressorMixin, BaseForest):
 
     def _oob(self, mean: np.ndarray, y: Any, learned: dict[str, Any]) -> dict[str, Any]:
         voted = ~np.isnan(mean[:, 0])
+        from sklearn.metrics import r2_score
+
         score = self.oob_score if callable(self.oob_score) else r2_score
         return {
             "oob_prediction_": mean[:, 0],

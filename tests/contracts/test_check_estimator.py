@@ -10,8 +10,26 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
-from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
+from dtrees import (
+    BaggingClassifier,
+    BaggingRegressor,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 
+TREES = (DecisionTreeClassifier, DecisionTreeRegressor)
+FORESTS = (
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 ESTIMATORS = [
     DecisionTreeClassifier(),
     DecisionTreeRegressor(),
@@ -23,6 +41,19 @@ ESTIMATORS = [
     ),
 ]
 
+# Without bags, rows of weight 2 are rows that stand there twice: nothing is expected to fail.
+ESTIMATORS += [kind(n_estimators=5, bootstrap=False) for kind in FORESTS]
+
+
+def bags_belong_to_row_numbers(forest) -> dict[str, str]:
+    """What cannot hold with bags: rows that are repeated or left out are in other bags."""
+    names = ("dense", "sparse")
+    if not forest.bootstrap:
+        return {}
+    return {
+        f"check_sample_weight_equivalence_on_{name}_data": "bags are drawn by row" for name in names
+    }
+
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 @parametrize_with_checks(ESTIMATORS)
@@ -30,7 +61,19 @@ def test_contract(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("kind", [DecisionTreeClassifier, DecisionTreeRegressor])
+@pytest.mark.parametrize("kind", FORESTS)
+def test_forests_with_bags(kind):
+    forest = kind(n_estimators=5, bootstrap=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkipTestWarning)
+        results = check_estimator(
+            forest, on_fail=None, expected_failed_checks=bags_belong_to_row_numbers(forest)
+        )
+    failed = [result["check_name"] for result in results if result["status"] == "failed"]
+    assert not failed
+
+
+@pytest.mark.parametrize("kind", TREES)
 def test_nothing_fails_and_nothing_is_expected_to(kind):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkipTestWarning)
@@ -42,7 +85,7 @@ def test_nothing_fails_and_nothing_is_expected_to(kind):
             assert "array_api" in result["check_name"], result
 
 
-@pytest.mark.parametrize("kind", [DecisionTreeClassifier, DecisionTreeRegressor])
+@pytest.mark.parametrize("kind", [*TREES, *FORESTS])
 def test_column_names(kind):
     # scikit-learn runs this on its own estimators only
     check_dataframe_column_names_consistency(kind.__name__, kind())

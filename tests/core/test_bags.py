@@ -120,3 +120,15 @@ def test_balanced_bags():
     bag = target.bagged(times, balanced=True)
     weight = bag.w * bag.class_multiplier[bag.y]
     assert weight[:30].sum() == pytest.approx(weight[30:].sum(), rel=1e-9)
+
+
+def test_a_bag_of_rows_without_weight_is_replaced_by_all_rows():
+    column = [float(i) for i in range(6)]
+    target = Target.classification([0, 1, 1, 1, 1, 1], [1.0, 0, 0, 0, 0, 0])
+    growth = ForestGrowth(
+        coded([column]), target, GrowthRules(criterion="gini"), bags(6), thresholds_of([column])
+    )
+    without = [i for i in range(30) if growth.times(i)[0] == 0]
+    assert without
+    for number in without:
+        assert growth.tree(number).n_node_samples.tolist() == [1]

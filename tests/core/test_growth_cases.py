@@ -190,6 +190,19 @@ class TestLimits:
         assert fit(example([[1, 2, 3, 4]], [0, 0, 1, 1], weight=[1, 0, 0, 2],
                            min_samples_split=3)).node_count == 1  # fmt: skip
 
+    @pytest.mark.parametrize("criterion", ["gini", "entropy", "squared_error", "poisson"])
+    @pytest.mark.parametrize("tiny", [1e-20, 1e-14])
+    def test_a_side_may_weigh_less_than_a_rounding(self, criterion, tiny):
+        # The first column parts the rows well; the second one splits off the row of no weight.
+        good = [i % 2 for i in range(100)]
+        low = 1 if criterion == "poisson" else 0  # whose sides need a target
+        y = [low + (2 if i == 99 else i % 2) for i in range(100)]
+        weight = [1.0] * 99 + [tiny]
+        tree = fit(example([good, list(range(100))], y, criterion, weight=weight))
+        assert tree.feature[0] == 0
+        assert np.isfinite(tree.gain).all()
+        assert np.isfinite(tree.impurity).all()
+
     def test_rows_of_weight_zero_do_not_set_the_scale(self):
         case = example([[1, 2, 3]], [0.3, 1.7, 1e6], "poisson", weight=[1, 2, 0])
         absent = case.target.take(np.array([0, 1]))

@@ -83,12 +83,22 @@ def test_shards(criterion):
     assert fit(example).equals(grow_parts(example, parts, gather_rows=500))
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_more_rows_than_16_bits_count(n_classes):
+@pytest.mark.parametrize(
+    ("criterion", "n_classes", "weights"),
+    [
+        ("gini", 2, False),
+        ("gini", 3, False),
+        ("gini", 2, True),
+        ("entropy", 3, True),
+        ("squared_error", 0, False),
+        ("poisson", 0, True),
+    ],
+)
+def test_more_rows_than_16_bits_count(criterion, n_classes, weights):
     # Above 65,535 rows entries have 64 bits, below they have 32.
-    example = large("gini", 70_000, n_classes, max_depth=7)
+    example = large(criterion, 70_000, n_classes, weights=weights, max_depth=7)
     alone = fit(example)
-    assert alone.n_node_samples[0] == 70_000
+    assert weights or alone.n_node_samples[0] == 70_000
     assert alone.equals(fit(example, run=Threads(2), n_threads=2))
     sparse = [(coded_sparse(example.table, 1), example.target)]
     assert alone.equals(grow_parts(example, sparse))
@@ -97,6 +107,17 @@ def test_more_rows_than_16_bits_count(n_classes):
     rows = [np.arange(70_000)[half] for half in halves]
     parts = [(matrix.take(r), target.take(r)) for r in rows]
     assert alone.equals(grow_parts(example, parts, gather_rows=20_000))
+
+
+def test_more_cells_than_rows():
+    # Codes times classes are many more than rows: the column is sorted, not counted.
+    rng = np.random.default_rng(0)
+    column = rng.integers(0, 3_000, 70_000).astype(float).tolist()
+    y = rng.integers(0, 200, 70_000)
+    example = Example([column, [v % 7 for v in column]], y, None, "gini", {"max_depth": 3})
+    alone = fit(example)
+    assert alone.equals(fit(example, run=Threads(2), n_threads=2))
+    assert alone.equals(grow_parts(example, [(coded_sparse(example.table, 1), example.target)]))
 
 
 def test_depth_does_not_matter():

@@ -121,11 +121,26 @@ class TestOrderDoesNotMatter:
         tuning = Tuning(level_entries=level_entries, task_entries=0)
         assert_equal(fit(example), fit(example, n_threads=n_threads, tuning=tuning))
 
-    @given(examples(max_rows=60), st.integers(1, 2))
-    def test_histograms(self, example, n_threads):
-        # Columns that are read by sorted entries here are read by histogram there.
-        counted = Tuning(counted_rows=0, level_entries=0, task_entries=0)
+    @given(examples(max_rows=150), st.integers(1, 2), st.sampled_from([0, 2, 5, 9]))
+    def test_histograms(self, example, n_threads, counted_rows):
+        # Columns that are read by sorted entries here are read by histogram there, down to nodes
+        # of some size or to the leaves.
+        counted = Tuning(counted_rows=counted_rows, level_entries=0, task_entries=0)
         assert_equal(fit(example), fit(example, n_threads=n_threads, tuning=counted))
+
+    @given(examples(weights=("integers", "fractions"), max_rows=60), st.data())
+    def test_the_least_weight_is_met_to_the_last_bit(self, example, data):
+        # A side that weighs exactly the limit is allowed, whichever way its weight was summed up.
+        column = example.table[0]
+        value = data.draw(st.sampled_from(column))
+        target = example.target
+        weight = np.ones(target.n_rows, dtype=np.int64) if target.w is None else target.w
+        side = sum(int(w) for w, v in zip(weight, column, strict=True) if v == value)
+        limit = side * target.weight_unit
+        limited = replace(example, limits={**example.limits, "min_weight_leaf": limit})
+        counted = fit(limited, tuning=Tuning(counted_rows=0))
+        assert_equal(fit(limited), counted)
+        assert_equal(counted, grow_tree(limited, coded_sparse(example.table, 1)))
 
     @given(
         examples(draws=True, random_cuts=True),
