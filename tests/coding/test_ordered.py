@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -166,6 +166,7 @@ floats = st.one_of(
 )
 
 
+@settings(max_examples=max(300, settings.default.max_examples))
 @given(hnp.arrays(np.float64, st.tuples(st.integers(1, 80), st.integers(1, 3)), elements=floats))
 def test_any_small_table(X):
     assert_exact(X, *CodeBook.fit_encode(X))
