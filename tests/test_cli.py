@@ -196,6 +196,10 @@ BAD_FILES = [
     ("cut.csv.gz", gzip.compress(b"a,class\n" * 9999, mtime=0)[:50], "cannot be read"),
     ("broken.parquet", b"PAR1 not really", "cannot be read"),
     ("ragged.csv", b"a,class\n1,2\n1,2,3\n", "cannot be read"),
+    ("unnamed.csv", b"a,class\n1,2,x\n4,3,y\n9,2,x\n2,3,y\n", "has 2 names, but the first row 3"),
+    ("row_numbers.csv", b"a,class\n0,2,x\n1,3,y\n2,2,x\n3,3,y\n", "the first row 3 fields"),
+    ("two_unnamed.csv", b"a,class\n0,2,5,x\n1,3,6,y\n2,2,5,x\n3,3,6,y\n", "the first row 4"),
+    ("commas.csv", b"class,a\n1,2,\n2,3,\n1,2,\n2,3,\n", "end no row with a separator"),
     ("bytes.csv", b"a,class\n\xff\xfe,2\n", "cannot be read as utf-8"),
     ("inf.csv", b"a,class\n1,2\ninf,3\n1,2\n2,3\n", "infinity"),
 ]

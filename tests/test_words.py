@@ -1,5 +1,6 @@
 """What is promised in words: the Python in README and docs runs, and the links lead somewhere."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -34,6 +35,25 @@ def test_links_lead_to_files(page):
     for link in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
         if not link.startswith("http"):
             assert (page.parent / link).exists(), link
+
+
+def test_every_law_is_seen_when_tests_are_chosen():
+    # `make test-long` asks for "every law": hypothesis marks what pytest collects, and no law that
+    # is defined within a test.
+    hidden = []
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        for outer in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(outer, ast.FunctionDef):
+                inner = [n for n in ast.walk(outer) if isinstance(n, ast.FunctionDef)]
+                laws = [n for n in inner if n is not outer and is_law(n)]
+                hidden += [f"{path.name}: {outer.name}" for _ in laws]
+    assert not hidden
+
+
+def is_law(function):
+    """Whether a function is decorated with ``given(...)``."""
+    calls = [d.func for d in function.decorator_list if isinstance(d, ast.Call)]
+    return any(ast.unparse(call).endswith("given") for call in calls)
 
 
 def test_the_two_commands_stand_at_the_top_of_the_readme():

@@ -17,6 +17,7 @@ Distinct values are kept as float32 where the table has float32, otherwise as fl
 from __future__ import annotations
 
 import mmap
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -226,7 +227,7 @@ def code_numbers(
     room = max(1, store.n_rows if rules.max_codes is None else min(store.n_rows, rules.max_codes))
     pieces: list[Callable[[], None]] = []
     sizes: list[int] = []
-    flat = []
+    flat: deque[tuple[np.ndarray, np.ndarray]] = deque()
     for block in blocks:
         k = len(block.columns)
         low = room_for_values(k * room, tile_type(block.values.dtype))
@@ -249,7 +250,8 @@ def code_numbers(
     run_pieces(pieces, sizes, run)
     del pieces
     values = []
-    for block, (low, high) in zip(blocks, flat, strict=True):
+    for block in blocks:
+        low, high = flat.popleft()  # freed when its values are copied
         n_codes = store.n_codes[block.columns]
         exact = ~store.cut[block.columns]
         start = np.arange(len(n_codes), dtype=np.int64) * room

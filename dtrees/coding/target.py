@@ -373,9 +373,10 @@ def class_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if kind in "iub":
         low, high = int(labels.min()), int(labels.max())
         if high - low <= _most_counted(len(labels)):
-            wide = labels if labels.dtype == np.uint64 else labels.astype(np.int64, copy=False)
-            values, codes = _count((wide - wide.dtype.type(low)).astype(np.intp))
-            classes = (values + low).astype(labels.dtype)
+            wide = labels.astype(np.int64 if kind == "i" else np.uint64, copy=False)
+            lowest = wide.dtype.type(low)
+            values, codes = _count((wide - lowest).astype(np.intp))
+            classes = (values.astype(wide.dtype) + lowest).astype(labels.dtype)
             return classes.view(np.bool_) if kind == "b" else classes, codes
     if kind == "U":
         found = _string_classes(labels)

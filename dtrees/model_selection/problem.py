@@ -27,6 +27,7 @@ import difflib
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -118,7 +119,8 @@ def read_table(path: Path, *, separator: str | None = None, encoding: str | None
     ImportError
         pandas (or, for Parquet, pyarrow) is not installed.
     ValueError
-        There is no such file, its extension is unknown, it is empty, or it cannot be read;
+        There is no such file, its extension is unknown, it is empty, or it cannot be read; the
+        rows of a CSV file have more fields than its header has names;
         `separator` or `encoding` is not valid, or is given for a file that is not CSV.
     """
     name = path.name.lower()
@@ -147,8 +149,18 @@ def read_table(path: Path, *, separator: str | None = None, encoding: str | None
         if name.endswith(".parquet"):
             extra("pyarrow")
             return pandas.read_parquet(path)
+        read_csv = partial(pandas.read_csv, path, sep=separator, encoding=encoding)
+        # pandas makes an index of the first fields when there are more of them than names. As text
+        # it is told from the numbers of the rows, 0, 1, ..., whatever it holds.
+        first = read_csv(nrows=1, dtype=str)
+        if not isinstance(first.index, pandas.RangeIndex):
+            names = len(first.columns)
+            raise ValueError(
+                f"the header has {names} names, but the first row {names + first.index.nlevels} "
+                "fields. Name every column, and end no row with a separator."
+            )
         # Whole columns at once: a column of numbers and words must not change its type midway.
-        table = pandas.read_csv(path, sep=separator, encoding=encoding, low_memory=False)
+        table = read_csv(low_memory=False)
     except UnicodeError as error:
         raise ValueError(f"{path}: cannot be read as {encoding}: {error}") from error
     except (OSError, EOFError, LookupError, ValueError) as error:  # pandas' and Arrow's errors too

@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dtrees.coding import CodeBook
@@ -43,6 +43,7 @@ def naive_threshold(book, column, left, right):
 floats = st.floats(allow_infinity=False, allow_nan=False)
 
 
+@settings(max_examples=max(200, settings.default.max_examples))
 @given(
     st.lists(floats, min_size=2, max_size=40, unique=True), st.sampled_from([None, 5]), st.data()
 )

@@ -1,14 +1,18 @@
 """Numbers to codes: the kernels against numpy, on every way through them."""
 
+import weakref
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dtrees.coding import CodeBook, _encode
-from dtrees.coding.ordered import LARGE_ROOM
+from dtrees.coding import CodeBook, _encode, ordered
+from dtrees.coding.ordered import LARGE_ROOM, CodeStore, CutRules, OrderedValues
+from dtrees.coding.tables import Numbers
+from dtrees.typing import serial
 
 
 def expected(values):
@@ -166,6 +170,7 @@ floats = st.one_of(
 )
 
 
+@settings(max_examples=max(300, settings.default.max_examples))
 @given(hnp.arrays(np.float64, st.tuples(st.integers(1, 80), st.integers(1, 3)), elements=floats))
 def test_any_small_table(X):
     assert_exact(X, *CodeBook.fit_encode(X))
@@ -193,6 +198,27 @@ def test_wide_tables_keep_their_values_only(max_codes):
     assert book.exact[-1] == (max_codes is None)
     if max_codes is None:
         assert_exact(X, book, coded)
+
+
+@pytest.mark.parametrize("max_codes", [None, 20])
+def test_room_for_values_is_given_back_block_by_block(max_codes, monkeypatch):
+    blocks = [Numbers(np.array([j]), rng.normal(size=(100, 1))) for j in range(3)]
+    rooms, alive = [], []
+
+    def room_for_values(size, dtype):
+        room = np.empty(size, dtype=dtype)
+        rooms.append(weakref.ref(room))
+        return room
+
+    def values_of_block(*fields):
+        alive.append(sum(room() is not None for room in rooms))
+        return OrderedValues(*fields)
+
+    monkeypatch.setattr(ordered, "room_for_values", room_for_values)
+    monkeypatch.setattr(ordered, "OrderedValues", values_of_block)
+    store = CodeStore(100, 3, largest=100)
+    ordered.code_numbers(blocks, store, CutRules(max_codes=max_codes), serial)
+    assert alive == ([2, 1, 0] if max_codes is None else [4, 2, 0])
 
 
 @given(hnp.arrays(np.int64, st.integers(1, 80)))
@@ -322,8 +348,6 @@ def test_column_whose_stored_values_are_all_missing():
 
 def test_threads_and_tiles_do_not_matter(monkeypatch):
     from concurrent.futures import ThreadPoolExecutor
-
-    from dtrees.coding import ordered
 
     X = rng.normal(size=(4000, 20))
     X[:, ::3] = np.round(X[:, ::3])

@@ -47,12 +47,10 @@ class TestFastIsSlow:
         check(example, fit(example))
 
     @pytest.mark.parametrize("kind", KINDS)
-    def test_one_kind(self, kind):
-        @given(examples(kinds=(kind,), limits=False, max_rows=24))
-        def law(example):
-            check(example, fit(example))
-
-        law()
+    @given(data=st.data())
+    def test_one_kind(self, kind, data):
+        example = data.draw(examples(kinds=(kind,), limits=False, max_rows=24))
+        check(example, fit(example))
 
     @given(examples(kinds=("categories", "hybrid"), min_classes=3, max_values=13, max_rows=40))
     def test_many_categories(self, example):
