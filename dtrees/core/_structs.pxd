@@ -57,8 +57,7 @@ cdef struct Payload:
 
 cdef struct Run:
     int64_t offset          # of the first entry; of a counted column: of its cells, -1: not kept
-    uint32_t length         # entries; the other rows of the node hold the fill code. 0: the
-                            # column is counted, its codes are read by histogram
+    uint32_t length         # entries; other rows hold the fill code. 0: the column is counted
     int32_t column
     uint32_t fill           # rank of the fill code; NO_RANK in dense columns
     uint32_t fill_code
