@@ -201,6 +201,7 @@ class Target:
         if self.wy is not None:
             changed["wy"] = self.wy * times
         if balanced:
+            assert self.classes is not None
             totals = class_totals(self.y, changed["w"], self.n_classes)
             per_class = class_weights("balanced", self.classes, totals)
             multiplier, exponent = class_multipliers(per_class, totals)

@@ -504,7 +504,7 @@ cdef double perfect_score(const Growth* g, const OpenNode* node) noexcept nogil:
 
 
 cdef void search_columns(Growth* g, OpenNode* node, const uint32_t* entries) noexcept nogil:
-    """The best split over the columns that vary in the node; constant ones are taken off its runs."""
+    """The best split over the columns that vary in the node; constant ones lose their runs."""
     cdef Search* q = g.search
     cdef double perfect = perfect_score(g, node)
     cdef int64_t r

@@ -8,8 +8,9 @@ of rows fits the processor's cache with the tree that it walks::
     number                 0.2  0.7   1.25  9.0  nan
     code                   0    1     1     3    65535   missing
 
-Blocks of rows are coded once and walk all trees, tree by tree. Several rows are on their way at the
-same time, as in `dtrees.core._predict`. Cost: O(used columns * log thresholds + trees * depth) a row.
+Blocks of rows are coded once and walk all trees, tree by tree. Several rows are on their way at
+the same time, as in `dtrees.core._predict`. Cost of a row: O(used columns * log thresholds + trees *
+depth).
 """
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport int32_t, int64_t, uint16_t
@@ -28,7 +29,7 @@ ctypedef fused number_t:
 cdef struct Node:
     uint16_t slot               # of the code in a row, and MISSING_LEFT
     uint16_t limit              # codes below go left
-    int32_t[2] child            # right, left: an inner node of the tree, or the complement of a leaf
+    int32_t[2] child            # right, left: an inner node, or the complement of a leaf
 
 SLOT_LIMIT = MOST_SLOTS
 THRESHOLD_LIMIT = MOST_THRESHOLDS

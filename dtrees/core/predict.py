@@ -124,24 +124,7 @@ def forest_apply(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) -
     """Leaf of every row in every tree; intp (n_rows, n_trees). As `apply`."""
     table = X if isinstance(X, Table) else book.check(X, run=run)
     leaves = np.empty((len(forest), table.n_rows), dtype=np.int32)
-    code = _forest_coder(forest, book, table)
-    if code is not None:
-        packed = pack_forest(forest, book)
-
-        def block(first: int, end: int) -> None:
-            found = np.empty((len(forest), end - first), dtype=np.int32)
-            walk_leaves(packed.nodes, code(first, end), found)
-            leaves[:, first:end] = found
-    else:
-        walks = [_walker(tree, book, table) for tree in forest.trees]
-
-        def block(first: int, end: int) -> None:
-            found = np.empty(end - first, dtype=np.intp)
-            for i, walk in enumerate(walks):
-                walk(first, end, found)
-                leaves[i, first:end] = found
-
-    _in_blocks(block, table.n_rows, run, FOREST_ROWS)
+    _in_blocks(_forest_leaves(forest, book, table, leaves), table.n_rows, run, FOREST_ROWS)
     return leaves.T.astype(np.intp)
 
 
@@ -151,27 +134,55 @@ def forest_values(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) 
     Summed in the order of the trees, so the bits do not depend on blocks or threads.
     """
     table = X if isinstance(X, Table) else book.check(X, run=run)
-    mean = np.zeros((table.n_rows, forest[0].value.shape[1]))
-    code = _forest_coder(forest, book, table)
-    if code is not None:
-        packed = pack_forest(forest, book)
+    total = np.zeros((table.n_rows, forest[0].value.shape[1]))
+    _in_blocks(_forest_totals(forest, book, table, total), table.n_rows, run, FOREST_ROWS)
+    return total / len(forest)
 
-        def block(first: int, end: int) -> None:
+
+Block = Callable[[int, int], None]  # (first row, end)
+
+
+def _forest_leaves(forest: Forest, book: CodeBook, table: Table, leaves: np.ndarray) -> Block:
+    """What fills a stretch of OUT leaves (n_trees, n_rows)."""
+    packed, numbers = _walkable_forest(forest, book, table)
+    if packed is not None:
+
+        def coded(first: int, end: int) -> None:
+            found = np.empty((len(forest), end - first), dtype=np.int32)
+            walk_leaves(packed.nodes, packed.code(numbers[first:end]), found)
+            leaves[:, first:end] = found
+
+        return coded
+    walks = [_walker(tree, book, table) for tree in forest.trees]
+
+    def tree_by_tree(first: int, end: int) -> None:
+        found = np.empty(end - first, dtype=np.intp)
+        for i, walk in enumerate(walks):
+            walk(first, end, found)
+            leaves[i, first:end] = found
+
+    return tree_by_tree
+
+
+def _forest_totals(forest: Forest, book: CodeBook, table: Table, total: np.ndarray) -> Block:
+    """What adds up a stretch of INOUT total (n_rows, n_classes or 1)."""
+    packed, numbers = _walkable_forest(forest, book, table)
+    if packed is not None:
+
+        def coded(first: int, end: int) -> None:
             leaves = np.empty(end - first, dtype=np.int32)
-            walk_forest(packed.nodes, code(first, end), leaves, mean[first:end])
-            mean[first:end] /= len(forest)
-    else:
-        walks = [_walker(tree, book, table) for tree in forest.trees]
+            walk_forest(packed.nodes, packed.code(numbers[first:end]), leaves, total[first:end])
 
-        def block(first: int, end: int) -> None:
-            leaves = np.empty(end - first, dtype=np.intp)
-            for tree, walk in zip(forest.trees, walks, strict=True):
-                walk(first, end, leaves)
-                mean[first:end] += tree.value.take(leaves, axis=0)
-            mean[first:end] /= len(forest)
+        return coded
+    walks = [_walker(tree, book, table) for tree in forest.trees]
 
-    _in_blocks(block, table.n_rows, run, FOREST_ROWS)
-    return mean
+    def tree_by_tree(first: int, end: int) -> None:
+        leaves = np.empty(end - first, dtype=np.intp)
+        for tree, walk in zip(forest.trees, walks, strict=True):
+            walk(first, end, leaves)
+            total[first:end] += tree.value.take(leaves, axis=0)
+
+    return tree_by_tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +203,12 @@ class PackedForest:
     columns: np.ndarray
     thresholds: np.ndarray
     first: np.ndarray
+
+    def code(self, numbers: np.ndarray) -> np.ndarray:
+        """Rows of a block of numbers as codes; uint16 (n_rows, n_slots)."""
+        rows = np.empty((len(numbers), self.nodes.n_slots), dtype=np.uint16)
+        code_numbers(numbers, self.columns, self.thresholds, self.first, rows)
+        return rows
 
 
 _packed_forests: WeakKeyDictionary[Forest, PackedForest | None] = WeakKeyDictionary()
@@ -248,23 +265,14 @@ def _pack_forest(forest: Forest, book: CodeBook) -> PackedForest | None:
     return PackedForest(nodes, columns.astype(np.int64), flat, first)
 
 
-def _forest_coder(
+def _walkable_forest(
     forest: Forest, book: CodeBook, table: Table
-) -> Callable[[int, int], np.ndarray] | None:
-    """What codes a stretch of a table's rows for the forest; None where that cannot be."""
+) -> tuple[PackedForest | None, np.ndarray]:
+    """The packed forest, if it and the table can be walked in codes, and the table's numbers."""
     numbers = table.block
     if numbers is None or not _is_walkable(numbers):
-        return None
-    packed = pack_forest(forest, book)
-    if packed is None:
-        return None
-
-    def code(first: int, end: int) -> np.ndarray:
-        rows = np.empty((end - first, packed.nodes.n_slots), dtype=np.uint16)
-        code_numbers(numbers[first:end], packed.columns, packed.thresholds, packed.first, rows)
-        return rows
-
-    return code
+        return None, np.empty((0, 0))
+    return pack_forest(forest, book), numbers
 
 
 def _in_blocks(

@@ -111,6 +111,18 @@ class InstanceOf:
 
 
 @dataclass(frozen=True)
+class CallableObject:
+    """Something that can be called."""
+
+    def accepts(self, value: Any) -> bool:
+        """Whether the value can be called."""
+        return callable(value)
+
+    def __str__(self) -> str:
+        return "a callable"
+
+
+@dataclass(frozen=True)
 class Nothing:
     """None."""
 

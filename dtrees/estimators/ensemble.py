@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -30,8 +30,8 @@ from dtrees.core.forest import ForestGrowth
 from dtrees.core.model import Forest, Tree
 from dtrees.core.predict import decision_path, forest_apply, forest_values
 from dtrees.core.resampling import Bags
-from dtrees.estimators.base import BaseTrees
-from dtrees.estimators.constraints import InstanceOf, IntegerIn, Nothing, RealIn
+from dtrees.estimators.base import BaseDecisionTree, BaseTrees
+from dtrees.estimators.constraints import CallableObject, InstanceOf, IntegerIn, Nothing, RealIn
 from dtrees.estimators.view import TreeView, columns_with_missing
 from dtrees.inspection.importance import impurity_importances
 from dtrees.parallel import LocalRunner, threaded
@@ -45,13 +45,13 @@ SPARE_BITS = 5  # a row is in a bag at most 20 times
 class BaseForest(BaseTrees):
     """What forests of classifiers and of regressors share; not meant to be used itself."""
 
-    _tree_class: ClassVar[type]
+    _tree_class: ClassVar[type[BaseDecisionTree]]
     _constraints: ClassVar = {
         **BaseTrees._constraints,
         "n_estimators": (IntegerIn(1),),
         "bootstrap": (InstanceOf(bool, "bool"),),
         "max_samples": (IntegerIn(1), RealIn(0, 1, "(]", integers=False), Nothing()),
-        "oob_score": (InstanceOf(bool, "bool"), InstanceOf(Callable, "callable")),
+        "oob_score": (InstanceOf(bool, "bool"), CallableObject()),
         "warm_start": (InstanceOf(bool, "bool"),),
         "verbose": (InstanceOf(Integral, "int"),),
     }
