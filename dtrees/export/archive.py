@@ -15,6 +15,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import secrets
 import struct
 import zipfile
 import zlib
@@ -52,7 +53,7 @@ def write(
         By the names of their members, without ``.npy``.
     """
     path = Path(path)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
     try:
         with open(partial, "xb") as file, zipfile.ZipFile(file, "w") as archive:
             text = json.dumps(document, allow_nan=False, separators=(",", ":"))

@@ -95,9 +95,11 @@ def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> Non
     encoder = Encoder()
     parameters = {}
     for key, value in parts.parameters.items():
+        so_far = dict(encoder.arrays)
         try:
             parameters[key] = encoder.encode(value, f"The parameter {key!r} of {name}")
         except TypeError:
+            encoder.arrays = so_far
             warnings.warn(
                 f"The parameter {key!r} of {name} ({str(value)[:60]}) is left out: a model file "
                 "holds values only. The loaded estimator has the default in its place.",
@@ -254,7 +256,7 @@ def _decode_trees(
         words,
         n_nodes,
         n_words,
-        n_columns=document["n_columns"],
+        n_columns=int(document["n_columns"]),
         criterion=document["criterion"],
         unit=arrays["unit"],
         offset=arrays["offset"],

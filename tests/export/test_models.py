@@ -9,6 +9,7 @@ import warnings
 import zipfile
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -447,6 +448,31 @@ def test_nothing_is_left_of_a_file_that_could_not_be_written(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "none")
+
+
+def test_a_file_of_version_1(tmp_path):
+    """Written once, by the first version of the format: it stays readable."""
+    path = Path(__file__).parent / "version_1.dtrees"
+    model = load(path)
+    X = pd.DataFrame(
+        {
+            "number": [-1.0, 0.3, 2.0, np.nan],
+            "word": ["a", "b", "new", None],
+            "both": [1, "x", 2.5, "y"],
+        }
+    )
+    assert model.predict(X).tolist() == ["yes", "yes", "no", "no"]
+    assert model.get_params()["class_weight"] == {"no": 1.5}
+    assert model.feature_names_in_.tolist() == list(X)
+    again = Archive(path, False)
+    save(model, tmp_path / "copy")
+    copied = Archive(tmp_path / "copy", False)
+    own = ("written_by",)
+    assert {k: v for k, v in again.document.items() if k not in own} == {
+        k: v for k, v in copied.document.items() if k not in own
+    }
+    for name, array in again.arrays().items():
+        assert_equal(array, copied.arrays()[name])
 
 
 # ---------------------------------------------------------------------------------------------
