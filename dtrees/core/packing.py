@@ -7,7 +7,7 @@ the rest; `unpack` gives back every array, bit for bit:
     test, children_*          a bit per node: inner or leaf. In preorder that is the whole shape
     feature, code, test,      inner nodes only. A test that many nodes have (there are few
       threshold                 thresholds when columns have few codes) is stored once, and the
-                                nodes say which one it is
+                                nodes say which one it is; without ``test``, all are ``<=``
     missing_go_to_left        a bit per inner node
     subset_offset             the lengths of the subsets, which stand in the order of the nodes
     subset_words              as they are
@@ -48,6 +48,7 @@ files: a change of a formula below is a new version of it.
                   squared error       (W s - w S)^2 / (w (W - w)) / W * (v (v / u))
                   gini                ((L (W - w) + R w) / (w (W - w)) - T / W) u,
                                       L, R, T sums of squares of left, right and node
+                  poisson             (s log(s/w) + (S-s) log((S-s)/(W-w)) - S log(S/W)) v
                   otherwise           0
     impurity      gini                (W^2 - T) / (W W)
                   otherwise           (gain + wl Il + wr Ir) / W of the children, in the user's
@@ -504,7 +505,7 @@ def _gains(
     unit = units.weight[inner]
     n_statistics = statistics.shape[1]
     is_gini = criterion == "gini"
-    if not (is_gini or criterion == "squared_error") or n_statistics < 2:
+    if criterion == "entropy" or n_statistics < 2:
         return np.zeros(len(inner))
     W, w = total[inner].astype(np.float64), total[left].astype(np.float64)
     with np.errstate(all="ignore"):
@@ -514,11 +515,32 @@ def _gains(
             raw = score / (w * (W - w)) - squares[inner] / W
         else:
             S, s = statistics[inner, 1].astype(np.float64), statistics[left, 1].astype(np.float64)
-            D = W * s - w * S
-            raw = D * D / (w * (W - w)) / W
             target = units.target[inner]
-            unit = 2 * unit if is_gini else target * (target / unit)
+            if criterion == "poisson":
+                raw = s * _log(s / w) + (S - s) * _log((S - s) / (W - w)) - S * _log(S / W)
+                unit = target
+            else:
+                D = W * s - w * S
+                raw = D * D / (w * (W - w)) / W
+                unit = 2 * unit if is_gini else target * (target / unit)
         return np.where(raw > 0, raw * unit, 0.0)
+
+
+def _log(x: np.ndarray) -> np.ndarray:
+    """Natural logarithm of positive numbers, not subnormal: that of `dtrees.core._criterion`."""
+    bits = np.ascontiguousarray(x).view(np.int64)
+    k = (bits >> 52) - 1023
+    m = (bits & 0xFFFFFFFFFFFFF | 0x3FF0000000000000).view(np.float64)
+    large = m > 1.4142135623730951
+    m = np.where(large, m * 0.5, m)
+    power = (k + large).astype(np.float64)
+    z = (m - 1.0) / (m + 1.0)
+    z2 = z * z
+    p = np.full(len(z), 1.0 / 23.0)
+    for odd in range(21, 1, -2):
+        p = p * z2 + 1.0 / odd
+    p = 2.0 * z + 2.0 * z * z2 * p
+    return power * 0.6931471803691238 + (power * 1.9082149292705877e-10 + p)
 
 
 def _impurity_above(
@@ -573,7 +595,8 @@ def _tests(all_of: Arrays, inner: np.ndarray) -> Arrays:
     arrays: Arrays = {}
     if len(first) * (feature.itemsize + 5) + n_bytes < each:
         chosen, arrays = first, index
-    arrays["test"] = test[chosen]
+    if (test != AT_MOST).any():
+        arrays["test"] = test[chosen]
     arrays["threshold"] = threshold[chosen]
     arrays |= narrow("feature", feature[chosen])
     arrays |= narrow("code", code[chosen].astype(np.int64))
@@ -588,8 +611,10 @@ def _numbered(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _read_tests(arrays: Mapping[str, np.ndarray], n_inner: int, n_columns: int) -> Arrays:
     """Feature, test, code and threshold of inner nodes."""
-    test = _get(arrays, "test", np.uint8)
     threshold = _get(arrays, "threshold", np.float64)
+    test = np.full(len(threshold), AT_MOST, dtype=np.uint8)
+    if "test" in arrays:
+        test = _get(arrays, "test", np.uint8)
     feature = widen(arrays, "feature", len(test))
     code = widen(arrays, "code", len(test))
     if len(threshold) != len(test) or not ((test >= AT_MOST) & (test <= IN_SUBSET)).all():

@@ -21,7 +21,7 @@ from dtrees import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from dtrees.core import pruning
+from dtrees.core import _criterion, packing, pruning
 from dtrees.core.model import Forest
 from dtrees.core.packing import Shape, narrow, pack, unpack, widen
 from tests.estimators.test_forests import mixed_table
@@ -153,6 +153,13 @@ def test_a_pruned_tree():
         assert_same([small], unpack(*pack([small])))
 
 
+def test_the_logarithm_is_that_of_the_kernels():
+    rng = np.random.default_rng(0)
+    x = np.exp(rng.uniform(-700, 700, 2000))
+    x = np.concatenate([x, rng.uniform(0.5, 2.0, 2000), [1.0, np.sqrt(2), 2.0**0.5 / 2]])
+    assert packing._log(x).tolist() == [_criterion.log(number) for number in x.tolist()]
+
+
 @given(
     st.lists(
         st.one_of(
@@ -241,6 +248,9 @@ def test_a_test_that_is_not_there():
     trees = BaggingRegressor(20, random_state=0).fit(X, np.arange(200)).forest_.trees
     arrays, facts = pack(trees)
     assert_same(trees, unpack(arrays, facts))
-    wrong = {**arrays, "test_number": arrays["test_number"] + np.uint8(len(arrays["test"]) - 1)}
+    wrong = {
+        **arrays,
+        "test_number": arrays["test_number"] + np.uint8(len(arrays["threshold"]) - 1),
+    }
     with pytest.raises(ValueError, match="test that is not there"):
         unpack(wrong, facts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import doctest
 import json
 import pickle
 import warnings
@@ -337,6 +338,12 @@ def test_what_is_no_fitted_estimator_of_ours(tmp_path):
     with pytest.raises(ValueError, match="layout must be one of"):
         save(DecisionTreeClassifier().fit([[1.0]], [1]), path, layout="other")
     assert not path.exists()
+
+
+def test_the_example():
+    results = doctest.testmod(models)
+    assert results.attempted > 5
+    assert results.failed == 0
 
 
 def test_every_public_estimator_is_in_the_list():
