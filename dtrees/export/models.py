@@ -169,6 +169,13 @@ def load(path: str | os.PathLike, *, mmap: bool = False) -> Any:
             f"which reads versions up to {VERSION}. Install a newer dtrees."
         )
     try:
+        unknown = _unknown(document)
+        if unknown:
+            raise ModelFileError(
+                f"The model file {os.fspath(path)!r} has {unknown}, which dtrees "
+                f"{dtrees.__version__} does not know; it was written by dtrees "
+                f"{str(document.get('written_by'))[:40]}. Install that version."
+            )
         return _decode(document, archive.arrays())
     except ModelFileError:
         raise
@@ -178,11 +185,18 @@ def load(path: str | os.PathLike, *, mmap: bool = False) -> Any:
         raise archive.damaged(f"{type(error).__name__}: {error}") from error
 
 
+def _unknown(document: Mapping[str, Any]) -> str:
+    """The first estimator or parameter that there is not, in words; empty when there is none."""
+    name = document["estimator"]
+    if name not in ESTIMATORS:
+        return f"the estimator {str(name)[:40]!r}"
+    strange = document["parameters"].keys() - set(getattr(dtrees, name)._get_param_names())
+    return f"the parameter {min(strange)[:40]!r} of {name}" if strange else ""
+
+
 def _decode(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
     """The estimator behind a document and its arrays."""
-    name = document["estimator"]
-    expect(name in ESTIMATORS, f"the estimator {name!r}")
-    kind = getattr(dtrees, name)
+    kind = getattr(dtrees, document["estimator"])
     groups: dict[str, dict[str, np.ndarray]] = {"trees": {}, "codebook": {}, "values": {}}
     for key, array in arrays.items():
         group, _, rest = key.partition("/")
@@ -197,7 +211,6 @@ def _decode(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> An
     _check_trees(trees, book)
     parameters = {key: decode(value, values) for key, value in document["parameters"].items()}
     attributes = {key: decode(value, values) for key, value in document["attributes"].items()}
-    expect(parameters.keys() <= set(kind._get_param_names()), "a parameter")
     _check_attributes(attributes, kind, trees, book)
     return kind._of_parts(Parts(parameters, attributes, trees, book, saw_missing))
 

@@ -601,10 +601,18 @@ DOCUMENTS = {
     "format": (set_in("format", to="dtrees"), "is not a model file"),
     "version": (set_in("version", to="1"), "version is '1'"),
     "version 0": (set_in("version", to=0), "version is 0"),
-    "estimator": (set_in("estimator", to="export_text"), "estimator"),
-    "estimator of another kind": (set_in("estimator", to="RandomForestRegressor"), "a parameter"),
-    "a tree as a forest": (set_in("estimator", to="DecisionTreeClassifier"), "a parameter"),
-    "a parameter": (set_in("parameters", "fit", to=1), "a parameter"),
+    "estimator": (set_in("estimator", to="export_text"), "estimator 'export_text', which dtrees"),
+    "estimator of another kind": (
+        set_in("estimator", to="RandomForestRegressor"),
+        "'class_weight' of Rand",
+    ),
+    "a tree as a forest": (
+        set_in("estimator", to="DecisionTreeClassifier"),
+        "parameter 'bootstrap'",
+    ),
+    "a parameter": (set_in("parameters", "fit", to=1), "does not know; it was written by"),
+    "no estimator": (lambda document, arrays: document.pop("estimator"), "KeyError"),
+    "a list as estimator": (set_in("estimator", to=["a"]), "estimator"),
     "an attribute": (set_in("attributes", "predict", to=1), "attribute 'predict'"),
     "a regressor without parameters": (
         lambda document, arrays: document.update(estimator="BaggingRegressor", parameters={}),
