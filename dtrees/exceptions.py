@@ -11,3 +11,7 @@ class UnseenCategoryError(ValueError):
 
 class StatisticsOverflowError(ValueError, OverflowError):
     """Weights, targets or a table that the integer statistics cannot hold."""
+
+
+class ModelFileError(ValueError):
+    """A model file that is damaged, of a newer version, or none at all."""

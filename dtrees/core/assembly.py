@@ -159,4 +159,6 @@ def tree_of(
         value=value,
         n_columns=len(n_codes),
         criterion=criterion,
+        unit=target.wy_unit,
+        offset=target.offset,
     )

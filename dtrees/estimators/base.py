@@ -62,6 +62,7 @@ from dtrees.estimators.limits import (
     weight_of_leaf,
 )
 from dtrees.estimators.view import TreeView, columns_with_missing
+from dtrees.export.parts import Parts
 from dtrees.parallel import LocalRunner, threaded
 
 if TYPE_CHECKING:
@@ -140,6 +141,24 @@ class BaseTrees(BaseEstimator, ABC):
     @abstractmethod
     def _learned(self, target: Target) -> dict[str, Any]:
         """Attributes that only classifiers or only regressors have."""
+
+    @abstractmethod
+    def _parts(self) -> Parts:
+        """What a fitted estimator is made of, for model files."""
+
+    @classmethod
+    @abstractmethod
+    def _of_parts(cls, parts: Parts) -> Any:
+        """The estimator that is made of these parts."""
+
+    def _attributes_but(self, *others: str) -> dict[str, Any]:
+        """The public attributes that `fit` learned, without some of them."""
+        check_is_fitted(self)
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name.endswith("_") and not name.startswith("_") and name not in others
+        }
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -335,6 +354,18 @@ class BaseDecisionTree(BaseTrees):
         """
         check_is_fitted(self)
         return self.tree_.compute_feature_importances()
+
+    def _parts(self) -> Parts:
+        attributes = self._attributes_but("tree_")
+        view, parameters = self.tree_, self.get_params(deep=False)
+        return Parts(parameters, attributes, (view.model,), view.codebook, view.saw_missing)
+
+    @classmethod
+    def _of_parts(cls, parts: Parts) -> Any:
+        made = cls(**parts.parameters)
+        (tree,) = parts.trees
+        made.__dict__.update(parts.attributes, tree_=TreeView(tree, parts.book, parts.saw_missing))
+        return made
 
     def _grow(self, X: Any, y: Any, sample_weight: Any) -> Growth:
         self._check_parameters()

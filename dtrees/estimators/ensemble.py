@@ -33,6 +33,7 @@ from dtrees.core.resampling import Bags
 from dtrees.estimators.base import BaseDecisionTree, BaseTrees
 from dtrees.estimators.constraints import CallableObject, InstanceOf, IntegerIn, Nothing, RealIn
 from dtrees.estimators.view import TreeView, columns_with_missing
+from dtrees.export.parts import Parts
 from dtrees.inspection.importance import impurity_importances
 from dtrees.parallel import LocalRunner, threaded
 
@@ -268,6 +269,23 @@ class BaseForest(BaseTrees):
         for name in ("feature_names_in_", "classes_", "n_classes_"):
             if name in self.__dict__:
                 made.__dict__[name] = self.__dict__[name]
+        return made
+
+    def _parts(self) -> Parts:
+        attributes = self._attributes_but("forest_", "codebook_")
+        attributes["_fit_seed"] = self._fit_seed
+        parameters = self.get_params(deep=False)
+        return Parts(parameters, attributes, self.forest_.trees, self.codebook_, self._saw_missing)
+
+    @classmethod
+    def _of_parts(cls, parts: Parts) -> Any:
+        made = cls(**parts.parameters)
+        made.__dict__.update(
+            parts.attributes,
+            forest_=Forest(parts.trees),
+            codebook_=parts.book,
+            _saw_missing=parts.saw_missing,
+        )
         return made
 
     def __len__(self) -> int:

@@ -1,0 +1,337 @@
+"""Saving and loading fitted estimators; the format stands in `dtrees.export`."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import dtrees
+from dtrees.coding.codebook import CodeBook
+from dtrees.core import packing
+from dtrees.core.model import ABOVE, AT_MOST, IN_SUBSET, LEAF, NO_CHILD, NO_FEATURE, Tree
+from dtrees.exceptions import ModelFileError
+from dtrees.export.archive import Archive, write
+from dtrees.export.books import decode_book, encode_book, expect, is_names
+from dtrees.export.parts import Parts
+from dtrees.export.values import Encoder, decode
+
+FORMAT = "dtrees model"
+VERSION = 1
+LAYOUTS = ("compact", "flat")
+ESTIMATORS = (
+    "BaggingClassifier",
+    "BaggingRegressor",
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
+)
+
+
+def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> None:
+    """Write a fitted estimator to a file.
+
+    Parameters
+    ----------
+    model : object
+        A fitted tree or forest of dtrees.
+    path : str or path
+        By custom with the suffix ``.dtrees``. A file that is there is replaced when the new one is
+        complete.
+    layout : {"compact", "flat"}, default="compact"
+        "compact" takes a few bytes per node, and `load` computes the rest. "flat" holds the
+        arrays as they are in memory and is about ten times as large; it is for
+        ``load(path, mmap=True)`` by many processes.
+
+    Raises
+    ------
+    TypeError
+        The model is no estimator of dtrees, or a class label or category is of a type that a file
+        cannot hold.
+    ValueError
+        `layout` is neither of the two.
+    sklearn.exceptions.NotFittedError
+        The model is not fitted.
+
+    Warns
+    -----
+    UserWarning
+        A parameter is a function, a random state or another object that a file cannot hold. It is
+        left out, and the loaded estimator has the default in its place: that matters when it is
+        fitted again.
+
+    See Also
+    --------
+    load : The other way.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from dtrees import RandomForestClassifier
+    >>> from dtrees.export import load, save
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    >>> path = os.path.join(tempfile.mkdtemp(), "iris.dtrees")
+    >>> save(forest, path)
+    >>> bool((load(path).predict(X) == forest.predict(X)).all())
+    True
+    """
+    if layout not in LAYOUTS:
+        raise ValueError(f"layout must be one of {LAYOUTS}, got {layout!r}.")
+    name = type(model).__name__
+    if name not in ESTIMATORS or type(model) is not getattr(dtrees, name):
+        raise TypeError(
+            f"save takes fitted trees and forests of dtrees ({', '.join(ESTIMATORS)}), got "
+            f"{type(model).__module__}.{type(model).__qualname__}."
+        )
+    parts = model._parts()
+    encoder = Encoder()
+    parameters = {}
+    for key, value in parts.parameters.items():
+        so_far = dict(encoder.arrays)
+        try:
+            parameters[key] = encoder.encode(value, f"The parameter {key!r} of {name}")
+        except TypeError:
+            encoder.arrays = so_far
+            warnings.warn(
+                f"The parameter {key!r} of {name} ({str(value)[:60]}) is left out: a model file "
+                "holds values only. The loaded estimator has the default in its place.",
+                stacklevel=2,
+            )
+    attributes = {
+        key: encoder.encode(value, f"The attribute {key!r} of {name}")
+        for key, value in parts.attributes.items()
+    }
+    book, book_arrays = encode_book(parts.book, encoder)
+    trees, tree_arrays = _encode_trees(parts.trees, layout)
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "written_by": dtrees.__version__,
+        "estimator": name,
+        "parameters": parameters,
+        "attributes": attributes,
+        "codebook": book,
+        "trees": trees,
+    }
+    arrays = {f"trees/{key}": _little(array) for key, array in tree_arrays.items()}
+    arrays |= {f"codebook/{key}": _little(array) for key, array in book_arrays.items()}
+    arrays["codebook/saw_missing"] = parts.saw_missing
+    write(path, document, arrays | encoder.arrays)
+
+
+def load(path: str | os.PathLike, *, mmap: bool = False) -> Any:
+    """Read a fitted estimator from a file that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or path
+    mmap : bool, default=False
+        Map the file into memory instead of reading it; arrays are then views of the map. Of
+        trees in the "compact" layout only what is stored is mapped: their arrays are computed,
+        and take memory.
+
+    Returns
+    -------
+    model : object
+        The estimator, bit for bit; all of its arrays of trees are read-only.
+
+    Raises
+    ------
+    ModelFileError
+        The file is damaged, of a newer version, or no model file.
+    OSError
+        The file cannot be read.
+
+    Notes
+    -----
+    Nothing in the file is executed; the whole file is read once, to check it. It is safe to load
+    files of unknown origin; whether to believe their predictions is another question.
+    """
+    archive = Archive(path, mmap)
+    document = archive.document
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ModelFileError(f"{os.fspath(path)!r} is not a model file of dtrees.")
+    version = document.get("version")
+    if type(version) is not int or version < 1:
+        raise archive.damaged(f"its version is {version!r}")
+    if version > VERSION:
+        raise ModelFileError(
+            f"The model file {os.fspath(path)!r} has version {version} of the format, written by "
+            f"dtrees {str(document.get('written_by'))[:40]}; this is dtrees {dtrees.__version__}, "
+            f"which reads versions up to {VERSION}. Install a newer dtrees."
+        )
+    try:
+        unknown = _unknown(document)
+        if unknown:
+            raise ModelFileError(
+                f"The model file {os.fspath(path)!r} has {unknown}, which dtrees "
+                f"{dtrees.__version__} does not know; it was written by dtrees "
+                f"{str(document.get('written_by'))[:40]}. Install that version."
+            )
+        return _decode(document, archive.arrays())
+    except ModelFileError:
+        raise
+    except ImportError as error:
+        raise ModelFileError(f"To load {os.fspath(path)!r}, install {error.name}.") from error
+    except Exception as error:  # what is in the file may be anything
+        raise archive.damaged(f"{type(error).__name__}: {error}") from error
+
+
+def _unknown(document: Mapping[str, Any]) -> str:
+    """The first estimator or parameter that there is not, in words; empty when there is none."""
+    name = document["estimator"]
+    if name not in ESTIMATORS:
+        return f"the estimator {str(name)[:40]!r}"
+    strange = document["parameters"].keys() - set(getattr(dtrees, name)._get_param_names())
+    return f"the parameter {min(strange)[:40]!r} of {name}" if strange else ""
+
+
+def _decode(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
+    """The estimator behind a document and its arrays."""
+    kind = getattr(dtrees, document["estimator"])
+    groups: dict[str, dict[str, np.ndarray]] = {"trees": {}, "codebook": {}, "values": {}}
+    for key, array in arrays.items():
+        group, _, rest = key.partition("/")
+        own = array.dtype.newbyteorder("=") if group != "values" else array.dtype
+        groups[group][rest] = array.astype(own, copy=False)
+    values = {f"values/{key}": array for key, array in groups["values"].items()}
+    book = decode_book(document["codebook"], groups["codebook"], values)
+    saw_missing = groups["codebook"]["saw_missing"]
+    expect(saw_missing.dtype == np.bool_ and saw_missing.shape == (book.n_columns,),
+           "where missing values were seen")  # fmt: skip
+    trees = _decode_trees(document["trees"], groups["trees"])
+    _check_trees(trees, book)
+    parameters = {key: decode(value, values) for key, value in document["parameters"].items()}
+    attributes = {key: decode(value, values) for key, value in document["attributes"].items()}
+    _check_attributes(attributes, kind, trees, book)
+    return kind._of_parts(Parts(parameters, attributes, trees, book, saw_missing))
+
+
+def _little(array: np.ndarray) -> np.ndarray:
+    """The same numbers in little-endian order."""
+    return array.astype(array.dtype.newbyteorder("<"), copy=False)
+
+
+def _encode_trees(
+    trees: tuple[Tree, ...], layout: str
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Trees as JSON and arrays; flat where they cannot be packed."""
+    packed = packing.pack(trees) if layout == "compact" else None
+    if packed is not None:
+        arrays, facts = packed
+        return {"layout": "compact", **facts}, arrays
+    names = list(trees[0].arrays())
+    arrays = {name: np.concatenate([getattr(tree, name) for tree in trees]) for name in names}
+    for name, each in {
+        "n_nodes": [tree.node_count for tree in trees],
+        "n_words": [len(tree.subset_words) for tree in trees],
+    }.items():
+        arrays[name] = np.array(each, dtype=np.int64)
+    arrays["unit"] = np.array([tree.unit for tree in trees])
+    arrays["offset"] = np.array([tree.offset for tree in trees])
+    facts = {"n_columns": trees[0].n_columns, "criterion": trees[0].criterion}
+    return {"layout": "flat", **facts}, arrays
+
+
+def _decode_trees(
+    document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> tuple[Tree, ...]:
+    layout = document["layout"]
+    expect(layout in LAYOUTS, "the layout of the trees")
+    expect(document["criterion"] in packing.CRITERIA, "the criterion")
+    if layout == "compact":
+        return packing.unpack(arrays, document)
+    n_nodes, n_words = arrays["n_nodes"], arrays["n_words"]
+    for each in (n_nodes, n_words, arrays["unit"], arrays["offset"]):
+        expect(each.shape == n_nodes.shape == (len(n_nodes),), "the number of trees")
+    expect(n_nodes.dtype == n_words.dtype == np.int64, "the number of nodes")
+    expect(len(n_nodes) > 0 and 0 < n_nodes.min() <= n_nodes.max() < 2**31, "the number of nodes")
+    expect(0 <= n_words.min() <= n_words.max() < 2**47, "the number of words")
+    all_of = {name: arrays[name] for name in packing.DTYPES}
+    words = all_of.pop("subset_words")
+    for name, array in all_of.items():
+        width = 2 if name in ("statistics", "value") else 1
+        expect(array.dtype == packing.DTYPES[name] and array.ndim == width, f"the array {name}")
+        expect(len(array) == n_nodes.sum(), f"the length of {name}")
+    expect(words.dtype == np.uint64 and words.shape == (int(n_words.sum()),), "the subsets")
+    shape = packing.Shape(all_of["test"] != LEAF, n_nodes)
+    _check_flat(all_of, shape, n_words)
+    return packing.split_trees(
+        all_of,
+        words,
+        n_nodes,
+        n_words,
+        n_columns=int(document["n_columns"]),
+        criterion=document["criterion"],
+        unit=arrays["unit"],
+        offset=arrays["offset"],
+    )
+
+
+def _check_flat(
+    all_of: Mapping[str, np.ndarray], shape: packing.Shape, n_words: np.ndarray
+) -> None:
+    """Whether arrays as they are in memory are those of trees."""
+    inner, leaves = shape.inner, shape.leaves
+    own = shape.start[shape.tree[inner]]
+    left, right = all_of["children_left"], all_of["children_right"]
+    expect(bool((left[inner] + own == inner + 1).all()), "the left children")
+    expect(bool((right[inner] + own == shape.right).all()), "the right children")
+    expect(bool((left[leaves] == NO_CHILD).all() and (right[leaves] == NO_CHILD).all()),
+           "the children of a leaf")  # fmt: skip
+    expect(bool((all_of["feature"][leaves] == NO_FEATURE).all()), "the column of a leaf")
+    expect(int(all_of["test"].max()) <= IN_SUBSET, "the test of a node")
+    expect(int(all_of["missing_go_to_left"].max()) <= 1, "the way of missing values")
+    offset = all_of["subset_offset"]
+    expect(bool((offset >= -1).all() and (offset < n_words[shape.tree]).all()),
+           "where subsets begin")  # fmt: skip
+    expect(bool(((offset >= 0) == (all_of["test"] == IN_SUBSET)).all()), "which nodes have subsets")
+
+
+def _check_trees(trees: tuple[Tree, ...], book: CodeBook) -> None:
+    """Whether trees ask what a codebook's columns can answer."""
+    for tree in trees:
+        inner = np.flatnonzero(tree.test != LEAF)
+        test, column, code = tree.test[inner], tree.feature[inner], tree.code[inner]
+        expect(tree.n_columns == book.n_columns, "the number of columns")
+        expect(bool(((column >= 0) & (column < book.n_columns)).all()), "the column of a node")
+        n_ordered, n_codes = book.n_ordered[column], book.n_codes[column]
+        compares = (test == AT_MOST) | (test == ABOVE)
+        expect(bool((n_ordered[compares] > 0).all()), "the test of a node")
+        expect(bool((code <= n_codes).all()), "the code of a node")
+        expect(not np.isnan(tree.threshold[inner][compares]).any(), "the threshold of a node")
+        expect(bool((n_codes > n_ordered)[~compares].all()), "the test of a node")
+        needed = n_codes[~compares] // 64 + 1
+        room = len(tree.subset_words) - tree.subset_offset[inner][~compares]
+        expect(bool((needed <= room).all()), "the subset of a node")
+        expect(tree.statistics.shape[1] == trees[0].statistics.shape[1], "the statistics")
+        expect(tree.value.shape[1] == trees[0].value.shape[1], "the values")
+
+
+def _check_attributes(
+    attributes: Mapping[str, Any], kind: type, trees: tuple[Tree, ...], book: CodeBook
+) -> None:
+    """Whether attributes fit the trees, and hide nothing of the class."""
+    for name in attributes:
+        expect(name.isidentifier() and not hasattr(kind, name), f"the attribute {name!r}")
+        expect(not name.startswith("__"), f"the attribute {name!r}")
+    expect(attributes["n_features_in_"] == book.n_columns, "n_features_in_")
+    names = attributes.get("feature_names_in_")
+    expect(names is None or is_names(names, book.n_columns), "feature_names_in_")
+    width = trees[0].value.shape[1]
+    is_regression = trees[0].criterion in packing.REGRESSION
+    expect(is_regression == kind.__name__.endswith("Regressor"), "the criterion")
+    if is_regression:
+        expect(width == 1, "the values of a regression")
+        return
+    classes = attributes["classes_"]
+    expect(isinstance(classes, np.ndarray) and classes.shape == (width,), "classes_")
+    expect(attributes["n_classes_"] == width, "n_classes_")

@@ -1,0 +1,240 @@
+"""Parameters, attributes and categories as JSON, with their types.
+
+What JSON has stands for itself: None, True, strings, Python's integers and finite floats, lists.
+Everything else is an object of one key, which says what it is::
+
+    {"float": "nan"}                                    nan, inf, -inf
+    {"scalar": ["<f4", "0000803f"]}                     a numpy scalar: dtype and bytes
+    {"array": ["<i8", [3], "01..."]}                    a small array: dtype, shape and bytes
+    {"member": "values/0"}                              a large one, in a member of the file
+    {"objects": [[2], ["a", "b"]]}                      an array of objects: shape and items
+    {"tuple": [...]}, {"dict": [[key, value], ...]}
+    {"bytes": "6162"}, {"decimal": "1.10"}, {"fraction": [1, 3]}
+    {"datetime": "2024-05-01T13:30:00"}, {"date": ...}, {"time": ...}
+    {"timedelta": [days, seconds, microseconds]}
+    {"Timestamp": [value, unit, time zone]}, {"Timedelta": [value, unit]}
+    {"Interval": [left, right, closed]}, {"Period": [ordinal, frequency]}
+
+The last two lines are pandas', which is imported when a file holds one of them. A value of any
+other type is refused when it is written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from fractions import Fraction
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+INLINE_BYTES = 512
+KINDS = "biufcSUMm"  # of dtypes that a file may hold
+FLOAT_BYTES = {"f": (2, 4, 8), "c": (8, 16)}  # wider ones differ between machines
+
+
+def is_storable(dtype: np.dtype) -> bool:
+    """Whether arrays of the type are bytes that mean the same everywhere."""
+    return (
+        dtype.kind in KINDS
+        and dtype.itemsize > 0
+        and dtype.names is None
+        and dtype.subdtype is None
+        and (dtype.kind not in "fc" or dtype.itemsize in FLOAT_BYTES[dtype.kind])
+    )
+
+
+class Encoder:
+    """Values to JSON; large arrays are collected.
+
+    Attributes
+    ----------
+    arrays : dict of str to array
+        By the name of their member.
+    """
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+
+    def encode(self, value: Any, owner: str) -> Any:
+        """The value as JSON.
+
+        Parameters
+        ----------
+        value : object
+        owner : str
+            What the value belongs to, for the message.
+
+        Raises
+        ------
+        TypeError
+            The value is of a type that a model file does not hold.
+        """
+        kind = type(value)
+        if value is None or kind in (bool, int, str):
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if kind is list:
+            return [self.encode(item, owner) for item in value]
+        if kind is tuple:
+            return {"tuple": [self.encode(item, owner) for item in value]}
+        if kind is dict:
+            pairs = value.items()
+            return {"dict": [[self.encode(k, owner), self.encode(v, owner)] for k, v in pairs]}
+        if isinstance(value, np.generic) and is_storable(value.dtype):
+            return {"scalar": [value.dtype.str, value.tobytes().hex()]}
+        if isinstance(value, np.generic) and value.dtype.kind in "US":
+            return {"scalar": [value.dtype.kind, ""]}  # the empty string has no width
+        if kind is np.ndarray or kind is np.memmap:
+            return self._encode_array(value, owner)
+        made = _PLAIN.get(kind)
+        if made is None and kind.__module__.partition(".")[0] == "pandas":
+            made = _PANDAS.get(kind.__name__)
+        if made is None:
+            raise TypeError(
+                f"{owner} holds a {kind.__module__}.{kind.__qualname__} ({str(value)[:40]!r}), "
+                "which a model file cannot hold. Convert it to numbers, strings, dates, or lists "
+                "and arrays of these."
+            )
+        name, write = made
+        return {name: self.encode(write(value), owner)}
+
+    def _encode_array(self, array: np.ndarray, owner: str) -> dict[str, Any]:
+        if array.dtype == object:
+            items = [self.encode(item, owner) for item in array.ravel().tolist()]
+            return {"objects": [list(array.shape), items]}
+        if not is_storable(array.dtype):
+            raise TypeError(
+                f"{owner} is an array of {array.dtype}, which a model file cannot hold. Convert it "
+                "to numbers, strings or objects."
+            )
+        if array.nbytes <= INLINE_BYTES:
+            return {"array": [array.dtype.str, list(array.shape), array.tobytes().hex()]}
+        name = f"values/{len(self.arrays)}"
+        self.arrays[name] = array
+        return {"member": name}
+
+
+def decode(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    """The value that `Encoder.encode` was given.
+
+    Raises
+    ------
+    ValueError, TypeError, KeyError
+        The JSON is not what the encoder writes.
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list):
+        return [decode(item, arrays) for item in value]
+    ((name, inside),) = value.items()
+    if name == "member":
+        return arrays[inside]
+    if name == "objects":
+        shape, items = inside
+        array = np.empty(len(items), dtype=object)
+        array[:] = [decode(item, arrays) for item in items]
+        return array.reshape(tuple(shape))
+    if name == "tuple":
+        return tuple(decode(item, arrays) for item in inside)
+    if name == "dict":
+        return {decode(k, arrays): decode(v, arrays) for k, v in inside}
+    return _READ[name](decode(inside, arrays))
+
+
+def _read_float(text: str) -> float:
+    return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[text]
+
+
+def _read_scalar(parts: list) -> Any:
+    dtype, data = parts
+    if dtype in ("U", "S"):
+        return np.dtype(dtype).type()
+    return _read_array([dtype, [], data])[()]
+
+
+def _read_array(parts: list) -> np.ndarray:
+    name, shape, data = parts
+    dtype = np.dtype(str(name))
+    if not is_storable(dtype):
+        raise ValueError(f"arrays of {dtype} are not stored")
+    return np.frombuffer(bytes.fromhex(data), dtype=dtype).reshape(tuple(shape)).copy()
+
+
+def _write_zone(zone: Any) -> Any:
+    """Time zones by name where they have one, otherwise by their distance from UTC in seconds."""
+    if zone is None or zone is UTC:
+        return None if zone is None else "UTC"
+    name = getattr(zone, "key", None) or getattr(zone, "zone", None)
+    if isinstance(name, str):
+        return name
+    distance = zone.utcoffset(None)
+    if distance is None:
+        raise TypeError(f"A model file cannot hold times in the zone {zone!r}.")
+    return distance.total_seconds()
+
+
+def _read_zone(zone: Any) -> Any:
+    if zone is None:
+        return None
+    if isinstance(zone, str):
+        return UTC if zone == "UTC" else import_module("zoneinfo").ZoneInfo(zone)
+    return timezone(timedelta(seconds=zone))
+
+
+def _write_datetime(value: datetime) -> list:
+    return [value.replace(tzinfo=None).isoformat(), value.fold, _write_zone(value.tzinfo)]
+
+
+def _read_datetime(parts: list) -> datetime:
+    text, fold, zone = parts
+    return datetime.fromisoformat(text).replace(fold=fold, tzinfo=_read_zone(zone))
+
+
+def _pandas(name: str) -> Any:
+    return getattr(import_module("pandas"), name)
+
+
+def _read_timestamp(parts: list) -> Any:
+    value, unit, zone = parts
+    stamp = _pandas("Timestamp")(np.datetime64(value, unit))
+    return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(_read_zone(zone))
+
+
+_Way = tuple[str, Callable[[Any], Any]]
+
+_PLAIN: dict[type, _Way] = {
+    bytes: ("bytes", bytes.hex),
+    Decimal: ("decimal", str),
+    Fraction: ("fraction", lambda f: [f.numerator, f.denominator]),
+    datetime: ("datetime", _write_datetime),
+    date: ("date", date.isoformat),
+    time: ("time", time.isoformat),
+    timedelta: ("timedelta", lambda t: [t.days, t.seconds, t.microseconds]),
+}
+_PANDAS: dict[str, _Way] = {
+    "Timestamp": ("Timestamp", lambda t: [t._value, t.unit, _write_zone(t.tzinfo)]),
+    "Timedelta": ("Timedelta", lambda t: [t._value, t.unit]),
+    "Interval": ("Interval", lambda i: [i.left, i.right, i.closed]),
+    "Period": ("Period", lambda p: [p.ordinal, p.freqstr]),
+}
+_READ: dict[str, Callable[[Any], Any]] = {
+    "float": _read_float,
+    "scalar": _read_scalar,
+    "array": _read_array,
+    "bytes": bytes.fromhex,
+    "decimal": Decimal,
+    "fraction": lambda parts: Fraction(*parts),
+    "datetime": _read_datetime,
+    "date": date.fromisoformat,
+    "time": time.fromisoformat,
+    "timedelta": lambda parts: timedelta(*parts),
+    "Timestamp": _read_timestamp,
+    "Timedelta": lambda parts: _pandas("Timedelta")(np.timedelta64(*parts)),
+    "Interval": lambda parts: _pandas("Interval")(*parts),
+    "Period": lambda parts: _pandas("Period")(ordinal=parts[0], freq=parts[1]),
+}

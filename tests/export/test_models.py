@@ -1,0 +1,816 @@
+"""Model files: what is saved comes back, bit for bit, and anything else is an error."""
+
+from __future__ import annotations
+
+import datetime
+import doctest
+import json
+import pickle
+import warnings
+import zipfile
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score
+
+import dtrees
+from dtrees import (
+    BaggingClassifier,
+    BaggingRegressor,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from dtrees.coding.codebook import CodeBook
+from dtrees.exceptions import ModelFileError
+from dtrees.export import load, models, save
+from dtrees.export.archive import ALIGNMENT, Archive, write
+from tests.estimators.test_forests import mixed_table
+
+ESTIMATORS = [
+    BaggingClassifier,
+    BaggingRegressor,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+]
+LAYOUTS = ["compact", "flat"]
+
+
+def made(kind, **parameters):
+    """An estimator of a few trees."""
+    if "Tree" not in kind.__name__ or "Extra" in kind.__name__:
+        parameters.setdefault("n_estimators", 4)
+    return kind(random_state=0, **parameters)
+
+
+def noisy(n_rows=400):
+    X, y = mixed_table(n_rows)
+    return X, (y + (np.random.default_rng(5).random(n_rows) < 0.2)).astype(int)
+
+
+def trees_of(model):
+    return model.forest_.trees if hasattr(model, "forest_") else (model.tree_.model,)
+
+
+def there_and_back(model, folder, **options):
+    path = folder / "model.dtrees"
+    save(model, path, layout=options.pop("layout", "compact"))
+    return load(path, **options)
+
+
+def assert_equal(a, b):
+    """Two values are the same, with their types."""
+    assert type(a) is type(b)
+    if isinstance(a, np.ndarray):
+        assert a.dtype == b.dtype
+        assert a.shape == b.shape
+        if a.dtype == object:
+            for mine, theirs in zip(a.ravel().tolist(), b.ravel().tolist(), strict=True):
+                assert_equal(mine, theirs)
+        else:
+            assert a.tobytes() == b.tobytes()
+    elif isinstance(a, dict):
+        assert_equal(list(a.items()), list(b.items()))
+    elif isinstance(a, list | tuple):
+        assert len(a) == len(b)
+        for mine, theirs in zip(a, b, strict=True):
+            assert_equal(mine, theirs)
+    else:
+        assert a == b or (a != a and b != b)
+
+
+def assert_same_book(a: CodeBook, b: CodeBook):
+    mine, theirs = vars(a), vars(b)
+    assert mine.keys() == theirs.keys()
+    for name in mine.keys() - {"_numbers"}:
+        assert_equal(mine[name], theirs[name])
+    assert (a.low is a.high) == (b.low is b.high)
+
+
+def assert_same(a, b):
+    """Two estimators are the same, bit for bit."""
+    assert type(a) is type(b)
+    for mine, theirs in zip(trees_of(a), trees_of(b), strict=True):
+        assert mine.equals(theirs)
+        assert (mine.unit, mine.offset) == (theirs.unit, theirs.offset)
+    assert_equal(a.get_params(), b.get_params())
+    own = {"tree_", "forest_", "codebook_", "_estimators"}
+    assert vars(a).keys() - own == vars(b).keys() - own
+    for name in vars(a).keys() - own:
+        assert_equal(vars(a)[name], vars(b)[name])
+    if hasattr(a, "forest_"):
+        assert_same_book(a.codebook_, b.codebook_)
+    else:
+        assert_same_book(a.tree_.codebook, b.tree_.codebook)
+        assert_equal(a.tree_.saw_missing, b.tree_.saw_missing)
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_every_estimator(kind, layout, mmap, tmp_path):
+    X, y = noisy()
+    model = made(kind).fit(X, y)
+    again = there_and_back(model, tmp_path, layout=layout, mmap=mmap)
+    assert_same(model, again)
+    np.testing.assert_array_equal(model.predict(X), again.predict(X))
+    np.testing.assert_array_equal(model.apply(X), again.apply(X))
+    np.testing.assert_array_equal(model.feature_importances_, again.feature_importances_)
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_array_equal(model.predict_proba(X), again.predict_proba(X))
+    if hasattr(model, "estimators_"):
+        np.testing.assert_array_equal(model[1].predict(X), again[1].predict(X))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("unseen", ["missing", "majority", "error"])
+def test_categories_that_were_not_there(unseen, layout, tmp_path):
+    X, y = noisy()
+    model = made(RandomForestClassifier, unseen=unseen, max_codes=None).fit(X, y)
+    again = there_and_back(model, tmp_path, layout=layout)
+    assert_same(model, again)
+    other = X.assign(letter="new", x=np.nan)
+    if unseen == "error":
+        with pytest.raises(ValueError, match="unknown category"):
+            again.predict(other)
+    else:
+        np.testing.assert_array_equal(model.predict_proba(other), again.predict_proba(other))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_sparse_and_plain_tables(layout, tmp_path):
+    rng = np.random.default_rng(0)
+    sparse = sp.random(300, 40, 0.2, format="csr", random_state=0, dtype=np.float32)
+    y = np.asarray(sparse.sum(axis=1)).ravel() + rng.normal(size=300)
+    for X in (sparse, sparse.toarray(), np.asfortranarray(sparse.toarray().astype(float))):
+        for kind in (RandomForestRegressor, DecisionTreeRegressor):
+            model = made(kind).fit(X, y)
+            again = there_and_back(model, tmp_path, layout=layout, mmap=True)
+            assert_same(model, again)
+            np.testing.assert_array_equal(model.predict(X), again.predict(X))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kind", [DecisionTreeClassifier, RandomForestRegressor])
+def test_a_leaf(kind, layout, tmp_path):
+    model = made(kind, min_samples_split=100).fit([[1.0], [2.0]], [0, 1])
+    again = there_and_back(model, tmp_path, layout=layout)
+    assert_same(model, again)
+    assert_equal(model.predict([[5.0]]), again.predict([[5.0]]))
+
+
+LABELS = [
+    np.array(["no", "yes", "perhaps"]),
+    np.array(["no", "yes", "perhaps"], dtype=object),
+    np.array(["", "ä", "\udc80", "'\"\\\n\0x"], dtype=object),
+    np.array([3, -1, 2**40]),
+    np.array([3, 1, 200], dtype=np.uint8),
+    np.array([2, 1], dtype=">i4"),
+    np.array([False, True]),
+    np.array([2.0, -1.0]),
+    np.array([0, 1], dtype=np.float32),
+    np.array(["2024-05-01", "1999-01-01"], dtype="M8[D]"),
+    np.array([2**70, -5], dtype=object),
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*")
+@pytest.mark.parametrize("labels", LABELS, ids=lambda labels: f"{labels.dtype}-{len(labels)}")
+def test_class_labels_of_any_type(labels, tmp_path):
+    rng = np.random.default_rng(0)
+    y = labels[rng.integers(0, len(labels), 60)]
+    X = rng.normal(size=(60, 2))
+    model = RandomForestClassifier(3, random_state=0).fit(X, y)
+    again = there_and_back(model, tmp_path)
+    assert_same(model, again)
+    assert_equal(model.predict(X), again.predict(X))
+
+
+def day(i):
+    return datetime.date(2024, 1, 1) + datetime.timedelta(days=i)
+
+
+UTC = datetime.UTC
+CATEGORIES = {
+    "strings": ["a", "b", ""],
+    "integers": [3, 1, 2**60],
+    "floats": [0.5, 1.5, float("inf")],
+    "bools": [True, False],
+    "numpy": [np.str_("a"), np.str_("b")],
+    "mixed": ["a", 1, 2.5, False],
+    "dates": [day(i) for i in range(3)],
+    "datetimes": [datetime.datetime(2024, 1, i + 1, 3, 4, 5, 6) for i in range(3)],
+    "with a zone": [datetime.datetime(2024, 1, i + 1, tzinfo=UTC) for i in range(3)],
+    "with a distance": [
+        datetime.datetime(2024, 1, i + 1, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
+        for i in range(3)
+    ],
+    "times": [datetime.time(i, 5) for i in range(3)],
+    "time spans": [datetime.timedelta(days=-i, microseconds=5) for i in range(3)],
+    "timestamps": [pd.Timestamp("2024-01-01 00:00:00.000000001"), pd.Timestamp("2024-01-02")],
+    "timestamps with a zone": list(pd.date_range("2024-03-31", periods=3, tz="Europe/Berlin")),
+    "seconds": list(pd.to_datetime(["2024-01-01", "2024-01-02"]).as_unit("s")),
+    "pandas time spans": list(pd.to_timedelta([1, 2, 3], unit="h")),
+    "intervals": list(pd.interval_range(0, 3)),
+    "periods": list(pd.period_range("2024-01", periods=3, freq="M")),
+    "tuples": [("a", 1), ("b", 2)],
+    "bytes": [b"a", b"\xff"],
+    "decimals": [Decimal("1.10"), Decimal("2.0")],
+    "fractions": [Fraction(1, 3), Fraction(2, 3)],
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*")
+@pytest.mark.parametrize("name", CATEGORIES)
+def test_categories_of_any_type(name, tmp_path):
+    values = np.empty(len(CATEGORIES[name]), dtype=object)
+    values[:] = CATEGORIES[name]
+    rng = np.random.default_rng(0)
+    codes = rng.integers(-1, len(values), 80)
+    column = pd.Categorical.from_codes(codes, categories=pd.Index(values, dtype=object))
+    X = pd.DataFrame({"c": column, "x": rng.normal(size=80)})
+    model = DecisionTreeClassifier(random_state=0).fit(X, codes > 0)
+    again = there_and_back(model, tmp_path)
+    assert_same(model, again)
+    np.testing.assert_array_equal(model.predict(X), again.predict(X))
+    assert (model.predict(X) == (codes > 0)).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*")
+def test_numbers_as_categories(tmp_path):
+    rng = np.random.default_rng(0)
+    for dtype in (np.float32, np.float64, np.int16, bool):
+        X = rng.integers(0, 2 if dtype is bool else 200, (300, 2)).astype(dtype)
+        model = DecisionTreeRegressor(categorical_features=[True, False]).fit(X, rng.random(300))
+        again = there_and_back(model, tmp_path)
+        assert_same(model, again)
+        np.testing.assert_array_equal(model.predict(X), again.predict(X))
+
+
+def test_a_category_that_no_file_can_hold(tmp_path):
+    class Colour:
+        def __lt__(self, other):
+            return id(self) < id(other)
+
+    values = np.empty(2, dtype=object)
+    values[:] = [Colour(), Colour()]
+    column = pd.Categorical.from_codes([0, 1, 0, 1], categories=pd.Index(values, dtype=object))
+    model = DecisionTreeClassifier().fit(pd.DataFrame({"c": column}), [0, 1, 0, 1])
+    with pytest.raises(TypeError, match=r"column 'c' of X, among its categories, holds a .*Colour"):
+        save(model, tmp_path / "model.dtrees")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"class_weight": {0: 1.5, np.int64(1): 2}, "max_features": 0.5},
+        {"categorical_features": np.array([False, True, False, True]), "max_depth": np.int8(3)},
+        {"categorical_features": ["letter", "k"], "max_codes": None, "n_jobs": 2},
+        {"categorical_features": (1, 3), "max_samples": np.float32(0.5)},
+        {"bootstrap": False, "criterion": "entropy", "warm_start": True},
+        {"oob_score": True, "n_estimators": 30, "random_state": np.uint32(7)},
+    ],
+)
+def test_parameters_keep_their_types(parameters, tmp_path):
+    X, y = noisy()
+    if "categorical_features" in parameters:
+        X = X.drop(columns="hybrid").assign(other=1.0)
+        if not isinstance(parameters["categorical_features"], list):
+            X = X[["x", "letter", "other", "k"]]
+    forest = RandomForestClassifier(**{"n_estimators": 3, "random_state": 0, **parameters})
+    forest.fit(X, y > 0)
+    again = there_and_back(forest, tmp_path)
+    assert_same(forest, again)
+    assert_equal(forest.predict(X), again.predict(X))
+
+
+def test_warm_start_goes_on_after_loading(tmp_path):
+    X, y = noisy()
+    forest = RandomForestRegressor(3, warm_start=True).fit(X, y)
+    again = there_and_back(forest, tmp_path).set_params(n_estimators=6).fit(X, y)
+    assert_same(forest.set_params(n_estimators=6).fit(X, y), again)
+
+
+def test_parameters_that_no_file_can_hold_are_left_out(tmp_path):
+    X, y = noisy()
+    forest = RandomForestClassifier(
+        30, oob_score=accuracy_score, random_state=np.random.RandomState(3)
+    ).fit(X, y)
+    path = tmp_path / "model.dtrees"
+    with pytest.warns(UserWarning, match="is left out") as caught:
+        save(forest, path)
+    assert sorted(str(w.message).split("'")[1] for w in caught) == ["oob_score", "random_state"]
+    assert all(w.filename == __file__ for w in caught)
+    again = load(path)
+    assert again.oob_score is False
+    assert again.random_state is None
+    assert_equal(forest.oob_decision_function_, again.oob_decision_function_)
+    assert_equal(forest.predict_proba(X), again.predict_proba(X))
+
+
+def test_what_is_no_fitted_estimator_of_ours(tmp_path):
+    path = tmp_path / "model.dtrees"
+    with pytest.raises(NotFittedError):
+        save(RandomForestClassifier(), path)
+    with pytest.raises(NotFittedError):
+        save(DecisionTreeClassifier(), path)
+
+    class Own(DecisionTreeClassifier):
+        pass
+
+    for model in (Own(), 3, DecisionTreeClassifier):
+        with pytest.raises(TypeError, match="save takes fitted trees and forests"):
+            save(model, path)
+    with pytest.raises(ValueError, match="layout must be one of"):
+        save(DecisionTreeClassifier().fit([[1.0]], [1]), path, layout="other")
+    assert not path.exists()
+
+
+def test_the_example():
+    results = doctest.testmod(models)
+    assert results.attempted > 5
+    assert results.failed == 0
+
+
+def test_every_public_estimator_is_in_the_list():
+    names = [name for name in dtrees.__all__ if isinstance(getattr(dtrees, name), type)]
+    assert sorted(names) == sorted(models.ESTIMATORS)
+    for name in names:
+        X, y = noisy(60)
+        vars_of = vars(made(getattr(dtrees, name)).fit(X, y))
+        private = {key for key in vars_of if key.startswith("_")}
+        assert private <= {"_fit_seed", "_saw_missing"}, "attributes that a file does not hold"
+
+
+def test_attributes_of_others_are_left_behind(tmp_path):
+    import sklearn
+
+    model = DecisionTreeClassifier().fit([[1.0], [2.0]], [0, 1])
+    model.note = "not ours"
+    with sklearn.config_context(enable_metadata_routing=True):
+        model.set_fit_request(sample_weight=True)
+        again = there_and_back(model, tmp_path)
+    assert not hasattr(again, "note")
+
+
+# ---------------------------------------------------------------------------------------------
+# the file
+
+
+def test_the_same_model_gives_the_same_bytes(tmp_path):
+    X, y = noisy()
+    first = made(RandomForestClassifier).fit(X, y)
+    save(first, tmp_path / "a")
+    save(made(RandomForestClassifier, n_jobs=None).fit(X, y), tmp_path / "b")
+    save(load(tmp_path / "a"), tmp_path / "c")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "c").read_bytes()
+
+
+def test_other_programs_can_read_it(tmp_path):
+    X, y = noisy()
+    model = made(RandomForestRegressor).fit(X, y)
+    save(model, tmp_path / "a.dtrees", layout="flat")
+    with zipfile.ZipFile(tmp_path / "a.dtrees") as archive:
+        assert archive.testzip() is None
+        document = json.loads(archive.read("model.json"))
+    assert document["format"] == "dtrees model"
+    assert document["version"] == 1
+    assert document["written_by"] == dtrees.__version__
+    with np.load(tmp_path / "a.dtrees", allow_pickle=False) as arrays:
+        np.testing.assert_array_equal(
+            arrays["trees/threshold"], np.concatenate([t.threshold for t in model.forest_.trees])
+        )
+
+
+def test_sizes(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 10)).astype(np.float32)
+    y = X[:, 0] + X[:, 1] ** 2 + rng.normal(size=len(X))
+    for kind, target, theirs in (
+        (RandomForestClassifier, y > 0, 80),  # bytes per node of scikit-learn's arrays
+        (RandomForestRegressor, y, 72),
+    ):
+        model = made(kind, max_features=0.3).fit(X, target)
+        save(model, tmp_path / "model")
+        n_nodes = sum(tree.node_count for tree in trees_of(model))
+        assert (tmp_path / "model").stat().st_size < n_nodes * theirs / 6
+        assert len(pickle.dumps(model)) < n_nodes * theirs / 4
+
+
+@pytest.mark.parametrize("limit", [None, 300])
+def test_data_are_aligned(limit, tmp_path, monkeypatch):
+    if limit is not None:  # headers of files of many gigabytes
+        monkeypatch.setattr(zipfile, "ZIP64_LIMIT", limit)
+    X, y = noisy()
+    model = made(RandomForestClassifier).fit(X, y)
+    save(model, tmp_path / "a", layout="flat")
+    for mmap in (False, True):
+        archive = Archive(tmp_path / "a", mmap)
+        base = archive._data.__array_interface__["data"][0]
+        for name, array in archive.arrays().items():
+            at = array.__array_interface__["data"][0] - base
+            assert array.size == 0 or (0 <= at < len(archive._data) and at % ALIGNMENT == 0), name
+            assert not array.flags.writeable
+        assert_same(model, load(tmp_path / "a", mmap=mmap))
+
+
+def test_a_memory_map_is_not_copied(tmp_path):
+    X, y = noisy()
+    model = made(RandomForestClassifier).fit(X, y)
+    again = there_and_back(model, tmp_path, layout="flat", mmap=True)
+    for tree in again.forest_.trees:
+        for array in tree.arrays().values():
+            base = array
+            while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
+                base = base.base.obj if isinstance(base.base, memoryview) else base.base
+            assert array.size == 0 or isinstance(base, np.memmap)
+    # a new file under the same name leaves the mapped one alone
+    save(made(RandomForestClassifier, max_depth=1).fit(X, y), tmp_path / "model.dtrees")
+    assert_same(model, again)
+
+
+def test_nothing_is_left_of_a_file_that_could_not_be_written(tmp_path):
+    path = tmp_path / "model.dtrees"
+    path.write_bytes(b"old")
+    with pytest.raises(ValueError, match=r"not JSON compliant|Out of range"):
+        write(path, {"x": float("nan")}, {})
+    with pytest.raises(FileNotFoundError):
+        save(DecisionTreeClassifier().fit([[1.0]], [1]), tmp_path / "none" / "x")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "none")
+
+
+def test_a_file_of_version_1(tmp_path):
+    """Written once, by the first version of the format: it stays readable."""
+    path = Path(__file__).parent / "version_1.dtrees"
+    model = load(path)
+    X = pd.DataFrame(
+        {
+            "number": [-1.0, 0.3, 2.0, np.nan],
+            "word": ["a", "b", "new", None],
+            "both": [1, "x", 2.5, "y"],
+        }
+    )
+    assert model.predict(X).tolist() == ["yes", "yes", "no", "no"]
+    assert model.get_params()["class_weight"] == {"no": 1.5}
+    assert model.feature_names_in_.tolist() == list(X)
+    again = Archive(path, False)
+    save(model, tmp_path / "copy")
+    copied = Archive(tmp_path / "copy", False)
+    own = ("written_by",)
+    assert {k: v for k, v in again.document.items() if k not in own} == {
+        k: v for k, v in copied.document.items() if k not in own
+    }
+    for name, array in again.arrays().items():
+        assert_equal(array, copied.arrays()[name])
+
+
+# ---------------------------------------------------------------------------------------------
+# files that are not what they should be
+
+
+def small_file(folder, layout):
+    rng = np.random.default_rng(0)
+    letters = pd.Categorical(rng.choice(list("abc"), 40))
+    X = pd.DataFrame({"x": rng.normal(size=40), "c": letters})
+    X.loc[::7, "x"] = np.nan
+    y = np.where(rng.random(40) < 0.3, "p", np.where(X["c"] == "a", "q", "r"))
+    model = RandomForestClassifier(2, max_depth=3, random_state=0).fit(X, y)
+    save(model, folder / "model", layout=layout)
+    return model, X
+
+
+@pytest.mark.parametrize(("layout", "step"), [("compact", 1), ("flat", 7)])
+def test_every_byte_that_is_flipped(layout, step, tmp_path):
+    """An error, or the same model: some bytes mean nothing (times, padding)."""
+    model, X = small_file(tmp_path, layout)
+    good = (tmp_path / "model").read_bytes()
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 8, len(good))
+    found_right = 0
+    for at in range(0, len(good), step):
+        data = bytearray(good)
+        data[at] ^= 1 << int(bits[at])
+        (tmp_path / "bad").write_bytes(data)
+        try:
+            again = load(tmp_path / "bad", mmap=bool(at % 2))
+        except ModelFileError:
+            continue
+        found_right += 1
+        assert_same(model, again)
+    assert 0 < found_right < len(good) / 2
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_length_that_is_cut_off(layout, tmp_path):
+    small_file(tmp_path, layout)
+    good = (tmp_path / "model").read_bytes()
+    for length in [*range(100), *range(100, len(good), 11), *range(len(good) - 99, len(good))]:
+        (tmp_path / "bad").write_bytes(good[:length])
+        with pytest.raises(ModelFileError, match=r"damaged|no.* model file"):
+            load(tmp_path / "bad", mmap=bool(length % 2))
+
+
+def test_blocks_that_are_zero_or_elsewhere(tmp_path):
+    model, _ = small_file(tmp_path, "compact")
+    good = (tmp_path / "model").read_bytes()
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        data = bytearray(good)
+        at, length, other = (int(rng.integers(0, len(good) - 600)) for _ in range(3))
+        length = length % 500 + 1
+        data[at : at + length] = [
+            bytes(length),
+            rng.bytes(length),
+            data[other : other + length],
+            b"",
+        ][int(rng.integers(4))]
+        (tmp_path / "bad").write_bytes(data)
+        try:
+            again = load(tmp_path / "bad")
+        except ModelFileError:
+            continue
+        assert_same(model, again)
+
+
+def rewritten(folder, change, layout="compact"):
+    """A file with right checksums in which something was changed."""
+    small_file(folder, layout)
+    archive = Archive(folder / "model", False)
+    document, arrays = archive.document, archive.arrays()
+    change(document, arrays)
+    write(folder / "bad", document, arrays)
+    return folder / "bad"
+
+
+def test_a_file_of_a_newer_version(tmp_path):
+    def change(document, arrays):
+        document.update(version=2, written_by="9.1", trees="something new")
+        arrays.clear()
+
+    match = r"has version 2 of the format, written by dtrees 9.1; this is dtrees .* up to 1\."
+    with pytest.raises(ModelFileError, match=match):
+        load(rewritten(tmp_path, change))
+
+
+def set_in(*path, to):
+    """A change of the document."""
+
+    def change(document, arrays):
+        for key in path[:-1]:
+            document = document[key]
+        document[path[-1]] = to
+
+    return change
+
+
+def array_in(name, change_of):
+    def change(document, arrays):
+        arrays[name] = change_of(arrays[name])
+
+    return change
+
+
+def added(to):
+    return lambda array: (array + to).astype(array.dtype)
+
+
+def without(name):
+    return lambda document, arrays: arrays.pop(name)
+
+
+DOCUMENTS = {
+    "format": (set_in("format", to="dtrees"), "is not a model file"),
+    "version": (set_in("version", to="1"), "version is '1'"),
+    "version 0": (set_in("version", to=0), "version is 0"),
+    "estimator": (set_in("estimator", to="export_text"), "estimator 'export_text', which dtrees"),
+    "estimator of another kind": (
+        set_in("estimator", to="RandomForestRegressor"),
+        "'class_weight' of Rand",
+    ),
+    "a tree as a forest": (
+        set_in("estimator", to="DecisionTreeClassifier"),
+        "parameter 'bootstrap'",
+    ),
+    "a parameter": (set_in("parameters", "fit", to=1), "does not know; it was written by"),
+    "no estimator": (lambda document, arrays: document.pop("estimator"), "KeyError"),
+    "a list as estimator": (set_in("estimator", to=["a"]), "estimator"),
+    "an attribute": (set_in("attributes", "predict", to=1), "attribute 'predict'"),
+    "a regressor without parameters": (
+        lambda document, arrays: document.update(estimator="BaggingRegressor", parameters={}),
+        "criterion",
+    ),
+    "two trees as one": (
+        lambda document, arrays: document.update(estimator="DecisionTreeClassifier", parameters={}),
+        "too many values",
+    ),
+    "a hidden attribute": (set_in("attributes", "__class__", to=1), "attribute"),
+    "a value": (set_in("attributes", "x_", to={"pickle": "1"}), "KeyError"),
+    "a scalar of objects": (set_in("attributes", "x_", to={"scalar": ["O", "00" * 8]}), "object"),
+    "an array of objects": (
+        set_in("attributes", "x_", to={"array": ["O", [1], "00" * 8]}),
+        "object",
+    ),
+    "two keys": (set_in("attributes", "x_", to={"tuple": [], "dict": []}), "damaged"),
+    "a shape": (set_in("attributes", "x_", to={"array": ["<i8", [2], "00"]}), "damaged"),
+    "n_features": (set_in("attributes", "n_features_in_", to=3), "n_features_in_"),
+    "classes": (set_in("attributes", "classes_", to=["a", "b", "c"]), "classes_"),
+    "names": (set_in("attributes", "feature_names_in_", to=["a", "b"]), "feature_names_in_"),
+    "columns": (set_in("codebook", "n_columns", to=3), "integers"),
+    "no columns": (set_in("codebook", "n_columns", to=0), "number of columns"),
+    "unseen": (set_in("codebook", "unseen", to="what"), "unseen"),
+    "book names": (set_in("codebook", "feature_names", to=["a"]), "names"),
+    "no categories": (set_in("codebook", "categories", to=[]), "categories"),
+    "layout": (set_in("trees", "layout", to="new"), "layout"),
+    "criterion": (set_in("trees", "criterion", to="new"), "criterion"),
+    "other criterion": (set_in("trees", "criterion", to="squared_error"), "damaged"),
+    "tree columns": (set_in("trees", "n_columns", to=7), "number of columns"),
+    "statistics": (set_in("trees", "n_statistics", to=2), "weight|classes_"),
+    "many statistics": (set_in("trees", "n_statistics", to=10**12), "statistics"),
+    "a list": (lambda document, arrays: document.update(trees=[1]), "damaged"),
+    "no book": (lambda document, arrays: document.pop("codebook"), "KeyError"),
+    "no array": (without("trees/is_inner"), "KeyError"),
+    "no codes": (without("codebook/n_codes"), "KeyError"),
+    "codes": (array_in("codebook/n_codes", added(200)), "numbers of"),
+    "units": (array_in("codebook/units", added(100)), "units"),
+    "exact": (array_in("codebook/exact", lambda a: a.astype(np.uint8)), "exact"),
+    "missing": (array_in("codebook/saw_missing", lambda a: a[1:]), "missing"),
+    "features": (array_in("trees/feature", added(2)), "column"),
+    "swapped features": (array_in("trees/feature", lambda a: 1 - a), "test of a node|subset"),
+    "two dimensions": (array_in("trees/n_nodes", lambda a: a[None]), "n_nodes"),
+    "booleans": (array_in("trees/is_inner", lambda a: a.astype(bool)), "is_inner"),
+    "nan": (array_in("trees/threshold", lambda a: a * np.nan), "threshold"),
+    "code": (array_in("trees/code", lambda a: a + np.int64(2**20)), "code of a node"),
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_file_that_was_made_to_deceive(name, tmp_path):
+    change, message = DOCUMENTS[name]
+    with pytest.raises(ModelFileError, match=message):
+        load(rewritten(tmp_path, change))
+
+
+FLAT = {
+    "left": (array_in("trees/children_left", added(1)), "left children"),
+    "right": (array_in("trees/children_right", lambda a: np.where(a > 0, a - 1, a)), "right"),
+    "leaf": (array_in("trees/children_right", lambda a: np.where(a < 0, 0, a)), "leaf"),
+    "feature": (array_in("trees/feature", lambda a: np.where(a >= 0, 2, a)), "column"),
+    "negative": (array_in("trees/feature", lambda a: np.where(a >= 0, -1, a)), "column"),
+    "leaf column": (array_in("trees/feature", lambda a: np.where(a < 0, 0, a)), "leaf"),
+    "test": (array_in("trees/test", lambda a: np.where(a > 0, 4, a).astype(a.dtype)), "test"),
+    "missing": (array_in("trees/missing_go_to_left", added(2)), "missing"),
+    "subset": (array_in("trees/subset_offset", added(10**9)), "subset"),
+    "no subset": (array_in("trees/subset_offset", lambda a: a * 0 - 1), "subset"),
+    "words": (array_in("trees/subset_words", lambda a: a[1:]), "subset"),
+    "n_words": (array_in("trees/n_words", added(2**50)), "words"),
+    "negative words": (array_in("trees/n_words", lambda a: -a), "words"),
+    "n_nodes": (array_in("trees/n_nodes", added(1)), "length"),
+    "node of another tree": (
+        array_in("trees/n_nodes", lambda a: a + np.array([2, -2])),
+        "preorder",
+    ),
+    "length": (array_in("trees/gain", lambda a: a[1:]), "length of gain"),
+    "type": (array_in("trees/gain", lambda a: a.astype(np.float32)), "array gain"),
+    "dimensions": (array_in("trees/value", lambda a: a[:, 0]), "array value"),
+    "width": (array_in("trees/value", lambda a: np.ascontiguousarray(a[:, 1:])), "classes_"),
+    "units": (array_in("trees/unit", lambda a: a[1:]), "number of trees"),
+    "one tree": (array_in("trees/n_nodes", lambda a: a[:0]), "number of trees"),
+    "missing array": (without("trees/value"), "KeyError"),
+}
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_a_flat_file_that_was_made_to_deceive(name, tmp_path):
+    change, message = FLAT[name]
+    with pytest.raises(ModelFileError, match=message):
+        load(rewritten(tmp_path, change, "flat"))
+
+
+def test_hybrid_columns_need_their_values(tmp_path):
+    X, y = noisy()
+    save(made(RandomForestClassifier).fit(X, y), tmp_path / "model")
+    archive = Archive(tmp_path / "model", False)
+    arrays = archive.arrays()
+    for name, wrong in {
+        "codebook/n_values": arrays["codebook/n_values"] * 0,
+        "codebook/low": arrays["codebook/low"] * np.nan,
+        "codebook/n_ordered": arrays["codebook/n_ordered"] + np.uint8(1),
+    }.items():
+        write(tmp_path / "bad", archive.document, arrays | {name: wrong})
+        with pytest.raises(ModelFileError, match=r"values|codes|categories"):
+            load(tmp_path / "bad")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_arrays_that_are_noise(layout, tmp_path):
+    """With right checksums: an error, or a model that predicts something and does not crash."""
+    X, y = noisy(60)
+    model = RandomForestClassifier(3, random_state=0).fit(X, y)
+    save(model, tmp_path / "model", layout=layout)
+    archive = Archive(tmp_path / "model", False)
+    arrays = archive.arrays()
+    names = [name for name, array in arrays.items() if array.size]
+    rng = np.random.default_rng(0)
+    outcomes = []
+    for _ in range(400):
+        name = names[int(rng.integers(len(names)))]
+        array = arrays[name].copy()
+        noise = array.reshape(-1).view(np.uint8)
+        for at in rng.integers(0, len(noise), int(rng.integers(1, 4))).tolist():
+            noise[at] = rng.integers(256) if array.dtype != bool else 1 - noise[at]
+        write(tmp_path / "bad", archive.document, arrays | {name: array})
+        try:
+            again = load(tmp_path / "bad", mmap=True)
+        except ModelFileError:
+            outcomes.append("error")
+            continue
+        again.predict_proba(X)
+        again.apply(X)
+        again[0].predict_proba(X)
+        outcomes.append("fine")
+    assert set(outcomes) == {"error", "fine"}
+
+
+class Bomb:
+    def __reduce__(self):
+        return (pytest.fail, ("a pickle was opened",))
+
+
+def foreign(folder):
+    """Files that are not ours, and what the error says."""
+    model = DecisionTreeClassifier().fit([[1.0], [2.0]], [0, 1])
+    yield b"", "it is empty"
+    yield b"PK", "begins with"
+    yield b"PK\x03\x04", "damaged"
+    yield pickle.dumps(model), "looks like a pickle"
+    yield pickle.dumps(Bomb()), "looks like a pickle"
+    yield b"\x93NUMPY" + bytes(100), "begins with"
+    yield b"hello, world", "begins with"
+    yield np.random.default_rng(0).bytes(5000), "begins with"
+    np.savez(folder / "x.npz", a=np.arange(3), b=np.array([Bomb()], dtype=object))
+    yield (folder / "x.npz").read_bytes(), r"a zip archive without model.json"
+    for text in ("[]", "{}", '{"format": "other"}', '{"format": NaN}', "{", "\xff", "[" * 10**5):
+        with zipfile.ZipFile(folder / "x.zip", "w") as archive:
+            archive.writestr("model.json", text)
+        yield (folder / "x.zip").read_bytes(), "not a model file|not JSON"
+    with zipfile.ZipFile(folder / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("model.json", "{}")
+    yield (folder / "x.zip").read_bytes(), "entry of model.json"
+    with warnings.catch_warnings(), zipfile.ZipFile(folder / "x.zip", "w") as archive:
+        warnings.simplefilter("ignore")
+        archive.writestr("model.json", "{}")
+        archive.writestr("model.json", "{}")
+    yield (folder / "x.zip").read_bytes(), "same name"
+
+
+def test_files_that_are_not_ours(tmp_path):
+    for data, message in foreign(tmp_path):
+        (tmp_path / "file").write_bytes(data)
+        for mmap in (False, True):
+            with pytest.raises(ModelFileError, match=message):
+                load(tmp_path / "file", mmap=mmap)
+
+
+def test_members_that_are_not_ours(tmp_path):
+    small_file(tmp_path, "compact")
+    good = (tmp_path / "model").read_bytes()
+    np.save(tmp_path / "objects.npy", np.array([Bomb()], dtype=object), allow_pickle=True)
+    np.save(tmp_path / "fortran.npy", np.asfortranarray(np.ones((3, 2))))
+    np.save(tmp_path / "records.npy", np.zeros(3, dtype=[("a", int)]))
+    fine = (tmp_path / "fortran.npy").read_bytes()
+    members = {
+        "values/9.npy": (tmp_path / "objects.npy").read_bytes(),
+        "values/8.npy": fine,
+        "values/7.npy": (tmp_path / "records.npy").read_bytes(),
+        "values/6.npy": b"nothing",
+        "values/5.npy": fine[:-1],
+        "values/4.npy": b"\x93NUMPY\x01\x00\xff\xff" + b"(" * 70_000,
+        "values/3.txt": fine,
+        "other/3.npy": fine.replace(b"True", b"False"),
+    }
+    for name, data in members.items():
+        (tmp_path / "bad").write_bytes(good)
+        with zipfile.ZipFile(tmp_path / "bad", "a") as archive:
+            archive.writestr(name, data)
+        with pytest.raises(ModelFileError, match=r"is no array|a member|KeyError"):
+            load(tmp_path / "bad")
