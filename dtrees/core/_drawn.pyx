@@ -1,8 +1,8 @@
 """Columns that are read afresh: for nodes that search a few columns drawn from many.
 
 Keeping every column in order for every node (`_workspace`) pays when all of them are searched.
-Where a node draws a few, as in a random forest, its rows are all that is kept, and a drawn column is read
-from the codes of these rows:
+Where a node draws a few, as in a random forest, its rows are all that is kept, and a drawn column
+is read from the codes of these rows:
 
     many rows     a histogram, all cells cleared and visited
     few rows      a histogram with a bit per code, so that only codes that occur are visited

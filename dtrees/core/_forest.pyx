@@ -9,8 +9,8 @@ of rows fits the processor's cache with the tree that it walks::
     code                   0    1     1     3    65535   missing
 
 Blocks of rows are coded once and walk all trees, tree by tree. Several rows are on their way at
-the same time, as in `dtrees.core._predict`. Cost of a row: O(used columns * log thresholds + trees *
-depth).
+the same time, as in `dtrees.core._predict`. Cost of a row:
+O(used columns * log thresholds + trees * depth).
 """
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport int32_t, int64_t, uint16_t
