@@ -51,9 +51,9 @@ def main(
 ) -> None:
     """Measure dtrees against scikit-learn.
 
-    NAMES are cases, groups (fits, prediction, memory, forests, kernels) or beginnings of names. Without
-    everything is measured but the kernels, which takes about a quarter of an hour, and the table is
-    written to benchmarks/results.
+    NAMES are cases, groups (fits, prediction, memory, forests, kernels) or beginnings of names.
+    Without any, everything is measured but the kernels, and the table is written to
+    benchmarks/results.
     """
     chosen = choose(names)
     if quick:  # ratios of tiny tables say nothing

@@ -183,7 +183,7 @@ def walk(ForestNodes forest, const uint16_t[:, ::1] rows, int32_t[::1] leaves,
     ----------
     rows : uint16 (n_rows, n_slots)
     leaves : OUT int32 (n_rows,), scratch
-    total : INOUT float64 (n_rows, width)
+    total : IN and OUT float64 (n_rows, width)
     """
     cdef int64_t n = rows.shape[0]
     cdef int64_t width = forest.width

@@ -165,7 +165,7 @@ def _forest_leaves(forest: Forest, book: CodeBook, table: Table, leaves: np.ndar
 
 
 def _forest_totals(forest: Forest, book: CodeBook, table: Table, total: np.ndarray) -> Block:
-    """What adds up a stretch of INOUT total (n_rows, n_classes or 1)."""
+    """What adds up a stretch of IN and OUT total (n_rows, n_classes or 1)."""
     packed, numbers = _walkable_forest(forest, book, table)
     if packed is not None:
 
