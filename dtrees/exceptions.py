@@ -11,3 +11,7 @@ class UnseenCategoryError(ValueError):
 
 class StatisticsOverflowError(ValueError, OverflowError):
     """Weights, targets or a table that the integer statistics cannot hold."""
+
+
+class ClusterError(RuntimeError):
+    """A Dask cluster that cannot be used: no client, no workers, another version, no connection."""

@@ -148,7 +148,7 @@ class RandomForestClassifier(ForestClassifier):
     Trees of bagged rows that search a few drawn columns at each node; the forest predicts the
     mean of their class shares (Breiman 2001). The table is coded once, with 255 codes a column
     unless `max_codes` says otherwise. Trees do not depend on each other,
-    so any number of threads grows the same forest, bit for bit.
+    so any number of threads or workers grows the same forest, bit for bit.
 
     Parameters
     ----------
@@ -209,6 +209,10 @@ class RandomForestClassifier(ForestClassifier):
     unseen : {"missing", "majority", "error"}, default="missing"
         What a category does at prediction that was not there at fit: goes where missing values
         go, goes with most rows, or raises a ValueError.
+    regime : {"local", "replicated"} or None, default=None
+        Where the trees are grown: on threads of this process, or on the workers of a Dask cluster,
+        each of which gets the coded table. None: on the cluster of the current
+        ``distributed.Client``, and without one on threads. Changes nothing but the time.
 
     Attributes
     ----------
@@ -282,6 +286,7 @@ class RandomForestClassifier(ForestClassifier):
         max_codes=255,
         categorical_features="from_dtype",
         unseen="missing",
+        regime=None,
     ):
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -305,6 +310,7 @@ class RandomForestClassifier(ForestClassifier):
         self.max_codes = max_codes
         self.categorical_features = categorical_features
         self.unseen = unseen
+        self.regime = regime
 
 
 class RandomForestRegressor(ForestRegressor):
@@ -313,7 +319,7 @@ class RandomForestRegressor(ForestRegressor):
     Trees of bagged rows that search drawn columns at each node; the forest predicts their mean
     (Breiman 2001). The table is coded once, with
     255 codes a column unless `max_codes` says otherwise. Trees do not depend on each other,
-    so any number of threads grows the same forest, bit for bit.
+    so any number of threads or workers grows the same forest, bit for bit.
 
     Parameters
     ----------
@@ -371,6 +377,10 @@ class RandomForestRegressor(ForestRegressor):
     unseen : {"missing", "majority", "error"}, default="missing"
         What a category does at prediction that was not there at fit: goes where missing values
         go, goes with most rows, or raises a ValueError.
+    regime : {"local", "replicated"} or None, default=None
+        Where the trees are grown: on threads of this process, or on the workers of a Dask cluster,
+        each of which gets the coded table. None: on the cluster of the current
+        ``distributed.Client``, and without one on threads. Changes nothing but the time.
 
     Attributes
     ----------
@@ -439,6 +449,7 @@ class RandomForestRegressor(ForestRegressor):
         max_codes=255,
         categorical_features="from_dtype",
         unseen="missing",
+        regime=None,
     ):
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -461,6 +472,7 @@ class RandomForestRegressor(ForestRegressor):
         self.max_codes = max_codes
         self.categorical_features = categorical_features
         self.unseen = unseen
+        self.regime = regime
 
 
 class ExtraTreesClassifier(ForestClassifier):
@@ -469,7 +481,8 @@ class ExtraTreesClassifier(ForestClassifier):
     Trees that look at one split per drawn column, cut at a random value between the least and the
     greatest of the node (Geurts, Ernst and Wehenkel 2006); categories go left or right at random.
     The table is coded once, with 255 codes a column unless `max_codes` says otherwise. Trees do
-    not depend on each other, so any number of threads grows the same forest, bit for bit.
+    not depend on each other, so any number of threads or workers grows the same forest, bit for
+    bit.
 
     Parameters
     ----------
@@ -530,6 +543,10 @@ class ExtraTreesClassifier(ForestClassifier):
     unseen : {"missing", "majority", "error"}, default="missing"
         What a category does at prediction that was not there at fit: goes where missing values
         go, goes with most rows, or raises a ValueError.
+    regime : {"local", "replicated"} or None, default=None
+        Where the trees are grown: on threads of this process, or on the workers of a Dask cluster,
+        each of which gets the coded table. None: on the cluster of the current
+        ``distributed.Client``, and without one on threads. Changes nothing but the time.
 
     Attributes
     ----------
@@ -604,6 +621,7 @@ class ExtraTreesClassifier(ForestClassifier):
         max_codes=255,
         categorical_features="from_dtype",
         unseen="missing",
+        regime=None,
     ):
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -627,6 +645,7 @@ class ExtraTreesClassifier(ForestClassifier):
         self.max_codes = max_codes
         self.categorical_features = categorical_features
         self.unseen = unseen
+        self.regime = regime
 
 
 class ExtraTreesRegressor(ForestRegressor):
@@ -635,7 +654,8 @@ class ExtraTreesRegressor(ForestRegressor):
     Trees that look at one split per drawn column, cut at a random value between the least and the
     greatest of the node (Geurts, Ernst and Wehenkel 2006); categories go left or right at random.
     The table is coded once, with 255 codes a column unless `max_codes` says otherwise. Trees do
-    not depend on each other, so any number of threads grows the same forest, bit for bit.
+    not depend on each other, so any number of threads or workers grows the same forest, bit for
+    bit.
 
     Parameters
     ----------
@@ -693,6 +713,10 @@ class ExtraTreesRegressor(ForestRegressor):
     unseen : {"missing", "majority", "error"}, default="missing"
         What a category does at prediction that was not there at fit: goes where missing values
         go, goes with most rows, or raises a ValueError.
+    regime : {"local", "replicated"} or None, default=None
+        Where the trees are grown: on threads of this process, or on the workers of a Dask cluster,
+        each of which gets the coded table. None: on the cluster of the current
+        ``distributed.Client``, and without one on threads. Changes nothing but the time.
 
     Attributes
     ----------
@@ -762,6 +786,7 @@ class ExtraTreesRegressor(ForestRegressor):
         max_codes=255,
         categorical_features="from_dtype",
         unseen="missing",
+        regime=None,
     ):
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -784,6 +809,7 @@ class ExtraTreesRegressor(ForestRegressor):
         self.max_codes = max_codes
         self.categorical_features = categorical_features
         self.unseen = unseen
+        self.regime = regime
 
 
 class BaggingClassifier(ForestClassifier):
@@ -791,7 +817,7 @@ class BaggingClassifier(ForestClassifier):
 
     Trees of bagged rows that search all columns at every node (Breiman 1996). The table is coded
     once, with 255 codes a column unless `max_codes` says otherwise. Trees do not depend on each
-    other, so any number of threads grows the same forest, bit for bit.
+    other, so any number of threads or workers grows the same forest, bit for bit.
 
     Parameters
     ----------
@@ -849,6 +875,10 @@ class BaggingClassifier(ForestClassifier):
     unseen : {"missing", "majority", "error"}, default="missing"
         What a category does at prediction that was not there at fit: goes where missing values
         go, goes with most rows, or raises a ValueError.
+    regime : {"local", "replicated"} or None, default=None
+        Where the trees are grown: on threads of this process, or on the workers of a Dask cluster,
+        each of which gets the coded table. None: on the cluster of the current
+        ``distributed.Client``, and without one on threads. Changes nothing but the time.
 
     Attributes
     ----------
@@ -925,6 +955,7 @@ class BaggingClassifier(ForestClassifier):
         max_codes=255,
         categorical_features="from_dtype",
         unseen="missing",
+        regime=None,
     ):
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -947,6 +978,7 @@ class BaggingClassifier(ForestClassifier):
         self.max_codes = max_codes
         self.categorical_features = categorical_features
         self.unseen = unseen
+        self.regime = regime
 
 
 class BaggingRegressor(ForestRegressor):
@@ -954,7 +986,7 @@ class BaggingRegressor(ForestRegressor):
 
     Trees of bagged rows that search all columns at every node (Breiman 1996). The table is coded
     once, with 255 codes a column unless `max_codes` says otherwise. Trees do not depend on each
-    other, so any number of threads grows the same forest, bit for bit.
+    other, so any number of threads or workers grows the same forest, bit for bit.
 
     Parameters
     ----------
@@ -1009,6 +1041,10 @@ class BaggingRegressor(ForestRegressor):
     unseen : {"missing", "majority", "error"}, default="missing"
         What a category does at prediction that was not there at fit: goes where missing values
         go, goes with most rows, or raises a ValueError.
+    regime : {"local", "replicated"} or None, default=None
+        Where the trees are grown: on threads of this process, or on the workers of a Dask cluster,
+        each of which gets the coded table. None: on the cluster of the current
+        ``distributed.Client``, and without one on threads. Changes nothing but the time.
 
     Attributes
     ----------
@@ -1080,6 +1116,7 @@ class BaggingRegressor(ForestRegressor):
         max_codes=255,
         categorical_features="from_dtype",
         unseen="missing",
+        regime=None,
     ):
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -1101,3 +1138,4 @@ class BaggingRegressor(ForestRegressor):
         self.max_codes = max_codes
         self.categorical_features = categorical_features
         self.unseen = unseen
+        self.regime = regime
