@@ -29,7 +29,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -224,15 +224,15 @@ def patiently(client: Client, call: Callable[[], T], seconds: float | None = Non
 
     began = time.monotonic()
     threading.Thread(target=work, name="dtrees-call", daemon=True).start()
-    while True:
-        try:
-            return outcome.result(SLICE)
-        except TimeoutError:
-            if outcome.done():  # the call's own
-                return outcome.result()
+    while not wait([outcome], SLICE).done:
         check_open(client)
         if seconds is not None and time.monotonic() > began + seconds:
             raise ClusterError(f"The Dask cluster has not answered for {seconds:g} seconds.")
+    try:
+        return outcome.result()
+    except Exception:
+        check_open(client)  # calls of a closed client fail in many ways
+        raise
 
 
 def await_workers(client: Client) -> dict[str, int]:

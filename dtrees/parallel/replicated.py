@@ -20,7 +20,8 @@ What can go wrong, and what it costs:
     several workers (`KilledWorker`)     often dies of something else
     no worker is left                    the client waits for one, then raises
     the scheduler is lost                the client raises when it has given up to connect again
-    Ctrl-C, or an error in a task        the client cancels what is left
+    Ctrl-C, or an error in a task        the client cancels what is left; a task that runs ends with
+                                         the tree it is at
 
 The client never waits without looking at its connection, and leaves nothing on the cluster.
 """
@@ -159,7 +160,7 @@ def grow_replicated(
 
 
 def grow_batch(table: SharedGrowth, numbers: Sequence[int], version: str) -> dict[str, Any]:
-    """What a task does: grow a few trees on one thread.
+    """What a task does: grow a few trees on one thread, as long as somebody wants them.
 
     Parameters
     ----------
@@ -170,7 +171,15 @@ def grow_batch(table: SharedGrowth, numbers: Sequence[int], version: str) -> dic
     """
     if version != dtrees.__version__:
         check_version(distributed.get_worker().address, dtrees.__version__, version)
-    return pack([table.growth.tree(number) for number in numbers])
+    worker = distributed.get_worker()
+    key = worker.get_current_task()
+    trees = []
+    for number in numbers:
+        task = worker.state.tasks.get(key)
+        if task is None or task.state == "cancelled":  # nobody waits for the rest
+            raise distributed.Reschedule
+        trees.append(table.growth.tree(number))
+    return pack(trees)
 
 
 class Work:
@@ -267,14 +276,18 @@ class Work:
     def _submit(self, batches: Sequence[Batch]) -> None:
         batches = [replace(batch, sending=self._sending) for batch in batches]
         keys = [(f"grow-trees-{self._name}", batch.place, batch.attempt) for batch in batches]
-        futures = self._client.map(
-            grow_batch,
-            [self._sent] * len(batches),
-            [list(batch.numbers) for batch in batches],
-            [dtrees.__version__] * len(batches),
-            key=keys,
-            pure=False,
-        )
+        try:
+            futures = self._client.map(
+                grow_batch,
+                [self._sent] * len(batches),
+                [list(batch.numbers) for batch in batches],
+                [dtrees.__version__] * len(batches),
+                key=keys,
+                pure=False,
+            )
+        except Exception:
+            check_open(self._client)
+            raise
         for future, batch in zip(futures, batches, strict=True):
             self._pending[future.key] = future, batch
             future.add_done_callback(self._done.put)
