@@ -36,6 +36,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -117,7 +118,7 @@ def grow_replicated(
         Called here with the number of every tree and the tree, as soon as it has come, in any
         order. What it raises ends the growth.
     trees_per_task : int or None, default=None
-        None: so that there are eight tasks per thread of the cluster.
+        At most. None: as many as make eight tasks per thread of the cluster.
 
     Returns
     -------
@@ -137,11 +138,12 @@ def grow_replicated(
     n_threads = sum(await_workers(client).values())
     check_versions(client)
     if trees_per_task is None:
-        trees_per_task = max(1, len(numbers) // (BATCHES_PER_THREAD * max(1, n_threads)))
-    starts = range(0, len(numbers), trees_per_task)
+        n_batches = min(len(numbers), BATCHES_PER_THREAD * max(1, n_threads))
+    else:
+        n_batches = -(-len(numbers) // trees_per_task)
+    ends = [len(numbers) * place // n_batches for place in range(n_batches + 1)]
     batches = [
-        Batch(place, tuple(numbers[start : start + trees_per_task]))
-        for place, start in enumerate(starts)
+        Batch(place, tuple(numbers[start:end])) for place, (start, end) in enumerate(pairwise(ends))
     ]
     grown: dict[int, Tree] = {}
     span = getattr(distributed, "span", nullcontext)

@@ -448,6 +448,19 @@ class TestClustersThatCannot:
             with pytest.raises(ClusterError, match="client is closed"):
                 grow_replicated(as_kind(SlowGrowth), range(20), client, on_tree=close)
 
+    def test_a_scheduler_that_is_lost(self):
+        with (
+            dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+            connect(1, 1, False) as cluster,
+            Client(cluster.scheduler_address) as client,
+        ):
+
+            def close(number, tree):
+                cluster.close()
+
+            with pytest.raises(ClusterError, match="has lost its scheduler"):
+                grow_replicated(as_kind(SlowGrowth), range(20), client, on_tree=close)
+
     def test_no_workers(self):
         with (
             connect(0, 1, False) as cluster,
