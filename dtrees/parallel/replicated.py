@@ -7,9 +7,10 @@ once. A task grows a few trees from it, on one thread, and returns them as a few
     tasks    ("grow-trees-<fit>", batch, attempt) : (table, numbers) ──▶ packed trees
     client   ◀── every batch as soon as it is there
 
-There are several batches per thread, which wait in the scheduler's queue: a worker that joins takes
-the next one and gets the table from a worker that has it. Tasks are pure, and a tree is a function
-of the table and its number, so it does not matter how often or where one is grown.
+There are several batches per thread, each a fraction of a second of work. They wait in the
+scheduler's queue: a worker that joins takes the next one and gets the table from a worker that has
+it. Tasks are pure, and a tree is a function of the table and its number, so it does not matter how
+often or where one is grown.
 
 What can go wrong, and what it costs:
 
@@ -59,7 +60,8 @@ from dtrees.parallel.wire import SharedGrowth, pack, unpack
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-BATCHES_PER_THREAD = 8  # few enough for a millisecond of scheduling each, enough to even out
+BATCHES_PER_THREAD = 8  # at least: enough to even out
+ROWS_PER_BATCH = 2**20  # at most, of all its trees: a fraction of a second
 ATTEMPTS = 4  # of a batch, whose workers die
 SENDINGS = 4  # of the table, without a tree between them
 WATCH = 2.0  # seconds without a result until the workers are counted
@@ -118,7 +120,8 @@ def grow_replicated(
         Called here with the number of every tree and the tree, as soon as it has come, in any
         order. What it raises ends the growth.
     trees_per_task : int or None, default=None
-        At most. None: as many as make eight tasks per thread of the cluster.
+        At most. None: as many as make eight tasks per thread of the cluster, and fewer where a
+        tree has many rows.
 
     Returns
     -------
@@ -138,9 +141,9 @@ def grow_replicated(
     n_threads = sum(await_workers(client).values())
     check_versions(client)
     if trees_per_task is None:
-        n_batches = min(len(numbers), BATCHES_PER_THREAD * max(1, n_threads))
-    else:
-        n_batches = -(-len(numbers) // trees_per_task)
+        even = -(-len(numbers) // (BATCHES_PER_THREAD * max(1, n_threads)))
+        trees_per_task = max(1, min(even, ROWS_PER_BATCH // growth.coded.n_rows))
+    n_batches = -(-len(numbers) // trees_per_task)
     ends = [len(numbers) * place // n_batches for place in range(n_batches + 1)]
     batches = [
         Batch(place, tuple(numbers[start:end])) for place, (start, end) in enumerate(pairwise(ends))
