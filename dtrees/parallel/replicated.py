@@ -301,9 +301,12 @@ class Work:
         """Submit a batch again that has ended without a result, or raise its error."""
         status = future.status
         if status in ("pending", "lost", "finished"):  # its result was lost, and comes again
-            fetches = batch.fetches + (error is not None)
-            if error is not None and fetches == ATTEMPTS:
-                raise error
+            fetches = batch.fetches + (error is not None or status == "finished")
+            if fetches == ATTEMPTS:
+                raise ClusterError(
+                    f"Trees {batch.numbers[0]} to {batch.numbers[-1]} are grown, but cannot be "
+                    f"fetched from their worker, at {ATTEMPTS} attempts."
+                ) from error
             self._pending[future.key] = future, replace(batch, fetches=fetches)
             future.add_done_callback(self._done.put)
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import asyncio
 import hashlib
 import logging
 import os
@@ -323,6 +324,34 @@ class TestWorkersThatComeAndGo:
         assert ours(here) == []
 
 
+class TestOnTheScheduler:
+    def test_names(self, here):
+        names, spans = set(), set()
+
+        def look(number, tree):
+            scheduler = here.cluster.scheduler
+            names.update(scheduler.task_prefixes)
+            spans.update(scheduler.extensions["spans"].spans_search_by_name)
+
+        grow_replicated(as_kind(SlowGrowth), range(5), here, on_tree=look)
+        assert {"grow-trees", "coded-table"} <= names
+        assert ("dtrees.fit",) in spans
+
+    def test_two_fits_at_a_time(self, here):
+        fit = joblib.delayed(lambda: digest(forest().fit(X, Y).forest_.trees))
+        assert joblib.Parallel(2, backend="threading")([fit(), fit()]) == [LOCAL] * 2
+        assert ours(here) == []
+
+    def test_results_that_cannot_be_fetched(self, here, monkeypatch):
+        def gather(*_, **__):
+            raise OSError("no way there")
+
+        monkeypatch.setattr(here, "gather", gather)
+        with pytest.raises(ClusterError, match="Trees 0 to 1 are grown, but cannot be fetched"):
+            grow_replicated(GROWTH, range(2), here, trees_per_task=2)
+        assert ours(here) == []
+
+
 class TestNothingIsLeft:
     @pytest.mark.parametrize("error", [ZeroDivisionError("told so"), KeyboardInterrupt()])
     def test_after_an_error_in_a_callback(self, error, here):
@@ -415,6 +444,21 @@ class TestChoice:
                 assert choose_regime("replicated").regime == "replicated"
         with dask.config.set(scheduler=here):
             assert current_client() is here
+
+    def test_with_an_asynchronous_client(self):
+        async def fit():
+            async with (
+                LocalCluster(
+                    n_workers=1, processes=False, dashboard_address=":0", asynchronous=True
+                ) as cluster,
+                Client(cluster, asynchronous=True),
+            ):
+                assert choose_regime().reason == "the client is asynchronous"
+                with pytest.raises(ClusterError, match="needs a synchronous client"):
+                    choose_regime("replicated")
+                return digest(forest().fit(X, Y).forest_.trees)
+
+        assert asyncio.run(fit()) == LOCAL
 
     def test_regime_is_checked(self):
         with pytest.raises(ValueError, match=r"'regime' .* among {'local', 'replicated'} or None"):
