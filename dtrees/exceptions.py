@@ -15,3 +15,7 @@ class StatisticsOverflowError(ValueError, OverflowError):
 
 class ModelFileError(ValueError):
     """A model file that is damaged, of a newer version, or none at all."""
+
+
+class ClusterError(RuntimeError):
+    """A Dask cluster that cannot be used: no client, no workers, another version, no connection."""

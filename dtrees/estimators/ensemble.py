@@ -19,7 +19,6 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
-from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -31,11 +30,18 @@ from dtrees.core.model import Forest, Tree
 from dtrees.core.predict import decision_path, forest_apply, forest_values
 from dtrees.core.resampling import Bags
 from dtrees.estimators.base import BaseDecisionTree, BaseTrees
-from dtrees.estimators.constraints import CallableObject, InstanceOf, IntegerIn, Nothing, RealIn
+from dtrees.estimators.constraints import (
+    CallableObject,
+    InstanceOf,
+    IntegerIn,
+    Nothing,
+    OneOf,
+    RealIn,
+)
 from dtrees.estimators.view import TreeView, columns_with_missing
 from dtrees.export.parts import Parts
 from dtrees.inspection.importance import impurity_importances
-from dtrees.parallel import LocalRunner, threaded
+from dtrees.parallel import REGIMES, LocalRunner, grow_trees, threaded
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -55,6 +61,7 @@ class BaseForest(BaseTrees):
         "oob_score": (InstanceOf(bool, "bool"), CallableObject()),
         "warm_start": (InstanceOf(bool, "bool"),),
         "verbose": (InstanceOf(Integral, "int"),),
+        "regime": (OneOf(REGIMES), Nothing()),
     }
 
     n_estimators: int
@@ -63,6 +70,7 @@ class BaseForest(BaseTrees):
     oob_score: Any
     warm_start: bool
     verbose: int
+    regime: str | None
 
     @abstractmethod
     def _oob(self, mean: np.ndarray, y: Any, learned: dict[str, Any]) -> dict[str, Any]:
@@ -96,6 +104,8 @@ class BaseForest(BaseTrees):
         ValueError
             A parameter or an input is not what it should be; the estimator is then as it was
             before.
+        dtrees.exceptions.ClusterError
+            A Dask cluster is in force, or asked for by ``regime``, and cannot be used.
 
         Notes
         -----
@@ -164,11 +174,8 @@ class BaseForest(BaseTrees):
         return self
 
     def _grow_trees(self, growth: ForestGrowth, first: int, run: LocalRunner) -> list[Tree]:
-        """Trees first .. n_estimators; a tree is a task, and a single one uses all threads."""
-        numbers = range(first, self.n_estimators)
-        if len(numbers) == 1:
-            return [growth.tree(first, run, run.n_threads)]
-        return run([partial(growth.tree, number) for number in numbers])
+        """Trees first .. n_estimators, on threads or on a cluster."""
+        return grow_trees(growth, range(first, self.n_estimators), run, regime=self.regime)
 
     def _bags(self, seed: int, n_rows: int, groups: Any) -> Bags | None:
         if not self.bootstrap:

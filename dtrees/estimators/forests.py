@@ -151,7 +151,7 @@ class RandomForestClassifier(ForestClassifier):
     Trees of bagged rows that search a few drawn columns at each node; the forest predicts the
     mean of their class shares (Breiman 2001). The table is coded once, with 255 codes a column
     unless `max_codes` says otherwise. Trees do not depend on each other,
-    so any number of threads grows the same forest, bit for bit.
+    so any number of threads or workers grows the same forest, bit for bit.
 
     Parameters
     ----------
@@ -212,6 +212,10 @@ class RandomForestClassifier(ForestClassifier):
     unseen : {"missing", "majority", "error"}, default="missing"
         What a category does at prediction that was not there at fit: goes where missing values
         go, goes with most rows, or raises a ValueError.
+    regime : {"local", "replicated"} or None, default=None
+        Where the trees are grown: on threads of this process, or on the workers of a Dask cluster,
+        each of which gets the coded table. None: on the cluster of the current
+        ``distributed.Client``, and without one on threads. Changes nothing but the time.
 
     Attributes
     ----------
@@ -285,6 +289,7 @@ class RandomForestClassifier(ForestClassifier):
         max_codes=255,
         categorical_features="from_dtype",
         unseen="missing",
+        regime=None,
     ):
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -308,6 +313,7 @@ class RandomForestClassifier(ForestClassifier):
         self.max_codes = max_codes
         self.categorical_features = categorical_features
         self.unseen = unseen
+        self.regime = regime
 
 
 class RandomForestRegressor(ForestRegressor):
@@ -316,7 +322,7 @@ class RandomForestRegressor(ForestRegressor):
     Trees of bagged rows that search drawn columns at each node; the forest predicts their mean
     (Breiman 2001). The table is coded once, with
     255 codes a column unless `max_codes` says otherwise. Trees do not depend on each other,
-    so any number of threads grows the same forest, bit for bit.
+    so any number of threads or workers grows the same forest, bit for bit.
 
     Parameters
     ----------
@@ -374,6 +380,10 @@ class RandomForestRegressor(ForestRegressor):
     unseen : {"missing", "majority", "error"}, default="missing"
         What a category does at prediction that was not there at fit: goes where missing values
         go, goes with most rows, or raises a ValueError.
+    regime : {"local", "replicated"} or None, default=None
+        Where the trees are grown: on threads of this process, or on the workers of a Dask cluster,
+        each of which gets the coded table. None: on the cluster of the current
+        ``distributed.Client``, and without one on threads. Changes nothing but the time.
 
     Attributes
     ----------
@@ -442,6 +452,7 @@ class RandomForestRegressor(ForestRegressor):
         max_codes=255,
         categorical_features="from_dtype",
         unseen="missing",
+        regime=None,
     ):
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -464,6 +475,7 @@ class RandomForestRegressor(ForestRegressor):
         self.max_codes = max_codes
         self.categorical_features = categorical_features
         self.unseen = unseen
+        self.regime = regime
 
 
 class ExtraTreesClassifier(ForestClassifier):
@@ -472,7 +484,8 @@ class ExtraTreesClassifier(ForestClassifier):
     Trees that look at one split per drawn column, cut at a random value between the least and the
     greatest of the node (Geurts, Ernst and Wehenkel 2006); categories go left or right at random.
     The table is coded once, with 255 codes a column unless `max_codes` says otherwise. Trees do
-    not depend on each other, so any number of threads grows the same forest, bit for bit.
+    not depend on each other, so any number of threads or workers grows the same forest, bit for
+    bit.
 
     Parameters
     ----------
@@ -533,6 +546,10 @@ class ExtraTreesClassifier(ForestClassifier):
     unseen : {"missing", "majority", "error"}, default="missing"
         What a category does at prediction that was not there at fit: goes where missing values
         go, goes with most rows, or raises a ValueError.
+    regime : {"local", "replicated"} or None, default=None
+        Where the trees are grown: on threads of this process, or on the workers of a Dask cluster,
+        each of which gets the coded table. None: on the cluster of the current
+        ``distributed.Client``, and without one on threads. Changes nothing but the time.
 
     Attributes
     ----------
@@ -607,6 +624,7 @@ class ExtraTreesClassifier(ForestClassifier):
         max_codes=255,
         categorical_features="from_dtype",
         unseen="missing",
+        regime=None,
     ):
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -630,6 +648,7 @@ class ExtraTreesClassifier(ForestClassifier):
         self.max_codes = max_codes
         self.categorical_features = categorical_features
         self.unseen = unseen
+        self.regime = regime
 
 
 class ExtraTreesRegressor(ForestRegressor):
@@ -638,7 +657,8 @@ class ExtraTreesRegressor(ForestRegressor):
     Trees that look at one split per drawn column, cut at a random value between the least and the
     greatest of the node (Geurts, Ernst and Wehenkel 2006); categories go left or right at random.
     The table is coded once, with 255 codes a column unless `max_codes` says otherwise. Trees do
-    not depend on each other, so any number of threads grows the same forest, bit for bit.
+    not depend on each other, so any number of threads or workers grows the same forest, bit for
+    bit.
 
     Parameters
     ----------
@@ -696,6 +716,10 @@ class ExtraTreesRegressor(ForestRegressor):
     unseen : {"missing", "majority", "error"}, default="missing"
         What a category does at prediction that was not there at fit: goes where missing values
         go, goes with most rows, or raises a ValueError.
+    regime : {"local", "replicated"} or None, default=None
+        Where the trees are grown: on threads of this process, or on the workers of a Dask cluster,
+        each of which gets the coded table. None: on the cluster of the current
+        ``distributed.Client``, and without one on threads. Changes nothing but the time.
 
     Attributes
     ----------
@@ -765,6 +789,7 @@ class ExtraTreesRegressor(ForestRegressor):
         max_codes=255,
         categorical_features="from_dtype",
         unseen="missing",
+        regime=None,
     ):
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -787,6 +812,7 @@ class ExtraTreesRegressor(ForestRegressor):
         self.max_codes = max_codes
         self.categorical_features = categorical_features
         self.unseen = unseen
+        self.regime = regime
 
 
 class BaggingClassifier(ForestClassifier):
@@ -794,7 +820,7 @@ class BaggingClassifier(ForestClassifier):
 
     Trees of bagged rows that search all columns at every node (Breiman 1996). The table is coded
     once, with 255 codes a column unless `max_codes` says otherwise. Trees do not depend on each
-    other, so any number of threads grows the same forest, bit for bit.
+    other, so any number of threads or workers grows the same forest, bit for bit.
 
     Parameters
     ----------
@@ -852,6 +878,10 @@ class BaggingClassifier(ForestClassifier):
     unseen : {"missing", "majority", "error"}, default="missing"
         What a category does at prediction that was not there at fit: goes where missing values
         go, goes with most rows, or raises a ValueError.
+    regime : {"local", "replicated"} or None, default=None
+        Where the trees are grown: on threads of this process, or on the workers of a Dask cluster,
+        each of which gets the coded table. None: on the cluster of the current
+        ``distributed.Client``, and without one on threads. Changes nothing but the time.
 
     Attributes
     ----------
@@ -928,6 +958,7 @@ class BaggingClassifier(ForestClassifier):
         max_codes=255,
         categorical_features="from_dtype",
         unseen="missing",
+        regime=None,
     ):
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -950,6 +981,7 @@ class BaggingClassifier(ForestClassifier):
         self.max_codes = max_codes
         self.categorical_features = categorical_features
         self.unseen = unseen
+        self.regime = regime
 
 
 class BaggingRegressor(ForestRegressor):
@@ -957,7 +989,7 @@ class BaggingRegressor(ForestRegressor):
 
     Trees of bagged rows that search all columns at every node (Breiman 1996). The table is coded
     once, with 255 codes a column unless `max_codes` says otherwise. Trees do not depend on each
-    other, so any number of threads grows the same forest, bit for bit.
+    other, so any number of threads or workers grows the same forest, bit for bit.
 
     Parameters
     ----------
@@ -1012,6 +1044,10 @@ class BaggingRegressor(ForestRegressor):
     unseen : {"missing", "majority", "error"}, default="missing"
         What a category does at prediction that was not there at fit: goes where missing values
         go, goes with most rows, or raises a ValueError.
+    regime : {"local", "replicated"} or None, default=None
+        Where the trees are grown: on threads of this process, or on the workers of a Dask cluster,
+        each of which gets the coded table. None: on the cluster of the current
+        ``distributed.Client``, and without one on threads. Changes nothing but the time.
 
     Attributes
     ----------
@@ -1083,6 +1119,7 @@ class BaggingRegressor(ForestRegressor):
         max_codes=255,
         categorical_features="from_dtype",
         unseen="missing",
+        regime=None,
     ):
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -1104,3 +1141,4 @@ class BaggingRegressor(ForestRegressor):
         self.max_codes = max_codes
         self.categorical_features = categorical_features
         self.unseen = unseen
+        self.regime = regime

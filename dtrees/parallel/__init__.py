@@ -4,6 +4,8 @@ Everything below takes a `Runner` (`dtrees.typing`) as an argument and does not 
 its tasks.
 """
 
+from dtrees.parallel.client import REGIMES
 from dtrees.parallel.local import LocalRunner, effective_n_jobs, threaded
+from dtrees.parallel.regimes import grow_trees
 
-__all__ = ["LocalRunner", "effective_n_jobs", "threaded"]
+__all__ = ["REGIMES", "LocalRunner", "effective_n_jobs", "grow_trees", "threaded"]

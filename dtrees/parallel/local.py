@@ -31,6 +31,9 @@ from typing import TypeVar
 
 import joblib
 from dask.threaded import get
+from joblib.parallel import get_active_backend
+
+from dtrees.parallel.client import threads_of_worker
 
 T = TypeVar("T")
 
@@ -142,7 +145,8 @@ def effective_n_jobs(n_jobs: int | None = None) -> int:
     n_jobs : int or None, default=None
         A number of threads; -1 for every core this process may use, -2 for all but one, and so on.
         None asks for one, unless a ``joblib.parallel_config`` says otherwise. Work that already
-        runs inside a joblib worker gets what joblib leaves to it.
+        runs inside a joblib worker gets what joblib leaves to it, and work inside a Dask task its
+        own thread, or with -1 all threads of its worker.
 
     Returns
     -------
@@ -155,7 +159,16 @@ def effective_n_jobs(n_jobs: int | None = None) -> int:
     ValueError
         `n_jobs` is 0.
     """
+    share = threads_of_worker()
+    if share is not None and n_jobs is None and _joblib_uses_dask():
+        return 1
     n_threads = int(joblib.effective_n_jobs(n_jobs))
     if n_jobs is None or n_jobs < 0:
-        n_threads = min(n_threads, joblib.cpu_count() or os.cpu_count() or 1)
+        n_threads = min(n_threads, share or joblib.cpu_count() or os.cpu_count() or 1)
     return max(1, n_threads)
+
+
+def _joblib_uses_dask() -> bool:
+    """Whether joblib counts the threads of a whole cluster, as it does in the tasks of one."""
+    backend, _ = get_active_backend()
+    return type(backend).__name__ == "DaskDistributedBackend"

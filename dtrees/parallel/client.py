@@ -1,0 +1,319 @@
+"""The Dask cluster: whether there is one to work on, and whether it can do the work.
+
+Where trees are grown is a *regime*::
+
+    local        threads of this process
+    replicated   workers of a cluster, each of which gets the whole coded table once
+
+The regime never changes a model. Unless it is asked for by name, it follows from what is in force
+where the fit is called:
+
+    no client                                                    local
+    dask.config.set(scheduler="threads"), "synchronous", ...     local
+    an asynchronous client                                       local
+    a client                                                     replicated
+    in a task on a worker, whose thread is the task's share      local
+    in a task on a worker, within ``worker_client()``            replicated
+
+A client is only ever found, never made, and `distributed` is not imported to look for one: nobody
+has a client who has not imported it.
+
+Calls that a cluster may never answer are made in a thread of their own (`patiently`), while the
+caller waits in slices: Ctrl-C comes through, and a connection that is lost ends the wait.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
+
+import dask
+from dask.utils import format_time, parse_timedelta
+
+import dtrees
+from dtrees.exceptions import ClusterError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+T = TypeVar("T")
+
+REGIMES = ("local", "replicated")
+SLICE = 0.1  # seconds between two looks at the client
+WORKERS_TIMEOUT = "30s"  # unless dask.config says otherwise, under "dtrees.workers-timeout"
+CLUSTER_SCHEDULERS = ("dask.distributed", "distributed")  # names of it in dask.config
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A regime, and why it was chosen.
+
+    Attributes
+    ----------
+    regime : {"local", "replicated"}
+    reason : str
+    """
+
+    regime: str
+    reason: str
+
+
+def choose_regime(requested: str | None = None) -> Choice:
+    """Choose where trees are grown; the choice is logged.
+
+    Parameters
+    ----------
+    requested : {"local", "replicated"} or None, default=None
+        None: as the table at the top of the module says.
+
+    Returns
+    -------
+    Choice
+
+    Raises
+    ------
+    ClusterError
+        The client in force is closed, or "replicated" is asked for without a client that a
+        synchronous fit can use.
+    """
+    assert requested is None or requested in REGIMES, requested
+    choice = _choose(requested)
+    logger.info("regime %s: %s", choice.regime, choice.reason)
+    return choice
+
+
+def _choose(requested: str | None) -> Choice:
+    if requested == "local":
+        return Choice("local", "asked for")
+    forced = requested == "replicated"
+    if in_task():
+        if forced or has_seceded():
+            return Choice("replicated", "asked for" if forced else "within worker_client()")
+        return Choice("local", "in a Dask task, on the task's thread")
+    client = current_client(forced)
+    if client is None:
+        if forced:
+            raise ClusterError(
+                "regime='replicated' needs a Dask cluster, but there is no open client. Make one "
+                "with dask.distributed.Client(...), or fit with regime='local'."
+            )
+        scheduler = dask.config.get("scheduler", None)
+        return Choice("local", "no client" if scheduler is None else f"scheduler {scheduler!r}")
+    check_open(client)
+    if client.asynchronous:
+        if forced:
+            raise ClusterError(
+                "regime='replicated' needs a synchronous client, but the current one was made "
+                "with asynchronous=True. Fit in a thread with a synchronous Client of the same "
+                "scheduler, or with regime='local'."
+            )
+        return Choice("local", "the client is asynchronous")
+    return Choice("replicated", "asked for" if forced else f"client of {_address(client)}")
+
+
+def current_client(forced: bool = False) -> Client | None:
+    """The client that Dask would compute with here, or None; makes none and imports nothing.
+
+    Parameters
+    ----------
+    forced : bool, default=False
+        Whether a scheduler that is set in ``dask.config`` and has no client is disregarded.
+    """
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    scheduler = dask.config.get("scheduler", None)
+    if isinstance(scheduler, distributed.Client):
+        return scheduler
+    by_name = isinstance(scheduler, str) and scheduler.lower() in CLUSTER_SCHEDULERS
+    if scheduler is not None and not by_name and not forced:
+        return None
+    try:
+        return distributed.Client.current()
+    except ValueError:
+        return None
+
+
+def in_task() -> bool:
+    """Whether this is code that runs on a worker, and not on an ordinary thread."""
+    return _worker() is not None
+
+
+def threads_of_worker() -> int | None:
+    """Number of threads of the worker that runs this task; None outside tasks."""
+    worker = _worker()
+    return None if worker is None else int(worker.state.nthreads)
+
+
+def has_seceded() -> bool:
+    """Whether this task's thread has left its worker's pool, as within ``worker_client()``."""
+    pool = sys.modules.get("distributed.threadpoolexecutor")
+    return pool is not None and not getattr(pool.thread_state, "proceed", True)
+
+
+def _worker() -> Any:
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        return distributed.get_worker()
+    except ValueError:
+        return None
+
+
+@contextmanager
+def cluster_client() -> Iterator[Client]:
+    """The client to hand work to, in the replicated regime.
+
+    In a task, its thread leaves the worker's pool as long as the context lasts, so that tasks can
+    run there which it waits for.
+    """
+    if in_task():
+        with sys.modules["distributed"].worker_client() as client:
+            yield client
+    else:
+        client = current_client(forced=True)
+        assert client is not None
+        yield client
+
+
+def check_open(client: Client) -> None:
+    """Raise a `ClusterError` when the client is closed."""
+    if client.status in ("closing", "closed"):
+        raise ClusterError(
+            "The Dask client is closed, or has lost its scheduler. Connect a new "
+            "dask.distributed.Client, or fit with regime='local'."
+        )
+
+
+def patiently(client: Client, call: Callable[[], T], seconds: float | None = None) -> T:
+    """Result of a call that waits for the cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    call : callable without arguments
+        Runs in a thread of its own, which is left behind when it is not waited for any more.
+    seconds : float or None, default=None
+        How long to wait. None: as long as the client is open.
+
+    Raises
+    ------
+    ClusterError
+        The client was closed meanwhile, or there was no answer in time.
+    BaseException
+        What the call raises.
+    """
+    outcome: Future[T] = Future()
+
+    def work() -> None:
+        try:
+            outcome.set_result(call())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    began = time.monotonic()
+    threading.Thread(target=work, name="dtrees-call", daemon=True).start()
+    while not wait([outcome], SLICE).done:
+        check_open(client)
+        if seconds is not None and time.monotonic() > began + seconds:
+            raise ClusterError(f"The Dask cluster has not answered for {seconds:g} seconds.")
+    try:
+        return outcome.result()
+    except Exception:
+        check_open(client)  # calls of a closed client fail in many ways
+        raise
+
+
+def await_workers(client: Client) -> dict[str, int]:
+    """Threads of every worker by address; waits for the first worker when there is none.
+
+    Raises
+    ------
+    ClusterError
+        None has come in time: 30 seconds, or what ``dask.config`` says under
+        "dtrees.workers-timeout".
+    """
+    workers = _workers(client)
+    if workers:
+        return workers
+    address = _address(client)
+    limit = parse_timedelta(dask.config.get("dtrees.workers-timeout", WORKERS_TIMEOUT))
+    logger.info("waiting up to %s for a worker", format_time(limit))
+    # A cluster that adapts to its load starts workers for tasks only.
+    probe = client.submit(bool, key=f"await-workers-{uuid4().hex}")
+    began = time.monotonic()
+    try:
+        while not workers:
+            if time.monotonic() > began + limit:
+                raise ClusterError(
+                    f"The Dask cluster at {address} has had no worker for "
+                    f"{limit:g} seconds. Start workers, wait longer with "
+                    "dask.config.set({'dtrees.workers-timeout': '5 minutes'}), or fit with "
+                    "regime='local'."
+                )
+            time.sleep(SLICE)
+            workers = _workers(client)
+    finally:
+        if client.status == "running":
+            patiently(client, probe.cancel)
+    return workers
+
+
+def _address(client: Client) -> str:
+    return str(getattr(client.scheduler, "address", "an unknown address"))
+
+
+def _workers(client: Client) -> dict[str, int]:
+    try:
+        workers: dict[str, int] = patiently(client, client.nthreads)
+    except OSError:  # the client tries to connect again, for a while
+        return {}
+    return workers
+
+
+def check_versions(client: Client) -> None:
+    """Raise a `ClusterError` that names a worker with another dtrees, or without any."""
+
+    def version() -> str | None:  # sent by value: it has to run without dtrees, too
+        try:
+            from dtrees import __version__
+        except ImportError:
+            return None
+        return str(__version__)
+
+    found = patiently(client, lambda: client.run(version, on_error="return"))
+    for address, theirs in sorted(found.items()):
+        if not isinstance(theirs, Exception):  # a worker that leaves cannot answer
+            check_version(address, theirs)
+
+
+def check_version(address: str, theirs: str | None, mine: str | None = None) -> None:
+    """Raise a `ClusterError` when a worker's version of dtrees is not that of the client.
+
+    Parameters
+    ----------
+    address : str
+        Of the worker.
+    theirs : str or None
+        Its version; None: dtrees is not installed there.
+    mine : str or None, default=None
+        That of the client; None: the version of this process.
+    """
+    mine = dtrees.__version__ if mine is None else mine
+    if theirs != mine:
+        has = "cannot import dtrees" if theirs is None else f"has dtrees {theirs}"
+        raise ClusterError(
+            f"Worker {address} {has}, the client has {mine}. Install the same version on all "
+            "workers, or fit with regime='local'."
+        )

@@ -1,0 +1,347 @@
+"""Trees grown on the workers of a Dask cluster, each of which holds the whole coded table.
+
+The table is sent to one worker and passed on from worker to worker, so that every worker gets it
+once. A task grows a few trees from it, on one thread, and returns them as a few flat arrays::
+
+    client   table ──scatter──▶ worker A ──▶ worker B ──▶ ...        once each
+    tasks    ("grow-trees-<fit>", batch, attempt) : (table, numbers) ──▶ packed trees
+    client   ◀── every batch as soon as it is there
+
+There are several batches per thread, each a fraction of a second of work. They wait in the
+scheduler's queue: a worker that joins takes the next one and gets the table from a worker that has
+it. Tasks are pure, and a tree is a function of the table and its number, so it does not matter how
+often or where one is grown.
+
+What can go wrong, and what it costs:
+
+    a worker dies                        its unfinished batches; the scheduler gives them to others
+    and it had the only copy of the      the client sends the table again: `SENDINGS` times, unless
+    table, or the cluster is restarted   trees have come meanwhile
+    a batch is blamed for the death of   it is submitted under a new key, `ATTEMPTS` times: a worker
+    several workers (`KilledWorker`)     often dies of something else
+    no worker is left                    the client waits for one, then raises
+    the scheduler is lost                the client raises when it has given up to connect again
+    Ctrl-C, or an error in a task        the client cancels what is left; a task that runs ends with
+                                         the tree it is at
+
+The client never waits without looking at its connection, and leaves nothing on the cluster.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import distributed
+
+import dtrees
+from dtrees.core.forest import ForestGrowth
+from dtrees.core.model import Tree
+from dtrees.exceptions import ClusterError
+from dtrees.parallel.client import (
+    SLICE,
+    await_workers,
+    check_open,
+    check_version,
+    check_versions,
+    patiently,
+)
+from dtrees.parallel.wire import SharedGrowth, pack, unpack
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+BATCHES_PER_THREAD = 8  # at least: enough to even out
+ROWS_PER_BATCH = 2**20  # at most, of all its trees: a fraction of a second
+ATTEMPTS = 4  # of a batch, whose workers die
+SENDINGS = 4  # of the table, without a tree between them
+WATCH = 2.0  # seconds without a result until the workers are counted
+GOODBYE = 5.0  # seconds that cancelling may take
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Trees that one task grows.
+
+    Attributes
+    ----------
+    place : int
+        Among the batches.
+    numbers : tuple of int
+        Of the trees.
+    attempt : int, default=0
+        How often it has been submitted before.
+    deaths : int, default=0
+        How often it was blamed for the death of workers.
+    fetches : int, default=0
+        How often its result could not be fetched.
+    sending : int, default=0
+        Which sending of the table it is grown from.
+    """
+
+    place: int
+    numbers: tuple[int, ...]
+    attempt: int = 0
+    deaths: int = 0
+    fetches: int = 0
+    sending: int = 0
+
+
+def grow_replicated(
+    growth: ForestGrowth,
+    numbers: Sequence[int],
+    client: Client,
+    *,
+    on_tree: Callable[[int, Tree], object] | None = None,
+    trees_per_task: int | None = None,
+) -> list[Tree]:
+    """Grow some trees of a forest on the workers of a cluster.
+
+    Parameters
+    ----------
+    growth : ForestGrowth
+        Every worker gets a copy of its arrays, about a byte per cell.
+    numbers : sequence of int
+        Which trees.
+    client : distributed.Client
+        Synchronous. Within a task: of a `worker_client`, or a thread of the worker is blocked.
+    on_tree : callable, default=None
+        Called here with the number of every tree and the tree, as soon as it has come, in any
+        order. What it raises ends the growth.
+    trees_per_task : int or None, default=None
+        At most. None: as many as make eight tasks per thread of the cluster, and fewer where a
+        tree has many rows.
+
+    Returns
+    -------
+    list of Tree
+        In the order of the numbers; the trees that `ForestGrowth.tree` grows.
+
+    Raises
+    ------
+    ClusterError
+        No workers, workers with another version of dtrees, workers that die again and again, or a
+        connection that is lost.
+    """
+    numbers = list(numbers)
+    if not numbers:
+        return []
+    check_open(client)
+    n_threads = sum(await_workers(client).values())
+    check_versions(client)
+    if trees_per_task is None:
+        even = -(-len(numbers) // (BATCHES_PER_THREAD * max(1, n_threads)))
+        trees_per_task = max(1, min(even, ROWS_PER_BATCH // growth.coded.n_rows))
+    n_batches = -(-len(numbers) // trees_per_task)
+    ends = [len(numbers) * place // n_batches for place in range(n_batches + 1)]
+    batches = [
+        Batch(place, tuple(numbers[start:end])) for place, (start, end) in enumerate(pairwise(ends))
+    ]
+    grown: dict[int, Tree] = {}
+    span = getattr(distributed, "span", nullcontext)
+    with span("dtrees.fit"):
+        work = Work(growth, client)
+        try:
+            work.begin(batches)
+            for batch, packed in work.results():
+                for number, tree in zip(batch.numbers, unpack(packed), strict=True):
+                    grown[number] = tree
+                    if on_tree is not None:
+                        on_tree(number, tree)
+        finally:
+            work.end()
+    return [grown[number] for number in numbers]
+
+
+def grow_batch(table: SharedGrowth, numbers: Sequence[int], version: str) -> dict[str, Any]:
+    """What a task does: grow a few trees on one thread, as long as somebody wants them.
+
+    Parameters
+    ----------
+    table : SharedGrowth
+    numbers : sequence of int
+    version : str
+        Of the client's dtrees: a worker may have joined after all others were asked.
+    """
+    if version != dtrees.__version__:
+        check_version(distributed.get_worker().address, dtrees.__version__, version)
+    worker = distributed.get_worker()
+    key = worker.get_current_task()
+    trees = []
+    for number in numbers:
+        task = worker.state.tasks.get(key)
+        if task is None or task.state == "cancelled":  # nobody waits for the rest
+            raise distributed.Reschedule
+        trees.append(table.growth.tree(number))
+    return pack(trees)
+
+
+class Work:
+    """The tasks of one growth, seen from the client.
+
+    Three threads take part. The event loop tells which tasks are done; a thread of ours fetches
+    their results, so that one that is lost at this moment does not stop the others; the caller
+    reads what has come, and in the meantime looks whether the cluster is still there.
+
+    Parameters
+    ----------
+    growth : ForestGrowth
+    client : distributed.Client
+    """
+
+    def __init__(self, growth: ForestGrowth, client: Client) -> None:
+        self._client = client
+        self._table = SharedGrowth(growth)
+        self._name = uuid4().hex
+        self._sent: Future | None = None
+        self._sending = 0
+        self._fruitless = 0  # sendings since the last tree
+        self._pending: dict[Any, tuple[Future, Batch]] = {}
+        self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._fetched: queue.SimpleQueue[tuple[Any, Any]] = queue.SimpleQueue()
+
+    def begin(self, batches: Sequence[Batch]) -> None:
+        """Send the table and submit the batches."""
+        threading.Thread(target=self._fetch, name="dtrees-fetch", daemon=True).start()
+        self._send(len(batches))
+        self._submit(batches)
+
+    def results(self) -> Iterator[tuple[Batch, dict[str, Any]]]:
+        """Batches and their packed trees, in the order in which they come."""
+        quiet_since = time.monotonic()
+        while self._pending:
+            try:
+                key, result = self._fetched.get(timeout=SLICE)
+            except queue.Empty:
+                check_open(self._client)
+                if time.monotonic() > quiet_since + WATCH:
+                    await_workers(self._client)
+                    quiet_since = time.monotonic()
+                continue
+            quiet_since = time.monotonic()
+            future, batch = self._pending[key]
+            if result is None or isinstance(result, Exception):
+                self._try_again(future, batch, result)
+                continue
+            del self._pending[key], future  # the worker may forget it
+            self._fruitless = 0
+            yield batch, result
+
+    def end(self) -> None:
+        """Leave nothing on the cluster."""
+        self._done.put(None)
+        futures = [future for future, _ in self._pending.values()]
+        if self._sent is not None:
+            futures.append(self._sent)
+        self._pending.clear()
+        self._sent = None
+        if self._client.status == "running":
+            with suppress(Exception):  # what is raised already says more
+                patiently(self._client, partial(self._client.cancel, futures), GOODBYE)
+
+    def _send(self, n_batches: int) -> None:
+        """Give the table to as many workers as there may be work for."""
+        if self._fruitless == SENDINGS:
+            raise ClusterError(
+                f"The Dask cluster has lost the coded table {SENDINGS} times and has not grown a "
+                "tree in between. Its workers may have too little memory, or are restarted: see "
+                "their logs."
+            )
+        self._fruitless += 1
+        self._sending += 1
+        key = f"coded-table-{self._name}-{self._sending}"
+        while True:
+            n_workers = len(await_workers(self._client))
+            scatter = partial(
+                self._client.scatter,
+                {key: self._table},
+                broadcast=min(n_workers, n_batches),
+                hash=False,
+            )
+            try:
+                self._sent = patiently(self._client, scatter)[key]
+                return
+            except (OSError, TimeoutError) as error:  # a worker went meanwhile
+                logger.info("the table is sent again: %s", error)
+                if self._fruitless == SENDINGS:
+                    raise
+                self._fruitless += 1
+
+    def _submit(self, batches: Sequence[Batch]) -> None:
+        batches = [replace(batch, sending=self._sending) for batch in batches]
+        keys = [(f"grow-trees-{self._name}", batch.place, batch.attempt) for batch in batches]
+        try:
+            futures = self._client.map(
+                grow_batch,
+                [self._sent] * len(batches),
+                [list(batch.numbers) for batch in batches],
+                [dtrees.__version__] * len(batches),
+                key=keys,
+                pure=False,
+            )
+        except Exception:
+            check_open(self._client)
+            raise
+        for future, batch in zip(futures, batches, strict=True):
+            self._pending[future.key] = future, batch
+            future.add_done_callback(self._done.put)
+
+    def _try_again(self, future: Future, batch: Batch, error: Exception | None) -> None:
+        """Submit a batch again that has ended without a result, or raise its error."""
+        status = future.status
+        if status in ("pending", "lost", "finished"):  # its result was lost, and comes again
+            fetches = batch.fetches + (error is not None or status == "finished")
+            if fetches == ATTEMPTS:
+                raise ClusterError(
+                    f"Trees {batch.numbers[0]} to {batch.numbers[-1]} are grown, but cannot be "
+                    f"fetched from their worker, at {ATTEMPTS} attempts."
+                ) from error
+            self._pending[future.key] = future, replace(batch, fetches=fetches)
+            future.add_done_callback(self._done.put)
+            return
+        again = replace(batch, attempt=batch.attempt + 1)
+        if status == "error":
+            reason = patiently(self._client, future.exception)
+            if not isinstance(reason, distributed.KilledWorker):
+                raise reason
+            again = replace(again, deaths=batch.deaths + 1)
+            if again.deaths == ATTEMPTS:
+                raise ClusterError(
+                    f"Workers have died {ATTEMPTS} times over while they grew trees "
+                    f"{batch.numbers[0]} to {batch.numbers[-1]}. They may have too little memory: "
+                    "see their logs."
+                ) from reason
+        elif batch.sending == self._sending:  # cancelled: the table it waited for is lost
+            self._send(len(self._pending))
+        logger.info("trees %s are submitted again: %s", batch.numbers, status)
+        del self._pending[future.key]
+        self._submit([again])
+
+    def _fetch(self) -> None:
+        """Fetch results of tasks that are done, as many at a time as there are."""
+        while True:
+            done = [self._done.get()]
+            with suppress(queue.Empty):
+                while True:
+                    done.append(self._done.get_nowait())
+            if None in done:
+                return
+            results: dict[int, Any]
+            try:
+                results = self._client.gather(dict(enumerate(done)), errors="skip")
+            except Exception as error:
+                results = dict.fromkeys(range(len(done)), error)
+            for place, future in enumerate(done):
+                self._fetched.put((future.key, results[place]))
+            del done, future, results

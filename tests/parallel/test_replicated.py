@@ -1,0 +1,598 @@
+"""One forest, wherever it grows: on threads, on workers, and on workers that come and go."""
+
+from __future__ import annotations
+
+import _thread
+import asyncio
+import hashlib
+import logging
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, replace
+
+import dask
+import distributed
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from distributed import Client, KilledWorker, LocalCluster, worker_client
+
+import dtrees
+from dtrees import BaggingRegressor, ExtraTreesClassifier, RandomForestClassifier
+from dtrees.core.forest import ForestGrowth
+from dtrees.exceptions import ClusterError
+from dtrees.parallel import client as clients
+from dtrees.parallel import replicated
+from dtrees.parallel.client import choose_regime, current_client, patiently
+from dtrees.parallel.local import effective_n_jobs
+from dtrees.parallel.replicated import grow_replicated
+from dtrees.parallel.wire import _unpickled, aligned, pack, unpack
+
+TIME = pytest.mark.timeout(60)  # a hang is a failure, and soon
+pytestmark = TIME
+
+
+def table(n_rows=800):
+    """A numeric table with missing values, and three classes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 6)).round(2)
+    y = (X[:, 0] + X[:, 1] ** 2 + rng.normal(size=n_rows) > 1).astype(int) + (X[:, 2] > 1)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X, y
+
+
+def forest(**parameters):
+    return RandomForestClassifier(**{"n_estimators": 20, "random_state": 5, **parameters})
+
+
+def digest(trees):
+    """One hash of all arrays of all trees."""
+    found = hashlib.sha256()
+    for tree in trees:
+        for name, array in tree.arrays().items():
+            found.update(f"{name} {array.dtype} {array.shape}".encode() + array.tobytes())
+    return found.hexdigest()
+
+
+def growth_of(model, X, y):
+    """What a forest's trees are grown from."""
+
+    class Caught(type(model)):
+        def _grow_trees(self, growth, first, run):
+            self.growth = growth
+            return super()._grow_trees(growth, first, run)
+
+    return Caught(**model.get_params()).set_params(n_estimators=1, regime="local").fit(X, y).growth
+
+
+X, Y = table()
+GROWTH = growth_of(forest(), X, Y)
+LOCAL = digest(forest().fit(X, Y).forest_.trees)
+
+
+class SlowGrowth(ForestGrowth):
+    """Takes its time for every tree, and remembers where it grew: in-process clusters only."""
+
+    grown: list = []  # noqa: RUF012
+    seconds = 0.03
+
+    def tree(self, number, *args):
+        time.sleep(self.seconds)
+        SlowGrowth.grown.append((distributed.get_worker().address, id(self.coded)))
+        return super().tree(number, *args)
+
+
+class FailingGrowth(ForestGrowth):
+    """Raises what `error` says, `times` times."""
+
+    error: Exception
+    times = 0
+
+    def tree(self, number, *args):
+        if FailingGrowth.times > 0:
+            FailingGrowth.times -= 1
+            raise FailingGrowth.error
+        return super().tree(number, *args)
+
+
+@dataclass
+class Deadly:
+    """Thresholds that end the process when they are first asked for."""
+
+    thresholds: object
+    path: str
+
+    def __call__(self, *args):
+        if os.path.exists(self.path):
+            os.remove(self.path)
+            os._exit(1)
+        return self.thresholds(*args)
+
+
+def as_kind(kind):
+    SlowGrowth.grown = []
+    return kind(**vars(GROWTH))
+
+
+def connect(n_workers, threads, processes):
+    return LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=threads,
+        processes=processes,
+        dashboard_address=":0",
+        memory_limit=0,
+    )
+
+
+@pytest.fixture(scope="module")
+def processes():
+    """A client of two worker processes."""
+    with connect(2, 1, True) as cluster, Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+@pytest.fixture
+def here():
+    """A client of one worker in this process, with one thread."""
+    with connect(1, 1, False) as cluster, Client(cluster) as client:
+        yield client
+
+
+def ours(client):
+    """Keys of ours that the scheduler knows, once it has had time to forget them."""
+
+    def keys(dask_scheduler):
+        return [str(key) for key in dask_scheduler.tasks]
+
+    for _ in range(100):
+        found = client.run_on_scheduler(keys)
+        if not found:
+            break
+        time.sleep(0.05)
+    return found
+
+
+class TestOneHash:
+    @pytest.mark.parametrize("n_jobs", [1, 2])
+    @pytest.mark.parametrize("scheduler", [None, "threads", "synchronous"])
+    def test_threads(self, n_jobs, scheduler):
+        with dask.config.set(scheduler=scheduler):
+            assert digest(forest(n_jobs=n_jobs).fit(X, Y).forest_.trees) == LOCAL
+
+    @pytest.mark.parametrize("layout", [(1, 1), (2, 1), (1, 2)])
+    def test_workers_in_this_process(self, layout):
+        with connect(*layout, False) as cluster, Client(cluster) as client:
+            assert digest(forest().fit(X, Y).forest_.trees) == LOCAL
+            assert ours(client) == []
+
+    def test_two_processes(self, processes):
+        with processes.as_current():
+            assert digest(forest().fit(X, Y).forest_.trees) == LOCAL
+            assert digest(forest().fit(sp.csc_array(np.nan_to_num(X)), Y).forest_.trees) == digest(
+                forest(regime="local").fit(np.nan_to_num(X), Y).forest_.trees
+            )
+        assert ours(processes) == []
+
+    @pytest.mark.parametrize("layout", [(1, 1), (1, 2)])
+    def test_one_process(self, layout):
+        with connect(*layout, True) as cluster, Client(cluster):
+            assert digest(forest().fit(X, Y).forest_.trees) == LOCAL
+
+    @pytest.mark.parametrize(
+        "model",
+        [
+            ExtraTreesClassifier(7, random_state=1, class_weight="balanced"),
+            RandomForestClassifier(7, random_state=1, class_weight="balanced_subsample"),
+            RandomForestClassifier(7, random_state=1, ccp_alpha=0.002, max_codes=None),
+            RandomForestClassifier(1, random_state=1, max_leaf_nodes=9, criterion="entropy"),
+            BaggingRegressor(7, random_state=1, criterion="poisson"),
+        ],
+        ids=lambda model: type(model).__name__,
+    )
+    def test_kinds(self, model, processes):
+        named = np.array(list("abcdefgh"), dtype=object)[np.nan_to_num(X[:, 5]).astype(int) % 8]
+        mixed = np.column_stack([X[:, :3].astype(object), named])
+        weight = np.linspace(0.1, 2, len(Y))
+        alone = model.set_params(regime="local").fit(mixed, Y, sample_weight=weight)
+        expected = digest(alone.forest_.trees)
+        with processes.as_current():
+            model.set_params(regime="replicated").fit(mixed, Y, sample_weight=weight)
+        assert digest(model.forest_.trees) == expected
+
+    @pytest.mark.parametrize("trees_per_task", [1, 3, 50])
+    def test_any_number_of_trees_per_task(self, trees_per_task, here):
+        seen = {}
+        trees = grow_replicated(
+            GROWTH, range(20), here, trees_per_task=trees_per_task, on_tree=seen.__setitem__
+        )
+        assert digest(trees) == LOCAL
+        assert sorted(seen) == list(range(20))
+        assert all(seen[number] is tree for number, tree in enumerate(trees))
+
+    def test_no_trees(self, here):
+        assert grow_replicated(GROWTH, [], here) == []
+
+    def test_warm_start(self, here):
+        model = forest(n_estimators=8, warm_start=True).fit(X, Y)
+        model.set_params(n_estimators=20).fit(X, Y)
+        assert digest(model.forest_.trees) == LOCAL
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+class TestWorkersThatComeAndGo:
+    def kill(self, client, n_workers):
+        """An `on_tree` that kills workers at the third tree."""
+        trees = []
+        pids = list(client.run(os.getpid).values())[:n_workers]
+
+        def on_tree(number, tree):
+            trees.append(number)
+            if len(trees) == 3:
+                for pid in pids:
+                    os.kill(pid, signal.SIGKILL)
+
+        return on_tree
+
+    @pytest.mark.parametrize("n_killed", [1, 2])
+    def test_killed_in_the_middle(self, n_killed, processes, caplog):
+        growth = growth_of(forest(), *table(6_000))
+        expected = digest([growth.tree(number) for number in range(40)])
+        processes.wait_for_workers(2, timeout=20)
+        before = set(processes.run(os.getpid).values())
+        on_tree = self.kill(processes, n_killed)
+        with caplog.at_level(logging.INFO, "dtrees"):
+            trees = grow_replicated(growth, range(40), processes, trees_per_task=1, on_tree=on_tree)
+        assert digest(trees) == expected
+        if n_killed == 2:  # and with them all copies of the table
+            assert "submitted again: cancelled" in caplog.text
+        processes.wait_for_workers(2, timeout=20)
+        assert len(before & set(processes.run(os.getpid).values())) == 2 - n_killed
+        assert ours(processes) == []
+
+    def test_restarted_in_the_middle(self, processes):
+        growth = growth_of(forest(), *table(6_000))
+        expected = digest([growth.tree(number) for number in range(40)])
+        restarted = []
+
+        def restart(number, tree):
+            if not restarted:
+                restarted.append(number)
+                processes.restart()
+
+        assert digest(grow_replicated(growth, range(40), processes, on_tree=restart)) == expected
+        assert ours(processes) == []
+
+    def test_a_tree_that_a_worker_dies_of(self, processes, tmp_path):
+        """The scheduler blames it at once, but it can be grown all the same."""
+
+        def set_allowed(number, dask_scheduler):
+            dask_scheduler.allowed_failures = number
+
+        processes.wait_for_workers(2, timeout=20)
+        deadly = tmp_path / "deadly"
+        deadly.touch()
+        growth = replace(GROWTH, thresholds=Deadly(GROWTH.thresholds, str(deadly)))
+        processes.run_on_scheduler(set_allowed, 0)
+        try:
+            assert digest(grow_replicated(growth, range(20), processes)) == LOCAL
+        finally:
+            processes.run_on_scheduler(set_allowed, 3)
+        assert not deadly.exists()
+        assert ours(processes) == []
+
+    def test_added_in_the_middle(self, here):
+        def add(number, tree):
+            if len(here.cluster.workers) == 1:
+                here.cluster.scale(2)
+
+        trees = grow_replicated(as_kind(SlowGrowth), range(20), here, trees_per_task=1, on_tree=add)
+        assert digest(trees) == LOCAL
+        assert len({address for address, _ in SlowGrowth.grown}) == 2
+        assert len({table for _, table in SlowGrowth.grown}) == 1  # nobody has copied it
+        assert ours(here) == []
+
+    def test_cancelled_by_somebody_else(self, here):
+        cancelled = []
+
+        def cancel(number, tree):
+            if not cancelled:
+                cancelled.extend(key for key in list(here.futures) if "grow-trees" in str(key))
+                here.cancel([distributed.Future(key, here) for key in cancelled], force=True)
+
+        growth = as_kind(SlowGrowth)
+        assert digest(grow_replicated(growth, range(20), here, on_tree=cancel)) == LOCAL
+        assert ours(here) == []
+
+    @pytest.mark.parametrize("times", [3, 100])
+    def test_a_batch_that_is_blamed(self, times, here, monkeypatch):
+        monkeypatch.setattr(FailingGrowth, "times", times)
+        (worker,) = here.cluster.scheduler.workers.values()
+        killed = KilledWorker("grow-trees", worker.clean(), 3)
+        monkeypatch.setattr(FailingGrowth, "error", killed, raising=False)
+        growth = as_kind(FailingGrowth)
+        if times == 3:
+            assert digest(grow_replicated(growth, range(20), here)) == LOCAL
+        else:
+            with pytest.raises(ClusterError, match="died 4 times over while they grew trees"):
+                grow_replicated(growth, range(20), here)
+        assert ours(here) == []
+
+
+class TestOnTheScheduler:
+    def test_names(self, here):
+        names, spans = set(), set()
+
+        def look(number, tree):
+            scheduler = here.cluster.scheduler
+            names.update(scheduler.task_prefixes)
+            spans.update(scheduler.extensions["spans"].spans_search_by_name)
+
+        grow_replicated(as_kind(SlowGrowth), range(5), here, on_tree=look)
+        assert {"grow-trees", "coded-table"} <= names
+        assert ("dtrees.fit",) in spans
+
+    def test_two_fits_at_a_time(self, here):
+        fit = joblib.delayed(lambda: digest(forest().fit(X, Y).forest_.trees))
+        assert joblib.Parallel(2, backend="threading")([fit(), fit()]) == [LOCAL] * 2
+        assert ours(here) == []
+
+    def test_results_that_cannot_be_fetched(self, here, monkeypatch):
+        def gather(*_, **__):
+            raise OSError("no way there")
+
+        monkeypatch.setattr(here, "gather", gather)
+        with pytest.raises(ClusterError, match="Trees 0 to 1 are grown, but cannot be fetched"):
+            grow_replicated(GROWTH, range(2), here, trees_per_task=2)
+        assert ours(here) == []
+
+
+class TestNothingIsLeft:
+    @pytest.mark.parametrize("error", [ZeroDivisionError("told so"), KeyboardInterrupt()])
+    def test_after_an_error_in_a_callback(self, error, here):
+        def on_tree(number, tree):
+            raise error
+
+        with pytest.raises(type(error)):
+            grow_replicated(as_kind(SlowGrowth), range(20), here, on_tree=on_tree)
+        assert ours(here) == []
+        assert len(SlowGrowth.grown) < 20
+
+    def test_after_an_error_on_a_worker(self, here, monkeypatch):
+        monkeypatch.setattr(FailingGrowth, "times", 1)
+        monkeypatch.setattr(FailingGrowth, "error", ValueError("of a worker"), raising=False)
+        with pytest.raises(ValueError, match="of a worker"):
+            grow_replicated(as_kind(FailingGrowth), range(20), here)
+        assert ours(here) == []
+
+    def test_after_ctrl_c(self, here):
+        timer = threading.Timer(0.3, _thread.interrupt_main)
+        timer.start()
+        began = time.monotonic()
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                grow_replicated(as_kind(SlowGrowth), range(1000), here)
+        finally:
+            timer.join()
+        assert ours(here) == []
+        n_grown = len(SlowGrowth.grown)
+        time.sleep(3 * SlowGrowth.seconds)
+        assert len(SlowGrowth.grown) <= n_grown + 1  # the task has ended, too
+        assert time.monotonic() - began < 5
+        assert digest(forest().fit(X, Y).forest_.trees) == LOCAL
+
+    def test_a_failed_fit_leaves_the_forest_as_it_was(self, here, monkeypatch):
+        def grow(*_, **__):
+            raise ClusterError("lost")
+
+        model = forest()
+        monkeypatch.setattr(replicated, "grow_replicated", grow)
+        with pytest.raises(ClusterError, match="lost"):
+            model.fit(X, Y)
+        assert not hasattr(model, "forest_")
+
+
+class TestNested:
+    def test_in_a_task(self, here):
+        """One thread: work that waited for it would wait for ever."""
+
+        def task(how):
+            if how == "worker_client":
+                with worker_client():
+                    choice = choose_regime()
+                    return choice.regime, digest(forest().fit(X, Y).forest_.trees)
+            regime = None if how == "plain" else "replicated"
+            choice = choose_regime(regime)
+            return choice.regime, digest(forest(regime=regime).fit(X, Y).forest_.trees)
+
+        assert here.submit(task, "worker_client").result(30) == ("replicated", LOCAL)
+        assert here.submit(task, "forced").result(30) == ("replicated", LOCAL)
+        assert here.submit(task, "plain").result(30) == ("local", LOCAL)
+        assert ours(here) == []
+
+    def test_in_joblib(self, here):
+        def fit(n_jobs):
+            n_threads = effective_n_jobs(n_jobs)
+            return n_threads, digest(forest(n_jobs=n_jobs).fit(X, Y).forest_.trees)
+
+        with joblib.parallel_config(backend="dask"):
+            found = joblib.Parallel()(joblib.delayed(fit)(n_jobs) for n_jobs in (None, -1))
+        assert found == [(1, LOCAL)] * 2
+
+
+class TestChoice:
+    def test_without_a_client(self, caplog):
+        with caplog.at_level(logging.INFO, "dtrees"):
+            assert choose_regime().regime == "local"
+        assert "regime local: no client" in caplog.text
+        with pytest.raises(ClusterError, match="there is no open client"):
+            choose_regime("replicated")
+
+    def test_with_a_client(self, here, caplog):
+        with caplog.at_level(logging.INFO, "dtrees"):
+            assert choose_regime().regime == "replicated"
+        assert "regime replicated: client of inproc://" in caplog.text
+        assert choose_regime("local").regime == "local"
+        for name in ("threads", "synchronous", "processes"):
+            with dask.config.set(scheduler=name):
+                assert choose_regime().regime == "local"
+                assert choose_regime("replicated").regime == "replicated"
+        with dask.config.set(scheduler=here):
+            assert current_client() is here
+
+    def test_with_an_asynchronous_client(self):
+        async def fit():
+            async with (
+                LocalCluster(
+                    n_workers=1, processes=False, dashboard_address=":0", asynchronous=True
+                ) as cluster,
+                Client(cluster, asynchronous=True),
+            ):
+                assert choose_regime().reason == "the client is asynchronous"
+                with pytest.raises(ClusterError, match="needs a synchronous client"):
+                    choose_regime("replicated")
+                return digest(forest().fit(X, Y).forest_.trees)
+
+        assert asyncio.run(fit()) == LOCAL
+
+    def test_regime_is_checked(self):
+        with pytest.raises(ValueError, match=r"'regime' .* among {'local', 'replicated'} or None"):
+            forest(regime="everywhere").fit(X, Y)
+
+    def test_nobody_imports_distributed(self):
+        program = (
+            "import sys; from dtrees import RandomForestClassifier\n"
+            "RandomForestClassifier(2).fit([[0], [1]], [0, 1])\n"
+            "assert 'distributed' not in sys.modules"
+        )
+        subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+class TestClustersThatCannot:
+    def test_closed_client(self):
+        with connect(1, 1, False) as cluster:
+            client = Client(cluster, set_as_default=False)
+            client.close()
+            with client.as_current(), pytest.raises(ClusterError, match="client is closed"):
+                forest().fit(X, Y)
+            with pytest.raises(ClusterError, match="client is closed"):
+                grow_replicated(GROWTH, range(3), client)
+
+    def test_closed_in_the_middle(self):
+        with connect(1, 1, False) as cluster, Client(cluster) as client:
+
+            def close(number, tree):
+                client.close()
+
+            with pytest.raises(ClusterError, match="client is closed"):
+                grow_replicated(as_kind(SlowGrowth), range(20), client, on_tree=close)
+
+    def test_a_scheduler_that_is_lost(self):
+        with (
+            dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+            connect(1, 1, False) as cluster,
+            Client(cluster.scheduler_address) as client,
+        ):
+
+            def close(number, tree):
+                cluster.close()
+
+            with pytest.raises(ClusterError, match="has lost its scheduler"):
+                grow_replicated(as_kind(SlowGrowth), range(20), client, on_tree=close)
+
+    def test_no_workers(self):
+        with (
+            connect(0, 1, False) as cluster,
+            Client(cluster) as client,
+            dask.config.set({"dtrees.workers-timeout": "300 ms"}),
+        ):
+            with pytest.raises(ClusterError, match=r"has had no worker for 0\.3 seconds"):
+                forest().fit(X, Y)
+            assert ours(client) == []
+
+    def test_workers_that_come_late(self):
+        with connect(0, 1, False) as cluster, Client(cluster) as client:
+            timer = threading.Timer(0.3, cluster.scale, [1])
+            timer.start()
+            assert digest(forest().fit(X, Y).forest_.trees) == LOCAL
+            timer.join()
+            assert ours(client) == []
+
+    def test_workers_that_all_leave(self, monkeypatch):
+        monkeypatch.setattr(replicated, "WATCH", 0.2)
+        with (
+            connect(1, 1, False) as cluster,
+            Client(cluster) as client,
+            dask.config.set({"dtrees.workers-timeout": "300 ms"}),
+        ):
+
+            def leave(number, tree):
+                cluster.scale(0)
+
+            with pytest.raises(ClusterError, match="has had no worker"):
+                grow_replicated(as_kind(SlowGrowth), range(60), client, on_tree=leave)
+            assert ours(client) == []
+
+    @pytest.mark.parametrize("known_before", [True, False])
+    def test_another_version(self, known_before, processes, monkeypatch):
+        def set_version(version):
+            import dtrees
+
+            dtrees.__version__ = version
+
+        processes.wait_for_workers(2, timeout=20)
+        other = sorted(processes.nthreads())[1]
+        processes.run(set_version, "0.0.1", workers=[other])
+        if not known_before:
+            monkeypatch.setattr(replicated, "check_versions", lambda client: None)
+        try:
+            with pytest.raises(ClusterError, match=rf"Worker {other} has dtrees 0\.0\.1, the"):
+                grow_replicated(GROWTH, range(20), processes, trees_per_task=1)
+        finally:
+            processes.run(set_version, dtrees.__version__, workers=[other])
+        assert ours(processes) == []
+
+    def test_no_dtrees(self):
+        with pytest.raises(ClusterError, match="Worker tcp://there cannot import dtrees"):
+            clients.check_version("tcp://there", None)
+
+    def test_no_answer(self, here):
+        with pytest.raises(ClusterError, match=r"not answered for 0\.2 seconds"):
+            patiently(here, lambda: time.sleep(1), 0.2)
+        with pytest.raises(TimeoutError, match="its own"):
+            patiently(here, lambda: (_ for _ in ()).throw(TimeoutError("its own")))
+
+
+class TestWire:
+    def test_trees(self):
+        trees = [GROWTH.tree(number) for number in range(4)]
+        packed = pack(trees)
+        assert all(a.equals(b) for a, b in zip(trees, unpack(packed), strict=True))
+        sent = sum(part[0].nbytes for part in packed.values() if isinstance(part, tuple))
+        assert sent < sum(a.nbytes for tree in trees for a in tree.arrays().values()) / 2
+        assert not any(isinstance(array, np.ndarray) and array.flags.owndata is False
+                       for tree in unpack(packed) for array in tree.arrays().values())  # fmt: skip
+
+    def test_the_table_from_buffers_that_are_unaligned_and_read_only(self):
+        growth = growth_of(
+            forest(max_codes=None), np.random.default_rng(0).random((300, 3)), Y[:300]
+        )
+        make, (rest, buffers) = replicated.SharedGrowth(growth).__reduce__()
+        assert make is _unpickled
+        shifted = []
+        for buffer in buffers:
+            room = np.empty(len(buffer) + 1, dtype=np.uint8)[1:]
+            room[:] = buffer
+            room.flags.writeable = False
+            shifted.append(room)
+            assert aligned(room).ctypes.data % 64 == 0 or len(room) == 0
+        again = make(rest, shifted).growth
+        assert again.tree(2).equals(growth.tree(2))
+        sized = replicated.SharedGrowth(growth)
+        assert sys.getsizeof(sized) >= growth.coded.nbytes
+        assert pickle.loads(pickle.dumps(sized)).growth.tree(1).equals(growth.tree(1))
