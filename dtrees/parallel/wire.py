@@ -89,6 +89,8 @@ def pack(trees: Sequence[Tree]) -> dict[str, Any]:
         "n_nodes": np.array([tree.node_count for tree in trees]),
         "n_words": np.array([len(tree.subset_words) for tree in trees]),
         "weight_unit": np.array([_weight_unit(tree) for tree in trees]),
+        "unit": trees[0].unit,
+        "offset": trees[0].offset,
     }
     for name in arrays[0]:
         if name in NOT_SENT or (name == "value" and all(map(_shares_are_values, trees))):
@@ -112,7 +114,7 @@ def unpack(packed: dict[str, Any]) -> list[Tree]:
         strict=True,
     ):
         nodes, words = slice(end - n_nodes, end), slice(word_end - n_words, word_end)
-        arrays = {
+        arrays: dict[str, Any] = {
             name: np.array(sent[0][words if name == "subset_words" else nodes], dtype=sent[1])
             for name, sent in packed.items()
             if isinstance(sent, tuple)
@@ -124,7 +126,9 @@ def unpack(packed: dict[str, Any]) -> list[Tree]:
         arrays["weighted_n_node_samples"] = total * unit
         if "value" not in arrays:
             arrays["value"] = arrays["statistics"] / total[:, None]
-        trees.append(Tree(**arrays, n_columns=packed["n_columns"], criterion=packed["criterion"]))
+        for name in ("n_columns", "criterion", "unit", "offset"):
+            arrays[name] = packed[name]
+        trees.append(Tree(**arrays))
     return trees
 
 
