@@ -600,10 +600,8 @@ class TestWire:
 
 def test_means_come_back_with_their_units():
     # what a regression tree is pickled and saved by
-    from dtrees.parallel.wire import pack, unpack
-
     X, y = np.arange(20.0)[:, None], np.linspace(100, 107, 20)
-    trees = RandomForestRegressor(3, random_state=0).fit(X, y).forest_.trees
+    trees = BaggingRegressor(3, random_state=0).fit(X, y).forest_.trees
     for tree, again in zip(trees, unpack(pack(trees)), strict=True):
         assert again.equals(tree)
         assert (again.unit, again.offset) == (tree.unit, tree.offset) != (1.0, 0.0)
