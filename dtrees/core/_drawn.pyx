@@ -414,20 +414,94 @@ cdef bint search_drawn(Reader* reader, Search* q, const Workspace* w, const Open
 # ---------------------------------------------------------------------------------------------
 # random cuts
 
-cdef inline void gather_codes(const code_t* codes, const uint32_t* rows, int64_t n,
-                              uint32_t* out, uint32_t* lowest, uint32_t* highest) noexcept nogil:
-    """Codes of n rows, the least that is not missing and the greatest."""
-    cdef uint32_t low = NO_RANK
-    cdef uint32_t high = 0
-    cdef uint32_t code
+cdef struct Cut:
+    uint32_t at             # codes 1 .. at go left
+    bint saw_missing
+    bint missing_left
+
+
+cdef inline bint draw_cut(Reader* reader, Search* q, const code_t* codes, const uint32_t* rows,
+                          int64_t n, int32_t number, const double* value,
+                          Cut* cut) noexcept nogil:
+    """Draw the cut and sum up its left side; False when the column is constant.
+
+    Loops are apart and without branches, so that codes of 8 bits are compared many at a time. A
+    code less one wraps to the top when it is missing.
+    """
+    cdef code_t* own = <code_t*>reader.codes
+    cdef code_t top = <code_t>0 - <code_t>1
+    cdef code_t least = top
+    cdef code_t most = 0
+    cdef code_t lowest = top
+    cdef code_t at, less
+    cdef uint32_t low, high
+    cdef uint64_t sums = 0
     cdef int64_t i
     for i in range(n):
-        code = codes[rows[i]]
-        out[i] = code
-        high = code if code > high else high
-        low = code if code - <uint32_t>1 < low - <uint32_t>1 else low  # zero wraps to the top
-    lowest[0] = low
-    highest[0] = high
+        own[i] = codes[rows[i]]
+    for i in range(n):
+        less = <code_t>(own[i] - 1)
+        least = less if less < least else least
+    for i in range(n):
+        most = own[i] if own[i] > most else most
+    for i in range(n):
+        lowest = own[i] if own[i] < lowest else lowest
+    low = <uint32_t>least + 1
+    high = most
+    cut.saw_missing = lowest == 0
+    if high == 0 or (low == high and not cut.saw_missing):
+        return False
+    cut.missing_left = toss_missing(q, number, cut.saw_missing and low < high)
+    at = <code_t>(low if low == high else cut_at(q, number, low, high, value))
+    cut.at = at
+    begin_pass(q, AT_MOST, cut.missing_left)
+    q.best = NONE
+    q.floor = NONE
+    if reader.is_packed:
+        for i in range(n):
+            less = <code_t>(own[i] - 1)
+            sums += reader.packed[i] & (0 - <uint64_t>(
+                (less < at) | (cut.missing_left & (own[i] == 0))))
+        q.n = sums >> 2 * FIELD
+        q.w = (sums >> FIELD) & LARGEST_FIELD
+        q.s = sums & LARGEST_FIELD
+    else:
+        for i in range(n):
+            less = <code_t>(own[i] - 1)
+            if less < at or (cut.missing_left and own[i] == 0):
+                add_place(reader, q, i)
+    return True
+
+
+cdef inline void neighbours(const code_t* own, int64_t n, code_t at, Split* split) noexcept nogil:
+    """The codes beside a cut that occur in the node, for the test that is recorded."""
+    cdef code_t top = <code_t>0 - <code_t>1
+    cdef code_t left = 0
+    cdef code_t right = top
+    cdef code_t chosen
+    cdef int64_t above = 0
+    cdef int64_t i
+    for i in range(n):
+        chosen = own[i] if own[i] <= at else 0
+        left = chosen if chosen > left else left
+    for i in range(n):
+        chosen = own[i] if own[i] > at else top
+        right = chosen if chosen < right else right
+        above += own[i] > at
+    split.boundary = left
+    split.beyond = right if above > 0 else 0
+
+
+cdef inline void add_place(const Reader* reader, Search* q, int64_t i) noexcept nogil:
+    """Move row i of the node to the side, for statistics that are not packed."""
+    cdef int64_t x = 1 if reader.payload.weight == NULL else reader.payload.weight[i]
+    q.n += 1
+    if by_class(q):
+        add_to_class(q, reader.payload.label[i], x)
+    else:
+        q.w += x
+        q.s += (x * reader.payload.label[i] if reader.payload.target == NULL
+                else reader.payload.target[i])
 
 
 cdef bint search_cut(Reader* reader, Search* q, const Workspace* w, const OpenNode* node,
@@ -438,11 +512,8 @@ cdef bint search_cut(Reader* reader, Search* q, const Workspace* w, const OpenNo
     """
     cdef const uint32_t* rows = w.rows + node.start
     cdef int64_t n = node.totals.n
-    cdef uint32_t low, high, cut, last_left, first_right, code, is_left
-    cdef uint64_t sums = 0
-    cdef int64_t n_missing = 0
-    cdef int64_t i
-    cdef bint missing
+    cdef Cut cut
+    cdef bint varies
     cdef Split* split = &q.split
     if column.storage == STORED_SPARSE or last_ordered(column) != ALL_ORDERED:
         groups_of_drawn(reader, q, w, node, column, number)
@@ -451,72 +522,30 @@ cdef bint search_cut(Reader* reader, Search* q, const Workspace* w, const OpenNo
         search_random(q, number, last_ordered(column), value)
         return True
     if column.storage == STORED_U8:
-        gather_codes(<const uint8_t*>column.codes, rows, n, reader.codes, &low, &high)
+        varies = draw_cut(reader, q, <const uint8_t*>column.codes, rows, n, number, value, &cut)
     elif column.storage == STORED_U16:
-        gather_codes(<const uint16_t*>column.codes, rows, n, reader.codes, &low, &high)
+        varies = draw_cut(reader, q, <const uint16_t*>column.codes, rows, n, number, value, &cut)
     else:
-        gather_codes(<const uint32_t*>column.codes, rows, n, reader.codes, &low, &high)
-    for i in range(n):
-        n_missing += reader.codes[i] == 0
-    if high == 0 or (low == high and n_missing == 0):
+        varies = draw_cut(reader, q, <const uint32_t*>column.codes, rows, n, number, value, &cut)
+    if not varies:
         return False
-    missing = toss_missing(q, number, n_missing > 0 and low < high)
-    cut = low if low == high else cut_at(q, number, low, high, value)
-    # rows on the left: codes 1 .. cut, and the missing ones; a code of 0 wraps to the top
-    begin_pass(q, AT_MOST, missing)
-    q.best = NONE
-    q.floor = NONE
-    last_left = 0
-    first_right = NO_RANK
-    for i in range(n):
-        code = reader.codes[i]
-        is_left = code - <uint32_t>1 < cut
-        last_left = code if is_left and code > last_left else last_left
-        first_right = code if code > cut and code < first_right else first_right
-    if reader.is_packed:
-        for i in range(n):
-            is_left = (reader.codes[i] - <uint32_t>1 < cut) | (missing & (reader.codes[i] == 0))
-            sums += reader.packed[i] & (0 - <uint64_t>is_left)
-        q.n = sums >> 2 * FIELD
-        q.w = (sums >> FIELD) & LARGEST_FIELD
-        q.s = sums & LARGEST_FIELD
-    else:
-        add_left(reader, q, n, cut, missing)
-    consider(q, last_left, False)
+    consider(q, cut.at, False)
     if not beats(q, number):
         return True
+    if column.storage == STORED_U8:
+        neighbours(<const uint8_t*>reader.codes, n, <uint8_t>cut.at, split)
+    elif column.storage == STORED_U16:
+        neighbours(<const uint16_t*>reader.codes, n, <uint16_t>cut.at, split)
+    else:
+        neighbours(<const uint32_t*>reader.codes, n, cut.at, split)
     split.score = q.best
     split.column = number
     split.test = AT_MOST
-    split.missing_left = missing
-    split.saw_missing = n_missing > 0
-    split.boundary = last_left
+    split.missing_left = cut.missing_left
+    split.saw_missing = cut.saw_missing
     split.boundary_row = -1
-    split.beyond = 0
-    if first_right != NO_RANK:
-        split.beyond = first_right
     split.beyond_row = -1
     return True
-
-
-cdef void add_left(const Reader* reader, Search* q, int64_t n, uint32_t cut,
-                   bint missing) noexcept nogil:
-    """Sums of the rows left of a cut, for statistics that are not packed."""
-    cdef const int64_t* weight = reader.payload.weight
-    cdef int64_t i, x
-    cdef uint32_t code
-    for i in range(n):
-        code = reader.codes[i]
-        if not (code - <uint32_t>1 < cut or (missing and code == 0)):
-            continue
-        x = 1 if weight == NULL else weight[i]
-        q.n += 1
-        if by_class(q):
-            add_to_class(q, reader.payload.label[i], x)
-        else:
-            q.w += x
-            q.s += (x * reader.payload.label[i] if reader.payload.target == NULL
-                    else reader.payload.target[i])
 
 
 cdef void groups_of_drawn(Reader* reader, Search* q, const Workspace* w, const OpenNode* node,

@@ -17,6 +17,11 @@ from libc.string cimport memcpy
 from dtrees.core._structs cimport AT_MOST, IN_SUBSET, Run, Split, entry_t
 from dtrees.core._workspace cimport STORED_U16, STORED_U32, STORED_U8, Column
 
+ctypedef fused code_t:
+    uint8_t
+    uint16_t
+    uint32_t
+
 
 cdef Route route_of(const Split* split, uint32_t last_ordered, const uint64_t* subset,
                     int64_t subset_words) noexcept nogil:
@@ -57,6 +62,17 @@ cdef void mark_run(const Route* route, const entry_t* entries, const Run* run,
         side[e[i] & mask] = goes_left(route, <uint32_t>(e[i] >> shift))
 
 
+cdef inline void mark_dense(const Route* route, const code_t* codes, const uint32_t* row_id,
+                            const uint32_t* rows, int64_t n, uint8_t* side) noexcept nogil:
+    cdef int64_t i
+    if row_id != NULL:
+        for i in range(n):
+            side[rows[i]] = goes_left(route, codes[row_id[rows[i]]])
+    else:
+        for i in range(n):
+            side[rows[i]] = goes_left(route, codes[rows[i]])
+
+
 cdef void mark_codes(const Route* route, const Column* column, const uint32_t* row_id,
                      const uint32_t* rows, int64_t n, uint8_t* side) noexcept nogil:
     """side[row] = 1 where the row goes left, from the codes of the column.
@@ -64,27 +80,23 @@ cdef void mark_codes(const Route* route, const Column* column, const uint32_t* r
     row_id : rows of the coded matrix, by row of the workspace; NULL: the same, and needed so for
     sparse columns, for which rows ascend.
     """
-    cdef const uint8_t* u8 = <const uint8_t*>column.codes
-    cdef const uint16_t* u16 = <const uint16_t*>column.codes
-    cdef const uint32_t* u32 = <const uint32_t*>column.codes
     cdef int64_t i
     cdef int64_t at = 0
-    cdef uint32_t row, code
-    for i in range(n):
-        row = rows[i] if row_id == NULL else row_id[rows[i]]
-        if column.storage == STORED_U8:
-            code = u8[row]
-        elif column.storage == STORED_U16:
-            code = u16[row]
-        elif column.storage == STORED_U32:
-            code = u32[row]
-        else:
-            while at < column.stored and <uint32_t>column.rows[at] < row:
+    cdef uint32_t code
+    if column.storage == STORED_U8:
+        mark_dense(route, <const uint8_t*>column.codes, row_id, rows, n, side)
+    elif column.storage == STORED_U16:
+        mark_dense(route, <const uint16_t*>column.codes, row_id, rows, n, side)
+    elif column.storage == STORED_U32:
+        mark_dense(route, <const uint32_t*>column.codes, row_id, rows, n, side)
+    else:
+        for i in range(n):
+            while at < column.stored and <uint32_t>column.rows[at] < rows[i]:
                 at += 1
             code = column.fill
-            if at < column.stored and <uint32_t>column.rows[at] == row:
-                code = u32[at]
-        side[rows[i]] = goes_left(route, code)
+            if at < column.stored and <uint32_t>column.rows[at] == rows[i]:
+                code = (<const uint32_t*>column.codes)[at]
+            side[rows[i]] = goes_left(route, code)
 
 
 cdef int64_t split_run(entry_t* entries, const Run* run, const uint8_t* side,
