@@ -27,7 +27,8 @@ def test_the_python_on_the_first_pages_runs(page):
             [sys.executable, "-W", "error", "-c", code], cwd=ROOT, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr
-        assert "|--- " in done.stdout
+        assert "|--- " in done.stdout or "export_text" not in code
+        assert done.stdout
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
