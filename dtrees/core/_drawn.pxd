@@ -7,8 +7,9 @@ from dtrees.core._workspace cimport Column, OpenNode, Workspace
 
 cdef struct Reader:
     # Scratch of one growth.
-    int64_t capacity        # rows
+    int64_t n_rows          # most rows of a node
     Payload payload         # of the rows of a node, in their order
+    bint has_payload        # gathered for this node
     uint64_t* packed        # the same for two classes: rows, weight, weight of class 1
     bint is_packed          # the node's sums fit the packed fields
     int64_t* cells          # a histogram, all zero between two columns
@@ -17,6 +18,7 @@ cdef struct Reader:
     int64_t n_words
     uint64_t* entries       # of one column: code | place of the row in the node
     uint64_t* scratch
+    int64_t n_entries       # room
     uint32_t* codes         # of one column, in the order of the rows
     uint32_t* place         # by row of the workspace, kept for sparse columns
     Run run                 # of the column that was read last

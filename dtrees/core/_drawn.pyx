@@ -6,7 +6,7 @@ is read from the codes of these rows:
 
     many rows     a histogram, all cells cleared and visited
     few rows      a histogram with a bit per code, so that only codes that occur are visited
-    very few      for several classes: the codes are sorted, a cell would hold a number per class
+    very few      against the codes, or the classes, each with a number in a cell: codes are sorted
     sparse        the stored rows of the column that are in the node, found by the place of every
                   row or by binary search, whichever is cheaper ([SP] 3.2, eq. 8)
 
@@ -40,8 +40,8 @@ ctypedef fused code_t:
 cdef enum:
     FIELD = 21              # bits of a field of a packed row or cell
     LARGEST_FIELD = (1 << 21) - 1
-    FEW_ROWS = 4096         # entries are sorted up to here
     FEW_OF_CLASS = 3        # rows per class: cells of so few rows are mostly empty
+    MOST_CELLS = 16         # numbers in the histogram of a column, for each row of the growth
     SEARCH_COST = 4         # steps of a binary search against one of a scan
 
 
@@ -52,8 +52,7 @@ cdef Reader* new_reader(const Payload* payload, int64_t n_rows, int64_t n_places
     payload : that of the workspace: what is there tells what is gathered.
     """
     cdef Reader* reader = <Reader*>calloc(1, sizeof(Reader))
-    cdef int64_t few = n_rows if sparse or n_rows < FEW_ROWS else FEW_ROWS
-    reader.capacity = n_rows
+    reader.n_rows = n_rows
     if payload.label != NULL:
         reader.payload.label = <uint16_t*>malloc((n_rows + 1) * sizeof(uint16_t))
         reader.packed = <uint64_t*>malloc((n_rows + 1) * sizeof(uint64_t))
@@ -61,8 +60,6 @@ cdef Reader* new_reader(const Payload* payload, int64_t n_rows, int64_t n_places
         reader.payload.weight = <int64_t*>malloc((n_rows + 1) * sizeof(int64_t))
     if payload.target != NULL:
         reader.payload.target = <int64_t*>malloc((n_rows + 1) * sizeof(int64_t))
-    reader.entries = <uint64_t*>malloc((few + 1) * sizeof(uint64_t))
-    reader.scratch = <uint64_t*>malloc((few + 1) * sizeof(uint64_t))
     reader.codes = <uint32_t*>malloc((n_rows + 1) * sizeof(uint32_t))
     if sparse:
         reader.place = <uint32_t*>calloc(n_places + 1, sizeof(uint32_t))
@@ -105,19 +102,41 @@ cdef void read_rows(Reader* reader, const Search* q, const Workspace* w,
                 weight = payload.weight[rows[i]]
                 label = payload.label[rows[i]]
                 reader.packed[i] = one + (weight << FIELD) + weight * label
-    if not reader.is_packed or reader.place != NULL:
-        if payload.label != NULL:
-            for i in range(n):
-                reader.payload.label[i] = payload.label[rows[i]]
-        if payload.weight != NULL:
-            for i in range(n):
-                reader.payload.weight[i] = payload.weight[rows[i]]
-        if payload.target != NULL:
-            for i in range(n):
-                reader.payload.target[i] = payload.target[rows[i]]
+    reader.has_payload = False
+    if not reader.is_packed:
+        gather_payload(reader, w, node)
     if reader.place != NULL:
         for i in range(n):
             reader.place[rows[i]] = <uint32_t>(node.start + i)
+
+
+cdef void gather_payload(Reader* reader, const Workspace* w, const OpenNode* node) noexcept nogil:
+    """What the rows of the node hold, one by one, if that is not there yet."""
+    cdef const uint32_t* rows = w.rows + node.start
+    cdef const Payload* payload = &w.payload
+    cdef int64_t i
+    if reader.has_payload:
+        return
+    reader.has_payload = True
+    if payload.label != NULL:
+        for i in range(node.totals.n):
+            reader.payload.label[i] = payload.label[rows[i]]
+    if payload.weight != NULL:
+        for i in range(node.totals.n):
+            reader.payload.weight[i] = payload.weight[rows[i]]
+    if payload.target != NULL:
+        for i in range(node.totals.n):
+            reader.payload.target[i] = payload.target[rows[i]]
+
+
+cdef void reserve_entries(Reader* reader, int64_t count) noexcept nogil:
+    if count <= reader.n_entries:
+        return
+    free(reader.entries)
+    free(reader.scratch)
+    reader.entries = <uint64_t*>malloc(count * sizeof(uint64_t))
+    reader.scratch = <uint64_t*>malloc(count * sizeof(uint64_t))
+    reader.n_entries = count
 
 
 cdef void reserve_cells(Reader* reader, int64_t n_codes, int64_t stride) noexcept nogil:
@@ -370,16 +389,25 @@ cdef void read_sparse_entries(Reader* reader, const Workspace* w, const OpenNode
 
 cdef bint by_entries(const Reader* reader, const Search* q, const Column* column,
                      int64_t n) noexcept nogil:
-    """Whether a column is sorted rather than counted."""
-    if column.storage == STORED_SPARSE:
+    """Whether a column is sorted rather than counted.
+
+    Its histogram would be mostly empty: fewer rows than words of a bit per code, a few rows per
+    class, or more cells than a growth of so many rows should hold.
+    """
+    cdef int64_t n_cells = (column.n_codes + <int64_t>1) * stride_of_reader(reader, q)
+    if column.storage == STORED_SPARSE or n < column.n_codes >> 6:
         return True
-    return by_class(q) and n <= FEW_ROWS and n <= FEW_OF_CLASS * q.criterion.n_classes
+    if by_class(q) and n <= FEW_OF_CLASS * q.criterion.n_classes:
+        return True
+    return n_cells > MOST_CELLS * (reader.n_rows + 4096)
 
 
 cdef void read_entries(Reader* reader, const Workspace* w, const OpenNode* node,
                        const Column* column, int32_t number) noexcept nogil:
     """The run of one column."""
     cdef Run* run = &reader.run
+    gather_payload(reader, w, node)
+    reserve_entries(reader, node.totals.n)
     memset(run, 0, sizeof(Run))
     run.column = number
     run.fill_code = column.fill

@@ -29,7 +29,7 @@ from dtrees.core.forest import ForestGrowth
 from dtrees.core.model import Forest, Tree
 from dtrees.core.predict import decision_path, forest_apply, forest_values
 from dtrees.core.resampling import Bags
-from dtrees.estimators.base import BaseDecisionTree, BaseTrees
+from dtrees.estimators.base import BaseDecisionTree, BaseTrees, Encoded
 from dtrees.estimators.constraints import (
     CallableObject,
     InstanceOf,
@@ -141,6 +141,8 @@ class BaseForest(BaseTrees):
                 f"max_features={self.max_features} is more than the {encoded.book.n_columns} "
                 "columns of X; None searches all of them."
             )
+        if kept:
+            self._check_same_labels(encoded)
         growth = ForestGrowth(
             encoded.coded,
             encoded.target,
@@ -172,6 +174,22 @@ class BaseForest(BaseTrees):
         self.__dict__.pop("_estimators", None)
         self.__dict__.update(learned)
         return self
+
+    def _check_same_labels(self, encoded: Encoded) -> None:
+        """Trees that are kept name columns, categories and classes by number."""
+        old, new = self.codebook_.categories, encoded.book.categories
+        classes = getattr(self, "classes_", None)
+        same = (
+            encoded.book.n_columns == self.n_features_in_
+            and old.keys() == new.keys()
+            and all(np.array_equal(old[column], new[column]) for column in old)
+            and (classes is None or np.array_equal(classes, np.asarray(encoded.target.classes)))
+        )
+        if not same:
+            raise ValueError(
+                "warm_start=True keeps the trees that are there, so X must have the columns and "
+                "categories of the first fit and y its classes. Set warm_start=False to begin anew."
+            )
 
     def _grow_trees(self, growth: ForestGrowth, first: int, run: LocalRunner) -> list[Tree]:
         """Trees first .. n_estimators, on threads or on a cluster."""

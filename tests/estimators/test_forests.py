@@ -85,6 +85,34 @@ def test_warm_start_adds_the_trees_that_are_missing(kind):
         forest.set_params(n_estimators=3).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda X, y: (X.drop(columns="k"), y),
+        lambda X, y: (X.assign(letter=X["letter"].replace("a", "new")), y),
+        lambda X, y: (X, y + 10),
+    ],
+)
+def test_warm_start_refuses_other_labels(change):
+    X, y = mixed_table()
+    forest = RandomForestClassifier(2, warm_start=True).fit(X, y)
+    before = forest.predict(X)
+    with pytest.raises(ValueError, match="warm_start=True keeps the trees"):
+        forest.set_params(n_estimators=4).fit(*change(X, y))
+    np.testing.assert_array_equal(forest.predict(X), before)
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
+@pytest.mark.parametrize("n_classes", [2, 40])
+def test_more_codes_than_rows(kind, n_classes):
+    # Dense columns of wide codes are sorted in small nodes; sparse columns always are.
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((3_000, 6)) < 0.9, rng.normal(size=(3_000, 6)), 0.0)
+    y = (np.argsort(np.argsort(X[:, 0])) * n_classes // 3_000).astype(int)
+    exact = kind(3, max_codes=None, random_state=0)
+    assert_same(exact.fit(X, y), clone(exact).fit(sp.csc_array(X), y))
+
+
 def test_warm_start_without_a_seed_goes_on_with_its_own():
     X, y = IRIS
     forest = RandomForestClassifier(3, warm_start=True).fit(X, y)
