@@ -3,13 +3,34 @@
 import doctest
 import inspect
 import re
+from itertools import combinations
 
 import pytest
 
-from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
-from dtrees.estimators import trees
+from dtrees import (
+    BaggingClassifier,
+    BaggingRegressor,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from dtrees.estimators import forests, trees
 
-KINDS = [DecisionTreeClassifier, DecisionTreeRegressor]
+TREES = [DecisionTreeClassifier, DecisionTreeRegressor]
+FORESTS = [
+    RandomForestClassifier,
+    RandomForestRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    BaggingClassifier,
+    BaggingRegressor,
+]
+KINDS = [*TREES, *FORESTS]
+# what differs: the criteria, a default, what a score or an attribute is
+OWN = {"criterion", "n_estimators", "max_features", "bootstrap", "oob_score", "estimators_"}
 
 
 def section(text, title):
@@ -30,23 +51,30 @@ def entries(kind, title):
 
 
 @pytest.mark.parametrize("title", ["Parameters", "Attributes"])
-def test_what_both_have_is_described_in_the_same_words(title):
-    one, other = (entries(kind, title) for kind in KINDS)
-    shared = (one.keys() & other.keys()) - {"criterion"}
-    assert len(shared) > 5
-    assert {name: one[name] for name in shared} == {name: other[name] for name in shared}
+@pytest.mark.parametrize("kinds", [TREES, FORESTS], ids=["trees", "forests"])
+def test_what_they_share_is_described_in_the_same_words(kinds, title):
+    for one, other in combinations([entries(kind, title) for kind in kinds], 2):
+        shared = (one.keys() & other.keys()) - OWN
+        assert len(shared) > 5
+        assert {name: one[name] for name in shared} == {name: other[name] for name in shared}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_attribute_is_described(kind):
     import pandas as pd
 
-    tree = kind().fit(pd.DataFrame({"x": [0.0, 1.0]}), [0, 1])
+    table = pd.DataFrame({"x": [float(i) for i in range(8)]})
+    tree = kind()
+    if kind in FORESTS:
+        tree.set_params(bootstrap=True, oob_score=True)
+    tree.fit(table, [0, 1] * 4)
     learned = {name for name in vars(tree) if name.endswith("_")} | {"feature_importances_"}
+    learned |= {"estimators_"} if kind in FORESTS else set()
     assert set(section(inspect.getdoc(kind), "Attributes")) == learned
 
 
-def test_examples():
-    results = doctest.testmod(trees)
+@pytest.mark.parametrize("module", [trees, forests])
+def test_examples(module):
+    results = doctest.testmod(module)
     assert results.attempted > 5
     assert results.failed == 0
