@@ -195,7 +195,7 @@ class Target:
         """
         times = times.astype(np.int64)
         for name, sums in (("weights", self.w), ("weighted targets", self.wy)):
-            if sums is not None and np.abs(sums).astype(np.float64) @ times >= LARGEST_SUM:
+            if sums is not None and np.sum(np.abs(sums) * times.astype(np.float64)) >= LARGEST_SUM:
                 raise StatisticsOverflowError(f"The {name} of a bag overflow an int64.")
         changed = dict(vars(self), w=times if self.w is None else self.w * times)
         if self.wy is not None:
