@@ -22,6 +22,7 @@ EXTENSIONS = [
     "dtrees.core._histogram",
     "dtrees.core._route",
     "dtrees.core._workspace",
+    "dtrees.core._bag",
     "dtrees.core._drawn",
     "dtrees.core._finish",
     "dtrees.core._shard",

@@ -83,10 +83,11 @@ class Target:
         Labels as given, sorted.
     offset : float
     y_exponent, w_exponent, wy_exponent, class_exponent : int
-    w : int64 (n_rows,) or None
-        None: every weight is one. Rows of weight zero never count.
+    w : int64 or uint16 (n_rows,), or None
+        None: every weight is one. Rows of weight zero never count. Two bytes where all that weighs
+        is how often a row is in a bag.
     wy : int64 (n_rows,) or None
-        Regression only; ``y`` itself when there are no weights.
+        Regression only; ``y`` itself when there are no weights, None where it is ``w * y``.
     class_multiplier : int64 (n_classes,) or None
     """
 
@@ -193,13 +194,15 @@ class Target:
             The sums of the bag could overflow an int64; `classification` and `regression` leave
             room for it with ``spare_bits``.
         """
-        times = times.astype(np.int64)
         for name, sums in (("weights", self.w), ("weighted targets", self.wy)):
-            if sums is not None and np.sum(np.abs(sums) * times.astype(np.float64)) >= LARGEST_SUM:
+            if sums is not None and _bound(sums, times) >= LARGEST_SUM:
                 raise StatisticsOverflowError(f"The {name} of a bag overflow an int64.")
-        changed = dict(vars(self), w=times if self.w is None else self.w * times)
-        if self.wy is not None:
-            changed["wy"] = self.wy * times
+        if self.w is None:
+            changed = dict(vars(self), w=times.astype(np.uint16, copy=False), wy=None)
+        else:
+            changed = dict(vars(self), w=self.w * times.astype(np.int64))
+            if self.wy is not None:
+                changed["wy"] = self.wy * times.astype(np.int64)
         if balanced:
             assert self.classes is not None
             totals = class_totals(self.y, changed["w"], self.n_classes)
@@ -347,6 +350,17 @@ class Target:
             wy=wy,
             wy_exponent=y_exponent + shift,
         )
+
+
+def _bound(sums: np.ndarray, times: np.ndarray) -> float:
+    """The sum of ``abs(sums) * times``, or more where that is enough to know.
+
+    Not as a product of vectors: the threads of a BLAS would wait on the cores that grow trees.
+    """
+    most = float(np.abs(sums).max(initial=0)) * float(times.sum())
+    if most < LARGEST_SUM:
+        return most
+    return float(np.sum(np.abs(sums) * times.astype(np.float64)))
 
 
 def class_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,37 +1,63 @@
 """Columns read afresh from the codes of a node's rows; see _drawn.pyx."""
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
+from dtrees.core._bag cimport Bag
 from dtrees.core._search cimport Search
-from dtrees.core._structs cimport Payload, Run
-from dtrees.core._workspace cimport Column, OpenNode, Workspace
+from dtrees.core._structs cimport Mode, Payload, Run
+from dtrees.core._workspace cimport Column, OpenNode, RowLists
+
+cdef enum:
+    FEW = 16                # rows of a node that is searched without any table
 
 cdef struct Reader:
-    # Scratch of one growth.
-    int64_t n_rows          # most rows of a node
-    Payload payload         # of the rows of a node, in their order
+    # The rows of a growth, and scratch to read columns of them.
+    Bag bag
+    int64_t n_rows
+    bint is_weighted        # what the modes of the search want to know of a row
+    bint has_target
+    Payload payload         # of the rows of a node, in their order, when it was asked for
+    int64_t n_payload       # room
     bint has_payload        # gathered for this node
-    uint64_t* packed        # the same for two classes: rows, weight, weight of class 1
+    uint64_t* packed        # two classes: rows, weight, weight of class 1 of each row
     bint is_packed          # the node's sums fit the packed fields
+    bint is_paired          # regression: rows and weights share a number
+    uint8_t* small_weight   # random cuts, two classes: weight and weight of class 1, if small
+    uint8_t* small_target
+    bint is_small
+    int64_t few_weight[FEW]
+    int64_t few_target[FEW]
     int64_t* cells          # a histogram, all zero between two columns
     int64_t n_cells
     uint64_t* hit           # bit per code, all zero between two columns
     int64_t n_words
+    uint32_t* counts        # by code, all zero between two columns
+    int64_t n_counts
     uint64_t* entries       # of one column: code | place of the row in the node
     uint64_t* scratch
     int64_t n_entries       # room
     uint32_t* codes         # of one column, in the order of the rows
-    uint32_t* place         # by row of the workspace, kept for sparse columns
+    uint32_t* place         # by row of the table, kept for sparse columns
+    RowLists lists          # of the table
+    uint64_t* present       # bit per column, all zero between two nodes
+    bint knows_present      # the bits are those of this node
     Run run                 # of the column that was read last
 
 
-cdef Reader* new_reader(const Payload* payload, int64_t n_rows, int64_t n_places,
-                        bint sparse) noexcept nogil
+cdef Reader* new_reader(const Payload* payload, const uint32_t* rows, int64_t n_rows,
+                        int64_t n_places, Mode mode, const RowLists* lists,
+                        bint random_cuts) noexcept nogil
 cdef void free_reader(Reader* reader) noexcept nogil
-cdef void read_rows(Reader* reader, const Search* q, const Workspace* w,
-                    const OpenNode* node) noexcept nogil
-cdef bint search_drawn(Reader* reader, Search* q, const Workspace* w, const OpenNode* node,
-                       const Column* column, int32_t number) noexcept nogil
-cdef void groups_of_drawn(Reader* reader, Search* q, const Workspace* w, const OpenNode* node,
-                          const Column* column, int32_t number) noexcept nogil
-cdef bint search_cut(Reader* reader, Search* q, const Workspace* w, const OpenNode* node,
-                     const Column* column, int32_t number, const double* value) noexcept nogil
+cdef void read_rows(Reader* reader, const Search* q, const OpenNode* node) noexcept nogil
+cdef void mark_present(Reader* reader, const OpenNode* node) noexcept nogil
+cdef void forget_present(Reader* reader, const OpenNode* node) noexcept nogil
+cdef int64_t drop_absent(const Reader* reader, int32_t* columns, int64_t n) noexcept nogil
+cdef bint search_drawn(Reader* reader, Search* q, const OpenNode* node, const Column* column,
+                       int32_t number) noexcept nogil
+cdef void groups_of_drawn(Reader* reader, Search* q, const OpenNode* node, const Column* column,
+                          int32_t number) noexcept nogil
+cdef bint search_cut(Reader* reader, Search* q, const OpenNode* node, const Column* column,
+                     int32_t number, const double* value) noexcept nogil
+cdef void finish_cut(Reader* reader, Search* q, const OpenNode* node,
+                     const Column* column) noexcept nogil
+cdef const uint32_t* codes_to_part(Reader* reader, const OpenNode* node, const Column* column,
+                                   bint is_subset) noexcept nogil

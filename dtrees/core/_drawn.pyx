@@ -1,32 +1,39 @@
 """Columns that are read afresh: for nodes that search a few columns drawn from many.
 
 Keeping every column in order for every node (`_workspace`) pays when all of them are searched.
-Where a node draws a few, as in a random forest, its rows are all that is kept, and a drawn column
-is read from the codes of these rows:
+Where a node draws a few, as in a random forest, its rows are all that is kept (`_bag`), and a
+drawn column is read from the codes of these rows:
 
+    a handful     codes are sorted and scored as they come
     many rows     a histogram, all cells cleared and visited
     few rows      a histogram with a bit per code, so that only codes that occur are visited
-    very few      against the codes, or the classes, each with a number in a cell: codes are sorted
+    few for the   of codes, or of classes, each with a number in a cell: rows are sorted by code
+      cells
     sparse        the stored rows of the column that are in the node, found by the place of every
                   row or by binary search, whichever is cheaper ([SP] 3.2, eq. 8)
 
-Statistics of the rows are gathered once per node, in the order of its rows, for all columns of the
-draw. Two classes fit one number per row, and a cell takes one addition.
+Two classes fit one number per row, and a cell takes one addition.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
+from dtrees.core._bag cimport (
+    Bag, free_bag, label_of, new_bag, row_of, target_at, times_of, weight_at
+)
+from dtrees.core._criterion cimport squared_score
 from dtrees.core._groups cimport (
     collect_groups, cut_at, reserve_groups, search_groups, search_random, toss_missing
 )
 from dtrees.core._search cimport (
-    NONE, Groups, Search, add_to_class, beats, begin_pass, by_class, consider
+    NONE, Groups, Search, add_to_class, beats, begin_pass, by_class, consider, heavy_enough
 )
 from dtrees.core._splitter cimport search_run
-from dtrees.core._structs cimport ALL_ORDERED, AT_MOST, NO_RANK, Payload, Run, Split
+from dtrees.core._structs cimport (
+    ALL_ORDERED, AT_MOST, NO_RANK, SQUARED, SUM, WEIGHTED_SUM, Mode, Payload, Run, Split
+)
 from dtrees.core._workspace cimport (
-    STORED_SPARSE, STORED_U16, STORED_U8, Column, OpenNode, Workspace, last_ordered
+    STORED_SPARSE, STORED_U16, STORED_U8, Column, OpenNode, RowLists, last_ordered
 )
 
 cdef extern from *:
@@ -40,93 +47,151 @@ ctypedef fused code_t:
 cdef enum:
     FIELD = 21              # bits of a field of a packed row or cell
     LARGEST_FIELD = (1 << 21) - 1
-    FEW_OF_CLASS = 3        # rows per class: cells of so few rows are mostly empty
+    LARGEST_HALF = 0x7FFFFFFF
+    LOW_HALF = 0xFFFFFFFF
+    INSERTED = 16           # entries that are sorted by insertion
+    SORT_COST = 4           # of an entry against that of a number in a cell
     MOST_CELLS = 16         # numbers in the histogram of a column, for each row of the growth
     SEARCH_COST = 4         # steps of a binary search against one of a scan
+    MOST_MARKED = 1 << 13   # cells of a node whose columns are marked
 
 
-cdef Reader* new_reader(const Payload* payload, int64_t n_rows, int64_t n_places,
-                        bint sparse) noexcept nogil:
-    """Scratch for nodes of at most n_rows rows of n_places. Freed by `free_reader`.
+cdef Reader* new_reader(const Payload* payload, const uint32_t* rows, int64_t n_rows,
+                        int64_t n_places, Mode mode, const RowLists* lists,
+                        bint random_cuts) noexcept nogil:
+    """A reader for n_rows rows of a table of n_places; NULL without memory.
 
-    payload : that of the workspace: what is there tells what is gathered.
+    payload : by row of the table. lists : of its sparse columns, NULL where there are none. Freed
+    by `free_reader`.
     """
     cdef Reader* reader = <Reader*>calloc(1, sizeof(Reader))
+    if reader == NULL:
+        return NULL
     reader.n_rows = n_rows
+    reader.is_weighted = payload.times != NULL or payload.weight != NULL
+    reader.has_target = mode == SUM or mode == WEIGHTED_SUM
+    if not new_bag(&reader.bag, payload, rows, n_rows):
+        free_reader(reader)
+        return NULL
     if payload.label != NULL:
-        reader.payload.label = <uint16_t*>malloc((n_rows + 1) * sizeof(uint16_t))
         reader.packed = <uint64_t*>malloc((n_rows + 1) * sizeof(uint64_t))
-    if payload.weight != NULL:
-        reader.payload.weight = <int64_t*>malloc((n_rows + 1) * sizeof(int64_t))
-    if payload.target != NULL:
-        reader.payload.target = <int64_t*>malloc((n_rows + 1) * sizeof(int64_t))
+        if random_cuts:
+            reader.small_weight = <uint8_t*>malloc(n_rows + 1)
+            reader.small_target = <uint8_t*>malloc(n_rows + 1)
     reader.codes = <uint32_t*>malloc((n_rows + 1) * sizeof(uint32_t))
-    if sparse:
+    if lists.start != NULL:
+        reader.lists = lists[0]
         reader.place = <uint32_t*>calloc(n_places + 1, sizeof(uint32_t))
+        reader.present = <uint64_t*>calloc(lists.n_words, sizeof(uint64_t))
     return reader
 
 
 cdef void free_reader(Reader* reader) noexcept nogil:
     if reader == NULL:
         return
+    free_bag(&reader.bag)
     free(reader.payload.label)
     free(reader.payload.weight)
     free(reader.payload.target)
     free(reader.packed)
+    free(reader.small_weight)
+    free(reader.small_target)
     free(reader.cells)
     free(reader.hit)
+    free(reader.counts)
     free(reader.entries)
     free(reader.scratch)
     free(reader.codes)
     free(reader.place)
+    free(reader.present)
     free(reader)
 
 
-cdef void read_rows(Reader* reader, const Search* q, const Workspace* w,
-                    const OpenNode* node) noexcept nogil:
-    """Gather what the rows of a node add to a histogram, and where they are. O(rows)."""
-    cdef const uint32_t* rows = w.rows + node.start
-    cdef const Payload* payload = &w.payload
+cdef void read_rows(Reader* reader, const Search* q, const OpenNode* node) noexcept nogil:
+    """Take the rows of a node: what they add to a histogram, and where they are. O(rows)."""
+    cdef const Bag* bag = &reader.bag
+    cdef int64_t start = node.start
+    cdef int64_t n = node.totals.n
+    cdef int64_t i
+    reader.has_payload = False
+    reader.is_packed = False
+    reader.is_paired = False
+    reader.is_small = False
+    if not by_class(q):
+        if n <= FEW:
+            for i in range(n):
+                reader.few_weight[i] = weight_at(bag, start + i)
+                reader.few_target[i] = target_at(bag, start + i)
+        if q.criterion.n_classes > 0:
+            pack_rows(reader, node)
+        else:
+            reader.is_paired = node.totals.weight <= LARGEST_HALF
+    if reader.place != NULL:
+        for i in range(start, start + n):
+            reader.place[row_of(bag.item[i])] = <uint32_t>i
+
+
+cdef void pack_rows(Reader* reader, const OpenNode* node) noexcept nogil:
+    """Two classes: all that a row adds in one number, or in two of 8 bits."""
+    cdef const Bag* bag = &reader.bag
+    cdef const uint64_t* item = bag.item + node.start
     cdef int64_t n = node.totals.n
     cdef uint64_t one = <uint64_t>1 << 2 * FIELD
-    cdef uint64_t weight, label
+    cdef uint64_t weight
+    cdef uint64_t seen = 0
     cdef int64_t i
-    reader.is_packed = (q.criterion.n_classes > 0 and not by_class(q)
-                        and node.totals.weight <= LARGEST_FIELD)
-    if reader.is_packed:
-        if payload.weight == NULL:
-            for i in range(n):
-                reader.packed[i] = one + (1 << FIELD) + payload.label[rows[i]]
-        else:
-            for i in range(n):
-                weight = payload.weight[rows[i]]
-                label = payload.label[rows[i]]
-                reader.packed[i] = one + (weight << FIELD) + weight * label
-    reader.has_payload = False
-    if not reader.is_packed:
-        gather_payload(reader, w, node)
-    if reader.place != NULL:
+    if node.totals.weight > LARGEST_FIELD:
+        return
+    reader.is_packed = True
+    if bag.weight != NULL:
         for i in range(n):
-            reader.place[rows[i]] = <uint32_t>(node.start + i)
+            weight = bag.weight[row_of(item[i])]
+            reader.packed[i] = one + (weight << FIELD) + weight * <uint64_t>label_of(item[i])
+        return
+    for i in range(n):
+        weight = times_of(item[i])
+        reader.packed[i] = one + (weight << FIELD) + weight * <uint64_t>label_of(item[i])
+    if reader.small_weight == NULL:
+        return
+    for i in range(n):
+        weight = times_of(item[i])
+        seen |= weight
+        reader.small_weight[i] = <uint8_t>weight
+        reader.small_target[i] = <uint8_t>(weight * <uint64_t>label_of(item[i]))
+    reader.is_small = seen < 256
 
 
-cdef void gather_payload(Reader* reader, const Workspace* w, const OpenNode* node) noexcept nogil:
+cdef void reserve_payload(Reader* reader, int64_t count) noexcept nogil:
+    if count <= reader.n_payload:
+        return
+    free(reader.payload.label)
+    free(reader.payload.weight)
+    free(reader.payload.target)
+    reader.n_payload = count = count + count // 2
+    reader.payload.label = <uint16_t*>malloc(count * sizeof(uint16_t))
+    if reader.is_weighted:
+        reader.payload.weight = <int64_t*>malloc(count * sizeof(int64_t))
+    if reader.has_target:
+        reader.payload.target = <int64_t*>malloc(count * sizeof(int64_t))
+
+
+cdef void gather_payload(Reader* reader, const OpenNode* node) noexcept nogil:
     """What the rows of the node hold, one by one, if that is not there yet."""
-    cdef const uint32_t* rows = w.rows + node.start
-    cdef const Payload* payload = &w.payload
+    cdef const Bag* bag = &reader.bag
+    cdef int64_t start = node.start
     cdef int64_t i
     if reader.has_payload:
         return
     reader.has_payload = True
-    if payload.label != NULL:
+    reserve_payload(reader, node.totals.n)
+    for i in range(node.totals.n):
+        reader.payload.label[i] = <uint16_t>label_of(bag.item[start + i])
+    if reader.is_weighted:
         for i in range(node.totals.n):
-            reader.payload.label[i] = payload.label[rows[i]]
-    if payload.weight != NULL:
+            reader.payload.weight[i] = weight_at(bag, start + i)
+    if reader.has_target:
         for i in range(node.totals.n):
-            reader.payload.weight[i] = payload.weight[rows[i]]
-    if payload.target != NULL:
-        for i in range(node.totals.n):
-            reader.payload.target[i] = payload.target[rows[i]]
+            reader.payload.target[i] = target_at(bag, start + i)
 
 
 cdef void reserve_entries(Reader* reader, int64_t count) noexcept nogil:
@@ -154,49 +219,144 @@ cdef void reserve_cells(Reader* reader, int64_t n_codes, int64_t stride) noexcep
 
 
 # ---------------------------------------------------------------------------------------------
+# a handful of rows
+
+cdef inline int64_t sort_few(uint64_t* keys, const code_t* codes, const uint64_t* item,
+                             int64_t n) noexcept nogil:
+    """Keys code | place of n rows, ascending, by insertion."""
+    cdef uint64_t key
+    cdef int64_t i, j
+    for i in range(n):
+        key = <uint64_t>codes[<uint32_t>item[i]] << 8 | <uint64_t>i
+        j = i
+        while j > 0 and keys[j - 1] > key:
+            keys[j] = keys[j - 1]
+            j -= 1
+        keys[j] = key
+    return n
+
+
+cdef bint search_few(Reader* reader, Search* q, const OpenNode* node, const Column* column,
+                     int32_t number, bint* varies) noexcept nogil:
+    """Search a dense column of at most FEW rows, of squared error; False: the column has missing
+    values, and nothing was done."""
+    cdef const uint64_t* item = reader.bag.item + node.start
+    cdef int64_t n = node.totals.n
+    cdef int64_t w = 0
+    cdef int64_t s = 0
+    cdef int64_t best_at = -1
+    cdef int64_t i
+    cdef double best = NONE
+    cdef double score
+    cdef uint64_t keys[FEW]
+    cdef uint64_t code, previous
+    cdef Split* split = &q.split
+    if column.storage == STORED_U8:
+        sort_few(keys, <const uint8_t*>column.codes, item, n)
+    elif column.storage == STORED_U16:
+        sort_few(keys, <const uint16_t*>column.codes, item, n)
+    else:
+        sort_few(keys, <const uint32_t*>column.codes, item, n)
+    varies[0] = keys[0] >> 8 != keys[n - 1] >> 8
+    if not varies[0]:
+        return True
+    if keys[0] >> 8 == 0:
+        return False
+    previous = keys[0] >> 8
+    for i in range(n):
+        code = keys[i] >> 8
+        if code != previous:
+            previous = code
+            if i >= q.min_rows and n - i >= q.min_rows and heavy_enough(q, w):
+                score = squared_score(q.W, q.S, <double>w, <double>(q.totals.weight - w),
+                                      <double>s)
+                if score > best:
+                    best = score
+                    best_at = i
+        w += reader.few_weight[keys[i] & 0xFF]
+        s += reader.few_target[keys[i] & 0xFF]
+    q.best = best
+    if beats(q, number):
+        split.score = best
+        split.column = number
+        split.test = AT_MOST
+        split.missing_left = False
+        split.saw_missing = False
+        split.boundary = <uint32_t>(keys[best_at - 1] >> 8)
+        split.beyond = <uint32_t>(keys[best_at] >> 8)
+        split.boundary_row = -1
+        split.beyond_row = -1
+    return True
+
+
+# ---------------------------------------------------------------------------------------------
 # dense columns by histogram
 
 cdef inline int64_t stride_of_reader(const Reader* reader, const Search* q) noexcept nogil:
-    """Numbers in a cell: one when packed, else rows, weight and the target or the classes."""
-    if reader.is_packed:
-        return 1
-    return 1 + q.criterion.n_classes if by_class(q) else 3
+    """Numbers in a cell: one when packed, two when paired, else rows, weight and the target or
+    the classes."""
+    if by_class(q):
+        return 1 + q.criterion.n_classes
+    return 1 if reader.is_packed else 2 if reader.is_paired else 3
 
 
 cdef inline void count_codes(const Reader* reader, const Search* q, const code_t* codes,
-                             const uint32_t* rows, int64_t n, bint sparsely) noexcept nogil:
+                             const OpenNode* node, bint sparsely) noexcept nogil:
     """Add the rows to the cells; `sparsely`: and note which codes occur."""
-    cdef const uint16_t* label = reader.payload.label
-    cdef const int64_t* weight = reader.payload.weight
-    cdef const int64_t* target = reader.payload.target
+    cdef const Bag* bag = &reader.bag
+    cdef const uint64_t* item = bag.item + node.start
+    cdef const int64_t* value = bag.value + node.start
     cdef const uint64_t* packed = reader.packed
     cdef int64_t* cells = reader.cells
     cdef uint64_t* hit = reader.hit
     cdef int64_t K = q.criterion.n_classes
+    cdef int64_t n = node.totals.n
+    cdef int64_t one = <int64_t>1 << 32
+    cdef bint plain = bag.weight == NULL and bag.target == NULL
     cdef int64_t* cell
+    cdef uint64_t x
     cdef uint32_t code
-    cdef int64_t i
+    cdef int64_t i, w
     if reader.is_packed:
         for i in range(n):
-            code = codes[rows[i]]
+            code = codes[<uint32_t>item[i]]
             cells[code] += packed[i]
             if sparsely:
                 hit[code >> 6] |= <uint64_t>1 << (code & 63)
     elif by_class(q):
         for i in range(n):
-            code = codes[rows[i]]
+            x = item[i]
+            code = codes[<uint32_t>x]
             cell = cells + code * (1 + K)
             cell[0] += 1
-            cell[1 + label[i]] += 1 if weight == NULL else weight[i]
+            cell[1 + label_of(x)] += times_of(x) if plain else weight_at(bag, node.start + i)
+            if sparsely:
+                hit[code >> 6] |= <uint64_t>1 << (code & 63)
+    elif reader.is_paired and plain:
+        for i in range(n):
+            x = item[i]
+            code = codes[<uint32_t>x]
+            cell = cells + 2 * <int64_t>code
+            w = times_of(x)
+            cell[0] += one + w
+            cell[1] += w * value[i]
+            if sparsely:
+                hit[code >> 6] |= <uint64_t>1 << (code & 63)
+    elif reader.is_paired:
+        for i in range(n):
+            code = codes[<uint32_t>item[i]]
+            cell = cells + 2 * <int64_t>code
+            cell[0] += one + weight_at(bag, node.start + i)
+            cell[1] += target_at(bag, node.start + i)
             if sparsely:
                 hit[code >> 6] |= <uint64_t>1 << (code & 63)
     else:
         for i in range(n):
-            code = codes[rows[i]]
+            code = codes[<uint32_t>item[i]]
             cell = cells + 3 * <int64_t>code
             cell[0] += 1
-            cell[1] += 1 if weight == NULL else weight[i]
-            cell[2] += label[i] if target == NULL else target[i]
+            cell[1] += weight_at(bag, node.start + i)
+            cell[2] += target_at(bag, node.start + i)
             if sparsely:
                 hit[code >> 6] |= <uint64_t>1 << (code & 63)
 
@@ -229,6 +389,14 @@ cdef inline int64_t take_cell(Reader* reader, Search* q, int64_t code, int64_t g
         groups.n[g] = n
         groups.weight[g] = w
         return n > 0
+    if reader.is_paired:
+        cell = reader.cells + 2 * code
+        n = cell[0] >> 32
+        groups.n[g] = n
+        groups.weight[g] = cell[0] & LOW_HALF
+        groups.target[g] = cell[1]
+        cell[0] = cell[1] = 0
+        return n > 0
     cell = reader.cells + 3 * code
     n = cell[0]
     groups.n[g] = n
@@ -238,9 +406,10 @@ cdef inline int64_t take_cell(Reader* reader, Search* q, int64_t code, int64_t g
     return n > 0
 
 
-cdef void groups_of_codes(Reader* reader, Search* q, const code_t* codes, const uint32_t* rows,
-                          int64_t n, int64_t n_codes) noexcept nogil:
+cdef void groups_of_codes(Reader* reader, Search* q, const code_t* codes, const OpenNode* node,
+                          int64_t n_codes) noexcept nogil:
     """The codes of n rows as groups. O(n + codes that occur), or all codes when they are fewer."""
+    cdef int64_t n = node.totals.n
     cdef int64_t g = 0
     cdef int64_t code, word
     cdef uint64_t bits
@@ -248,7 +417,7 @@ cdef void groups_of_codes(Reader* reader, Search* q, const code_t* codes, const 
     reserve_cells(reader, n_codes, stride_of_reader(reader, q))
     if sparsely:
         reserve_groups(q, n + 1)
-        count_codes(reader, q, codes, rows, n, True)
+        count_codes(reader, q, codes, node, True)
         for word in range((n_codes >> 6) + 1):
             bits = reader.hit[word]
             reader.hit[word] = 0
@@ -259,20 +428,20 @@ cdef void groups_of_codes(Reader* reader, Search* q, const code_t* codes, const 
                 g += 1
     else:
         reserve_groups(q, n_codes + 2)
-        count_codes(reader, q, codes, rows, n, False)
+        count_codes(reader, q, codes, node, False)
         for code in range(n_codes + 1):
             g += take_cell(reader, q, code, g)
     q.groups.count = g
 
 
-cdef void read_groups(Reader* reader, Search* q, const Column* column, const uint32_t* rows,
-                      int64_t n) noexcept nogil:
+cdef void read_groups(Reader* reader, Search* q, const Column* column,
+                      const OpenNode* node) noexcept nogil:
     if column.storage == STORED_U8:
-        groups_of_codes(reader, q, <const uint8_t*>column.codes, rows, n, column.n_codes)
+        groups_of_codes(reader, q, <const uint8_t*>column.codes, node, column.n_codes)
     elif column.storage == STORED_U16:
-        groups_of_codes(reader, q, <const uint16_t*>column.codes, rows, n, column.n_codes)
+        groups_of_codes(reader, q, <const uint16_t*>column.codes, node, column.n_codes)
     else:
-        groups_of_codes(reader, q, <const uint32_t*>column.codes, rows, n, column.n_codes)
+        groups_of_codes(reader, q, <const uint32_t*>column.codes, node, column.n_codes)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -285,7 +454,7 @@ cdef void sort_entries(uint64_t* entries, uint64_t* scratch, int64_t m) noexcept
     cdef uint64_t* source = entries
     cdef uint64_t* sink = scratch
     for start in range(0, m, 16):
-        end = start + 16 if start + 16 < m else m
+        end = start + INSERTED if start + INSERTED < m else m
         for i in range(start + 1, end):
             entry = entries[i]
             j = i
@@ -293,7 +462,7 @@ cdef void sort_entries(uint64_t* entries, uint64_t* scratch, int64_t m) noexcept
                 entries[j] = entries[j - 1]
                 j -= 1
             entries[j] = entry
-    width = 16
+    width = INSERTED
     while width < m:
         start = 0
         while start < m:
@@ -316,19 +485,66 @@ cdef void sort_entries(uint64_t* entries, uint64_t* scratch, int64_t m) noexcept
             entries[i] = source[i]
 
 
-cdef void read_dense_entries(Reader* reader, const Column* column, const uint32_t* rows,
-                             int64_t n) noexcept nogil:
+cdef void sort_by_counts(Reader* reader, const code_t* codes, const uint64_t* item, int64_t n,
+                         int64_t n_codes) noexcept nogil:
+    """Entries of n rows, by counting their codes. O(n + n_codes / 64)."""
+    cdef code_t* own = <code_t*>reader.codes
+    cdef int64_t n_words = (n_codes >> 6) + 1
+    cdef int64_t i, word
+    cdef uint64_t bits
+    cdef uint32_t code, count
+    cdef uint32_t total = 0
+    reserve_cells(reader, n_codes, 0)
+    if n_codes >= reader.n_counts:
+        free(reader.counts)
+        reader.counts = <uint32_t*>calloc(n_codes + 1, sizeof(uint32_t))
+        reader.n_counts = n_codes + 1
+    for i in range(n):
+        code = codes[<uint32_t>item[i]]
+        own[i] = <code_t>code
+        reader.counts[code] += 1
+        reader.hit[code >> 6] |= <uint64_t>1 << (code & 63)
+    for word in range(n_words):
+        bits = reader.hit[word]
+        while bits != 0:
+            code = <uint32_t>((word << 6) + trailing_zeros(bits))
+            bits &= bits - 1
+            count = reader.counts[code]
+            reader.counts[code] = total
+            total += count
+    for i in range(n):
+        code = own[i]
+        reader.entries[reader.counts[code]] = <uint64_t>code << 32 | <uint64_t>i
+        reader.counts[code] += 1
+    for word in range(n_words):
+        bits = reader.hit[word]
+        reader.hit[word] = 0
+        while bits != 0:
+            reader.counts[(word << 6) + trailing_zeros(bits)] = 0
+            bits &= bits - 1
+
+
+cdef inline void sorted_codes(Reader* reader, const code_t* codes, const uint64_t* item,
+                              int64_t n, int64_t n_codes) noexcept nogil:
     cdef int64_t i
-    if column.storage == STORED_U8:
-        for i in range(n):
-            reader.entries[i] = <uint64_t>(<const uint8_t*>column.codes)[rows[i]] << 32 | i
-    elif column.storage == STORED_U16:
-        for i in range(n):
-            reader.entries[i] = <uint64_t>(<const uint16_t*>column.codes)[rows[i]] << 32 | i
-    else:
-        for i in range(n):
-            reader.entries[i] = <uint64_t>(<const uint32_t*>column.codes)[rows[i]] << 32 | i
+    if n > INSERTED and n > n_codes >> 6:
+        sort_by_counts(reader, codes, item, n, n_codes)
+        return
+    for i in range(n):
+        reader.entries[i] = <uint64_t>codes[<uint32_t>item[i]] << 32 | <uint64_t>i
     sort_entries(reader.entries, reader.scratch, n)
+
+
+cdef void read_dense_entries(Reader* reader, const Column* column,
+                             const OpenNode* node) noexcept nogil:
+    cdef const uint64_t* item = reader.bag.item + node.start
+    cdef int64_t n = node.totals.n
+    if column.storage == STORED_U8:
+        sorted_codes(reader, <const uint8_t*>column.codes, item, n, column.n_codes)
+    elif column.storage == STORED_U16:
+        sorted_codes(reader, <const uint16_t*>column.codes, item, n, column.n_codes)
+    else:
+        sorted_codes(reader, <const uint32_t*>column.codes, item, n, column.n_codes)
     reader.run.length = <uint32_t>n
     reader.run.fill = NO_RANK
 
@@ -354,12 +570,13 @@ cdef int64_t bits_of(int64_t x) noexcept nogil:
     return bits
 
 
-cdef void read_sparse_entries(Reader* reader, const Workspace* w, const OpenNode* node,
-                              const Column* column) noexcept nogil:
-    """Stored rows of the column that are in the node, whose rows ascend; codes equal to the fill
-    code are left out."""
+cdef int64_t find_entries(Reader* reader, const OpenNode* node,
+                          const Column* column) noexcept nogil:
+    """Stored rows of the column that are in the node, whose rows ascend: entries of code and
+    place. Returns how many there are."""
     cdef const uint32_t* codes = <const uint32_t*>column.codes
-    cdef const uint32_t* rows = w.rows + node.start
+    cdef const uint64_t* item = reader.bag.item
+    cdef int64_t start = node.start
     cdef int64_t n = node.totals.n
     cdef int64_t m = 0
     cdef int64_t i, at
@@ -367,64 +584,139 @@ cdef void read_sparse_entries(Reader* reader, const Workspace* w, const OpenNode
     if n * SEARCH_COST * bits_of(column.stored) < column.stored:
         at = 0
         for i in range(n):
-            at = find_row(column, rows[i], at)
+            row = row_of(item[start + i])
+            at = find_row(column, row, at)
             if at == column.stored:
                 break
-            if <uint32_t>column.rows[at] == rows[i] and codes[at] != column.fill:
-                reader.entries[m] = <uint64_t>codes[at] << 32 | i
+            if <uint32_t>column.rows[at] == row:
+                reader.entries[m] = <uint64_t>codes[at] << 32 | <uint64_t>i
                 m += 1
     else:
         for at in range(column.stored):
             row = column.rows[at]
             # the place of a row of another node is another node's, or was never written
             place = reader.place[row]
-            if (node.start <= place and place < node.start + n and w.rows[place] == row
-                    and codes[at] != column.fill):
-                reader.entries[m] = <uint64_t>codes[at] << 32 | (place - node.start)
+            if start <= place and place < start + n and row_of(item[place]) == row:
+                reader.entries[m] = <uint64_t>codes[at] << 32 | <uint64_t>(place - start)
                 m += 1
-    sort_entries(reader.entries, reader.scratch, m)
-    reader.run.length = <uint32_t>m
+    return m
+
+
+cdef void sort_sparse_entries(Reader* reader, const Column* column, int64_t m) noexcept nogil:
+    """Sort m entries that were found; codes equal to the fill code are left out."""
+    cdef int64_t kept = 0
+    cdef int64_t i
+    for i in range(m):
+        reader.entries[kept] = reader.entries[i]
+        kept += reader.entries[i] >> 32 != column.fill
+    sort_entries(reader.entries, reader.scratch, kept)
+    reader.run.length = <uint32_t>kept
     reader.run.fill = column.fill
+
+
+cdef void mark_present(Reader* reader, const OpenNode* node) noexcept nogil:
+    """Note which sparse columns have stored rows in a node of few rows; O(cells of its rows).
+
+    Then `is_absent` knows without a look at the column. Taken back by `forget_present`.
+    """
+    cdef const uint64_t* item = reader.bag.item + node.start
+    cdef const RowLists* lists = &reader.lists
+    cdef int64_t n_cells = 0
+    cdef int64_t i, at
+    cdef uint32_t row, column
+    if lists.start == NULL or node.totals.n > MOST_MARKED:
+        return
+    for i in range(node.totals.n):
+        row = row_of(item[i])
+        n_cells += lists.start[row + 1] - lists.start[row]
+    if n_cells > MOST_MARKED:
+        return
+    reader.knows_present = True
+    for i in range(node.totals.n):
+        row = row_of(item[i])
+        for at in range(lists.start[row], lists.start[row + 1]):
+            column = lists.column[at]
+            reader.present[column >> 6] |= <uint64_t>1 << (column & 63)
+
+
+cdef void forget_present(Reader* reader, const OpenNode* node) noexcept nogil:
+    cdef const uint64_t* item = reader.bag.item + node.start
+    cdef const RowLists* lists = &reader.lists
+    cdef int64_t i, at
+    cdef uint32_t row
+    if not reader.knows_present:
+        return
+    reader.knows_present = False
+    for i in range(node.totals.n):
+        row = row_of(item[i])
+        for at in range(lists.start[row], lists.start[row + 1]):
+            reader.present[<uint32_t>lists.column[at] >> 6] = 0
+
+
+cdef int64_t drop_absent(const Reader* reader, int32_t* columns, int64_t n) noexcept nogil:
+    """Keep the columns that are not known to be constant in the node; returns how many."""
+    cdef int64_t kept = 0
+    cdef int64_t i
+    cdef uint32_t column
+    if not reader.knows_present:
+        return n
+    for i in range(n):
+        column = columns[i]
+        columns[kept] = column
+        kept += (reader.present[column >> 6] | reader.lists.dense[column >> 6]) >> (
+            column & 63) & 1
+    return kept
 
 
 cdef bint by_entries(const Reader* reader, const Search* q, const Column* column,
                      int64_t n) noexcept nogil:
     """Whether a column is sorted rather than counted.
 
-    Its histogram would be mostly empty: fewer rows than words of a bit per code, a few rows per
-    class, or more cells than a growth of so many rows should hold.
+    Its histogram would be mostly empty: fewer rows than words of a bit per code, fewer than
+    numbers in the cells that they hit, or more cells than a growth of so many rows should hold.
     """
     cdef int64_t n_cells = (column.n_codes + <int64_t>1) * stride_of_reader(reader, q)
+    cdef int64_t n_hit = column.n_codes if column.n_codes < n else n
     if column.storage == STORED_SPARSE or n < column.n_codes >> 6:
         return True
-    if by_class(q) and n <= FEW_OF_CLASS * q.criterion.n_classes:
+    if by_class(q) and n * SORT_COST <= n_hit * q.criterion.n_classes:
         return True
     return n_cells > MOST_CELLS * (reader.n_rows + 4096)
 
 
-cdef void read_entries(Reader* reader, const Workspace* w, const OpenNode* node,
-                       const Column* column, int32_t number) noexcept nogil:
+cdef void read_entries(Reader* reader, const OpenNode* node, const Column* column,
+                       int32_t number) noexcept nogil:
     """The run of one column."""
     cdef Run* run = &reader.run
-    gather_payload(reader, w, node)
+    cdef int64_t m = 0
     reserve_entries(reader, node.totals.n)
+    run.length = 0
+    if column.storage == STORED_SPARSE:
+        m = find_entries(reader, node, column)
+        if m == 0:
+            return
+    gather_payload(reader, node)
     memset(run, 0, sizeof(Run))
     run.column = number
     run.fill_code = column.fill
     run.last_ordered = last_ordered(column)
     if column.storage == STORED_SPARSE:
-        read_sparse_entries(reader, w, node, column)
+        sort_sparse_entries(reader, column, m)
     else:
-        read_dense_entries(reader, column, w.rows + node.start, node.totals.n)
+        read_dense_entries(reader, column, node)
 
 
-cdef bint search_drawn(Reader* reader, Search* q, const Workspace* w, const OpenNode* node,
-                       const Column* column, int32_t number) noexcept nogil:
+cdef bint search_drawn(Reader* reader, Search* q, const OpenNode* node, const Column* column,
+                       int32_t number) noexcept nogil:
     """Read and search one column; False when it is constant in the node."""
     cdef Payload payload
     cdef bint varies
+    if (node.totals.n <= FEW and q.criterion.impurity == SQUARED
+            and column.storage != STORED_SPARSE and last_ordered(column) == ALL_ORDERED
+            and search_few(reader, q, node, column, number, &varies)):
+        return varies
     if by_entries(reader, q, column, node.totals.n):
-        read_entries(reader, w, node, column, number)
+        read_entries(reader, node, column, number)
         if reader.run.length == 0:
             return False
         payload = q.payload
@@ -432,11 +724,57 @@ cdef bint search_drawn(Reader* reader, Search* q, const Workspace* w, const Open
         varies = search_run(q, <const uint64_t*>reader.entries, &reader.run)
         q.payload = payload
         return varies
-    read_groups(reader, q, column, w.rows + node.start, node.totals.n)
+    read_groups(reader, q, column, node)
     if q.groups.count <= 1:
         return False
     search_groups(q, number, last_ordered(column))
     return True
+
+
+cdef void groups_of_drawn(Reader* reader, Search* q, const OpenNode* node, const Column* column,
+                          int32_t number) noexcept nogil:
+    """The codes of a column in the node, as groups of the search."""
+    cdef Payload payload
+    if by_entries(reader, q, column, node.totals.n):
+        read_entries(reader, node, column, number)
+        if reader.run.length == 0:
+            q.groups.count = 0
+            return
+        payload = q.payload
+        q.payload = reader.payload
+        collect_groups(q, <const uint64_t*>reader.entries, &reader.run)
+        q.payload = payload
+    else:
+        read_groups(reader, q, column, node)
+
+
+cdef const uint32_t* codes_to_part(Reader* reader, const OpenNode* node, const Column* column,
+                                   bint is_subset) noexcept nogil:
+    """The codes of the node's rows, in their order; NULL where a dense column tells them as well.
+    """
+    cdef const uint64_t* item = reader.bag.item + node.start
+    cdef int64_t n = node.totals.n
+    cdef int64_t i, m
+    if column.storage == STORED_SPARSE:
+        reserve_entries(reader, n)
+        m = find_entries(reader, node, column)
+        for i in range(n):
+            reader.codes[i] = column.fill
+        for i in range(m):
+            reader.codes[<uint32_t>reader.entries[i]] = <uint32_t>(reader.entries[i] >> 32)
+        return reader.codes
+    if not is_subset:
+        return NULL
+    if column.storage == STORED_U8:
+        for i in range(n):
+            reader.codes[i] = (<const uint8_t*>column.codes)[row_of(item[i])]
+    elif column.storage == STORED_U16:
+        for i in range(n):
+            reader.codes[i] = (<const uint16_t*>column.codes)[row_of(item[i])]
+    else:
+        for i in range(n):
+            reader.codes[i] = (<const uint32_t*>column.codes)[row_of(item[i])]
+    return reader.codes
 
 
 # ---------------------------------------------------------------------------------------------
@@ -444,11 +782,12 @@ cdef bint search_drawn(Reader* reader, Search* q, const Workspace* w, const Open
 
 cdef struct Cut:
     uint32_t at             # codes 1 .. at go left
+    bint has_above          # some codes are greater
     bint saw_missing
     bint missing_left
 
 
-cdef inline bint draw_cut(Reader* reader, Search* q, const code_t* codes, const uint32_t* rows,
+cdef inline bint draw_cut(Reader* reader, Search* q, const code_t* codes, const uint64_t* item,
                           int64_t n, int32_t number, const double* value,
                           Cut* cut) noexcept nogil:
     """Draw the cut and sum up its left side; False when the column is constant.
@@ -461,111 +800,149 @@ cdef inline bint draw_cut(Reader* reader, Search* q, const code_t* codes, const 
     cdef code_t least = top
     cdef code_t most = 0
     cdef code_t lowest = top
-    cdef code_t at, less
+    cdef code_t at, code, less
     cdef uint32_t low, high
+    cdef uint32_t n_left = 0
+    cdef uint32_t w = 0
+    cdef uint32_t s = 0
     cdef uint64_t sums = 0
+    cdef uint8_t mask
+    cdef uint8_t missing_left
+    cdef const uint8_t* weight = reader.small_weight
+    cdef const uint8_t* target = reader.small_target
     cdef int64_t i
     for i in range(n):
-        own[i] = codes[rows[i]]
+        own[i] = codes[<uint32_t>item[i]]
     for i in range(n):
-        less = <code_t>(own[i] - 1)
+        code = own[i]
+        less = <code_t>(code - 1)
         least = less if less < least else least
-    for i in range(n):
-        most = own[i] if own[i] > most else most
-    for i in range(n):
-        lowest = own[i] if own[i] < lowest else lowest
+        most = code if code > most else most
+        lowest = code if code < lowest else lowest
     low = <uint32_t>least + 1
     high = most
     cut.saw_missing = lowest == 0
     if high == 0 or (low == high and not cut.saw_missing):
         return False
     cut.missing_left = toss_missing(q, number, cut.saw_missing and low < high)
+    missing_left = cut.missing_left
     at = <code_t>(low if low == high else cut_at(q, number, low, high, value))
     cut.at = at
+    cut.has_above = most > at
     begin_pass(q, AT_MOST, cut.missing_left)
     q.best = NONE
     q.floor = NONE
-    if reader.is_packed:
+    if reader.is_small:
+        for i in range(n):
+            less = <code_t>(own[i] - 1)
+            mask = <uint8_t>0 - <uint8_t>((less < at) | (missing_left & (own[i] == 0)))
+            n_left += mask & 1
+            w += mask & weight[i]
+            s += mask & target[i]
+        q.n = n_left
+        q.w = w
+        q.s = s
+    elif reader.is_packed:
         for i in range(n):
             less = <code_t>(own[i] - 1)
             sums += reader.packed[i] & (0 - <uint64_t>(
-                (less < at) | (cut.missing_left & (own[i] == 0))))
+                (less < at) | (missing_left & (own[i] == 0))))
         q.n = sums >> 2 * FIELD
         q.w = (sums >> FIELD) & LARGEST_FIELD
         q.s = sums & LARGEST_FIELD
     else:
         for i in range(n):
             less = <code_t>(own[i] - 1)
-            if less < at or (cut.missing_left and own[i] == 0):
-                add_place(reader, q, i)
+            if less < at or (missing_left and own[i] == 0):
+                add_item(reader, q, item - reader.bag.item + i)
     return True
 
 
-cdef inline void neighbours(const code_t* own, int64_t n, code_t at, Split* split) noexcept nogil:
-    """The codes beside a cut that occur in the node, for the test that is recorded."""
-    cdef code_t top = <code_t>0 - <code_t>1
-    cdef code_t left = 0
-    cdef code_t right = top
-    cdef code_t chosen
-    cdef int64_t above = 0
-    cdef int64_t i
-    for i in range(n):
-        chosen = own[i] if own[i] <= at else 0
-        left = chosen if chosen > left else left
-    for i in range(n):
-        chosen = own[i] if own[i] > at else top
-        right = chosen if chosen < right else right
-        above += own[i] > at
-    split.boundary = left
-    split.beyond = right if above > 0 else 0
-
-
-cdef inline void add_place(const Reader* reader, Search* q, int64_t i) noexcept nogil:
-    """Move row i of the node to the side, for statistics that are not packed."""
-    cdef int64_t x = 1 if reader.payload.weight == NULL else reader.payload.weight[i]
+cdef inline void add_item(const Reader* reader, Search* q, int64_t i) noexcept nogil:
+    """Move an item of the bag to the side, for statistics that are not packed."""
+    cdef const Bag* bag = &reader.bag
     q.n += 1
     if by_class(q):
-        add_to_class(q, reader.payload.label[i], x)
+        add_to_class(q, <int>label_of(bag.item[i]), weight_at(bag, i))
     else:
-        q.w += x
-        q.s += (x * reader.payload.label[i] if reader.payload.target == NULL
-                else reader.payload.target[i])
+        q.w += weight_at(bag, i)
+        q.s += target_at(bag, i)
 
 
-cdef bint search_cut(Reader* reader, Search* q, const Workspace* w, const OpenNode* node,
-                     const Column* column, int32_t number, const double* value) noexcept nogil:
+cdef inline void neighbours(Reader* reader, const code_t* codes, const uint64_t* item,
+                            int64_t n, Split* split) noexcept nogil:
+    """The codes beside the cut that occur in the node, for the test that is recorded."""
+    cdef code_t* own = <code_t*>reader.codes
+    cdef code_t at = <code_t>split.boundary
+    cdef code_t left = 0
+    cdef code_t right = <code_t>0 - <code_t>1
+    cdef code_t mask, code
+    cdef int64_t i
+    for i in range(n):
+        own[i] = codes[<uint32_t>item[i]]
+    for i in range(n):
+        mask = <code_t>0 - <code_t>(own[i] <= at)
+        code = own[i] & mask
+        left = code if code > left else left
+    for i in range(n):
+        mask = <code_t>0 - <code_t>(own[i] <= at)
+        code = own[i] | mask
+        right = code if code < right else right
+    split.boundary = left
+    if split.beyond > 0:
+        split.beyond = right
+
+
+cdef void finish_cut(Reader* reader, Search* q, const OpenNode* node,
+                     const Column* column) noexcept nogil:
+    """Complete the split that `search_cut` has chosen. O(rows)."""
+    cdef const uint64_t* item = reader.bag.item + node.start
+    cdef int64_t n = node.totals.n
+    if not is_cut(column):
+        return
+    if column.storage == STORED_U8:
+        neighbours(reader, <const uint8_t*>column.codes, item, n, &q.split)
+    elif column.storage == STORED_U16:
+        neighbours(reader, <const uint16_t*>column.codes, item, n, &q.split)
+    else:
+        neighbours(reader, <const uint32_t*>column.codes, item, n, &q.split)
+
+
+cdef inline bint is_cut(const Column* column) noexcept nogil:
+    return column.storage != STORED_SPARSE and last_ordered(column) == ALL_ORDERED
+
+
+cdef bint search_cut(Reader* reader, Search* q, const OpenNode* node, const Column* column,
+                     int32_t number, const double* value) noexcept nogil:
     """One cut of a column, drawn at random (`search_random`); False when it is constant.
 
-    A dense column of numbers needs no histogram: its range, then the sums on one side. O(rows).
+    A dense column of numbers needs no histogram: its range, then the sums on one side. The split
+    holds the cut until `finish_cut`. O(rows).
     """
-    cdef const uint32_t* rows = w.rows + node.start
+    cdef const uint64_t* item = reader.bag.item + node.start
     cdef int64_t n = node.totals.n
     cdef Cut cut
     cdef bint varies
     cdef Split* split = &q.split
-    if column.storage == STORED_SPARSE or last_ordered(column) != ALL_ORDERED:
-        groups_of_drawn(reader, q, w, node, column, number)
+    if not is_cut(column):
+        groups_of_drawn(reader, q, node, column, number)
         if q.groups.count <= 1:
             return False
         search_random(q, number, last_ordered(column), value)
         return True
     if column.storage == STORED_U8:
-        varies = draw_cut(reader, q, <const uint8_t*>column.codes, rows, n, number, value, &cut)
+        varies = draw_cut(reader, q, <const uint8_t*>column.codes, item, n, number, value, &cut)
     elif column.storage == STORED_U16:
-        varies = draw_cut(reader, q, <const uint16_t*>column.codes, rows, n, number, value, &cut)
+        varies = draw_cut(reader, q, <const uint16_t*>column.codes, item, n, number, value, &cut)
     else:
-        varies = draw_cut(reader, q, <const uint32_t*>column.codes, rows, n, number, value, &cut)
+        varies = draw_cut(reader, q, <const uint32_t*>column.codes, item, n, number, value, &cut)
     if not varies:
         return False
     consider(q, cut.at, False)
     if not beats(q, number):
         return True
-    if column.storage == STORED_U8:
-        neighbours(<const uint8_t*>reader.codes, n, <uint8_t>cut.at, split)
-    elif column.storage == STORED_U16:
-        neighbours(<const uint16_t*>reader.codes, n, <uint16_t>cut.at, split)
-    else:
-        neighbours(<const uint32_t*>reader.codes, n, cut.at, split)
+    split.boundary = cut.at
+    split.beyond = cut.has_above
     split.score = q.best
     split.column = number
     split.test = AT_MOST
@@ -574,20 +951,3 @@ cdef bint search_cut(Reader* reader, Search* q, const Workspace* w, const OpenNo
     split.boundary_row = -1
     split.beyond_row = -1
     return True
-
-
-cdef void groups_of_drawn(Reader* reader, Search* q, const Workspace* w, const OpenNode* node,
-                          const Column* column, int32_t number) noexcept nogil:
-    """The codes of a column in the node, as groups of the search."""
-    cdef Payload payload
-    if by_entries(reader, q, column, node.totals.n):
-        read_entries(reader, w, node, column, number)
-        if reader.run.length == 0:
-            q.groups.count = 0
-            return
-        payload = q.payload
-        q.payload = reader.payload
-        collect_groups(q, <const uint64_t*>reader.entries, &reader.run)
-        q.payload = payload
-    else:
-        read_groups(reader, q, column, w.rows + node.start, node.totals.n)

@@ -5,7 +5,7 @@ from dtrees.core._criterion cimport Criterion
 from dtrees.core._drawn cimport Reader
 from dtrees.core._search cimport Search
 from dtrees.core._structs cimport Mode, Payload, Run, Split, Totals, entry_t
-from dtrees.core._workspace cimport Column, CountRule, OpenNode, Workspace
+from dtrees.core._workspace cimport Column, CountRule, OpenNode, RowLists, Workspace
 
 cdef enum:
     CUTS = 1                # draws of a node beside those of columns
@@ -39,7 +39,7 @@ cdef struct Plan:
     int64_t stride          # numbers in a cell of a histogram
     CountRule count_rule    # which columns are counted; stride 0: histograms are not kept
     bint draws              # nodes search some columns only, read afresh
-    bint has_sparse
+    RowLists lists          # where columns are drawn
     const double* values    # of ordered codes, for random cuts
     const int64_t* first_value  # by column: where its codes begin in `values`
 

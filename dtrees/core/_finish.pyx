@@ -20,10 +20,12 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
-from dtrees._random cimport hash64
+from dtrees._random cimport below, hash64
 from dtrees.core._criterion cimport natural_log, squared_score, xlogx
+from dtrees.core._bag cimport Bag, part_items, range_of_items, sum_items
 from dtrees.core._drawn cimport (
-    free_reader, groups_of_drawn, new_reader, read_rows, search_cut, search_drawn
+    codes_to_part, drop_absent, finish_cut, forget_present, free_reader, groups_of_drawn,
+    mark_present, new_reader, read_rows, search_cut, search_drawn
 )
 from dtrees.core._groups cimport collect_groups
 from dtrees.core._histogram cimport (
@@ -172,18 +174,27 @@ cdef inline uint32_t code_of(const Column* column, const Workspace* w, const Run
 # ---------------------------------------------------------------------------------------------
 # nodes
 
+cdef inline int64_t weight_of(const Payload* payload, int64_t row) noexcept nogil:
+    if payload.times != NULL:
+        return payload.times[row]
+    return 1 if payload.weight == NULL else payload.weight[row]
+
+
 cdef inline void add_value(Totals* t, const Payload* payload, const Plan* plan,
                            int64_t row) noexcept nogil:
-    """Regression: the second moment, and the range of y."""
+    """Regression: sums and the range of y."""
     cdef int64_t y = payload.value[row]
-    cdef int64_t w = 1 if payload.weight == NULL else payload.weight[row]
+    cdef int64_t w = weight_of(payload, row)
+    cdef int64_t wy = w * y if payload.times != NULL else payload.target[row]
     cdef double term
+    t.weight += w
+    t.target += wy
     if plan.criterion.impurity == POISSON:
         if y > 0:
             term = <double>y * natural_log(<double>y) * plan.criterion.fixed_point
             t.moment += <int128_t>w * <int64_t>(term + 0.5)
     else:
-        t.moment += <int128_t>payload.target[row] * y
+        t.moment += <int128_t>wy * y
     if y < t.lowest:
         t.lowest = y
     if y > t.highest:
@@ -193,9 +204,8 @@ cdef inline void add_value(Totals* t, const Payload* payload, const Plan* plan,
 cdef void sum_rows(const Payload* payload, const Plan* plan, const uint32_t* rows, int64_t n,
                    Totals* totals, int64_t* class_totals) noexcept nogil:
     """Totals of n rows. class_totals, if not NULL: (n_classes,), overwritten."""
-    cdef int64_t i, row
+    cdef int64_t i, w
     cdef int k
-    cdef int64_t w
     cdef Totals t
     memset(&t, 0, sizeof(Totals))
     t.n = n
@@ -205,26 +215,24 @@ cdef void sum_rows(const Payload* payload, const Plan* plan, const uint32_t* row
         for k in range(plan.criterion.n_classes):
             class_totals[k] = 0
         for i in range(n):
-            row = rows[i]
-            w = 1 if payload.weight == NULL else payload.weight[row]
-            class_totals[payload.label[row]] += w
+            w = weight_of(payload, rows[i])
+            class_totals[payload.label[rows[i]]] += w
             t.weight += w
         t.target = class_totals[1] if plan.criterion.n_classes > 1 else 0
     else:
         for i in range(n):
-            row = rows[i]
-            t.weight += 1 if payload.weight == NULL else payload.weight[row]
-            t.target += payload.target[row]
-            add_value(&t, payload, plan, row)
+            add_value(&t, payload, plan, rows[i])
     totals[0] = t
 
 
 cdef void subtract(const OpenNode* node, const OpenNode* left, OpenNode* right,
                    const Plan* plan) noexcept nogil:
-    """Totals of the right child from those of its parent and its sibling; classification."""
+    """Totals of the right child from those of its parent and its sibling, but for its range."""
     cdef int k
+    right.totals.n = node.totals.n - left.totals.n
     right.totals.weight = node.totals.weight - left.totals.weight
     right.totals.target = node.totals.target - left.totals.target
+    right.totals.moment = node.totals.moment - left.totals.moment
     for k in range(plan.criterion.n_classes):
         right.class_totals[k] = node.class_totals[k] - left.class_totals[k]
 
@@ -274,7 +282,10 @@ cdef double impurity_of(const OpenNode* node, const Plan* plan) noexcept nogil:
         unit = unit * 2.0
         shift += 1
     s2 = <int128_t>t.target * t.target
-    spread = t.moment - ((s2 / w) << shift) - ((s2 % w) << shift) / w
+    squares = s2 / w
+    spread = t.moment - (squares << shift)
+    if shift > 0:
+        spread -= ((s2 - squares * w) << shift) / w
     if spread <= 0:
         return 0.0
     return <double>spread * plan.criterion.value_unit * plan.criterion.value_unit / W
@@ -314,7 +325,6 @@ cdef void open_children(const Plan* plan, Workspace* w, const OpenNode* node, in
     cdef int64_t i
     cdef uint32_t row
     cdef uint8_t is_left
-    cdef size_t K = plan.criterion.n_classes * sizeof(int64_t)
     for i in range(n):
         row = rows[i]
         is_left = w.side[row]
@@ -323,22 +333,51 @@ cdef void open_children(const Plan* plan, Workspace* w, const OpenNode* node, in
         n_left += is_left
         n_right += 1 - is_left
     memcpy(rows + n_left, scratch, n_right * sizeof(uint32_t))
+    begin_children(plan, node, record, n_left, left, right)
+    if node.class_totals == NULL:
+        sum_rows(&w.payload, plan, rows, n_left, &left.totals, NULL)
+        sum_rows(&w.payload, plan, rows + n_left, n_right, &right.totals, NULL)
+    elif n_left <= n_right:
+        sum_rows(&w.payload, plan, rows, n_left, &left.totals, left.class_totals)
+        subtract(node, left, right, plan)
+    else:
+        sum_rows(&w.payload, plan, rows + n_left, n_right, &right.totals, right.class_totals)
+        subtract(node, right, left, plan)
+    describe(left, plan)
+    describe(right, plan)
+
+
+cdef void open_items(Growth* g, const OpenNode* node, int64_t record, const Route* route,
+                     const Column* column, OpenNode* left, OpenNode* right) noexcept nogil:
+    """The same for the items of a bag."""
+    cdef const Plan* plan = g.plan
+    cdef Bag* bag = &g.reader.bag
+    cdef const uint32_t* codes = codes_to_part(g.reader, node, column, route.subset != NULL)
+    cdef int64_t n_left = part_items(bag, node.start, node.totals.n, route, column, codes)
+    cdef OpenNode* lesser = left
+    cdef OpenNode* other = right
+    begin_children(plan, node, record, n_left, left, right)
+    if 2 * n_left > node.totals.n:
+        lesser, other = right, left
+    sum_items(bag, lesser.start, n_left if lesser == left else node.totals.n - n_left,
+              plan.criterion.impurity, plan.criterion.fixed_point, plan.criterion.n_classes,
+              &lesser.totals, lesser.class_totals)
+    subtract(node, lesser, other, plan)
+    if bag.value != NULL:
+        range_of_items(bag, other.start, other.totals.n, &other.totals)
+    describe(left, plan)
+    describe(right, plan)
+
+
+cdef void begin_children(const Plan* plan, const OpenNode* node, int64_t record, int64_t n_left,
+                         OpenNode* left, OpenNode* right) noexcept nogil:
+    """Two nodes without totals."""
+    cdef size_t K = plan.criterion.n_classes * sizeof(int64_t)
     memset(left, 0, sizeof(OpenNode))
     memset(right, 0, sizeof(OpenNode))
     if node.class_totals != NULL:
         left.class_totals = <int64_t*>malloc(K)
         right.class_totals = <int64_t*>malloc(K)
-        if n_left <= n_right:
-            sum_rows(&w.payload, plan, rows, n_left, &left.totals, left.class_totals)
-            subtract(node, left, right, plan)
-        else:
-            sum_rows(&w.payload, plan, rows + n_left, n_right, &right.totals, right.class_totals)
-            subtract(node, right, left, plan)
-        left.totals.n = n_left
-        right.totals.n = n_right
-    else:
-        sum_rows(&w.payload, plan, rows, n_left, &left.totals, NULL)
-        sum_rows(&w.payload, plan, rows + n_left, n_right, &right.totals, NULL)
     left.start = node.start
     right.start = node.start + n_left
     left.depth = node.depth + 1
@@ -348,8 +387,6 @@ cdef void open_children(const Plan* plan, Workspace* w, const OpenNode* node, in
     left.is_left = True
     left.path = hash64(node.path, 1)
     right.path = hash64(node.path, 2)
-    describe(left, plan)
-    describe(right, plan)
 
 
 cdef int64_t draw_columns(const Plan* plan, uint64_t path, int32_t* order, int32_t* swapped,
@@ -367,7 +404,7 @@ cdef int64_t draw_columns(const Plan* plan, uint64_t path, int32_t* order, int32
     if first + count > n:
         count = n - first
     for i in range(first, first + count):
-        j = i + <int64_t>(hash64(key, <uint64_t>i) % <uint64_t>(n - i))
+        j = i + <int64_t>below(hash64(key, <uint64_t>i), <uint64_t>(n - i))
         column = order[i]
         order[i] = order[j]
         order[j] = column
@@ -380,14 +417,21 @@ cdef int64_t draw_columns(const Plan* plan, uint64_t path, int32_t* order, int32
 # growth
 
 cdef Growth* new_growth(const Plan* plan, Workspace* w, OpenNode* root) noexcept nogil:
-    """Growth of one subtree; `root` is taken over, the workspace is not."""
+    """Growth of one subtree, NULL without memory; `root` is taken over, the workspace is not."""
     cdef Growth* g = <Growth*>calloc(1, sizeof(Growth))
     cdef int64_t i
+    if g == NULL:
+        return NULL
     g.plan = plan
     g.search = new_search(&plan.criterion, plan.mode, w.payload, plan.limits.min_rows,
                           plan.limits.min_weight)
     if plan.draws:
-        g.reader = new_reader(&w.payload, root.totals.n, w.n_rows, plan.has_sparse)
+        g.reader = new_reader(&w.payload, w.rows + root.start, root.totals.n, w.n_rows,
+                              plan.mode, &plan.lists, plan.limits.random_cuts)
+        if g.reader == NULL:
+            free_growth(g)
+            return NULL
+        root.start = 0
         g.drawn = <int32_t*>malloc(plan.limits.n_columns * sizeof(int32_t))
         g.swapped = <int32_t*>malloc(plan.limits.n_columns * sizeof(int32_t))
         g.ascending = <int32_t*>malloc(plan.limits.n_columns * sizeof(int32_t))
@@ -472,7 +516,7 @@ cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
             write_record(&g.out, g.plan, &node)
             free_node(&node)
         elif g.plan.draws:
-            grow_node(g, frame, &node, NULL)
+            grow_drawn(g, frame, &node)
         elif not w.narrow:
             new = relocate(w, <uint64_t*>w.entries, &node, g.plan.columns,
                            &g.plan.count_rule)
@@ -517,27 +561,31 @@ cdef void search_columns(Growth* g, OpenNode* node, const uint32_t* entries) noe
     node.n_runs = kept
 
 
-cdef void search_draws(Growth* g, const Workspace* w, const OpenNode* node) noexcept nogil:
+cdef void search_draws(Growth* g, const OpenNode* node) noexcept nogil:
     """The best split over drawn columns; on beyond max_features, one by one, while none varies."""
     cdef Search* q = g.search
     cdef int64_t n_columns = g.plan.limits.n_columns
     cdef double perfect = perfect_score(g, node)
     cdef int64_t first = 0
     cdef int64_t count = g.plan.limits.max_features
-    cdef int64_t i
+    cdef int64_t i, kept
     cdef int32_t column
     q.draws = hash64(hash64(hash64(g.plan.limits.seed, g.plan.limits.tree), node.path), CUTS)
-    read_rows(g.reader, q, w, node)
+    read_rows(g.reader, q, node)
     g.work += 2 * node.totals.n
+    mark_present(g.reader, node)
     while first < n_columns and q.split.test == LEAF:
         count = draw_columns(g.plan, node.path, g.drawn, g.swapped, first, count)
-        sort_columns(g.drawn + first, g.ascending, count)
-        for i in range(count):
+        memcpy(g.ascending, g.drawn + first, count * sizeof(int32_t))
+        kept = drop_absent(g.reader, g.ascending, count)
+        sort_columns(g.ascending, kept)
+        g.work += count
+        for i in range(kept):
             column = g.ascending[i]
             if g.plan.limits.random_cuts:
-                search_cut(g.reader, q, w, node, g.plan.columns + column, column,
+                search_cut(g.reader, q, node, g.plan.columns + column, column,
                            g.plan.values + g.plan.first_value[column])
-            elif search_drawn(g.reader, q, w, node, g.plan.columns + column, column):
+            elif search_drawn(g.reader, q, node, g.plan.columns + column, column):
                 if g.plan.columns[column].n_ordered < g.plan.columns[column].n_codes:
                     g.work += work_of_groups(q)
             g.work += node.totals.n + 8
@@ -545,6 +593,7 @@ cdef void search_draws(Growth* g, const Workspace* w, const OpenNode* node) noex
                 break
         first += count
         count = 1
+    forget_present(g.reader, node)
     # the permutation as it was: the swaps once more, the last one first
     for i in range(first - 1, -1, -1):
         column = g.drawn[i]
@@ -552,22 +601,21 @@ cdef void search_draws(Growth* g, const Workspace* w, const OpenNode* node) noex
         g.drawn[g.swapped[i]] = column
 
 
-cdef void sort_columns(const int32_t* columns, int32_t* ascending, int64_t n) noexcept nogil:
+cdef void sort_columns(int32_t* columns, int64_t n) noexcept nogil:
     """Ascending column numbers; few, so by insertion with growing steps backwards (Shell 1959)."""
     cdef int64_t gap = 1
     cdef int64_t i, j
     cdef int32_t column
     while gap < n // 3:
         gap = 3 * gap + 1
-    memcpy(ascending, columns, n * sizeof(int32_t))
     while gap > 0:
         for i in range(gap, n):
-            column = ascending[i]
+            column = columns[i]
             j = i
-            while j >= gap and ascending[j - gap] > column:
-                ascending[j] = ascending[j - gap]
+            while j >= gap and columns[j - gap] > column:
+                columns[j] = columns[j - gap]
                 j -= gap
-            ascending[j] = column
+            columns[j] = column
         gap //= 3
 
 
@@ -638,34 +686,23 @@ cdef void grow_node(Growth* g, Frame* frame, OpenNode* node, uint32_t* entries) 
     cdef Run* run
     cdef const Column* column
     begin_node(q, &node.totals, node.class_totals)
-    if plan.draws:
-        search_draws(g, w, node)
-    elif w.counted.n_cells > 0 and node.histogram == NULL:
+    if w.counted.n_cells > 0 and node.histogram == NULL:
         node.histogram = <int64_t*>calloc(w.counted.n_cells, sizeof(int64_t))
         count_runs(w, plan.columns, plan.mode, plan.stride, node.runs, node.n_runs, node.start,
                    node.totals.n, node.histogram)
         g.work += node.n_runs * node.totals.n
-    if not plan.draws:
-        search_columns(g, node, entries)
+    search_columns(g, node, entries)
     finish_node(q)
     if q.split.test == LEAF or not gains_enough(&plan.limits, q.split.gain):
         free_node(node)
         return
     column = plan.columns + q.split.column
-    if plan.draws:
-        run = &g.no_run
-    else:
-        r = 0
-        while node.runs[r].column != q.split.column:
-            r += 1
-        run = &node.runs[r]
-    route = route_of(&q.split, last_ordered(column) if plan.draws else run.last_ordered,
-                     q.split_subset, q.split_subset_words)
-    if plan.draws:
-        if q.split.test == IN_SUBSET:
-            groups_of_drawn(g.reader, q, w, node, column, q.split.column)
-        mark_codes(&route, column, w.row_id, w.rows + node.start, node.totals.n, w.side)
-    elif run.length > 0:
+    r = 0
+    while node.runs[r].column != q.split.column:
+        r += 1
+    run = &node.runs[r]
+    route = route_of(&q.split, run.last_ordered, q.split_subset, q.split_subset_words)
+    if run.length > 0:
         if q.split.test == IN_SUBSET:
             collect_groups(q, entries, run)
         mark_run(&route, entries, run, w.rows + node.start, node.totals.n, w.side)
@@ -675,11 +712,11 @@ cdef void grow_node(Growth* g, Frame* frame, OpenNode* node, uint32_t* entries) 
         mark_codes(&route, column, w.row_id, w.rows + node.start, node.totals.n, w.side)
     open_children(plan, w, node, record, &left, &right)
     write_test(&g.out, record, plan, w, q, run, &left.totals, &right.totals)
-    if not left.is_leaf and not plan.draws:
+    if not left.is_leaf:
         hand_down(&left, node)
-    if not right.is_leaf and not plan.draws:
+    if not right.is_leaf:
         hand_down(&right, node)
-    if not plan.draws and not (left.is_leaf and right.is_leaf):
+    if not (left.is_leaf and right.is_leaf):
         for r in range(node.n_runs):
             run = &node.runs[r]
             g.work += run.length
@@ -705,6 +742,34 @@ cdef void grow_node(Growth* g, Frame* frame, OpenNode* node, uint32_t* entries) 
                        not right.is_leaf and right.totals.n >= w.counted.least_rows,
                        &node.histogram, &left.histogram, &right.histogram)
         g.work += node.totals.n * node.n_runs // 2
+    free_node(node)
+    push(frame, &right)
+    push(frame, &left)
+
+
+cdef void grow_drawn(Growth* g, Frame* frame, OpenNode* node) noexcept nogil:
+    """The same where columns are drawn: the items of the bag are parted, nothing else."""
+    cdef Search* q = g.search
+    cdef const Plan* plan = g.plan
+    cdef int64_t record = write_record(&g.out, plan, node)
+    cdef const Column* column
+    cdef OpenNode left
+    cdef OpenNode right
+    cdef Route route
+    begin_node(q, &node.totals, node.class_totals)
+    search_draws(g, node)
+    finish_node(q)
+    if q.split.test == LEAF or not gains_enough(&plan.limits, q.split.gain):
+        free_node(node)
+        return
+    column = plan.columns + q.split.column
+    if plan.limits.random_cuts:
+        finish_cut(g.reader, q, node, column)
+    route = route_of(&q.split, last_ordered(column), q.split_subset, q.split_subset_words)
+    if q.split.test == IN_SUBSET:
+        groups_of_drawn(g.reader, q, node, column, q.split.column)
+    open_items(g, node, record, &route, column, &left, &right)
+    write_test(&g.out, record, plan, frame.workspace, q, &g.no_run, &left.totals, &right.totals)
     free_node(node)
     push(frame, &right)
     push(frame, &left)

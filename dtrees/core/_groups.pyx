@@ -230,14 +230,12 @@ cdef uint32_t cut_at(const Search* q, int32_t column, uint32_t low, uint32_t hig
     # halves: a difference of huge values is infinite
     cdef double half = value[high - 1] / 2 - least / 2
     cdef double at = least + 2.0 * (<double>(draw >> 11) * 1.1102230246251565e-16 * half)
-    cdef uint32_t middle
-    high -= 1
-    while low < high:
-        middle = (low + high + 1) >> 1
-        if value[middle - 1] <= at:
-            low = middle
-        else:
-            high = middle - 1
+    cdef uint32_t count = high - low
+    cdef uint32_t step
+    while count > 1:  # without a branch
+        step = count >> 1
+        low += step if value[low + step - 1] <= at else 0
+        count -= step
     return low
 
 

@@ -155,7 +155,6 @@ cdef class Levels:
     cdef Workspace* workspace
     cdef Workspace* wide    # while the root is relocated
     cdef Counted* counted   # by block of columns
-    cdef bint alone_with_draws  # one thread and drawn columns: rows are all that is needed
     cdef int64_t n_rows
     cdef const int64_t[::1] offsets
 
@@ -188,7 +187,7 @@ cdef class Levels:
         cdef const uint8_t* live = &self.shard.live[0]
         cdef int64_t[::1] lengths = np.zeros(last - first, dtype=np.int64)
         cdef const int64_t* offsets = &self.offsets[0]
-        if self.alone_with_draws:
+        if self.shard.rows_only:
             return np.asarray(lengths)
         with nogil:
             scratch = <uint64_t*>malloc((self.n_rows + 1) * sizeof(uint64_t))
@@ -221,7 +220,7 @@ cdef class Levels:
         cdef const int64_t[::1] offsets
         cdef Run* run_of
         sizes = np.zeros(self.plan.limits.n_columns + 1, dtype=np.int64)
-        for j in range(0 if self.alone_with_draws else self.plan.limits.n_columns):
+        for j in range(0 if self.shard.rows_only else self.plan.limits.n_columns):
             if self.columns[j].storage == STORED_SPARSE:
                 sizes[j + 1] = self.columns[j].stored
             elif self.is_sorted(&self.columns[j]):
@@ -460,6 +459,8 @@ cdef class Levels:
         view.number = NULL
         with nogil:
             growth = new_growth(&self.plan, &view, &node.node)
+        if growth == NULL:
+            raise MemoryError
         # taken over by the growth
         node.node.runs = NULL
         node.node.class_totals = NULL
@@ -483,7 +484,7 @@ cdef class Levels:
         tasks would be uneven, and for few levels unless they are much larger than that: a tree
         may be a long chain.
         """
-        if self.alone_with_draws:
+        if self.shard.rows_only:
             return True
         if node.node.totals.n > MAX_NARROW:
             return False
@@ -519,8 +520,6 @@ cdef class Levels:
         cdef int64_t levels = 0
         cdef int64_t share
         memset(&out, 0, sizeof(Records))
-        self.alone_with_draws = self.plan.draws and (n_threads == 1
-                                                     or self.plan.limits.random_cuts)
         root = self.open_root(run, blocks, depth, path)
         try:
             root.record = write_record(&out, &self.plan, &root.node)

@@ -4,15 +4,18 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from dtrees.core._finish cimport Plan
 from dtrees.core._search cimport Search
 from dtrees.core._structs cimport Payload
-from dtrees.core._workspace cimport Column
+from dtrees.core._workspace cimport Column, RowLists
 
 
 cdef class Columns:
     cdef Column* columns
     cdef int64_t n_columns
     cdef bint has_sparse
+    cdef RowLists lists
     cdef list alive             # arrays whose memory the structs point to
     cdef object __weakref__
+
+    cdef RowLists row_lists(self, coded)
 
 
 cdef class Shard:
@@ -22,6 +25,7 @@ cdef class Shard:
     cdef Payload payload
     cdef readonly int64_t n_rows
     cdef readonly int64_t n_live
+    cdef readonly bint rows_only
     cdef uint8_t[::1] live      # 1: the row has a positive weight
     cdef list alive             # arrays whose memory the structs point to
 

@@ -11,6 +11,7 @@ the same gain, bit for bit, wherever its rows are.
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from scipy.sparse import csc_array
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
@@ -28,7 +29,7 @@ from dtrees.core._structs cimport (
     SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Payload, Totals, int128_t
 )
 from dtrees.core._workspace cimport (
-    STORED_U16, STORED_U32, STORED_U8, Column, OpenNode, last_ordered
+    STORED_SPARSE, STORED_U16, STORED_U32, STORED_U8, Column, OpenNode, RowLists, last_ordered
 )
 
 from dtrees.core._criterion import xlogx_table
@@ -101,6 +102,29 @@ cdef class Columns:
                 column.fill = fill[slot[j]]
 
 
+    cdef RowLists row_lists(self, coded):
+        """The sparse columns by row, made when they are first asked for. O(stored cells)."""
+        cdef RowLists lists
+        if not self.has_sparse or self.lists.start != NULL:
+            return self.lists
+        sparse = np.flatnonzero(np.asarray(coded.storage) == STORED_SPARSE)
+        by_slot = sparse[np.argsort(np.asarray(coded.slot)[sparse])]
+        stored = np.ones(len(coded.sparse_rows), dtype=np.uint8)
+        by_row = csc_array((stored, coded.sparse_rows, coded.sparse_indptr),
+                           shape=(coded.n_rows, len(sparse))).tocsr()
+        dense = np.zeros(64 * (self.n_columns // 64 + 1), dtype=np.uint8)
+        dense[:self.n_columns] = 1
+        dense[sparse] = 0
+        memset(&lists, 0, sizeof(RowLists))
+        lists.start = <const int64_t*>pointer(self.alive, by_row.indptr, np.int64)
+        lists.column = <const int32_t*>pointer(self.alive, by_slot[by_row.indices], np.int32)
+        lists.dense = <const uint64_t*>pointer(
+            self.alive, np.packbits(dense, bitorder="little"), np.uint8)
+        lists.n_words = self.n_columns // 64 + 1
+        self.lists = lists
+        return lists
+
+
 _columns = WeakKeyDictionary()
 
 
@@ -124,14 +148,26 @@ cdef class Shard:
         From the rows of all shards.
     values : (float64, int64 (n_columns + 1,)) or None
         `CodeBook.code_values`, needed for random cuts.
+    n_threads : int or None, default=None
+        That grow trees from this shard; None: it also takes part in rounds.
+
+    Attributes
+    ----------
+    rows_only : bool
+        Columns are drawn and one thread grows the tree: all that it keeps is the rows of its
+        nodes (`_bag`).
     """
-    def __init__(self, coded, target, rules, scale, values=None):
+    def __init__(self, coded, target, rules, scale, values=None, n_threads=None):
         self.alive = []
+        draws = rules.random_cuts or (rules.max_features is not None
+                                      and rules.max_features < coded.n_columns)
+        self.rows_only = draws and n_threads is not None and (n_threads == 1 or rules.random_cuts)
         self.n_rows = coded.n_rows
         self.bound = columns_of(coded)
         self.columns = self.bound.columns
         self.plan.columns = self.columns
-        self.plan.has_sparse = self.bound.has_sparse
+        if draws:
+            self.plan.lists = self.bound.row_lists(coded)
         self.plan.limits.n_columns = self.bound.n_columns
         self.bind_target(target, rules)
         self.plan.criterion.fixed_point = scale.fixed_point
@@ -153,10 +189,13 @@ cdef class Shard:
     cdef bind_target(self, target, rules):
         cdef Criterion* criterion = &self.plan.criterion
         classification = target.kind == "classification"
-        weight = None if target.w is None else np.asarray(target.w, dtype=np.int64)
+        weight = target.w
         live = np.ones(self.n_rows, dtype=np.uint8)
         if weight is not None:
-            live = (weight > 0).astype(np.uint8)
+            live = (weight > 0).view(np.uint8)
+            if weight.dtype != np.uint16 or target.class_multiplier is not None \
+                    or not self.rows_only:
+                weight = np.asarray(weight, dtype=np.int64)
         if classification:
             if target.class_multiplier is not None:
                 of_row = np.asarray(target.class_multiplier, dtype=np.int64)[target.y]
@@ -193,7 +232,9 @@ cdef class Shard:
         cdef Payload payload
         memset(&payload, 0, sizeof(Payload))
         unit = target.weight_unit
-        if weight is not None:
+        if weight is not None and weight.dtype == np.uint16:
+            payload.times = <uint16_t*>pointer(self.alive, weight, np.uint16)
+        elif weight is not None:
             payload.weight = <int64_t*>pointer(self.alive, weight, np.int64)
         if classification:
             assert target.n_classes <= 65535, target.n_classes
@@ -212,12 +253,14 @@ cdef class Shard:
                 self.plan.mode = COUNT
             else:
                 self.plan.mode = WEIGHTED_SUM
+            if payload.weight != NULL and self.plan.mode == WEIGHTED_SUM:
                 payload.target = <int64_t*>pointer(self.alive, weight * target.y, np.int64)
         else:
             payload.value = <int64_t*>pointer(self.alive, target.y, np.int64)
             payload.target = payload.value
-            if target.wy is not target.y and weight is not None:
-                payload.target = <int64_t*>pointer(self.alive, target.wy, np.int64)
+            if payload.weight != NULL:
+                sums = weight * target.y if target.wy is None else target.wy
+                payload.target = <int64_t*>pointer(self.alive, sums, np.int64)
             self.plan.mode = SUM if weight is None else WEIGHTED_SUM
             criterion.wy_unit = target.wy_unit
             criterion.one_scale = target.wy_exponent == target.y_exponent and unit <= 1.0

@@ -52,6 +52,7 @@ cdef struct Payload:
     # Per row of a workspace; which are given depends on the mode.
     uint16_t* label         # class of the row
     int64_t* weight
+    uint16_t* times         # how often the row is in the bag: the weight, where nothing else weighs
     int64_t* target         # weight * y, or weight * class for two classes
     int64_t* value          # y alone: purity and the second moment
 

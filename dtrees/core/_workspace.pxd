@@ -23,6 +23,13 @@ cdef struct Column:
     uint32_t fill
     uint8_t storage
 
+cdef struct RowLists:
+    # The sparse columns that store a cell of a row, row after row.
+    const int64_t* start    # (n_rows + 1,); NULL: the table has none, or nobody asked
+    const int32_t* column
+    const uint64_t* dense   # bit per column
+    int64_t n_words
+
 cdef struct CountRule:
     # Which columns of a workspace are read by histogram.
     int64_t stride          # numbers in a cell; 0: none is

@@ -68,7 +68,7 @@ def scale_of(targets: Sequence[Target], rules: GrowthRules) -> Scale:
             if target.class_multiplier is not None:
                 weight = weight * target.class_multiplier[target.y]
             units += int(weight.sum())
-        if target.kind == "regression":
+        if rules.criterion == "poisson":
             y = target.y if target.w is None else target.y[target.w > 0]
             largest = max(largest, int(y.max(initial=1)))
     if rules.criterion == "poisson":
@@ -142,7 +142,10 @@ class ShardSource:
         self._event = getattr(run, "cancelled", None)
         self._scale = scale_of([target for _, target in parts], rules)
         self._values = values
-        self._shards = [Shard(coded, target, rules, self._scale, values) for coded, target in parts]
+        self._shards = [
+            Shard(coded, target, rules, self._scale, values, n_threads if len(parts) == 1 else None)
+            for coded, target in parts
+        ]
         self._rows: dict[int, list[np.ndarray]] = {}
         self.splitter = self._shards[0]
         self.coded, self.target = self._parts[0]
@@ -201,7 +204,9 @@ class ShardSource:
             target = Target.stack(
                 [part.take(mine) for (_, part), mine in zip(self._parts, rows, strict=True)]
             )
-            shard = Shard(coded, target, self._rules, self._scale, self._values)
+            shard = Shard(
+                coded, target, self._rules, self._scale, self._values, self._n_threads
+            )
         pieces = Levels(shard, self._tuning).grow(
             self._run, self._n_threads, self._cancelled, node.depth, node.path
         )

@@ -111,7 +111,7 @@ def test_overflow_is_an_error_and_room_can_be_left():
     assert roomy.w.sum() * roomy.weight_unit == pytest.approx(20)
     y = [1.5, -7.25]
     bag = Target.regression(y, spare_bits=5).bagged(times)
-    assert bag.to_value([bag.w.sum(), bag.wy.sum()]) == pytest.approx(np.mean(y))
+    assert bag.to_value([bag.w.sum(), (bag.w * bag.y).sum()]) == pytest.approx(np.mean(y))
 
 
 def test_balanced_bags():

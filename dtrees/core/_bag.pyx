@@ -1,0 +1,199 @@
+"""The rows of a growth, each with what it adds to the statistics.
+
+Where columns are drawn and read afresh (`_drawn`), the rows of the open nodes are all that growth
+keeps. A row, how often it is in the bag and its class are one number, which moves to the children
+as a whole, so that whatever a node adds up is read from one end to the other:
+
+    item      63        48 47        32 31                   0
+             |  class     |  times     |  row                 |
+    value     y of the row (regression)
+
+Weights that are not times, and weighted targets in a unit of their own, are looked up by row.
+"""
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+from dtrees.core._criterion cimport natural_log
+from dtrees.core._route cimport Route, goes_left
+from dtrees.core._structs cimport POISSON, Impurity, Payload, Totals, int128_t
+from dtrees.core._workspace cimport STORED_U16, STORED_U32, STORED_U8, Column
+
+ctypedef fused code_t:
+    uint8_t
+    uint16_t
+    uint32_t
+
+
+cdef bint new_bag(Bag* bag, const Payload* payload, const uint32_t* rows,
+                  int64_t n) noexcept nogil:
+    """Fill a bag with n rows; False without memory. Emptied by `free_bag`."""
+    cdef int64_t i
+    cdef uint64_t row, times, label
+    memset(bag, 0, sizeof(Bag))
+    bag.weight = payload.weight
+    if payload.value != NULL and payload.target != payload.value:
+        bag.target = payload.target
+    bag.item = <uint64_t*>malloc((n + 1) * sizeof(uint64_t))
+    bag.spare = <uint64_t*>malloc((n + 1) * sizeof(uint64_t))
+    if bag.item == NULL or bag.spare == NULL:
+        return False
+    for i in range(n):
+        row = rows[i]
+        times = 1 if payload.times == NULL else payload.times[row]
+        label = 0 if payload.label == NULL else payload.label[row]
+        bag.item[i] = row | times << TIMES | label << LABEL
+    if payload.value != NULL:
+        bag.value = <int64_t*>malloc((n + 1) * sizeof(int64_t))
+        bag.spare_value = <int64_t*>malloc((n + 1) * sizeof(int64_t))
+        if bag.value == NULL or bag.spare_value == NULL:
+            return False
+        for i in range(n):
+            bag.value[i] = payload.value[rows[i]]
+    return True
+
+
+cdef void free_bag(Bag* bag) noexcept nogil:
+    free(bag.item)
+    free(bag.value)
+    free(bag.spare)
+    free(bag.spare_value)
+    memset(bag, 0, sizeof(Bag))
+
+
+cdef void sum_items(const Bag* bag, int64_t start, int64_t n, Impurity impurity,
+                    double fixed_point, int64_t n_classes, Totals* totals,
+                    int64_t* class_totals) noexcept nogil:
+    """Totals of the items start .. start+n; class_totals (n_classes,) is overwritten."""
+    cdef int64_t i, w, y
+    cdef int64_t weight = 0
+    cdef int64_t target = 0
+    cdef int128_t moment = 0
+    cdef double term
+    memset(totals, 0, sizeof(Totals))
+    totals.n = n
+    if n_classes > 2:
+        memset(class_totals, 0, n_classes * sizeof(int64_t))
+        for i in range(start, start + n):
+            w = weight_at(bag, i)
+            class_totals[label_of(bag.item[i])] += w
+            weight += w
+        target = class_totals[1]
+    elif n_classes > 0:
+        for i in range(start, start + n):
+            w = weight_at(bag, i)
+            weight += w
+            target += w * label_of(bag.item[i])
+        class_totals[0] = weight - target
+        if n_classes > 1:
+            class_totals[1] = target
+    else:
+        range_of_items(bag, start, n, totals)
+        for i in range(start, start + n):
+            w = weight_at(bag, i)
+            y = bag.value[i]
+            weight += w
+            if impurity != POISSON:
+                moment += <int128_t>target_at(bag, i) * y
+            elif y > 0:
+                term = <double>y * natural_log(<double>y) * fixed_point
+                moment += <int128_t>w * <int64_t>(term + 0.5)
+            target += target_at(bag, i)
+    totals.weight = weight
+    totals.target = target
+    totals.moment = moment
+
+
+cdef void range_of_items(const Bag* bag, int64_t start, int64_t n, Totals* totals) noexcept nogil:
+    """Least and greatest y of the items."""
+    cdef int64_t lowest = 0x7FFFFFFFFFFFFFFF
+    cdef int64_t highest = -0x7FFFFFFFFFFFFFFF
+    cdef int64_t i, y
+    for i in range(start, start + n):
+        y = bag.value[i]
+        lowest = y if y < lowest else lowest
+        highest = y if y > highest else highest
+    totals.lowest = lowest
+    totals.highest = highest
+
+
+# ---------------------------------------------------------------------------------------------
+# to the children
+
+cdef inline int64_t part_dense(Bag* bag, int64_t start, int64_t n, const Route* route,
+                               const code_t* codes, bint with_value) noexcept nogil:
+    """By a comparison with one or two codes; without a branch."""
+    cdef uint64_t* item = bag.item + start
+    cdef int64_t* value = bag.value + start if with_value else NULL
+    cdef uint32_t above = route.low + 1
+    cdef uint32_t width = route.high - route.low
+    cdef uint32_t missing_left = route.missing_left
+    cdef int64_t n_left = 0
+    cdef int64_t n_right = 0
+    cdef int64_t i
+    cdef uint64_t x
+    cdef int64_t y
+    cdef uint32_t code, left
+    for i in range(n):
+        x = item[i]
+        code = codes[<uint32_t>x]
+        left = (code - above < width) | (missing_left & (code == 0))
+        item[n_left] = x
+        bag.spare[n_right] = x
+        if with_value:
+            y = value[i]
+            value[n_left] = y
+            bag.spare_value[n_right] = y
+        n_left += left
+        n_right += 1 - left
+    return n_left
+
+
+cdef int64_t part_by_codes(Bag* bag, int64_t start, int64_t n, const Route* route,
+                           const uint32_t* codes) noexcept nogil:
+    """By any test; codes are those of the items."""
+    cdef int64_t n_left = 0
+    cdef int64_t n_right = 0
+    cdef int64_t i, y
+    cdef uint64_t x
+    for i in range(n):
+        x = bag.item[start + i]
+        y = 0 if bag.value == NULL else bag.value[start + i]
+        if goes_left(route, codes[i]):
+            bag.item[start + n_left] = x
+            if bag.value != NULL:
+                bag.value[start + n_left] = y
+            n_left += 1
+        else:
+            bag.spare[n_right] = x
+            if bag.value != NULL:
+                bag.spare_value[n_right] = y
+            n_right += 1
+    return n_left
+
+
+cdef int64_t part_items(Bag* bag, int64_t start, int64_t n, const Route* route,
+                        const Column* column, const uint32_t* codes) noexcept nogil:
+    """Part the items of a node, left ones first, in their order; returns how many went left.
+
+    codes : of the items, or NULL: those of a dense column, for a test that is no subset.
+    """
+    cdef int64_t n_left
+    if codes != NULL:
+        n_left = part_by_codes(bag, start, n, route, codes)
+    elif column.storage == STORED_U8 and bag.value == NULL:
+        n_left = part_dense(bag, start, n, route, <const uint8_t*>column.codes, False)
+    elif column.storage == STORED_U8:
+        n_left = part_dense(bag, start, n, route, <const uint8_t*>column.codes, True)
+    elif column.storage == STORED_U16 and bag.value == NULL:
+        n_left = part_dense(bag, start, n, route, <const uint16_t*>column.codes, False)
+    elif column.storage == STORED_U16:
+        n_left = part_dense(bag, start, n, route, <const uint16_t*>column.codes, True)
+    elif bag.value == NULL:
+        n_left = part_dense(bag, start, n, route, <const uint32_t*>column.codes, False)
+    else:
+        n_left = part_dense(bag, start, n, route, <const uint32_t*>column.codes, True)
+    memcpy(bag.item + start + n_left, bag.spare, (n - n_left) * sizeof(uint64_t))
+    if bag.value != NULL:
+        memcpy(bag.value + start + n_left, bag.spare_value, (n - n_left) * sizeof(int64_t))
+    return n_left
