@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 import dtrees
-from dtrees.cli import finite, main
+from dtrees.cli import main
+from dtrees.cli.terminal import finite
 from dtrees.model_selection import problem_of, read_table, task_of
 
 pd = pytest.importorskip("pandas")
@@ -85,7 +86,17 @@ def test_regression_prints_r2(csv):
 def test_json_is_one_document_with_the_promised_fields(csv):
     run_ = run_json(csv, "--target", "class", "--folds", 4, "--seed", 3, "--min-samples-leaf", 2)
     assert set(run_) == {
-        *("format", "dtrees", "file", "target", "task", "score", "rows", "rows_without_target"),
+        *(
+            "format",
+            "dtrees",
+            "file",
+            "target",
+            "task",
+            "model",
+            "score",
+            "rows",
+            "rows_without_target",
+        ),
         *("dropped", "parameters", "columns", "folds", "mean", "standard_error", "tree"),
     }
     assert run_["format"] == "dtrees.cv/1"
