@@ -22,8 +22,8 @@ def is_stream(file: Path) -> bool:
 
 def check_out(out: Path, *sources: Path) -> None:
     """Refuse, before the work is done, a file that cannot be written or must not be replaced."""
-    if out.is_dir():
-        raise RequestError(f"{out}: is a folder, not a file")
+    if out.exists() and not out.is_file():
+        raise RequestError(f"{out}: not a file")
     if not out.parent.is_dir():
         raise RequestError(f"{out}: there is no folder {out.parent}")
     for source in sources:
