@@ -1,6 +1,7 @@
 """What is promised in words: the Python in README and docs runs, and the links lead somewhere."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -28,6 +29,27 @@ def test_the_python_on_the_first_pages_runs(page):
         )
         assert done.returncode == 0, done.stderr
         assert "|--- " in done.stdout or "export_text" not in code
+        assert done.stdout
+
+
+def test_the_commands_on_the_pages_run_one_after_the_other(tmp_path):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    pages = [ROOT / "README.md", ROOT / "docs" / "user_guide" / "command_line.md"]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    lines = dict.fromkeys(text.splitlines())
+    commands = [line.split()[2:] for line in lines if line.startswith("python -m dtrees ")]
+    assert {words[1] for words in commands} == {"cv", "fit", "predict", "show"}
+    for words in commands:
+        folds = ["--folds", "2"] if words[1] == "cv" else []
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-m", *words, *folds],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"},
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+        )
+        assert done.returncode == 0, done.stderr
         assert done.stdout
 
 

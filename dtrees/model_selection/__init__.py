@@ -1,4 +1,4 @@
-"""Validation of trees: the problem in a table, its folds, and their results.
+"""Validation of trees and forests: the problem in a table, its folds, and their results.
 
 One floor above the estimators: everything here fits and scores them through their public names.
 """
@@ -9,22 +9,20 @@ from dtrees.model_selection.cross_validation import (
     mean_and_standard_error,
     shuffled_folds,
 )
-from dtrees.model_selection.problem import (
-    MOST_CLASSES,
-    Problem,
-    problem_of,
-    read_table,
-    task_of,
-)
+from dtrees.model_selection.files import read_table
+from dtrees.model_selection.problem import MOST_CLASSES, Problem, problem_of, task_of
+from dtrees.model_selection.size import ModelSize, size_of
 
 __all__ = [
     "MOST_CLASSES",
     "FoldResult",
+    "ModelSize",
     "Problem",
     "cross_validation",
     "mean_and_standard_error",
     "problem_of",
     "read_table",
     "shuffled_folds",
+    "size_of",
     "task_of",
 ]

@@ -1,14 +1,14 @@
 """Cross-validation, fold by fold.
 
-k-fold cross-validation [CV 1] cuts the rows into k parts; tree i is grown on all parts but the
-i-th and scored on the i-th::
+k-fold cross-validation [CV 1] cuts the rows into k parts; model i, a tree or a forest, is grown on
+all parts but the i-th and scored on the i-th::
 
-    rows    0 .......................... n
-    tree 1  [test ][train ................]
-    tree 2  [train][test ][train .........]
-    tree k  [train ................][test ]
+    rows     0 .......................... n
+    model 1  [test ][train ................]
+    model 2  [train][test ][train .........]
+    model k  [train ................][test ]
 
-The loop below grows the k trees one after the other, each from raw values, and costs k fits. It
+The loop below grows the k models one after the other, each from raw values, and costs k fits. It
 stands here for what it yields, not for how: the shared growth [CV 2.2.2], where all folds are
 cells of one mix and grow in one pass, will take its place behind the same generator.
 """
@@ -26,6 +26,8 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 
+from dtrees.model_selection.size import size_of
+
 Split = tuple[np.ndarray, np.ndarray]
 
 
@@ -38,11 +40,11 @@ class FoldResult:
     fold : int
         Number of the fold, from 1.
     n_train, n_test : int
-        Rows the tree was grown on and rows it was scored on.
+        Rows the model was grown on and rows it was scored on.
     score : float
         ``estimator.score`` on the test rows: accuracy in [0, 1] or R^2 in (-inf, 1].
     depth, n_leaves : int
-        Size of the fold's tree.
+        Depth of the fold's deepest tree, and leaves of all its trees.
     seconds : float
         Wall time of the fit, coding included.
     """
@@ -92,7 +94,7 @@ def cross_validation(
 
     Parameters
     ----------
-    estimator : DecisionTreeClassifier or DecisionTreeRegressor
+    estimator : tree or forest of dtrees
         Never fitted itself.
     X : table with n_rows rows
         Anything the estimator takes.
@@ -113,15 +115,16 @@ def cross_validation(
     for number, (train, test) in enumerate(splits, start=1):
         X_train, X_test = _safe_indexing(X, train), _safe_indexing(X, test)
         start = perf_counter()
-        tree = clone(estimator).fit(X_train, y[train])
+        model = clone(estimator).fit(X_train, y[train])
         seconds = perf_counter() - start
+        size = size_of(model)
         yield FoldResult(
             fold=number,
             n_train=len(train),
             n_test=len(test),
-            score=float(tree.score(X_test, y[test])),
-            depth=int(tree.get_depth()),
-            n_leaves=int(tree.get_n_leaves()),
+            score=float(model.score(X_test, y[test])),
+            depth=size.depth,
+            n_leaves=size.n_leaves,
             seconds=seconds,
         )
 

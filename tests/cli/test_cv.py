@@ -1,57 +1,26 @@
-"""The command line, from inside (click's runner) and from outside (a process)."""
+"""`cv`, from inside (click's runner) and from outside (a process)."""
 
 import gzip
 import json
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import dtrees
-from dtrees.cli import finite, main
-from dtrees.model_selection import problem_of, read_table, task_of
+from dtrees.cli.terminal import finite
+from dtrees.model_selection import problem_of, read_table
+from tests.cli.asking import ADULT, ask, ask_json, check_refused, process
 
 pd = pytest.importorskip("pandas")
 
-ROOT = Path(__file__).resolve().parent.parent
-ADULT = ROOT / "examples" / "adult.csv.gz"
-
-
-@pytest.fixture
-def table():
-    """60 rows of numbers, categories and gaps; two classes and a number to predict."""
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=60)
-    return pd.DataFrame(
-        {
-            "number": np.where(rng.random(60) < 0.1, np.nan, x),
-            "word": rng.choice(["a", "b", "c"], size=60),
-            "mixed": [str(i) if i % 3 else "none of them" for i in range(60)],
-            "class": np.where(x > 0, "yes", "no"),
-            "amount": x * 10 + rng.random(60),
-        }
-    )
-
-
-@pytest.fixture
-def csv(table, tmp_path):
-    path = tmp_path / "table.csv"
-    table.to_csv(path, index=False)
-    return path
-
 
 def run(*args):
-    return CliRunner().invoke(main, ["cv", *map(str, args)])
+    return ask("cv", *args)
 
 
 def run_json(*args):
-    result = run(*args, "--json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
+    return ask_json("cv", *args)
 
 
 def test_classification_prints_folds_columns_and_tree(csv):
@@ -85,7 +54,17 @@ def test_regression_prints_r2(csv):
 def test_json_is_one_document_with_the_promised_fields(csv):
     run_ = run_json(csv, "--target", "class", "--folds", 4, "--seed", 3, "--min-samples-leaf", 2)
     assert set(run_) == {
-        *("format", "dtrees", "file", "target", "task", "score", "rows", "rows_without_target"),
+        *(
+            "format",
+            "dtrees",
+            "file",
+            "target",
+            "task",
+            "model",
+            "score",
+            "rows",
+            "rows_without_target",
+        ),
         *("dropped", "parameters", "columns", "folds", "mean", "standard_error", "tree"),
     }
     assert run_["format"] == "dtrees.cv/1"
@@ -215,19 +194,6 @@ def test_a_bad_file_is_one_line_and_code_2(tmp_path, name, content, words):
     check_refused(run(path, "--target", "class", "--folds", 2), words)
 
 
-def test_a_column_that_is_not_there_is_named_with_those_that_are_near(table):
-    with pytest.raises(ValueError, match=r"'number3' .*, did you mean 'number' or 'number2'\?"):
-        problem_of(table.assign(number2=1), "class", drop=["word", "number3"])
-
-
-def check_refused(result, words):
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    assert words in result.stderr
-    assert result.stderr.startswith("Error: ")
-    assert result.stderr.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     ("sep", "character"), [(";", ";"), (r"\t", "\t"), ("\t", "\t"), ("|", "|")]
 )
@@ -290,66 +256,6 @@ def test_dates_in_a_csv_file_are_ordered(tmp_path):
     assert "day <= 2024-02-09 12:00" in run_["tree"]["text"]
 
 
-def column_of(values, tmp_path):
-    """A column as it is read from a CSV file that holds these values."""
-    path = tmp_path / "column.csv"
-    path.write_text("\n".join(["x,y", *(f"{value},1" for value in values)]))
-    return read_table(path)["x"]
-
-
-@pytest.mark.parametrize(
-    ("values", "first"),
-    [
-        (["2024-05-01", "1999-12-31", "", "NA"], "2024-05-01"),
-        (["2024-05-01", "2024-05-01 13:30"], "2024-05-01"),
-        (["2024-05-01T13:30", "2024-05-01T13:30:01"], "2024-05-01T13:30"),
-        (["2024-05-01", "2024-05-01T13:30:01.123456789"], "2024-05-01"),
-        (["2024-05-01T13:30:00.5"], "2024-05-01T13:30:00.5"),
-        (["2024-05-01T13:30:00Z", "2024-05-01 13:30+02:00"], "2024-05-01T13:30:00Z"),
-        (["2024-05-01 13:30-0130", "2024-05-01 13:30+02"], "2024-05-01T15:00:00Z"),
-        (["1677-09-22", "2262-04-11"], "1677-09-22"),
-    ],
-)
-def test_what_is_a_date(tmp_path, values, first):
-    column = column_of(values, tmp_path)
-    read = column.tolist()
-    assert str(column.dtype) == ("datetime64[ns, UTC]" if first.endswith("Z") else "datetime64[ns]")
-    assert read[0] == pd.Timestamp(first)
-    assert [pd.isna(value) for value in read] == [value in ("", "NA") for value in values]
-    if len(read) > 1 and values[1].endswith("123456789"):
-        assert read[1].nanosecond == 789
-
-
-@pytest.mark.parametrize(
-    ("values", "kind"),
-    [
-        (["20240501", "20240502"], "i"),
-        (["2024", "2025"], "i"),
-        (["2024.5", ""], "f"),
-        (["", "NA"], "f"),
-        (["True", "False"], "b"),
-        (["2024-05-01", "never"], "O"),
-        (["2024-05-01", "7"], "O"),
-        (["2024-05", "2024-06"], "O"),
-        (["1-2-3", "4-5-6"], "O"),
-        (["2024-5-1", "2024-05-02"], "O"),
-        (["2024-02-30", "2024-02-29"], "O"),
-        (["2024-05-01", "9999-12-31"], "O"),
-        (["2024-05-01T13:30", "2024-05-01T13:30Z"], "O"),
-        (["2024-05-01 25:00", "2024-05-01 13:30"], "O"),
-        (["2024-05-01-17", "2024-05-01-18"], "O"),
-        (["01.05.2024", "02.05.2024"], "O"),
-        (["05/01/2024", "05/02/2024"], "O"),
-        (["12:30", "13:30"], "O"),
-    ],
-)
-def test_what_is_no_date(tmp_path, values, kind):
-    column = column_of(values, tmp_path)
-    assert column.dtype.kind == kind
-    if kind == "O":
-        assert column.tolist() == values
-
-
 def test_a_folder_is_not_a_file(tmp_path):
     (tmp_path / "folder.csv").mkdir()
     check_refused(run(tmp_path / "folder.csv", "--target", "class"), "not a file")
@@ -367,34 +273,6 @@ def test_json_needs_no_rich(csv, monkeypatch):
     assert run(csv, "--target", "class", "--json").exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("y", "task"),
-    [
-        (np.array(["a", "b"], dtype=object), "classification"),
-        (np.array([True, False]), "classification"),
-        (np.arange(20), "classification"),
-        (np.arange(21), "regression"),
-        (np.array([0.0, 1.0, 1.0]), "classification"),
-        (np.array([0.0, 1.5]), "regression"),
-        (np.array([np.inf, 1.0]), "classification"),
-    ],
-)
-def test_the_rule_for_the_task(y, task):
-    assert task_of(y) == task
-
-
-@pytest.mark.parametrize("dtype", ["Int64", "boolean", "category", "string", "Float64"])
-def test_targets_of_every_dtype_become_arrays(dtype):
-    values = {"boolean": [True, None, False], "string": ["x", None, "y"]}.get(dtype, [1, None, 0])
-    table = pd.DataFrame({"a": [1, 2, 3], "t": pd.array(values, dtype=dtype)})
-    problem = problem_of(table, "t")
-    assert problem.task == "classification"
-    assert problem.rows_without_target == 1
-    assert len(problem.y) == len(problem.X) == 2
-    assert problem.y.dtype == (np.int64 if dtype in ("Int64", "Float64") else object)
-    assert list(table.columns) == ["a", "t"]
-
-
 def test_dates_are_no_target(tmp_path):
     path = tmp_path / "dates.csv"
     path.write_text("a,t\n1,2024-01-01\n2,2024-01-02\n")
@@ -404,27 +282,10 @@ def test_dates_are_no_target(tmp_path):
         problem_of(table, "t")
 
 
-def test_a_column_of_numbers_and_words_keeps_one_type(tmp_path):
-    path = tmp_path / "long.csv"
-    path.write_text("a,class\n" + "1,x\n" * 70_000 + "word,y\n" * 70_000)
-    assert set(map(type, read_table(path)["a"])) == {str}
-
-
 def test_numbers_without_a_word_in_json_are_null():
     assert finite({"a": [1.0, float("nan"), {"b": float("inf")}]}) == {
         "a": [1.0, None, {"b": None}]
     }
-
-
-def process(*args, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "dtrees", *map(str, args)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env=os.environ | {"PYTHONIOENCODING": "utf-8", "TERM": "dumb"} | environment,
-    )
 
 
 def test_the_main_job_from_outside():
@@ -444,10 +305,14 @@ def test_json_from_outside_is_all_there_is_on_standard_output(csv):
     assert json.loads(done.stdout)["rows"] == 60
 
 
-def test_a_stream_without_block_characters_is_no_error(csv):
+def test_a_stream_without_block_characters_is_no_error(csv, tmp_path):
     done = process("cv", csv, "--target", "class", "--folds", 2, PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr
     assert "accuracy" in done.stdout
+    options = ["--target", "amount", "--model", "forest", "--oob", "--out", tmp_path / "ä.dtrees"]
+    done = process("fit", csv, *options, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert "out-of-bag R" in done.stdout
 
 
 def test_refusal_from_outside(tmp_path):

@@ -1,0 +1,42 @@
+"""The command line: ``python -m dtrees COMMAND``.
+
+A command reads files, asks the floors below, and prints what they say. Nothing is computed here::
+
+    cv.py         TABLE --> folds, scores, the model on all rows --> tables and text, or JSON
+    fit.py        TABLE --> model --> MODEL file
+    predict.py    MODEL file, TABLE --> predictions
+    show.py       MODEL file --> what it is, and which columns it looks at
+
+and what they share::
+
+    tables.py        options that say which table, and its target; the problem in it
+    models.py        options that say which model; the estimator they ask for
+    files.py         models that are read, models and predictions that are written
+    columns.py       a table's columns as a model knows them
+    description.py   what a fitted model says of itself
+    terminal.py      progress bars, tables, JSON
+    errors.py        refusals: one line on standard error, exit code 2
+
+People get tables on standard output and a progress bar on a terminal; machines get ``--json``: one
+document on standard output and nothing else.
+
+pandas reads the files and rich draws; both come with the extra ``cli`` and are imported when they
+are needed, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import click
+
+import dtrees
+from dtrees.cli import cv, fit, predict, show
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(dtrees.__version__, prog_name="dtrees")
+def main() -> None:
+    """Decision trees and forests on tables."""
+
+
+for module in (cv, fit, predict, show):
+    main.add_command(module.command)

@@ -1,0 +1,167 @@
+"""A table's columns as a model knows them.
+
+A model knows its columns by name, and what each of them holds: numbers, dates, categories. A file
+at prediction has other rows than the one at fit. The types that it shows are those of its own rows,
+and they can differ where nothing differs but the rows::
+
+    at fit          at prediction     what it is
+    A1, 12, B7      12, 17            words and numbers, of which only numbers came
+    yes, no, 2024-05-01   2024-05-01  words, of which only one that looks like a date came
+    '1', '2'        1, 2              categories that are digits (a type that Parquet can hold)
+
+So columns with categories are read as they are written, and compared with the categories as text.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dtrees.coding.codebook import CodeBook
+
+SHOWN = 5  # names in a message
+
+
+def codebook_of(model: Any) -> CodeBook:
+    """What the codes of a fitted tree or forest mean."""
+    return model.codebook_ if hasattr(model, "codebook_") else model.tree_.codebook
+
+
+def column_names(book: CodeBook) -> list[str]:
+    """Names of a model's columns; numbers where it was fitted without names."""
+    if book.feature_names is None:
+        return [str(j) for j in range(book.n_columns)]
+    return list(book.feature_names)
+
+
+def column_kind(book: CodeBook, j: int) -> str:
+    """Ordered, categorical, hybrid, or empty: how a codebook sees column j."""
+    n_codes, n_ordered = book.n_codes[j], book.n_ordered[j]
+    if n_codes == 0:
+        return "empty"
+    if n_ordered == n_codes:
+        return "ordered"
+    return "hybrid" if n_ordered else "categorical"
+
+
+def text_columns(book: CodeBook) -> list[str]:
+    """Names of the columns that are to be read as they are written."""
+    names = column_names(book)
+    return [names[j] for j in book.categories]
+
+
+def number_columns(book: CodeBook) -> list[str]:
+    """Names of the columns that hold numbers, dates or nothing, and no categories."""
+    return [name for j, name in enumerate(column_names(book)) if j not in book.categories]
+
+
+def columns_as_fitted(table: Any, book: CodeBook, file: Path) -> Any:
+    """The columns of a model, in its order and with its categories.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With every column of the model, by name; others are left out. A model without names takes
+        the columns by their places.
+    book : CodeBook
+    file : Path
+        For messages.
+
+    Raises
+    ------
+    ValueError
+        Columns are missing, or hold words where numbers were fitted.
+    """
+    names = column_names(book)
+    if book.feature_names is None:
+        if table.shape[1] != book.n_columns:
+            raise ValueError(
+                f"{file} has {table.shape[1]} columns, and the model {book.n_columns} without "
+                "names: use --drop to leave out what is not the model's"
+            )
+        X = table.set_axis(range(book.n_columns), axis=1)
+    else:
+        if len(set(names)) < len(names):
+            raise ValueError("the model has two columns of one name, which no table can have")
+        missing = [name for name in names if name not in table.columns]
+        if missing:
+            shown = ", ".join(map(repr, missing[:SHOWN]))
+            more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+            what = "column" if len(missing) == 1 else "columns"
+            raise ValueError(f"{file} lacks the {what} {shown}{more} of the model")
+        X = table[names].copy(deep=False)
+    for j, name in enumerate(X.columns):
+        kind = column_kind(book, j)
+        if kind == "categorical":
+            X[name] = named_alike(X[name], book.categories[j].tolist(), names[j])
+        elif kind == "ordered" and book.unit(j) in ("number", "bool"):
+            refuse_words(X[name], names[j], book.unit(j))
+    return X
+
+
+def named_alike(column: Any, categories: list[Any], name: str) -> Any:
+    """The column with the categories of the fit where its values are written like them.
+
+    Parameters
+    ----------
+    column : Series
+    categories : list
+        Strings, numbers or booleans; others are only known from columns of their own type.
+    name : str
+
+    Raises
+    ------
+    ValueError
+        The column is text, and the categories are what text cannot be compared with.
+    """
+    words = all(isinstance(category, str) for category in categories)
+    if is_text(column) and words:
+        return column
+    strange = [c for c in categories if not isinstance(c, (str, bool, int, float))]
+    if strange:
+        if is_text(column):
+            raise ValueError(
+                f"column {name!r} held categories of the type {type(strange[0]).__name__} at fit, "
+                "and holds text now: give a Parquet file with that type"
+            )
+        return column
+    known = {as_written(category, not words): category for category in categories}
+    return column.astype(object).map(
+        lambda value: known.get(as_written(value, not words), value), na_action="ignore"
+    )
+
+
+def as_written(value: Any, as_number: bool) -> str:
+    """A value as text, the same for 1 and 1.0, and for '1' and '1.0' read as numbers."""
+    if as_number and isinstance(value, str):
+        for kind in (int, float):
+            try:
+                value = kind(value)
+                break
+            except ValueError:
+                pass
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value)
+
+
+def is_text(column: Any) -> bool:
+    """Whether a column of a DataFrame holds strings, perhaps beside other objects."""
+    from pandas.api import types
+
+    return types.is_object_dtype(column.dtype) or types.is_string_dtype(column.dtype)
+
+
+def refuse_words(column: Any, name: str, unit: str) -> None:
+    """Raise when a column of text holds something else than numbers."""
+    if not is_text(column):
+        return
+    from pandas import to_numeric
+
+    given = column.dropna()
+    words = given[to_numeric(given, errors="coerce").isna()].tolist()
+    if words:
+        held = "True and False" if unit == "bool" else "numbers"
+        worst = next((word for word in words if word not in ("True", "False")), words[0])
+        raise ValueError(f"column {name!r} held {held} at fit, and holds {worst!r} now")

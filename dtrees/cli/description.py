@@ -1,0 +1,108 @@
+"""What a fitted model says of itself: its size, its columns, its first rules."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import dtrees
+from dtrees.cli.columns import codebook_of, column_kind, column_names
+
+TOP_COLUMNS = 10
+TEXT_LEVELS = 3
+SCORE_NAME = {"classification": "accuracy", "regression": "R²"}
+
+
+def task_of_model(model: Any) -> str:
+    """What the model predicts: 'classification' or 'regression'."""
+    return "classification" if hasattr(model, "classes_") else "regression"
+
+
+def columns_of(model: Any) -> list[dict[str, Any]]:
+    """Name, kind and importance of every column."""
+    book = codebook_of(model)
+    importance = model.feature_importances_
+    return [
+        {"name": name, "kind": column_kind(book, j), "importance": float(importance[j])}
+        for j, name in enumerate(column_names(book))
+    ]
+
+
+def size_in_words(model: Any) -> str:
+    """Trees, depth and leaves."""
+    from dtrees.model_selection import size_of
+
+    size = size_of(model)
+    if is_tree(model):
+        return f"depth {size.depth}, {size.n_leaves:,} leaves"
+    return f"{size.trees:,} trees, depth up to {size.depth}, {size.n_leaves:,} leaves"
+
+
+def is_tree(model: Any) -> bool:
+    """Whether the model is a single tree."""
+    return hasattr(model, "tree_")
+
+
+def oob_line(model: Any) -> list[str]:
+    """The out-of-bag score, if there is one."""
+    if not hasattr(model, "oob_score_"):
+        return []
+    score = SCORE_NAME[task_of_model(model)]
+    if callable(model.oob_score):
+        score = "score"
+    return [f"out-of-bag {score} {model.oob_score_:.4f}"]
+
+
+def first_rules(model: Any) -> str:
+    """The first levels of a tree as text."""
+    return dtrees.export_text(model, max_depth=TEXT_LEVELS - 1)
+
+
+def model_document(model: Any, file: Path) -> dict[str, Any]:
+    """A model and its file as one JSON document; docs/user_guide/command_line.md describes it."""
+    from dtrees.model_selection import size_of
+
+    size = size_of(model)
+    document = {
+        "format": "dtrees.model/1",
+        "dtrees": dtrees.__version__,
+        "file": str(file),
+        "bytes": file.stat().st_size,
+        "estimator": type(model).__name__,
+        "task": task_of_model(model),
+        "trees": size.trees,
+        "depth": size.depth,
+        "n_leaves": size.n_leaves,
+        "parameters": {name: plain(value) for name, value in model.get_params().items()},
+        "columns": columns_of(model),
+    }
+    if hasattr(model, "classes_"):
+        document["classes"] = [plain(label) for label in model.classes_.tolist()]
+    if hasattr(model, "oob_score_"):
+        document["oob_score"] = float(model.oob_score_)
+    return document
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it, or as Python writes it."""
+    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+
+
+def importance_table(columns: list[dict[str, Any]]) -> Any:
+    """The most important of the columns that are used; equal ones in the file's order."""
+    from rich import box, table
+    from rich.text import Text
+
+    used = [column for column in columns if column["importance"] > 0]
+    if not used:
+        return Text("\n  The model asks nothing: no column is used.\n")
+    ranked = sorted(used, key=lambda column: -column["importance"])[:TOP_COLUMNS]
+    longest = ranked[0]["importance"]
+    lines = table.Table("column", "kind", "importance", "", box=box.SIMPLE_HEAD)
+    lines.columns[2].justify = "right"
+    for column in ranked:
+        bar = "█" * math.ceil(20 * (column["importance"] / longest))
+        name = Text(column["name"], overflow="ellipsis", no_wrap=True)
+        lines.add_row(name, column["kind"], f"{column['importance']:.4f}", bar)
+    return lines

@@ -1,0 +1,37 @@
+"""What cannot be done, and what is worth a note: single lines on standard error."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+
+class RequestError(click.ClickException):
+    """A request that cannot be served: one line, exit code 2."""
+
+    exit_code = 2
+
+    def __init__(self, message: object):
+        super().__init__(" ".join(str(message).split()))
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Turn what the floors below refuse into one line and exit code 2."""
+    try:
+        yield
+    except (ImportError, TypeError, ValueError) as error:
+        raise RequestError(error) from error
+
+
+@contextmanager
+def notes() -> Iterator[None]:
+    """Turn the warnings of the floors below into lines on standard error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default", UserWarning)
+        yield
+    for warning in caught:
+        click.echo(f"Note: {' '.join(str(warning.message).split())}", err=True)

@@ -1,0 +1,94 @@
+"""The files beside the table: models that are read, models and predictions that are written."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dtrees.cli.errors import RequestError
+
+STANDARD_STREAM = Path("-")
+UNITS = ("bytes", "kB", "MB", "GB")
+
+
+def is_stream(file: Path) -> bool:
+    """Whether a path stands for standard input or output."""
+    return file == STANDARD_STREAM
+
+
+def check_out(out: Path, *sources: Path) -> None:
+    """Refuse, before the work is done, a file that cannot be written or must not be replaced."""
+    if out.exists() and not out.is_file():
+        raise RequestError(f"{out}: not a file")
+    if not out.parent.is_dir():
+        raise RequestError(f"{out}: there is no folder {out.parent}")
+    for source in sources:
+        if out.resolve() == source.resolve():
+            raise RequestError(f"--out {out} would replace what is read")
+
+
+def check_format(out: Path) -> None:
+    """Refuse a file of predictions whose format is not known, or cannot be written here."""
+    from dtrees.model_selection.files import FORMATS, extra
+
+    if not out.name.lower().endswith(FORMATS):
+        raise RequestError(f"{out}: unknown extension, expected one of {', '.join(FORMATS)}")
+    if out.name.lower().endswith(".parquet"):
+        extra("pyarrow")
+
+
+def load_model(path: Path) -> Any:
+    """The estimator in a model file.
+
+    Raises
+    ------
+    RequestError, ModelFileError
+        There is no such file, it cannot be read, or it holds no model.
+    """
+    from dtrees.export import load
+
+    if not path.is_file():
+        raise RequestError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
+    with file_errors(path, "read"):
+        return load(path)
+
+
+def write_table(frame: Any, out: Path) -> None:
+    """Write a DataFrame under another name and rename it: the file is whole, or not there."""
+    name = out.name.lower()
+    partial = out.with_name(f".{out.name}.{secrets.token_hex(8)}.partial")
+    try:
+        if name.endswith(".parquet"):
+            frame.to_parquet(partial, index=False)
+        else:
+            packed = "gzip" if name.endswith(".gz") else None
+            frame.to_csv(partial, index=False, compression=packed)
+        os.replace(partial, out)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def bytes_in_words(path: Path) -> str:
+    """The size of a file."""
+    size = float(path.stat().st_size)
+    for unit in UNITS:
+        if size < 1000 or unit == UNITS[-1]:
+            break
+        size /= 1000
+    return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+
+
+@contextmanager
+def file_errors(path: Path | str, what: str) -> Iterator[None]:
+    """Turn what the system has against a file into one line: "cannot be read", "... written"."""
+    try:
+        yield
+    except BrokenPipeError:  # who reads has enough; click ends in silence
+        raise
+    except OSError as error:
+        raise RequestError(f"{path}: cannot be {what}: {error.strerror or error}") from error

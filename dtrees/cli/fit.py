@@ -1,0 +1,84 @@
+"""``python -m dtrees fit FILE --target COLUMN --out MODEL``: a model of all rows, in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import click
+
+from dtrees.cli.description import (
+    columns_of,
+    model_document,
+    oob_line,
+    size_in_words,
+)
+from dtrees.cli.errors import RequestError, notes, one_line_errors
+from dtrees.cli.files import bytes_in_words, check_out, file_errors, is_stream
+from dtrees.cli.models import MODEL, check_options, estimator_of
+from dtrees.cli.tables import PROBLEM, headlines, options, read
+from dtrees.cli.terminal import print_json, waiting
+
+
+@click.command("fit")
+@options(
+    *PROBLEM,
+    click.option(
+        "--out",
+        required=True,
+        type=click.Path(path_type=Path),
+        metavar="MODEL",
+        help="The model file, by custom with the suffix .dtrees; one that is there is replaced.",
+    ),
+    *MODEL,
+    click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output."),
+)
+def command(
+    file: Path,
+    target: str,
+    task: Any,
+    drop: tuple[str, ...],
+    sep: str | None,
+    encoding: str | None,
+    out: Path,
+    as_json: bool,
+    **model: Any,
+) -> None:
+    """Fit a tree or a forest on all rows of FILE and save it.
+
+    FILE is a table (.csv, .csv.gz or .parquet), or - for CSV from standard input. The model file is
+    read by `predict` and `show`, and by dtrees.export.load in Python.
+    """
+    with one_line_errors():
+        from dtrees.export import save
+        from dtrees.model_selection import problem_of
+        from dtrees.model_selection.files import extra
+
+        if is_stream(out):
+            raise RequestError("--out: a model goes to a file, not to standard output")
+        check_out(out, file)
+        check_options(**model)
+        problem = problem_of(read(file, sep, encoding), target, task, drop=drop)
+        estimator = estimator_of(problem.task, **model)
+        if not as_json:
+            extra("rich")
+        start = perf_counter()
+        with notes(), waiting("fitting", show=not as_json):
+            estimator.fit(problem.X, problem.y)
+        seconds = perf_counter() - start
+        with file_errors(out, "written"):
+            save(estimator, out)
+    if as_json:
+        rows = len(problem.y)
+        facts = {"target": target, "rows": rows, "seconds": seconds}
+        print_json({**model_document(estimator, out), **facts})
+        return
+    kinds = [column["kind"] for column in columns_of(estimator)]
+    for line in headlines(file, target, problem, kinds):
+        click.echo(line)
+    name = type(estimator).__name__
+    click.echo(f"{name}: {size_in_words(estimator)}, fitted in {seconds:.2f} s")
+    for line in oob_line(estimator):
+        click.echo(line)
+    click.echo(f"{out}: {bytes_in_words(out)}")

@@ -1,0 +1,209 @@
+"""The model of a command: which kind, and its parameters.
+
+An option that is not given leaves a parameter at the estimator's default. Which options a kind of
+model takes is read off the estimators, so there is no second list of them here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+import dtrees
+from dtrees.cli.errors import RequestError
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of model: the beginning of its classes' names, and what people call it."""
+
+    stem: str
+    noun: str
+
+
+KINDS = {
+    "tree": Kind("DecisionTree", "tree"),
+    "forest": Kind("RandomForest", "forest"),
+    "extra-trees": Kind("ExtraTrees", "forest"),
+    "bagging": Kind("Bagging", "forest"),
+}
+CRITERIA = {
+    "classification": ("gini", "entropy", "log_loss"),
+    "regression": ("squared_error", "poisson"),
+}
+PARAMETER_OF = {
+    "criterion": "criterion",
+    "max_depth": "max_depth",
+    "min_samples_leaf": "min_samples_leaf",
+    "max_codes": "max_codes",
+    "max_features": "max_features",
+    "trees": "n_estimators",
+    "max_samples": "max_samples",
+    "bootstrap": "bootstrap",
+    "oob": "oob_score",
+    "seed": "random_state",
+    "jobs": "n_jobs",
+}
+NO_LIMIT = ("all", "exact")  # words for None
+
+
+class Amount(click.ParamType):
+    """A whole number, perhaps a share of all (0.3), or a word."""
+
+    name = "amount"
+
+    def __init__(self, least: int, *words: str, shares: bool = False):
+        self.least, self.words, self.shares = least, words, shares
+
+    def get_metavar(self, param: Any, ctx: Any = None) -> str:
+        """What stands behind the option in a help text."""
+        return "|".join(["N", *(["SHARE"] if self.shares else []), *self.words])
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The amount that a text says."""
+        if value in self.words or not isinstance(value, str):
+            return value
+        try:
+            number: float = int(value)
+            good = number >= self.least
+        except ValueError:
+            try:
+                number = float(value)
+            except ValueError:
+                number = 0.0
+            good = self.shares and 0 < number <= 1
+        if not good:
+            share = ", a share of all above 0 and up to 1.0" if self.shares else ""
+            words = "".join(f", {word!r}" for word in self.words)
+            amounts = f"a whole number from {self.least}{share}{words}"
+            self.fail(f"{value!r} is none of: {amounts}", param, ctx)
+        return number
+
+
+def jobs_option(what: str) -> Any:
+    """The number of threads of what is named."""
+    return click.option(
+        "--jobs",
+        type=int,
+        default=-1,
+        show_default=True,
+        metavar="N",
+        help=f"Threads of {what}; -1 means all cores.",
+    )
+
+
+MODEL = (
+    click.option(
+        "--model",
+        type=click.Choice(list(KINDS)),
+        default="tree",
+        show_default=True,
+        help="A decision tree, a random forest, extra trees or bagged trees.",
+    ),
+    click.option("--max-depth", type=click.IntRange(min=1), help="No limit by default."),
+    click.option("--min-samples-leaf", type=click.IntRange(min=1), help="1 by default."),
+    click.option(
+        "--max-codes",
+        type=Amount(2, "exact"),
+        help="Most codes of an ordered column; exact: one for each distinct value. By default "
+        "exact for a tree, 255 otherwise.",
+    ),
+    click.option(
+        "--criterion",
+        type=click.Choice([name for names in CRITERIA.values() for name in names]),
+        help="By default gini or squared_error.",
+    ),
+    click.option(
+        "--max-features",
+        type=Amount(1, "sqrt", "log2", "all", shares=True),
+        help="Columns that are drawn at each node; not for bagging. By default all of them, and "
+        "sqrt for the classes of a forest or of extra trees.",
+    ),
+    click.option(
+        "--trees", type=click.IntRange(min=1), help="Not for a tree. 100 by default, bagging 10."
+    ),
+    click.option(
+        "--bootstrap/--no-bootstrap",
+        default=None,
+        help="Whether each tree sees a bag of rows. By default it does, but for extra trees.",
+    ),
+    click.option(
+        "--max-samples", type=Amount(1, shares=True), help="Mean size of a bag; all by default."
+    ),
+    click.option(
+        "--oob",
+        is_flag=True,
+        default=None,
+        help="Score the model on all rows by the rows that its trees' bags lack.",
+    ),
+    click.option(
+        "--seed",
+        type=click.IntRange(min=0, max=2**32 - 1),
+        default=0,
+        show_default=True,
+        help="The model's random_state; cv also shuffles the folds by it.",
+    ),
+    jobs_option("one model"),
+)
+
+
+def check_options(model: str, **given: Any) -> None:
+    """Refuse options that the kind of model does not take; None: not given."""
+    for name, value in given.items():
+        takers = [kind for kind in KINDS if PARAMETER_OF[name] in parameters_of(kind)]
+        if value is not None and model not in takers:
+            raise RequestError(
+                f"{option_of(name)} is not for --model {model}, only for {', '.join(takers)}"
+            )
+
+
+def estimator_of(task: str, model: str, **given: Any) -> Any:
+    """The estimator that the options ask for; None: not given.
+
+    Raises
+    ------
+    RequestError
+        The options do not go together, or not with the task.
+    """
+    check_options(model, **given)
+    criterion = given.get("criterion")
+    if criterion is not None and criterion not in CRITERIA[task]:
+        raise RequestError(
+            f"--criterion {criterion} is not for {task}: choose one of {', '.join(CRITERIA[task])}"
+        )
+    parameters = {
+        PARAMETER_OF[name]: None if value in NO_LIMIT else value
+        for name, value in given.items()
+        if value is not None
+    }
+    estimator = estimator_class(model, task)(**parameters)
+    for name in ("oob", "max_samples"):
+        if given.get(name) is not None and not estimator.bootstrap:
+            raise RequestError(
+                f"{option_of(name)} is about bags, and there are none: add --bootstrap"
+            )
+    return estimator
+
+
+def option_of(name: str) -> str:
+    """An option as it is written."""
+    return "--" + name.replace("_", "-")
+
+
+def parameters_of(model: str) -> set[str]:
+    """The parameters of a kind of model, whatever the task."""
+    return set(estimator_class(model, "classification")().get_params())
+
+
+def estimator_class(model: str, task: str) -> type:
+    """The class of a kind of model."""
+    suffix = "Classifier" if task == "classification" else "Regressor"
+    return getattr(dtrees, KINDS[model].stem + suffix)
+
+
+def chosen_parameters(estimator: Any) -> dict[str, Any]:
+    """The parameters that options stand for, by name, as they are."""
+    parameters = estimator.get_params()
+    return {name: parameters[name] for name in PARAMETER_OF.values() if name in parameters}

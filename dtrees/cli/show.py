@@ -1,0 +1,69 @@
+"""``python -m dtrees show MODEL``: what a model file holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dtrees.cli.description import (
+    TEXT_LEVELS,
+    columns_of,
+    first_rules,
+    importance_table,
+    is_tree,
+    model_document,
+    oob_line,
+    size_in_words,
+)
+from dtrees.cli.errors import one_line_errors
+from dtrees.cli.files import bytes_in_words, load_model
+from dtrees.cli.tables import options
+from dtrees.cli.terminal import console, print_json
+
+MOST_LABELS = 10
+
+model_argument = click.argument("model", type=click.Path(path_type=Path))
+
+
+@click.command("show")
+@options(
+    model_argument,
+    click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output."),
+)
+def command(model: Path, as_json: bool) -> None:
+    """Tell what the file MODEL holds: kind, size, parameters, columns."""
+    with one_line_errors():
+        from dtrees.model_selection.files import extra
+
+        fitted = load_model(model)
+        if not as_json:
+            extra("rich")
+    if as_json:
+        print_json(model_document(fitted, model))
+    else:
+        print_model(fitted, model)
+
+
+def print_model(fitted: Any, path: Path) -> None:
+    """Print what a model is for people."""
+    click.echo(f"{path}: {bytes_in_words(path)}")
+    click.echo(" ".join(repr(fitted).split()))
+    click.echo(size_in_words(fitted))
+    if hasattr(fitted, "classes_"):
+        labels = [str(label) for label in fitted.classes_[:MOST_LABELS]]
+        more = ", ..." if len(fitted.classes_) > MOST_LABELS else ""
+        click.echo(f"predicts {len(fitted.classes_)} classes: {', '.join(labels)}{more}")
+    else:
+        click.echo("predicts numbers")
+    for line in oob_line(fitted):
+        click.echo(line)
+    columns = columns_of(fitted)
+    used = sum(column["importance"] > 0 for column in columns)
+    click.echo(f"{len(columns)} columns, {used} of them used")
+    console().print(importance_table(columns))
+    if is_tree(fitted):
+        is_cut = fitted.get_depth() > TEXT_LEVELS
+        click.echo(f"The first {TEXT_LEVELS} levels:" if is_cut else "The tree:")
+        click.echo(first_rules(fitted).rstrip("\n"))

@@ -1,0 +1,81 @@
+"""The table of a command: which file, which columns, which target."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from dtrees.cli.files import is_stream
+
+if TYPE_CHECKING:
+    from dtrees.model_selection import Problem
+
+file_argument = click.argument("file", type=click.Path(path_type=Path))
+drop_option = click.option(
+    "--drop", multiple=True, metavar="COLUMN", help="Leave a column out; repeatable."
+)
+FORM: tuple[Callable[..., Any], ...] = (
+    click.option(
+        "--sep",
+        metavar="CHARACTER",
+        help=r"Between the fields of a CSV file: ',' by default, or ';', '\t', ...",
+    ),
+    click.option("--encoding", metavar="NAME", help="Of a CSV file; by default utf-8."),
+)
+PROBLEM: tuple[Callable[..., Any], ...] = (
+    file_argument,
+    click.option("--target", required=True, metavar="COLUMN", help="The column to predict."),
+    click.option(
+        "--task",
+        type=click.Choice(["auto", "classification", "regression"]),
+        default="auto",
+        show_default=True,
+        help="auto: regression for numbers, unless they are whole with at most 20 distinct values.",
+    ),
+    drop_option,
+    *FORM,
+)
+
+
+def options(*declared: Callable[..., Any]) -> Callable[..., Any]:
+    """Many declared arguments and options as one decorator, in their order."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for declare in reversed(declared):
+            command = declare(command)
+        return command
+
+    return decorate
+
+
+def read(file: Path, sep: str | None, encoding: str | None, as_text: Collection[str] = ()) -> Any:
+    """The DataFrame in a file, or in the CSV on standard input."""
+    from dtrees.model_selection import read_table
+
+    source = io.BytesIO(sys.stdin.buffer.read()) if is_stream(file) else file
+    separator = "\t" if sep == r"\t" else sep
+    return read_table(source, separator=separator, encoding=encoding, as_text=as_text)
+
+
+def headlines(file: Path, target: str, problem: Problem, kinds: Iterable[str]) -> list[str]:
+    """What was read, and what it was taken for; `kinds` has one per column."""
+    counts = Counter(kinds)
+    order = [kind for kind in ("ordered", "categorical", "hybrid", "empty") if counts[kind]]
+    columns = ", ".join(f"{counts[kind]} {kind}" for kind in order)
+    what = f"{len(np.unique(problem.y))} classes" if problem.task == "classification" else "numbers"
+    lines = [
+        f"{file}: {len(problem.y):,} rows, {problem.X.shape[1]} columns ({columns})",
+        f"target {target}: {problem.task}, {what}",
+    ]
+    if problem.dropped:
+        lines.append(f"left out: {', '.join(problem.dropped)}")
+    if problem.rows_without_target:
+        lines.append(f"{problem.rows_without_target:,} rows without a target are left out")
+    return lines

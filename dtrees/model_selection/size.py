@@ -1,0 +1,35 @@
+"""How large a fitted model is, a tree or a forest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class ModelSize:
+    """What is counted in a model.
+
+    Attributes
+    ----------
+    trees : int
+        1 for a tree.
+    depth : int
+        Of the deepest leaf of all trees.
+    n_leaves : int
+        Of all trees.
+    """
+
+    trees: int
+    depth: int
+    n_leaves: int
+
+
+def size_of(model: Any) -> ModelSize:
+    """Count the trees and leaves of a fitted tree or forest. O(nodes)."""
+    trees = model.forest_.trees if hasattr(model, "forest_") else (model.tree_.model,)
+    return ModelSize(
+        trees=len(trees),
+        depth=max(tree.max_depth for tree in trees),
+        n_leaves=sum(tree.n_leaves for tree in trees),
+    )

@@ -1,0 +1,29 @@
+"""A small table, as a DataFrame and as a file."""
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture
+def table():
+    """60 rows of numbers, categories and gaps; two classes and a number to predict."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    return pd.DataFrame(
+        {
+            "number": np.where(rng.random(60) < 0.1, np.nan, x),
+            "word": rng.choice(["a", "b", "c"], size=60),
+            "mixed": [str(i) if i % 3 else "none of them" for i in range(60)],
+            "class": np.where(x > 0, "yes", "no"),
+            "amount": x * 10 + rng.random(60),
+        }
+    )
+
+
+@pytest.fixture
+def csv(table, tmp_path):
+    path = tmp_path / "table.csv"
+    table.to_csv(path, index=False)
+    return path

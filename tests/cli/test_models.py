@@ -1,0 +1,145 @@
+"""The models of the command line: which kinds, which options go with which."""
+
+import numpy as np
+import pytest
+
+import dtrees
+from dtrees.cli.models import CRITERIA, KINDS, PARAMETER_OF, estimator_of
+from dtrees.model_selection import problem_of, read_table, shuffled_folds
+from tests.cli.asking import ask, ask_json, check_refused
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("model", list(KINDS))
+def test_nothing_given_is_the_estimators_default(task, model):
+    estimator = estimator_of(task, model)
+    assert estimator.get_params() == type(estimator)().get_params()
+    assert type(estimator).__name__.startswith(KINDS[model].stem)
+    assert estimator.criterion == CRITERIA[task][0]
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("model", list(KINDS))
+def test_every_kind_fits(csv, tmp_path, task, model):
+    target = {"classification": "class", "regression": "amount"}[task]
+    out = tmp_path / "a.dtrees"
+    result = ask("fit", csv, "--target", target, "--model", model, "--out", out, "--max-depth", 2)
+    assert result.exit_code == 0, result.output
+    loaded = dtrees.export.load(out)
+    assert type(loaded) is type(estimator_of(task, model))
+    assert loaded.max_depth == 2
+
+
+def test_the_options_become_parameters(csv, tmp_path):
+    out = tmp_path / "a.dtrees"
+    options = ["--trees", 7, "--max-features", "0.5", "--max-samples", 20, "--oob", "--seed", 3]
+    options += ["--min-samples-leaf", 2, "--max-codes", "exact", "--criterion", "entropy"]
+    options += ["--jobs", 1, "--max-depth", 4, "--bootstrap"]
+    result = ask("fit", csv, "--target", "class", "--model", "forest", "--out", out, *options)
+    assert result.exit_code == 0, result.output
+    parameters = dtrees.export.load(out).get_params()
+    assert {name: parameters[name] for name in PARAMETER_OF.values()} == {
+        "n_estimators": 7,
+        "max_features": 0.5,
+        "max_samples": 20,
+        "bootstrap": True,
+        "oob_score": True,
+        "random_state": 3,
+        "min_samples_leaf": 2,
+        "max_codes": None,
+        "criterion": "entropy",
+        "n_jobs": 1,
+        "max_depth": 4,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("sqrt", "sqrt"), ("all", None), ("2", 2), ("1.0", 1.0), ("0.25", 0.25)]
+)
+def test_amounts(csv, text, value):
+    run = ask_json("cv", csv, "--target", "class", "--folds", 2, "--max-features", text)
+    assert run["parameters"]["max_features"] == value
+    assert type(run["parameters"]["max_features"]) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        *(("--max-features", text) for text in ("0", "-1", "0.0", "1.5", "some", "nan", "exact")),
+        *(("--max-samples", text) for text in ("0", "2.0", "all")),
+        *(("--max-codes", text) for text in ("1", "0.5", "all")),
+    ],
+)
+def test_what_is_no_amount(csv, option, text):
+    result = ask("cv", csv, "--target", "class", "--model", "forest", option, text)
+    assert result.exit_code == 2
+    assert f"{text!r} is none of: a whole number from" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--trees", 5], "--trees is not for --model tree, only for forest, extra-trees, bagging"),
+        (["--oob"], "--oob is not for --model tree"),
+        (["--max-samples", 5], "--max-samples is not for --model tree"),
+        (["--no-bootstrap"], "--bootstrap is not for --model tree"),
+        (["--model", "bagging", "--max-features", 2], "only for tree, forest, extra-trees"),
+        (["--model", "extra-trees", "--oob"], "--oob is about bags, and there are none: add --boo"),
+        (["--model", "forest", "--no-bootstrap", "--max-samples", 9], "--max-samples is about bag"),
+        (["--model", "forest", "--criterion", "poisson"], "--criterion poisson is not for class"),
+        (["--model", "forest", "--max-features", 9], "is more than the 4 columns"),
+        (["--model", "forest", "--max-samples", 61], "61"),
+    ],
+)
+def test_options_that_do_not_go_together(csv, tmp_path, args, words):
+    check_refused(ask("cv", csv, "--target", "class", *args), words)
+    out = tmp_path / "never.dtrees"
+    check_refused(ask("fit", csv, "--target", "class", "--out", out, *args), words)
+    assert not out.exists()
+
+
+def test_options_of_another_kind_are_refused_before_the_table_is_read(tmp_path):
+    check_refused(ask("cv", tmp_path / "no.csv", "--target", "y", "--trees", 5), "--trees is not")
+
+
+def test_cv_of_a_forest(csv):
+    args = ["--target", "class", "--model", "forest", "--trees", 30, "--folds", 3, "--oob"]
+    result = ask("cv", csv, *args)
+    assert result.exit_code == 0, result.output
+    assert "(mean ± standard error of 3 folds)" in result.stdout
+    assert "The forest on all rows: 30 trees, depth up to" in result.stdout
+    assert "out-of-bag accuracy 0." in result.stdout or "accuracy 1.0" in result.stdout
+    assert "importance" in result.stdout
+    assert "\x1b" not in result.stdout
+    run = ask_json("cv", csv, *args)
+    assert run["format"] == "dtrees.cv/1"
+    assert run["model"] == "forest"
+    assert run["parameters"]["n_estimators"] == 30
+    assert set(run["forest"]) == {"trees", "depth", "n_leaves", "seconds", "oob_score"}
+    assert run["forest"]["trees"] == 30
+    assert "tree" not in run
+
+
+def test_cv_of_a_forest_is_the_estimators_on_the_same_folds(csv):
+    args = ["--target", "amount", "--model", "extra-trees", "--trees", 5, "--seed", 4]
+    run = ask_json("cv", csv, *args, "--folds", 3)
+    problem = problem_of(read_table(csv), "amount")
+    scores, leaves = [], []
+    for train, test in shuffled_folds(problem.y, 3, 4, stratified=False):
+        forest = dtrees.ExtraTreesRegressor(5, random_state=4)
+        forest.fit(problem.X.iloc[train], problem.y[train])
+        scores.append(forest.score(problem.X.iloc[test], problem.y[test]))
+        leaves.append(sum(tree.get_n_leaves() for tree in forest))
+    assert [fold["score"] for fold in run["folds"]] == scores
+    assert [fold["n_leaves"] for fold in run["folds"]] == leaves
+    final = dtrees.ExtraTreesRegressor(5, random_state=4).fit(problem.X, problem.y)
+    assert np.allclose(
+        [column["importance"] for column in run["columns"]], final.feature_importances_, atol=0
+    )
+
+
+def test_rows_without_a_vote_are_a_note(csv):
+    result = ask("cv", csv, "--target", "class", "--model", "bagging", "--trees", 2, "--oob")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.startswith("Note: Some inputs do not have OOB scores.")
+    assert result.stderr.count("\n") == 1
