@@ -2,6 +2,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from dtrees.core._bag cimport Bag
+from dtrees.core._criterion cimport Criterion
 from dtrees.core._search cimport Search
 from dtrees.core._structs cimport Mode, Payload, Run
 from dtrees.core._workspace cimport Column, OpenNode, RowLists
@@ -18,6 +19,10 @@ cdef struct Reader:
     Payload payload         # of the rows of a node, in their order, when it was asked for
     int64_t n_payload       # room
     bint has_payload        # gathered for this node
+    Criterion local         # the classes that the node holds, numbered from 0
+    int64_t* local_totals   # (n_classes,)
+    uint16_t* local_number  # by class
+    uint16_t* label         # local number of the class, in the order of the rows
     uint64_t* packed        # two classes: rows, weight, weight of class 1 of each row
     bint is_packed          # the node's sums fit the packed fields
     bint is_paired          # regression: rows and weights share a number
@@ -44,8 +49,8 @@ cdef struct Reader:
 
 
 cdef Reader* new_reader(const Payload* payload, const uint32_t* rows, int64_t n_rows,
-                        int64_t n_places, Mode mode, const RowLists* lists,
-                        bint random_cuts) noexcept nogil
+                        int64_t n_places, Mode mode, const Criterion* criterion,
+                        const RowLists* lists, bint random_cuts) noexcept nogil
 cdef void free_reader(Reader* reader) noexcept nogil
 cdef void read_rows(Reader* reader, const Search* q, const OpenNode* node) noexcept nogil
 cdef void mark_present(Reader* reader, const OpenNode* node) noexcept nogil

@@ -21,7 +21,7 @@ from libc.string cimport memset
 from dtrees.core._bag cimport (
     Bag, free_bag, label_of, new_bag, row_of, target_at, times_of, weight_at
 )
-from dtrees.core._criterion cimport squared_score
+from dtrees.core._criterion cimport Criterion, squared_score
 from dtrees.core._groups cimport (
     collect_groups, cut_at, reserve_groups, search_groups, search_random, toss_missing
 )
@@ -30,7 +30,8 @@ from dtrees.core._search cimport (
 )
 from dtrees.core._splitter cimport search_run
 from dtrees.core._structs cimport (
-    ALL_ORDERED, AT_MOST, NO_RANK, SQUARED, SUM, WEIGHTED_SUM, Mode, Payload, Run, Split
+    ALL_ORDERED, AT_MOST, CLASSES, NO_RANK, SQUARED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Mode,
+    Payload, Run, Split
 )
 from dtrees.core._workspace cimport (
     STORED_SPARSE, STORED_U16, STORED_U8, Column, OpenNode, RowLists, last_ordered
@@ -57,8 +58,8 @@ cdef enum:
 
 
 cdef Reader* new_reader(const Payload* payload, const uint32_t* rows, int64_t n_rows,
-                        int64_t n_places, Mode mode, const RowLists* lists,
-                        bint random_cuts) noexcept nogil:
+                        int64_t n_places, Mode mode, const Criterion* criterion,
+                        const RowLists* lists, bint random_cuts) noexcept nogil:
     """A reader for n_rows rows of a table of n_places; NULL without memory.
 
     payload : by row of the table. lists : of its sparse columns, NULL where there are none. Freed
@@ -73,7 +74,12 @@ cdef Reader* new_reader(const Payload* payload, const uint32_t* rows, int64_t n_
     if not new_bag(&reader.bag, payload, rows, n_rows):
         free_reader(reader)
         return NULL
-    if payload.label != NULL:
+    reader.local = criterion[0]
+    if mode == CLASSES or mode == WEIGHTED_CLASSES:
+        reader.local_totals = <int64_t*>malloc((criterion.n_classes + 1) * sizeof(int64_t))
+        reader.local_number = <uint16_t*>malloc(criterion.n_classes * sizeof(uint16_t))
+        reader.label = <uint16_t*>malloc((n_rows + 1) * sizeof(uint16_t))
+    elif payload.label != NULL:
         reader.packed = <uint64_t*>malloc((n_rows + 1) * sizeof(uint64_t))
         if random_cuts:
             reader.small_weight = <uint8_t*>malloc(n_rows + 1)
@@ -93,6 +99,9 @@ cdef void free_reader(Reader* reader) noexcept nogil:
     free(reader.payload.label)
     free(reader.payload.weight)
     free(reader.payload.target)
+    free(reader.local_totals)
+    free(reader.local_number)
+    free(reader.label)
     free(reader.packed)
     free(reader.small_weight)
     free(reader.small_target)
@@ -117,7 +126,9 @@ cdef void read_rows(Reader* reader, const Search* q, const OpenNode* node) noexc
     reader.is_packed = False
     reader.is_paired = False
     reader.is_small = False
-    if not by_class(q):
+    if by_class(q):
+        number_classes(reader, node, q.criterion.n_classes)
+    else:
         if n <= FEW:
             for i in range(n):
                 reader.few_weight[i] = weight_at(bag, start + i)
@@ -129,6 +140,39 @@ cdef void read_rows(Reader* reader, const Search* q, const OpenNode* node) noexc
     if reader.place != NULL:
         for i in range(start, start + n):
             reader.place[row_of(bag.item[i])] = <uint32_t>i
+
+
+cdef void number_classes(Reader* reader, const OpenNode* node, int64_t n_classes) noexcept nogil:
+    """Number the classes that the node holds; cells and sums of the others are zero anyway."""
+    cdef const uint64_t* item = reader.bag.item + node.start
+    cdef int n_local = 0
+    cdef int64_t i
+    for i in range(n_classes):
+        reader.local_number[i] = <uint16_t>n_local
+        reader.local_totals[n_local] = node.class_totals[i]
+        n_local += node.class_totals[i] > 0
+    reader.local.n_classes = n_local
+    for i in range(node.totals.n):
+        reader.label[i] = reader.local_number[label_of(item[i])]
+
+
+cdef inline void see_local(Reader* reader, Search* q) noexcept nogil:
+    """Let the search see the classes of the node only; until `see_all`.
+
+    For columns without categories, whose scores are sums over classes.
+    """
+    q.criterion = &reader.local
+    q.class_totals = reader.local_totals
+    q.n_columns_of_target = reader.local.n_classes
+    q.side_is_clear = False
+
+
+cdef inline void see_all(Search* q, const Criterion* criterion,
+                         const OpenNode* node) noexcept nogil:
+    q.criterion = criterion
+    q.class_totals = node.class_totals
+    q.n_columns_of_target = criterion.n_classes
+    q.side_is_clear = False
 
 
 cdef void pack_rows(Reader* reader, const OpenNode* node) noexcept nogil:
@@ -307,6 +351,8 @@ cdef inline void count_codes(const Reader* reader, const Search* q, const code_t
     cdef const uint64_t* item = bag.item + node.start
     cdef const int64_t* value = bag.value + node.start
     cdef const uint64_t* packed = reader.packed
+    cdef const uint16_t* label = reader.label
+    cdef bint is_local = q.criterion == &reader.local
     cdef int64_t* cells = reader.cells
     cdef uint64_t* hit = reader.hit
     cdef int64_t K = q.criterion.n_classes
@@ -316,7 +362,7 @@ cdef inline void count_codes(const Reader* reader, const Search* q, const code_t
     cdef int64_t* cell
     cdef uint64_t x
     cdef uint32_t code
-    cdef int64_t i, w
+    cdef int64_t i, k, w
     if reader.is_packed:
         for i in range(n):
             code = codes[<uint32_t>item[i]]
@@ -329,7 +375,8 @@ cdef inline void count_codes(const Reader* reader, const Search* q, const code_t
             code = codes[<uint32_t>x]
             cell = cells + code * (1 + K)
             cell[0] += 1
-            cell[1 + label_of(x)] += times_of(x) if plain else weight_at(bag, node.start + i)
+            k = label[i] if is_local else label_of(x)
+            cell[1 + k] += times_of(x) if plain else weight_at(bag, node.start + i)
             if sparsely:
                 hit[code >> 6] |= <uint64_t>1 << (code & 63)
     elif reader.is_paired and plain:
@@ -709,18 +756,34 @@ cdef void read_entries(Reader* reader, const OpenNode* node, const Column* colum
 cdef bint search_drawn(Reader* reader, Search* q, const OpenNode* node, const Column* column,
                        int32_t number) noexcept nogil:
     """Read and search one column; False when it is constant in the node."""
-    cdef Payload payload
+    cdef const Criterion* criterion
     cdef bint varies
     if (node.totals.n <= FEW and q.criterion.impurity == SQUARED
             and column.storage != STORED_SPARSE and last_ordered(column) == ALL_ORDERED
             and search_few(reader, q, node, column, number, &varies)):
         return varies
+    if by_class(q) and last_ordered(column) == ALL_ORDERED:
+        criterion = q.criterion
+        see_local(reader, q)
+        varies = search_read(reader, q, node, column, number)
+        see_all(q, criterion, node)
+        return varies
+    return search_read(reader, q, node, column, number)
+
+
+cdef bint search_read(Reader* reader, Search* q, const OpenNode* node, const Column* column,
+                      int32_t number) noexcept nogil:
+    """The same by sorted entries or by a histogram, whichever is cheaper."""
+    cdef Payload payload
+    cdef bint varies
     if by_entries(reader, q, column, node.totals.n):
         read_entries(reader, node, column, number)
         if reader.run.length == 0:
             return False
         payload = q.payload
         q.payload = reader.payload
+        if q.criterion == &reader.local:
+            q.payload.label = reader.label
         varies = search_run(q, <const uint64_t*>reader.entries, &reader.run)
         q.payload = payload
         return varies

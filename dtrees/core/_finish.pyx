@@ -427,7 +427,8 @@ cdef Growth* new_growth(const Plan* plan, Workspace* w, OpenNode* root) noexcept
                           plan.limits.min_weight)
     if plan.draws:
         g.reader = new_reader(&w.payload, w.rows + root.start, root.totals.n, w.n_rows,
-                              plan.mode, &plan.lists, plan.limits.random_cuts)
+                              plan.mode, &plan.criterion, &plan.lists,
+                              plan.limits.random_cuts)
         if g.reader == NULL:
             free_growth(g)
             return NULL

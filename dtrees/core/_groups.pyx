@@ -52,7 +52,7 @@ cdef void reserve_groups(Search* q, int64_t count) noexcept nogil:
     g.row = <int64_t*>realloc(g.row, count * sizeof(int64_t))
     g.n = <int64_t*>realloc(g.n, count * sizeof(int64_t))
     g.weight = <int64_t*>realloc(g.weight, count * sizeof(int64_t))
-    g.target = <int64_t*>realloc(g.target, count * q.n_columns_of_target * sizeof(int64_t))
+    g.target = <int64_t*>realloc(g.target, count * q.most_columns_of_target * sizeof(int64_t))
     g.order = <Keyed*>realloc(g.order, 2 * count * sizeof(Keyed))
 
 

@@ -51,6 +51,7 @@ cdef struct Search:
     Mode mode
     Payload payload
     int n_columns_of_target  # statistics of a group beside its weight: 1 or n_classes
+    int most_columns_of_target  # there is room for so many
     int64_t min_rows        # least rows and least weight of a side
     int64_t min_weight
     # given per node

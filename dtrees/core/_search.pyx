@@ -21,6 +21,7 @@ cdef Search* new_search(const Criterion* criterion, Mode mode, Payload payload,
     q.min_rows = min_rows
     q.min_weight = min_weight
     q.n_columns_of_target = k if mode == CLASSES or mode == WEIGHTED_CLASSES else 1
+    q.most_columns_of_target = q.n_columns_of_target
     q.side = <int64_t*>calloc(k + 1, sizeof(int64_t))
     q.side_is_clear = True
     return q
