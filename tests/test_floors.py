@@ -25,6 +25,7 @@ FLOORS = {
     "parallel": 3,
     "inspection": 3,
     "export": 3,
+    "callbacks": 3,
     "estimators": 4,
     "model_selection": 5,
     "cli": 6,

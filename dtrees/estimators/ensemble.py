@@ -8,6 +8,8 @@ number (`dtrees.core.forest`), so it does not matter which thread or worker grow
                 bags: (seed, tree, row) -> times |
                                                  v
                           tree 0   tree 1   tree 2   ...        tasks
+                                                 |  one by one, in this order
+                       out-of-bag sums, callbacks: go on? or stop
                                                  |
                             estimators_, out-of-bag predictions
 
@@ -16,18 +18,26 @@ Adding trees (``warm_start``) therefore gives the forest that would have been gr
 
 from __future__ import annotations
 
+import logging
+import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dtrees.callbacks import Callback, ForestFit, ProgressBar, check_callbacks, listening
+from dtrees.coding.codebook import CodeBook
+from dtrees.coding.target import Target
 from dtrees.core.forest import ForestGrowth
 from dtrees.core.model import Forest, Tree
-from dtrees.core.predict import decision_path, forest_apply, forest_values
+from dtrees.core.out_of_bag import OutOfBag, Votes
+from dtrees.core.predict import apply, decision_path, forest_apply, forest_values
 from dtrees.core.resampling import Bags
 from dtrees.estimators.base import BaseDecisionTree, BaseTrees, Encoded
 from dtrees.estimators.constraints import (
@@ -38,6 +48,7 @@ from dtrees.estimators.constraints import (
     OneOf,
     RealIn,
 )
+from dtrees.estimators.early_stopping import OobStopping
 from dtrees.estimators.view import TreeView, columns_with_missing
 from dtrees.export.parts import Parts
 from dtrees.inspection.importance import impurity_importances
@@ -47,6 +58,16 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 SPARE_BITS = 5  # a row is in a bag at most 20 times
+OF_SOME_FITS = (  # what a fit may leave and another one not
+    "feature_names_in_",
+    "oob_score_",
+    "oob_scores_",
+    "oob_decision_function_",
+    "oob_prediction_",
+    "_estimators",
+)
+
+logger = logging.getLogger(__name__)
 
 
 class BaseForest(BaseTrees):
@@ -59,6 +80,7 @@ class BaseForest(BaseTrees):
         "bootstrap": (InstanceOf(bool, "bool"),),
         "max_samples": (IntegerIn(1), RealIn(0, 1, "(]", integers=False), Nothing()),
         "oob_score": (InstanceOf(bool, "bool"), CallableObject()),
+        "oob_tol": (RealIn(0, math.inf, "[)"), Nothing()),
         "warm_start": (InstanceOf(bool, "bool"),),
         "verbose": (InstanceOf(Integral, "int"),),
         "regime": (OneOf(REGIMES), Nothing()),
@@ -68,16 +90,27 @@ class BaseForest(BaseTrees):
     bootstrap: bool
     max_samples: int | float | None
     oob_score: Any
+    oob_tol: float | None
     warm_start: bool
     verbose: int
     regime: str | None
 
     @abstractmethod
-    def _oob(self, mean: np.ndarray, y: Any, learned: dict[str, Any]) -> dict[str, Any]:
-        """Out-of-bag attributes from the means of the trees that lack a row."""
+    def _oob_score(self, mean: np.ndarray, y: np.ndarray, target: Target) -> float:
+        """Score of out-of-bag predictions, of rows that have one; nan where there are too few."""
+
+    @abstractmethod
+    def _oob_predictions(self, mean: np.ndarray) -> dict[str, Any]:
+        """The attribute that holds out-of-bag predictions."""
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, bootstrap_groups: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        bootstrap_groups: Any = None,
+        callbacks: Sequence[Callback] | None = None,
     ) -> Any:
         """Grow the forest.
 
@@ -93,6 +126,9 @@ class BaseForest(BaseTrees):
         bootstrap_groups : array-like of shape (n_rows,), default=None
             Rows of one group are in a bag together, or not at all: patients, days, machines.
             None: every row is a group of its own.
+        callbacks : sequence of dtrees.callbacks.Callback, default=None
+            Hear of every tree, in the order of the trees, and may stop the fit; the trees so far
+            are then the forest.
 
         Returns
         -------
@@ -104,8 +140,12 @@ class BaseForest(BaseTrees):
         ValueError
             A parameter or an input is not what it should be; the estimator is then as it was
             before.
+        TypeError
+            `callbacks` are no callbacks.
         dtrees.exceptions.ClusterError
             A Dask cluster is in force, or asked for by ``regime``, and cannot be used.
+        BaseException
+            What a callback raises; the estimator is then as it was before.
 
         Notes
         -----
@@ -113,27 +153,9 @@ class BaseForest(BaseTrees):
         depth). A forest of the same seed has the same first trees whatever ``n_estimators`` is.
         """
         self._check_parameters()
-        owner = type(self).__name__
-        if self.oob_score and not self.bootstrap:
-            raise ValueError(
-                f"Out of bag estimation only available if bootstrap=True: {owner} got "
-                f"oob_score={self.oob_score!r}, bootstrap=False."
-            )
-        kept: tuple[Tree, ...] = ()
-        seed = None
-        if self.warm_start and hasattr(self, "forest_"):
-            kept, seed = self.forest_.trees, self._fit_seed
-        if self.n_estimators < len(kept):
-            raise ValueError(
-                f"n_estimators={self.n_estimators} must be larger or equal to "
-                f"len(estimators_)={len(kept)} when warm_start==True"
-            )
-        if kept and self.n_estimators == len(kept):
-            warnings.warn(
-                "Warm-start fitting without increasing n_estimators does not fit new trees.",
-                stacklevel=2,
-            )
-        seed = self._seed() if seed is None else seed
+        callbacks = check_callbacks(callbacks)
+        self._check_bootstrap()
+        kept, seed = self._kept()
         run = threaded(self.n_jobs)
         encoded = self._encode(X, y, sample_weight, seed, run)
         if encoded.max_features > encoded.book.n_columns:
@@ -154,26 +176,73 @@ class BaseForest(BaseTrees):
             max_leaf_nodes=self.max_leaf_nodes,
             ccp_alpha=self.ccp_alpha,
         )
-        forest = Forest((*kept, *self._grow_trees(growth, len(kept), run)))
         learned = {
             "n_features_in_": encoded.book.n_columns,
             "n_outputs_": 1,
             "max_features_": encoded.max_features,
-            "forest_": forest,
             "codebook_": encoded.book.without_values(),
             "_fit_seed": seed,
-            "_saw_missing": columns_with_missing(forest.trees, encoded.coded),
             **self._learned(encoded.target),
         }
         if encoded.book.feature_names is not None:
             learned["feature_names_in_"] = encoded.book.feature_names
-        if self.oob_score:
-            leaves = forest_apply(forest, encoded.book, encoded.book.check(X, run=run), run)
-            learned |= self._oob(out_of_bag(forest, growth, leaves), y, learned)
-        self.__dict__.pop("feature_names_in_", None)
-        self.__dict__.pop("_estimators", None)
-        self.__dict__.update(learned)
+
+        def estimator_of(tree: Tree) -> Any:
+            missing = columns_with_missing([tree], encoded.coded)
+            return self._estimator(tree, {**learned, "_saw_missing": missing})
+
+        fit = ForestFit(self, range(len(kept), self.n_estimators), list(kept), estimator_of)
+        if self.verbose > 0:
+            callbacks = [ProgressBar(), *callbacks]
+        oob = None
+        if self.oob_score or self.oob_tol is not None:
+            oob = OutOfBag(growth)
+            score = partial(self._score_out_of_bag, oob, np.asarray(y).ravel(), encoded.target)
+            stopping = None if self.oob_tol is None else OobStopping(self.oob_tol, score)
+            if stopping is not None:
+                callbacks = [stopping, *callbacks]  # first, so that the others see its scores
+            self._add_kept(fit, oob, stopping, encoded.book, X, run)
+        with all_or_nothing(self), listening(fit, callbacks):
+            self._grow_trees(growth, fit, oob, callbacks, run)
+            if oob is not None:
+                learned |= {**self._oob_predictions(oob.mean()), "oob_score_": score()}
+                _warn_without_votes(oob)
+            if self.oob_tol is not None:
+                learned["oob_scores_"] = np.array(fit.oob_scores)
+            learned["forest_"] = Forest(tuple(fit.trees))
+            learned["_saw_missing"] = columns_with_missing(fit.trees, encoded.coded)
+            for name in OF_SOME_FITS:
+                self.__dict__.pop(name, None)
+            self.__dict__.update(learned)
         return self
+
+    def _check_bootstrap(self) -> None:
+        """Out-of-bag needs bags."""
+        if self.bootstrap:
+            return
+        asked = f"oob_score={self.oob_score!r}" if self.oob_score else f"oob_tol={self.oob_tol!r}"
+        if self.oob_score or self.oob_tol is not None:
+            raise ValueError(
+                f"Out of bag estimation only available if bootstrap=True: {type(self).__name__} "
+                f"got {asked}, bootstrap=False."
+            )
+
+    def _kept(self) -> tuple[tuple[Tree, ...], int]:
+        """The trees that are there and stay, and the seed of the forest."""
+        if not (self.warm_start and hasattr(self, "forest_")):
+            return (), self._seed()
+        kept = self.forest_.trees
+        if self.n_estimators < len(kept):
+            raise ValueError(
+                f"n_estimators={self.n_estimators} must be larger or equal to "
+                f"len(estimators_)={len(kept)} when warm_start==True"
+            )
+        if self.n_estimators == len(kept):
+            warnings.warn(
+                "Warm-start fitting without increasing n_estimators does not fit new trees.",
+                stacklevel=3,
+            )
+        return kept, self._fit_seed
 
     def _check_same_labels(self, encoded: Encoded) -> None:
         """Trees that are kept name columns, categories and classes by number."""
@@ -191,9 +260,57 @@ class BaseForest(BaseTrees):
                 "categories of the first fit and y its classes. Set warm_start=False to begin anew."
             )
 
-    def _grow_trees(self, growth: ForestGrowth, first: int, run: LocalRunner) -> list[Tree]:
-        """Trees first .. n_estimators, on threads or on a cluster."""
-        return grow_trees(growth, range(first, self.n_estimators), run, regime=self.regime)
+    def _add_kept(
+        self,
+        fit: ForestFit,
+        oob: OutOfBag,
+        stopping: OobStopping | None,
+        book: CodeBook,
+        X: Any,
+        run: LocalRunner,
+    ) -> None:
+        """Add up the trees that are there, as if they had just been grown.
+
+        They walk the raw table, as their codes are those of another coding. Where they are enough,
+        no tree is left to be grown.
+        """
+        if not fit.trees:
+            return
+        table = book.check(X, estimator=type(self).__name__, run=run)
+        enough = False
+        for number, tree in enumerate(fit.trees):
+            rows = oob.rows(number)
+            oob.add(tree, Votes(rows, apply(tree, book, table, run)[rows]))
+            if stopping is not None:
+                enough |= stopping.see(fit.oob_scores)
+        if enough:
+            logger.info("no tree is added: the out-of-bag score of those that are there is flat")
+            fit.numbers = fit.numbers[:0]
+
+    def _score_out_of_bag(self, oob: OutOfBag, y: np.ndarray, target: Target) -> float:
+        """Score of the rows that have a vote."""
+        return self._oob_score(oob.mean(), y, target)
+
+    def _grow_trees(
+        self,
+        growth: ForestGrowth,
+        fit: ForestFit,
+        oob: OutOfBag | None,
+        callbacks: Sequence[Callback],
+        run: LocalRunner,
+    ) -> None:
+        """Grow the trees of a fit, on threads or on a cluster, until one of the callbacks stops."""
+        look = None if oob is None else oob.votes_of
+        grown = grow_trees(growth, fit.numbers, run, regime=self.regime, look=look)
+        with closing(grown):
+            for number, tree, votes in grown:
+                fit.trees.append(tree)
+                if oob is not None:
+                    oob.add(tree, votes)
+                # all of them hear of the tree, whoever stops
+                stops = [callback.on_tree_end(fit, number) for callback in callbacks]
+                if any(stops):
+                    break
 
     def _bags(self, seed: int, n_rows: int, groups: Any) -> Bags | None:
         if not self.bootstrap:
@@ -276,24 +393,33 @@ class BaseForest(BaseTrees):
         check_is_fitted(self)
         made = self.__dict__.get("_estimators")
         if made is None:
-            made = self._estimators = [self._estimator(tree) for tree in self.forest_.trees]
+            learned = vars(self)
+            made = [self._estimator(tree, learned) for tree in self.forest_.trees]
+            self._estimators = made
         return made
 
-    def _estimator(self, tree: Tree) -> Any:
+    @property
+    def n_estimators_(self) -> int:
+        """Number of trees; less than ``n_estimators`` when the fit was stopped."""
+        check_is_fitted(self)
+        return len(self.forest_)
+
+    def _estimator(self, tree: Tree, learned: Mapping[str, Any]) -> Any:
+        """A tree as an estimator; `learned` is what the forest has, or will have, learned."""
         names = self._tree_class._constraints
         parameters = {name: getattr(self, name) for name in names if hasattr(self, name)}
         if parameters.get("class_weight") == "balanced_subsample":
             parameters["class_weight"] = "balanced"
         made = self._tree_class(**parameters)
         made.__dict__.update(
-            n_features_in_=self.n_features_in_,
+            n_features_in_=learned["n_features_in_"],
             n_outputs_=1,
-            max_features_=self.max_features_,
-            tree_=TreeView(tree, self.codebook_, self._saw_missing),
+            max_features_=learned["max_features_"],
+            tree_=TreeView(tree, learned["codebook_"], learned["_saw_missing"]),
         )
         for name in ("feature_names_in_", "classes_", "n_classes_"):
-            if name in self.__dict__:
-                made.__dict__[name] = self.__dict__[name]
+            if name in learned:
+                made.__dict__[name] = learned[name]
         return made
 
     def _parts(self) -> Parts:
@@ -341,29 +467,22 @@ class BaseForest(BaseTrees):
         return mean / mean.sum()
 
 
-def out_of_bag(forest: Forest, growth: ForestGrowth, leaves: np.ndarray) -> np.ndarray:
-    """Mean over the trees whose bag lacks the row; nan where there is no such tree.
+@contextmanager
+def all_or_nothing(estimator: BaseForest) -> Iterator[None]:
+    """Take back what has been set on an estimator when the block fails."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
 
-    Parameters
-    ----------
-    leaves : intp (n_rows, n_trees)
 
-    Returns
-    -------
-    float64 (n_rows, n_classes or 1)
-    """
-    n_rows = len(leaves)
-    total = np.zeros((n_rows, forest[0].value.shape[1]))
-    votes = np.zeros(n_rows, dtype=np.int64)
-    for i, tree in enumerate(forest.trees):
-        rows = np.flatnonzero(growth.times(i) == 0)
-        total[rows] += tree.value[leaves[rows, i]]
-        votes[rows] += 1
-    if not votes.all():
+def _warn_without_votes(oob: OutOfBag) -> None:
+    if not oob.votes.all():
         warnings.warn(
             "Some inputs do not have OOB scores. This probably means too few trees were used to "
             "compute any reliable OOB estimates.",
             stacklevel=3,
         )
-    with np.errstate(invalid="ignore"):
-        return total / votes[:, None]

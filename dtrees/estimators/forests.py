@@ -6,6 +6,7 @@ How a forest is fitted stands in `dtrees.estimators.ensemble`, how a tree of it 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -91,16 +92,18 @@ class ForestClassifier(ClassifierMixin, BaseForest):
     def _learned(self, target: Target) -> dict[str, Any]:
         return {"classes_": target.classes, "n_classes_": target.n_classes}
 
-    def _oob(self, mean: np.ndarray, y: Any, learned: dict[str, Any]) -> dict[str, Any]:
+    def _oob_score(self, mean: np.ndarray, y: np.ndarray, target: Target) -> float:
         voted = ~np.isnan(mean[:, 0])
-        classes = learned["classes_"].take(np.nan_to_num(mean).argmax(axis=1))
-        from sklearn.metrics import accuracy_score
+        if not voted.any():
+            return math.nan
+        codes = mean[voted].argmax(axis=1)
+        if not callable(self.oob_score):
+            return float(np.mean(codes == target.y[voted]))  # accuracy
+        assert target.classes is not None
+        return float(self.oob_score(y[voted], target.classes.take(codes)))
 
-        score = self.oob_score if callable(self.oob_score) else accuracy_score
-        return {
-            "oob_decision_function_": mean,
-            "oob_score_": float(score(np.asarray(y)[voted], classes[voted])),
-        }
+    def _oob_predictions(self, mean: np.ndarray) -> dict[str, Any]:
+        return {"oob_decision_function_": mean}
 
 
 class ForestRegressor(RegressorMixin, BaseForest):
@@ -134,15 +137,17 @@ class ForestRegressor(RegressorMixin, BaseForest):
     def _learned(self, target: Target) -> dict[str, Any]:
         return {}
 
-    def _oob(self, mean: np.ndarray, y: Any, learned: dict[str, Any]) -> dict[str, Any]:
-        voted = ~np.isnan(mean[:, 0])
+    def _oob_score(self, mean: np.ndarray, y: np.ndarray, target: Target) -> float:
         from sklearn.metrics import r2_score
 
+        voted = ~np.isnan(mean[:, 0])
+        if np.count_nonzero(voted) < 2:
+            return math.nan
         score = self.oob_score if callable(self.oob_score) else r2_score
-        return {
-            "oob_prediction_": mean[:, 0],
-            "oob_score_": float(score(np.asarray(y)[voted], mean[voted, 0])),
-        }
+        return float(score(y[voted], mean[voted, 0]))
+
+    def _oob_predictions(self, mean: np.ndarray) -> dict[str, Any]:
+        return {"oob_prediction_": mean[:, 0]}
 
 
 class RandomForestClassifier(ForestClassifier):
@@ -181,6 +186,10 @@ class RandomForestClassifier(ForestClassifier):
     oob_score : bool or callable, default=False
         Whether rows are predicted by the trees whose bag lacks them, and scored:
         accuracy, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
+    oob_tol : float, default=None
+        No more trees are added when the out-of-bag score has not improved by more than this for
+        ten trees; scores are smoothed over ten trees, and larger ones are better. None: all
+        `n_estimators` trees are grown. Needs ``bootstrap=True``.
     n_jobs : int, default=None
         Number of threads; None: 1, unless a ``joblib.parallel_config`` says otherwise; -1: all
         cores. Changes nothing but the time.
@@ -188,7 +197,7 @@ class RandomForestClassifier(ForestClassifier):
         Seed of bags, of the draws of columns and of the sample behind cuts. The same seed gives
         the same forest on any number of threads.
     verbose : int, default=0
-        Accepted for compatibility.
+        1 or more shows a bar of the trees grown (`dtrees.callbacks.ProgressBar`).
     warm_start : bool, default=False
         Whether `fit` keeps the trees that are there and adds those that are missing to
         `n_estimators`. With the same table the forest is the one that is grown at once.
@@ -219,6 +228,8 @@ class RandomForestClassifier(ForestClassifier):
 
     Attributes
     ----------
+    n_estimators_ : int
+        Number of trees; less than `n_estimators` when the fit was stopped.
     estimators_ : list of DecisionTreeClassifier
         The trees as fitted estimators, made at the first look.
     classes_ : array of shape (n_classes_,)
@@ -236,7 +247,10 @@ class RandomForestClassifier(ForestClassifier):
     n_outputs_ : int
         1.
     oob_score_ : float
-        Score of the out-of-bag predictions; only with `oob_score`.
+        Score of the out-of-bag predictions; only with `oob_score` or `oob_tol`.
+    oob_scores_ : float64 array of shape (n_estimators_,)
+        The same of the first 1, 2, ... trees; only with `oob_tol`. nan where too few rows have a
+        prediction.
     oob_decision_function_ : float64 array of shape (n_rows, n_classes_)
         Shares of the classes by the trees whose bag lacks the row; nan where there is none.
     forest_ : dtrees.core.model.Forest
@@ -278,6 +292,7 @@ class RandomForestClassifier(ForestClassifier):
         min_impurity_decrease=0.0,
         bootstrap=True,
         oob_score=False,
+        oob_tol=None,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -302,6 +317,7 @@ class RandomForestClassifier(ForestClassifier):
         self.min_impurity_decrease = min_impurity_decrease
         self.bootstrap = bootstrap
         self.oob_score = oob_score
+        self.oob_tol = oob_tol
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -353,6 +369,10 @@ class RandomForestRegressor(ForestRegressor):
     oob_score : bool or callable, default=False
         Whether rows are predicted by the trees whose bag lacks them, and scored:
         R squared, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
+    oob_tol : float, default=None
+        No more trees are added when the out-of-bag score has not improved by more than this for
+        ten trees; scores are smoothed over ten trees, and larger ones are better. None: all
+        `n_estimators` trees are grown. Needs ``bootstrap=True``.
     n_jobs : int, default=None
         Number of threads; None: 1, unless a ``joblib.parallel_config`` says otherwise; -1: all
         cores. Changes nothing but the time.
@@ -360,7 +380,7 @@ class RandomForestRegressor(ForestRegressor):
         Seed of bags, of the draws of columns and of the sample behind cuts. The same seed gives
         the same forest on any number of threads.
     verbose : int, default=0
-        Accepted for compatibility.
+        1 or more shows a bar of the trees grown (`dtrees.callbacks.ProgressBar`).
     warm_start : bool, default=False
         Whether `fit` keeps the trees that are there and adds those that are missing to
         `n_estimators`. With the same table the forest is the one that is grown at once.
@@ -387,6 +407,8 @@ class RandomForestRegressor(ForestRegressor):
 
     Attributes
     ----------
+    n_estimators_ : int
+        Number of trees; less than `n_estimators` when the fit was stopped.
     estimators_ : list of DecisionTreeRegressor
         The trees as fitted estimators, made at the first look.
     feature_importances_ : float64 array of shape (n_features_in_,)
@@ -400,7 +422,10 @@ class RandomForestRegressor(ForestRegressor):
     n_outputs_ : int
         1.
     oob_score_ : float
-        Score of the out-of-bag predictions; only with `oob_score`.
+        Score of the out-of-bag predictions; only with `oob_score` or `oob_tol`.
+    oob_scores_ : float64 array of shape (n_estimators_,)
+        The same of the first 1, 2, ... trees; only with `oob_tol`. nan where too few rows have a
+        prediction.
     oob_prediction_ : float64 array of shape (n_rows,)
         Mean of the trees whose bag lacks the row; nan where there is none.
     forest_ : dtrees.core.model.Forest
@@ -442,6 +467,7 @@ class RandomForestRegressor(ForestRegressor):
         min_impurity_decrease=0.0,
         bootstrap=True,
         oob_score=False,
+        oob_tol=None,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -465,6 +491,7 @@ class RandomForestRegressor(ForestRegressor):
         self.min_impurity_decrease = min_impurity_decrease
         self.bootstrap = bootstrap
         self.oob_score = oob_score
+        self.oob_tol = oob_tol
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -515,6 +542,10 @@ class ExtraTreesClassifier(ForestClassifier):
     oob_score : bool or callable, default=False
         Whether rows are predicted by the trees whose bag lacks them, and scored:
         accuracy, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
+    oob_tol : float, default=None
+        No more trees are added when the out-of-bag score has not improved by more than this for
+        ten trees; scores are smoothed over ten trees, and larger ones are better. None: all
+        `n_estimators` trees are grown. Needs ``bootstrap=True``.
     n_jobs : int, default=None
         Number of threads; None: 1, unless a ``joblib.parallel_config`` says otherwise; -1: all
         cores. Changes nothing but the time.
@@ -522,7 +553,7 @@ class ExtraTreesClassifier(ForestClassifier):
         Seed of bags, of the draws of columns and of the sample behind cuts. The same seed gives
         the same forest on any number of threads.
     verbose : int, default=0
-        Accepted for compatibility.
+        1 or more shows a bar of the trees grown (`dtrees.callbacks.ProgressBar`).
     warm_start : bool, default=False
         Whether `fit` keeps the trees that are there and adds those that are missing to
         `n_estimators`. With the same table the forest is the one that is grown at once.
@@ -553,6 +584,8 @@ class ExtraTreesClassifier(ForestClassifier):
 
     Attributes
     ----------
+    n_estimators_ : int
+        Number of trees; less than `n_estimators` when the fit was stopped.
     estimators_ : list of DecisionTreeClassifier
         The trees as fitted estimators, made at the first look.
     classes_ : array of shape (n_classes_,)
@@ -570,7 +603,10 @@ class ExtraTreesClassifier(ForestClassifier):
     n_outputs_ : int
         1.
     oob_score_ : float
-        Score of the out-of-bag predictions; only with `oob_score`.
+        Score of the out-of-bag predictions; only with `oob_score` or `oob_tol`.
+    oob_scores_ : float64 array of shape (n_estimators_,)
+        The same of the first 1, 2, ... trees; only with `oob_tol`. nan where too few rows have a
+        prediction.
     oob_decision_function_ : float64 array of shape (n_rows, n_classes_)
         Shares of the classes by the trees whose bag lacks the row; nan where there is none.
     forest_ : dtrees.core.model.Forest
@@ -613,6 +649,7 @@ class ExtraTreesClassifier(ForestClassifier):
         min_impurity_decrease=0.0,
         bootstrap=False,
         oob_score=False,
+        oob_tol=None,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -637,6 +674,7 @@ class ExtraTreesClassifier(ForestClassifier):
         self.min_impurity_decrease = min_impurity_decrease
         self.bootstrap = bootstrap
         self.oob_score = oob_score
+        self.oob_tol = oob_tol
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -689,6 +727,10 @@ class ExtraTreesRegressor(ForestRegressor):
     oob_score : bool or callable, default=False
         Whether rows are predicted by the trees whose bag lacks them, and scored:
         R squared, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
+    oob_tol : float, default=None
+        No more trees are added when the out-of-bag score has not improved by more than this for
+        ten trees; scores are smoothed over ten trees, and larger ones are better. None: all
+        `n_estimators` trees are grown. Needs ``bootstrap=True``.
     n_jobs : int, default=None
         Number of threads; None: 1, unless a ``joblib.parallel_config`` says otherwise; -1: all
         cores. Changes nothing but the time.
@@ -696,7 +738,7 @@ class ExtraTreesRegressor(ForestRegressor):
         Seed of bags, of the draws of columns and of the sample behind cuts. The same seed gives
         the same forest on any number of threads.
     verbose : int, default=0
-        Accepted for compatibility.
+        1 or more shows a bar of the trees grown (`dtrees.callbacks.ProgressBar`).
     warm_start : bool, default=False
         Whether `fit` keeps the trees that are there and adds those that are missing to
         `n_estimators`. With the same table the forest is the one that is grown at once.
@@ -723,6 +765,8 @@ class ExtraTreesRegressor(ForestRegressor):
 
     Attributes
     ----------
+    n_estimators_ : int
+        Number of trees; less than `n_estimators` when the fit was stopped.
     estimators_ : list of DecisionTreeRegressor
         The trees as fitted estimators, made at the first look.
     feature_importances_ : float64 array of shape (n_features_in_,)
@@ -736,7 +780,10 @@ class ExtraTreesRegressor(ForestRegressor):
     n_outputs_ : int
         1.
     oob_score_ : float
-        Score of the out-of-bag predictions; only with `oob_score`.
+        Score of the out-of-bag predictions; only with `oob_score` or `oob_tol`.
+    oob_scores_ : float64 array of shape (n_estimators_,)
+        The same of the first 1, 2, ... trees; only with `oob_tol`. nan where too few rows have a
+        prediction.
     oob_prediction_ : float64 array of shape (n_rows,)
         Mean of the trees whose bag lacks the row; nan where there is none.
     forest_ : dtrees.core.model.Forest
@@ -779,6 +826,7 @@ class ExtraTreesRegressor(ForestRegressor):
         min_impurity_decrease=0.0,
         bootstrap=False,
         oob_score=False,
+        oob_tol=None,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -802,6 +850,7 @@ class ExtraTreesRegressor(ForestRegressor):
         self.min_impurity_decrease = min_impurity_decrease
         self.bootstrap = bootstrap
         self.oob_score = oob_score
+        self.oob_tol = oob_tol
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -847,6 +896,10 @@ class BaggingClassifier(ForestClassifier):
     oob_score : bool or callable, default=False
         Whether rows are predicted by the trees whose bag lacks them, and scored:
         accuracy, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
+    oob_tol : float, default=None
+        No more trees are added when the out-of-bag score has not improved by more than this for
+        ten trees; scores are smoothed over ten trees, and larger ones are better. None: all
+        `n_estimators` trees are grown. Needs ``bootstrap=True``.
     n_jobs : int, default=None
         Number of threads; None: 1, unless a ``joblib.parallel_config`` says otherwise; -1: all
         cores. Changes nothing but the time.
@@ -854,7 +907,7 @@ class BaggingClassifier(ForestClassifier):
         Seed of bags, of the draws of columns and of the sample behind cuts. The same seed gives
         the same forest on any number of threads.
     verbose : int, default=0
-        Accepted for compatibility.
+        1 or more shows a bar of the trees grown (`dtrees.callbacks.ProgressBar`).
     warm_start : bool, default=False
         Whether `fit` keeps the trees that are there and adds those that are missing to
         `n_estimators`. With the same table the forest is the one that is grown at once.
@@ -885,6 +938,8 @@ class BaggingClassifier(ForestClassifier):
 
     Attributes
     ----------
+    n_estimators_ : int
+        Number of trees; less than `n_estimators` when the fit was stopped.
     estimators_ : list of DecisionTreeClassifier
         The trees as fitted estimators, made at the first look.
     classes_ : array of shape (n_classes_,)
@@ -902,7 +957,10 @@ class BaggingClassifier(ForestClassifier):
     n_outputs_ : int
         1.
     oob_score_ : float
-        Score of the out-of-bag predictions; only with `oob_score`.
+        Score of the out-of-bag predictions; only with `oob_score` or `oob_tol`.
+    oob_scores_ : float64 array of shape (n_estimators_,)
+        The same of the first 1, 2, ... trees; only with `oob_tol`. nan where too few rows have a
+        prediction.
     oob_decision_function_ : float64 array of shape (n_rows, n_classes_)
         Shares of the classes by the trees whose bag lacks the row; nan where there is none.
     forest_ : dtrees.core.model.Forest
@@ -947,6 +1005,7 @@ class BaggingClassifier(ForestClassifier):
         min_impurity_decrease=0.0,
         bootstrap=True,
         oob_score=False,
+        oob_tol=None,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -970,6 +1029,7 @@ class BaggingClassifier(ForestClassifier):
         self.min_impurity_decrease = min_impurity_decrease
         self.bootstrap = bootstrap
         self.oob_score = oob_score
+        self.oob_tol = oob_tol
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -1017,6 +1077,10 @@ class BaggingRegressor(ForestRegressor):
     oob_score : bool or callable, default=False
         Whether rows are predicted by the trees whose bag lacks them, and scored:
         R squared, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
+    oob_tol : float, default=None
+        No more trees are added when the out-of-bag score has not improved by more than this for
+        ten trees; scores are smoothed over ten trees, and larger ones are better. None: all
+        `n_estimators` trees are grown. Needs ``bootstrap=True``.
     n_jobs : int, default=None
         Number of threads; None: 1, unless a ``joblib.parallel_config`` says otherwise; -1: all
         cores. Changes nothing but the time.
@@ -1024,7 +1088,7 @@ class BaggingRegressor(ForestRegressor):
         Seed of bags, of the draws of columns and of the sample behind cuts. The same seed gives
         the same forest on any number of threads.
     verbose : int, default=0
-        Accepted for compatibility.
+        1 or more shows a bar of the trees grown (`dtrees.callbacks.ProgressBar`).
     warm_start : bool, default=False
         Whether `fit` keeps the trees that are there and adds those that are missing to
         `n_estimators`. With the same table the forest is the one that is grown at once.
@@ -1051,6 +1115,8 @@ class BaggingRegressor(ForestRegressor):
 
     Attributes
     ----------
+    n_estimators_ : int
+        Number of trees; less than `n_estimators` when the fit was stopped.
     estimators_ : list of DecisionTreeRegressor
         The trees as fitted estimators, made at the first look.
     feature_importances_ : float64 array of shape (n_features_in_,)
@@ -1064,7 +1130,10 @@ class BaggingRegressor(ForestRegressor):
     n_outputs_ : int
         1.
     oob_score_ : float
-        Score of the out-of-bag predictions; only with `oob_score`.
+        Score of the out-of-bag predictions; only with `oob_score` or `oob_tol`.
+    oob_scores_ : float64 array of shape (n_estimators_,)
+        The same of the first 1, 2, ... trees; only with `oob_tol`. nan where too few rows have a
+        prediction.
     oob_prediction_ : float64 array of shape (n_rows,)
         Mean of the trees whose bag lacks the row; nan where there is none.
     forest_ : dtrees.core.model.Forest
@@ -1109,6 +1178,7 @@ class BaggingRegressor(ForestRegressor):
         min_impurity_decrease=0.0,
         bootstrap=True,
         oob_score=False,
+        oob_tol=None,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -1131,6 +1201,7 @@ class BaggingRegressor(ForestRegressor):
         self.min_impurity_decrease = min_impurity_decrease
         self.bootstrap = bootstrap
         self.oob_score = oob_score
+        self.oob_tol = oob_tol
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -13,6 +13,11 @@ about 0.2 ms however many there are. With one thread, or one task, nothing is sc
 run one after the other in the calling thread. The answer is the same, because tasks share nothing
 but disjoint parts of arrays.
 
+`LocalRunner.stream` hands over results while other tasks run. A thread of ours waits for Dask then,
+and the caller reads what has come::
+
+    caller    ◀── queue ◀── tasks on Dask's threads ◀── a thread that waits for them
+
 Ctrl-C reaches the main thread only. A runner therefore carries an event, ``cancelled``: it is set
 as soon as the calling thread is interrupted or a task fails. No task is begun after that, and
 running kernels, which work in slices of a few milliseconds, look at it between two slices. Nobody
@@ -23,11 +28,13 @@ as long as one fit or one prediction.
 from __future__ import annotations
 
 import os
+import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import CancelledError
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 import joblib
 from dask.threaded import get
@@ -36,6 +43,9 @@ from joblib.parallel import get_active_backend
 from dtrees.parallel.client import threads_of_worker
 
 T = TypeVar("T")
+
+AHEAD = 4  # tasks per thread that a stream runs ahead of its reader
+WAKE = 0.1  # seconds after which a reader that waits can be interrupted, on any system
 
 
 class LocalRunner:
@@ -114,6 +124,80 @@ class LocalRunner:
         if self.cancelled.is_set():
             raise CancelledError("this runner has been cancelled")
         return results
+
+    def alone(self) -> LocalRunner:
+        """A runner for a task of this one: in its thread, and cancelled with this one."""
+        runner = LocalRunner(1)
+        runner.cancelled = self.cancelled
+        return runner
+
+    def stream(self, tasks: Sequence[Callable[[], T]]) -> Generator[tuple[int, T]]:
+        """Run the tasks and hand over every result as soon as it is there.
+
+        Closing the iterator before its end cancels the runner and waits for the tasks that run, so
+        long ones should look at ``cancelled``. Close it (`contextlib.closing`).
+
+        Parameters
+        ----------
+        tasks : sequence of callables without arguments
+            As for a call. Only so many are begun that the reader is a few behind: one that is slow,
+            or does not read on, is not overrun.
+
+        Yields
+        ------
+        (int, object)
+            Place of the task and its result, in the order in which tasks end.
+
+        Raises
+        ------
+        BaseException, CancelledError
+            As a call.
+        """
+        if min(self.n_threads, len(tasks)) <= 1:
+            for place, task in enumerate(tasks):
+                yield place, self([task])[0]
+            return
+        ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        room = threading.Semaphore(AHEAD * self.n_threads)
+
+        def end(place: int, task: Callable[[], T]) -> None:
+            room.acquire()
+            if self.cancelled.is_set():
+                raise CancelledError("this runner has been cancelled")
+            ended.put((place, task()))
+
+        def carry() -> None:
+            try:
+                self([partial(end, place, task) for place, task in enumerate(tasks)])
+            except BaseException as error:
+                room.release(len(tasks))  # for those that wait
+                ended.put(error)
+
+        carrier = threading.Thread(target=carry, name="dtrees-carry", daemon=True)
+        carrier.start()
+        try:
+            for _ in tasks:
+                result = _next(ended)
+                if isinstance(result, BaseException):
+                    raise result
+                room.release()
+                yield result
+        except BaseException as error:
+            self.cancelled.set()
+            room.release(len(tasks))
+            if isinstance(error, GeneratorExit):
+                carrier.join()
+            raise
+        carrier.join()
+
+
+def _next(ended: queue.SimpleQueue[Any]) -> Any:
+    """What comes next; the wait can be interrupted."""
+    while True:
+        try:
+            return ended.get(timeout=WAKE)
+        except queue.Empty:
+            continue
 
 
 def threaded(n_jobs: int | None = None) -> LocalRunner:

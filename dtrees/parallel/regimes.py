@@ -1,14 +1,18 @@
-"""The trees of a forest, grown wherever that is to be done."""
+"""The trees of a forest, grown wherever that is to be done, and handed over in their order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
+from typing import Any, TypeVar
 
 from dtrees.core.forest import ForestGrowth
 from dtrees.core.model import Tree
 from dtrees.parallel.client import choose_regime, cluster_client
 from dtrees.parallel.local import LocalRunner
+
+T = TypeVar("T")
 
 
 def grow_trees(
@@ -17,9 +21,12 @@ def grow_trees(
     run: LocalRunner,
     *,
     regime: str | None = None,
-    on_tree: Callable[[int, Tree], object] | None = None,
-) -> list[Tree]:
+    look: Callable[[int, Tree], Any] | None = None,
+) -> Generator[tuple[int, Tree, Any]]:
     """Grow some trees of a forest.
+
+    Closing the iterator ends the growth: no task is left on a cluster, and `run` is cancelled.
+    Close it (`contextlib.closing`).
 
     Parameters
     ----------
@@ -30,15 +37,15 @@ def grow_trees(
         Carries the trees in the local regime: a tree is a task, and a single one uses all threads.
     regime : {"local", "replicated"} or None, default=None
         None: see `dtrees.parallel.client`.
-    on_tree : callable, default=None
-        Called with the number of every tree and the tree, as soon as it is there, in any order;
-        one call at a time in the replicated regime, on the thread that has grown the tree in the
-        local one. What it raises ends the growth.
+    look : callable, default=None
+        Called with the number of every tree and the tree: in the local regime on the thread that
+        has grown it, in any order; otherwise in the calling thread, in the order of the numbers.
 
-    Returns
-    -------
-    list of Tree
-        In the order of the numbers; the same trees in every regime.
+    Yields
+    ------
+    (int, Tree, object)
+        Number, tree and what `look` has said of it, in the order of the numbers; the same trees in
+        every regime. The caller may take its time: other trees grow meanwhile.
 
     Raises
     ------
@@ -46,19 +53,43 @@ def grow_trees(
         There is a cluster, or one is asked for, and it cannot be used.
     """
     if len(numbers) == 0:
-        return []
+        return
     if choose_regime(regime).regime == "replicated":
         from dtrees.parallel.replicated import grow_replicated
 
-        with cluster_client() as client:
-            return grow_replicated(growth, numbers, client, on_tree=on_tree)
+        with (
+            cluster_client() as client,
+            closing(grow_replicated(growth, numbers, client)) as grown,
+        ):
+            for number, tree in in_order(numbers, grown):
+                yield number, tree, None if look is None else look(number, tree)
+        return
 
-    def grow(number: int, n_threads: int | None = None) -> Tree:
-        tree = growth.tree(number) if n_threads is None else growth.tree(number, run, n_threads)
-        if on_tree is not None:
-            on_tree(number, tree)
-        return tree
+    def grow(number: int, run: LocalRunner) -> tuple[Tree, Any]:
+        tree = growth.tree(number, run, run.n_threads)
+        return tree, None if look is None else look(number, tree)
 
     if len(numbers) == 1:
-        return [grow(numbers[0], run.n_threads)]
-    return run([partial(grow, number) for number in numbers])
+        yield numbers[0], *grow(numbers[0], run)
+        return
+    alone = run.alone()
+    with closing(run.stream([partial(grow, number, alone) for number in numbers])) as results:
+        for place, (tree, seen) in in_order(range(len(numbers)), results):
+            yield numbers[place], tree, seen
+
+
+def in_order(numbers: Iterable[int], found: Iterator[tuple[int, T]]) -> Iterator[tuple[int, T]]:
+    """Numbered things in the order of the numbers; what comes too early waits.
+
+    Parameters
+    ----------
+    numbers : iterable of int
+    found : iterator of (int, object)
+        Each of the numbers once, in any order. Read only as far as need be.
+    """
+    early: dict[int, T] = {}
+    for number in numbers:
+        while number not in early:
+            other, thing = next(found)
+            early[other] = thing
+        yield number, early.pop(number)

@@ -33,7 +33,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -103,10 +103,12 @@ def grow_replicated(
     numbers: Sequence[int],
     client: Client,
     *,
-    on_tree: Callable[[int, Tree], object] | None = None,
     trees_per_task: int | None = None,
-) -> list[Tree]:
+) -> Generator[tuple[int, Tree]]:
     """Grow some trees of a forest on the workers of a cluster.
+
+    Closing the iterator ends the growth and leaves nothing on the cluster. Close it
+    (`contextlib.closing`).
 
     Parameters
     ----------
@@ -116,17 +118,15 @@ def grow_replicated(
         Which trees.
     client : distributed.Client
         Synchronous. Within a task: of a `worker_client`, or a thread of the worker is blocked.
-    on_tree : callable, default=None
-        Called here with the number of every tree and the tree, as soon as it has come, in any
-        order. What it raises ends the growth.
     trees_per_task : int or None, default=None
         At most. None: as many as make eight tasks per thread of the cluster, and fewer where a
         tree has many rows.
 
-    Returns
-    -------
-    list of Tree
-        In the order of the numbers; the trees that `ForestGrowth.tree` grows.
+    Yields
+    ------
+    (int, Tree)
+        Number and tree, as soon as it has come, in any order; the trees that `ForestGrowth.tree`
+        grows.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def grow_replicated(
     """
     numbers = list(numbers)
     if not numbers:
-        return []
+        return
     check_open(client)
     n_threads = sum(await_workers(client).values())
     check_versions(client)
@@ -148,20 +148,15 @@ def grow_replicated(
     batches = [
         Batch(place, tuple(numbers[start:end])) for place, (start, end) in enumerate(pairwise(ends))
     ]
-    grown: dict[int, Tree] = {}
     span = getattr(distributed, "span", nullcontext)
     with span("dtrees.fit"):
         work = Work(growth, client)
         try:
             work.begin(batches)
             for batch, packed in work.results():
-                for number, tree in zip(batch.numbers, unpack(packed), strict=True):
-                    grown[number] = tree
-                    if on_tree is not None:
-                        on_tree(number, tree)
+                yield from zip(batch.numbers, unpack(packed), strict=True)
         finally:
             work.end()
-    return [grown[number] for number in numbers]
 
 
 def grow_batch(table: SharedGrowth, numbers: Sequence[int], version: str) -> dict[str, Any]:

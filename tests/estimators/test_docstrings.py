@@ -16,6 +16,7 @@ from dtrees import (
     ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
+    callbacks,
 )
 from dtrees.estimators import forests, trees
 
@@ -66,14 +67,14 @@ def test_every_attribute_is_described(kind):
     table = pd.DataFrame({"x": [float(i) for i in range(8)]})
     tree = kind()
     if kind in FORESTS:
-        tree.set_params(bootstrap=True, oob_score=True)
+        tree.set_params(n_estimators=50, random_state=0, bootstrap=True, oob_tol=0.0)
     tree.fit(table, [0, 1] * 4)
     learned = {name for name in vars(tree) if name.endswith("_")} | {"feature_importances_"}
-    learned |= {"estimators_"} if kind in FORESTS else set()
+    learned |= {"estimators_", "n_estimators_"} if kind in FORESTS else set()
     assert set(section(inspect.getdoc(kind), "Attributes")) == learned
 
 
-@pytest.mark.parametrize("module", [trees, forests])
+@pytest.mark.parametrize("module", [trees, forests, callbacks])
 def test_examples(module):
     results = doctest.testmod(module)
     assert results.attempted > 5

@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dtrees.coding.codebook import CodeBook
+from dtrees.core.coded_walk import CodedRows
 from dtrees.core.grower import grow
 from dtrees.core.model import AT_MOST, IN_SUBSET, LEAF, Tree
 from dtrees.core.predict import apply
@@ -108,6 +109,26 @@ class TestIncreasingTransforms:
 
 
 class TestPrediction:
+    @given(
+        examples(draws=True, random_cuts=True),
+        st.sampled_from([None, 2, 3]),
+        st.booleans(),
+    )
+    def test_codes_lead_to_the_same_leaf(self, example, max_codes, has_numbers_only):
+        kinds = {type(v) for column in example.table for v in column} - {type(None)}
+        X = objects(example.table)
+        if has_numbers_only:
+            assume(kinds <= {float})
+            X = scipy.sparse.csr_array(floats(example.table))
+        book, matrix = CodeBook.fit_encode(X, max_codes=max_codes)
+        parts = [(matrix, example.target)]
+        source = ShardSource(parts, example.rules, values=book.code_values())
+        tree = grow(source, example.rules, plain(), book.thresholds)[0]
+        rows = np.flatnonzero(np.arange(example.n_rows) % 3)
+        np.testing.assert_array_equal(
+            CodedRows(matrix).leaves(tree, rows), apply(tree, book, X)[rows]
+        )
+
     @given(examples(draws=True))
     def test_training_rows_find_their_leaf(self, example):
         X = objects(example.table)

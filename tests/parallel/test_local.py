@@ -5,11 +5,14 @@ import textwrap
 import threading
 import time
 from concurrent.futures import CancelledError
+from contextlib import closing
+from functools import partial
 
 import joblib
 import pytest
 
 from dtrees.parallel import LocalRunner, effective_n_jobs, threaded
+from dtrees.parallel.local import AHEAD
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 4])
@@ -83,6 +86,76 @@ def test_effective_n_jobs():
     assert repr(threaded(2)) == "LocalRunner(n_threads=2)"
 
 
+class TestStream:
+    @pytest.mark.parametrize("n_threads", [1, 2, 4])
+    @pytest.mark.parametrize("n_tasks", [0, 1, 2, 40])
+    def test_every_result_once(self, n_threads, n_tasks):
+        run = LocalRunner(n_threads)
+        found = dict(run.stream([lambda i=i: i * i for i in range(n_tasks)]))
+        assert found == {i: i * i for i in range(n_tasks)}
+        assert not run.cancelled.is_set()
+
+    def test_as_they_end(self):
+        first = threading.Event()
+        results = LocalRunner(2).stream([lambda: first.wait(20), lambda: "early"])
+        assert next(results) == (1, "early")
+        first.set()
+        assert next(results) == (0, True)
+        assert list(results) == []
+
+    def test_a_slow_reader_is_not_overrun(self):
+        begun = []
+        run = LocalRunner(2)
+        with closing(run.stream([lambda i=i: begun.append(i) for i in range(100)])) as results:
+            next(results)
+            time.sleep(0.2)
+            assert len(begun) <= AHEAD * 2 + 1
+            assert len(list(results)) == 99
+
+    @pytest.mark.parametrize("n_threads", [1, 2])
+    def test_closing_ends_the_work(self, n_threads):
+        run = LocalRunner(n_threads)
+        begun = []
+
+        def work():
+            begun.append(1)
+            run.cancelled.wait(0.01)
+
+        before = threading.active_count()
+        with closing(run.stream([work] * 1000)) as results:
+            next(results)
+        n_begun = len(begun)
+        assert n_begun <= 1 + (AHEAD + 1) * n_threads
+        if n_threads > 1:
+            assert run.cancelled.is_set()
+            assert not [t for t in threading.enumerate() if t.name == "dtrees-carry"]
+        time.sleep(0.05)
+        assert len(begun) == n_begun
+        assert threading.active_count() <= before + n_threads
+
+    @pytest.mark.parametrize("n_threads", [1, 3])
+    @pytest.mark.parametrize("place", [0, 30, 99])
+    def test_an_error_is_passed_on(self, n_threads, place):
+        def work(i):
+            if i == place:
+                raise ZeroDivisionError("told so")
+            return i
+
+        run = LocalRunner(n_threads)
+        with pytest.raises(ZeroDivisionError, match="told so"):
+            dict(run.stream([partial(work, i) for i in range(100)]))
+        assert run.cancelled.is_set()
+
+    def test_a_runner_of_its_own(self):
+        run = LocalRunner(3)
+        alone = run.alone()
+        assert alone.n_threads == 1
+        assert alone([threading.get_ident]) == [threading.get_ident()]
+        run.cancelled.set()
+        with pytest.raises(CancelledError):
+            alone([threading.get_ident])
+
+
 def interrupted(program: str) -> tuple[float, float]:
     """Seconds between Ctrl-C and its exception in `run`, and until all threads are idle again.
 
@@ -121,8 +194,9 @@ def interrupted(program: str) -> tuple[float, float]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent in another way")
+@pytest.mark.parametrize("call", ["runner(tasks)", "dict(runner.stream(tasks))"])
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_ctrl_c_ends_the_work_within_a_second(n_threads):
+def test_ctrl_c_ends_the_work_within_a_second(n_threads, call):
     raised, idle = interrupted(f"""
         import time
         from dtrees.parallel import LocalRunner
@@ -137,7 +211,8 @@ def test_ctrl_c_ends_the_work_within_a_second(n_threads):
                 time.sleep(0.005)
 
         def run():
-            runner([slices] * 8)
+            tasks = [slices] * 8
+            {call}
     """)
     assert raised < 0.5
     assert idle < 1

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 import dask
@@ -25,13 +26,13 @@ from distributed import Client, KilledWorker, LocalCluster, worker_client
 
 import dtrees
 from dtrees import BaggingRegressor, ExtraTreesClassifier, RandomForestClassifier
+from dtrees.callbacks import Callback
 from dtrees.core.forest import ForestGrowth
 from dtrees.exceptions import ClusterError
 from dtrees.parallel import client as clients
 from dtrees.parallel import replicated
 from dtrees.parallel.client import choose_regime, current_client, patiently
 from dtrees.parallel.local import effective_n_jobs
-from dtrees.parallel.replicated import grow_replicated
 from dtrees.parallel.wire import _unpickled, aligned, pack, unpack
 
 TIME = pytest.mark.timeout(60)  # a hang is a failure, and soon
@@ -64,11 +65,22 @@ def growth_of(model, X, y):
     """What a forest's trees are grown from."""
 
     class Caught(type(model)):
-        def _grow_trees(self, growth, first, run):
+        def _grow_trees(self, growth, *others):
             self.growth = growth
-            return super()._grow_trees(growth, first, run)
+            return super()._grow_trees(growth, *others)
 
     return Caught(**model.get_params()).set_params(n_estimators=1, regime="local").fit(X, y).growth
+
+
+def grow_replicated(growth, numbers, client, *, on_tree=None, **parameters):
+    """The trees in the order of their numbers; `on_tree` hears of them as they come."""
+    grown = {}
+    with closing(replicated.grow_replicated(growth, numbers, client, **parameters)) as trees:
+        for number, tree in trees:
+            grown[number] = tree
+            if on_tree is not None:
+                on_tree(number, tree)
+    return [grown[number] for number in numbers]
 
 
 X, Y = table()
@@ -395,6 +407,56 @@ class TestNothingIsLeft:
         with pytest.raises(ClusterError, match="lost"):
             model.fit(X, Y)
         assert not hasattr(model, "forest_")
+
+
+class TestCallbacks:
+    class Stop(Callback):
+        """Stops at a tree, or raises there."""
+
+        def __init__(self, number, error=None):
+            self.number, self.error, self.heard = number, error, []
+
+        def on_tree_end(self, fit, number):
+            self.heard.append((number, threading.get_ident()))
+            if number == self.number and self.error is not None:
+                raise self.error
+            return number == self.number
+
+    @pytest.mark.parametrize("number", [0, 7, 19])
+    def test_stop(self, number, processes):
+        stop = self.Stop(number)
+        with processes.as_current():
+            model = forest().fit(X, Y, callbacks=[stop])
+        assert stop.heard == [(i, threading.get_ident()) for i in range(number + 1)]
+        alone = forest(n_estimators=number + 1, regime="local").fit(X, Y)
+        assert digest(model.forest_.trees) == digest(alone.forest_.trees)
+        assert ours(processes) == []
+
+    def test_an_error(self, processes):
+        model = forest()
+        with processes.as_current(), pytest.raises(ZeroDivisionError, match="told so"):
+            model.fit(X, Y, callbacks=[self.Stop(3, ZeroDivisionError("told so"))])
+        assert not hasattr(model, "forest_")
+        assert ours(processes) == []
+
+    def test_out_of_bag(self, processes):
+        alone = forest(n_estimators=200, regime="local", oob_tol=0.002, n_jobs=2).fit(X, Y)
+        with processes.as_current():
+            model = forest(n_estimators=200, oob_tol=0.002).fit(X, Y)
+        assert 20 <= model.n_estimators_ < 200
+        assert digest(model.forest_.trees) == digest(alone.forest_.trees)
+        np.testing.assert_array_equal(model.oob_scores_, alone.oob_scores_)
+        np.testing.assert_array_equal(model.oob_decision_function_, alone.oob_decision_function_)
+        assert ours(processes) == []
+
+    def test_in_a_task(self, here):
+        def task():
+            with worker_client():
+                return digest(forest().fit(X, Y, callbacks=[self.Stop(4)]).forest_.trees)
+
+        alone = digest(forest(n_estimators=5, regime="local").fit(X, Y).forest_.trees)
+        assert here.submit(task).result(30) == alone
+        assert ours(here) == []
 
 
 class TestNested:

@@ -1,0 +1,245 @@
+"""What listens to the fit of a forest, and may stop it.
+
+A callback is called in the thread that has called ``fit``, and hears of the trees in the order of
+their numbers, wherever they grow. So what it sees, and the tree at which it stops the fit, does not
+depend on threads or workers::
+
+    fit ──▶ on_fit_begin ──▶ on_tree_end(0) ──▶ on_tree_end(1) ──▶ ... ──▶ on_fit_end
+                                  │ True
+                                  └──▶ trees 0 .. this one are kept
+
+Other trees grow while a callback works; those that are there already when it stops are dropped. On
+threads they are few, as growth waits for a callback that is slower.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.util import find_spec
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from dtrees.core.model import Tree
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+__all__ = ["Callback", "ForestFit", "ProgressBar"]
+
+LINES = 10  # of a log, where there is no bar
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class ForestFit:
+    """The fit of a forest that callbacks listen to; to be read only.
+
+    Attributes
+    ----------
+    estimator : object
+        The forest. Until `Callback.on_fit_end` it is as it was before the fit.
+    numbers : range
+        Of the trees that are to be grown. With ``warm_start`` it begins behind the trees that are
+        there.
+    trees : list of dtrees.core.model.Tree
+        The trees so far, with those that were there before.
+    oob_scores : list of float
+        Out-of-bag scores of the first 1, 2, ... of these trees; empty without ``oob_tol``.
+    error : BaseException or None
+        What ended the fit, in `Callback.on_fit_end`; None when it went well or was stopped.
+    """
+
+    estimator: Any
+    numbers: range
+    trees: list[Tree]
+    make: Callable[[Tree], Any] = field(repr=False)
+    oob_scores: list[float] = field(default_factory=list)
+    error: BaseException | None = None
+
+    @property
+    def n_grown(self) -> int:
+        """Number of trees that this fit has added so far."""
+        return len(self.trees) - self.numbers.start
+
+    def tree(self, number: int) -> Any:
+        """A tree as a fitted estimator, as ``forest[number]`` gives it; made at every call."""
+        return self.make(self.trees[number])
+
+
+class Callback:
+    """Base class of what listens to the fit of a forest.
+
+    Give objects of a class of your own to ``fit(X, y, callbacks=[...])``, and define the methods
+    that you need. What a method raises ends the fit; the estimator is then as it was before, and
+    nothing is left on a cluster.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from dtrees import RandomForestClassifier
+    >>> from dtrees.callbacks import Callback
+    >>> class Large(Callback):
+    ...     def on_fit_begin(self, fit):
+    ...         self.nodes = 0
+    ...
+    ...     def on_tree_end(self, fit, number):
+    ...         self.nodes += fit.tree(number).tree_.node_count
+    ...         return self.nodes > 100  # enough
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(100, random_state=0).fit(X, y, callbacks=[Large()])
+    >>> forest.n_estimators_ < 100
+    True
+    """
+
+    def on_fit_begin(self, fit: ForestFit) -> None:
+        """Hear that the table is coded and trees will be grown.
+
+        Parameters
+        ----------
+        fit : ForestFit
+            The same object in all calls of one fit.
+        """
+
+    def on_tree_end(self, fit: ForestFit, number: int) -> bool | None:
+        """Hear of a tree, in the order of the numbers.
+
+        Parameters
+        ----------
+        fit : ForestFit
+            Its last tree is this one.
+        number : int
+
+        Returns
+        -------
+        bool or None
+            True stops the fit: the trees up to this one are the forest. Every callback hears of
+            this tree, whoever stops.
+        """
+        return None
+
+    def on_fit_end(self, fit: ForestFit) -> None:
+        """Hear that the fit is over; always called when `on_fit_begin` has returned.
+
+        The estimator is fitted, or ``fit.error`` says what went wrong. Callbacks are called in
+        the reverse of their order here, as ``with`` blocks are left.
+
+        Parameters
+        ----------
+        fit : ForestFit
+        """
+
+
+def check_callbacks(callbacks: Any) -> list[Callback]:
+    """The callbacks as a list.
+
+    Raises
+    ------
+    TypeError
+        They are no sequence of callbacks.
+    """
+    if callbacks is None:
+        return []
+    rule = "callbacks must be a sequence of dtrees.callbacks.Callback objects or None"
+    if not isinstance(callbacks, Sequence):
+        raise TypeError(f"{rule}, got {callbacks!r}. Put it in a list.")
+    for callback in callbacks:
+        if not isinstance(callback, Callback):
+            hint = f" Did you mean {callback.__name__}()?" if isinstance(callback, type) else ""
+            raise TypeError(f"{rule}, got {callback!r} in it.{hint}")
+    return list(callbacks)
+
+
+@contextmanager
+def listening(fit: ForestFit, callbacks: Sequence[Callback]) -> Iterator[None]:
+    """Tell callbacks that a fit begins, and those that have begun that it ends."""
+
+    def end(
+        callback: Callback,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        fit.error = error
+        callback.on_fit_end(fit)
+
+    with ExitStack() as stack:
+        for callback in callbacks:
+            callback.on_fit_begin(fit)
+            stack.push(partial(end, callback))
+        yield
+
+
+class ProgressBar(Callback):
+    """A bar of the trees grown, in a terminal or a notebook; what ``verbose=1`` shows.
+
+    Drawn by rich, on the standard error stream. Notebooks need ipywidgets, too. Where rich is not
+    installed, ten lines are logged instead (``logging.getLogger("dtrees.callbacks")``, level INFO).
+
+    Parameters
+    ----------
+    console : rich.console.Console or None, default=None
+        Where to draw. None: the standard error stream, or the notebook.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+
+    def on_fit_begin(self, fit: ForestFit) -> None:
+        """Show an empty bar."""
+        if find_spec("rich") is None:
+            logger.warning(
+                "verbose=1 shows a bar where rich is installed (pip install rich). It is not, so "
+                "progress is logged by 'dtrees.callbacks' at level INFO."
+            )
+            return
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[score]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True) if self._console is None else self._console,
+            refresh_per_second=4,
+            redirect_stdout=False,  # what a program prints goes where it has always gone
+        )
+        self._task = self._progress.add_task("growing trees", total=len(fit.numbers), score="")
+        self._progress.start()
+
+    def on_tree_end(self, fit: ForestFit, number: int) -> None:
+        """Draw the bar a tree longer."""
+        total = len(fit.numbers)
+        score = f"OOB {fit.oob_scores[-1]:.4f}" if fit.oob_scores else ""
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, advance=1, score=score)
+        elif fit.n_grown * LINES // total > (fit.n_grown - 1) * LINES // total:
+            logger.info("%d of %d trees grown %s", fit.n_grown, total, score)
+
+    def on_fit_end(self, fit: ForestFit) -> None:
+        """Leave the bar as it is."""
+        if self._progress is None or self._task is None:
+            return
+        if fit.error is not None:
+            self._progress.update(self._task, description="failed")
+        elif fit.n_grown < len(fit.numbers):
+            self._progress.update(self._task, description="stopped")
+        self._progress.stop()
+        self._progress = self._task = None
