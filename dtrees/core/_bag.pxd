@@ -38,8 +38,9 @@ cdef inline int64_t target_at(const Bag* bag, int64_t i) noexcept nogil:
         return bag.target[row_of(bag.item[i])]
     return weight_at(bag, i) * (label_of(bag.item[i]) if bag.value == NULL else bag.value[i])
 
-cdef bint new_bag(Bag* bag, const Payload* payload, const uint32_t* rows,
-                  int64_t n) noexcept nogil
+cdef bint new_bag(Bag* bag, int64_t n, bint with_value) noexcept nogil
+cdef void fill_bag(Bag* bag, const Payload* payload, const uint32_t* rows,
+                   int64_t n) noexcept nogil
 cdef void free_bag(Bag* bag) noexcept nogil
 cdef void sum_items(const Bag* bag, int64_t start, int64_t n, Impurity impurity,
                     double fixed_point, int64_t n_classes, Totals* totals,

@@ -25,32 +25,33 @@ ctypedef fused code_t:
     uint32_t
 
 
-cdef bint new_bag(Bag* bag, const Payload* payload, const uint32_t* rows,
-                  int64_t n) noexcept nogil:
-    """Fill a bag with n rows; False without memory. Emptied by `free_bag`."""
-    cdef int64_t i
-    cdef uint64_t row, times, label
+cdef bint new_bag(Bag* bag, int64_t n, bint with_value) noexcept nogil:
+    """Memory for n rows; False without. Given back by `free_bag`."""
     memset(bag, 0, sizeof(Bag))
-    bag.weight = payload.weight
-    if payload.value != NULL and payload.target != payload.value:
-        bag.target = payload.target
     bag.item = <uint64_t*>malloc((n + 1) * sizeof(uint64_t))
     bag.spare = <uint64_t*>malloc((n + 1) * sizeof(uint64_t))
-    if bag.item == NULL or bag.spare == NULL:
-        return False
+    if with_value:
+        bag.value = <int64_t*>malloc((n + 1) * sizeof(int64_t))
+        bag.spare_value = <int64_t*>malloc((n + 1) * sizeof(int64_t))
+    return (bag.item != NULL and bag.spare != NULL
+            and (not with_value or (bag.value != NULL and bag.spare_value != NULL)))
+
+
+cdef void fill_bag(Bag* bag, const Payload* payload, const uint32_t* rows, int64_t n) noexcept nogil:
+    cdef int64_t i
+    cdef uint64_t row, times, label
+    bag.weight = payload.weight
+    bag.target = NULL
+    if payload.value != NULL and payload.target != payload.value:
+        bag.target = payload.target
     for i in range(n):
         row = rows[i]
         times = 1 if payload.times == NULL else payload.times[row]
         label = 0 if payload.label == NULL else payload.label[row]
         bag.item[i] = row | times << TIMES | label << LABEL
-    if payload.value != NULL:
-        bag.value = <int64_t*>malloc((n + 1) * sizeof(int64_t))
-        bag.spare_value = <int64_t*>malloc((n + 1) * sizeof(int64_t))
-        if bag.value == NULL or bag.spare_value == NULL:
-            return False
+    if bag.value != NULL:
         for i in range(n):
             bag.value[i] = payload.value[rows[i]]
-    return True
 
 
 cdef void free_bag(Bag* bag) noexcept nogil:

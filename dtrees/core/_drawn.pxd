@@ -14,6 +14,9 @@ cdef struct Reader:
     # The rows of a growth, and scratch to read columns of them.
     Bag bag
     int64_t n_rows
+    int64_t room            # rows
+    int64_t n_places        # rows of the table
+    Mode mode
     bint is_weighted        # what the modes of the search want to know of a row
     bint has_target
     Payload payload         # of the rows of a node, in their order, when it was asked for
@@ -48,9 +51,12 @@ cdef struct Reader:
     Run run                 # of the column that was read last
 
 
-cdef Reader* new_reader(const Payload* payload, const uint32_t* rows, int64_t n_rows,
+cdef Reader* new_reader(const Payload* payload, const uint32_t* rows, int64_t n,
                         int64_t n_places, Mode mode, const Criterion* criterion,
                         const RowLists* lists, bint random_cuts) noexcept nogil
+cdef bint has_room(const Reader* reader, Mode mode, int64_t n, int64_t n_places) noexcept nogil
+cdef void take_rows(Reader* reader, const Payload* payload, const uint32_t* rows, int64_t n,
+                    const Criterion* criterion) noexcept nogil
 cdef void free_reader(Reader* reader) noexcept nogil
 cdef void read_rows(Reader* reader, const Search* q, const OpenNode* node) noexcept nogil
 cdef void mark_present(Reader* reader, const OpenNode* node) noexcept nogil

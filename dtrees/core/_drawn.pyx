@@ -19,7 +19,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from dtrees.core._bag cimport (
-    Bag, free_bag, label_of, new_bag, row_of, target_at, times_of, weight_at
+    Bag, fill_bag, free_bag, label_of, new_bag, row_of, target_at, times_of, weight_at
 )
 from dtrees.core._criterion cimport Criterion, squared_score
 from dtrees.core._groups cimport (
@@ -57,24 +57,26 @@ cdef enum:
     MOST_MARKED = 1 << 13   # cells of a node whose columns are marked
 
 
-cdef Reader* new_reader(const Payload* payload, const uint32_t* rows, int64_t n_rows,
+cdef Reader* new_reader(const Payload* payload, const uint32_t* rows, int64_t n,
                         int64_t n_places, Mode mode, const Criterion* criterion,
                         const RowLists* lists, bint random_cuts) noexcept nogil:
-    """A reader for n_rows rows of a table of n_places; NULL without memory.
+    """A reader of n rows of a table of n_places; NULL without memory.
 
     payload : by row of the table. lists : of its sparse columns, NULL where there are none. Freed
     by `free_reader`.
     """
     cdef Reader* reader = <Reader*>calloc(1, sizeof(Reader))
+    cdef int64_t n_rows = n + n // 8  # the next bag may be larger
     if reader == NULL:
         return NULL
-    reader.n_rows = n_rows
+    reader.room = n_rows
+    reader.n_places = n_places
+    reader.mode = mode
     reader.is_weighted = payload.times != NULL or payload.weight != NULL
     reader.has_target = mode == SUM or mode == WEIGHTED_SUM
-    if not new_bag(&reader.bag, payload, rows, n_rows):
+    if not new_bag(&reader.bag, n_rows, payload.value != NULL):
         free_reader(reader)
         return NULL
-    reader.local = criterion[0]
     if mode == CLASSES or mode == WEIGHTED_CLASSES:
         reader.local_totals = <int64_t*>malloc((criterion.n_classes + 1) * sizeof(int64_t))
         reader.local_number = <uint16_t*>malloc(criterion.n_classes * sizeof(uint16_t))
@@ -89,7 +91,21 @@ cdef Reader* new_reader(const Payload* payload, const uint32_t* rows, int64_t n_
         reader.lists = lists[0]
         reader.place = <uint32_t*>calloc(n_places + 1, sizeof(uint32_t))
         reader.present = <uint64_t*>calloc(lists.n_words, sizeof(uint64_t))
+    take_rows(reader, payload, rows, n, criterion)
     return reader
+
+
+cdef bint has_room(const Reader* reader, Mode mode, int64_t n, int64_t n_places) noexcept nogil:
+    """Whether the reader of another growth of the same table serves one of n rows."""
+    return reader.mode == mode and reader.room >= n and reader.n_places == n_places
+
+
+cdef void take_rows(Reader* reader, const Payload* payload, const uint32_t* rows, int64_t n,
+                    const Criterion* criterion) noexcept nogil:
+    """The rows of a growth."""
+    reader.n_rows = n
+    reader.local = criterion[0]
+    fill_bag(&reader.bag, payload, rows, n)
 
 
 cdef void free_reader(Reader* reader) noexcept nogil:

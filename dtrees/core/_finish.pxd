@@ -90,7 +90,7 @@ cdef enum:
     MAX_FRAMES = 12
 
 cdef struct Growth:
-    # A subtree that grows; can stop between any two nodes and go on.
+    # A subtree that grows; can stop between any two nodes and go on. Its memory serves the next.
     const Plan* plan
     Search* search
     Records out
@@ -103,6 +103,8 @@ cdef struct Growth:
     Run no_run              # what drawn columns have
     int64_t work            # entries looked at since the start
 
-cdef Growth* new_growth(const Plan* plan, Workspace* w, OpenNode* root) noexcept nogil
+cdef Growth* new_growth() noexcept nogil
+cdef bint begin_growth(Growth* g, const Plan* plan, Workspace* w, OpenNode* root) noexcept nogil
+cdef void end_growth(Growth* g) noexcept nogil
 cdef bint grow_for(Growth* g, int64_t work) noexcept nogil
 cdef void free_growth(Growth* g) noexcept nogil

@@ -24,8 +24,8 @@ from dtrees._random cimport below, hash64
 from dtrees.core._criterion cimport natural_log, squared_score, xlogx
 from dtrees.core._bag cimport Bag, part_items, range_of_items, sum_items
 from dtrees.core._drawn cimport (
-    codes_to_part, drop_absent, finish_cut, forget_present, free_reader, groups_of_drawn,
-    mark_present, new_reader, read_rows, search_cut, search_drawn
+    codes_to_part, drop_absent, finish_cut, forget_present, free_reader, groups_of_drawn, has_room,
+    mark_present, new_reader, read_rows, search_cut, search_drawn, take_rows
 )
 from dtrees.core._groups cimport collect_groups
 from dtrees.core._histogram cimport (
@@ -416,45 +416,65 @@ cdef int64_t draw_columns(const Plan* plan, uint64_t path, int32_t* order, int32
 # ---------------------------------------------------------------------------------------------
 # growth
 
-cdef Growth* new_growth(const Plan* plan, Workspace* w, OpenNode* root) noexcept nogil:
-    """Growth of one subtree, NULL without memory; `root` is taken over, the workspace is not."""
-    cdef Growth* g = <Growth*>calloc(1, sizeof(Growth))
+cdef Growth* new_growth() noexcept nogil:
+    """Memory for growths, one after the other; NULL without any. Freed by `free_growth`."""
+    return <Growth*>calloc(1, sizeof(Growth))
+
+
+cdef bint begin_growth(Growth* g, const Plan* plan, Workspace* w, OpenNode* root) noexcept nogil:
+    """Begin a subtree, in the memory of the one before; False without memory.
+
+    `root` is taken over, the workspace is not.
+    """
     cdef int64_t i
-    if g == NULL:
-        return NULL
+    cdef int64_t n = root.totals.n
+    end_growth(g)
     g.plan = plan
     g.search = new_search(&plan.criterion, plan.mode, w.payload, plan.limits.min_rows,
                           plan.limits.min_weight)
     if plan.draws:
-        g.reader = new_reader(&w.payload, w.rows + root.start, root.totals.n, w.n_rows,
-                              plan.mode, &plan.criterion, &plan.lists,
-                              plan.limits.random_cuts)
+        if g.reader == NULL or not has_room(g.reader, plan.mode, n, w.n_rows):
+            free_reader(g.reader)
+            g.reader = new_reader(&w.payload, w.rows + root.start, n, w.n_rows, plan.mode,
+                                  &plan.criterion, &plan.lists, plan.limits.random_cuts)
+        else:
+            take_rows(g.reader, &w.payload, w.rows + root.start, n, &plan.criterion)
         if g.reader == NULL:
-            free_growth(g)
-            return NULL
+            return False
         root.start = 0
-        g.drawn = <int32_t*>malloc(plan.limits.n_columns * sizeof(int32_t))
-        g.swapped = <int32_t*>malloc(plan.limits.n_columns * sizeof(int32_t))
-        g.ascending = <int32_t*>malloc(plan.limits.n_columns * sizeof(int32_t))
-        for i in range(plan.limits.n_columns):
-            g.drawn[i] = <int32_t>i
+        if g.drawn == NULL:
+            g.drawn = <int32_t*>malloc(plan.limits.n_columns * sizeof(int32_t))
+            g.swapped = <int32_t*>malloc(plan.limits.n_columns * sizeof(int32_t))
+            g.ascending = <int32_t*>malloc(plan.limits.n_columns * sizeof(int32_t))
+            for i in range(plan.limits.n_columns):
+                g.drawn[i] = <int32_t>i
     push_frame(g, w)
     push(&g.frames[0], root)
-    return g
+    return True
 
 
-cdef void free_growth(Growth* g) noexcept nogil:
+cdef void end_growth(Growth* g) noexcept nogil:
+    """Forget a growth, complete or not, but for its memory."""
     cdef int i
     cdef int64_t j
-    if g == NULL:
-        return
     for i in range(g.n_frames):
         for j in range(g.frames[i].n_open):
             free_node(&g.frames[i].open[j])
         free(g.frames[i].open)
         if i > 0:
             free_workspace(g.frames[i].workspace)
+    g.n_frames = 0
     free_search(g.search)
+    g.search = NULL
+    g.out.count = 0
+    g.out.n_words = 0
+    g.work = 0
+
+
+cdef void free_growth(Growth* g) noexcept nogil:
+    if g == NULL:
+        return
+    end_growth(g)
     free_records(&g.out)
     free(g.drawn)
     free(g.swapped)

@@ -21,8 +21,9 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from dtrees.core._finish cimport (
-    Growth, Plan, Records, describe, draw_columns, free_growth, free_node, free_records,
-    gains_enough, grow_for, new_growth, open_children, sum_rows, write_record, write_test
+    Growth, Plan, Records, begin_growth, describe, draw_columns, end_growth, free_growth, free_node,
+    free_records, gains_enough, grow_for, new_growth, open_children, sum_rows, write_record,
+    write_test
 )
 from dtrees.core._groups cimport collect_groups
 from dtrees.core._histogram cimport (
@@ -140,6 +141,43 @@ cdef Subtree subtree_of(Records* out, int n_statistics):
     return subtree
 
 
+cdef class Memory:
+    """What a thread needs to grow subtrees, one after the other."""
+    cdef Growth* growth
+
+    def __cinit__(self):
+        self.growth = new_growth()
+        if self.growth == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free_growth(self.growth)
+
+
+cdef class Pool:
+    """Memory of trees that were grown, for the next trees of the same table.
+
+    Without it every tree of a forest would have its memory mapped, and filled with zeros, anew. It
+    holds as much as threads grow trees at the same time. Copies and pickles of it are empty.
+    """
+    cdef list unused
+
+    def __init__(self):
+        self.unused = []
+
+    def __reduce__(self):
+        return Pool, ()
+
+    cdef Memory take(self):
+        try:
+            return self.unused.pop()
+        except IndexError:
+            return Memory()
+
+    cdef give_back(self, Memory memory):
+        self.unused.append(memory)
+
+
 cdef class Levels:
     """Growth of one tree from the rows of a shard.
 
@@ -147,9 +185,12 @@ cdef class Levels:
     ----------
     shard : Shard
     tuning : Tuning
+    pool : Pool
+        Of trees that are grown from the same table.
     """
     cdef Shard shard
     cdef object tuning
+    cdef Pool pool
     cdef Plan plan
     cdef Column* columns
     cdef Workspace* workspace
@@ -158,9 +199,10 @@ cdef class Levels:
     cdef int64_t n_rows
     cdef const int64_t[::1] offsets
 
-    def __cinit__(self, Shard shard, tuning):
+    def __cinit__(self, Shard shard, tuning, Pool pool):
         self.shard = shard
         self.tuning = tuning
+        self.pool = pool
         self.plan = shard.plan
         self.plan.count_rule.least_rows = tuning.counted_rows
         self.plan.draws = (self.plan.limits.max_features < self.plan.limits.n_columns
@@ -454,12 +496,15 @@ cdef class Levels:
     def _grow_subtree(self, LargeNode node, cancelled):
         """Grow the subtree of a small node, in slices."""
         cdef Growth* growth
+        cdef Memory memory = self.pool.take()
         cdef Workspace view = self.workspace[0]
         cdef bint more = True
+        cdef bint begun
         view.number = NULL
+        growth = memory.growth
         with nogil:
-            growth = new_growth(&self.plan, &view, &node.node)
-        if growth == NULL:
+            begun = begin_growth(growth, &self.plan, &view, &node.node)
+        if not begun:
             raise MemoryError
         # taken over by the growth
         node.node.runs = NULL
@@ -473,8 +518,10 @@ cdef class Levels:
             return subtree_of(&growth.out, self.plan.n_statistics)
         finally:
             with nogil:
-                free_growth(growth)
+                end_growth(growth)
             free(view.number)
+            if self.shard.rows_only:
+                self.pool.give_back(memory)
 
     cdef bint is_small(self, LargeNode node, double entries, int n_threads, int64_t share,
                        int64_t levels):

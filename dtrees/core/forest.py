@@ -6,13 +6,14 @@ in any order and as often as need be; the same number gives the same tree.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core import pruning
+from dtrees.core._levels import Pool
 from dtrees.core.assembly import Thresholds
 from dtrees.core.grower import grow
 from dtrees.core.model import Tree
@@ -44,6 +45,8 @@ class ForestGrowth:
     max_leaf_nodes : int or None, default=None
     ccp_alpha : float, default=0.0
         Decided on the grown tree (`dtrees.core.pruning`).
+    pool : Pool
+        Memory that a tree leaves to the next one.
     """
 
     coded: CodedMatrix
@@ -55,6 +58,7 @@ class ForestGrowth:
     balanced: bool = False
     max_leaf_nodes: int | None = None
     ccp_alpha: float = 0.0
+    pool: Pool = field(default_factory=Pool, repr=False)
 
     def tree(self, number: int, run: Runner = serial, n_threads: int = 1) -> Tree:
         """Grow a tree.
@@ -74,7 +78,12 @@ class ForestGrowth:
             # a bag of rows without weight teaches nothing: all rows instead
             target = bag if bag.has_weight else target
         source = ShardSource(
-            [(self.coded, target)], rules, run=run, n_threads=n_threads, values=self.values
+            [(self.coded, target)],
+            rules,
+            run=run,
+            n_threads=n_threads,
+            values=self.values,
+            pool=self.pool,
         )
         tree = grow(source, rules, plain(), self.thresholds)[0]
         if self.max_leaf_nodes is not None:

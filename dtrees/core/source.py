@@ -27,7 +27,7 @@ import numpy as np
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
-from dtrees.core._levels import Levels
+from dtrees.core._levels import Levels, Pool
 from dtrees.core._shard import Shard, child_path
 from dtrees.core.assembly import Piece, join
 from dtrees.core.frontier import FoundSplit, OpenNode, Sums
@@ -119,6 +119,8 @@ class ShardSource:
     tuning : Tuning, default=Tuning()
     values : (float64, int64 (n_columns + 1,)) or None, default=None
         `CodeBook.code_values`, needed for random cuts.
+    pool : Pool or None, default=None
+        Shared by the growths of a forest.
     """
 
     def __init__(
@@ -131,6 +133,7 @@ class ShardSource:
         gather_rows: int = 65_536,
         tuning: Tuning = DEFAULT_TUNING,
         values: tuple[np.ndarray, np.ndarray] | None = None,
+        pool: Pool | None = None,
     ) -> None:
         assert sum(target.n_rows for _, target in parts) < MOST_ROWS
         self._parts = list(parts)
@@ -142,6 +145,7 @@ class ShardSource:
         self._event = getattr(run, "cancelled", None)
         self._scale = scale_of([target for _, target in parts], rules)
         self._values = values
+        self._pool = Pool() if pool is None else pool
         self._shards = [
             Shard(coded, target, rules, self._scale, values, n_threads if len(parts) == 1 else None)
             for coded, target in parts
@@ -207,7 +211,7 @@ class ShardSource:
             shard = Shard(
                 coded, target, self._rules, self._scale, self._values, self._n_threads
             )
-        pieces = Levels(shard, self._tuning).grow(
+        pieces = Levels(shard, self._tuning, self._pool).grow(
             self._run, self._n_threads, self._cancelled, node.depth, node.path
         )
         if self._cancelled():
