@@ -23,7 +23,8 @@ from dtrees.core._bag cimport (
 )
 from dtrees.core._criterion cimport Criterion, squared_score
 from dtrees.core._groups cimport (
-    collect_groups, cut_at, reserve_groups, search_groups, search_random, toss_missing
+    collect_groups, cut_at, drop_group, reserve_groups, rest_to_group, search_groups, search_random,
+    toss_missing
 )
 from dtrees.core._search cimport (
     NONE, Groups, Search, add_to_class, beats, begin_pass, by_class, consider, heavy_enough
@@ -44,6 +45,10 @@ ctypedef fused code_t:
     uint8_t
     uint16_t
     uint32_t
+
+ctypedef fused narrow_t:
+    uint8_t
+    uint16_t
 
 cdef enum:
     FIELD = 21              # bits of a field of a packed row or cell
@@ -140,7 +145,7 @@ cdef void read_rows(Reader* reader, const Search* q, const OpenNode* node) noexc
     cdef int64_t i
     reader.has_payload = False
     reader.is_packed = False
-    reader.is_paired = False
+    reader.is_paired = node.totals.weight <= LARGEST_HALF
     reader.is_small = False
     if by_class(q):
         number_classes(reader, node, q.criterion.n_classes)
@@ -151,8 +156,6 @@ cdef void read_rows(Reader* reader, const Search* q, const OpenNode* node) noexc
                 reader.few_target[i] = target_at(bag, start + i)
         if q.criterion.n_classes > 0:
             pack_rows(reader, node)
-        else:
-            reader.is_paired = node.totals.weight <= LARGEST_HALF
     if reader.place != NULL:
         for i in range(start, start + n):
             reader.place[row_of(bag.item[i])] = <uint32_t>i
@@ -353,11 +356,13 @@ cdef bint search_few(Reader* reader, Search* q, const OpenNode* node, const Colu
 # dense columns by histogram
 
 cdef inline int64_t stride_of_reader(const Reader* reader, const Search* q) noexcept nogil:
-    """Numbers in a cell: one when packed, two when paired, else rows, weight and the target or
-    the classes."""
+    """Numbers in a cell: one when packed, else rows, weight and target, or rows and classes; rows
+    and weights share a number when paired."""
+    if reader.is_packed:
+        return 1
     if by_class(q):
-        return 1 + q.criterion.n_classes
-    return 1 if reader.is_packed else 2 if reader.is_paired else 3
+        return q.criterion.n_classes + (not reader.is_paired)
+    return 2 if reader.is_paired else 3
 
 
 cdef inline void count_codes(const Reader* reader, const Search* q, const code_t* codes,
@@ -383,6 +388,15 @@ cdef inline void count_codes(const Reader* reader, const Search* q, const code_t
         for i in range(n):
             code = codes[<uint32_t>item[i]]
             cells[code] += packed[i]
+            if sparsely:
+                hit[code >> 6] |= <uint64_t>1 << (code & 63)
+    elif by_class(q) and reader.is_paired:
+        for i in range(n):
+            x = item[i]
+            code = codes[<uint32_t>x]
+            k = label[i] if is_local else label_of(x)
+            w = times_of(x) if plain else weight_at(bag, node.start + i)
+            cells[code * K + k] += one + w
             if sparsely:
                 hit[code >> 6] |= <uint64_t>1 << (code & 63)
     elif by_class(q):
@@ -430,7 +444,7 @@ cdef inline int64_t take_cell(Reader* reader, Search* q, int64_t code, int64_t g
     cdef int64_t K = q.criterion.n_classes
     cdef int64_t* cell
     cdef uint64_t packed
-    cdef int64_t k, w, n
+    cdef int64_t k, w, n, sums
     groups.rank[g] = <uint32_t>code
     groups.row[g] = -1
     if reader.is_packed:
@@ -440,6 +454,16 @@ cdef inline int64_t take_cell(Reader* reader, Search* q, int64_t code, int64_t g
         groups.weight[g] = (packed >> FIELD) & LARGEST_FIELD
         groups.target[g] = packed & LARGEST_FIELD
         return packed > 0
+    if by_class(q) and reader.is_paired:
+        cell = reader.cells + code * K
+        sums = 0
+        for k in range(K):
+            sums += cell[k]
+            groups.target[g * K + k] = cell[k] & LOW_HALF
+            cell[k] = 0
+        groups.n[g] = sums >> 32
+        groups.weight[g] = sums & LOW_HALF
+        return sums > 0
     if by_class(q):
         cell = reader.cells + code * (1 + K)
         n = cell[0]
@@ -467,6 +491,74 @@ cdef inline int64_t take_cell(Reader* reader, Search* q, int64_t code, int64_t g
     groups.target[g] = cell[2]
     cell[0] = cell[1] = cell[2] = 0
     return n > 0
+
+
+cdef void count_uncommon(const Reader* reader, const Search* q, const narrow_t* codes,
+                         const OpenNode* node, uint32_t common) noexcept nogil:
+    """Add the rows of all codes but one, which most rows of the table hold."""
+    cdef const uint64_t* item = reader.bag.item + node.start
+    cdef uint32_t* place = reader.codes
+    cdef int64_t K = q.criterion.n_classes
+    cdef int64_t stride = stride_of_reader(reader, q)
+    cdef int64_t m = 0
+    cdef int64_t i, at, k, w
+    cdef uint32_t code
+    cdef int64_t* cell
+    for i in range(node.totals.n):
+        place[m] = <uint32_t>i
+        m += codes[<uint32_t>item[i]] != <narrow_t>common
+    for i in range(m):
+        at = node.start + place[i]
+        code = codes[row_of(reader.bag.item[at])]
+        reader.hit[code >> 6] |= <uint64_t>1 << (code & 63)
+        cell = reader.cells + code * stride
+        w = weight_at(&reader.bag, at)
+        if reader.is_packed:
+            cell[0] += reader.packed[place[i]]
+        elif by_class(q):
+            k = label_of(reader.bag.item[at])
+            if q.criterion == &reader.local:
+                k = reader.local_number[k]
+            if reader.is_paired:
+                cell[k] += (<int64_t>1 << 32) + w
+            else:
+                cell[0] += 1
+                cell[1 + k] += w
+        elif reader.is_paired:
+            cell[0] += (<int64_t>1 << 32) + w
+            cell[1] += target_at(&reader.bag, at)
+        else:
+            cell[0] += 1
+            cell[1] += w
+            cell[2] += target_at(&reader.bag, at)
+
+
+cdef void groups_of_uncommon(Reader* reader, Search* q, const narrow_t* codes,
+                             const OpenNode* node, const Column* column) noexcept nogil:
+    """The same for a column of which most rows hold one code: it gets what the others leave."""
+    cdef uint32_t common = column.common
+    cdef int64_t g = 0
+    cdef int64_t rest = -1
+    cdef int64_t code, word
+    cdef uint64_t bits
+    reserve_cells(reader, column.n_codes, stride_of_reader(reader, q))
+    reserve_groups(q, (node.totals.n if node.totals.n < column.n_codes else column.n_codes) + 2)
+    count_uncommon(reader, q, codes, node, common)
+    reader.hit[common >> 6] |= <uint64_t>1 << (common & 63)
+    for word in range((column.n_codes >> 6) + 1):
+        bits = reader.hit[word]
+        reader.hit[word] = 0
+        while bits != 0:
+            code = (word << 6) + trailing_zeros(bits)
+            bits &= bits - 1
+            take_cell(reader, q, code, g)
+            if code == common:
+                rest = g
+            g += 1
+    q.groups.count = g
+    rest_to_group(q, rest)
+    if q.groups.n[rest] == 0:
+        drop_group(q, rest)
 
 
 cdef void groups_of_codes(Reader* reader, Search* q, const code_t* codes, const OpenNode* node,
@@ -499,7 +591,11 @@ cdef void groups_of_codes(Reader* reader, Search* q, const code_t* codes, const 
 
 cdef void read_groups(Reader* reader, Search* q, const Column* column,
                       const OpenNode* node) noexcept nogil:
-    if column.storage == STORED_U8:
+    if column.common != NO_RANK and column.storage == STORED_U8:
+        groups_of_uncommon(reader, q, <const uint8_t*>column.codes, node, column)
+    elif column.common != NO_RANK and column.storage == STORED_U16:
+        groups_of_uncommon(reader, q, <const uint16_t*>column.codes, node, column)
+    elif column.storage == STORED_U8:
         groups_of_codes(reader, q, <const uint8_t*>column.codes, node, column.n_codes)
     elif column.storage == STORED_U16:
         groups_of_codes(reader, q, <const uint16_t*>column.codes, node, column.n_codes)

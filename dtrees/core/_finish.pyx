@@ -792,8 +792,17 @@ cdef void grow_drawn(Growth* g, Frame* frame, OpenNode* node) noexcept nogil:
     open_items(g, node, record, &route, column, &left, &right)
     write_test(&g.out, record, plan, frame.workspace, q, &g.no_run, &left.totals, &right.totals)
     free_node(node)
-    push(frame, &right)
-    push(frame, &left)
+    if not left.is_leaf:
+        push(frame, &right)
+        push(frame, &left)
+        return
+    write_record(&g.out, plan, &left)
+    free_node(&left)
+    if right.is_leaf:
+        write_record(&g.out, plan, &right)
+        free_node(&right)
+    else:
+        push(frame, &right)
 
 
 def record_offsets():

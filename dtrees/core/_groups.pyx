@@ -21,7 +21,7 @@ test, as a number does that is compared with a category.
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy, memmove, memset
 
 from dtrees._random cimport hash64
 from dtrees.core._search cimport (
@@ -139,6 +139,21 @@ cdef void rest_to_group(Search* q, int64_t rest) noexcept nogil:
                 target[k] -= groups.target[g * width + k]
     groups.n[rest] = n
     groups.weight[rest] = weight
+
+
+cdef void drop_group(Search* q, int64_t gone) noexcept nogil:
+    """Take a group out; those behind it move up."""
+    cdef Groups* groups = &q.groups
+    cdef int64_t width = q.n_columns_of_target
+    cdef int64_t behind
+    groups.count -= 1
+    behind = groups.count - gone
+    memmove(groups.rank + gone, groups.rank + gone + 1, behind * sizeof(uint32_t))
+    memmove(groups.row + gone, groups.row + gone + 1, behind * sizeof(int64_t))
+    memmove(groups.n + gone, groups.n + gone + 1, behind * sizeof(int64_t))
+    memmove(groups.weight + gone, groups.weight + gone + 1, behind * sizeof(int64_t))
+    memmove(groups.target + gone * width, groups.target + (gone + 1) * width,
+            behind * width * sizeof(int64_t))
 
 
 cdef void search_groups(Search* q, int32_t column, uint32_t last_ordered) noexcept nogil:

@@ -21,6 +21,7 @@ cdef struct Column:
     uint32_t n_codes
     uint32_t n_ordered
     uint32_t fill
+    uint32_t common         # u8, u16: a code that most rows hold, as far as is known; or NO_RANK
     uint8_t storage
 
 cdef struct RowLists:
