@@ -14,6 +14,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from dtrees.coding.target import Target
 from dtrees.estimators.constraints import InstanceOf, Nothing, OneOf
 from dtrees.estimators.ensemble import SPARE_BITS, BaseForest
+from dtrees.estimators.prediction import LazyScore
 from dtrees.estimators.trees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -22,7 +23,7 @@ from dtrees.estimators.trees import (
 )
 
 
-class ForestClassifier(ClassifierMixin, BaseForest):
+class ForestClassifier(LazyScore, ClassifierMixin, BaseForest):
     """What forests for classes share; not meant to be used itself."""
 
     _tree_class = DecisionTreeClassifier
@@ -50,8 +51,7 @@ class ForestClassifier(ClassifierMixin, BaseForest):
         y : array of shape (n_rows,)
             The class with the largest mean share; of equal ones, the first.
         """
-        shares = self.predict_proba(X)
-        return self.classes_.take(shares.argmax(axis=1))
+        return self._answer("predict", X)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict the share of every class.
@@ -66,7 +66,7 @@ class ForestClassifier(ClassifierMixin, BaseForest):
         shares : float64 array of shape (n_rows, n_classes_)
             Mean over the trees, in the order of ``classes_``; rows sum to 1.
         """
-        return self._values(X)
+        return self._answer("predict_proba", X)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Predict the logarithm of the share of every class.
@@ -81,8 +81,7 @@ class ForestClassifier(ClassifierMixin, BaseForest):
         logarithms : float64 array of shape (n_rows, n_classes_)
             -inf for classes that no leaf of the row holds.
         """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+        return self._answer("predict_log_proba", X)
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         weight = None if self.class_weight == "balanced_subsample" else self.class_weight
@@ -103,7 +102,7 @@ class ForestClassifier(ClassifierMixin, BaseForest):
         }
 
 
-class ForestRegressor(RegressorMixin, BaseForest):
+class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
     """What forests for numbers share; not meant to be used itself."""
 
     _tree_class = DecisionTreeRegressor
@@ -126,7 +125,7 @@ class ForestRegressor(RegressorMixin, BaseForest):
         y : float64 array of shape (n_rows,)
             Mean of the trees.
         """
-        return self._values(X)[:, 0]
+        return self._answer("predict", X)
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         return regression_target(y, sample_weight, self.criterion, spare_bits=SPARE_BITS)
