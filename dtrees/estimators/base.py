@@ -289,7 +289,7 @@ class BaseDecisionTree(BaseTrees):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------
@@ -311,7 +311,7 @@ class BaseDecisionTree(BaseTrees):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------

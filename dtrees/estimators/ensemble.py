@@ -233,7 +233,7 @@ class BaseForest(BaseTrees):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------
@@ -248,7 +248,7 @@ class BaseForest(BaseTrees):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------

@@ -44,7 +44,7 @@ class ForestClassifier(LazyScore, ClassifierMixin, BaseForest):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------
@@ -59,7 +59,7 @@ class ForestClassifier(LazyScore, ClassifierMixin, BaseForest):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------
@@ -74,7 +74,7 @@ class ForestClassifier(LazyScore, ClassifierMixin, BaseForest):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------
@@ -118,7 +118,7 @@ class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------

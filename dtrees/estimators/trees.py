@@ -164,7 +164,7 @@ class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------
@@ -187,7 +187,7 @@ class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------
@@ -202,7 +202,7 @@ class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------
@@ -348,7 +348,7 @@ class DecisionTreeRegressor(LazyScore, RegressorMixin, BaseDecisionTree):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------
