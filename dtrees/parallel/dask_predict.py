@@ -36,8 +36,11 @@ from typing import Any, NamedTuple, Protocol
 import dask
 import numpy as np
 from dask.base import tokenize
+from packaging.version import Version
 
 from dtrees.coding.tables import feature_names
+
+FRAMES_SINCE = "2025.5.1"  # before, map_partitions of data frames took no delayed arguments
 
 
 class Answer(NamedTuple):
@@ -137,6 +140,8 @@ def map_rows(model: Model, method: str, X: Any) -> Any:
     ------
     TypeError
         A collection of another kind.
+    NotImplementedError
+        A data frame, and a Dask before 2025.5.1.
     ValueError
         Other columns than at fit, as far as the collection tells; the rest is told by the tasks.
     """
@@ -178,14 +183,15 @@ def _map_array(model: Model, method: str, X: Any) -> Any:
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     empty = model.answer(method).empty
+    leaf = _leaf(model)
     return X.map_blocks(
         partial(_of_array, method=method, empty=empty),
-        model=_leaf(model),
+        model=leaf,
         drop_axis=[1] if empty.ndim == 1 else [],
         chunks=(X.chunks[0],) if empty.ndim == 1 else (X.chunks[0], (empty.shape[1],)),
         dtype=empty.dtype,
         meta=empty,
-        token=_task_name(method),
+        name=f"{_task_name(method)}-{tokenize(X.name, leaf.key)}",
     )
 
 
@@ -194,6 +200,11 @@ def _of_array(block: Any, model: Sealed, method: str, empty: Any) -> Any:
 
 
 def _map_frame(model: Model, method: str, X: Any) -> Any:
+    if Version(dask.__version__) < Version(FRAMES_SINCE):
+        raise NotImplementedError(
+            f"Lazy prediction of Dask data frames needs dask >= {FRAMES_SINCE}, this is "
+            f"{dask.__version__}. Update dask, or give X.to_dask_array() if all are numbers."
+        )
     model.check_columns(feature_names(X.columns), len(X.columns))
     answer = model.answer(method)
     pandas = sys.modules["pandas"]
