@@ -19,3 +19,7 @@ class ModelFileError(ValueError):
 
 class ClusterError(RuntimeError):
     """A Dask cluster that cannot be used: no client, no workers, another version, no connection."""
+
+
+class NoAnswerError(ClusterError):
+    """A Dask cluster, or all of its workers, that have not answered in time."""

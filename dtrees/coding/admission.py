@@ -25,13 +25,13 @@ def check_names(fitted: np.ndarray | None, names: np.ndarray | None, estimator: 
     if fitted is None:
         warnings.warn(
             f"X has feature names, but {estimator} was fitted without feature names",
-            stacklevel=3,
+            stacklevel=4,
         )
         return
     if names is None:
         warnings.warn(
             f"X does not have valid feature names, but {estimator} was fitted with feature names",
-            stacklevel=3,
+            stacklevel=4,
         )
         return
     if len(names) == len(fitted) and np.all(names == fitted):

@@ -281,6 +281,31 @@ class CodeBook:
         """
         return self.high.astype(np.float64), self.offsets.astype(np.int64)
 
+    def check_columns(
+        self, names: np.ndarray | None, n_columns: int | None, estimator: str = "CodeBook"
+    ) -> None:
+        """Compare names and number of columns with those of the table that was fitted.
+
+        Parameters
+        ----------
+        names : object (n_columns,) of str, or None
+        n_columns : int or None
+            None: not known yet.
+        estimator : str, default="CodeBook"
+            Name for messages.
+
+        Raises
+        ------
+        ValueError
+            In scikit-learn's words. Names on one side only are a warning, as there.
+        """
+        check_names(self.feature_names, names, estimator)
+        if n_columns is not None and n_columns != self.n_columns:
+            raise ValueError(
+                f"X has {n_columns} features, but {estimator} is expecting "
+                f"{self.n_columns} features as input."
+            )
+
     def check(self, X: Any, *, estimator: str = "CodeBook", run: Runner = serial) -> Table:
         """A table that has to have the columns of the one that was fitted.
 
@@ -304,12 +329,7 @@ class CodeBook:
             infinities. A column that is all missing is of any kind.
         """
         table = read_table(X)
-        check_names(self.feature_names, table.names, estimator)
-        if table.n_columns != self.n_columns:
-            raise ValueError(
-                f"X has {table.n_columns} features, but {estimator} is expecting "
-                f"{self.n_columns} features as input."
-            )
+        self.check_columns(table.names, table.n_columns, estimator)
         self._check_units(table)
         table = self._as_fitted(table)
         refuse_infinities(table, run)

@@ -231,6 +231,24 @@ class CodedMatrix:
         codes[self.sparse_rows[stored]] = self.sparse_codes[stored]
         return codes
 
+    def stored_columns(self) -> tuple[np.ndarray, np.ndarray]:
+        """The sparse columns that store a cell of a row, row after row. O(stored cells).
+
+        Returns
+        -------
+        start : int64 (n_rows + 1,)
+        column : int32 (stored cells,)
+            Those of row i are ``column[start[i]:start[i + 1]]``.
+        """
+        sparse = np.flatnonzero(self.storage == SPARSE)
+        of_slot = sparse[np.argsort(self.slot[sparse])].astype(np.int32)
+        cells = np.ones(len(self.sparse_rows), dtype=np.uint8)
+        shape = (self.n_rows, len(sparse))
+        by_row = scipy.sparse.csc_array(
+            (cells, self.sparse_rows, self.sparse_indptr), shape
+        ).tocsr()
+        return by_row.indptr.astype(np.int64), of_slot[by_row.indices]
+
     def take(self, rows: np.ndarray) -> CodedMatrix:
         """The same columns for other rows (numbers, repeats allowed, or a boolean mask)."""
         rows = np.asarray(rows)

@@ -17,7 +17,7 @@ from libc.string cimport memcpy, memset
 from dtrees.core._criterion cimport natural_log
 from dtrees.core._route cimport Route, goes_left
 from dtrees.core._structs cimport POISSON, Impurity, Payload, Totals, int128_t
-from dtrees.core._workspace cimport STORED_U16, STORED_U32, STORED_U8, Column
+from dtrees.core._workspace cimport STORED_U16, STORED_U8, Column
 
 ctypedef fused code_t:
     uint8_t
@@ -37,7 +37,8 @@ cdef bint new_bag(Bag* bag, int64_t n, bint with_value) noexcept nogil:
             and (not with_value or (bag.value != NULL and bag.spare_value != NULL)))
 
 
-cdef void fill_bag(Bag* bag, const Payload* payload, const uint32_t* rows, int64_t n) noexcept nogil:
+cdef void fill_bag(Bag* bag, const Payload* payload, const uint32_t* rows,
+                   int64_t n) noexcept nogil:
     cdef int64_t i
     cdef uint64_t row, times, label
     bag.weight = payload.weight

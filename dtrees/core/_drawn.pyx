@@ -498,7 +498,6 @@ cdef void count_uncommon(const Reader* reader, const Search* q, const narrow_t* 
     """Add the rows of all codes but one, which most rows of the table hold."""
     cdef const uint64_t* item = reader.bag.item + node.start
     cdef uint32_t* place = reader.codes
-    cdef int64_t K = q.criterion.n_classes
     cdef int64_t stride = stride_of_reader(reader, q)
     cdef int64_t m = 0
     cdef int64_t i, at, k, w

@@ -186,7 +186,7 @@ cdef class Levels:
     shard : Shard
     tuning : Tuning
     pool : Pool
-        Of trees that are grown from the same table.
+        Only of trees that are grown from the same table: it may point to it.
     """
     cdef Shard shard
     cdef object tuning

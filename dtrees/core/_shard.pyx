@@ -11,7 +11,6 @@ the same gain, bit for bit, wherever its rows are.
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy.sparse import csc_array
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
@@ -132,23 +131,17 @@ cdef class Columns:
             if storage[j] <= STORED_U16:
                 column.common = common_code(column, n_rows)
 
-
     cdef RowLists row_lists(self, coded):
         """The sparse columns by row, made when they are first asked for. O(stored cells)."""
         cdef RowLists lists
         if not self.has_sparse or self.lists.start != NULL:
             return self.lists
-        sparse = np.flatnonzero(np.asarray(coded.storage) == STORED_SPARSE)
-        by_slot = sparse[np.argsort(np.asarray(coded.slot)[sparse])]
-        stored = np.ones(len(coded.sparse_rows), dtype=np.uint8)
-        by_row = csc_array((stored, coded.sparse_rows, coded.sparse_indptr),
-                           shape=(coded.n_rows, len(sparse))).tocsr()
+        start, column = coded.stored_columns()
         dense = np.zeros(64 * (self.n_columns // 64 + 1), dtype=np.uint8)
-        dense[:self.n_columns] = 1
-        dense[sparse] = 0
+        dense[:self.n_columns] = np.asarray(coded.storage) != STORED_SPARSE
         memset(&lists, 0, sizeof(RowLists))
-        lists.start = <const int64_t*>pointer(self.alive, by_row.indptr, np.int64)
-        lists.column = <const int32_t*>pointer(self.alive, by_slot[by_row.indices], np.int32)
+        lists.start = <const int64_t*>pointer(self.alive, start, np.int64)
+        lists.column = <const int32_t*>pointer(self.alive, column, np.int32)
         lists.dense = <const uint64_t*>pointer(
             self.alive, np.packbits(dense, bitorder="little"), np.uint8)
         lists.n_words = self.n_columns // 64 + 1

@@ -39,7 +39,6 @@ from dtrees.coding.target import Target
 from dtrees.core import pruning
 from dtrees.core.grower import grow
 from dtrees.core.model import Tree
-from dtrees.core.predict import decision_path
 from dtrees.core.resampling import plain
 from dtrees.core.rules import GrowthRules
 from dtrees.core.source import ShardSource
@@ -61,9 +60,10 @@ from dtrees.estimators.limits import (
     rows_of_split,
     weight_of_leaf,
 )
+from dtrees.estimators.prediction import Predictor, TreePredictor
 from dtrees.estimators.view import TreeView, columns_with_missing
 from dtrees.export.parts import Parts
-from dtrees.parallel import LocalRunner, threaded
+from dtrees.parallel import LocalRunner, is_lazy, map_rows, threaded
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -141,6 +141,18 @@ class BaseTrees(BaseEstimator, ABC):
     @abstractmethod
     def _learned(self, target: Target) -> dict[str, Any]:
         """Attributes that only classifiers or only regressors have."""
+
+    @abstractmethod
+    def _predictor(self) -> Predictor:
+        """What a fitted estimator predicts with."""
+
+    def _answer(self, method: str, X: Any) -> Any:
+        """The predictor's answer for a table; for a Dask collection a lazy one."""
+        check_is_fitted(self)
+        predictor = self._predictor()
+        if is_lazy(X):
+            return map_rows(predictor, method, X)
+        return getattr(predictor, method)(X, threaded(self.n_jobs))
 
     @abstractmethod
     def _parts(self) -> Parts:
@@ -277,7 +289,7 @@ class BaseDecisionTree(BaseTrees):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------
@@ -291,8 +303,7 @@ class BaseDecisionTree(BaseTrees):
         ValueError
             Columns are not those of the fit.
         """
-        check_is_fitted(self)
-        return self.tree_.apply(X, threaded(self.n_jobs), estimator=type(self).__name__)
+        return self._answer("apply", X)
 
     def decision_path(self, X: Any) -> csr_matrix:
         """Return the nodes that every row passes on its way to its leaf.
@@ -300,15 +311,14 @@ class BaseDecisionTree(BaseTrees):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------
         indicator : csr matrix of shape (n_rows, tree_.node_count)
             1 where the row passes the node, the leaf included.
         """
-        leaves = self.apply(X)
-        return decision_path(self.tree_.model, leaves)
+        return self._answer("decision_path", X)
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Return every step of minimal cost-complexity pruning; fits nothing.
@@ -354,6 +364,10 @@ class BaseDecisionTree(BaseTrees):
         """
         check_is_fitted(self)
         return self.tree_.compute_feature_importances()
+
+    def _predictor(self) -> Predictor:
+        view, classes = self.tree_, getattr(self, "classes_", None)
+        return TreePredictor(view.codebook, classes, type(self).__name__, view.model)
 
     def _parts(self) -> Parts:
         attributes = self._attributes_but("tree_")

@@ -37,7 +37,7 @@ from dtrees.coding.target import Target
 from dtrees.core.forest import ForestGrowth
 from dtrees.core.model import Forest, Tree
 from dtrees.core.out_of_bag import OutOfBag, Votes
-from dtrees.core.predict import apply, decision_path, forest_apply, forest_values
+from dtrees.core.predict import apply
 from dtrees.core.resampling import Bags
 from dtrees.estimators.base import BaseDecisionTree, BaseTrees, Encoded
 from dtrees.estimators.constraints import (
@@ -49,6 +49,7 @@ from dtrees.estimators.constraints import (
     RealIn,
 )
 from dtrees.estimators.early_stopping import OobStopping
+from dtrees.estimators.prediction import ForestPredictor, Predictor
 from dtrees.estimators.view import TreeView, columns_with_missing
 from dtrees.export.parts import Parts
 from dtrees.inspection.importance import impurity_importances
@@ -339,12 +340,9 @@ class BaseForest(BaseTrees):
             rate = float(self.max_samples)
         return Bags(seed, rate, keys)
 
-    def _values(self, X: Any) -> np.ndarray:
-        """Mean over the trees of shares or means, float64 (n_rows, n_classes or 1)."""
-        check_is_fitted(self)
-        run = threaded(self.n_jobs)
-        table = self.codebook_.check(X, estimator=type(self).__name__, run=run)
-        return forest_values(self.forest_, self.codebook_, table, run)
+    def _predictor(self) -> Predictor:
+        classes = getattr(self, "classes_", None)
+        return ForestPredictor(self.codebook_, classes, type(self).__name__, self.forest_)
 
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf of every row in every tree.
@@ -352,17 +350,14 @@ class BaseForest(BaseTrees):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------
         leaves : intp array of shape (n_rows, n_estimators)
             Node numbers.
         """
-        check_is_fitted(self)
-        run = threaded(self.n_jobs)
-        table = self.codebook_.check(X, estimator=type(self).__name__, run=run)
-        return forest_apply(self.forest_, self.codebook_, table, run)
+        return self._answer("apply", X)
 
     def decision_path(self, X: Any) -> tuple[csr_matrix, np.ndarray]:
         """Return the nodes that every row passes, tree behind tree.
@@ -370,7 +365,7 @@ class BaseForest(BaseTrees):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------
@@ -379,13 +374,8 @@ class BaseForest(BaseTrees):
         n_nodes_ptr : intp array of shape (n_estimators + 1,)
             Columns ``n_nodes_ptr[i]:n_nodes_ptr[i + 1]`` are those of tree i.
         """
-        from scipy.sparse import hstack
-
-        leaves = self.apply(X)
-        trees = self.forest_.trees
-        paths = [decision_path(tree, leaves[:, i]) for i, tree in enumerate(trees)]
-        ends = np.cumsum([0, *(tree.node_count for tree in trees)])
-        return hstack(paths, format="csr"), ends
+        paths = self._answer("decision_path", X)
+        return paths, np.cumsum([0, *(tree.node_count for tree in self.forest_.trees)])
 
     @property
     def estimators_(self) -> list:

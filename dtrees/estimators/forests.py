@@ -15,6 +15,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from dtrees.coding.target import Target
 from dtrees.estimators.constraints import InstanceOf, Nothing, OneOf
 from dtrees.estimators.ensemble import SPARE_BITS, BaseForest
+from dtrees.estimators.prediction import LazyScore
 from dtrees.estimators.trees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -23,7 +24,7 @@ from dtrees.estimators.trees import (
 )
 
 
-class ForestClassifier(ClassifierMixin, BaseForest):
+class ForestClassifier(LazyScore, ClassifierMixin, BaseForest):
     """What forests for classes share; not meant to be used itself."""
 
     _tree_class = DecisionTreeClassifier
@@ -44,15 +45,14 @@ class ForestClassifier(ClassifierMixin, BaseForest):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------
         y : array of shape (n_rows,)
             The class with the largest mean share; of equal ones, the first.
         """
-        shares = self.predict_proba(X)
-        return self.classes_.take(shares.argmax(axis=1))
+        return self._answer("predict", X)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict the share of every class.
@@ -60,14 +60,14 @@ class ForestClassifier(ClassifierMixin, BaseForest):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------
         shares : float64 array of shape (n_rows, n_classes_)
             Mean over the trees, in the order of ``classes_``; rows sum to 1.
         """
-        return self._values(X)
+        return self._answer("predict_proba", X)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Predict the logarithm of the share of every class.
@@ -75,15 +75,14 @@ class ForestClassifier(ClassifierMixin, BaseForest):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------
         logarithms : float64 array of shape (n_rows, n_classes_)
             -inf for classes that no leaf of the row holds.
         """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+        return self._answer("predict_log_proba", X)
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         weight = None if self.class_weight == "balanced_subsample" else self.class_weight
@@ -106,7 +105,7 @@ class ForestClassifier(ClassifierMixin, BaseForest):
         return {"oob_decision_function_": mean}
 
 
-class ForestRegressor(RegressorMixin, BaseForest):
+class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
     """What forests for numbers share; not meant to be used itself."""
 
     _tree_class = DecisionTreeRegressor
@@ -122,14 +121,14 @@ class ForestRegressor(RegressorMixin, BaseForest):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------
         y : float64 array of shape (n_rows,)
             Mean of the trees.
         """
-        return self._values(X)[:, 0]
+        return self._answer("predict", X)
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         return regression_target(y, sample_weight, self.criterion, spare_bits=SPARE_BITS)

@@ -15,9 +15,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from dtrees.coding.target import Target
 from dtrees.estimators.base import BaseDecisionTree
 from dtrees.estimators.constraints import InstanceOf, Nothing, OneOf
+from dtrees.estimators.prediction import LazyScore
 
 
-class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
+class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
     """A decision tree for classes.
 
     Grown on codes, exactly: every threshold and, for two classes, every set of categories that
@@ -163,7 +164,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------
@@ -178,11 +179,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
         ValueError
             Columns are not those of the fit.
         """
-        leaves = self.apply(X)
-        shares = self.tree_.model.value
-        if len(leaves) < len(shares):
-            return self.classes_.take(shares.take(leaves, axis=0).argmax(axis=1))
-        return self.classes_.take(shares.argmax(axis=1)).take(leaves)
+        return self._answer("predict", X)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict the share of every class.
@@ -190,15 +187,14 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------
         shares : float64 array of shape (n_rows, n_classes_)
             Weight of the classes in the row's leaf, in the order of ``classes_``; rows sum to 1.
         """
-        leaves = self.apply(X)
-        return self.tree_.model.value.take(leaves, axis=0)
+        return self._answer("predict_proba", X)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Predict the logarithm of the share of every class.
@@ -206,15 +202,14 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------
         logarithms : float64 array of shape (n_rows, n_classes_)
             -inf for classes that the leaf does not hold.
         """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+        return self._answer("predict_log_proba", X)
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         return classification_target(y, sample_weight, self.class_weight)
@@ -223,7 +218,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
         return {"classes_": target.classes, "n_classes_": target.n_classes}
 
 
-class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
+class DecisionTreeRegressor(LazyScore, RegressorMixin, BaseDecisionTree):
     """A decision tree for numbers.
 
     Grown on codes, exactly: every threshold and every set of categories that could be the best is
@@ -353,7 +348,7 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Columns as at fit.
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
 
         Returns
         -------
@@ -367,8 +362,7 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
         ValueError
             Columns are not those of the fit.
         """
-        leaves = self.apply(X)
-        return self.tree_.model.value[:, 0].take(leaves)
+        return self._answer("predict", X)
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         return regression_target(y, sample_weight, self.criterion)

@@ -5,7 +5,18 @@ its tasks.
 """
 
 from dtrees.parallel.client import REGIMES
+from dtrees.parallel.dask_predict import Answer, computed, is_lazy, map_rows
 from dtrees.parallel.local import LocalRunner, effective_n_jobs, threaded
 from dtrees.parallel.regimes import grow_trees
 
-__all__ = ["REGIMES", "LocalRunner", "effective_n_jobs", "grow_trees", "threaded"]
+__all__ = [
+    "REGIMES",
+    "Answer",
+    "LocalRunner",
+    "computed",
+    "effective_n_jobs",
+    "grow_trees",
+    "is_lazy",
+    "map_rows",
+    "threaded",
+]

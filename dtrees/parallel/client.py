@@ -29,9 +29,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
@@ -39,7 +40,7 @@ import dask
 from dask.utils import format_time, parse_timedelta
 
 import dtrees
-from dtrees.exceptions import ClusterError
+from dtrees.exceptions import ClusterError, NoAnswerError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -48,6 +49,7 @@ T = TypeVar("T")
 
 REGIMES = ("local", "replicated")
 SLICE = 0.1  # seconds between two looks at the client
+ANSWER = 5.0  # seconds that a worker has to say which dtrees it has
 WORKERS_TIMEOUT = "30s"  # unless dask.config says otherwise, under "dtrees.workers-timeout"
 CLUSTER_SCHEDULERS = ("dask.distributed", "distributed")  # names of it in dask.config
 
@@ -210,7 +212,9 @@ def patiently(client: Client, call: Callable[[], T], seconds: float | None = Non
     Raises
     ------
     ClusterError
-        The client was closed meanwhile, or there was no answer in time.
+        The client was closed meanwhile.
+    NoAnswerError
+        There was no answer in time.
     BaseException
         What the call raises.
     """
@@ -227,7 +231,7 @@ def patiently(client: Client, call: Callable[[], T], seconds: float | None = Non
     while not wait([outcome], SLICE).done:
         check_open(client)
         if seconds is not None and time.monotonic() > began + seconds:
-            raise ClusterError(f"The Dask cluster has not answered for {seconds:g} seconds.")
+            raise NoAnswerError(f"The Dask cluster has not answered for {seconds:g} seconds.")
     try:
         return outcome.result()
     except Exception:
@@ -282,8 +286,18 @@ def _workers(client: Client) -> dict[str, int]:
     return workers
 
 
-def check_versions(client: Client) -> None:
-    """Raise a `ClusterError` that names a worker with another dtrees, or without any."""
+def check_versions(client: Client) -> list[str]:
+    """Addresses of the workers that answer, all of which have the client's dtrees.
+
+    A worker that hangs keeps the answer of all others waiting: then everyone is asked alone.
+
+    Raises
+    ------
+    ClusterError
+        Names a worker with another dtrees, or without any.
+    NoAnswerError
+        No worker has answered for 10 seconds.
+    """
 
     def version() -> str | None:  # sent by value: it has to run without dtrees, too
         try:
@@ -292,10 +306,35 @@ def check_versions(client: Client) -> None:
             return None
         return str(__version__)
 
-    found = patiently(client, lambda: client.run(version, on_error="return"))
+    def answers(workers: list[str] | None) -> dict[str, Any]:
+        ask = partial(client.run, version, workers=workers, on_error="return")
+        found: dict[str, Any] = patiently(client, ask, ANSWER)
+        return found
+
+    def alone(address: str) -> dict[str, Any]:
+        try:
+            return answers([address])
+        except NoAnswerError:
+            logger.info("worker %s does not answer", address)
+            return {}
+
+    found: dict[str, Any] = {}
+    try:
+        found |= answers(None)
+    except NoAnswerError:
+        workers = list(await_workers(client))
+        with ThreadPoolExecutor(len(workers)) as pool:
+            found = {
+                address: it for each in pool.map(alone, workers) for address, it in each.items()
+            }
+        if not found:
+            raise
+    here = []
     for address, theirs in sorted(found.items()):
         if not isinstance(theirs, Exception):  # a worker that leaves cannot answer
             check_version(address, theirs)
+            here.append(address)
+    return here
 
 
 def check_version(address: str, theirs: str | None, mine: str | None = None) -> None:

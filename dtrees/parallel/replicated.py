@@ -4,7 +4,7 @@ The table is sent to one worker and passed on from worker to worker, so that eve
 once. A task grows a few trees from it, on one thread, and returns them as a few flat arrays::
 
     client   table ──scatter──▶ worker A ──▶ worker B ──▶ ...        once each
-    tasks    ("grow-trees-<fit>", batch, attempt) : (table, numbers) ──▶ packed trees
+    tasks    ("grow-trees-<fit>", batch, copy) : (table, numbers) ──▶ packed trees
     client   ◀── every batch as soon as it is there
 
 There are several batches per thread, each a fraction of a second of work. They wait in the
@@ -19,20 +19,25 @@ What can go wrong, and what it costs:
     table, or the cluster is restarted   trees have come meanwhile
     a batch is blamed for the death of   it is submitted under a new key, `ATTEMPTS` times: a worker
     several workers (`KilledWorker`)     often dies of something else
+    a worker hangs: it neither works     nothing as long as trees come; then (`PATIENCE`) copies of
+    nor dies                             the batches that it holds go to other workers
     no worker is left                    the client waits for one, then raises
     the scheduler is lost                the client raises when it has given up to connect again
     Ctrl-C, or an error in a task        the client cancels what is left; a task that runs ends with
                                          the tree it is at
 
-The client never waits without looking at its connection, and leaves nothing on the cluster.
+Of several copies of a batch the first counts, and the others are cancelled: they are the same
+trees. The client never waits without looking at its connection, and leaves nothing on the cluster.
 """
 
 from __future__ import annotations
 
 import logging
 import queue
+import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -46,7 +51,7 @@ import distributed
 import dtrees
 from dtrees.core.forest import ForestGrowth
 from dtrees.core.model import Tree
-from dtrees.exceptions import ClusterError
+from dtrees.exceptions import ClusterError, NoAnswerError
 from dtrees.parallel.client import (
     SLICE,
     await_workers,
@@ -66,6 +71,10 @@ ATTEMPTS = 4  # of a batch, whose workers die
 SENDINGS = 4  # of the table, without a tree between them
 WATCH = 2.0  # seconds without a result until the workers are counted
 GOODBYE = 5.0  # seconds that cancelling may take
+PATIENCE = 5.0  # seconds without a result until batches are given to other workers as well
+SLOWER = 4  # or so many times what the slowest batch took
+PATIENCE_AT_FIRST = 30.0  # the same before there is any result
+SLOWEST_WIRE = 2**22  # bytes a second: how long a table may take to every worker
 
 logger = logging.getLogger(__name__)
 
@@ -80,21 +89,21 @@ class Batch:
         Among the batches.
     numbers : tuple of int
         Of the trees.
-    attempt : int, default=0
-        How often it has been submitted before.
     deaths : int, default=0
         How often it was blamed for the death of workers.
     fetches : int, default=0
         How often its result could not be fetched.
+    held : frozenset of str, default=empty
+        Workers that had it when nothing came any more.
     sending : int, default=0
         Which sending of the table it is grown from.
     """
 
     place: int
     numbers: tuple[int, ...]
-    attempt: int = 0
     deaths: int = 0
     fetches: int = 0
+    held: frozenset[str] = frozenset()
     sending: int = 0
 
 
@@ -139,7 +148,6 @@ def grow_replicated(
         return
     check_open(client)
     n_threads = sum(await_workers(client).values())
-    check_versions(client)
     if trees_per_task is None:
         even = -(-len(numbers) // (BATCHES_PER_THREAD * max(1, n_threads)))
         trees_per_task = max(1, min(even, ROWS_PER_BATCH // growth.coded.n_rows))
@@ -159,7 +167,9 @@ def grow_replicated(
             work.end()
 
 
-def grow_batch(table: SharedGrowth, numbers: Sequence[int], version: str) -> dict[str, Any]:
+def grow_batch(
+    table: SharedGrowth, numbers: Sequence[int], version: str
+) -> tuple[dict[str, Any], float]:
     """What a task does: grow a few trees on one thread, as long as somebody wants them.
 
     Parameters
@@ -168,7 +178,15 @@ def grow_batch(table: SharedGrowth, numbers: Sequence[int], version: str) -> dic
     numbers : sequence of int
     version : str
         Of the client's dtrees: a worker may have joined after all others were asked.
+
+    Returns
+    -------
+    packed : dict
+        As `wire.pack` makes it.
+    seconds : float
+        That it took.
     """
+    began = time.monotonic()
     if version != dtrees.__version__:
         check_version(distributed.get_worker().address, dtrees.__version__, version)
     worker = distributed.get_worker()
@@ -179,7 +197,7 @@ def grow_batch(table: SharedGrowth, numbers: Sequence[int], version: str) -> dic
         if task is None or task.state == "cancelled":  # nobody waits for the rest
             raise distributed.Reschedule
         trees.append(table.growth.tree(number))
-    return pack(trees)
+    return pack(trees), time.monotonic() - began
 
 
 class Work:
@@ -187,7 +205,8 @@ class Work:
 
     Three threads take part. The event loop tells which tasks are done; a thread of ours fetches
     their results, so that one that is lost at this moment does not stop the others; the caller
-    reads what has come, and in the meantime looks whether the cluster is still there.
+    reads what has come, and in the meantime looks whether the cluster is still there. A fetch from
+    a worker that hangs does not return: then another thread fetches the others.
 
     Parameters
     ----------
@@ -202,51 +221,121 @@ class Work:
         self._sent: Future | None = None
         self._sending = 0
         self._fruitless = 0  # sendings since the last tree
+        self._copies: Counter[int] = Counter()  # of every batch, by place
         self._pending: dict[Any, tuple[Future, Batch]] = {}
+        self._fetched_anew: list[Future] = []  # which another fetch may hold on to
         self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._fetched: queue.SimpleQueue[tuple[Any, Any]] = queue.SimpleQueue()
 
     def begin(self, batches: Sequence[Batch]) -> None:
         """Send the table and submit the batches."""
-        threading.Thread(target=self._fetch, name="dtrees-fetch", daemon=True).start()
+        self._start_fetching()
         self._send(len(batches))
         self._submit(batches)
 
     def results(self) -> Iterator[tuple[Batch, dict[str, Any]]]:
         """Batches and their packed trees, in the order in which they come."""
-        quiet_since = time.monotonic()
+        slowest, patience = 0.0, PATIENCE_AT_FIRST
+        quiet_since = looked = time.monotonic()
         while self._pending:
             try:
                 key, result = self._fetched.get(timeout=SLICE)
             except queue.Empty:
                 check_open(self._client)
-                if time.monotonic() > quiet_since + WATCH:
+                now = time.monotonic()
+                if now > looked + WATCH:
                     await_workers(self._client)
-                    quiet_since = time.monotonic()
+                    looked = time.monotonic()
+                if now > quiet_since + patience:
+                    self._pass_on()
+                    patience *= 2
                 continue
-            quiet_since = time.monotonic()
+            if key not in self._pending:  # another copy was faster
+                continue
+            quiet_since = looked = time.monotonic()
             future, batch = self._pending[key]
             if result is None or isinstance(result, Exception):
                 self._try_again(future, batch, result)
                 continue
+            packed, seconds = result
+            slowest = max(slowest, seconds)
+            patience = max(PATIENCE, SLOWER * slowest)
             del self._pending[key], future  # the worker may forget it
+            self._cancel_copies(batch)
             self._fruitless = 0
-            yield batch, result
+            yield batch, packed
 
     def end(self) -> None:
         """Leave nothing on the cluster."""
         self._done.put(None)
-        futures = [future for future, _ in self._pending.values()]
+        futures = [*self._fetched_anew, *(future for future, _ in self._pending.values())]
         if self._sent is not None:
             futures.append(self._sent)
         self._pending.clear()
+        self._fetched_anew.clear()
         self._sent = None
-        if self._client.status == "running":
+        self._cancel(futures)
+
+    def _cancel(self, futures: Sequence[Future]) -> None:
+        if self._client.status == "running" and futures:
             with suppress(Exception):  # what is raised already says more
                 patiently(self._client, partial(self._client.cancel, futures), GOODBYE)
 
-    def _send(self, n_batches: int) -> None:
-        """Give the table to as many workers as there may be work for."""
+    def _cancel_copies(self, batch: Batch) -> None:
+        """Cancel what is left of a batch that has come."""
+        if self._copies[batch.place] == 1:
+            return
+        keys = [key for key, (_, other) in self._pending.items() if other.place == batch.place]
+        self._cancel([self._pending.pop(key)[0] for key in keys])
+
+    def _pass_on(self) -> None:
+        """Find out why nothing comes, and give batches to workers that can do them.
+
+        A worker that hangs does not answer. It may have results that have been asked for, and keep
+        those of others waiting; and it may have the only copy of the table, since the scheduler
+        drops copies that nobody needs at the moment. Results elsewhere are fetched anew, the table
+        is sent anew, and copies of the other batches go to workers that have not had them. When
+        everyone answers, only workers without work get copies: the others are just slow.
+        """
+        try:
+            answering = frozenset(check_versions(self._client))
+        except NoAnswerError as error:
+            logger.info("no worker answers: %s", error)
+            return
+        growing, grown = self._holders()
+        if answering.issuperset(await_workers(self._client)):
+            first = answering.difference(*growing.values())
+            second: frozenset[str] = frozenset()
+        else:
+            first = second = answering
+            self._send(len(self._pending), list(answering))
+        self._start_fetching()
+        copies: dict[int, Batch] = {}
+        for key, (future, batch) in self._pending.items():
+            if answering & grown.get(key, frozenset()):
+                self._fetched_anew.append(future)
+                self._done.put(future)
+            elif held := growing.get(key, frozenset()) | grown.get(key, frozenset()):
+                held |= copies.get(batch.place, batch).held | batch.held
+                copies[batch.place] = replace(batch, held=held)
+        for batch in copies.values():
+            others = first - batch.held or second
+            if others:
+                logger.info("trees %s do not come from %s", batch.numbers, sorted(batch.held))
+                self._submit([batch], sorted(others))
+
+    def _holders(self) -> tuple[dict[Any, frozenset[str]], dict[Any, frozenset[str]]]:
+        """Workers that have a batch to grow, and workers that have its result, by key."""
+        processing = patiently(self._client, self._client.processing)
+        growing = {
+            key: frozenset({address}) for address, keys in processing.items() for key in keys
+        }
+        futures = [future for future, _ in self._pending.values()]
+        who_has = patiently(self._client, partial(self._client.who_has, futures))
+        return growing, {key: frozenset(addresses) for key, addresses in who_has.items()}
+
+    def _send(self, n_batches: int, answering: list[str] | None = None) -> None:
+        """Give the table to as many workers as there may be work for, of those that answer."""
         if self._fruitless == SENDINGS:
             raise ClusterError(
                 f"The Dask cluster has lost the coded table {SENDINGS} times and has not grown a "
@@ -255,27 +344,34 @@ class Work:
             )
         self._fruitless += 1
         self._sending += 1
-        key = f"coded-table-{self._name}-{self._sending}"
+        limit = PATIENCE_AT_FIRST + sys.getsizeof(self._table) / SLOWEST_WIRE
         while True:
-            n_workers = len(await_workers(self._client))
+            await_workers(self._client)
+            answering = answering or check_versions(self._client)
+            key = f"coded-table-{self._name}-{self._sending}-{self._fruitless}"
             scatter = partial(
                 self._client.scatter,
                 {key: self._table},
-                broadcast=min(n_workers, n_batches),
+                workers=answering,
+                broadcast=min(len(answering), n_batches),
                 hash=False,
             )
             try:
-                self._sent = patiently(self._client, scatter)[key]
+                self._sent = patiently(self._client, scatter, limit)[key]
                 return
-            except (OSError, TimeoutError) as error:  # a worker went meanwhile
+            except (OSError, KeyError, TimeoutError, NoAnswerError) as error:  # a worker went
                 logger.info("the table is sent again: %s", error)
                 if self._fruitless == SENDINGS:
                     raise
                 self._fruitless += 1
+                answering = None
 
-    def _submit(self, batches: Sequence[Batch]) -> None:
+    def _submit(self, batches: Sequence[Batch], workers: Sequence[str] | None = None) -> None:
+        """Submit batches; `workers` are those that should have them, if they can."""
         batches = [replace(batch, sending=self._sending) for batch in batches]
-        keys = [(f"grow-trees-{self._name}", batch.place, batch.attempt) for batch in batches]
+        places = [batch.place for batch in batches]
+        keys = [(f"grow-trees-{self._name}", place, self._copies[place]) for place in places]
+        self._copies.update(places)
         try:
             futures = self._client.map(
                 grow_batch,
@@ -284,6 +380,8 @@ class Work:
                 [dtrees.__version__] * len(batches),
                 key=keys,
                 pure=False,
+                workers=workers,
+                allow_other_workers=workers is not None,
             )
         except Exception:
             check_open(self._client)
@@ -305,12 +403,12 @@ class Work:
             self._pending[future.key] = future, replace(batch, fetches=fetches)
             future.add_done_callback(self._done.put)
             return
-        again = replace(batch, attempt=batch.attempt + 1)
+        again = batch
         if status == "error":
             reason = patiently(self._client, future.exception)
             if not isinstance(reason, distributed.KilledWorker):
                 raise reason
-            again = replace(again, deaths=batch.deaths + 1)
+            again = replace(batch, deaths=batch.deaths + 1)
             if again.deaths == ATTEMPTS:
                 raise ClusterError(
                     f"Workers have died {ATTEMPTS} times over while they grew trees "
@@ -323,6 +421,10 @@ class Work:
         del self._pending[future.key]
         self._submit([again])
 
+    def _start_fetching(self) -> None:
+        """Fetch in another thread: those that there are may wait for a worker that hangs."""
+        threading.Thread(target=self._fetch, name="dtrees-fetch", daemon=True).start()
+
     def _fetch(self) -> None:
         """Fetch results of tasks that are done, as many at a time as there are."""
         while True:
@@ -331,6 +433,7 @@ class Work:
                 while True:
                     done.append(self._done.get_nowait())
             if None in done:
+                self._done.put(None)  # for the next thread
                 return
             results: dict[int, Any]
             try:

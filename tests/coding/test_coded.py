@@ -69,3 +69,13 @@ def test_too_many_rows():
     check_n_rows(2**31 - 1)
     with pytest.raises(StatisticsOverflowError, match=r"2147483648 rows.*at most 2\*\*31 - 1"):
         check_n_rows(2**31)
+
+
+def test_stored_columns_are_those_of_a_row_by_row_matrix():
+    dense = np.where(rng.random((50, 9)) < 0.3, rng.integers(1, 3, (50, 9)), 0).astype(float)
+    _, coded = CodeBook.fit_encode(sp.csc_array(dense))
+    start, column = coded.stored_columns()
+    assert (start.dtype, column.dtype) == (np.int64, np.int32)
+    by_row = sp.csr_array(dense)
+    np.testing.assert_array_equal(start, by_row.indptr)
+    np.testing.assert_array_equal(column, by_row.indices)

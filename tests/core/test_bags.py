@@ -76,8 +76,9 @@ def test_a_bag_is_never_empty():
 @given(examples(draws=True), st.integers(0, 5))
 def test_a_tree_of_a_bag_is_the_tree_of_these_weights(example, number):
     times = bags(example.n_rows).multiplicity(number)
+    matrix = coded(example.table)
     growth = ForestGrowth(
-        coded(example.table), example.target, example.rules, bags(example.n_rows),
+        matrix, example.target, example.rules, bags(example.n_rows),
         thresholds_of(example.table),
     )  # fmt: skip
     if example.criterion == "poisson" and not (example.target.wy * times).any():
@@ -86,7 +87,9 @@ def test_a_tree_of_a_bag_is_the_tree_of_these_weights(example, number):
     if not (weighted.w > 0).any():
         return
     rules = replace(example.rules, tree=number)
-    source = ShardSource([(coded(example.table), weighted)], rules, gather_rows=0)
+    halves = np.array_split(np.arange(example.n_rows), 2)
+    parts = [(matrix.take(rows), weighted.take(rows)) for rows in halves]
+    source = ShardSource(parts, rules, gather_rows=0)
     alone = grow(source, rules, plain(), thresholds_of(example.table))[0]
     assert growth.tree(number).equals(alone)
 

@@ -346,6 +346,48 @@ class TestBadInput:
             forest.fit(*IRIS)
         assert not hasattr(forest, "forest_")
 
+    @pytest.mark.parametrize("kind", FORESTS)
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {"n_estimators": 0},
+            {"n_estimators": -1},
+            {"n_estimators": 2.5},
+            {"max_features": 0},
+            {"max_features": -2},
+            {"max_features": 0.0},
+            {"max_features": 1.5},
+            {"max_features": 5},
+        ],
+    )
+    def test_numbers_out_of_range(self, kind, parameters):
+        (name,) = parameters
+        if name not in kind().get_params():  # bagging searches all columns
+            return
+        forest = kind(2).set_params(**parameters)
+        with pytest.raises(ValueError, match=name):
+            forest.fit(*IRIS)
+        assert not hasattr(forest, "forest_")
+
+    @pytest.mark.parametrize("kind", FORESTS)
+    def test_out_of_bag_scores(self, kind):
+        with pytest.raises(ValueError, match=f"{kind.__name__} got oob_score=True, bootstrap=Fal"):
+            kind(2, oob_score=True, bootstrap=False).fit(*IRIS)
+        with pytest.warns(UserWarning, match="do not have OOB scores"):
+            forest = kind(1, random_state=1, oob_score=True, bootstrap=True).fit(*IRIS)
+        name = "oob_prediction_" if "Regressor" in kind.__name__ else "oob_decision_function_"
+        voted = ~np.isnan(getattr(forest, name))
+        assert 0.2 < voted.mean() < 0.6  # 1/e of the rows are in no bag
+        assert np.isfinite(forest.oob_score_)
+
+    @pytest.mark.parametrize("kind", FORESTS)
+    def test_groups_of_another_length(self, kind):
+        for groups in (IRIS[1][:-1], [], np.zeros((150, 2)), 3):
+            forest = kind(2, bootstrap=True)
+            with pytest.raises(ValueError, match=r"bootstrap_groups .* shape \(150,\)"):
+                forest.fit(*IRIS, bootstrap_groups=groups)
+            assert not hasattr(forest, "forest_")
+
     def test_groups(self):
         with pytest.raises(ValueError, match=r"bootstrap_groups .* expected shape \(150,\)"):
             RandomForestClassifier(3).fit(*IRIS, bootstrap_groups=[1, 2])

@@ -113,6 +113,20 @@ class FailingGrowth(ForestGrowth):
         return super().tree(number, *args)
 
 
+class HangingGrowth(ForestGrowth):
+    """The first task that grows one of some trees waits until it may go on."""
+
+    go_on = threading.Event()
+    hung: list = []  # noqa: RUF012
+    slow = (0,)
+
+    def tree(self, number, *args):
+        if number in HangingGrowth.slow and number not in HangingGrowth.hung:
+            HangingGrowth.hung.append(number)
+            HangingGrowth.go_on.wait(30)
+        return super().tree(number, *args)
+
+
 @dataclass
 class Deadly:
     """Thresholds that end the process when they are first asked for."""
@@ -333,6 +347,137 @@ class TestWorkersThatComeAndGo:
         else:
             with pytest.raises(ClusterError, match="died 4 times over while they grew trees"):
                 grow_replicated(growth, range(20), here)
+        assert ours(here) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
+class TestWorkersThatHang:
+    """A worker that is stopped answers nothing, and nobody is told: for `worker-ttl`, 5 minutes."""
+
+    @pytest.fixture(autouse=True)
+    def impatient(self, monkeypatch):
+        monkeypatch.setattr(replicated, "PATIENCE", 0.3)
+        monkeypatch.setattr(clients, "ANSWER", 0.5)
+
+    @pytest.fixture
+    def stop(self, processes):
+        """Stops one of two workers, and lets it go on in the end."""
+        processes.wait_for_workers(2, timeout=20)
+        pid = sorted(processes.run(os.getpid).values())[0]
+        try:
+            yield lambda: os.kill(pid, signal.SIGSTOP)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        assert ours(processes) == []
+        assert pid in processes.run(os.getpid).values()
+
+    @pytest.mark.parametrize("after", [1, 3, 15])
+    def test_stopped_in_the_middle(self, after, processes, stop, caplog):
+        growth = growth_of(forest(), *table(6_000))
+        expected = digest([growth.tree(number) for number in range(40)])
+        come = []
+
+        def on_tree(number, tree):
+            come.append(number)
+            if len(come) == after:
+                stop()
+
+        with caplog.at_level(logging.INFO, "dtrees"):
+            trees = grow_replicated(growth, range(40), processes, trees_per_task=1, on_tree=on_tree)
+        assert digest(trees) == expected
+        assert sorted(come) == list(range(40))  # each of them once
+        assert "do not come from ['tcp://" in caplog.text
+        assert ours(processes) == []
+
+    def test_stopped_before(self, processes, stop, caplog):
+        stop()
+        with caplog.at_level(logging.INFO, "dtrees"):
+            trees = grow_replicated(GROWTH, range(20), processes, trees_per_task=1)
+        assert digest(trees) == LOCAL
+        assert "does not answer" in caplog.text
+
+    def test_all_are_stopped(self, processes, stop):
+        stop()
+        (answering,) = clients.check_versions(processes)
+        (other,) = processes.run(os.getpid, workers=[answering]).values()
+        os.kill(other, signal.SIGSTOP)
+        try:
+            with pytest.raises(ClusterError, match=r"not answered for 0\.5 seconds"):
+                grow_replicated(GROWTH, range(20), processes)
+        finally:
+            os.kill(other, signal.SIGCONT)
+
+    def test_before_there_is_any_result(self, here, monkeypatch):
+        """One batch on a worker that hangs, and another worker that has nothing to do."""
+        monkeypatch.setattr(replicated, "PATIENCE_AT_FIRST", 0.3)
+        monkeypatch.setattr(HangingGrowth, "go_on", threading.Event())
+        monkeypatch.setattr(HangingGrowth, "hung", [])
+        here.cluster.scale(2)
+        here.wait_for_workers(2, timeout=20)
+        growth = as_kind(HangingGrowth)
+        try:
+            assert digest(grow_replicated(growth, range(20), here, trees_per_task=20)) == LOCAL
+        finally:
+            HangingGrowth.go_on.set()
+        assert len(HangingGrowth.hung) == 1
+        assert ours(here) == []
+
+    @pytest.mark.parametrize("n_workers", [1, 2])
+    def test_slow_workers_are_waited_for(self, n_workers, here, monkeypatch, caplog):
+        monkeypatch.setattr(replicated, "PATIENCE_AT_FIRST", 0.1)
+        monkeypatch.setattr(HangingGrowth, "go_on", threading.Event())
+        monkeypatch.setattr(HangingGrowth, "hung", [])
+        monkeypatch.setattr(HangingGrowth, "slow", (0, 10))
+        here.cluster.scale(n_workers)
+        here.wait_for_workers(n_workers, timeout=20)
+        timer = threading.Timer(1, HangingGrowth.go_on.set)
+        timer.start()
+        growth = as_kind(HangingGrowth)
+        with caplog.at_level(logging.INFO, "dtrees"):
+            trees = grow_replicated(growth, range(20), here, trees_per_task=10)
+        timer.join()
+        assert digest(trees) == LOCAL
+        assert "do not come" not in caplog.text
+        assert ours(here) == []
+
+    def test_results_that_hang(self, here, monkeypatch):
+        """The worker has grown its trees, and is stopped before they are fetched."""
+        gather, go_on, calls = here.gather, threading.Event(), []
+
+        def hang(*arguments, **options):
+            calls.append(arguments)
+            if len(calls) == 2:
+                go_on.wait(30)
+            return gather(*arguments, **options)
+
+        monkeypatch.setattr(here, "gather", hang)
+        here.cluster.scale(2)
+        here.wait_for_workers(2, timeout=20)
+        try:
+            trees = grow_replicated(as_kind(SlowGrowth), range(20), here, trees_per_task=1)
+        finally:
+            go_on.set()
+        assert digest(trees) == LOCAL
+        assert ours(here) == []
+
+    def test_a_table_that_does_not_arrive(self, here, monkeypatch, caplog):
+        scatter, go_on, calls = here.scatter, threading.Event(), []
+
+        def hang(*arguments, **options):
+            calls.append(arguments)
+            if len(calls) == 1:
+                go_on.wait(30)
+                raise OSError("too late")
+            return scatter(*arguments, **options)
+
+        monkeypatch.setattr(here, "scatter", hang)
+        monkeypatch.setattr(replicated, "PATIENCE_AT_FIRST", 0.3)
+        try:
+            with caplog.at_level(logging.INFO, "dtrees"):
+                assert digest(grow_replicated(GROWTH, range(20), here)) == LOCAL
+        finally:
+            go_on.set()
+        assert "the table is sent again" in caplog.text
         assert ours(here) == []
 
 
@@ -611,7 +756,9 @@ class TestClustersThatCannot:
         other = sorted(processes.nthreads())[1]
         processes.run(set_version, "0.0.1", workers=[other])
         if not known_before:
-            monkeypatch.setattr(replicated, "check_versions", lambda client: None)
+            monkeypatch.setattr(
+                replicated, "check_versions", lambda client: list(client.nthreads())
+            )
         try:
             with pytest.raises(ClusterError, match=rf"Worker {other} has dtrees 0\.0\.1, the"):
                 grow_replicated(GROWTH, range(20), processes, trees_per_task=1)

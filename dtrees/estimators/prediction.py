@@ -1,0 +1,206 @@
+"""What a fitted estimator predicts with: trees, their codebook and the labels of the classes.
+
+An estimator makes a predictor when it is asked for something, and passes the question on: at once,
+for a table in memory, or through `dtrees.parallel` for every block of a Dask collection. A
+predictor holds what was learned and no parameters, is never changed, and does not know where it
+runs::
+
+    tree_ or forest_ --+
+    codebook_ ---------+--> predictor --> leaves of rows (apply)
+    classes_ ----------+              --> values of leaves: shares of classes, or a number
+                                      --> labels, logarithms, paths
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix, hstack
+from sklearn.base import is_classifier
+
+from dtrees.coding.codebook import CodeBook
+from dtrees.coding.tables import Table, read_table
+from dtrees.core.model import Forest, Tree
+from dtrees.core.predict import apply, decision_path, forest_apply, forest_values
+from dtrees.parallel import Answer, computed, is_lazy
+from dtrees.typing import Runner, serial
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor(ABC):
+    """What trees and forests answer alike.
+
+    Attributes
+    ----------
+    book : CodeBook
+    classes : (n_classes,) or None
+        None: regression.
+    estimator : str
+        Name for messages.
+    """
+
+    book: CodeBook
+    classes: np.ndarray | None
+    estimator: str
+
+    @abstractmethod
+    def _leaves(self, table: Table, run: Runner) -> np.ndarray:
+        """Leaves of a table's rows."""
+
+    @abstractmethod
+    def _values(self, table: Table, run: Runner) -> np.ndarray:
+        """Shares of classes or a number for a table's rows, float64 (n_rows, n_classes or 1)."""
+
+    @abstractmethod
+    def _paths(self, leaves: np.ndarray) -> csr_matrix:
+        """Nodes on the way to leaves."""
+
+    @property
+    @abstractmethod
+    def _trees(self) -> tuple[Tree, ...]:
+        """The trees."""
+
+    def check(self, X: Any, run: Runner = serial) -> Table:
+        """A table of the columns that were fitted."""
+        return self.book.check(X, estimator=self.estimator, run=run)
+
+    def check_columns(self, names: np.ndarray | None, n_columns: int | None) -> None:
+        """Raise when a table of these columns is not one of those that were fitted."""
+        self.book.check_columns(names, n_columns, self.estimator)
+
+    def of_block(self, method: str, block: Any) -> Any:
+        """Answer for a block of a collection whose columns have been checked.
+
+        Names that only one side has were a warning then, and are none for every block.
+        """
+        table = read_table(block)
+        if table.names is None or self.book.feature_names is None:
+            table = replace(table, names=self.book.feature_names)
+        return getattr(self, method)(table)
+
+    def answer(self, method: str) -> Answer:
+        """Type, dtype and columns of what a method returns."""
+        n_values = self._trees[0].value.shape[1]
+        if method == "decision_path":
+            n_nodes = sum(tree.node_count for tree in self._trees)
+            return Answer(csr_matrix((0, n_nodes), dtype=np.int64))
+        if method in ("predict_proba", "predict_log_proba"):
+            return Answer(np.empty((0, n_values)), columns=self.classes)
+        if method == "apply":
+            empty = self._leaves_of_none()
+            return Answer(empty, columns=range(empty.shape[1]) if empty.ndim == 2 else None)
+        if self.classes is None:
+            return Answer(np.empty(0))
+        return Answer(np.empty(0, dtype=self.classes.dtype), labels=self.classes)
+
+    def _leaves_of_none(self) -> np.ndarray:
+        return np.empty(0, dtype=np.intp)
+
+    def apply(self, X: Any, run: Runner = serial) -> np.ndarray:
+        """Leaves of the rows, intp (n_rows,) or (n_rows, n_trees)."""
+        return self._leaves(self.check(X, run), run)
+
+    def predict(self, X: Any, run: Runner = serial) -> np.ndarray:
+        """A label or a number for every row; of equally likely labels, the first."""
+        values = self._values(self.check(X, run), run)
+        if self.classes is None:
+            return values[:, 0]
+        return self.classes.take(values.argmax(axis=1))
+
+    def predict_proba(self, X: Any, run: Runner = serial) -> np.ndarray:
+        """Shares of the classes, float64 (n_rows, n_classes)."""
+        return self._values(self.check(X, run), run)
+
+    def predict_log_proba(self, X: Any, run: Runner = serial) -> np.ndarray:
+        """Logarithms of the shares; -inf for 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X, run))
+
+    def decision_path(self, X: Any, run: Runner = serial) -> csr_matrix:
+        """Nodes that the rows pass, tree behind tree; csr (n_rows, nodes of all trees)."""
+        return self._paths(self.apply(X, run))
+
+
+@dataclass(frozen=True, eq=False)
+class TreePredictor(Predictor):
+    """The answers of one tree."""
+
+    tree: Tree
+
+    @property
+    def _trees(self) -> tuple[Tree, ...]:
+        return (self.tree,)
+
+    def _leaves(self, table: Table, run: Runner) -> np.ndarray:
+        return apply(self.tree, self.book, table, run)
+
+    def _values(self, table: Table, run: Runner) -> np.ndarray:
+        return self.tree.value.take(self._leaves(table, run), axis=0)
+
+    def _paths(self, leaves: np.ndarray) -> csr_matrix:
+        return decision_path(self.tree, leaves)
+
+    def predict(self, X: Any, run: Runner = serial) -> np.ndarray:
+        """A label or a number for every row; labels of nodes or of rows, whichever are fewer."""
+        leaves, values = self.apply(X, run), self.tree.value
+        if self.classes is None:
+            return values[:, 0].take(leaves)
+        if len(leaves) < len(values):
+            return self.classes.take(values.take(leaves, axis=0).argmax(axis=1))
+        return self.classes.take(values.argmax(axis=1)).take(leaves)
+
+
+@dataclass(frozen=True, eq=False)
+class ForestPredictor(Predictor):
+    """The answers of many trees: the mean of their values."""
+
+    forest: Forest
+
+    @property
+    def _trees(self) -> tuple[Tree, ...]:
+        return self.forest.trees
+
+    def _leaves(self, table: Table, run: Runner) -> np.ndarray:
+        return forest_apply(self.forest, self.book, table, run)
+
+    def _leaves_of_none(self) -> np.ndarray:
+        return np.empty((0, len(self.forest)), dtype=np.intp)
+
+    def _values(self, table: Table, run: Runner) -> np.ndarray:
+        return forest_values(self.forest, self.book, table, run)
+
+    def _paths(self, leaves: np.ndarray) -> csr_matrix:
+        paths = [decision_path(tree, leaves[:, i]) for i, tree in enumerate(self.forest.trees)]
+        return hstack(paths, format="csr")
+
+
+class LazyScore:
+    """``score`` that takes Dask collections, above scikit-learn's mixins; not meant to be used."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Score predictions: accuracy for classes, R^2 for numbers.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit. Of a Dask collection, only the predictions are ever in memory.
+        y : array-like of shape (n_rows,)
+            The true values; a Dask collection, if you like.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights of the rows; a Dask collection, if you like.
+
+        Returns
+        -------
+        score : float
+            Computed at once. 1 is the best.
+        """
+        if not any(map(is_lazy, (X, y, sample_weight))):
+            return super().score(X, y, sample_weight)  # type: ignore[misc]
+        predicted, y, weight = computed(self.predict(X), y, sample_weight)  # type: ignore[attr-defined]
+        from sklearn.metrics import accuracy_score, r2_score
+
+        metric = accuracy_score if is_classifier(self) else r2_score
+        return float(metric(y, np.asarray(predicted), sample_weight=weight))

@@ -1,0 +1,237 @@
+"""Predictions for Dask collections: lazy, block by block.
+
+A collection is answered by a collection of the same blocks, and nothing is computed when it is
+asked for::
+
+    X   block 0     block 1     block 2          dask.array, blocks dense or of scipy.sparse,
+           |           |           |             or dask.dataframe
+           v           v           v
+        answer      answer      answer  <--- model: one key of the graph
+           |           |           |
+           v           v           v
+        predict-<hash>, one task per block
+
+    X                   one number or label a row       several columns
+    array               array (n_rows,)                 array (n_rows, n_columns)
+    data frame          Series, index kept              DataFrame, index kept
+
+Rows of array blocks may be unknown, and blocks may be empty. Chunks along columns are joined.
+
+The model enters a graph once, under a key that follows from its bytes, so a scheduler carries it to
+each process once, and two predictions share it. In this process it is not copied; on its way to
+others it is a string of bytes (`Sealed`) that the scheduler does not open and a worker opens once.
+It is what the estimator had learned when it was asked: a later fit changes nothing.
+
+A task uses the one thread that it runs on.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import threading
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import dask
+import numpy as np
+from dask.base import tokenize
+from packaging.version import Version
+
+from dtrees.coding.tables import feature_names
+
+FRAMES_SINCE = "2025.5.1"  # before, map_partitions of data frames took no delayed arguments
+
+
+class Answer(NamedTuple):
+    """What a method returns for rows.
+
+    Attributes
+    ----------
+    empty : array or sparse matrix of shape (0,) or (0, n_columns)
+        Its type and dtype.
+    columns : sequence or None, default=None
+        Labels of the columns in a data frame; None: one value per row, or a sparse matrix.
+    labels : array or None, default=None
+        What the values are taken from, if they are labels.
+    """
+
+    empty: Any
+    columns: Any = None
+    labels: Any = None
+
+
+class Model(Protocol):
+    """What predicts; pickled on its way to other processes."""
+
+    def check_columns(self, names: np.ndarray | None, n_columns: int | None) -> None:
+        """Raise when a table of these columns is not one of those that were fitted."""
+
+    def answer(self, method: str) -> Answer:
+        """What the method returns."""
+
+    def of_block(self, method: str, block: Any) -> Any:
+        """Answer for the rows of a block, at least one, on the calling thread."""
+
+
+class Sealed:
+    """A model within a graph: itself in this process, and its pickle on the way to others.
+
+    Parameters
+    ----------
+    model : Model
+        Not changed any more.
+
+    Attributes
+    ----------
+    pickled : bytes
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.pickled = pickle.dumps(model, protocol=5)
+        self._model: Model | None = model
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.pickled)} bytes)"
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + len(self.pickled)
+
+    def __reduce__(self) -> tuple:
+        return _received, (self.pickled,)
+
+    def open(self) -> Model:
+        """The model; unpickled when it is first asked for."""
+        with self._lock:
+            if self._model is None:
+                self._model = pickle.loads(self.pickled)
+            return self._model
+
+
+def _received(pickled: bytes) -> Sealed:
+    sealed = Sealed.__new__(Sealed)
+    sealed.pickled, sealed._model, sealed._lock = pickled, None, threading.Lock()
+    return sealed
+
+
+def is_lazy(X: Any) -> bool:
+    """Whether this is a Dask collection."""
+    return hasattr(type(X), "__dask_graph__")
+
+
+def map_rows(model: Model, method: str, X: Any) -> Any:
+    """A method's answers for a Dask collection, lazily.
+
+    Parameters
+    ----------
+    model : Model
+        Kept as it is now.
+    method : str
+        Of the model; names the tasks.
+    X : dask.array.Array (n_rows, n_columns) or dask.dataframe.DataFrame
+
+    Returns
+    -------
+    dask.array.Array, dask.dataframe.Series or dask.dataframe.DataFrame
+        As the module says. A sparse answer is an array in any case.
+
+    Raises
+    ------
+    TypeError
+        A collection of another kind.
+    NotImplementedError
+        A data frame, and a Dask before 2025.5.1.
+    ValueError
+        Other columns than at fit, as far as the collection tells; the rest is told by the tasks.
+    """
+    array, frame = sys.modules.get("dask.array"), sys.modules.get("dask.dataframe")
+    if array is not None and isinstance(X, array.Array):
+        return _map_array(model, method, X)
+    if frame is not None and isinstance(X, frame.DataFrame):
+        return _map_frame(model, method, X)
+    raise TypeError(
+        f"X is a Dask collection of type {type(X).__name__}. Give a Dask array of shape (n_rows, "
+        "n_columns) or a Dask data frame, or X.compute()."
+    )
+
+
+def computed(*collections: Any) -> tuple:
+    """The collections among the arguments in memory, computed together; others as they are."""
+    results: tuple = dask.compute(*collections)
+    return results
+
+
+def _leaf(model: Model) -> Any:
+    """The model as a single key of a graph."""
+    sealed = Sealed(model)
+    return dask.delayed(sealed, name=f"dtrees-model-{tokenize(sealed.pickled)}", traverse=False)
+
+
+def _task_name(method: str) -> str:
+    return method.replace("_", "-")
+
+
+def _map_array(model: Model, method: str, X: Any) -> Any:
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D array instead: X is a Dask array of shape {X.shape}."
+        )
+    if X.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: X is a Dask array of dtype {X.dtype}.")
+    model.check_columns(None, None if np.isnan(X.shape[1]) else X.shape[1])
+    if X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    empty = model.answer(method).empty
+    leaf = _leaf(model)
+    return X.map_blocks(
+        partial(_of_array, method=method, empty=empty),
+        model=leaf,
+        drop_axis=[1] if empty.ndim == 1 else [],
+        chunks=(X.chunks[0],) if empty.ndim == 1 else (X.chunks[0], (empty.shape[1],)),
+        dtype=empty.dtype,
+        meta=empty,
+        name=f"{_task_name(method)}-{tokenize(X.name, leaf.key)}",
+    )
+
+
+def _of_array(block: Any, model: Sealed, method: str, empty: Any) -> Any:
+    return model.open().of_block(method, block) if block.shape[0] else empty
+
+
+def _map_frame(model: Model, method: str, X: Any) -> Any:
+    if Version(dask.__version__) < Version(FRAMES_SINCE):
+        raise NotImplementedError(
+            f"Lazy prediction of Dask data frames needs dask >= {FRAMES_SINCE}, this is "
+            f"{dask.__version__}. Update dask, or give X.to_dask_array() if all are numbers."
+        )
+    model.check_columns(feature_names(X.columns), len(X.columns))
+    answer = model.answer(method)
+    pandas = sys.modules["pandas"]
+    # pandas tells the type of strings by looking at them: where there are none, it has to be told
+    labels = answer.empty if answer.labels is None else answer.labels
+    as_frame = partial(
+        _as_frame,
+        columns=answer.columns,
+        dtype=pandas.Series(labels).dtype if answer.empty.ndim == 1 else None,
+    )
+    return X.map_partitions(
+        partial(_of_frame, method=method, empty=answer.empty, as_frame=as_frame),
+        _leaf(model),
+        meta=as_frame(answer.empty, X._meta.index[:0]),
+        enforce_metadata=False,
+        token=_task_name(method),
+    )
+
+
+def _of_frame(part: Any, model: Sealed, method: str, empty: Any, as_frame: Any) -> Any:
+    values = model.open().of_block(method, part) if len(part) else empty
+    return as_frame(values, part.index)
+
+
+def _as_frame(values: Any, index: Any, columns: Any, dtype: Any) -> Any:
+    """Values as a Series or, with several columns, as a DataFrame; sparse ones as they are."""
+    pandas = sys.modules["pandas"]
+    if values.ndim == 1:
+        return pandas.Series(values, index=index, dtype=dtype)
+    return values if columns is None else pandas.DataFrame(values, index=index, columns=columns)

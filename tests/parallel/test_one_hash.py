@@ -1,0 +1,156 @@
+"""One model: the hash of all arrays of all trees, however the forest is grown.
+
+Over threads and schedulers, workers and threads of clusters, dense and sparse storage, and rows cut
+in blocks of several sizes, which are summarized, coded and counted apart from each other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+import dask
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from distributed import Client, LocalCluster
+
+from dtrees import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+from dtrees.coding.codebook import CodeBook
+from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.kinds import sort_columns
+from dtrees.coding.summaries import TableSummary
+from dtrees.coding.tables import read_table
+from dtrees.core.grower import grow
+from dtrees.core.resampling import plain
+from dtrees.core.source import ShardSource
+
+pytestmark = pytest.mark.timeout(120)
+
+N_ROWS = 1_000
+FORESTS = [
+    RandomForestClassifier(8, random_state=5, max_codes=64),
+    RandomForestRegressor(4, random_state=5, max_codes=64, min_samples_leaf=3),
+    ExtraTreesRegressor(4, random_state=5, bootstrap=True, max_codes=64),
+]
+STORAGE = {"dense": np.asarray, "csr": sp.csr_array, "csc": sp.csc_matrix}
+
+
+def table():
+    """Mostly zeros; some columns have more values than codes, and some values are missing."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N_ROWS, 6)).round(3) * (rng.random((N_ROWS, 6)) < 0.4)
+    y = (X[:, 0] + X[:, 1] ** 2 + 0.3 * rng.normal(size=N_ROWS) > 0.3) + (X[:, 2] > 0)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    return X, y.astype(int)
+
+
+X, Y = table()
+
+
+def digest(trees):
+    found = hashlib.sha256()
+    for tree in trees:
+        for name, array in tree.arrays().items():
+            found.update(f"{name} {array.dtype} {array.shape}".encode() + array.tobytes())
+    return found.hexdigest()
+
+
+def fitted(model, storage="dense", **parameters):
+    fresh = type(model)(**{**model.get_params(), **parameters})
+    return digest(fresh.fit(STORAGE[storage](X), Y).forest_.trees)
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return {type(model): fitted(model, regime="local") for model in FORESTS}
+
+
+def name_of(model):
+    return type(model).__name__
+
+
+forests = pytest.mark.parametrize("model", FORESTS, ids=name_of)
+
+
+def test_forests_differ(expected):
+    assert len(set(expected.values())) == len(FORESTS)
+
+
+@forests
+@pytest.mark.parametrize("storage", STORAGE)
+@pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_threads(model, storage, scheduler, n_jobs, expected):
+    with dask.config.set(scheduler=scheduler):
+        assert fitted(model, storage, n_jobs=n_jobs) == expected[type(model)]
+
+
+@pytest.mark.parametrize("processes", [False, True])
+@pytest.mark.parametrize("layout", [(1, 1), (2, 1), (1, 2)])
+def test_clusters(layout, processes, expected):
+    n_workers, threads = layout
+    with (
+        LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=threads,
+            processes=processes,
+            dashboard_address=":0",
+            memory_limit=0,
+        ) as cluster,
+        Client(cluster),
+    ):
+        for model in FORESTS:
+            for storage in STORAGE:
+                assert fitted(model, storage, regime="replicated") == expected[type(model)]
+
+
+@forests
+@pytest.mark.parametrize("storage", STORAGE)
+@pytest.mark.parametrize("n_rows", [N_ROWS, 300, 77])
+def test_blocks_of_rows(model, storage, n_rows, expected):
+    growth = growth_of(model, storage)
+    blocks = [slice(first, first + n_rows) for first in range(0, N_ROWS, n_rows)]
+    book, parts = coded_in_blocks(STORAGE[storage](X), blocks, growth.rules.seed)
+    trees = []
+    for number in range(model.n_estimators):
+        rules = replace(growth.rules, tree=number)
+        bag = growth.target.bagged(growth.times(number))
+        source = ShardSource(
+            [
+                (part, bag.take(np.arange(N_ROWS)[rows]))
+                for part, rows in zip(parts, blocks, strict=True)
+            ],
+            rules,
+            gather_rows=100,  # rounds above, subtrees below
+            values=book.code_values() if growth.values is not None else None,
+        )
+        trees.extend(grow(source, rules, plain(), book.thresholds).trees)
+    assert digest(trees) == expected[type(model)]
+
+
+def growth_of(model, storage):
+    """What the trees are grown from, whole."""
+
+    class Caught(type(model)):
+        def _grow_trees(self, growth, *arguments, **options):
+            self.growth = growth
+            return super()._grow_trees(growth, *arguments, **options)
+
+    return Caught(**model.get_params()).fit(STORAGE[storage](X), Y).growth
+
+
+def coded_in_blocks(table, blocks, seed) -> tuple[CodeBook, list[CodedMatrix]]:
+    """The codebook of merged summaries, and every block coded by itself."""
+    summaries = [
+        TableSummary.of(
+            sort_columns(read_table(X[rows]), None),
+            X.shape[1],
+            max_codes=64,
+            seed=seed,
+            first_row=rows.start,
+        )
+        for rows in blocks
+    ]
+    book = CodeBook.from_summary(TableSummary.merge_all(summaries))
+    return book, [book.encode(table[rows]) for rows in blocks]
