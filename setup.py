@@ -25,6 +25,7 @@ EXTENSIONS = [
     "dtrees.core._bag",
     "dtrees.core._drawn",
     "dtrees.core._finish",
+    "dtrees.core._assembly",
     "dtrees.core._shard",
     "dtrees.core._levels",
     "dtrees.core._predict",

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dtrees.coding.target import Target
-from dtrees.core.model import ABOVE, AT_MOST, IN_SUBSET, LEAF, NO_FEATURE, Tree
+from dtrees.core._assembly import arrays_of
+from dtrees.core.model import IN_SUBSET, Tree
 
 SUBTREE = -3  # column of a record that stands for a later piece, whose number is in `left`
 
@@ -121,20 +122,19 @@ def tree_of(
     criterion : str
     """
     nodes, statistics = piece.nodes, piece.statistics
-    test, column = nodes["test"].copy(), nodes["column"].copy()
+    arrays, compares, column, boundary, beyond = arrays_of(nodes)
     threshold = np.full(len(nodes), np.nan)
     code = np.zeros(len(nodes), dtype=np.uint32)
-    compares = np.flatnonzero((test == AT_MOST) | (test == ABOVE))
-    beyond = nodes["beyond"][compares]
-    unbounded = compares[beyond == 0]
-    threshold[unbounded] = np.inf
-    code[unbounded] = n_ordered[column[unbounded]]
-    bounded = compares[beyond > 0]
-    threshold[bounded], code[bounded] = thresholds(
-        column[bounded], nodes["boundary"][bounded], beyond[beyond > 0]
-    )
+    if not beyond.all():
+        unbounded = beyond == 0
+        threshold[compares[unbounded]] = np.inf
+        code[compares[unbounded]] = n_ordered[column[unbounded]]
+        bounded = ~unbounded
+        compares, column = compares[bounded], column[bounded]
+        boundary, beyond = boundary[bounded], beyond[bounded]
+    threshold[compares], code[compares] = thresholds(column, boundary, beyond)
     subset_offset, subset_words = in_node_order(nodes, piece.words, n_codes)
-    assert ((subset_offset >= 0) == (test == IN_SUBSET)).all()
+    assert np.count_nonzero(subset_offset >= 0) == np.count_nonzero(arrays["test"] == IN_SUBSET)
     if target.kind == "classification":
         total = statistics.sum(axis=1)
         value = statistics / total[:, None]
@@ -142,19 +142,12 @@ def tree_of(
         total = statistics[:, 0]
         value = target.to_value(statistics)[:, None]
     return Tree(
-        feature=np.where(test == LEAF, np.int32(NO_FEATURE), column),
-        children_left=nodes["left"].astype(np.int32),
-        children_right=nodes["right"].astype(np.int32),
-        test=test,
+        **arrays,
         code=code,
         threshold=threshold,
-        missing_go_to_left=nodes["missing_left"].copy(),
         subset_offset=subset_offset,
         subset_words=subset_words,
-        n_node_samples=nodes["n"].copy(),
         statistics=statistics,
-        impurity=nodes["impurity"].copy(),
-        gain=nodes["gain"].copy(),
         weighted_n_node_samples=total * target.weight_unit,
         value=value,
         n_columns=len(n_codes),
