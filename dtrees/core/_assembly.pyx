@@ -20,7 +20,7 @@ def arrays_of(nodes):
     Returns
     -------
     arrays : dict of str to array (n_nodes,)
-        feature, children_left, children_right : int32; test : uint8; missing_go_to_left : bool;
+        feature, children_left, children_right : int32; test, missing_go_to_left : uint8;
         n_node_samples : int64; impurity, gain : float64.
     compares : int64 (m,)
         The nodes that compare with a threshold, ascending.
@@ -62,7 +62,7 @@ def arrays_of(nodes):
     arrays = {
         "feature": np.asarray(feature), "children_left": np.asarray(left),
         "children_right": np.asarray(right), "test": np.asarray(test),
-        "missing_go_to_left": np.asarray(missing).view(np.bool_),
+        "missing_go_to_left": np.asarray(missing),
         "n_node_samples": np.asarray(n_rows), "impurity": np.asarray(impurity),
         "gain": np.asarray(gain),
     }

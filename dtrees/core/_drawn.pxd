@@ -44,7 +44,7 @@ cdef struct Reader:
     uint64_t* scratch
     int64_t n_entries       # room
     uint32_t* codes         # of one column, in the order of the rows
-    uint32_t* place         # by row of the table, kept for sparse columns
+    uint32_t* place         # by row of the table: where its item is; kept for sparse columns
     RowLists lists          # of the table
     uint64_t* present       # bit per column, all zero between two nodes
     bint knows_present      # the bits are those of this node
@@ -59,6 +59,7 @@ cdef void take_rows(Reader* reader, const Payload* payload, const uint32_t* rows
                     const Criterion* criterion) noexcept nogil
 cdef void free_reader(Reader* reader) noexcept nogil
 cdef void read_rows(Reader* reader, const Search* q, const OpenNode* node) noexcept nogil
+cdef void place_rows(Reader* reader, const OpenNode* node) noexcept nogil
 cdef void mark_present(Reader* reader, const OpenNode* node) noexcept nogil
 cdef void forget_present(Reader* reader, const OpenNode* node) noexcept nogil
 cdef int64_t drop_absent(const Reader* reader, int32_t* columns, int64_t n) noexcept nogil

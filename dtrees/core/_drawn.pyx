@@ -94,7 +94,7 @@ cdef Reader* new_reader(const Payload* payload, const uint32_t* rows, int64_t n,
     reader.codes = <uint32_t*>malloc((n_rows + 1) * sizeof(uint32_t))
     if lists.start != NULL:
         reader.lists = lists[0]
-        reader.place = <uint32_t*>calloc(n_places + 1, sizeof(uint32_t))
+        reader.place = <uint32_t*>malloc((n_places + 1) * sizeof(uint32_t))
         reader.present = <uint64_t*>calloc(lists.n_words, sizeof(uint64_t))
     take_rows(reader, payload, rows, n, criterion)
     return reader
@@ -108,9 +108,22 @@ cdef bint has_room(const Reader* reader, Mode mode, int64_t n, int64_t n_places)
 cdef void take_rows(Reader* reader, const Payload* payload, const uint32_t* rows, int64_t n,
                     const Criterion* criterion) noexcept nogil:
     """The rows of a growth."""
+    cdef int64_t i
     reader.n_rows = n
     reader.local = criterion[0]
     fill_bag(&reader.bag, payload, rows, n)
+    if reader.place != NULL:
+        memset(reader.place, 0xFF, reader.n_places * sizeof(uint32_t))
+        for i in range(n):
+            reader.place[rows[i]] = <uint32_t>i
+
+
+cdef void place_rows(Reader* reader, const OpenNode* node) noexcept nogil:
+    """Note where the rows of a node are, after they were parted."""
+    cdef int64_t i
+    if reader.place != NULL:
+        for i in range(node.start, node.start + node.totals.n):
+            reader.place[row_of(reader.bag.item[i])] = <uint32_t>i
 
 
 cdef void free_reader(Reader* reader) noexcept nogil:
@@ -138,7 +151,7 @@ cdef void free_reader(Reader* reader) noexcept nogil:
 
 
 cdef void read_rows(Reader* reader, const Search* q, const OpenNode* node) noexcept nogil:
-    """Take the rows of a node: what they add to a histogram, and where they are. O(rows)."""
+    """Take the rows of a node: what they add to a histogram. O(rows)."""
     cdef const Bag* bag = &reader.bag
     cdef int64_t start = node.start
     cdef int64_t n = node.totals.n
@@ -156,9 +169,6 @@ cdef void read_rows(Reader* reader, const Search* q, const OpenNode* node) noexc
                 reader.few_target[i] = target_at(bag, start + i)
         if q.criterion.n_classes > 0:
             pack_rows(reader, node)
-    if reader.place != NULL:
-        for i in range(start, start + n):
-            reader.place[row_of(bag.item[i])] = <uint32_t>i
 
 
 cdef void number_classes(Reader* reader, const OpenNode* node, int64_t n_classes) noexcept nogil:
@@ -751,12 +761,9 @@ cdef int64_t find_entries(Reader* reader, const OpenNode* node,
                 m += 1
     else:
         for at in range(column.stored):
-            row = column.rows[at]
-            # the place of a row of another node is another node's, or was never written
-            place = reader.place[row]
-            if start <= place and place < start + n and row_of(item[place]) == row:
-                reader.entries[m] = <uint64_t>codes[at] << 32 | <uint64_t>(place - start)
-                m += 1
+            place = reader.place[column.rows[at]] - <uint32_t>start
+            reader.entries[m] = <uint64_t>codes[at] << 32 | place
+            m += place < <uint32_t>n
     return m
 
 
@@ -847,7 +854,7 @@ cdef void read_entries(Reader* reader, const OpenNode* node, const Column* colum
     """The run of one column."""
     cdef Run* run = &reader.run
     cdef int64_t m = 0
-    reserve_entries(reader, node.totals.n)
+    reserve_entries(reader, node.totals.n + 1)
     run.length = 0
     if column.storage == STORED_SPARSE:
         m = find_entries(reader, node, column)
@@ -930,7 +937,7 @@ cdef const uint32_t* codes_to_part(Reader* reader, const OpenNode* node, const C
     cdef int64_t n = node.totals.n
     cdef int64_t i, m
     if column.storage == STORED_SPARSE:
-        reserve_entries(reader, n)
+        reserve_entries(reader, n + 1)
         m = find_entries(reader, node, column)
         for i in range(n):
             reader.codes[i] = column.fill

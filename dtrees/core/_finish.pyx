@@ -25,7 +25,8 @@ from dtrees.core._criterion cimport natural_log, squared_score, xlogx
 from dtrees.core._bag cimport Bag, part_items, range_of_items, sum_items
 from dtrees.core._drawn cimport (
     codes_to_part, drop_absent, finish_cut, forget_present, free_reader, groups_of_drawn, has_room,
-    mark_present, new_reader, read_rows, search_cut, search_drawn, take_rows
+    mark_present, new_reader, place_rows, read_rows, search_cut, search_drawn,
+    take_rows
 )
 from dtrees.core._groups cimport collect_groups
 from dtrees.core._histogram cimport (
@@ -42,7 +43,12 @@ from dtrees.core._workspace cimport (
     Column, OpenNode, Workspace, code_at, free_workspace, last_ordered, relocate
 )
 
+cdef extern from *:
+    void prefetch "__builtin_prefetch"(const void*) noexcept nogil
+
 cdef enum:
+    AHEAD = 8               # columns
+    FEW_COLUMNS = 32        # drawn columns that are sorted: a perfect split of the lowest ends a search
     COMPACT_ROWS = 1024     # nodes of at most so many rows leave a much larger workspace
     COMPACT_SHARE = 8
     LEAST_COMPACT = 64      # rows: what moves is more than what is saved
@@ -363,6 +369,7 @@ cdef void open_items(Growth* g, const OpenNode* node, int64_t record, const Rout
               plan.criterion.impurity, plan.criterion.fixed_point, plan.criterion.n_classes,
               &lesser.totals, lesser.class_totals)
     subtract(node, lesser, other, plan)
+    place_rows(g.reader, node)
     if bag.value != NULL:
         range_of_items(bag, other.start, other.totals.n, &other.totals)
     describe(left, plan)
@@ -599,10 +606,15 @@ cdef void search_draws(Growth* g, const OpenNode* node) noexcept nogil:
         count = draw_columns(g.plan, node.path, g.drawn, g.swapped, first, count)
         memcpy(g.ascending, g.drawn + first, count * sizeof(int32_t))
         kept = drop_absent(g.reader, g.ascending, count)
-        sort_columns(g.ascending, kept)
+        if kept <= FEW_COLUMNS:
+            sort_columns(g.ascending, kept)
         g.work += count
         for i in range(kept):
             column = g.ascending[i]
+            if q.split.score >= perfect and column > q.split.column:
+                continue  # at best as good as one before it
+            if g.reader.place != NULL:
+                fetch_ahead(g.plan.columns, g.ascending, i, kept)
             if g.plan.limits.random_cuts:
                 search_cut(g.reader, q, node, g.plan.columns + column, column,
                            g.plan.values + g.plan.first_value[column])
@@ -610,8 +622,6 @@ cdef void search_draws(Growth* g, const OpenNode* node) noexcept nogil:
                 if g.plan.columns[column].n_ordered < g.plan.columns[column].n_codes:
                     g.work += work_of_groups(q)
             g.work += node.totals.n + 8
-            if q.split.test != LEAF and q.split.score >= perfect:
-                break
         first += count
         count = 1
     forget_present(g.reader, node)
@@ -622,22 +632,29 @@ cdef void search_draws(Growth* g, const OpenNode* node) noexcept nogil:
         g.drawn[g.swapped[i]] = column
 
 
+cdef inline void fetch_ahead(const Column* columns, const int32_t* drawn, int64_t i,
+                             int64_t n) noexcept nogil:
+    """Sparse columns lie far apart: ask for what the next ones are read from."""
+    cdef const Column* column
+    if i + 2 * AHEAD < n:
+        prefetch(columns + drawn[i + 2 * AHEAD])
+    if i + AHEAD < n:
+        column = columns + drawn[i + AHEAD]
+        prefetch(column.rows)
+        prefetch(column.rows + 16)
+
+
 cdef void sort_columns(int32_t* columns, int64_t n) noexcept nogil:
-    """Ascending column numbers; few, so by insertion with growing steps backwards (Shell 1959)."""
-    cdef int64_t gap = 1
+    """Ascending column numbers; few, so by insertion."""
     cdef int64_t i, j
     cdef int32_t column
-    while gap < n // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(gap, n):
-            column = columns[i]
-            j = i
-            while j >= gap and columns[j - gap] > column:
-                columns[j] = columns[j - gap]
-                j -= gap
-            columns[j] = column
-        gap //= 3
+    for i in range(1, n):
+        column = columns[i]
+        j = i
+        while j > 0 and columns[j - 1] > column:
+            columns[j] = columns[j - 1]
+            j -= 1
+        columns[j] = column
 
 
 cdef bint search_column(Growth* g, const OpenNode* node, const uint32_t* entries,
