@@ -28,6 +28,7 @@ cdef struct Reader:
     uint16_t* label         # local number of the class, in the order of the rows
     uint64_t* packed        # two classes: rows, weight, weight of class 1 of each row
     bint is_packed          # the node's sums fit the packed fields
+    bint has_packed
     bint is_paired          # rows and weights fit halves of a number
     uint8_t* small_weight   # random cuts, two classes: weight and weight of class 1, if small
     uint8_t* small_target

@@ -168,7 +168,10 @@ cdef void read_rows(Reader* reader, const Search* q, const OpenNode* node) noexc
                 reader.few_weight[i] = weight_at(bag, start + i)
                 reader.few_target[i] = target_at(bag, start + i)
         if q.criterion.n_classes > 0:
-            pack_rows(reader, node)
+            reader.is_packed = node.totals.weight <= LARGEST_FIELD
+            reader.has_packed = False
+            if reader.small_weight != NULL and reader.bag.weight == NULL:
+                pack_small(reader, node)
 
 
 cdef void number_classes(Reader* reader, const OpenNode* node, int64_t n_classes) noexcept nogil:
@@ -205,17 +208,16 @@ cdef inline void see_all(Search* q, const Criterion* criterion,
 
 
 cdef void pack_rows(Reader* reader, const OpenNode* node) noexcept nogil:
-    """Two classes: all that a row adds in one number, or in two of 8 bits."""
+    """Two classes: all that a row adds in one number, if that is not there yet."""
     cdef const Bag* bag = &reader.bag
     cdef const uint64_t* item = bag.item + node.start
     cdef int64_t n = node.totals.n
     cdef uint64_t one = <uint64_t>1 << 2 * FIELD
     cdef uint64_t weight
-    cdef uint64_t seen = 0
     cdef int64_t i
-    if node.totals.weight > LARGEST_FIELD:
+    if reader.has_packed or not reader.is_packed:
         return
-    reader.is_packed = True
+    reader.has_packed = True
     if bag.weight != NULL:
         for i in range(n):
             weight = bag.weight[row_of(item[i])]
@@ -224,9 +226,15 @@ cdef void pack_rows(Reader* reader, const OpenNode* node) noexcept nogil:
     for i in range(n):
         weight = times_of(item[i])
         reader.packed[i] = one + (weight << FIELD) + weight * <uint64_t>label_of(item[i])
-    if reader.small_weight == NULL:
-        return
-    for i in range(n):
+
+
+cdef void pack_small(Reader* reader, const OpenNode* node) noexcept nogil:
+    """The same in two numbers of 8 bits, for random cuts."""
+    cdef const uint64_t* item = reader.bag.item + node.start
+    cdef uint64_t seen = 0
+    cdef uint64_t weight
+    cdef int64_t i
+    for i in range(node.totals.n):
         weight = times_of(item[i])
         seen |= weight
         reader.small_weight[i] = <uint8_t>weight
@@ -600,6 +608,7 @@ cdef void groups_of_codes(Reader* reader, Search* q, const code_t* codes, const 
 
 cdef void read_groups(Reader* reader, Search* q, const Column* column,
                       const OpenNode* node) noexcept nogil:
+    pack_rows(reader, node)
     if column.common != NO_RANK and column.storage == STORED_U8:
         groups_of_uncommon(reader, q, <const uint8_t*>column.codes, node, column)
     elif column.common != NO_RANK and column.storage == STORED_U16:
@@ -1111,6 +1120,8 @@ cdef bint search_cut(Reader* reader, Search* q, const OpenNode* node, const Colu
             return False
         search_random(q, number, last_ordered(column), value)
         return True
+    if not reader.is_small:
+        pack_rows(reader, node)
     if column.storage == STORED_U8:
         varies = draw_cut(reader, q, <const uint8_t*>column.codes, item, n, number, value, &cut)
     elif column.storage == STORED_U16:
