@@ -81,7 +81,8 @@ def keyed_counts(seed, stream, branch, const uint64_t[::1] numbers, const uint64
     uint16 (count,)
         How many steps are at or below the draw.
     """
-    cdef Py_ssize_t count = len(numbers), n_steps = len(steps), i
+    cdef Py_ssize_t count = len(numbers), n_steps = len(steps), i, j
+    cdef Py_ssize_t n_first = n_steps if n_steps < 6 else 6
     out = np.empty(count, dtype=np.uint16)
     cdef uint16_t[::1] view = out
     cdef uint64_t key = _word(seed), purpose = _word(stream), side = _word(branch)
@@ -97,7 +98,9 @@ def keyed_counts(seed, stream, branch, const uint64_t[::1] numbers, const uint64
                 known = True
             draw = four[numbers[i] & 3]
             k = 0
-            while k < n_steps and steps[k] <= draw:
+            for j in range(n_first):  # without a branch: most draws are small
+                k += steps[j] <= draw
+            while k >= n_first and k < n_steps and steps[k] <= draw:
                 k += 1
             view[i] = k
     return out

@@ -1,4 +1,4 @@
-"""The records of a grown tree as arrays, in one pass."""
+"""The records of a grown tree as arrays, each in one pass without the interpreter."""
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
@@ -68,3 +68,21 @@ def arrays_of(nodes):
     }
     whole = np.asarray(compared)
     return arrays, whole[0, :m], whole[1, :m], whole[2, :m], whole[3, :m]
+
+
+def shares_of(const int64_t[:, ::1] statistics):
+    """The weight of every node, int64 (n_nodes,), and the shares of its classes, float64."""
+    cdef int64_t n = statistics.shape[0]
+    cdef int64_t n_classes = statistics.shape[1]
+    cdef int64_t[::1] total = np.empty(n, dtype=np.int64)
+    cdef double[:, ::1] share = np.empty((n, n_classes), dtype=np.float64)
+    cdef int64_t i, k, weight
+    with nogil:
+        for i in range(n):
+            weight = 0
+            for k in range(n_classes):
+                weight += statistics[i, k]
+            total[i] = weight
+            for k in range(n_classes):
+                share[i, k] = <double>statistics[i, k] / <double>weight
+    return np.asarray(total), np.asarray(share)

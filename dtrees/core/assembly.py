@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dtrees.coding.target import Target
-from dtrees.core._assembly import arrays_of
+from dtrees.core._assembly import arrays_of, shares_of
 from dtrees.core.model import IN_SUBSET, Tree
 
 SUBTREE = -3  # column of a record that stands for a later piece, whose number is in `left`
@@ -136,8 +136,7 @@ def tree_of(
     subset_offset, subset_words = in_node_order(nodes, piece.words, n_codes)
     assert np.count_nonzero(subset_offset >= 0) == np.count_nonzero(arrays["test"] == IN_SUBSET)
     if target.kind == "classification":
-        total = statistics.sum(axis=1)
-        value = statistics / total[:, None]
+        total, value = shares_of(statistics)
     else:
         total = statistics[:, 0]
         value = target.to_value(statistics)[:, None]
