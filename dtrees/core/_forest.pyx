@@ -129,17 +129,21 @@ cdef class ForestNodes:
         PyMem_Free(self.root)
 
 
-cdef inline int32_t step(const Node* nodes, int32_t at, const uint16_t* row) noexcept nogil:
+cdef inline int32_t step(const Node* nodes, int32_t at, const uint16_t* row,
+                         bint with_missing) noexcept nogil:
     cdef const Node* node = &nodes[at]
     cdef uint16_t code = row[node.slot & (MISSING_LEFT - 1)]
-    return node.child[(code < node.limit) | ((code == MISSING) & (node.slot >> 15))]
+    if with_missing:
+        return node.child[(code < node.limit) | ((code == MISSING) & (node.slot >> 15))]
+    return node.child[code < node.limit]
 
 
-cdef void walk_tree(const Node* nodes, int32_t root, const uint16_t* rows, int64_t n,
-                    int64_t width, int32_t* leaves) noexcept nogil:
-    """Leaves of n rows in one tree."""
+cdef inline void walk_rows(const Node* nodes, int32_t root, const uint16_t* rows, int64_t n,
+                           int64_t width, int32_t* leaves, bint with_missing) noexcept nogil:
+    """Leaves of n rows in one tree; `with_missing` is a constant where this is inlined."""
     cdef int32_t[LANES] at
     cdef int64_t[LANES] row
+    cdef const uint16_t* codes[LANES]
     cdef int64_t next_row = 0
     cdef int64_t live
     cdef int k
@@ -150,16 +154,18 @@ cdef void walk_tree(const Node* nodes, int32_t root, const uint16_t* rows, int64
     live = LANES if n > LANES else n
     for k in range(live):
         row[k] = k
+        codes[k] = rows + k * width
         at[k] = root
     next_row = live
     while live == LANES:
         for k in range(LANES):
-            at[k] = step(nodes, at[k], rows + row[k] * width)
+            at[k] = step(nodes, at[k], codes[k], with_missing)
         for k in range(LANES):
             if at[k] < 0:
                 leaves[row[k]] = ~at[k]
                 if next_row < n:
                     row[k] = next_row
+                    codes[k] = rows + next_row * width
                     at[k] = root
                     next_row += 1
                 else:
@@ -171,17 +177,27 @@ cdef void walk_tree(const Node* nodes, int32_t root, const uint16_t* rows, int64
     for k in range(LANES if n > LANES else n):
         if row[k] >= 0 and at[k] >= 0:
             while at[k] >= 0:
-                at[k] = step(nodes, at[k], rows + row[k] * width)
+                at[k] = step(nodes, at[k], codes[k], with_missing)
             leaves[row[k]] = ~at[k]
 
 
-def walk(ForestNodes forest, const uint16_t[:, ::1] rows, int32_t[::1] leaves,
+cdef void walk_tree(const Node* nodes, int32_t root, const uint16_t* rows, int64_t n,
+                    int64_t width, int32_t* leaves, bint with_missing) noexcept nogil:
+    if with_missing:
+        walk_rows(nodes, root, rows, n, width, leaves, True)
+    else:
+        walk_rows(nodes, root, rows, n, width, leaves, False)
+
+
+def walk(ForestNodes forest, const uint16_t[:, ::1] rows, bint with_missing, int32_t[::1] leaves,
          double[:, ::1] total):
     """Add the values of the rows' leaves to `total`, tree by tree.
 
     Parameters
     ----------
     rows : uint16 (n_rows, n_slots)
+    with_missing : bool
+        Whether a code may be that of a missing number.
     leaves : OUT int32 (n_rows,), scratch
     total : IN and OUT float64 (n_rows, width)
     """
@@ -198,7 +214,7 @@ def walk(ForestNodes forest, const uint16_t[:, ::1] rows, int32_t[::1] leaves,
     with nogil:
         for t in range(forest.n_trees):
             walk_tree(forest.nodes + forest.start[t], forest.root[t], &rows[0, 0], n,
-                      forest.n_slots, &leaves[0])
+                      forest.n_slots, &leaves[0], with_missing)
             value = &forest.value[forest.first[t], 0]
             if width == 1:
                 for i in range(n):
@@ -213,7 +229,8 @@ def walk(ForestNodes forest, const uint16_t[:, ::1] rows, int32_t[::1] leaves,
                         total[i, k] += value[leaves[i] * width + k]
 
 
-def walk_leaves(ForestNodes forest, const uint16_t[:, ::1] rows, int32_t[:, ::1] leaves):
+def walk_leaves(ForestNodes forest, const uint16_t[:, ::1] rows, bint with_missing,
+                int32_t[:, ::1] leaves):
     """Node numbers of the rows' leaves: OUT int32 (n_trees, n_rows)."""
     cdef int64_t n = rows.shape[0]
     cdef int64_t t
@@ -224,7 +241,7 @@ def walk_leaves(ForestNodes forest, const uint16_t[:, ::1] rows, int32_t[:, ::1]
     with nogil:
         for t in range(forest.n_trees):
             walk_tree(forest.nodes + forest.start[t], forest.root[t], &rows[0, 0], n,
-                      forest.n_slots, &leaves[t, 0])
+                      forest.n_slots, &leaves[t, 0], with_missing)
 
 
 def code_numbers(const number_t[:, :] numbers, const int64_t[::1] columns,
@@ -239,7 +256,13 @@ def code_numbers(const number_t[:, :] numbers, const int64_t[::1] columns,
     thresholds : float64, ascending within a slot
     first : int64 (n_slots + 1,)
     rows : OUT uint16 (n_rows, n_slots)
+
+    Returns
+    -------
+    bool
+        Whether a number is missing.
     """
+    cdef bint missing = False
     cdef int64_t n = numbers.shape[0]
     cdef int64_t n_slots = columns.shape[0]
     cdef int64_t s, i, column, length, half, low
@@ -261,3 +284,5 @@ def code_numbers(const number_t[:, :] numbers, const int64_t[::1] columns,
                     low += half if base[low + half - 1] < x else 0
                     length -= half
                 rows[i, s] = <uint16_t>low if x == x else MISSING
+                missing |= x != x
+    return missing

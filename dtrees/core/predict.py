@@ -149,7 +149,7 @@ def _forest_leaves(forest: Forest, book: CodeBook, table: Table, leaves: np.ndar
 
         def coded(first: int, end: int) -> None:
             found = np.empty((len(forest), end - first), dtype=np.int32)
-            walk_leaves(packed.nodes, packed.code(numbers[first:end]), found)
+            walk_leaves(packed.nodes, *packed.code(numbers[first:end]), found)
             leaves[:, first:end] = found
 
         return coded
@@ -171,7 +171,7 @@ def _forest_totals(forest: Forest, book: CodeBook, table: Table, total: np.ndarr
 
         def coded(first: int, end: int) -> None:
             leaves = np.empty(end - first, dtype=np.int32)
-            walk_forest(packed.nodes, packed.code(numbers[first:end]), leaves, total[first:end])
+            walk_forest(packed.nodes, *packed.code(numbers[first:end]), leaves, total[first:end])
 
         return coded
     walks = [_walker(tree, book, table) for tree in forest.trees]
@@ -204,11 +204,11 @@ class PackedForest:
     thresholds: np.ndarray
     first: np.ndarray
 
-    def code(self, numbers: np.ndarray) -> np.ndarray:
-        """Rows of a block of numbers as codes; uint16 (n_rows, n_slots)."""
+    def code(self, numbers: np.ndarray) -> tuple[np.ndarray, bool]:
+        """Rows of a block of numbers as codes, uint16 (n_rows, n_slots); is any missing?"""
         rows = np.empty((len(numbers), self.nodes.n_slots), dtype=np.uint16)
-        code_numbers(numbers, self.columns, self.thresholds, self.first, rows)
-        return rows
+        missing = code_numbers(numbers, self.columns, self.thresholds, self.first, rows)
+        return rows, missing
 
 
 _packed_forests: WeakKeyDictionary[Forest, PackedForest | None] = WeakKeyDictionary()
