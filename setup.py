@@ -17,6 +17,7 @@ EXTENSIONS = [
     "dtrees.coding._encode",
     "dtrees.core._criterion",
     "dtrees.core._search",
+    "dtrees.core._sort",
     "dtrees.core._groups",
     "dtrees.core._splitter",
     "dtrees.core._histogram",

@@ -29,6 +29,7 @@ from dtrees.core._groups cimport (
 from dtrees.core._search cimport (
     NONE, Groups, Search, add_to_class, beats, begin_pass, by_class, consider, heavy_enough
 )
+from dtrees.core._sort cimport merge_sort
 from dtrees.core._splitter cimport search_run
 from dtrees.core._structs cimport (
     ALL_ORDERED, AT_MOST, CLASSES, NO_RANK, SQUARED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Mode,
@@ -55,7 +56,7 @@ cdef enum:
     LARGEST_FIELD = (1 << 21) - 1
     LARGEST_HALF = 0x7FFFFFFF
     LOW_HALF = 0xFFFFFFFF
-    INSERTED = 16           # entries that are sorted by insertion
+    LEAST_COUNTED = 16      # rows: so few are sorted by comparison
     SORT_COST = 4           # of an entry against that of a number in a cell
     MOST_CELLS = 16         # numbers in the histogram of a column, for each row of the growth
     SEARCH_COST = 4         # steps of a binary search against one of a scan
@@ -624,44 +625,6 @@ cdef void read_groups(Reader* reader, Search* q, const Column* column,
 # ---------------------------------------------------------------------------------------------
 # sorted entries: few rows of several classes, and sparse columns
 
-cdef void sort_entries(uint64_t* entries, uint64_t* scratch, int64_t m) noexcept nogil:
-    """Ascending; stretches of 16 by insertion, then merged bottom up."""
-    cdef int64_t start, end, middle, width, i, j
-    cdef uint64_t entry
-    cdef uint64_t* source = entries
-    cdef uint64_t* sink = scratch
-    for start in range(0, m, 16):
-        end = start + INSERTED if start + INSERTED < m else m
-        for i in range(start + 1, end):
-            entry = entries[i]
-            j = i
-            while j > start and entries[j - 1] > entry:
-                entries[j] = entries[j - 1]
-                j -= 1
-            entries[j] = entry
-    width = INSERTED
-    while width < m:
-        start = 0
-        while start < m:
-            middle = start + width if start + width < m else m
-            end = start + 2 * width if start + 2 * width < m else m
-            i = start
-            j = middle
-            while start < end:
-                if i < middle and (j >= end or source[i] <= source[j]):
-                    sink[start] = source[i]
-                    i += 1
-                else:
-                    sink[start] = source[j]
-                    j += 1
-                start += 1
-        source, sink = sink, source
-        width *= 2
-    if source != entries:
-        for i in range(m):
-            entries[i] = source[i]
-
-
 cdef void sort_by_counts(Reader* reader, const code_t* codes, const uint64_t* item, int64_t n,
                          int64_t n_codes) noexcept nogil:
     """Entries of n rows, by counting their codes. O(n + n_codes / 64)."""
@@ -704,12 +667,12 @@ cdef void sort_by_counts(Reader* reader, const code_t* codes, const uint64_t* it
 cdef inline void sorted_codes(Reader* reader, const code_t* codes, const uint64_t* item,
                               int64_t n, int64_t n_codes) noexcept nogil:
     cdef int64_t i
-    if n > INSERTED and n > n_codes >> 6:
+    if n > LEAST_COUNTED and n > n_codes >> 6:
         sort_by_counts(reader, codes, item, n, n_codes)
         return
     for i in range(n):
         reader.entries[i] = <uint64_t>codes[<uint32_t>item[i]] << 32 | <uint64_t>i
-    sort_entries(reader.entries, reader.scratch, n)
+    merge_sort(reader.entries, reader.scratch, n)
 
 
 cdef void read_dense_entries(Reader* reader, const Column* column,
@@ -783,7 +746,7 @@ cdef void sort_sparse_entries(Reader* reader, const Column* column, int64_t m) n
     for i in range(m):
         reader.entries[kept] = reader.entries[i]
         kept += reader.entries[i] >> 32 != column.fill
-    sort_entries(reader.entries, reader.scratch, kept)
+    merge_sort(reader.entries, reader.scratch, kept)
     reader.run.length = <uint32_t>kept
     reader.run.fill = column.fill
 
@@ -791,7 +754,7 @@ cdef void sort_sparse_entries(Reader* reader, const Column* column, int64_t m) n
 cdef void mark_present(Reader* reader, const OpenNode* node) noexcept nogil:
     """Note which sparse columns have stored rows in a node of few rows; O(cells of its rows).
 
-    Then `is_absent` knows without a look at the column. Taken back by `forget_present`.
+    Then `drop_absent` knows without a look at the column. Taken back by `forget_present`.
     """
     cdef const uint64_t* item = reader.bag.item + node.start
     cdef const RowLists* lists = &reader.lists

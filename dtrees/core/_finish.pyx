@@ -32,7 +32,7 @@ from dtrees.core._groups cimport collect_groups
 from dtrees.core._histogram cimport (
     count_runs, groups_of_histogram, part_histogram, search_histogram
 )
-from dtrees.core._route cimport Route, keep_side, mark_codes, mark_run, route_of, split_run
+from dtrees.core._route cimport Route, mark_codes, mark_run, part_runs, route_of
 from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
 from dtrees.core._splitter cimport search_run
 from dtrees.core._structs cimport (
@@ -48,7 +48,7 @@ cdef extern from *:
 
 cdef enum:
     AHEAD = 8               # columns
-    FEW_COLUMNS = 32        # drawn columns that are sorted: a perfect split of the lowest ends a search
+    FEW_COLUMNS = 32        # drawn columns that are sorted: a perfect split of the lowest ends it
     COMPACT_ROWS = 1024     # nodes of at most so many rows leave a much larger workspace
     COMPACT_SHARE = 8
     LEAST_COMPACT = 64      # rows: what moves is more than what is saved
@@ -688,36 +688,13 @@ cdef int64_t work_of_groups(const Search* q) noexcept nogil:
     return work * 4 + 64 * (K + (work if work < q.totals.n else q.totals.n))
 
 
-cdef void hand_down(OpenNode* child, const OpenNode* node) noexcept nogil:
-    child.runs = <Run*>malloc((node.n_runs + 1) * sizeof(Run))
-    child.n_runs = 0
-
-
-cdef inline void add_run(OpenNode* child, const Run* run, int64_t offset,
-                         int64_t length) noexcept nogil:
-    cdef Run* new
-    if length == 0:
-        return
-    new = child.runs + child.n_runs
-    new[0] = run[0]
-    new.offset = offset
-    new.length = <uint32_t>length
-    child.n_runs += 1
-
-
-cdef inline void hand_counted(OpenNode* child, const Run* run) noexcept nogil:
-    child.runs[child.n_runs] = run[0]
-    child.n_runs += 1
-
-
 cdef void grow_node(Growth* g, Frame* frame, OpenNode* node, uint32_t* entries) noexcept nogil:
     """Split one node: a record, and up to two open nodes on the frame. The node is freed."""
     cdef Workspace* w = frame.workspace
     cdef Search* q = g.search
     cdef const Plan* plan = g.plan
-    cdef uint32_t* scratch = <uint32_t*>w.scratch
     cdef int64_t record = write_record(&g.out, plan, node)
-    cdef int64_t r, k
+    cdef int64_t r
     cdef OpenNode left
     cdef OpenNode right
     cdef Route route
@@ -751,28 +728,11 @@ cdef void grow_node(Growth* g, Frame* frame, OpenNode* node, uint32_t* entries) 
     open_children(plan, w, node, record, &left, &right)
     write_test(&g.out, record, plan, w, q, run, &left.totals, &right.totals)
     if not left.is_leaf:
-        hand_down(&left, node)
+        left.runs = <Run*>malloc((node.n_runs + 1) * sizeof(Run))
     if not right.is_leaf:
-        hand_down(&right, node)
-    if not (left.is_leaf and right.is_leaf):
-        for r in range(node.n_runs):
-            run = &node.runs[r]
-            g.work += run.length
-            if run.length == 0:
-                if not left.is_leaf:
-                    hand_counted(&left, run)
-                if not right.is_leaf:
-                    hand_counted(&right, run)
-            elif left.is_leaf:
-                k = keep_side(entries, run, w.side, 0)
-                add_run(&right, run, run.offset, k)
-            elif right.is_leaf:
-                k = keep_side(entries, run, w.side, 1)
-                add_run(&left, run, run.offset, k)
-            else:
-                k = split_run(entries, run, w.side, scratch)
-                add_run(&left, run, run.offset, k)
-                add_run(&right, run, run.offset + k, run.length - k)
+        right.runs = <Run*>malloc((node.n_runs + 1) * sizeof(Run))
+    g.work += part_runs(entries, node.runs, node.n_runs, w.side, <uint32_t*>w.scratch, left.runs,
+                        &left.n_runs, right.runs, &right.n_runs)
     if node.histogram != NULL:
         part_histogram(w, plan.columns, plan.mode, plan.stride, node.runs, node.n_runs,
                        w.counted.n_cells, &left, &right,

@@ -28,6 +28,7 @@ from dtrees.core._search cimport (
     BUFFER, NONE, Groups, Keyed, Search, add_group, beats, begin_pass, by_class, consider, flush,
     heavy_enough, offer, permitted, score_side
 )
+from dtrees.core._sort cimport merge_sort
 from dtrees.core._structs cimport ABOVE, AT_MOST, GINI, IN_SUBSET, Run, Split, entry_t
 
 cdef enum:
@@ -407,55 +408,12 @@ cdef inline void add_to_subset(Search* q, uint32_t rank) noexcept nogil:
     q.subset[rank >> 6] |= <uint64_t>1 << (rank & 63)
 
 
-cdef inline bint ahead(const Keyed* a, const Keyed* b) noexcept nogil:
-    """Whether a comes before b; groups with equal keys in the order of their ranks."""
-    return a.key < b.key or (a.key == b.key and a.group < b.group)
-
-
-cdef void sort_keyed(Keyed* items, Keyed* scratch, int64_t n) noexcept nogil:
-    """Sort n groups by key: stretches of eight by insertion, then merged bottom up."""
-    cdef int64_t start, end, i, j, middle, width
-    cdef Keyed item
-    cdef Keyed* source = items
-    cdef Keyed* sink = scratch
-    for start in range(0, n, 8):
-        end = start + 8 if start + 8 < n else n
-        for i in range(start + 1, end):
-            item = items[i]
-            j = i
-            while j > start and ahead(&item, &items[j - 1]):
-                items[j] = items[j - 1]
-                j -= 1
-            items[j] = item
-    width = 8
-    while width < n:
-        start = 0
-        while start < n:
-            middle = start + width if start + width < n else n
-            end = start + 2 * width if start + 2 * width < n else n
-            i = start
-            j = middle
-            while start < end:
-                # equal keys: the left one first, as its ranks are lower
-                if i < middle and (j >= end or not ahead(&source[j], &source[i])):
-                    sink[start] = source[i]
-                    i += 1
-                else:
-                    sink[start] = source[j]
-                    j += 1
-                start += 1
-        source, sink = sink, source
-        width *= 2
-    if source != items:
-        memcpy(items, source, n * sizeof(Keyed))
-
-
 cdef void scan_in_order(Search* q, int64_t first, int64_t count) noexcept nogil:
     """Prefixes of groups.order[0..count) against the rest, missing on either side."""
     cdef Groups* g = &q.groups
     cdef int64_t missing, i, best
     cdef bint found
-    sort_keyed(g.order, g.order + g.capacity, count)
+    merge_sort(g.order, g.order + g.capacity, count)
     for missing in range(first + 1):
         begin_pass(q, IN_SUBSET, missing)
         found = False

@@ -29,7 +29,7 @@ from dtrees.core._groups cimport collect_groups
 from dtrees.core._histogram cimport (
     add_rows, count_runs, groups_of_histogram, part_histogram, search_histogram
 )
-from dtrees.core._route cimport Route, keep_side, mark_codes, mark_run, route_of, split_run
+from dtrees.core._route cimport Route, mark_codes, mark_run, part_runs, route_of
 from dtrees.core._shard cimport Shard
 from dtrees.core._search cimport (
     Search, begin_node, finish_node, free_scratch, free_search, new_search
@@ -374,11 +374,9 @@ cdef class Levels:
         for node in parted:
             with nogil:
                 if w.narrow:
-                    part_block(<uint32_t*>w.entries, w.side, node, node.left, node.right, block,
-                               <uint32_t*>scratch)
+                    part_block(<uint32_t*>w.entries, w.side, node, block, <uint32_t*>scratch)
                 else:
-                    part_block(<uint64_t*>w.entries, w.side, node, node.left, node.right, block,
-                               <uint64_t*>scratch)
+                    part_block(<uint64_t*>w.entries, w.side, node, block, <uint64_t*>scratch)
                 if node.histogram[block] != NULL:
                     part_histogram(
                         w, self.columns, self.plan.mode, self.plan.stride, node.runs[block],
@@ -739,49 +737,13 @@ cdef int64_t search_runs(Search* q, const Plan* plan, const Workspace* w, const 
     return kept
 
 
-cdef void part_block(entry_t* entries, const uint8_t* side, LargeNode node, LargeNode left,
-                     LargeNode right, int block, entry_t* scratch) noexcept nogil:
+cdef void part_block(entry_t* entries, const uint8_t* side, LargeNode node, int block,
+                     entry_t* scratch) noexcept nogil:
     """Hand the runs of one block down to the children of a node that was split."""
     cdef int64_t n = node.n_runs[block]
-    cdef int64_t r, k
-    cdef Run* run
-    if not left.node.is_leaf:
-        left.runs[block] = <Run*>malloc((n + 1) * sizeof(Run))
-    if not right.node.is_leaf:
-        right.runs[block] = <Run*>malloc((n + 1) * sizeof(Run))
-    if left.node.is_leaf and right.node.is_leaf:
-        return
-    for r in range(n):
-        run = &node.runs[block][r]
-        if run.length == 0:
-            k = 0
-        elif left.node.is_leaf:
-            k = keep_side(entries, run, side, 0)
-            hand(right, block, run, run.offset, k)
-            continue
-        elif right.node.is_leaf:
-            k = keep_side(entries, run, side, 1)
-            hand(left, block, run, run.offset, k)
-            continue
-        else:
-            k = split_run(entries, run, side, scratch)
-            hand(left, block, run, run.offset, k)
-            hand(right, block, run, run.offset + k, run.length - k)
-            continue
-        if not left.node.is_leaf:
-            hand(left, block, run, run.offset, -1)
-        if not right.node.is_leaf:
-            hand(right, block, run, run.offset, -1)
-
-
-cdef void hand(LargeNode child, int block, const Run* run, int64_t offset,
-               int64_t length) noexcept nogil:
-    """Append a run to a child; length -1: the column is read by histogram."""
-    cdef Run* new
-    if length == 0:
-        return
-    new = child.runs[block] + child.n_runs[block]
-    new[0] = run[0]
-    new.offset = offset
-    new.length = <uint32_t>length if length > 0 else 0
-    child.n_runs[block] += 1
+    if not node.left.node.is_leaf:
+        node.left.runs[block] = <Run*>malloc((n + 1) * sizeof(Run))
+    if not node.right.node.is_leaf:
+        node.right.runs[block] = <Run*>malloc((n + 1) * sizeof(Run))
+    part_runs(entries, node.runs[block], n, side, scratch, node.left.runs[block],
+              &node.left.n_runs[block], node.right.runs[block], &node.right.n_runs[block])

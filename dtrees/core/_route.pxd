@@ -30,7 +30,6 @@ cdef void mark_run(const Route* route, const entry_t* entries, const Run* run,
                    const uint32_t* rows, int64_t n, uint8_t* side) noexcept nogil
 cdef void mark_codes(const Route* route, const Column* column, const uint32_t* row_id,
                      const uint32_t* rows, int64_t n, uint8_t* side) noexcept nogil
-cdef int64_t split_run(entry_t* entries, const Run* run, const uint8_t* side,
-                       entry_t* scratch) noexcept nogil
-cdef int64_t keep_side(entry_t* entries, const Run* run, const uint8_t* side,
-                       uint8_t keep) noexcept nogil
+cdef int64_t part_runs(entry_t* entries, const Run* runs, int64_t n_runs, const uint8_t* side,
+                       entry_t* scratch, Run* left, int64_t* n_left, Run* right,
+                       int64_t* n_right) noexcept nogil
