@@ -3,7 +3,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from dtrees.core._finish cimport Record
+from dtrees.core._records cimport Record
 from dtrees.core._structs cimport ABOVE, AT_MOST, LEAF
 
 cdef enum:

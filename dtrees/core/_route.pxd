@@ -1,8 +1,8 @@
 """Moving rows and entries to the children of a node; see _route.pyx."""
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+from dtrees.core._columns cimport Column
 from dtrees.core._structs cimport Run, Split, entry_t
-from dtrees.core._workspace cimport Column
 
 cdef struct Route:
     # A test on ranks (or codes): subset, or low < rank <= high; rank 0 by missing_left.

@@ -14,13 +14,8 @@ is written to both places and a cursor moves, without a branch. O(entries).
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from dtrees.core._columns cimport STORED_U16, STORED_U32, STORED_U8, Column, code_t
 from dtrees.core._structs cimport AT_MOST, IN_SUBSET, Run, Split, entry_t
-from dtrees.core._workspace cimport STORED_U16, STORED_U32, STORED_U8, Column
-
-ctypedef fused code_t:
-    uint8_t
-    uint16_t
-    uint32_t
 
 
 cdef Route route_of(const Split* split, uint32_t last_ordered, const uint64_t* subset,
