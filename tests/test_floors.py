@@ -1,9 +1,11 @@
 """The floors: imports go down only, in the kernels too, and ``import dtrees`` is light.
 
 import-linter checks the ``.py`` files (pyproject.toml); it cannot read Cython, so the ``.pyx`` and
-``.pxd`` files are scanned here, for imports and cimports.
+``.pxd`` files are scanned here, for imports and cimports. The kernels have an order among
+themselves, too: that of setup.py.
 """
 
+import ast
 import re
 import subprocess
 import sys
@@ -91,6 +93,48 @@ def test_the_kernels_import_downwards_only():
         if path.stem != "__init__":
             wrong += faults(path.read_text(encoding="utf-8"), module_of(path, ROOT))
     assert not wrong, "\n".join(wrong)
+
+
+def kernels_in_order():
+    """The modules of setup.py, in the order in which they stand there."""
+    for node in ast.parse((ROOT / "setup.py").read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and node.targets[0].id == "EXTENSIONS":
+            return ast.literal_eval(node.value)
+    raise AssertionError("setup.py has no EXTENSIONS")
+
+
+def test_a_kernel_imports_from_kernels_above_it_only():
+    order = kernels_in_order()
+    compiled = {module_of(path, ROOT) for path in KERNELS if path.suffix == ".pyx"}
+    assert sorted(order) == sorted(compiled)
+
+    def place(module, seen=()):
+        """Place in setup.py; of a file of declarations, that of the last kernel it imports."""
+        if module in order:
+            return order.index(module)
+        assert module not in seen, f"{module} imports itself"
+        path = ROOT.joinpath(*module.split(".")).with_suffix(".pxd")
+        found = imports(path.read_text(encoding="utf-8"), module) if path.exists() else []
+        places = [place(name, (*seen, module)) for name in map(kernel_of, found) if name]
+        return max(places, default=-1)
+
+    wrong = []
+    for path in KERNELS:
+        module = module_of(path, ROOT)
+        for name in map(kernel_of, imports(path.read_text(encoding="utf-8"), module)):
+            if name and module in order and name != module and place(name) >= place(module):
+                wrong.append(f"{module} imports {name}, which stands behind it in setup.py")
+    assert not wrong, "\n".join(wrong)
+
+
+def kernel_of(name):
+    """The kernel or file of declarations that an import names, if it does."""
+    while name.startswith("dtrees."):
+        path = ROOT.joinpath(*name.split("."))
+        if path.with_suffix(".pyx").exists() or path.with_suffix(".pxd").exists():
+            return name
+        name = name.rpartition(".")[0]
+    return None
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """The records of a grown tree as arrays, each in one pass without the interpreter."""
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from dtrees.core._finish cimport Record
+from dtrees.core._records cimport Record
 from dtrees.core._structs cimport ABOVE, AT_MOST, LEAF
 
 cdef enum:

@@ -1,9 +1,9 @@
 """The rows of a growth, each with what it adds; see _bag.pyx."""
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 
+from dtrees.core._columns cimport Column
 from dtrees.core._route cimport Route
 from dtrees.core._structs cimport Impurity, Payload, Totals
-from dtrees.core._workspace cimport Column
 
 cdef enum:
     TIMES = 32              # where the fields of an item begin

@@ -14,15 +14,10 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+from dtrees.core._columns cimport STORED_U16, STORED_U8, Column, code_t
 from dtrees.core._criterion cimport natural_log
 from dtrees.core._route cimport Route, goes_left
 from dtrees.core._structs cimport POISSON, Impurity, Payload, Totals, int128_t
-from dtrees.core._workspace cimport STORED_U16, STORED_U8, Column
-
-ctypedef fused code_t:
-    uint8_t
-    uint16_t
-    uint32_t
 
 
 cdef bint new_bag(Bag* bag, int64_t n, bint with_value) noexcept nogil:

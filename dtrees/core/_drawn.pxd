@@ -1,76 +1,15 @@
-"""Columns read afresh from the codes of a node's rows; see _drawn.pyx."""
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+"""Columns that are drawn, and read afresh from the codes of a node's rows; see _drawn.pyx."""
+from libc.stdint cimport int32_t, int64_t, uint64_t
 
-from dtrees.core._bag cimport Bag
-from dtrees.core._criterion cimport Criterion
+from dtrees.core._columns cimport Column
+from dtrees.core._plan cimport Plan
+from dtrees.core._reader cimport Reader
 from dtrees.core._search cimport Search
-from dtrees.core._structs cimport Mode, Payload, Run
-from dtrees.core._workspace cimport Column, OpenNode, RowLists
+from dtrees.core._workspace cimport OpenNode
 
-cdef enum:
-    FEW = 16                # rows of a node that is searched without any table
-
-cdef struct Reader:
-    # The rows of a growth, and scratch to read columns of them.
-    Bag bag
-    int64_t n_rows
-    int64_t room            # rows
-    int64_t n_places        # rows of the table
-    Mode mode
-    bint is_weighted        # what the modes of the search want to know of a row
-    bint has_target
-    Payload payload         # of the rows of a node, in their order, when it was asked for
-    int64_t n_payload       # room
-    bint has_payload        # gathered for this node
-    Criterion local         # the classes that the node holds, numbered from 0
-    int64_t* local_totals   # (n_classes,)
-    uint16_t* local_number  # by class
-    uint16_t* label         # local number of the class, in the order of the rows
-    uint64_t* packed        # two classes: rows, weight, weight of class 1 of each row
-    bint is_packed          # the node's sums fit the packed fields
-    bint has_packed
-    bint is_paired          # rows and weights fit halves of a number
-    uint8_t* small_weight   # random cuts, two classes: weight and weight of class 1, if small
-    uint8_t* small_target
-    bint is_small
-    int64_t few_weight[FEW]
-    int64_t few_target[FEW]
-    int64_t* cells          # a histogram, all zero between two columns
-    int64_t n_cells
-    uint64_t* hit           # bit per code, all zero between two columns
-    int64_t n_words
-    uint32_t* counts        # by code, all zero between two columns
-    int64_t n_counts
-    uint64_t* entries       # of one column: code | place of the row in the node
-    uint64_t* scratch
-    int64_t n_entries       # room
-    uint32_t* codes         # of one column, in the order of the rows
-    uint32_t* place         # by row of the table: where its item is; kept for sparse columns
-    RowLists lists          # of the table
-    uint64_t* present       # bit per column, all zero between two nodes
-    bint knows_present      # the bits are those of this node
-    Run run                 # of the column that was read last
-
-
-cdef Reader* new_reader(const Payload* payload, const uint32_t* rows, int64_t n,
-                        int64_t n_places, Mode mode, const Criterion* criterion,
-                        const RowLists* lists, bint random_cuts) noexcept nogil
-cdef bint has_room(const Reader* reader, Mode mode, int64_t n, int64_t n_places) noexcept nogil
-cdef void take_rows(Reader* reader, const Payload* payload, const uint32_t* rows, int64_t n,
-                    const Criterion* criterion) noexcept nogil
-cdef void free_reader(Reader* reader) noexcept nogil
-cdef void read_rows(Reader* reader, const Search* q, const OpenNode* node) noexcept nogil
-cdef void place_rows(Reader* reader, const OpenNode* node) noexcept nogil
-cdef void mark_present(Reader* reader, const OpenNode* node) noexcept nogil
-cdef void forget_present(Reader* reader, const OpenNode* node) noexcept nogil
-cdef int64_t drop_absent(const Reader* reader, int32_t* columns, int64_t n) noexcept nogil
+cdef int64_t draw_columns(const Plan* plan, uint64_t path, int32_t* order, int32_t* swapped,
+                          int64_t first, int64_t count) noexcept nogil
 cdef bint search_drawn(Reader* reader, Search* q, const OpenNode* node, const Column* column,
                        int32_t number) noexcept nogil
 cdef void groups_of_drawn(Reader* reader, Search* q, const OpenNode* node, const Column* column,
                           int32_t number) noexcept nogil
-cdef bint search_cut(Reader* reader, Search* q, const OpenNode* node, const Column* column,
-                     int32_t number, const double* value) noexcept nogil
-cdef void finish_cut(Reader* reader, Search* q, const OpenNode* node,
-                     const Column* column) noexcept nogil
-cdef const uint32_t* codes_to_part(Reader* reader, const OpenNode* node, const Column* column,
-                                   bint is_subset) noexcept nogil

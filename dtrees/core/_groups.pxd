@@ -1,5 +1,5 @@
 """Declarations of the search by groups; see _groups.pyx."""
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from dtrees.core._search cimport Search
 from dtrees.core._structs cimport Run, entry_t
@@ -10,8 +10,9 @@ cdef void collect_groups(Search* q, const entry_t* entries, const Run* run) noex
 cdef void rest_to_group(Search* q, int64_t rest) noexcept nogil
 cdef void drop_group(Search* q, int64_t gone) noexcept nogil
 cdef void search_groups(Search* q, int32_t column, uint32_t last_ordered) noexcept nogil
-cdef void search_random(Search* q, int32_t column, uint32_t last_ordered,
-                        const double* value) noexcept nogil
-cdef bint toss_missing(const Search* q, int32_t column, bint tossed) noexcept nogil
-cdef uint32_t cut_at(const Search* q, int32_t column, uint32_t low, uint32_t high,
-                     const double* value) noexcept nogil
+cdef void clear_subset(Search* q) noexcept nogil
+cdef void keep_best(Search* q, int32_t column, int64_t first, int64_t last) noexcept nogil
+
+
+cdef inline void add_to_subset(Search* q, uint32_t rank) noexcept nogil:
+    q.subset[rank >> 6] |= <uint64_t>1 << (rank & 63)

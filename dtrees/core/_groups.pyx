@@ -8,7 +8,8 @@ also serves the ordered columns of nodes that are counted by histogram.
     categories   one number per row, or two classes: prefixes in the order of the means, which
                  holds the best of all subsets (Fisher 1958, [CT] "Optimal partitioning")
                  more classes: all subsets while there are at most 1,023; else prefixes in the
-                 order of the first principal component of the class shares, and one-versus-rest
+                 order of the first principal component of the class shares (`_component`), and
+                 one-versus-rest
                  Poisson: a side without any target is not allowed, so with categories of zero
                  target the best subset need not be a prefix
     hybrid       `<= v`, `> v` and `= category`: a number is never compared with a category
@@ -18,28 +19,21 @@ Rows with a missing value are a group of their own, tried on the right and on th
 that a node has not seen goes with them, or to the heavier child; in a hybrid column it fails every
 test, as a number does that is compared with a category.
 """
-from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport realloc
 from libc.string cimport memcpy, memmove, memset
 
-from dtrees._random cimport hash64
+from dtrees.core._component cimport order_by_component
 from dtrees.core._search cimport (
     BUFFER, NONE, Groups, Keyed, Search, add_group, beats, begin_pass, by_class, consider, flush,
     heavy_enough, offer, permitted, score_side
 )
+from dtrees.core._sort cimport merge_sort
 from dtrees.core._structs cimport ABOVE, AT_MOST, GINI, IN_SUBSET, Run, Split, entry_t
 
 cdef enum:
-    MAX_SUBSETS = 1023        # all subsets of up to 11 categories
-    POWER_STEPS = 64        # of the power iteration
+    MAX_SUBSETS = 1023      # all subsets of up to 11 categories
     SMALL_WEIGHT = 1 << 30  # of a node, whose square fits 64 bits
-
-cdef struct Share:
-    # A class that a group holds.
-    int32_t group           # counted from the first category
-    int32_t label
-    double weight           # of the class in the group
 
 
 cdef void reserve_groups(Search* q, int64_t count) noexcept nogil:
@@ -232,79 +226,6 @@ cdef void keep_best(Search* q, int32_t column, int64_t first, int64_t last) noex
     memcpy(q.split_subset, q.subset, words * sizeof(uint64_t))
 
 
-cdef bint toss_missing(const Search* q, int32_t column, bint tossed) noexcept nogil:
-    """Whether missing values go left, by the toss of a coin; False when there is none to toss."""
-    return tossed and hash64(q.draws, <uint64_t>column) & 1
-
-
-cdef uint32_t cut_at(const Search* q, int32_t column, uint32_t low, uint32_t high,
-                     const double* value) noexcept nogil:
-    """The greatest code whose value is at most one drawn between those of low and high; < high."""
-    cdef uint64_t draw = hash64(hash64(q.draws, <uint64_t>column), 0)
-    cdef double least = value[low - 1]
-    # halves: a difference of huge values is infinite
-    cdef double half = value[high - 1] / 2 - least / 2
-    cdef double at = least + 2.0 * (<double>(draw >> 11) * 1.1102230246251565e-16 * half)
-    cdef uint32_t count = high - low
-    cdef uint32_t step
-    while count > 1:  # without a branch
-        step = count >> 1
-        low += step if value[low + step - 1] <= at else 0
-        count -= step
-    return low
-
-
-cdef void search_random(Search* q, int32_t column, uint32_t last_ordered,
-                        const double* value) noexcept nogil:
-    """One split of a column, drawn by key: extremely randomized trees (Geurts et al. 2006).
-
-    Numbers are cut at a value drawn between the least and the greatest of the node. Categories go
-    left or right by the toss of a coin each; so does the side of missing values. A hybrid column
-    is cut at a number or parted by its categories, by the toss of a coin.
-
-    value : of the codes 1, 2, ... of the column.
-    """
-    cdef Groups* g = &q.groups
-    cdef int64_t first = 1 if g.count > 0 and g.rank[0] == 0 else 0
-    cdef int64_t last = first
-    cdef uint64_t key = hash64(q.draws, <uint64_t>column)
-    cdef bint missing = toss_missing(q, column, first == 1)
-    cdef bint cut
-    cdef int64_t i, n_left
-    cdef uint32_t code
-    q.best = NONE
-    while last < g.count and g.rank[last] <= last_ordered:
-        last += 1
-    cut = last - first > 1 and (last == g.count or key & 2)
-    if cut or (last == g.count and first == 1):
-        # all that is not missing is on the left when there is one value only
-        begin_pass(q, AT_MOST, missing and last - first > 1)
-        if q.missing:
-            add_group(q, 0, 1)
-        code = cut_at(q, column, g.rank[first], g.rank[last - 1], value)
-        i = first
-        add_group(q, i, 1)
-        while i + 1 < last - 1 and g.rank[i + 1] <= code:
-            i += 1
-            add_group(q, i, 1)
-        consider(q, i, False)
-    elif g.count - last > 0:
-        begin_pass(q, IN_SUBSET, missing)
-        clear_subset(q)
-        if q.missing:
-            add_group(q, 0, 1)
-        n_left = 0
-        for i in range(last, g.count):
-            if hash64(key, g.rank[i]) & 1 or (n_left == 0 and i == g.count - 1):
-                if n_left == g.count - first - 1 and (first == 0 or q.missing):
-                    break  # something stays on the right
-                add_group(q, i, 1)
-                add_to_subset(q, g.rank[i])
-                n_left += 1
-        consider(q, 0, False)
-    keep_best(q, column, first, last)
-
-
 cdef void scan_ordered(Search* q, int64_t first, int64_t last, bint close) noexcept nogil:
     """Prefixes of the groups first..last; `close`: all of them are a candidate too."""
     cdef int64_t i
@@ -403,59 +324,12 @@ cdef void clear_subset(Search* q) noexcept nogil:
     memset(q.subset, 0, words * sizeof(uint64_t))
 
 
-cdef inline void add_to_subset(Search* q, uint32_t rank) noexcept nogil:
-    q.subset[rank >> 6] |= <uint64_t>1 << (rank & 63)
-
-
-cdef inline bint ahead(const Keyed* a, const Keyed* b) noexcept nogil:
-    """Whether a comes before b; groups with equal keys in the order of their ranks."""
-    return a.key < b.key or (a.key == b.key and a.group < b.group)
-
-
-cdef void sort_keyed(Keyed* items, Keyed* scratch, int64_t n) noexcept nogil:
-    """Sort n groups by key: stretches of eight by insertion, then merged bottom up."""
-    cdef int64_t start, end, i, j, middle, width
-    cdef Keyed item
-    cdef Keyed* source = items
-    cdef Keyed* sink = scratch
-    for start in range(0, n, 8):
-        end = start + 8 if start + 8 < n else n
-        for i in range(start + 1, end):
-            item = items[i]
-            j = i
-            while j > start and ahead(&item, &items[j - 1]):
-                items[j] = items[j - 1]
-                j -= 1
-            items[j] = item
-    width = 8
-    while width < n:
-        start = 0
-        while start < n:
-            middle = start + width if start + width < n else n
-            end = start + 2 * width if start + 2 * width < n else n
-            i = start
-            j = middle
-            while start < end:
-                # equal keys: the left one first, as its ranks are lower
-                if i < middle and (j >= end or not ahead(&source[j], &source[i])):
-                    sink[start] = source[i]
-                    i += 1
-                else:
-                    sink[start] = source[j]
-                    j += 1
-                start += 1
-        source, sink = sink, source
-        width *= 2
-    if source != items:
-        memcpy(items, source, n * sizeof(Keyed))
-
-
 cdef void scan_in_order(Search* q, int64_t first, int64_t count) noexcept nogil:
     """Prefixes of groups.order[0..count) against the rest, missing on either side."""
     cdef Groups* g = &q.groups
     cdef int64_t missing, i, best
     cdef bint found
-    sort_keyed(g.order, g.order + g.capacity, count)
+    merge_sort(g.order, g.order + g.capacity, count)
     for missing in range(first + 1):
         begin_pass(q, IN_SUBSET, missing)
         found = False
@@ -545,103 +419,3 @@ cdef void search_one_versus_rest(Search* q, int64_t first, int64_t count) noexce
             if consider(q, i, False):
                 clear_subset(q)
                 add_to_subset(q, g.rank[i])
-
-
-cdef int64_t collect_shares(Search* q, int64_t first, int64_t count) noexcept nogil:
-    """The shares that are not zero, behind 3 K numbers of q.component; returns how many."""
-    cdef Groups* g = &q.groups
-    cdef int64_t K = q.criterion.n_classes
-    cdef int64_t most = count * K if count * K < q.totals.n else q.totals.n
-    cdef int64_t size = 3 * K * sizeof(double) + most * sizeof(Share)
-    cdef int64_t n_shares = 0
-    cdef int64_t i, a, t
-    cdef Share* shares
-    if size > q.component_size:
-        free(q.component)
-        q.component = <double*>malloc(size)
-        q.component_size = size
-    shares = <Share*>(q.component + 3 * K)
-    for i in range(count):
-        for a in range(K):
-            t = g.target[(first + i) * K + a]
-            if t != 0:
-                shares[n_shares].group = <int32_t>i
-                shares[n_shares].label = <int32_t>a
-                shares[n_shares].weight = <double>t
-                n_shares += 1
-    return n_shares
-
-
-cdef inline void project_shares(Groups* g, int64_t first, int64_t count, const Share* shares,
-                                int64_t n_shares, const double* axis) noexcept nogil:
-    """Keys: projections of the class shares of the groups on an axis."""
-    cdef int64_t i
-    for i in range(count):
-        g.order[i].key = 0
-    for i in range(n_shares):
-        g.order[shares[i].group].key += shares[i].weight * axis[shares[i].label]
-    for i in range(count):
-        g.order[i].key = g.order[i].key / <double>g.weight[first + i]
-
-
-cdef void order_by_component(Search* q, int64_t first, int64_t count) noexcept nogil:
-    """Keys: projections of the class shares on their first principal component.
-
-    A power iteration with a fixed number of steps from the class of the largest variance, all in
-    one order of operations. The covariance C of the shares p of the groups, of weights w, is never
-    formed:
-
-        C v = sum w (p - mean) ((p - mean) . v)
-
-    Only shares that are not zero are looked at; there are at most as many as rows. O(count * K +
-    steps * (shares + K)).
-    """
-    cdef Groups* g = &q.groups
-    cdef int64_t K = q.criterion.n_classes
-    cdef int64_t n_shares = collect_shares(q, first, count)
-    cdef double* mean = q.component
-    cdef double* axis = mean + K
-    cdef double* image = axis + K
-    cdef const Share* shares = <const Share*>(image + K)
-    cdef int64_t i, a, b, _step
-    cdef double w, x, shift, norm, total = 0
-    memset(q.component, 0, 3 * K * sizeof(double))
-    for i in range(count):
-        g.order[i].group = first + i
-        total += <double>g.weight[first + i]
-    for i in range(n_shares):
-        mean[shares[i].label] += shares[i].weight
-    for a in range(K):
-        mean[a] = mean[a] / total
-    for i in range(first, g.count):
-        w = <double>g.weight[i]
-        for a in range(K):
-            x = <double>g.target[i * K + a] / w - mean[a]
-            image[a] += w * x * x
-    b = 0
-    for a in range(1, K):
-        if image[a] > image[b]:
-            b = a
-    axis[b] = 1.0
-    for _step in range(POWER_STEPS):
-        project_shares(g, first, count, shares, n_shares, axis)
-        shift = 0
-        for a in range(K):
-            shift += mean[a] * axis[a]
-        total = 0
-        for i in range(count):
-            g.order[i].key -= shift
-            total += <double>g.weight[first + i] * g.order[i].key
-        for a in range(K):
-            image[a] = -total * mean[a]
-        for i in range(n_shares):
-            image[shares[i].label] += shares[i].weight * g.order[shares[i].group].key
-        norm = 0
-        for a in range(K):
-            norm += image[a] * image[a]
-        if norm <= 0:
-            break
-        norm = sqrt(norm)
-        for a in range(K):
-            axis[a] = image[a] / norm
-    project_shares(g, first, count, shares, n_shares, axis)

@@ -1,11 +1,12 @@
 """Statistics per code; see _histogram.pyx."""
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
+from dtrees.core._columns cimport Column
 from dtrees.core._search cimport Search
 from dtrees.core._structs cimport (
     CLASSES, COUNT, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Mode, Payload, Run
 )
-from dtrees.core._workspace cimport Column, OpenNode, Workspace
+from dtrees.core._workspace cimport OpenNode, Workspace
 
 
 cdef inline int64_t stride_of(Mode mode, int n_classes) noexcept nogil:

@@ -19,17 +19,13 @@ sums.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
+from dtrees.core._columns cimport STORED_U16, STORED_U32, STORED_U8, Column, code_t
 from dtrees.core._groups cimport reserve_groups, search_groups
 from dtrees.core._search cimport Groups, Search
 from dtrees.core._structs cimport (
     CLASSES, COUNT, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Mode, Payload, Run
 )
-from dtrees.core._workspace cimport STORED_U16, STORED_U32, STORED_U8, Column, OpenNode, Workspace
-
-ctypedef fused code_t:
-    uint8_t
-    uint16_t
-    uint32_t
+from dtrees.core._workspace cimport OpenNode, Workspace
 
 
 # ---------------------------------------------------------------------------------------------

@@ -18,164 +18,38 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
-from dtrees.core._finish cimport (
-    Growth, Plan, Records, begin_growth, describe, draw_columns, end_growth, free_growth, free_node,
-    free_records, gains_enough, grow_for, new_growth, open_children, sum_rows, write_record,
-    write_test
+from dtrees.core._columns cimport STORED_SPARSE, STORED_U32, Column, last_ordered
+from dtrees.core._drawn cimport draw_columns
+from dtrees.core._finish cimport Growth, begin_growth, end_growth, grow_for
+from dtrees.core._large_node cimport (
+    LargeNode, SearchOfBlock, better, entries_of, expected_entries, groups_of_run, part_block,
+    search_block
 )
-from dtrees.core._groups cimport collect_groups
-from dtrees.core._histogram cimport (
-    add_rows, count_runs, groups_of_histogram, part_histogram, search_histogram
-)
-from dtrees.core._route cimport Route, keep_side, mark_codes, mark_run, route_of, split_run
+from dtrees.core._nodes cimport describe, open_children, sum_rows
+from dtrees.core._plan cimport Plan, gains_enough
+from dtrees.core._pool cimport Memory, Pool
+from dtrees.core._records cimport Records, free_records, subtree_of, write_record, write_test
+from dtrees.core._route cimport Route, mark_codes, mark_run, route_of
+from dtrees.core._search cimport Search, finish_node
 from dtrees.core._shard cimport Shard
-from dtrees.core._search cimport (
-    Search, begin_node, finish_node, free_scratch, free_search, new_search
-)
-from dtrees.core._splitter cimport search_run
-from dtrees.core._structs cimport IN_SUBSET, LEAF, Run, entry_t
+from dtrees.core._structs cimport IN_SUBSET, LEAF, Run
 from dtrees.core._workspace cimport (
-    MAX_NARROW, STORED_SPARSE, STORED_U32, Column, Counted, OpenNode, Workspace, free_workspace,
-    last_ordered, new_workspace, relocate_rows, relocate_runs, sorted_entries
+    MAX_NARROW, Counted, Workspace, free_workspace, new_workspace, relocate_rows, relocate_runs,
+    sorted_entries
 )
 
-from dtrees.core.structs import RECORD
+from dtrees.core._large_node import record_of, rows_of, work_of
 from dtrees.typing import serial
 
 cdef enum:
     SLICE = 1 << 24         # entries between two looks at signals
-    BUSY = 1 << 17              # entries: a larger one always is, on several threads
-    BLOCKS = 6                  # of columns for each thread
-    FEW_LEVELS = 8              # levels of nodes in between
-    RUN_COST = 8                # what a run costs beside its entries, in entries
-    MOST_CELLS = 4              # of a histogram, for each row of the table
-    KEPT_SHARE = 8              # rows per cell of a histogram that is kept with its node
-
-
-cdef class LargeNode:
-    """An open node of the first phase: its runs lie in blocks of columns."""
-    cdef OpenNode node
-    cdef Run** runs         # (n_blocks,)
-    cdef int64_t* n_runs
-    cdef int64_t** histogram    # (n_blocks,) of the counted columns; NULL: not counted yet
-    cdef int n_blocks
-    cdef LargeNode left
-    cdef LargeNode right
-    cdef bint is_large      # its level is still to come: not a leaf, not a task
-    cdef object drawn       # sorted drawn columns, or None
-    cdef int64_t record
-
-    def __cinit__(self, int n_blocks):
-        self.n_blocks = n_blocks
-        self.runs = <Run**>calloc(n_blocks, sizeof(Run*))
-        self.n_runs = <int64_t*>calloc(n_blocks, sizeof(int64_t))
-        self.histogram = <int64_t**>calloc(n_blocks, sizeof(int64_t*))
-
-    def __dealloc__(self):
-        cdef int b
-        for b in range(self.n_blocks):
-            free(self.runs[b])
-            free(self.histogram[b])
-        free(self.runs)
-        free(self.n_runs)
-        free(self.histogram)
-        free_node(&self.node)
-
-    cdef void forget(self) noexcept:
-        """Give back the histograms."""
-        cdef int b
-        for b in range(self.n_blocks):
-            free(self.histogram[b])
-            self.histogram[b] = NULL
-
-    cdef void concatenate(self) noexcept:
-        """The runs of all blocks as one list, for `_finish`."""
-        cdef int b
-        cdef int64_t count = 0
-        for b in range(self.n_blocks):
-            count += self.n_runs[b]
-        self.node.runs = <Run*>malloc((count + 1) * sizeof(Run))
-        count = 0
-        for b in range(self.n_blocks):
-            memcpy(self.node.runs + count, self.runs[b], self.n_runs[b] * sizeof(Run))
-            count += self.n_runs[b]
-        self.node.n_runs = count
-
-
-cdef class SearchOfBlock:
-    """The search of one node over one block of columns."""
-    cdef Search* q
-
-    def __cinit__(self):
-        self.q = NULL
-
-    def __dealloc__(self):
-        free_search(self.q)
-
-
-cdef class Subtree:
-    """Records of a grown subtree as arrays; `nodes["left"]` counts from its first node."""
-    cdef readonly object nodes
-    cdef readonly object statistics
-    cdef readonly object words
-
-
-cdef Subtree subtree_of(Records* out, int n_statistics):
-    cdef Subtree subtree = Subtree()
-    cdef int64_t n = out.count
-    nodes = np.zeros(n, dtype=RECORD)
-    statistics = np.zeros((n, n_statistics), dtype=np.int64)
-    words = np.zeros(out.n_words, dtype=np.uint64)
-    cdef uint8_t[::1] to_nodes = nodes.view(np.uint8)
-    cdef int64_t[:, ::1] to_statistics = statistics
-    cdef uint64_t[::1] to_words = words
-    memcpy(&to_nodes[0], out.nodes, n * sizeof(out.nodes[0]))
-    memcpy(&to_statistics[0, 0], out.statistics, n * n_statistics * sizeof(int64_t))
-    if out.n_words > 0:
-        memcpy(&to_words[0], out.words, out.n_words * sizeof(uint64_t))
-    subtree.nodes = nodes
-    subtree.statistics = statistics
-    subtree.words = words
-    return subtree
-
-
-cdef class Memory:
-    """What a thread needs to grow subtrees, one after the other."""
-    cdef Growth* growth
-
-    def __cinit__(self):
-        self.growth = new_growth()
-        if self.growth == NULL:
-            raise MemoryError
-
-    def __dealloc__(self):
-        free_growth(self.growth)
-
-
-cdef class Pool:
-    """Memory of trees that were grown, for the next trees of the same table.
-
-    Without it every tree of a forest would have its memory mapped, and filled with zeros, anew. It
-    holds as much as threads grow trees at the same time. Copies and pickles of it are empty.
-    """
-    cdef list unused
-
-    def __init__(self):
-        self.unused = []
-
-    def __reduce__(self):
-        return Pool, ()
-
-    cdef Memory take(self):
-        try:
-            return self.unused.pop()
-        except IndexError:
-            return Memory()
-
-    cdef give_back(self, Memory memory):
-        self.unused.append(memory)
+    BUSY = 1 << 17          # entries: a larger one always is, on several threads
+    BLOCKS = 6              # of columns for each thread
+    FEW_LEVELS = 8          # levels of nodes in between
+    MOST_CELLS = 4          # of a histogram, for each row of the table
+    KEPT_SHARE = 8          # rows per cell of a histogram that is kept with its node
 
 
 cdef class Levels:
@@ -373,58 +247,11 @@ cdef class Levels:
             scratch = malloc((w.n_rows + 1) * sizeof(uint64_t))
         for node in parted:
             with nogil:
-                if w.narrow:
-                    part_block(<uint32_t*>w.entries, w.side, node, node.left, node.right, block,
-                               <uint32_t*>scratch)
-                else:
-                    part_block(<uint64_t*>w.entries, w.side, node, node.left, node.right, block,
-                               <uint64_t*>scratch)
-                if node.histogram[block] != NULL:
-                    part_histogram(
-                        w, self.columns, self.plan.mode, self.plan.stride, node.runs[block],
-                        node.n_runs[block], self.counted[block].n_cells, &node.left.node,
-                        &node.right.node,
-                        node.left.is_large and self.keeps_histogram(node.left, block),
-                        node.right.is_large and self.keeps_histogram(node.right, block),
-                        &node.histogram[block], &node.left.histogram[block],
-                        &node.right.histogram[block])
-                    free(node.histogram[block])
-                    node.histogram[block] = NULL
+                part_block(&self.plan, w, &self.counted[block], node, block, scratch)
         free(scratch)
         for node in open_nodes:
-            found.append(self.search_block(node, block))
+            found.append(search_block(&self.plan, w, &self.counted[block], node, block))
         return found
-
-    cdef SearchOfBlock search_block(self, LargeNode node, int block):
-        cdef Workspace* w = self.workspace
-        cdef SearchOfBlock search = SearchOfBlock()
-        cdef const int32_t* drawn = NULL
-        cdef int64_t n_drawn = 0
-        cdef int32_t[::1] columns
-        if node.drawn is not None:
-            columns = node.drawn
-            drawn = &columns[0]
-            n_drawn = len(columns)
-        search.q = new_search(&self.plan.criterion, self.plan.mode, w.payload,
-                              self.plan.limits.min_rows, self.plan.limits.min_weight)
-        with nogil:
-            begin_node(search.q, &node.node.totals, node.node.class_totals)
-            if (self.counted[block].n_cells > 0 and node.histogram[block] == NULL
-                    and self.keeps_histogram(node, block)):
-                node.histogram[block] = <int64_t*>calloc(self.counted[block].n_cells,
-                                                         sizeof(int64_t))
-                count_runs(w, self.columns, self.plan.mode, self.plan.stride, node.runs[block],
-                           node.n_runs[block], node.node.start, node.node.totals.n,
-                           node.histogram[block])
-            node.n_runs[block] = search_runs(search.q, &self.plan, w, &node.node,
-                                             node.histogram[block], node.runs[block],
-                                             node.n_runs[block], drawn, n_drawn)
-            free_scratch(search.q)
-        return search
-
-    cdef bint keeps_histogram(self, LargeNode node, int block) noexcept nogil:
-        """Whether the node is worth the memory of the block's histograms."""
-        return node.node.totals.n >= self.counted[block].least_rows
 
     cdef object draw(self, LargeNode node, int64_t first, int64_t count):
         """Sorted draws first..first+count of a node."""
@@ -446,7 +273,8 @@ cdef class Levels:
         while best.q.split.test == LEAF and first < self.plan.limits.n_columns:
             node.drawn = self.draw(node, first, 1)
             for block in range(node.n_blocks):
-                best = better(best, self.search_block(node, block))
+                best = better(best, search_block(&self.plan, self.workspace,
+                                                 &self.counted[block], node, block))
             first += 1
         finish_node(best.q)
         return best
@@ -619,169 +447,3 @@ cdef class Levels:
             pieces[0].nodes["left"][record_of(node)] = len(pieces)
             pieces.append(subtree)
         return pieces
-
-
-cdef int64_t entries_of(LargeNode node):
-    """Cells of the node that do not hold a majority value: what its subtree costs, about."""
-    cdef int64_t entries = 0
-    cdef int64_t r
-    cdef int b
-    for b in range(node.n_blocks):
-        for r in range(node.n_runs[b]):
-            entries += node.runs[b][r].length if node.runs[b][r].length > 0 else node.node.totals.n
-    return entries
-
-
-def work_of(LargeNode node):
-    """What searching or parting the node costs, in entries."""
-    cdef int b
-    cdef int64_t runs = 0
-    for b in range(node.n_blocks):
-        runs += node.n_runs[b]
-    return entries_of(node) + RUN_COST * runs
-
-
-cdef double expected_entries(LargeNode node, LargeNode child):
-    """The share of a node's entries that a child will get, by rows."""
-    return <double>entries_of(node) * child.node.totals.n / node.node.totals.n
-
-
-def rows_of(LargeNode node):
-    """Rows of an open node: what its subtree costs, about."""
-    return node.node.totals.n
-
-
-def record_of(LargeNode node):
-    """The node's record in the first piece."""
-    return node.record
-
-
-cdef SearchOfBlock better(SearchOfBlock a, SearchOfBlock b):
-    """Highest score, then the lowest column."""
-    if b.q.split.test == LEAF:
-        return a
-    if a.q.split.test == LEAF or b.q.split.score > a.q.split.score:
-        return b
-    if b.q.split.score == a.q.split.score and b.q.split.column < a.q.split.column:
-        return b
-    return a
-
-
-cdef int64_t* fresh_histogram(const Plan* plan, const Workspace* w, const OpenNode* node,
-                              const Run* run) noexcept nogil:
-    """The histogram of a column whose node keeps none; the caller frees it."""
-    cdef const Column* column = plan.columns + run.column
-    cdef int64_t* histogram = <int64_t*>calloc((column.n_codes + <int64_t>1) * plan.stride,
-                                               sizeof(int64_t))
-    add_rows(column, &w.payload, plan.mode, plan.stride, w.row_id, w.rows + node.start,
-             node.totals.n, histogram)
-    return histogram
-
-
-cdef void groups_of_run(Search* q, const Plan* plan, const Workspace* w, const OpenNode* node,
-                        const int64_t* histogram, const Run* run) noexcept nogil:
-    """Groups of one column of a large node: from its entries, or from its histogram."""
-    cdef uint32_t n_codes = plan.columns[run.column].n_codes
-    cdef int64_t* fresh
-    if run.length > 0 and w.narrow:
-        collect_groups(q, <const uint32_t*>w.entries, run)
-    elif run.length > 0:
-        collect_groups(q, <const uint64_t*>w.entries, run)
-    elif run.offset >= 0 and histogram != NULL:
-        groups_of_histogram(q, histogram + run.offset, n_codes)
-    else:
-        fresh = fresh_histogram(plan, w, node, run)
-        groups_of_histogram(q, fresh, n_codes)
-        free(fresh)
-
-
-cdef bint search_counted(Search* q, const Plan* plan, const Workspace* w, const OpenNode* node,
-                         const int64_t* histogram, const Run* run) noexcept nogil:
-    """Search one column by its histogram; False when it is constant in the node."""
-    cdef uint32_t n_codes = plan.columns[run.column].n_codes
-    cdef int64_t* fresh
-    cdef bint varies
-    if run.offset >= 0 and histogram != NULL:
-        return search_histogram(q, histogram + run.offset, n_codes, run.column, run.last_ordered)
-    fresh = fresh_histogram(plan, w, node, run)
-    varies = search_histogram(q, fresh, n_codes, run.column, run.last_ordered)
-    free(fresh)
-    return varies
-
-
-cdef int64_t search_runs(Search* q, const Plan* plan, const Workspace* w, const OpenNode* node,
-                         const int64_t* histogram, Run* runs, int64_t n_runs,
-                         const int32_t* drawn, int64_t n_drawn) noexcept nogil:
-    """Search a block of columns of a large node; constant ones are dropped. Returns what is left.
-
-    histogram : of the block's counted columns. drawn : sorted columns to search, NULL for all.
-    """
-    cdef int64_t r
-    cdef int64_t kept = 0
-    cdef int64_t d = 0
-    cdef bint varies
-    for r in range(n_runs):
-        varies = True
-        if drawn != NULL:
-            while d < n_drawn and drawn[d] < runs[r].column:
-                d += 1
-        if drawn == NULL or (d < n_drawn and drawn[d] == runs[r].column):
-            if runs[r].length == 0:
-                varies = search_counted(q, plan, w, node, histogram, &runs[r])
-            elif runs[r].length >= q.too_short:
-                if w.narrow:
-                    varies = search_run(q, <const uint32_t*>w.entries, &runs[r])
-                else:
-                    varies = search_run(q, <const uint64_t*>w.entries, &runs[r])
-        if varies:
-            runs[kept] = runs[r]
-            kept += 1
-    return kept
-
-
-cdef void part_block(entry_t* entries, const uint8_t* side, LargeNode node, LargeNode left,
-                     LargeNode right, int block, entry_t* scratch) noexcept nogil:
-    """Hand the runs of one block down to the children of a node that was split."""
-    cdef int64_t n = node.n_runs[block]
-    cdef int64_t r, k
-    cdef Run* run
-    if not left.node.is_leaf:
-        left.runs[block] = <Run*>malloc((n + 1) * sizeof(Run))
-    if not right.node.is_leaf:
-        right.runs[block] = <Run*>malloc((n + 1) * sizeof(Run))
-    if left.node.is_leaf and right.node.is_leaf:
-        return
-    for r in range(n):
-        run = &node.runs[block][r]
-        if run.length == 0:
-            k = 0
-        elif left.node.is_leaf:
-            k = keep_side(entries, run, side, 0)
-            hand(right, block, run, run.offset, k)
-            continue
-        elif right.node.is_leaf:
-            k = keep_side(entries, run, side, 1)
-            hand(left, block, run, run.offset, k)
-            continue
-        else:
-            k = split_run(entries, run, side, scratch)
-            hand(left, block, run, run.offset, k)
-            hand(right, block, run, run.offset + k, run.length - k)
-            continue
-        if not left.node.is_leaf:
-            hand(left, block, run, run.offset, -1)
-        if not right.node.is_leaf:
-            hand(right, block, run, run.offset, -1)
-
-
-cdef void hand(LargeNode child, int block, const Run* run, int64_t offset,
-               int64_t length) noexcept nogil:
-    """Append a run to a child; length -1: the column is read by histogram."""
-    cdef Run* new
-    if length == 0:
-        return
-    new = child.runs[block] + child.n_runs[block]
-    new[0] = run[0]
-    new.offset = offset
-    new.length = <uint32_t>length if length > 0 else 0
-    child.n_runs[block] += 1

@@ -1,8 +1,8 @@
 """Moving rows and entries to the children of a node; see _route.pyx."""
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+from dtrees.core._columns cimport Column
 from dtrees.core._structs cimport Run, Split, entry_t
-from dtrees.core._workspace cimport Column
 
 cdef struct Route:
     # A test on ranks (or codes): subset, or low < rank <= high; rank 0 by missing_left.
@@ -30,7 +30,6 @@ cdef void mark_run(const Route* route, const entry_t* entries, const Run* run,
                    const uint32_t* rows, int64_t n, uint8_t* side) noexcept nogil
 cdef void mark_codes(const Route* route, const Column* column, const uint32_t* row_id,
                      const uint32_t* rows, int64_t n, uint8_t* side) noexcept nogil
-cdef int64_t split_run(entry_t* entries, const Run* run, const uint8_t* side,
-                       entry_t* scratch) noexcept nogil
-cdef int64_t keep_side(entry_t* entries, const Run* run, const uint8_t* side,
-                       uint8_t keep) noexcept nogil
+cdef int64_t part_runs(entry_t* entries, const Run* runs, int64_t n_runs, const uint8_t* side,
+                       entry_t* scratch, Run* left, int64_t* n_left, Run* right,
+                       int64_t* n_right) noexcept nogil

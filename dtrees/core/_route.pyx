@@ -14,13 +14,8 @@ is written to both places and a cursor moves, without a branch. O(entries).
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from dtrees.core._columns cimport STORED_U16, STORED_U32, STORED_U8, Column, code_t
 from dtrees.core._structs cimport AT_MOST, IN_SUBSET, Run, Split, entry_t
-from dtrees.core._workspace cimport STORED_U16, STORED_U32, STORED_U8, Column
-
-ctypedef fused code_t:
-    uint8_t
-    uint16_t
-    uint32_t
 
 
 cdef Route route_of(const Split* split, uint32_t last_ordered, const uint64_t* subset,
@@ -139,3 +134,53 @@ cdef int64_t keep_side(entry_t* entries, const Run* run, const uint8_t* side,
         e[kept] = entry
         kept += side[entry & mask] == keep
     return kept
+
+
+cdef inline void hand_down(Run* runs, int64_t* n_runs, const Run* run, int64_t offset,
+                           int64_t length) noexcept nogil:
+    """Append a part of a run to the runs of a child."""
+    cdef Run* new = runs + n_runs[0]
+    new[0] = run[0]
+    new.offset = offset
+    new.length = <uint32_t>length
+    n_runs[0] += 1
+
+
+cdef int64_t part_runs(entry_t* entries, const Run* runs, int64_t n_runs, const uint8_t* side,
+                       entry_t* scratch, Run* left, int64_t* n_left, Run* right,
+                       int64_t* n_right) noexcept nogil:
+    """Part the runs of a node in place, and list those of its children.
+
+    left, right : (n_runs,), NULL for leaves, which need no runs; n_left and n_right count what is
+    appended. Columns that are counted have no entries and are handed down as they are; a child
+    without any entry of a sparse column is not handed its run. Returns how many entries there were.
+    """
+    cdef const Run* run
+    cdef int64_t n_entries = 0
+    cdef int64_t r, k
+    if left == NULL and right == NULL:
+        return 0
+    for r in range(n_runs):
+        run = runs + r
+        n_entries += run.length
+        if run.length == 0:
+            if left != NULL:
+                hand_down(left, n_left, run, run.offset, 0)
+            if right != NULL:
+                hand_down(right, n_right, run, run.offset, 0)
+            continue
+        if left == NULL:
+            k = keep_side(entries, run, side, 0)
+            if k > 0:
+                hand_down(right, n_right, run, run.offset, k)
+        elif right == NULL:
+            k = keep_side(entries, run, side, 1)
+            if k > 0:
+                hand_down(left, n_left, run, run.offset, k)
+        else:
+            k = split_run(entries, run, side, scratch)
+            if k > 0:
+                hand_down(left, n_left, run, run.offset, k)
+            if k < run.length:
+                hand_down(right, n_right, run, run.offset + k, run.length - k)
+    return n_entries

@@ -88,7 +88,7 @@ cdef struct Search:
     double buffer_b[BUFFER]
     double buffer_score[BUFFER]
     int32_t buffer_at[BUFFER]
-    double* component       # principal component, see _groups.pyx; NULL until it is needed
+    double* component       # principal component, see _component.pyx; NULL until it is needed
     int64_t component_size  # in bytes
     uint64_t* subset        # bit per rank: the best subset of the column
     int64_t subset_words

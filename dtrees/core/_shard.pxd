@@ -1,21 +1,10 @@
 """Declarations of the shard; see _shard.pyx."""
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
-from dtrees.core._finish cimport Plan
+from dtrees.core._columns cimport Column, Columns
+from dtrees.core._plan cimport Plan
 from dtrees.core._search cimport Search
 from dtrees.core._structs cimport Payload
-from dtrees.core._workspace cimport Column, RowLists
-
-
-cdef class Columns:
-    cdef Column* columns
-    cdef int64_t n_columns
-    cdef bint has_sparse
-    cdef RowLists lists
-    cdef list alive             # arrays whose memory the structs point to
-    cdef object __weakref__
-
-    cdef RowLists row_lists(self, coded)
 
 
 cdef class Shard:

@@ -1,35 +1,11 @@
 """Where the rows of open nodes live; see _workspace.pyx."""
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from dtrees.core._structs cimport ALL_ORDERED, Payload, Run, Totals, entry_t
+from dtrees.core._columns cimport Column
+from dtrees.core._structs cimport Payload, Run, Totals, entry_t
 
 cdef enum:
     MAX_NARROW = 65535      # rows of a workspace of uint32 entries
-
-cdef enum Storage:
-    STORED_U8
-    STORED_U16
-    STORED_U32
-    STORED_SPARSE
-
-cdef struct Column:
-    # One column of the coded matrix.
-    const void* codes       # dense: (n_rows,) of the storage's width; sparse: uint32 (stored,)
-    const int32_t* rows     # sparse: ascending rows of the stored codes
-    const uint32_t* order   # rows in ascending code order, or NULL
-    int64_t stored          # sparse: how many
-    uint32_t n_codes
-    uint32_t n_ordered
-    uint32_t fill
-    uint32_t common         # u8, u16: a code that most rows hold, as far as is known; or NO_RANK
-    uint8_t storage
-
-cdef struct RowLists:
-    # The sparse columns that store a cell of a row, row after row.
-    const int64_t* start    # (n_rows + 1,); NULL: the table has none, or nobody asked
-    const int32_t* column
-    const uint64_t* dense   # bit per column
-    int64_t n_words
 
 cdef struct CountRule:
     # Which columns of a workspace are read by histogram.
@@ -71,11 +47,6 @@ cdef struct OpenNode:
     uint64_t path           # key of the node's draws
     double impurity
 
-cdef inline uint32_t last_ordered(const Column* column) noexcept nogil:
-    """The largest rank that a comparison can name: all of them in columns without categories."""
-    return ALL_ORDERED if column.n_ordered == column.n_codes else column.n_ordered
-
-cdef uint32_t code_at(const Column* column, int64_t row) noexcept nogil
 cdef Workspace* new_workspace(int64_t n_rows, int64_t n_entries, bint narrow) noexcept nogil
 cdef void free_workspace(Workspace* w) noexcept nogil
 cdef Workspace* relocate_rows(Workspace* old, const OpenNode* node,

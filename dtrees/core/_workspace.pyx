@@ -21,33 +21,11 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memmove, memset
 
+from dtrees.core._columns cimport STORED_SPARSE, STORED_U32, STORED_U8, Column, code_at
 from dtrees.core._structs cimport ALL_ORDERED, NO_RANK, Run, entry_t
-
 
 cdef enum:
     GENERATIONS = 4         # a workspace is so many times larger than its smallest counted node
-
-
-cdef uint32_t code_at(const Column* column, int64_t row) noexcept nogil:
-    """The code of one cell. O(1); O(log stored) in sparse columns."""
-    cdef int64_t low, high, middle
-    if column.storage == STORED_U8:
-        return (<const uint8_t*>column.codes)[row]
-    if column.storage == STORED_U16:
-        return (<const uint16_t*>column.codes)[row]
-    if column.storage == STORED_U32:
-        return (<const uint32_t*>column.codes)[row]
-    low = 0
-    high = column.stored
-    while low < high:
-        middle = (low + high) >> 1
-        if column.rows[middle] < row:
-            low = middle + 1
-        else:
-            high = middle
-    if low < column.stored and column.rows[low] == row:
-        return (<const uint32_t*>column.codes)[low]
-    return column.fill
 
 
 cdef Workspace* new_workspace(int64_t n_rows, int64_t n_entries, bint narrow) noexcept nogil:

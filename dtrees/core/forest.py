@@ -13,7 +13,7 @@ import numpy as np
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core import pruning
-from dtrees.core._levels import Pool
+from dtrees.core._pool import Pool
 from dtrees.core.assembly import Thresholds
 from dtrees.core.grower import grow
 from dtrees.core.model import Tree

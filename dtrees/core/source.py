@@ -27,7 +27,8 @@ import numpy as np
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
-from dtrees.core._levels import Levels, Pool
+from dtrees.core._levels import Levels
+from dtrees.core._pool import Pool
 from dtrees.core._shard import Shard, child_path
 from dtrees.core.assembly import Piece, join
 from dtrees.core.frontier import FoundSplit, OpenNode, Sums

@@ -1,4 +1,4 @@
-"""The numpy twin of the kernels' record of a grown node (`dtrees.core._finish.Record`)."""
+"""The numpy twin of the kernels' record of a grown node (`dtrees.core._records.Record`)."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dtrees.core import _finish
+from dtrees.core import _records
 from dtrees.core.model import LEAF, Forest, Tree
 from dtrees.core.structs import RECORD
 from tests.laws.tables import Example, fit
@@ -84,6 +84,6 @@ def test_forest(tree):
 
 
 def test_record_is_the_twin_of_the_kernels_record():
-    size, offsets = _finish.record_offsets()
+    size, offsets = _records.record_offsets()
     assert size == RECORD.itemsize
     assert offsets == {name: RECORD.fields[name][1] for name in RECORD.names}

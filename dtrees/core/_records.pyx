@@ -1,0 +1,170 @@
+"""The records of grown nodes: one per node, in the order in which nodes are recorded.
+
+A node is written as a leaf when it is taken up, linked to its parent, and gets its test when it is
+split. Tests are on codes; a workspace may know ranks only, and a row that holds the rank leads to
+its code. `dtrees.core.structs.RECORD` is the numpy twin of a record.
+
+    nodes        record | record | record | ...
+    statistics   what each of them adds up to: weight and target, or a weight per class
+    words        subsets of codes, one bit each, at the offset in `Record.subset`
+"""
+import numpy as np
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy, memset
+
+from dtrees.core._columns cimport Column, code_at
+from dtrees.core._plan cimport Plan
+from dtrees.core._search cimport Search
+from dtrees.core._structs cimport IN_SUBSET, LEAF, Run, Split, Totals
+from dtrees.core._workspace cimport OpenNode, Workspace
+
+from dtrees.core.structs import RECORD
+
+
+cdef void free_records(Records* out) noexcept nogil:
+    free(out.nodes)
+    free(out.statistics)
+    free(out.words)
+    memset(out, 0, sizeof(Records))
+
+
+cdef int64_t write_record(Records* out, const Plan* plan, const OpenNode* node) noexcept nogil:
+    """Append a node as a leaf, linked to its parent; returns its number."""
+    cdef int64_t i = out.count
+    cdef int64_t S = plan.n_statistics
+    cdef Record* record
+    if i == out.capacity:
+        out.capacity = 2 * i + 64
+        out.nodes = <Record*>realloc(out.nodes, out.capacity * sizeof(Record))
+        out.statistics = <int64_t*>realloc(out.statistics, out.capacity * S * sizeof(int64_t))
+    out.count = i + 1
+    record = out.nodes + i
+    record.n = node.totals.n
+    record.subset = -1
+    record.impurity = node.impurity
+    record.gain = 0
+    record.left = -1
+    record.right = -1
+    record.column = -2
+    record.boundary = 0
+    record.beyond = 0
+    record.test = LEAF
+    record.missing_left = 0
+    if node.class_totals != NULL:
+        memcpy(out.statistics + i * S, node.class_totals, S * sizeof(int64_t))
+    else:
+        out.statistics[i * S] = node.totals.weight
+        out.statistics[i * S + 1] = node.totals.target
+    if node.parent >= 0:
+        if node.is_left:
+            out.nodes[node.parent].left = i
+        else:
+            out.nodes[node.parent].right = i
+    return i
+
+
+cdef int64_t reserve_words(Records* out, int64_t count) noexcept nogil:
+    """Room for a subset of `count` words, all zero; returns its offset."""
+    cdef int64_t offset = out.n_words
+    if offset + count > out.words_capacity:
+        out.words_capacity = 2 * (offset + count)
+        out.words = <uint64_t*>realloc(out.words, out.words_capacity * sizeof(uint64_t))
+    memset(out.words + offset, 0, count * sizeof(uint64_t))
+    out.n_words = offset + count
+    return offset
+
+
+cdef void write_test(Records* out, int64_t index, const Plan* plan, const Workspace* w, Search* q,
+                     const Run* run, const Totals* left, const Totals* right) noexcept nogil:
+    """Write the chosen split into a record, in codes.
+
+    For a subset the groups of the search must be those of the chosen column. Categories that the
+    node lacks go with the missing values, or to the heavier child.
+    """
+    cdef const Split* split = &q.split
+    cdef Record* record = out.nodes + index
+    cdef const Column* column = plan.columns + split.column
+    cdef bint heavier_left = left.weight > right.weight
+    cdef bint absent_left
+    cdef int64_t words, g
+    cdef uint32_t code
+    cdef uint64_t* subset
+    record.column = split.column
+    record.test = split.test
+    record.gain = split.gain
+    record.missing_left = split.missing_left if split.saw_missing else heavier_left
+    if split.test != IN_SUBSET:
+        record.boundary = code_of(column, w, run, split.boundary, split.boundary_row)
+        record.beyond = code_of(column, w, run, split.beyond, split.beyond_row)
+        return
+    absent_left = heavier_left if plan.limits.unseen_by_majority else record.missing_left
+    if column.n_ordered > 0:
+        absent_left = False
+    words = (<int64_t>column.n_codes >> 6) + 1
+    record.subset = reserve_words(out, words)
+    subset = out.words + record.subset
+    if absent_left:
+        memset(subset, 0xFF, words * sizeof(uint64_t))
+    for g in range(q.groups.count):
+        code = code_of(column, w, run, q.groups.rank[g], q.groups.row[g])
+        if (q.split_subset[q.groups.rank[g] >> 6] >> (q.groups.rank[g] & 63)) & 1:
+            subset[code >> 6] |= <uint64_t>1 << (code & 63)
+        else:
+            subset[code >> 6] &= ~(<uint64_t>1 << (code & 63))
+    if record.missing_left:
+        subset[0] |= 1
+    else:
+        subset[0] &= ~<uint64_t>1
+    # codes that do not exist: the same words whatever the column
+    code = column.n_codes & 63
+    if code < 63:
+        subset[words - 1] &= (<uint64_t>1 << (code + 1)) - 1
+
+
+cdef inline uint32_t code_of(const Column* column, const Workspace* w, const Run* run,
+                             uint32_t rank, int64_t row) noexcept nogil:
+    """The code behind a rank: itself in codes and large workspaces, else that of a row with it."""
+    if rank == 0 or not w.narrow or run.length == 0:
+        return rank
+    if row < 0:
+        return run.fill_code
+    return code_at(column, row if w.row_id == NULL else w.row_id[row])
+
+
+cdef class Subtree:
+    """Records of a grown subtree as arrays; `nodes["left"]` counts from its first node."""
+
+
+cdef Subtree subtree_of(Records* out, int n_statistics):
+    cdef Subtree subtree = Subtree()
+    cdef int64_t n = out.count
+    nodes = np.zeros(n, dtype=RECORD)
+    statistics = np.zeros((n, n_statistics), dtype=np.int64)
+    words = np.zeros(out.n_words, dtype=np.uint64)
+    cdef uint8_t[::1] to_nodes = nodes.view(np.uint8)
+    cdef int64_t[:, ::1] to_statistics = statistics
+    cdef uint64_t[::1] to_words = words
+    memcpy(&to_nodes[0], out.nodes, n * sizeof(out.nodes[0]))
+    memcpy(&to_statistics[0, 0], out.statistics, n * n_statistics * sizeof(int64_t))
+    if out.n_words > 0:
+        memcpy(&to_words[0], out.words, out.n_words * sizeof(uint64_t))
+    subtree.nodes = nodes
+    subtree.statistics = statistics
+    subtree.words = words
+    return subtree
+
+
+def record_offsets():
+    """Size of a record and offsets of its fields: {name: offset}, for the numpy twin's test."""
+    cdef Record r
+    cdef char* start = <char*>&r
+    return sizeof(Record), {
+        "n": <char*>&r.n - start, "subset": <char*>&r.subset - start,
+        "impurity": <char*>&r.impurity - start, "gain": <char*>&r.gain - start,
+        "left": <char*>&r.left - start, "right": <char*>&r.right - start,
+        "column": <char*>&r.column - start, "boundary": <char*>&r.boundary - start,
+        "beyond": <char*>&r.beyond - start, "test": <char*>&r.test - start,
+        "missing_left": <char*>&r.missing_left - start,
+    }
