@@ -29,7 +29,7 @@ from dtrees.core._large_node cimport (
 )
 from dtrees.core._nodes cimport describe, open_children, sum_rows
 from dtrees.core._plan cimport Plan, gains_enough
-from dtrees.core._pool cimport Memory, Pool
+from dtrees.core._pool cimport Lease, Memory, Pool
 from dtrees.core._records cimport Records, free_records, subtree_of, write_record, write_test
 from dtrees.core._route cimport Route, mark_codes, mark_run, route_of
 from dtrees.core._search cimport Search, finish_node
@@ -328,6 +328,7 @@ cdef class Levels:
         cdef Workspace view = self.workspace[0]
         cdef bint more = True
         cdef bint begun
+        lease = None
         view.number = NULL
         growth = memory.growth
         with nogil:
@@ -343,13 +344,13 @@ cdef class Levels:
                     return None
                 with nogil:
                     more = grow_for(growth, SLICE)
-            return subtree_of(&growth.out, self.plan.n_statistics)
+            if self.shard.rows_only:
+                lease = Lease(self.pool, memory)
+            return subtree_of(&growth.out, self.plan.n_statistics, lease)
         finally:
             with nogil:
                 end_growth(growth)
             free(view.number)
-            if self.shard.rows_only:
-                self.pool.give_back(memory)
 
     cdef bint is_small(self, LargeNode node, double entries, int n_threads, int64_t share,
                        int64_t levels):

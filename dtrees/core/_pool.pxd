@@ -1,4 +1,6 @@
 """Declarations of the pool; see _pool.pyx."""
+from libc.stdint cimport int64_t
+
 from dtrees.core._finish cimport Growth
 
 
@@ -11,3 +13,9 @@ cdef class Pool:
 
     cdef Memory take(self)
     cdef give_back(self, Memory memory)
+
+
+cdef class Lease:
+    cdef Pool pool
+    cdef Memory memory
+    cdef int64_t n_bytes

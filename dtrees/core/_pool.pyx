@@ -1,5 +1,10 @@
 """Memory of growths, which serves one tree after the other."""
+cimport cython
+from cpython.buffer cimport PyBuffer_FillInfo
+from libc.stdint cimport int64_t
+
 from dtrees.core._finish cimport free_growth, new_growth
+from dtrees.core._records cimport Record
 
 
 cdef class Memory:
@@ -35,3 +40,23 @@ cdef class Pool:
 
     cdef give_back(self, Memory memory):
         self.unused.append(memory)
+
+
+@cython.final
+@cython.no_gc_clear
+cdef class Lease:
+    """The records of a tree that has grown, read where they are.
+
+    While somebody does, the memory serves no other tree; then it goes back to its pool.
+    """
+
+    def __cinit__(self, Pool pool, Memory memory):
+        self.pool = pool
+        self.memory = memory
+        self.n_bytes = memory.growth.out.count * <int64_t>sizeof(Record)
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, self.memory.growth.out.nodes, self.n_bytes, 1, flags)
+
+    def __dealloc__(self):
+        self.pool.give_back(self.memory)

@@ -40,4 +40,4 @@ cdef void free_records(Records* out) noexcept nogil
 cdef int64_t write_record(Records* out, const Plan* plan, const OpenNode* node) noexcept nogil
 cdef void write_test(Records* out, int64_t index, const Plan* plan, const Workspace* w, Search* q,
                      const Run* run, const Totals* left, const Totals* right) noexcept nogil
-cdef Subtree subtree_of(Records* out, int n_statistics)
+cdef Subtree subtree_of(Records* out, int n_statistics, lease=*)

@@ -137,16 +137,21 @@ cdef class Subtree:
     """Records of a grown subtree as arrays; `nodes["left"]` counts from its first node."""
 
 
-cdef Subtree subtree_of(Records* out, int n_statistics):
+cdef Subtree subtree_of(Records* out, int n_statistics, lease=None):
+    """Copies of the records; with a lease, which holds them, the nodes are read where they are."""
     cdef Subtree subtree = Subtree()
     cdef int64_t n = out.count
-    nodes = np.zeros(n, dtype=RECORD)
+    cdef uint8_t[::1] to_nodes
     statistics = np.zeros((n, n_statistics), dtype=np.int64)
     words = np.zeros(out.n_words, dtype=np.uint64)
-    cdef uint8_t[::1] to_nodes = nodes.view(np.uint8)
     cdef int64_t[:, ::1] to_statistics = statistics
     cdef uint64_t[::1] to_words = words
-    memcpy(&to_nodes[0], out.nodes, n * sizeof(out.nodes[0]))
+    if lease is None:
+        nodes = np.zeros(n, dtype=RECORD)
+        to_nodes = nodes.view(np.uint8)
+        memcpy(&to_nodes[0], out.nodes, n * sizeof(out.nodes[0]))
+    else:
+        nodes = np.frombuffer(lease, dtype=RECORD)
     memcpy(&to_statistics[0, 0], out.statistics, n * n_statistics * sizeof(int64_t))
     if out.n_words > 0:
         memcpy(&to_words[0], out.words, out.n_words * sizeof(uint64_t))
