@@ -121,7 +121,7 @@ cdef inline void count_codes(const Reader* reader, const Search* q, const code_t
             cell[1 + k] += times_of(x) if plain else weight_at(bag, node.start + i)
             if sparsely:
                 hit[code >> 6] |= <uint64_t>1 << (code & 63)
-    elif reader.is_paired and plain:
+    elif reader.is_paired and plain and bag.value != NULL:
         for i in range(n):
             x = item[i]
             code = codes[<uint32_t>x]

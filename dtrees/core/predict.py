@@ -205,7 +205,7 @@ class PackedForest:
     first: np.ndarray
 
     def code(self, numbers: np.ndarray) -> tuple[np.ndarray, bool]:
-        """Rows of a block of numbers as codes, uint16 (n_rows, n_slots), and whether any is missing."""
+        """Codes of a block of numbers, uint16 (n_rows, n_slots), and whether any is missing."""
         rows = np.empty((len(numbers), self.nodes.n_slots), dtype=np.uint16)
         missing = code_numbers(numbers, self.columns, self.thresholds, self.first, rows)
         return rows, missing

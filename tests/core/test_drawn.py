@@ -103,3 +103,29 @@ def test_every_way_gives_the_same_tree(max_codes, table, kind, weighted, random_
     other = growth.tree(1)
     assert growth.tree(0).equals(tree)
     assert not other.equals(tree)
+
+
+@pytest.mark.parametrize("random_cuts", [False, True])
+@pytest.mark.parametrize("kind", ["two classes", "three classes", "numbers"])
+def test_more_rows_than_fit_a_packed_cell(kind, random_cuts):
+    """Above 2,097,151 rows two classes are not packed in one number."""
+    n_rows = (1 << 21) + 50_000
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 50, (n_rows, 2)).astype(np.float32)
+    y = TARGETS[kind](X[:, 0] / 25 - 1 + rng.normal(size=n_rows).astype(np.float32))
+    make = Target.regression if kind == "numbers" else Target.classification
+    book, coded = CodeBook.fit_encode(X)
+    rules = GrowthRules(
+        criterion=MSE if kind == "numbers" else GINI,
+        max_features=1,
+        random_cuts=random_cuts,
+        max_depth=3,
+    )
+    target = make(y)
+    values = book.code_values()
+    tree = ForestGrowth(coded, target, rules, None, book.thresholds, values=values).tree(0)
+    assert tree.node_count == 15
+    halves = np.array_split(np.arange(n_rows), 2)
+    parts = [(coded.take(rows), target.take(rows)) for rows in halves]
+    rounds = ShardSource(parts, rules, values=values)
+    assert grow(rounds, rules, plain(), book.thresholds)[0].equals(tree)
