@@ -335,6 +335,9 @@ cdef class Levels:
             begun = begin_growth(growth, &self.plan, &view, &node.node)
         if not begun:
             raise MemoryError
+        if self.shard.rows_only:  # the growth has them
+            free(self.workspace.rows)
+            self.workspace.rows = NULL
         # taken over by the growth
         node.node.runs = NULL
         node.node.class_totals = NULL

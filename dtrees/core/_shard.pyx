@@ -32,6 +32,8 @@ from dtrees.core._workspace cimport OpenNode
 from dtrees.core._criterion import xlogx_table
 from dtrees.core.frontier import FoundSplit, Sums
 
+BLOCK_ROWS = 1 << 16
+
 cdef int64_t UNLIMITED = 0x7FFFFFFFFFFFFFFF
 
 
@@ -177,6 +179,15 @@ cdef class Shard:
     def rows(self):
         """Rows of positive weight, ascending; uint32 (n_live,)."""
         return np.flatnonzero(np.asarray(self.live)).astype(np.uint32)
+
+    def total(self):
+        """What all rows of positive weight add up to; O(rows), a block of them at a time."""
+        total = None
+        for start in range(0, self.n_rows, BLOCK_ROWS):
+            live = np.asarray(self.live[start:start + BLOCK_ROWS])
+            sums = self.sums((np.flatnonzero(live) + start).astype(np.uint32))
+            total = sums if total is None else total + sums
+        return total
 
     def sums(self, const uint32_t[::1] rows):
         """What the rows of a node add up to; O(rows)."""

@@ -160,6 +160,8 @@ class ShardSource:
 
     def root(self) -> Sums:
         """Sums of all rows that count."""
+        if len(self._shards) == 1:  # all at once, below: nobody asks for the rows
+            return self._shards[0].total()
         rows = [shard.rows() for shard in self._shards]
         self._rows = {ROOT_PATH: rows}
         return self._sums(rows)
@@ -200,9 +202,9 @@ class ShardSource:
 
     def finish(self, node: OpenNode) -> Piece:
         """Grow the whole subtree from the rows of the node."""
-        rows = self._rows.pop(node.path)
         shard, pool = self._shards[0], self._pool
         if len(self._shards) > 1:
+            rows = self._rows.pop(node.path)
             pool = Pool()  # another table
             coded = CodedMatrix.stack(
                 [part.take(mine) for (part, _), mine in zip(self._parts, rows, strict=True)]
