@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 import resource
 import statistics
 import subprocess
@@ -195,10 +196,17 @@ def memory(fit: Fit) -> Memory:
     return Memory(float(peak), float(table), float(seconds), how, f"{int(nodes):,} nodes")
 
 
-def in_a_child(module: str, *arguments: str) -> list[str]:
+def in_a_child(module: str, *arguments: str, **environment: str) -> list[str]:
     """Run a module in a process of its own; the words that it prints."""
     command = [sys.executable, "-W", "ignore", "-m", module, *arguments]
-    done = subprocess.run(command, cwd=data.ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        cwd=data.ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode != 0:
         raise RuntimeError(f"{module} failed in its process:\n{done.stderr}")
     return done.stdout.split()
