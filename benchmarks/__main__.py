@@ -97,7 +97,10 @@ def main(
         output = RESULTS / f"{date.today().isoformat()}.md"
     if output is not None:
         output.parent.mkdir(exist_ok=True)
-        files = {f"{output.stem}-{name}.png": drawn for name, drawn in pictures.items()}
+        files = {
+            f"{output.stem.removesuffix(f'-{name}')}-{name}.png": drawn
+            for name, drawn in pictures.items()
+        }
         for name, drawn in files.items():
             (output.parent / name).write_bytes(drawn)
         page = report.page(command, tables, list(files), skipped, minutes, load)

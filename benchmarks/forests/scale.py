@@ -154,7 +154,7 @@ def draw(panels: Sequence[Curves]) -> bytes:
                 fontsize=11,
                 fontweight="bold",
             )
-        axes.set_title(f"{TREES} trees, {curves.other}", fontsize=11)
+        axes.set_title(f"{TREES} fully grown trees, {curves.other}", fontsize=11)
         axes.set_xlabel(curves.over)
         axes.set_ylabel("seconds of a fit")
         axes.set_xticks(curves.sizes)
