@@ -4,8 +4,10 @@ cases       what a case is: work, opponents, and how much faster it has to be
 measure     how seconds and bytes are measured
 data        real data sets and random tables
 fits        fits and predictions against scikit-learn, and the memory of fits
+forests     forests against other libraries: seconds, bytes, clusters, curves
+accuracy    how well forests predict, beside scikit-learn's
 kernels     pieces of dtrees alone, for the work on them
-report      the table of results
+report      the tables of results
 
-Nothing here is run by the tests, and no test measures time.
+A test sees that the scripts run, on tiny tables; no test measures time.
 """

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import warnings
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import click
 
-from benchmarks import fits, forests, kernels, report
-from benchmarks.cases import Case, Fit, Scale, Skipped
+from benchmarks import accuracy, fits, forests, kernels, report
+from benchmarks.cases import Case, Contest, Fit, Scale, Skipped, Survey, Table
 from benchmarks.measure import contest, memory
 
-CASES = [*fits.CASES, *forests.CASES, *kernels.CASES]
+CASES = [*fits.CASES, *forests.CASES, *accuracy.CASES, *kernels.CASES]
+GROUPS = tuple(dict.fromkeys(case.group for case in CASES))
 RESULTS = Path(__file__).resolve().parent / "results"
 
 
@@ -39,7 +42,7 @@ def choose(names: tuple[str, ...]) -> list[Case]:
 @click.option("--repeats", type=click.IntRange(1), help="Turns of each side (default: 5 or more).")
 @click.option("--budget", default=40.0, show_default=True, help="Seconds for a case's turns.")
 @click.option("--race-budget", default=240.0, show_default=True, help="The same for sparse tables.")
-@click.option("--output", type=click.Path(path_type=Path), help="Where the table is written.")
+@click.option("--output", type=click.Path(path_type=Path), help="Where the tables are written.")
 def main(
     names: tuple[str, ...],
     only_list: bool,
@@ -51,9 +54,8 @@ def main(
 ) -> None:
     """Measure dtrees against scikit-learn.
 
-    NAMES are cases, groups (fits, prediction, memory, forests, kernels) or beginnings of names.
-    Without any, everything is measured but the kernels, and the table is written to
-    benchmarks/results.
+    NAMES are cases, groups (--list shows both) or beginnings of names. Without any, everything is
+    measured but the kernels, and the tables are written to benchmarks/results.
     """
     chosen = choose(names)
     if quick:  # ratios of tiny tables say nothing
@@ -63,11 +65,11 @@ def main(
             click.echo(f"{case.name:34}{case.group:12}{case.work}")
         return
     warnings.filterwarnings("ignore", category=DeprecationWarning, message=".*fork.*")
-    start = time.perf_counter()
-    lines: list[str] = []
-    memory_lines: list[str] = []
+    load, start = os.getloadavg()[0], time.perf_counter()
+    tables: dict[Table, list[str]] = {}
+    pictures: dict[str, bytes] = {}
     skipped: list[str] = []
-    click.echo(report.HEAD)
+    shown = None
     for case in chosen:
         try:
             prepared = case.prepare(Scale(quick))
@@ -75,23 +77,50 @@ def main(
             skipped.append(f"{case.name}: {why}")
             click.echo(f"skipped {skipped[-1]}", err=True)
             continue
-        if isinstance(prepared, Fit):
-            memory_lines.append(report.memory_line(case, prepared, memory(prepared)))
-            click.echo(memory_lines[-1])
-        else:
-            turns = 1 if quick else repeats or case.repeats or 5
-            limit = race_budget if prepared.race else budget
-            lines.append(report.line(case, contest(prepared, turns, limit)))
-            click.echo(lines[-1])
+        table, lines = measured(
+            case,
+            prepared,
+            turns=1 if quick else repeats or case.repeats or 5,
+            limit=race_budget if isinstance(prepared, Contest) and prepared.race else budget,
+        )
+        if table != shown:
+            click.echo(f"\n{report.head(table)}")
+            shown = table
+        for line in lines:
+            tables.setdefault(table, []).append(line)
+            click.echo(line)
+        if isinstance(prepared, Survey) and prepared.picture is not None:
+            pictures[case.name] = prepared.picture()
     minutes = (time.perf_counter() - start) / 60
     command = " ".join(["python -m benchmarks", *sys.argv[1:]])
-    page = report.page(command, lines, memory_lines, skipped, minutes)
     if output is None and not names and not quick:
         output = RESULTS / f"{date.today().isoformat()}.md"
     if output is not None:
         output.parent.mkdir(exist_ok=True)
+        files = {
+            f"{output.stem.removesuffix(f'-{name}')}-{name}.png": drawn
+            for name, drawn in pictures.items()
+        }
+        for name, drawn in files.items():
+            (output.parent / name).write_bytes(drawn)
+        page = report.page(command, tables, list(files), skipped, minutes, load)
         output.write_text(page, encoding="utf-8")
         click.echo(f"\nwritten to {output.name}", err=True)
+
+
+def measured(
+    case: Case,
+    prepared: Contest | Fit | Survey,
+    *,
+    turns: int,
+    limit: float,
+) -> tuple[Table, Iterable[str]]:
+    """The table of a case and its lines, which are measured as they are asked for."""
+    if isinstance(prepared, Survey):
+        return prepared.table, map(report.row, prepared.lines())
+    if isinstance(prepared, Fit):
+        return report.MEMORY, [report.memory_line(case, prepared, memory(prepared))]
+    return report.CONTESTS, [report.line(case, contest(prepared, turns, limit))]
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """What a case is.
 
 A case names a piece of work and how it compares: ``prepare`` makes the data and returns a `Contest`
-(two sides that do the same work), a `Fit` (a child process whose memory is watched), or raises
-`Skipped` with the reason. Making data is not measured.
+(two sides that do the same work), a `Fit` (a child process whose memory is watched), a `Survey`
+(lines of a table of its own), or raises `Skipped` with the reason. Making data is not measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,12 @@ class Scale:
     def rows(self, n: int) -> int:
         """Rows of a random table that has n in full."""
         return n // 10 if self.quick else n
+
+    def verdict(self, reached: bool, missed: str) -> str:
+        """What a survey says of a figure that has a limit; tiny tables say nothing."""
+        if self.quick:
+            return "-"
+        return "reached" if reached else f"**missed**: {missed}"
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,40 @@ class Fit:
 
 
 @dataclass(frozen=True)
+class Table:
+    """What stands above the lines of a table, and below them.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    note : str
+        How to read it.
+    """
+
+    columns: tuple[str, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What is neither two sides in turns nor the peak of a fit: lines of a table of its own.
+
+    Attributes
+    ----------
+    table : Table
+        Cases that share a table stand in it together.
+    lines : callable () -> iterable of tuple of str
+        Measures; a cell for each of the table's columns. Lines are shown as they come.
+    picture : callable () -> bytes, or None
+        A PNG of what the lines have found.
+    """
+
+    table: Table
+    lines: Callable[[], Iterable[tuple[str, ...]]]
+    picture: Callable[[], bytes] | None = None
+
+
+@dataclass(frozen=True)
 class Case:
     """A line of the table.
 
@@ -87,10 +127,11 @@ class Case:
     ----------
     name : str
         To choose it by.
-    group : {"fits", "prediction", "memory", "forests", "kernels"}
+    group : str
+        One of the `GROUPS` of ``__main__``.
     work : str
         What is done, for the table.
-    prepare : callable (Scale) -> Contest or Fit
+    prepare : callable (Scale) -> Contest, Fit or Survey
     reach, aim : float or None
         How many times faster than scikit-learn.
     repeats : int or None, default=None
@@ -100,7 +141,7 @@ class Case:
     name: str
     group: str
     work: str
-    prepare: Callable[[Scale], Contest | Fit]
+    prepare: Callable[[Scale], Contest | Fit | Survey]
     reach: float | None = None
     aim: float | None = None
     repeats: int | None = None

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 import resource
 import statistics
 import subprocess
@@ -190,12 +191,25 @@ def memory(fit: Fit) -> Memory:
         np.save(Path(folder) / "y.npy", y)
         data.classification.cache_clear()
         del X, y
-        command = [sys.executable, "-m", "benchmarks.measure", folder, str(fit.max_codes)]
-        done = subprocess.run(command, cwd=data.ROOT, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"the fit failed in its process:\n{done.stderr}")
-    peak, table, seconds, how, nodes = done.stdout.split()
+        words = in_a_child("benchmarks.measure", folder, str(fit.max_codes))
+    peak, table, seconds, how, nodes = words
     return Memory(float(peak), float(table), float(seconds), how, f"{int(nodes):,} nodes")
+
+
+def in_a_child(module: str, *arguments: str, **environment: str) -> list[str]:
+    """Run a module in a process of its own; the words that it prints."""
+    command = [sys.executable, "-W", "ignore", "-m", module, *arguments]
+    done = subprocess.run(
+        command,
+        cwd=data.ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{module} failed in its process:\n{done.stderr}")
+    return done.stdout.split()
 
 
 def resident() -> int:

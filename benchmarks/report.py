@@ -7,23 +7,31 @@ from __future__ import annotations
 
 import platform
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks.cases import THREADS, Case, Fit
+from benchmarks.cases import THREADS, Case, Fit, Table
 from benchmarks.measure import Memory, Times
 
 ROOT = Path(__file__).resolve().parent.parent
-HEAD = (
-    "| work | ours, s | theirs, s | ratio | reach | aim | verdict | remarks |\n"
-    "|---|---|---|---|---|---|---|---|"
+CONTESTS = Table(
+    ("work", "ours, s", "theirs, s", "ratio", "reach", "aim", "verdict", "remarks"),
 )
-MEMORY_HEAD = (
-    "| work | peak above the table, MB | limit, MB | verdict | table, MB | seconds | remarks |\n"
-    "|---|---|---|---|---|---|---|"
+MEMORY = Table(
+    ("work", "peak above the table, MB", "limit, MB", "verdict", "table, MB", "seconds", "remarks"),
 )
+
+
+def head(table: Table) -> str:
+    """The first two rows of a table."""
+    return f"{row(table.columns)}\n|{'---|' * len(table.columns)}"
+
+
+def row(cells: Sequence[str]) -> str:
+    """A row of a table."""
+    return f"| {' | '.join(cells)} |"
 
 
 def seconds(value: float | None) -> str:
@@ -73,7 +81,7 @@ def line(case: Case, times: Times) -> str:
         verdict(case, times),
         "; ".join(remarks),
     ]
-    return f"| {' | '.join(cells)} |"
+    return row(cells)
 
 
 def memory_line(case: Case, fit: Fit, memory: Memory) -> str:
@@ -89,15 +97,15 @@ def memory_line(case: Case, fit: Fit, memory: Memory) -> str:
         seconds(memory.seconds),
         f"{memory.remark}; {memory.how}",
     ]
-    return f"| {' | '.join(cells)} |"
+    return row(cells)
 
 
 def machine() -> str:
     """Processor, memory and system in a line."""
     processor = read("/proc/cpuinfo")
-    name = next((row[1] for row in processor if row[0] == "model name"), platform.machine())
-    cores = sum(row[0] == "processor" for row in processor)
-    kilobytes = next((row[1] for row in read("/proc/meminfo") if row[0] == "MemTotal"), "0 kB")
+    name = next((pair[1] for pair in processor if pair[0] == "model name"), platform.machine())
+    cores = sum(pair[0] == "processor" for pair in processor)
+    kilobytes = next((pair[1] for pair in read("/proc/meminfo") if pair[0] == "MemTotal"), "0 kB")
     memory = int(kilobytes.removesuffix(" kB")) / 2**20
     return f"{name}, {cores} cores, {memory:.0f} GB, {platform.system()}"
 
@@ -108,7 +116,8 @@ def read(path: str) -> list[list[str]]:
         text = Path(path).read_text(encoding="utf-8")
     except OSError:
         return []
-    return [[part.strip() for part in row.split(":", 1)] for row in text.splitlines() if ":" in row]
+    pairs = [line.split(":", 1) for line in text.splitlines() if ":" in line]
+    return [[part.strip() for part in pair] for pair in pairs]
 
 
 def versions() -> str:
@@ -137,21 +146,37 @@ def revision() -> str:
 
 def page(
     command: str,
-    lines: Sequence[str],
-    memory_lines: Sequence[str],
+    tables: Mapping[Table, Sequence[str]],
+    pictures: Sequence[str],
     skipped: Sequence[str],
     minutes: float,
+    load: float,
 ) -> str:
-    """The whole page."""
+    """The whole page.
+
+    Parameters
+    ----------
+    command : str
+        How to make it again.
+    tables : dict of Table to its lines
+    pictures : names of files
+    skipped : names of cases, with the reasons
+    minutes : float
+        That it took.
+    load : float
+        Of the machine before it began, in processes that want to run.
+    """
     parts = [
         f"# Measured on {date.today().isoformat()}",
         f"Machine: {machine()}\n\nVersions: {versions()}\n\n"
-        f"Command: `{command}` ({minutes:.0f} minutes), {THREADS} threads for dtrees",
+        f"Command: `{command}` ({minutes:.0f} minutes), {THREADS} threads for dtrees; load average "
+        f"before it: {load:.1f}",
     ]
-    if lines:
-        parts.append("\n".join([HEAD, *lines]))
-    if memory_lines:
-        parts.append("\n".join([MEMORY_HEAD, *memory_lines]))
+    for table, lines in tables.items():
+        parts.append("\n".join([head(table), *lines]))
+        if table.note:
+            parts.append(table.note)
+    parts += [f"![{Path(name).stem}]({name})" for name in pictures]
     if skipped:
         parts.append("Skipped:\n\n" + "\n".join(f"* {why}" for why in skipped))
     return "\n\n".join(parts) + "\n"

@@ -3,8 +3,21 @@
 All sides have the same parameters and two threads; whole calls of ``fit`` and ``predict_proba`` are
 timed, coding included. The last two are measured when they are installed (`pip install
 scikit-learn-intelex ydf`), and skipped otherwise.
+
+fits, predictions    seconds, side by side; opponents has the other libraries
+memory               bytes per row and thread
+sizes                pickles and model files
+cluster              a fit on two processes against two threads
+scale                seconds over rows and columns, with a picture
 """
 
-from benchmarks.forests import fits, predictions
+from benchmarks.forests import cluster, fits, memory, predictions, scale, sizes
 
-CASES = [*fits.CASES, *predictions.CASES]
+CASES = [
+    *fits.CASES,
+    *predictions.CASES,
+    *memory.CASES,
+    *sizes.CASES,
+    *cluster.CASES,
+    *scale.CASES,
+]

@@ -1,0 +1,10 @@
+"""How well forests predict, on held-out rows of real data sets.
+
+seeds       parts of the rows, scores, and what a difference over seeds says
+against     dtrees and scikit-learn, at equal trees
+bags        keyed Poisson bags and a multinomial bootstrap
+"""
+
+from benchmarks.accuracy import against, bags
+
+CASES = [*against.CASES, *bags.CASES]
