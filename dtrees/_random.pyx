@@ -106,6 +106,27 @@ def keyed_counts(seed, stream, branch, const uint64_t[::1] numbers, const uint64
     return out
 
 
+def keyed_largest(seed, stream, branch, const uint64_t[::1] numbers):
+    """Which of the draws is the largest: its number, the lowest of equal ones.
+
+    Parameters
+    ----------
+    seed, stream, branch : int
+        Taken modulo 2**64.
+    numbers : uint64 (count,), at least one
+    """
+    cdef uint64_t key = _word(seed), purpose = _word(stream), side = _word(branch)
+    cdef uint64_t most = 0, found = numbers[0], draw
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(numbers.shape[0]):
+            draw = philox_draw(key, purpose, side, numbers[i])
+            if draw > most or (draw == most and numbers[i] < found):
+                most = draw
+                found = numbers[i]
+    return found
+
+
 def hash_words(a, b):
     """`hash64` of two words, for Python."""
     return hash64(_word(a), _word(b))

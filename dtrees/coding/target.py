@@ -161,14 +161,24 @@ class Target:
         return mean + self.offset
 
     @property
-    def has_weight(self) -> bool:
-        """Whether any row counts."""
+    def has_weight(self) -> np.ndarray | None:
+        """Whether each row counts, bool (n_rows,); None: all do."""
         if self.w is None and self.class_multiplier is None:
-            return self.n_rows > 0
+            return None
         live = np.ones(self.n_rows, dtype=bool) if self.w is None else self.w > 0
         if self.class_multiplier is not None:
             live &= self.class_multiplier[self.y] > 0
-        return bool(live.any())
+        return live
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of all rows in the user's units, class weights included."""
+        if self.class_multiplier is not None:
+            of_class = np.bincount(self.y, weights=self.w, minlength=self.n_classes)
+            total = float((of_class * self.class_multiplier).sum())
+        else:
+            total = float(self.n_rows if self.w is None else self.w.sum())
+        return total * self.weight_unit
 
     def take(self, rows: np.ndarray) -> Target:
         """The same target, in the same units, for other rows (numbers or a boolean mask)."""
@@ -357,7 +367,7 @@ def _bound(sums: np.ndarray, times: np.ndarray) -> float:
 
     Not as a product of vectors: the threads of a BLAS would wait on the cores that grow trees.
     """
-    most = float(np.abs(sums).max(initial=0)) * float(times.sum())
+    most = max(float(sums.max(initial=0)), -float(sums.min(initial=0))) * float(times.sum())
     if most < LARGEST_SUM:
         return most
     return float(np.sum(np.abs(sums) * times.astype(np.float64)))

@@ -36,7 +36,7 @@ from dtrees.core._search cimport Search, finish_node
 from dtrees.core._shard cimport Shard
 from dtrees.core._structs cimport IN_SUBSET, LEAF, Run
 from dtrees.core._workspace cimport (
-    MAX_NARROW, Counted, Workspace, free_workspace, new_workspace, relocate_rows, relocate_runs,
+    MAX_NARROW, Counted, Workspace, free_workspace, new_row_list, new_workspace, relocate_rows, relocate_runs,
     sorted_entries
 )
 
@@ -83,7 +83,8 @@ cdef class Levels:
                            or self.plan.limits.random_cuts)
         self.columns = shard.columns
         self.n_rows = shard.n_rows
-        self.workspace = new_workspace(self.n_rows, 0, False)
+        self.workspace = (new_row_list(self.n_rows) if shard.rows_only
+                          else new_workspace(self.n_rows, 0, False))
         self.workspace.payload = shard.payload
 
     def __dealloc__(self):

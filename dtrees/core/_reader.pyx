@@ -57,6 +57,9 @@ cdef Reader* new_reader(const Payload* payload, const uint32_t* rows, int64_t n,
         reader.label = <uint16_t*>malloc((n_rows + 1) * sizeof(uint16_t))
     elif payload.label != NULL:
         reader.packed = <uint64_t*>malloc((n_rows + 1) * sizeof(uint64_t))
+        if reader.packed == NULL:
+            free_reader(reader)
+            return NULL
         if random_cuts:
             reader.small_weight = <uint8_t*>malloc(n_rows + 1)
             reader.small_target = <uint8_t*>malloc(n_rows + 1)
@@ -65,8 +68,23 @@ cdef Reader* new_reader(const Payload* payload, const uint32_t* rows, int64_t n,
         reader.lists = lists[0]
         reader.place = <uint32_t*>malloc((n_places + 1) * sizeof(uint32_t))
         reader.present = <uint64_t*>calloc(lists.n_words, sizeof(uint64_t))
+    if not is_whole(reader):
+        free_reader(reader)
+        return NULL
     take_rows(reader, payload, rows, n, criterion)
     return reader
+
+
+cdef bint is_whole(const Reader* reader) noexcept nogil:
+    """Whether there was memory for everything that was asked for."""
+    if reader.codes == NULL:
+        return False
+    if reader.mode == CLASSES or reader.mode == WEIGHTED_CLASSES:
+        if reader.local_totals == NULL or reader.local_number == NULL or reader.label == NULL:
+            return False
+    if (reader.small_weight == NULL) != (reader.small_target == NULL):
+        return False
+    return reader.lists.start == NULL or (reader.place != NULL and reader.present != NULL)
 
 
 cdef bint has_room(const Reader* reader, Mode mode, int64_t n, int64_t n_places) noexcept nogil:

@@ -34,6 +34,8 @@ from dtrees.core.frontier import FoundSplit, Sums
 
 BLOCK_ROWS = 1 << 16
 
+MOST_WEIGHT = 2.0**62    # no node weighs more
+
 cdef int64_t UNLIMITED = 0x7FFFFFFFFFFFFFFF
 
 
@@ -117,7 +119,7 @@ cdef class Shard:
         limits.max_depth = UNLIMITED if rules.max_depth is None else rules.max_depth
         limits.min_samples_split = rules.min_samples_split
         limits.min_rows = rules.min_samples_leaf
-        limits.min_weight = int(np.ceil(rules.min_weight_leaf / target.weight_unit))
+        limits.min_weight = int(min(np.ceil(rules.min_weight_leaf / target.weight_unit), MOST_WEIGHT))
         limits.min_decrease = rules.min_impurity_decrease
         limits.total_weight = total_weight
         limits.max_features = (limits.n_columns if rules.max_features is None

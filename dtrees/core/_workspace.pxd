@@ -48,6 +48,7 @@ cdef struct OpenNode:
     double impurity
 
 cdef Workspace* new_workspace(int64_t n_rows, int64_t n_entries, bint narrow) noexcept nogil
+cdef Workspace* new_row_list(int64_t n_rows) noexcept nogil
 cdef void free_workspace(Workspace* w) noexcept nogil
 cdef Workspace* relocate_rows(Workspace* old, const OpenNode* node,
                               int64_t n_entries) noexcept nogil

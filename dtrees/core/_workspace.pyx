@@ -42,6 +42,14 @@ cdef Workspace* new_workspace(int64_t n_rows, int64_t n_entries, bint narrow) no
     return w
 
 
+cdef Workspace* new_row_list(int64_t n_rows) noexcept nogil:
+    """Room for the numbers of the rows, and nothing else: a bag takes them over (`_bag`)."""
+    cdef Workspace* w = <Workspace*>calloc(1, sizeof(Workspace))
+    w.n_rows = n_rows
+    w.rows = <uint32_t*>malloc((n_rows + 1) * sizeof(uint32_t))
+    return w
+
+
 cdef void free_workspace(Workspace* w) noexcept nogil:
     if w == NULL:
         return

@@ -42,6 +42,8 @@ class ForestGrowth:
         `CodeBook.code_values`, for random cuts.
     balanced : bool, default=False
         Classes have the same total weight in every bag.
+    min_weight_fraction_leaf : float, default=0.0
+        Least weight of a leaf, as a share of the weight of the bag.
     max_leaf_nodes : int or None, default=None
     ccp_alpha : float, default=0.0
         Decided on the grown tree (`dtrees.core.pruning`).
@@ -56,6 +58,7 @@ class ForestGrowth:
     thresholds: Thresholds
     values: tuple[np.ndarray, np.ndarray] | None = None
     balanced: bool = False
+    min_weight_fraction_leaf: float = 0.0
     max_leaf_nodes: int | None = None
     ccp_alpha: float = 0.0
     pool: Pool = field(default_factory=Pool, repr=False)
@@ -74,9 +77,9 @@ class ForestGrowth:
         rules = replace(self.rules, tree=number)
         target = self.target
         if self.bags is not None:
-            bag = target.bagged(self.bags.multiplicity(number), self.balanced)
-            # a bag of rows without weight teaches nothing: all rows instead
-            target = bag if bag.has_weight else target
+            target = target.bagged(self.times(number), self.balanced)
+            share = self.min_weight_fraction_leaf
+            rules = replace(rules, min_weight_leaf=share * target.total_weight)
         source = ShardSource(
             [(self.coded, target)],
             rules,
@@ -94,4 +97,4 @@ class ForestGrowth:
         """How often each row is in the bag of a tree; uint16 (n_rows,)."""
         if self.bags is None:
             return np.ones(self.coded.n_rows, dtype=np.uint16)
-        return self.bags.multiplicity(number)
+        return self.bags.multiplicity(number, self.target.has_weight)

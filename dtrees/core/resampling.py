@@ -18,13 +18,14 @@ distributed, which is what a bootstrap's tends to with many rows; only its sum i
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import cache
 
 import numpy as np
 
-from dtrees._random import BOOTSTRAP, keyed_counts
+from dtrees._random import BOOTSTRAP, keyed_counts, keyed_largest
 
 
 @dataclass(frozen=True)
@@ -93,15 +94,35 @@ class Bags:
     rate: float
     row_id: np.ndarray
 
-    def multiplicity(self, tree: int) -> np.ndarray:
+    def digest(self) -> str:
+        """A name of the bags of all trees: equal bags have equal names."""
+        keys = hashlib.blake2b(np.ascontiguousarray(self.row_id).data, digest_size=16).hexdigest()
+        return f"{self.seed} {self.rate.hex()} {len(self.row_id)} {keys}"
+
+    def multiplicity(self, tree: int, counts: np.ndarray | None = None) -> np.ndarray:
         """Times that every row is in the bag of a tree; uint16 (n_rows,). O(n_rows).
 
-        Never all zero: without any row, every row is taken once.
+        Parameters
+        ----------
+        tree : int
+        counts : bool (n_rows,) or None, default=None
+            Which rows have a weight; None: all.
+
+        Notes
+        -----
+        A bag without a row that counts gets the one, or the group, that would be the first at a
+        higher rate: the one of the largest draw.
         """
         times: np.ndarray = keyed_counts(
             self.seed, BOOTSTRAP, tree, self.row_id, poisson_steps(self.rate)
         )
-        return times if times.any() else np.ones_like(times)
+        if (times if counts is None else times[counts]).any():
+            return times
+        keys = self.row_id if counts is None else self.row_id[counts]
+        if len(keys) == 0:  # nothing weighs anything: an error that is raised elsewhere
+            return np.ones_like(times)
+        first = keyed_largest(self.seed, BOOTSTRAP, tree, keys)
+        return (self.row_id == np.uint64(first)).astype(np.uint16)
 
 
 @cache

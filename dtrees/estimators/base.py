@@ -58,7 +58,6 @@ from dtrees.estimators.limits import (
     depth_of,
     rows_of_leaf,
     rows_of_split,
-    weight_of_leaf,
 )
 from dtrees.estimators.prediction import Predictor, TreePredictor
 from dtrees.estimators.view import TreeView, columns_with_missing
@@ -223,7 +222,7 @@ class BaseTrees(BaseEstimator, ABC):
                 self.min_samples_split, self.min_samples_leaf, table.n_rows
             ),
             min_samples_leaf=rows_of_leaf(self.min_samples_leaf, table.n_rows),
-            min_weight_leaf=weight_of_leaf(self.min_weight_fraction_leaf, target),
+            min_weight_leaf=self.min_weight_fraction_leaf * target.total_weight,
             min_impurity_decrease=float(self.min_impurity_decrease),
             max_features=max_features if max_features < book.n_columns else None,
             random_cuts=self._random_cuts,

@@ -164,16 +164,19 @@ class BaseForest(BaseTrees):
                 f"max_features={self.max_features} is more than the {encoded.book.n_columns} "
                 "columns of X; None searches all of them."
             )
+        bags = self._bags(seed, encoded.coded.n_rows, bootstrap_groups)
         if kept:
             self._check_same_labels(encoded)
+            self._check_same_bags(bags)
         growth = ForestGrowth(
             encoded.coded,
             encoded.target,
             encoded.rules,
-            self._bags(seed, encoded.coded.n_rows, bootstrap_groups),
+            bags,
             encoded.book.thresholds,
             values=encoded.book.code_values() if self._random_cuts else None,
             balanced=getattr(self, "class_weight", None) == "balanced_subsample",
+            min_weight_fraction_leaf=self.min_weight_fraction_leaf,
             max_leaf_nodes=self.max_leaf_nodes,
             ccp_alpha=self.ccp_alpha,
         )
@@ -183,6 +186,7 @@ class BaseForest(BaseTrees):
             "max_features_": encoded.max_features,
             "codebook_": encoded.book.without_values(),
             "_fit_seed": seed,
+            "_fit_bags": None if bags is None else bags.digest(),
             **self._learned(encoded.target),
         }
         if encoded.book.feature_names is not None:
@@ -218,9 +222,14 @@ class BaseForest(BaseTrees):
         return self
 
     def _check_bootstrap(self) -> None:
-        """Out-of-bag needs bags."""
+        """Out-of-bag scores and the size of bags need bags."""
         if self.bootstrap:
             return
+        if self.max_samples is not None:
+            raise ValueError(
+                "`max_samples` cannot be set if `bootstrap=False`. Either switch to "
+                f"`bootstrap=True` or set `max_samples=None`: got {self.max_samples!r}."
+            )
         asked = f"oob_score={self.oob_score!r}" if self.oob_score else f"oob_tol={self.oob_tol!r}"
         if self.oob_score or self.oob_tol is not None:
             raise ValueError(
@@ -259,6 +268,17 @@ class BaseForest(BaseTrees):
             raise ValueError(
                 "warm_start=True keeps the trees that are there, so X must have the columns and "
                 "categories of the first fit and y its classes. Set warm_start=False to begin anew."
+            )
+
+    def _check_same_bags(self, bags: Bags | None) -> None:
+        """Which rows are out of the bag of a tree that is kept is told by the bags of its fit."""
+        if not self.oob_score and self.oob_tol is None:
+            return
+        if bags is None or getattr(self, "_fit_bags", None) != bags.digest():
+            raise ValueError(
+                "warm_start=True keeps trees whose bags were drawn otherwise, so it is not known "
+                "which rows are out of them. For out-of-bag scores keep bootstrap, max_samples, "
+                "bootstrap_groups and the number of rows as they were, or set warm_start=False."
             )
 
     def _add_kept(
@@ -327,7 +347,16 @@ class BaseForest(BaseTrees):
                     f"bootstrap_groups must have one value per row: expected shape ({n_rows},), "
                     f"got {groups.shape}."
                 )
-            values, inverse = np.unique(groups, return_inverse=True)
+            try:
+                values, inverse = np.unique(groups, return_inverse=True)
+                missing = bool((values != values).any())
+            except (TypeError, ValueError):  # None or NA among labels: nothing that is ordered
+                missing = True
+            if missing:
+                raise ValueError(
+                    "bootstrap_groups holds missing values, or labels that cannot be compared with "
+                    "each other. Give every row the label of its group, or a label of its own."
+                )
             keys, n_keys = inverse.astype(np.uint64), len(values)
         rate = 1.0
         if isinstance(self.max_samples, Integral):
@@ -415,6 +444,8 @@ class BaseForest(BaseTrees):
     def _parts(self) -> Parts:
         attributes = self._attributes_but("forest_", "codebook_")
         attributes["_fit_seed"] = self._fit_seed
+        if "_fit_bags" in self.__dict__:  # not in models of older versions
+            attributes["_fit_bags"] = self._fit_bags
         parameters = self.get_params(deep=False)
         return Parts(parameters, attributes, self.forest_.trees, self.codebook_, self._saw_missing)
 

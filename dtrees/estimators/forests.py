@@ -171,7 +171,7 @@ class RandomForestClassifier(ForestClassifier):
     min_samples_leaf : int or float, default=1
         Least number of rows on each side of a split; a float is a share of all rows, rounded up.
     min_weight_fraction_leaf : float, default=0.0
-        Least weight on each side of a split, as a share of the weight of all rows.
+        Least weight on each side of a split, as a share of the weight of the rows of the tree.
     max_features : int, float or {"sqrt", "log2"}, default="sqrt"
         Number of columns drawn at each node: that many, a share of all, their root or their
         binary logarithm. None: all. The draw goes on until a column can be split.
@@ -354,7 +354,7 @@ class RandomForestRegressor(ForestRegressor):
     min_samples_leaf : int or float, default=1
         Least number of rows on each side of a split; a float is a share of all rows, rounded up.
     min_weight_fraction_leaf : float, default=0.0
-        Least weight on each side of a split, as a share of the weight of all rows.
+        Least weight on each side of a split, as a share of the weight of the rows of the tree.
     max_features : int, float or {"sqrt", "log2"}, default=1.0
         Number of columns drawn at each node: that many, a share of all, their root or their
         binary logarithm. None: all. The draw goes on until a column can be split.
@@ -527,7 +527,7 @@ class ExtraTreesClassifier(ForestClassifier):
     min_samples_leaf : int or float, default=1
         Least number of rows on each side of a split; a float is a share of all rows, rounded up.
     min_weight_fraction_leaf : float, default=0.0
-        Least weight on each side of a split, as a share of the weight of all rows.
+        Least weight on each side of a split, as a share of the weight of the rows of the tree.
     max_features : int, float or {"sqrt", "log2"}, default="sqrt"
         Number of columns drawn at each node: that many, a share of all, their root or their
         binary logarithm. None: all. The draw goes on until a column can be split.
@@ -712,7 +712,7 @@ class ExtraTreesRegressor(ForestRegressor):
     min_samples_leaf : int or float, default=1
         Least number of rows on each side of a split; a float is a share of all rows, rounded up.
     min_weight_fraction_leaf : float, default=0.0
-        Least weight on each side of a split, as a share of the weight of all rows.
+        Least weight on each side of a split, as a share of the weight of the rows of the tree.
     max_features : int, float or {"sqrt", "log2"}, default=1.0
         Number of columns drawn at each node: that many, a share of all, their root or their
         binary logarithm. None: all. The draw goes on until a column can be split.
@@ -884,7 +884,7 @@ class BaggingClassifier(ForestClassifier):
     min_samples_leaf : int or float, default=1
         Least number of rows on each side of a split; a float is a share of all rows, rounded up.
     min_weight_fraction_leaf : float, default=0.0
-        Least weight on each side of a split, as a share of the weight of all rows.
+        Least weight on each side of a split, as a share of the weight of the rows of the tree.
     max_leaf_nodes : int, default=None
         The trees with the most profitable splits that have so many leaves. None: no limit.
     min_impurity_decrease : float, default=0.0
@@ -1065,7 +1065,7 @@ class BaggingRegressor(ForestRegressor):
     min_samples_leaf : int or float, default=1
         Least number of rows on each side of a split; a float is a share of all rows, rounded up.
     min_weight_fraction_leaf : float, default=0.0
-        Least weight on each side of a split, as a share of the weight of all rows.
+        Least weight on each side of a split, as a share of the weight of the rows of the tree.
     max_leaf_nodes : int, default=None
         The trees with the most profitable splits that have so many leaves. None: no limit.
     min_impurity_decrease : float, default=0.0

@@ -13,8 +13,6 @@ from numbers import Integral
 
 import numpy as np
 
-from dtrees.coding.target import Target
-
 MOST_ROWS = 2**31 - 1  # a table has no more, so no limit needs to be larger
 
 
@@ -52,16 +50,3 @@ def columns_per_split(max_features: int | float | str | None, n_columns: int) ->
         return max(1, int(np.log2(n_columns)))
     assert not isinstance(max_features, str)
     return max(1, int(max_features * n_columns))
-
-
-def weight_of_leaf(share: float, target: Target) -> float:
-    """Least weight of a leaf, a share of the weight of all rows, class weights included."""
-    if share == 0.0:
-        return 0.0
-    if target.kind == "classification":
-        total = np.bincount(target.y, weights=target.w, minlength=target.n_classes)
-        if target.class_multiplier is not None:
-            total = total * target.class_multiplier
-    else:
-        total = np.array([target.n_rows]) if target.w is None else target.w
-    return share * float(total.sum()) * target.weight_unit

@@ -334,3 +334,13 @@ def test_arrays_are_read_only_and_take_keeps_the_units():
 def test_errors_name_argument_value_and_rule(error, message, call):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_total_weight_includes_class_weights():
+    y = np.array([0, 0, 0, 1])
+    assert Target.classification(y).total_weight == 4.0
+    assert Target.classification(y, [1, 2, 3, 4]).total_weight == 10.0
+    weighted = Target.classification(y, [1, 2, 3, 4], {0: 0.5, 1: 2.0})
+    assert weighted.total_weight == pytest.approx(11.0)
+    assert Target.regression([0.1, 0.2], [0.25, 0.5]).total_weight == pytest.approx(0.75)
+    assert Target.regression([0.1, 0.2]).total_weight == 2.0

@@ -65,12 +65,36 @@ def test_a_group_is_in_a_bag_together():
     assert len(np.unique(times[:, 0])) > 2
 
 
-def test_a_bag_is_never_empty():
-    empty = [tree for tree in range(60) if not keyed_counts(
-        0, BOOTSTRAP, tree, np.zeros(1, dtype=np.uint64), poisson_steps(1.0)).any()]  # fmt: skip
-    assert empty  # the draws of a single row are often zero
-    for tree in empty:
-        assert bags(1, seed=0).multiplicity(tree).tolist() == [1]
+def test_an_empty_bag_gets_the_row_that_would_be_first_at_a_higher_rate():
+    n = 40
+    drawn = bags(n, rate=1 / n)
+    empty = 0
+    for tree in range(60):
+        times = drawn.multiplicity(tree)
+        draws = keyed_uint64(3, BOOTSTRAP, 0, n, tree)
+        if (draws < poisson_steps(1 / n)[0]).all():
+            empty += 1
+            assert np.flatnonzero(times).tolist() == [np.argmax(draws)]
+            assert times.sum() == 1
+    assert 10 < empty < 35  # a share of 1 / e
+
+
+def test_an_empty_bag_of_groups_gets_a_group():
+    groups = np.repeat(np.arange(3, dtype=np.uint64), 4)
+    sizes = {Bags(0, 0.05, groups).multiplicity(tree).sum() for tree in range(40)}
+    assert sizes <= {4, 8, 12}
+    assert min(sizes) == 4
+
+
+def test_a_bag_has_a_row_that_counts():
+    counts = np.zeros(50, dtype=bool)
+    counts[[7, 30]] = True
+    for tree in range(40):
+        plain_bag, bag = (bags(50).multiplicity(tree, given) for given in (None, counts))
+        if plain_bag[counts].any():
+            np.testing.assert_array_equal(bag, plain_bag)
+        else:
+            assert np.flatnonzero(bag).tolist() in ([7], [30])
 
 
 @given(examples(draws=True), st.integers(0, 5))
@@ -125,13 +149,33 @@ def test_balanced_bags():
     assert weight[:30].sum() == pytest.approx(weight[30:].sum(), rel=1e-9)
 
 
-def test_a_bag_of_rows_without_weight_is_replaced_by_all_rows():
+def test_a_tree_sees_its_bag_and_nothing_else():
+    """Also where the rows that were drawn have no weight."""
     column = [float(i) for i in range(6)]
-    target = Target.classification([0, 1, 1, 1, 1, 1], [1.0, 0, 0, 0, 0, 0])
+    target = Target.classification([0, 1, 1, 1, 1, 1], [1.0, 0, 0, 0, 0, 1.0])
     growth = ForestGrowth(
         coded([column]), target, GrowthRules(criterion="gini"), bags(6), thresholds_of([column])
     )
-    without = [i for i in range(30) if growth.times(i)[0] == 0]
-    assert without
-    for number in without:
-        assert growth.tree(number).n_node_samples.tolist() == [1]
+    alone = 0
+    for number in range(30):
+        times = growth.times(number)
+        assert times[[0, 5]].any()
+        alone += not times[[0, 5]].all()
+        assert growth.tree(number).n_node_samples[0] == np.count_nonzero(times[[0, 5]])
+    assert alone
+
+
+def test_the_least_weight_of_a_leaf_is_a_share_of_the_bag():
+    column = [float(i) for i in range(200)]
+    target = Target.regression(np.arange(200.0))
+    small = Bags(0, 0.1, np.arange(200, dtype=np.uint64))
+    growth = ForestGrowth(
+        coded([column]), target, GrowthRules(criterion="squared_error", min_weight_leaf=40.0),
+        small, thresholds_of([column]), min_weight_fraction_leaf=0.2,
+    )  # fmt: skip
+    for number in range(5):
+        tree = growth.tree(number)
+        total = growth.times(number).sum()
+        leaves = tree.weighted_n_node_samples[tree.children_left < 0]
+        assert tree.n_leaves > 1
+        assert leaves.min() >= 0.2 * total

@@ -408,3 +408,35 @@ class TestBadInput:
         with pytest.raises(ValueError, match="NaN"):
             forest.fit(X, np.where(y == 0, np.nan, y))
         np.testing.assert_array_equal(forest.predict(X), before)
+
+
+def test_max_samples_needs_bootstrap():
+    with pytest.raises(ValueError, match="`max_samples` cannot be set if `bootstrap=False`"):
+        RandomForestClassifier(3, bootstrap=False, max_samples=0.1).fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [["a", None, "b", "b"], [1.0, np.nan, 2.0, 2.0], pd.array(["a", pd.NA, "b", "b"])],
+    ids=["None", "nan", "NA"],
+)
+def test_groups_that_are_missing(groups):
+    X, y = np.arange(4.0)[:, None], [0, 1, 0, 1]
+    with pytest.raises(ValueError, match="bootstrap_groups holds missing values"):
+        RandomForestClassifier(3).fit(X, y, bootstrap_groups=groups)
+
+
+def test_a_least_leaf_weight_in_small_balanced_bags():
+    """The unit of the weights is another one in every bag."""
+    rng = np.random.default_rng(0)
+    X, y, weights = rng.normal(size=(300, 3)), rng.integers(0, 2, 300), rng.random(300)
+    forest = RandomForestClassifier(
+        20,
+        class_weight="balanced_subsample",
+        max_samples=0.05,
+        min_weight_fraction_leaf=0.1,
+        random_state=0,
+    ).fit(X, y, weights)
+    assert np.mean([tree.get_n_leaves() for tree in forest.estimators_]) > 2
+    one_class = forest.fit(X, np.zeros(300, dtype=int), weights)
+    assert all(tree.get_n_leaves() == 1 for tree in one_class.estimators_)

@@ -1,12 +1,10 @@
 import numpy as np
 import pytest
 
-from dtrees.coding.target import Target
 from dtrees.estimators.limits import (
     columns_per_split,
     rows_of_leaf,
     rows_of_split,
-    weight_of_leaf,
 )
 
 
@@ -27,14 +25,3 @@ def test_rows():
 )
 def test_columns(max_features, expected):
     assert columns_per_split(max_features, 10) == expected
-
-
-def test_weight_of_leaf():
-    y = np.array([0, 0, 0, 1])
-    assert weight_of_leaf(0.0, Target.classification(y)) == 0.0
-    assert weight_of_leaf(0.25, Target.classification(y)) == 1.0
-    assert weight_of_leaf(0.5, Target.classification(y, [1, 2, 3, 4])) == 5.0
-    weighted = Target.classification(y, [1, 2, 3, 4], {0: 0.5, 1: 2.0})
-    assert weight_of_leaf(0.5, weighted) == pytest.approx(5.5)
-    assert weight_of_leaf(0.5, Target.regression([0.1, 0.2], [0.25, 0.5])) == pytest.approx(0.375)
-    assert weight_of_leaf(0.5, Target.regression([0.1, 0.2])) == 1.0

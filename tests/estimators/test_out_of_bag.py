@@ -306,3 +306,41 @@ class TestEarlyStopping:
         message = r"only available if bootstrap=True: .* got oob_tol=0\.0, bootstrap=False"
         with pytest.raises(ValueError, match=message):
             RandomForestClassifier(oob_tol=0.0, bootstrap=False).fit(*IRIS)
+
+
+class TestBagsOfAWarmStart:
+    """Out-of-bag needs to know the bags of the trees that are kept."""
+
+    @staticmethod
+    def grow(first, then, groups=None, **asked):
+        X, y = mixed()
+        forest = RandomForestClassifier(5, warm_start=True, random_state=0, **first)
+        forest.fit(X, y, bootstrap_groups=groups)
+        return forest.set_params(n_estimators=9, **{"oob_score": True, **then, **asked}).fit(X, y)
+
+    @pytest.mark.parametrize(
+        "first", [{"bootstrap": False}, {"max_samples": 0.5}], ids=["no bags", "smaller bags"]
+    )
+    def test_other_bags_are_refused(self, first):
+        then = {"bootstrap": True, "max_samples": None}
+        with pytest.raises(ValueError, match="bags were drawn otherwise"):
+            self.grow(first, then)
+        assert len(self.grow(first, then, oob_score=False).estimators_) == 9
+
+    def test_other_groups_are_refused(self):
+        with pytest.raises(ValueError, match="bags were drawn otherwise"):
+            self.grow({}, {}, groups=np.arange(len(mixed()[1])) // 5)
+
+    def test_the_same_bags(self):
+        assert len(self.grow({}, {}).estimators_) == 9
+
+
+def test_rows_of_the_only_weight_do_not_vote_for_themselves():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    weights = np.zeros(60)
+    weights[:2] = 1.0
+    forest = RandomForestClassifier(40, oob_score=True, random_state=0).fit(X, y, weights)
+    votes = forest.oob_decision_function_[:2]
+    # each of the two is out of the bag of trees that know the other class only
+    np.testing.assert_array_equal(votes, [[0.0, 1.0], [1.0, 0.0]])

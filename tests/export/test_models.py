@@ -353,7 +353,9 @@ def test_every_public_estimator_is_in_the_list():
         X, y = noisy(60)
         vars_of = vars(made(getattr(dtrees, name)).fit(X, y))
         private = {key for key in vars_of if key.startswith("_")}
-        assert private <= {"_fit_seed", "_saw_missing"}, "attributes that a file does not hold"
+        assert private <= {"_fit_bags", "_fit_seed", "_saw_missing"}, (
+            "attributes that a file does not hold"
+        )
 
 
 def test_attributes_of_others_are_left_behind(tmp_path):
