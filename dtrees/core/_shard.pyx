@@ -119,7 +119,8 @@ cdef class Shard:
         limits.max_depth = UNLIMITED if rules.max_depth is None else rules.max_depth
         limits.min_samples_split = rules.min_samples_split
         limits.min_rows = rules.min_samples_leaf
-        limits.min_weight = int(min(np.ceil(rules.min_weight_leaf / target.weight_unit), MOST_WEIGHT))
+        least = np.ceil(rules.min_weight_leaf / target.weight_unit)
+        limits.min_weight = int(min(least, MOST_WEIGHT))
         limits.min_decrease = rules.min_impurity_decrease
         limits.total_weight = total_weight
         limits.max_features = (limits.n_columns if rules.max_features is None
