@@ -36,8 +36,8 @@ from dtrees.core._search cimport Search, finish_node
 from dtrees.core._shard cimport Shard
 from dtrees.core._structs cimport IN_SUBSET, LEAF, Run
 from dtrees.core._workspace cimport (
-    MAX_NARROW, Counted, Workspace, free_workspace, new_row_list, new_workspace, relocate_rows, relocate_runs,
-    sorted_entries
+    MAX_NARROW, Counted, Workspace, free_workspace, new_row_list, new_workspace, relocate_rows,
+    relocate_runs, sorted_entries
 )
 
 from dtrees.core._large_node import record_of, rows_of, work_of
