@@ -118,8 +118,8 @@ class Callback:
         Returns
         -------
         bool or None
-            True stops the fit: the trees up to this one are the forest. Every callback hears of
-            this tree, whoever stops.
+            True, and nothing else, stops the fit: the trees up to this one are the forest. Every
+            callback hears of this tree, whoever stops.
         """
         return None
 

@@ -423,3 +423,15 @@ class TestProgressBar:
         assert done.stdout == ""
         assert ("5/5" in done.stderr) == (verbose > 0)
         assert verbose > 0 or done.stderr == ""
+
+
+@pytest.mark.parametrize("answer", [5, "stop", np.int64(1), [True]])
+def test_nothing_but_true_stops(answer):
+    class Talkative(Callback):
+        def on_tree_end(self, fit, number):
+            return answer
+
+    forest = RandomForestClassifier(4, random_state=0).fit(*IRIS, callbacks=[Talkative()])
+    assert len(forest.estimators_) == 4
+    answer = np.True_
+    assert len(forest.fit(*IRIS, callbacks=[Talkative()]).estimators_) == 1

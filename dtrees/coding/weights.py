@@ -207,6 +207,11 @@ def real_numbers(values: Any, name: str) -> np.ndarray:
     array = one_dimensional(values, name)
     if array.dtype.kind == "c":
         raise ValueError(f"{name}: Complex data not supported. Give real numbers.")
+    if array.dtype.kind in "mM":
+        raise ValueError(
+            f"{name} must be numbers, got {array.dtype}. Give dates and spans of time as numbers "
+            "in a unit of your choice, as days since a date."
+        )
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:

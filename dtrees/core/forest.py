@@ -43,7 +43,8 @@ class ForestGrowth:
     balanced : bool, default=False
         Classes have the same total weight in every bag.
     min_weight_fraction_leaf : float, default=0.0
-        Least weight of a leaf, as a share of the weight of the bag.
+        Least weight of a leaf, as a share of the weight of the bag, where there are bags; 0: as
+        the rules say.
     max_leaf_nodes : int or None, default=None
     ccp_alpha : float, default=0.0
         Decided on the grown tree (`dtrees.core.pruning`).
@@ -78,8 +79,9 @@ class ForestGrowth:
         target = self.target
         if self.bags is not None:
             target = target.bagged(self.times(number), self.balanced)
-            share = self.min_weight_fraction_leaf
-            rules = replace(rules, min_weight_leaf=share * target.total_weight)
+            if self.min_weight_fraction_leaf > 0:
+                least = self.min_weight_fraction_leaf * target.total_weight
+                rules = replace(rules, min_weight_leaf=least)
         source = ShardSource(
             [(self.coded, target)],
             rules,

@@ -330,7 +330,7 @@ class BaseForest(BaseTrees):
                     oob.add(tree, votes)
                 # all of them hear of the tree, whoever stops
                 stops = [callback.on_tree_end(fit, number) for callback in callbacks]
-                if any(stops):
+                if any(isinstance(stop, bool | np.bool_) and stop for stop in stops):
                     break
 
     def _bags(self, seed: int, n_rows: int, groups: Any) -> Bags | None:
@@ -361,8 +361,10 @@ class BaseForest(BaseTrees):
         rate = 1.0
         if isinstance(self.max_samples, Integral):
             if self.max_samples > n_keys:
+                of = "" if groups is None else ", the number of groups in bootstrap_groups,"
                 raise ValueError(
-                    f"`max_samples` must be <= n_samples={n_keys} but got value {self.max_samples}"
+                    f"`max_samples` must be <= n_samples={n_keys}{of} but got value "
+                    f"{self.max_samples}"
                 )
             rate = float(self.max_samples) / n_keys
         elif self.max_samples is not None:

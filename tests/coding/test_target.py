@@ -344,3 +344,9 @@ def test_total_weight_includes_class_weights():
     assert weighted.total_weight == pytest.approx(11.0)
     assert Target.regression([0.1, 0.2], [0.25, 0.5]).total_weight == pytest.approx(0.75)
     assert Target.regression([0.1, 0.2]).total_weight == 2.0
+
+
+@pytest.mark.parametrize("dtype", ["datetime64[s]", "timedelta64[D]"])
+def test_dates_are_not_numbers(dtype):
+    with pytest.raises(ValueError, match="y must be numbers, got .*Give dates and spans of time"):
+        Target.regression(np.array([1, "NaT", 3], dtype=dtype))

@@ -101,14 +101,14 @@ class SlowGrowth(ForestGrowth):
 
 
 class FailingGrowth(ForestGrowth):
-    """Raises what `error` says, `times` times."""
+    """Raises what `error` says, `n_failures` times."""
 
     error: Exception
-    times = 0
+    n_failures = 0
 
     def tree(self, number, *args):
-        if FailingGrowth.times > 0:
-            FailingGrowth.times -= 1
+        if FailingGrowth.n_failures > 0:
+            FailingGrowth.n_failures -= 1
             raise FailingGrowth.error
         return super().tree(number, *args)
 
@@ -337,7 +337,7 @@ class TestWorkersThatComeAndGo:
 
     @pytest.mark.parametrize("times", [3, 100])
     def test_a_batch_that_is_blamed(self, times, here, monkeypatch):
-        monkeypatch.setattr(FailingGrowth, "times", times)
+        monkeypatch.setattr(FailingGrowth, "n_failures", times)
         (worker,) = here.cluster.scheduler.workers.values()
         killed = KilledWorker("grow-trees", worker.clean(), 3)
         monkeypatch.setattr(FailingGrowth, "error", killed, raising=False)
@@ -521,7 +521,7 @@ class TestNothingIsLeft:
         assert len(SlowGrowth.grown) < 20
 
     def test_after_an_error_on_a_worker(self, here, monkeypatch):
-        monkeypatch.setattr(FailingGrowth, "times", 1)
+        monkeypatch.setattr(FailingGrowth, "n_failures", 1)
         monkeypatch.setattr(FailingGrowth, "error", ValueError("of a worker"), raising=False)
         with pytest.raises(ValueError, match="of a worker"):
             grow_replicated(as_kind(FailingGrowth), range(20), here)
