@@ -348,5 +348,5 @@ def test_total_weight_includes_class_weights():
 
 @pytest.mark.parametrize("dtype", ["datetime64[s]", "timedelta64[D]"])
 def test_dates_are_not_numbers(dtype):
-    with pytest.raises(ValueError, match="y must be numbers, got .*Give dates and spans of time"):
+    with pytest.raises(ValueError, match=r"y must be numbers, got .*Give dates and spans of time"):
         Target.regression(np.array([1, "NaT", 3], dtype=dtype))
