@@ -15,9 +15,9 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from dtrees.core._columns cimport STORED_U16, STORED_U8, Column, code_t
-from dtrees.core._criterion cimport natural_log
+from dtrees.core._criterion cimport moment_of
 from dtrees.core._route cimport Route, goes_left
-from dtrees.core._structs cimport POISSON, Impurity, Payload, Totals, int128_t
+from dtrees.core._structs cimport Impurity, Payload, Totals, int128_t
 
 
 cdef bint new_bag(Bag* bag, int64_t n, bint with_value) noexcept nogil:
@@ -62,11 +62,10 @@ cdef void sum_items(const Bag* bag, int64_t start, int64_t n, Impurity impurity,
                     double fixed_point, int64_t n_classes, Totals* totals,
                     int64_t* class_totals) noexcept nogil:
     """Totals of the items start .. start+n; class_totals (n_classes,) is overwritten."""
-    cdef int64_t i, w, y
+    cdef int64_t i, w, wy
     cdef int64_t weight = 0
     cdef int64_t target = 0
     cdef int128_t moment = 0
-    cdef double term
     memset(totals, 0, sizeof(Totals))
     totals.n = n
     if n_classes > 2:
@@ -88,14 +87,10 @@ cdef void sum_items(const Bag* bag, int64_t start, int64_t n, Impurity impurity,
         range_of_items(bag, start, n, totals)
         for i in range(start, start + n):
             w = weight_at(bag, i)
-            y = bag.value[i]
+            wy = target_at(bag, i)
             weight += w
-            if impurity != POISSON:
-                moment += <int128_t>target_at(bag, i) * y
-            elif y > 0:
-                term = <double>y * natural_log(<double>y) * fixed_point
-                moment += <int128_t>w * <int64_t>(term + 0.5)
-            target += target_at(bag, i)
+            target += wy
+            moment += moment_of(impurity, fixed_point, w, wy, bag.value[i])
     totals.weight = weight
     totals.target = target
     totals.moment = moment

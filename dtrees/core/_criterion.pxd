@@ -24,7 +24,7 @@ Poisson half deviance:  s log(s/w) + (S-s) log((S-s)/(W-w)) - S log(S/W).
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
-from dtrees.core._structs cimport Impurity
+from dtrees.core._structs cimport POISSON, Impurity, int128_t
 
 cdef struct Criterion:
     Impurity impurity
@@ -99,3 +99,13 @@ cdef inline double poisson_score(double S, double w, double rest, double s) noex
     if s <= 0 or S - s <= 0:
         return -1e300
     return s * natural_log(s / w) + (S - s) * natural_log((S - s) / rest)
+
+
+cdef inline int128_t moment_of(Impurity impurity, double fixed_point, int64_t w, int64_t wy,
+                               int64_t y) noexcept nogil:
+    """What a row adds to `Totals.moment`: weight y**2, or weight y log y in fixed point."""
+    if impurity != POISSON:
+        return <int128_t>wy * y
+    if y <= 0:
+        return 0
+    return <int128_t>w * <int64_t>(<double>y * natural_log(<double>y) * fixed_point + 0.5)

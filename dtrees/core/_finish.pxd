@@ -24,6 +24,7 @@ cdef struct Growth:
     Records out
     Frame frames[MAX_FRAMES]
     int n_frames
+    int64_t n_columns       # of the permutation
     int32_t* drawn          # permutation of the columns, and how to undo a node's draws
     int32_t* swapped
     int32_t* ascending

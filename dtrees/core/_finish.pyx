@@ -32,7 +32,7 @@ from dtrees.core._histogram cimport (
 )
 from dtrees.core._nodes cimport free_node, open_children, open_items
 from dtrees.core._plan cimport CUTS, Plan, gains_enough
-from dtrees.core._reader cimport free_reader, has_room, new_reader, read_rows, take_rows
+from dtrees.core._reader cimport free_reader, new_reader, read_rows, serves, take_rows
 from dtrees.core._records cimport free_records, write_record, write_test
 from dtrees.core._route cimport Route, mark_codes, mark_run, part_runs, route_of
 from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
@@ -67,30 +67,45 @@ cdef bint begin_growth(Growth* g, const Plan* plan, Workspace* w, OpenNode* root
 
     `root` is taken over, the workspace is not.
     """
-    cdef int64_t i
     cdef int64_t n = root.totals.n
     end_growth(g)
     g.plan = plan
     g.search = new_search(&plan.criterion, plan.mode, w.payload, plan.limits.min_rows,
                           plan.limits.min_weight)
     if plan.draws:
-        if g.reader == NULL or not has_room(g.reader, plan.mode, n, w.n_rows):
+        if g.reader != NULL and serves(g.reader, &w.payload, n, w.n_rows, plan.mode,
+                                       &plan.criterion, &plan.lists, plan.limits.random_cuts):
+            take_rows(g.reader, &w.payload, w.rows + root.start, n, &plan.criterion, &plan.lists)
+        else:
             free_reader(g.reader)
             g.reader = new_reader(&w.payload, w.rows + root.start, n, w.n_rows, plan.mode,
                                   &plan.criterion, &plan.lists, plan.limits.random_cuts)
-        else:
-            take_rows(g.reader, &w.payload, w.rows + root.start, n, &plan.criterion)
         if g.reader == NULL:
             return False
         root.start = 0
-        if g.drawn == NULL:
-            g.drawn = <int32_t*>malloc(plan.limits.n_columns * sizeof(int32_t))
-            g.swapped = <int32_t*>malloc(plan.limits.n_columns * sizeof(int32_t))
-            g.ascending = <int32_t*>malloc(plan.limits.n_columns * sizeof(int32_t))
-            for i in range(plan.limits.n_columns):
-                g.drawn[i] = <int32_t>i
+        if g.n_columns != plan.limits.n_columns and not number_columns(g, plan.limits.n_columns):
+            return False
     push_frame(g, w)
     push(&g.frames[0], root)
+    return True
+
+
+cdef bint number_columns(Growth* g, int64_t n_columns) noexcept nogil:
+    """The permutation that columns are drawn from; False without memory."""
+    cdef size_t n_bytes = n_columns * sizeof(int32_t)
+    cdef int64_t i
+    free(g.drawn)
+    free(g.swapped)
+    free(g.ascending)
+    g.drawn = <int32_t*>malloc(n_bytes)
+    g.swapped = <int32_t*>malloc(n_bytes)
+    g.ascending = <int32_t*>malloc(n_bytes)
+    g.n_columns = 0
+    if g.drawn == NULL or g.swapped == NULL or g.ascending == NULL:
+        return False
+    for i in range(n_columns):
+        g.drawn[i] = <int32_t>i
+    g.n_columns = n_columns
     return True
 
 

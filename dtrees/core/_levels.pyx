@@ -60,7 +60,7 @@ cdef class Levels:
     shard : Shard
     tuning : Tuning
     pool : Pool
-        Only of trees that are grown from the same table: it may point to it.
+        Of the trees before this one.
     """
     cdef Shard shard
     cdef object tuning

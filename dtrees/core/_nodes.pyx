@@ -11,7 +11,7 @@ from libc.string cimport memcpy, memset
 from dtrees._random cimport hash64
 from dtrees.core._bag cimport Bag, part_items, range_of_items, sum_items
 from dtrees.core._columns cimport Column
-from dtrees.core._criterion cimport natural_log, xlogx
+from dtrees.core._criterion cimport moment_of, natural_log, xlogx
 from dtrees.core._drawn_entries cimport codes_to_part
 from dtrees.core._plan cimport Limits, Plan
 from dtrees.core._reader cimport Reader, place_rows
@@ -37,23 +37,13 @@ cdef inline int64_t weight_of(const Payload* payload, int64_t row) noexcept nogi
 
 cdef inline void add_value(Totals* t, const Payload* payload, const Plan* plan,
                            int64_t row) noexcept nogil:
-    """Regression: sums and the range of y."""
+    """Regression: the sums."""
     cdef int64_t y = payload.value[row]
     cdef int64_t w = weight_of(payload, row)
     cdef int64_t wy = w * y if payload.times != NULL else payload.target[row]
-    cdef double term
     t.weight += w
     t.target += wy
-    if plan.criterion.impurity == POISSON:
-        if y > 0:
-            term = <double>y * natural_log(<double>y) * plan.criterion.fixed_point
-            t.moment += <int128_t>w * <int64_t>(term + 0.5)
-    else:
-        t.moment += <int128_t>wy * y
-    if y < t.lowest:
-        t.lowest = y
-    if y > t.highest:
-        t.highest = y
+    t.moment += moment_of(plan.criterion.impurity, plan.criterion.fixed_point, w, wy, y)
 
 
 cdef void sum_rows(const Payload* payload, const Plan* plan, const uint32_t* rows, int64_t n,
@@ -64,8 +54,6 @@ cdef void sum_rows(const Payload* payload, const Plan* plan, const uint32_t* row
     cdef Totals t
     memset(&t, 0, sizeof(Totals))
     t.n = n
-    t.lowest = 0x7FFFFFFFFFFFFFFF
-    t.highest = -0x7FFFFFFFFFFFFFFF
     if class_totals != NULL:
         for k in range(plan.criterion.n_classes):
             class_totals[k] = 0
@@ -75,9 +63,24 @@ cdef void sum_rows(const Payload* payload, const Plan* plan, const uint32_t* row
             t.weight += w
         t.target = class_totals[1] if plan.criterion.n_classes > 1 else 0
     else:
+        range_of_rows(payload, rows, n, &t)
         for i in range(n):
             add_value(&t, payload, plan, rows[i])
     totals[0] = t
+
+
+cdef void range_of_rows(const Payload* payload, const uint32_t* rows, int64_t n,
+                        Totals* totals) noexcept nogil:
+    """Least and greatest y of n rows."""
+    cdef int64_t lowest = 0x7FFFFFFFFFFFFFFF
+    cdef int64_t highest = -0x7FFFFFFFFFFFFFFF
+    cdef int64_t i, y
+    for i in range(n):
+        y = payload.value[rows[i]]
+        lowest = y if y < lowest else lowest
+        highest = y if y > highest else highest
+    totals.lowest = lowest
+    totals.highest = highest
 
 
 cdef void subtract(const OpenNode* node, const OpenNode* left, OpenNode* right,
@@ -98,7 +101,7 @@ cdef double impurity_of(const OpenNode* node, const Plan* plan) noexcept nogil:
     cdef double W = <double>t.weight
     cdef double unit
     cdef int128_t squares = 0
-    cdef int128_t s2, spread
+    cdef int128_t s2, quotient, spread
     cdef int64_t f = 0
     cdef int k
     cdef int shift = 0
@@ -137,10 +140,10 @@ cdef double impurity_of(const OpenNode* node, const Plan* plan) noexcept nogil:
         unit = unit * 2.0
         shift += 1
     s2 = <int128_t>t.target * t.target
-    squares = s2 / w
-    spread = t.moment - (squares << shift)
+    quotient = s2 / w
+    spread = t.moment - (quotient << shift)
     if shift > 0:
-        spread -= ((s2 - squares * w) << shift) / w
+        spread -= ((s2 - quotient * w) << shift) / w
     if spread <= 0:
         return 0.0
     return <double>spread * plan.criterion.value_unit * plan.criterion.value_unit / W
@@ -180,6 +183,8 @@ cdef void open_children(const Plan* plan, Workspace* w, const OpenNode* node, in
     cdef int64_t i
     cdef uint32_t row
     cdef uint8_t is_left
+    cdef OpenNode* lesser
+    cdef OpenNode* other
     for i in range(n):
         row = rows[i]
         is_left = w.side[row]
@@ -189,15 +194,12 @@ cdef void open_children(const Plan* plan, Workspace* w, const OpenNode* node, in
         n_right += 1 - is_left
     memcpy(rows + n_left, scratch, n_right * sizeof(uint32_t))
     begin_children(plan, node, record, n_left, left, right)
-    if node.class_totals == NULL:
-        sum_rows(&w.payload, plan, rows, n_left, &left.totals, NULL)
-        sum_rows(&w.payload, plan, rows + n_left, n_right, &right.totals, NULL)
-    elif n_left <= n_right:
-        sum_rows(&w.payload, plan, rows, n_left, &left.totals, left.class_totals)
-        subtract(node, left, right, plan)
-    else:
-        sum_rows(&w.payload, plan, rows + n_left, n_right, &right.totals, right.class_totals)
-        subtract(node, right, left, plan)
+    lesser, other = (left, right) if n_left <= n_right else (right, left)
+    sum_rows(&w.payload, plan, w.rows + lesser.start, lesser.totals.n, &lesser.totals,
+             lesser.class_totals)
+    subtract(node, lesser, other, plan)
+    if w.payload.value != NULL:
+        range_of_rows(&w.payload, w.rows + other.start, other.totals.n, &other.totals)
     describe(left, plan)
     describe(right, plan)
 
@@ -209,14 +211,13 @@ cdef void open_items(const Plan* plan, Reader* reader, const OpenNode* node, int
     cdef Bag* bag = &reader.bag
     cdef const uint32_t* codes = codes_to_part(reader, node, column, route.subset != NULL)
     cdef int64_t n_left = part_items(bag, node.start, node.totals.n, route, column, codes)
-    cdef OpenNode* lesser = left
-    cdef OpenNode* other = right
+    cdef OpenNode* lesser
+    cdef OpenNode* other
     begin_children(plan, node, record, n_left, left, right)
-    if 2 * n_left > node.totals.n:
-        lesser, other = right, left
-    sum_items(bag, lesser.start, n_left if lesser == left else node.totals.n - n_left,
-              plan.criterion.impurity, plan.criterion.fixed_point, plan.criterion.n_classes,
-              &lesser.totals, lesser.class_totals)
+    lesser, other = (left, right) if 2 * n_left <= node.totals.n else (right, left)
+    sum_items(bag, lesser.start, lesser.totals.n, plan.criterion.impurity,
+              plan.criterion.fixed_point, plan.criterion.n_classes, &lesser.totals,
+              lesser.class_totals)
     subtract(node, lesser, other, plan)
     place_rows(reader, node)
     if bag.value != NULL:
@@ -227,13 +228,15 @@ cdef void open_items(const Plan* plan, Reader* reader, const OpenNode* node, int
 
 cdef void begin_children(const Plan* plan, const OpenNode* node, int64_t record, int64_t n_left,
                          OpenNode* left, OpenNode* right) noexcept nogil:
-    """Two nodes without totals."""
+    """Two nodes of so many rows, without other totals."""
     cdef size_t K = plan.criterion.n_classes * sizeof(int64_t)
     memset(left, 0, sizeof(OpenNode))
     memset(right, 0, sizeof(OpenNode))
     if node.class_totals != NULL:
         left.class_totals = <int64_t*>malloc(K)
         right.class_totals = <int64_t*>malloc(K)
+    left.totals.n = n_left
+    right.totals.n = node.totals.n - n_left
     left.start = node.start
     right.start = node.start + n_left
     left.depth = node.depth + 1

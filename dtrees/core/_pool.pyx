@@ -20,7 +20,7 @@ cdef class Memory:
 
 
 cdef class Pool:
-    """Memory of trees that were grown, for the next trees of the same table.
+    """Memory of trees that were grown, for the next trees.
 
     Without it every tree of a forest would have its memory mapped, and filled with zeros, anew. It
     holds as much as threads grow trees at the same time. Copies and pickles of it are empty.

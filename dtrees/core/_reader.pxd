@@ -23,6 +23,8 @@ cdef struct Reader:
     int64_t room            # rows
     int64_t n_places        # rows of the table
     Mode mode
+    int n_classes
+    bint random_cuts
     bint is_weighted        # what the modes of the search want to know of a row
     bint has_target
     Payload payload         # of the rows of a node, in their order, when it was asked for
@@ -61,9 +63,11 @@ cdef struct Reader:
 cdef Reader* new_reader(const Payload* payload, const uint32_t* rows, int64_t n,
                         int64_t n_places, Mode mode, const Criterion* criterion,
                         const RowLists* lists, bint random_cuts) noexcept nogil
-cdef bint has_room(const Reader* reader, Mode mode, int64_t n, int64_t n_places) noexcept nogil
+cdef bint serves(const Reader* reader, const Payload* payload, int64_t n, int64_t n_places,
+                 Mode mode, const Criterion* criterion, const RowLists* lists,
+                 bint random_cuts) noexcept nogil
 cdef void take_rows(Reader* reader, const Payload* payload, const uint32_t* rows, int64_t n,
-                    const Criterion* criterion) noexcept nogil
+                    const Criterion* criterion, const RowLists* lists) noexcept nogil
 cdef void place_rows(Reader* reader, const OpenNode* node) noexcept nogil
 cdef void free_reader(Reader* reader) noexcept nogil
 cdef void read_rows(Reader* reader, const Search* q, const OpenNode* node) noexcept nogil

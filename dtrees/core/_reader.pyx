@@ -46,6 +46,8 @@ cdef Reader* new_reader(const Payload* payload, const uint32_t* rows, int64_t n,
     reader.room = n_rows
     reader.n_places = n_places
     reader.mode = mode
+    reader.n_classes = criterion.n_classes
+    reader.random_cuts = random_cuts
     reader.is_weighted = payload.times != NULL or payload.weight != NULL
     reader.has_target = mode == SUM or mode == WEIGHTED_SUM
     if not new_bag(&reader.bag, n_rows, payload.value != NULL):
@@ -65,17 +67,16 @@ cdef Reader* new_reader(const Payload* payload, const uint32_t* rows, int64_t n,
             reader.small_target = <uint8_t*>malloc(n_rows + 1)
     reader.codes = <uint32_t*>malloc((n_rows + 1) * sizeof(uint32_t))
     if lists.start != NULL:
-        reader.lists = lists[0]
         reader.place = <uint32_t*>malloc((n_places + 1) * sizeof(uint32_t))
         reader.present = <uint64_t*>calloc(lists.n_words, sizeof(uint64_t))
-    if not is_whole(reader):
+    if not is_whole(reader, lists.start != NULL):
         free_reader(reader)
         return NULL
-    take_rows(reader, payload, rows, n, criterion)
+    take_rows(reader, payload, rows, n, criterion, lists)
     return reader
 
 
-cdef bint is_whole(const Reader* reader) noexcept nogil:
+cdef bint is_whole(const Reader* reader, bint sparse) noexcept nogil:
     """Whether there was memory for everything that was asked for."""
     if reader.codes == NULL:
         return False
@@ -84,19 +85,25 @@ cdef bint is_whole(const Reader* reader) noexcept nogil:
             return False
     if (reader.small_weight == NULL) != (reader.small_target == NULL):
         return False
-    return reader.lists.start == NULL or (reader.place != NULL and reader.present != NULL)
+    return not sparse or (reader.place != NULL and reader.present != NULL)
 
 
-cdef bint has_room(const Reader* reader, Mode mode, int64_t n, int64_t n_places) noexcept nogil:
-    """Whether the reader of another growth of the same table serves one of n rows."""
-    return reader.mode == mode and reader.room >= n and reader.n_places == n_places
+cdef bint serves(const Reader* reader, const Payload* payload, int64_t n, int64_t n_places,
+                 Mode mode, const Criterion* criterion, const RowLists* lists,
+                 bint random_cuts) noexcept nogil:
+    """Whether the reader of another growth has all that `new_reader` would give this one."""
+    return (reader.mode == mode and reader.n_classes == criterion.n_classes
+            and reader.is_weighted == (payload.times != NULL or payload.weight != NULL)
+            and reader.room >= n and reader.n_places == n_places
+            and reader.lists.n_words == lists.n_words and reader.random_cuts == random_cuts)
 
 
 cdef void take_rows(Reader* reader, const Payload* payload, const uint32_t* rows, int64_t n,
-                    const Criterion* criterion) noexcept nogil:
+                    const Criterion* criterion, const RowLists* lists) noexcept nogil:
     """The rows of a growth."""
     cdef int64_t i
     reader.n_rows = n
+    reader.lists = lists[0]
     reader.local = criterion[0]
     fill_bag(&reader.bag, payload, rows, n)
     if reader.place != NULL:
@@ -207,7 +214,7 @@ cdef void pack_small(Reader* reader, const OpenNode* node) noexcept nogil:
         seen |= weight
         reader.small_weight[i] = <uint8_t>weight
         reader.small_target[i] = <uint8_t>(weight * <uint64_t>label_of(item[i]))
-    reader.is_small = seen < 256
+    reader.is_small = seen < 256 and reader.is_paired
 
 
 cdef void reserve_payload(Reader* reader, int64_t count) noexcept nogil:

@@ -202,10 +202,9 @@ class ShardSource:
 
     def finish(self, node: OpenNode) -> Piece:
         """Grow the whole subtree from the rows of the node."""
-        shard, pool = self._shards[0], self._pool
+        shard = self._shards[0]
         if len(self._shards) > 1:
             rows = self._rows.pop(node.path)
-            pool = Pool()  # another table
             coded = CodedMatrix.stack(
                 [part.take(mine) for (part, _), mine in zip(self._parts, rows, strict=True)]
             )
@@ -213,7 +212,7 @@ class ShardSource:
                 [part.take(mine) for (_, part), mine in zip(self._parts, rows, strict=True)]
             )
             shard = Shard(coded, target, self._rules, self._scale, self._values, self._n_threads)
-        pieces = Levels(shard, self._tuning, pool).grow(
+        pieces = Levels(shard, self._tuning, self._pool).grow(
             self._run, self._n_threads, self._cancelled, node.depth, node.path
         )
         if self._cancelled():
