@@ -28,7 +28,7 @@ leading bits of the key says where among the cuts to begin, a few steps of bisec
 
 No function of this file fails; infinities are reported by a status.
 """
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -1020,47 +1020,70 @@ def compact_values(value_t[::1] block, const int64_t[::1] start, const int64_t[:
     return at
 
 
-def boundaries(const value_t[::1] low, const value_t[::1] high, const int64_t[::1] left,
-               const int64_t[::1] right):
-    """Midpoints between values that are neighbours in a node, and what is at most them.
+def thresholds(const value_t[::1] low, const value_t[::1] high, const int64_t[::1] offsets,
+               const uint8_t[::1] exact, const int64_t[::1] n_ordered, const int32_t[:] column,
+               const uint32_t[:] left, const uint32_t[:] right):
+    """Thresholds between codes that are neighbours in a node, and the last code that goes left.
 
     Parameters
     ----------
     low, high : float32 or float64 (n_values,)
-        Least and greatest value of every code; ascending between any left[i] and right[i].
-    left, right : int64 (m,)
-        Places of the codes around a boundary: ``high[left[i]] < low[right[i]]``.
+        Least and greatest value of every code, ascending, one column behind the other.
+    offsets : int64 (n_columns + 1,)
+        Where the values of a column begin.
+    exact : uint8 (n_columns,)
+    n_ordered : int64 (n_columns,)
+    column : int32 (m,)
+    left, right : uint32 (m,)
+        0 on the left: there is no threshold. 0 on the right: all ordered codes go left.
 
     Returns
     -------
-    middle : float64 (m,)
-        ``high[left] / 2 + low[right] / 2``; ``high[left]`` where that is not below ``low[right]``.
-    last : int64 (m,)
-        The greatest place in left[i] .. right[i] - 1 whose ``high`` is at most middle[i].
+    threshold : float64 (m,)
+        Exact columns: ``high[left] / 2 + low[right] / 2``, or ``high[left]`` where that is not
+        below ``low[right]``. Others: the ``high`` between that is nearest to it. nan: none.
+    code : uint32 (m,)
+        The greatest code whose ``high`` is at most the threshold.
 
     Notes
     -----
     O(log (right - left)) each.
     """
-    cdef double[::1] middle = np.empty(len(left), dtype=np.float64)
-    cdef int64_t[::1] last = np.empty(len(left), dtype=np.int64)
-    cdef int64_t i, first, end, half
-    cdef double below, above, between
+    cdef double[::1] threshold = np.empty(len(column), dtype=np.float64)
+    cdef uint32_t[::1] code = np.empty(len(column), dtype=np.uint32)
+    cdef int64_t i, first, end, half, base
+    cdef double above, between
     with nogil:
-        for i in range(left.shape[0]):
-            first = left[i]
-            end = right[i] - 1
-            below = high[first]
-            above = low[right[i]]
-            between = below / 2 + above / 2
+        for i in range(column.shape[0]):
+            if left[i] == 0:
+                threshold[i] = NAN
+                code[i] = 0
+                continue
+            if right[i] == 0:
+                threshold[i] = INFINITY
+                code[i] = <uint32_t>n_ordered[column[i]]
+                continue
+            base = offsets[column[i]] - 1
+            first = base + left[i]
+            end = base + right[i] - 1
+            above = low[end + 1]
+            between = <double>high[first] / 2 + above / 2
             if not between < above:
-                between = below
+                between = high[first]
             while first < end:
                 half = (first + end + 1) >> 1
                 if high[half] <= between:
                     first = half
                 else:
                     end = half - 1
-            middle[i] = between
-            last[i] = first
-    return np.asarray(middle), np.asarray(last)
+            if not exact[column[i]]:
+                # halves, since a difference of huge values is infinite
+                end = base + right[i] - 1
+                if first < end and (
+                        <double>high[first + 1] / 2 - between / 2
+                        < between / 2 - <double>high[first] / 2):
+                    first += 1
+                between = high[first]
+            threshold[i] = between
+            code[i] = <uint32_t>(first - base)
+    return np.asarray(threshold), np.asarray(code)

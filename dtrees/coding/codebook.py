@@ -237,28 +237,26 @@ class CodeBook:
         column : int (m,)
         code_left, code_right : int (m,)
             Greatest ordered code of the left side and least of the right side that are present
-            in the node: ``1 <= code_left < code_right <= n_ordered``.
+            in the node: ``1 <= code_left < code_right <= n_ordered``. Where ``code_right`` is 0
+            all ordered codes go left; where ``code_left`` is 0 there is no threshold.
 
         Returns
         -------
         threshold : float64 (m,)
+            inf where all ordered codes go left, nan where there is none.
         last_left_code : uint32 (m,)
-            The greatest code whose values are all at most the threshold.
+            The greatest code whose values are all at most the threshold; 0 where there is none.
         """
-        column = np.asarray(column, dtype=np.int64)
-        base = self.offsets[column] - 1
-        left = base + np.asarray(code_left, dtype=np.int64)
-        right = base + np.asarray(code_right, dtype=np.int64)
-        middle, first = _encode.boundaries(self.low, self.high, left, right)
-        if self.exact.all():
-            return middle, (first - base).astype(np.uint32)
-        exact = self.exact[column]
-        following = np.minimum(first + 1, right - 1)
-        half = middle / 2  # halves, since a difference of huge values is infinite
-        nearer = ~exact & (self.high[following] / 2 - half < half - self.high[first] / 2)
-        chosen = np.where(nearer, following, first)
-        threshold = np.where(exact, middle, self.high[chosen])
-        return threshold, (chosen - base).astype(np.uint32)
+        return _encode.thresholds(
+            self.low,
+            self.high,
+            np.asarray(self.offsets, dtype=np.int64),
+            self.exact.view(np.uint8),
+            np.asarray(self.n_ordered, dtype=np.int64),
+            np.asarray(column, dtype=np.int32),
+            np.asarray(code_left, dtype=np.uint32),
+            np.asarray(code_right, dtype=np.uint32),
+        )
 
     def cuts(self, column: Any) -> np.ndarray:
         """Greatest values that still get the codes 1, 2, ...: float64 (n_ordered - 1,).

@@ -1,6 +1,4 @@
 """Declarations of the pool; see _pool.pyx."""
-from libc.stdint cimport int64_t
-
 from dtrees.core._finish cimport Growth
 
 
@@ -18,4 +16,3 @@ cdef class Pool:
 cdef class Lease:
     cdef Pool pool
     cdef Memory memory
-    cdef int64_t n_bytes

@@ -1,10 +1,7 @@
 """Memory of growths, which serves one tree after the other."""
 cimport cython
-from cpython.buffer cimport PyBuffer_FillInfo
-from libc.stdint cimport int64_t
 
 from dtrees.core._finish cimport free_growth, new_growth
-from dtrees.core._records cimport Record
 
 
 cdef class Memory:
@@ -45,7 +42,7 @@ cdef class Pool:
 @cython.final
 @cython.no_gc_clear
 cdef class Lease:
-    """The records of a tree that has grown, read where they are.
+    """What a tree has grown into, for those who read it where it is.
 
     While somebody does, the memory serves no other tree; then it goes back to its pool.
     """
@@ -53,10 +50,6 @@ cdef class Lease:
     def __cinit__(self, Pool pool, Memory memory):
         self.pool = pool
         self.memory = memory
-        self.n_bytes = memory.growth.out.count * <int64_t>sizeof(Record)
-
-    def __getbuffer__(self, Py_buffer* buffer, int flags):
-        PyBuffer_FillInfo(buffer, self, self.memory.growth.out.nodes, self.n_bytes, 1, flags)
 
     def __dealloc__(self):
         self.pool.give_back(self.memory)

@@ -8,8 +8,9 @@ its code. `dtrees.core.structs.RECORD` is the numpy twin of a record.
     statistics   what each of them adds up to: weight and target, or a weight per class
     words        subsets of codes, one bit each, at the offset in `Record.subset`
 """
+cimport cython
 import numpy as np
-
+from cpython.buffer cimport PyBuffer_FillInfo
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
@@ -138,27 +139,45 @@ cdef class Subtree:
 
 
 cdef Subtree subtree_of(Records* out, int n_statistics, lease=None):
-    """Copies of the records; with a lease, which holds them, the nodes are read where they are."""
+    """The records: copies, or lent by a lease, which holds them."""
     cdef Subtree subtree = Subtree()
     cdef int64_t n = out.count
-    cdef uint8_t[::1] to_nodes
-    statistics = np.zeros((n, n_statistics), dtype=np.int64)
-    words = np.zeros(out.n_words, dtype=np.uint64)
-    cdef int64_t[:, ::1] to_statistics = statistics
-    cdef uint64_t[::1] to_words = words
-    if lease is None:
-        nodes = np.zeros(n, dtype=RECORD)
-        to_nodes = nodes.view(np.uint8)
-        memcpy(&to_nodes[0], out.nodes, n * sizeof(out.nodes[0]))
-    else:
-        nodes = np.frombuffer(lease, dtype=RECORD)
-    memcpy(&to_statistics[0, 0], out.statistics, n * n_statistics * sizeof(int64_t))
-    if out.n_words > 0:
-        memcpy(&to_words[0], out.words, out.n_words * sizeof(uint64_t))
-    subtree.nodes = nodes
-    subtree.statistics = statistics
-    subtree.words = words
+    cdef int64_t n_sums = n * n_statistics * <int64_t>sizeof(int64_t)
+    nodes = lent(out.nodes, n * <int64_t>sizeof(Record), lease)
+    subtree.nodes = np.frombuffer(nodes, dtype=RECORD)
+    statistics = np.frombuffer(lent(out.statistics, n_sums, lease), dtype=np.int64)
+    subtree.statistics = statistics.reshape(n, n_statistics)
+    words = lent(out.words, out.n_words * <int64_t>sizeof(uint64_t), lease)
+    subtree.words = np.frombuffer(words, dtype=np.uint64)
     return subtree
+
+
+cdef object lent(void* start, int64_t n_bytes, lease):
+    """Bytes that a lease holds, or a copy that can be written to."""
+    cdef Lent stretch
+    cdef uint8_t[::1] to
+    if lease is not None and n_bytes > 0:
+        stretch = Lent()
+        stretch.lease = lease
+        stretch.start = start
+        stretch.n_bytes = n_bytes
+        return stretch
+    copy = bytearray(n_bytes)
+    if n_bytes > 0:
+        to = copy
+        memcpy(&to[0], start, n_bytes)
+    return copy
+
+
+@cython.final
+cdef class Lent:
+    """Bytes of a growth; read only. The lease ends with the last array that shows them."""
+    cdef object lease
+    cdef void* start
+    cdef int64_t n_bytes
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, self.start, self.n_bytes, 1, flags)
 
 
 def record_offsets():

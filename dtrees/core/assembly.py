@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dtrees.coding.target import Target
-from dtrees.core._assembly import arrays_of, shares_of
-from dtrees.core.model import IN_SUBSET, Tree
+from dtrees.core._assembly import arrays_of
+from dtrees.core.model import IN_SUBSET, REGRESSION, Tree, count_type
 
 SUBTREE = -3  # column of a record that stands for a later piece, whose number is in `left`
 
@@ -105,7 +105,6 @@ def tree_of(
     piece: Piece,
     target: Target,
     n_codes: np.ndarray,
-    n_ordered: np.ndarray,
     thresholds: Thresholds,
     criterion: str,
 ) -> Tree:
@@ -116,41 +115,28 @@ def tree_of(
     piece : Piece
     target : Target
         For the units of the statistics.
-    n_codes, n_ordered : int64 (n_columns,)
+    n_codes : int64 (n_columns,)
     thresholds : callable
         `dtrees.coding.CodeBook.thresholds`.
     criterion : str
     """
-    nodes, statistics = piece.nodes, piece.statistics
-    arrays, compares, column, boundary, beyond = arrays_of(nodes)
-    threshold = np.full(len(nodes), np.nan)
-    code = np.zeros(len(nodes), dtype=np.uint32)
-    if not beyond.all():
-        unbounded = beyond == 0
-        threshold[compares[unbounded]] = np.inf
-        code[compares[unbounded]] = n_ordered[column[unbounded]]
-        bounded = ~unbounded
-        compares, column = compares[bounded], column[bounded]
-        boundary, beyond = boundary[bounded], beyond[bounded]
-    threshold[compares], code[compares] = thresholds(column, boundary, beyond)
+    nodes = piece.nodes
+    arrays = arrays_of(nodes)
+    threshold, code = thresholds(nodes["column"], nodes["boundary"], nodes["beyond"])
     subset_offset, subset_words = in_node_order(nodes, piece.words, n_codes)
     assert np.count_nonzero(subset_offset >= 0) == np.count_nonzero(arrays["test"] == IN_SUBSET)
-    if target.kind == "classification":
-        total, value = shares_of(statistics)
-    else:
-        total = statistics[:, 0]
-        value = target.to_value(statistics)[:, None]
+    statistics_type = np.int64 if criterion in REGRESSION else count_type(piece.statistics)
     return Tree(
         **arrays,
         code=code,
         threshold=threshold,
         subset_offset=subset_offset,
         subset_words=subset_words,
-        statistics=statistics,
-        weighted_n_node_samples=total * target.weight_unit,
-        value=value,
+        n_node_samples=nodes["n"].astype(count_type(nodes["n"])),
+        statistics=piece.statistics.astype(statistics_type),  # a copy: they may be lent
         n_columns=len(n_codes),
         criterion=criterion,
+        weight_unit=target.weight_unit,
         unit=target.wy_unit,
         offset=target.offset,
     )

@@ -92,7 +92,7 @@ def grow(
             )
             frontier.link(node, left, right)
     piece = join(frontier.pieces())
-    tree = tree_of(piece, source.target, n_codes, n_ordered, thresholds, rules.criterion)
+    tree = tree_of(piece, source.target, n_codes, thresholds, rules.criterion)
     return Forest((tree,))
 
 

@@ -3,7 +3,8 @@
 A node that grows and a node that has grown are two types. The kernels write records
 (`dtrees.core._structs`); `Tree` is what is left: one array per property, nodes in preorder (a left
 child stands right behind its parent), read only. Every function of a tree (prediction, pruning,
-importance, text) reads these arrays and nothing else.
+importance, text) reads these arrays and nothing else. What other arrays imply is computed when it
+is asked for: a forest of many classes would be several times as large with the shares of its nodes.
 
 A node's test is one of three, on the value in column ``feature``:
 
@@ -24,6 +25,23 @@ import numpy as np
 LEAF, AT_MOST, ABOVE, IN_SUBSET = 0, 1, 2, 3
 NO_FEATURE = -2
 NO_CHILD = -1
+
+CRITERIA = ("gini", "entropy", "squared_error", "poisson")
+REGRESSION = ("squared_error", "poisson")
+
+FACTS = ("n_columns", "criterion", "weight_unit", "unit", "offset")  # of a tree, beside its arrays
+
+
+def total_of(statistics: np.ndarray, criterion: str) -> np.ndarray:
+    """Weight of every node in units of its fixed point; int64 (n_nodes,)."""
+    if criterion in REGRESSION:
+        return statistics[:, 0]
+    return statistics.sum(axis=1, dtype=np.int64)
+
+
+def count_type(counts: np.ndarray) -> np.dtype:
+    """The type of the counts of a tree, which its root has most of: int32 where they fit."""
+    return np.dtype(np.int32 if counts[:1].sum() < 2**31 else np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,18 +65,18 @@ class Tree:
         Where the node's subset starts in ``subset_words``; -1 without one.
     subset_words : uint64 (n_words,)
         ``n_codes // 64 + 1`` words per subset; bit c: code c goes left; bit 0 is missing.
-    n_node_samples : int64 (n_nodes,)
-        Rows of positive weight.
-    statistics : int64 (n_nodes, n_statistics)
-        Classification: weight per class. Regression: weight and weighted target. Fixed point.
+    n_node_samples : int32 or int64 (n_nodes,)
+        Rows of positive weight. Integers are int32 where those of the root fit, as are the next.
+    statistics : int32 or int64 (n_nodes, n_statistics)
+        Classification: weight per class. Regression: weight and weighted target, int64. Fixed
+        point.
     impurity, gain : float64 (n_nodes,)
         ``gain`` is the weighted impurity decrease of the node's split, in the user's weight units,
         not divided by the total weight; 0 in leaves.
-    weighted_n_node_samples : float64 (n_nodes,)
-    value : float64 (n_nodes, n_classes or 1)
-        Class shares, or the mean of the target.
     n_columns : int
     criterion : str
+    weight_unit : float, default=1.0
+        What one unit of the weights in ``statistics`` is for the user.
     unit, offset : float, default=1.0, 0.0
         Regression: the mean of a node is its weighted target times ``unit``, divided by its weight
         in the user's units, plus ``offset``.
@@ -81,14 +99,18 @@ class Tree:
     statistics: np.ndarray
     impurity: np.ndarray
     gain: np.ndarray
-    weighted_n_node_samples: np.ndarray
-    value: np.ndarray
     n_columns: int
     criterion: str
+    weight_unit: float = 1.0
     unit: float = 1.0
     offset: float = 0.0
 
     def __post_init__(self) -> None:
+        small = {"n_node_samples": self.n_node_samples}
+        if not self.is_regression:
+            small["statistics"] = self.statistics
+        for name, array in small.items():
+            object.__setattr__(self, name, array.astype(count_type(array), copy=False))
         for field in fields(self):
             array = getattr(self, field.name)
             if isinstance(array, np.ndarray):
@@ -103,6 +125,49 @@ class Tree:
 
         packed = packing.pack([self])
         return super().__reduce_ex__(protocol) if packed is None else (_unpacked_tree, packed)
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether the nodes have means of numbers, not shares of classes."""
+        return self.criterion in REGRESSION
+
+    @property
+    def n_values(self) -> int:
+        """Values of a node: the number of classes, or 1."""
+        return 1 if self.is_regression else self.statistics.shape[1]
+
+    @property
+    def value(self) -> np.ndarray:
+        """Class shares or means of all nodes, float64 (n_nodes, n_values). O(nodes x classes)."""
+        return self._values(self.statistics)
+
+    def value_of(self, nodes: Any) -> np.ndarray:
+        """Class shares or means of some nodes, which may occur many times.
+
+        Parameters
+        ----------
+        nodes : int (n,)
+
+        Returns
+        -------
+        float64 (n, n_values)
+        """
+        if len(nodes) < self.node_count:
+            return self._values(self.statistics.take(nodes, axis=0))
+        return self.value.take(nodes, axis=0)
+
+    def _values(self, statistics: np.ndarray) -> np.ndarray:
+        total = total_of(statistics, self.criterion)
+        with np.errstate(all="ignore"):  # a file may say anything
+            if not self.is_regression:
+                return statistics / total[:, None]
+            mean = (statistics[:, 1] * self.unit) / (total * self.weight_unit) + self.offset
+        return mean[:, None]
+
+    @property
+    def weighted_n_node_samples(self) -> np.ndarray:
+        """Weight of every node in the user's units, float64 (n_nodes,). O(nodes x classes)."""
+        return total_of(self.statistics, self.criterion) * self.weight_unit
 
     @property
     def node_count(self) -> int:
@@ -139,15 +204,11 @@ class Tree:
     def equals(self, other: Tree) -> bool:
         """Whether two trees are the same, bit for bit, in every array."""
         mine, theirs = self.arrays(), other.arrays()
-        return (
-            self.n_columns == other.n_columns
-            and self.criterion == other.criterion
-            and all(
-                mine[name].dtype == theirs[name].dtype
-                and mine[name].shape == theirs[name].shape
-                and mine[name].tobytes() == theirs[name].tobytes()
-                for name in mine
-            )
+        return all(getattr(self, name) == getattr(other, name) for name in FACTS) and all(
+            mine[name].dtype == theirs[name].dtype
+            and mine[name].shape == theirs[name].shape
+            and mine[name].tobytes() == theirs[name].tobytes()
+            for name in mine
         )
 
 

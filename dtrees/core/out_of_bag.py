@@ -72,7 +72,7 @@ class OutOfBag:
 
     def add(self, tree: Tree, votes: Votes) -> None:
         """Add up the next tree; O(rows out of its bag x n_classes)."""
-        self.total[votes.rows] += tree.value.take(votes.leaves, axis=0)
+        self.total[votes.rows] += tree.value_of(votes.leaves)
         self.votes[votes.rows] += 1
 
     def mean(self) -> np.ndarray:

@@ -13,8 +13,6 @@ the rest; `unpack` gives back every array, bit for bit:
     subset_words              as they are
     statistics,               leaves only: an inner node's are the sums of its leaves
       n_node_samples
-    weighted_n_node_samples,  computed from the statistics
-      value
     gain, impurity            *predicted* from the statistics and from the children; what is stored
                                 is by how many units in the last place the prediction is off: as
                                 a rule nothing at all, or a byte
@@ -65,12 +63,21 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.core.model import AT_MOST, IN_SUBSET, LEAF, NO_CHILD, NO_FEATURE, Tree
-
-CRITERIA = ("gini", "entropy", "squared_error", "poisson")
-REGRESSION = ("squared_error", "poisson")
+from dtrees.core.model import (
+    AT_MOST,
+    CRITERIA,
+    IN_SUBSET,
+    LEAF,
+    NO_CHILD,
+    NO_FEATURE,
+    REGRESSION,
+    Tree,
+    total_of,
+)
 
 Arrays = dict[str, np.ndarray]
+
+UNITS = ("weight_unit", "unit", "offset")  # of a tree
 
 _NAN = np.array([np.nan]).view(np.int64)[0]
 _EXACT_TOTAL = 2**31  # squares of smaller weights are exact in int64
@@ -112,8 +119,7 @@ def pack(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]] | None:
         "n_nodes": n_nodes,
         "is_inner": np.packbits(is_inner),
         "missing_left": np.packbits(all_of["missing_go_to_left"][inner]),
-        "unit": np.array([tree.unit for tree in trees]),
-        "offset": np.array([tree.offset for tree in trees]),
+        **{name: np.array([getattr(tree, name) for tree in trees]) for name in UNITS},
         "subset_words": np.concatenate([tree.subset_words for tree in trees]),
     }
     arrays |= _tests(all_of, inner)
@@ -122,14 +128,13 @@ def pack(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]] | None:
         return None
     arrays |= narrow("subset_lengths", lengths)
 
-    statistics = all_of["statistics"]
+    statistics = all_of["statistics"].astype(np.int64, copy=False)
     for k in range(statistics.shape[1]):
         arrays |= narrow(f"statistics.{k}", statistics[leaves, k], divide=True)
     is_regression = trees[0].criterion in REGRESSION
-    total = _totals(statistics, is_regression)
+    total = total_of(statistics, trees[0].criterion)
     if total.min() <= 0 or statistics.shape[1] < 1 + is_regression:
         return None
-    arrays["weight_unit"] = (all_of["weighted_n_node_samples"] / total)[shape.start]
     rows = all_of["n_node_samples"]
     if not np.array_equal(rows[leaves], total[leaves]):
         arrays |= narrow("n_node_samples", rows[leaves], divide=True)
@@ -143,20 +148,14 @@ def pack(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]] | None:
         return None
 
     units = _Units(arrays, shape)
-    weighted = total * units.weight
-    arrays |= _residual("weighted_n_node_samples", all_of["weighted_n_node_samples"], weighted)
-    value = _values(statistics, total, units, is_regression)
-    if value.shape != all_of["value"].shape:
-        return None
-    arrays |= _residual("value", all_of["value"], value)
     gain = _gains(statistics, total, units, shape, trees[0].criterion)
     arrays |= _residual("gain", all_of["gain"][inner], gain)
     impurity = all_of["impurity"]
     if trees[0].criterion == "gini":
         arrays |= _residual("impurity", impurity, _gini(statistics, total))
     else:
-        weighted = all_of["weighted_n_node_samples"]
-        predicted = _impurity_above(impurity, all_of["gain"], weighted, shape, inner)
+        weight = total * units.weight
+        predicted = _impurity_above(impurity, all_of["gain"], weight, shape, inner)
         arrays |= _residual("impurity", impurity[inner], predicted)
         arrays |= _residual("leaf_impurity", impurity[leaves], np.zeros(len(leaves)))
     return arrays, facts
@@ -214,7 +213,7 @@ def unpack(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[
     sums = np.empty((len(leaves), n_statistics + 1), dtype=np.int64)
     for k in range(n_statistics):
         sums[:, k] = widen(arrays, f"statistics.{k}", len(leaves))
-    total = _totals(sums[:, :n_statistics], is_regression)
+    total = total_of(sums[:, :n_statistics], criterion)
     if "n_node_samples" in arrays:
         sums[:, -1] = widen(arrays, "n_node_samples", len(leaves))
     else:
@@ -223,21 +222,18 @@ def unpack(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[
     statistics = np.ascontiguousarray(sums[:, :n_statistics])
     all_of["statistics"] = statistics
     all_of["n_node_samples"] = sums[:, -1].copy()
-    total = _totals(statistics, is_regression)
+    total = total_of(statistics, criterion)
     if total.min() <= 0:
         raise ValueError("A node has no weight.")
     units = _Units(arrays, shape)
     if not np.isfinite(units.weight).all() or units.weight.min() <= 0:
         raise ValueError("The unit of the weights is no positive number.")
-    weighted = _corrected(arrays, "weighted_n_node_samples", total * units.weight)
-    value = _corrected(arrays, "value", _values(statistics, total, units, is_regression))
     gain = _corrected(arrays, "gain", _gains(statistics, total, units, shape, criterion))
-    all_of["weighted_n_node_samples"], all_of["value"] = weighted, value
     all_of["gain"][inner] = gain
     if criterion == "gini":
         all_of["impurity"] = _corrected(arrays, "impurity", _gini(statistics, total))
     else:
-        all_of["impurity"] = _impurities(arrays, all_of, shape)
+        all_of["impurity"] = _impurities(arrays, all_of["gain"], total * units.weight, shape)
     return split_trees(
         all_of,
         arrays["subset_words"],
@@ -245,8 +241,7 @@ def unpack(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[
         word_counts,
         n_columns=n_columns,
         criterion=criterion,
-        unit=arrays["unit"],
-        offset=arrays["offset"],
+        units={name: arrays[name] for name in UNITS},
     )
 
 
@@ -258,24 +253,20 @@ def split_trees(
     *,
     n_columns: int,
     criterion: str,
-    unit: np.ndarray,
-    offset: np.ndarray,
+    units: Mapping[str, np.ndarray],
 ) -> tuple[Tree, ...]:
-    """Trees as stretches of arrays that hold the nodes of all of them, without copies."""
+    """Trees as stretches of arrays that hold the nodes of all of them, without copies.
+
+    But for counts that are of a wider type than a tree has them in.
+    """
     ends, word_ends = np.cumsum(n_nodes), np.cumsum(word_counts)
     trees = []
     for i, (end, word_end) in enumerate(zip(ends.tolist(), word_ends.tolist(), strict=True)):
         nodes = slice(end - int(n_nodes[i]), end)
-        trees.append(
-            Tree(
-                **{name: array[nodes] for name, array in all_of.items()},
-                subset_words=words[word_end - int(word_counts[i]) : word_end],
-                n_columns=n_columns,
-                criterion=criterion,
-                unit=float(unit[i]),
-                offset=float(offset[i]),
-            )
-        )
+        fields: dict[str, Any] = {name: array[nodes] for name, array in all_of.items()}
+        fields |= {name: float(each[i]) for name, each in units.items()}
+        fields["subset_words"] = words[word_end - int(word_counts[i]) : word_end]
+        trees.append(Tree(**fields, n_columns=n_columns, criterion=criterion))
     return tuple(trees)
 
 
@@ -365,12 +356,11 @@ class _Units:
     """Units of every node's statistics."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray], shape: Shape) -> None:
-        each = {name: _get(arrays, name, np.float64) for name in ("weight_unit", "unit", "offset")}
+        each = {name: _get(arrays, name, np.float64) for name in UNITS}
         if any(len(array) != len(shape.start) for array in each.values()):
             raise ValueError("There is not one unit for every tree.")
         self.weight = each["weight_unit"][shape.tree]
         self.target = each["unit"][shape.tree]
-        self.offset = each["offset"][shape.tree]
 
 
 # ---------------------------------------------------------------------------------------------
@@ -463,22 +453,6 @@ def _corrected(arrays: Mapping[str, np.ndarray], name: str, predicted: np.ndarra
     return (np.ascontiguousarray(predicted).view(np.int64) + off).view(np.float64)
 
 
-def _totals(statistics: np.ndarray, is_regression: bool) -> np.ndarray:
-    """Weights in integer units."""
-    return statistics[:, 0] if is_regression else statistics.sum(axis=1)
-
-
-def _values(
-    statistics: np.ndarray, total: np.ndarray, units: _Units, is_regression: bool
-) -> np.ndarray:
-    """Class shares or means, float64 (n_nodes, n_classes or 1)."""
-    if not is_regression:
-        return statistics / total[:, None]
-    with np.errstate(all="ignore"):
-        mean = (statistics[:, 1] * units.target) / (total * units.weight) + units.offset
-    return mean[:, None]
-
-
 def _squares(statistics: np.ndarray, total: np.ndarray) -> np.ndarray:
     """Sums of squares over the classes; exact integers, or doubles where these do not fit."""
     if total.max(initial=0) >= _EXACT_TOTAL:
@@ -559,7 +533,9 @@ def _impurity_above(
         return (gain[nodes] + below) / weight[nodes]
 
 
-def _impurities(arrays: Mapping[str, np.ndarray], all_of: Arrays, shape: Shape) -> np.ndarray:
+def _impurities(
+    arrays: Mapping[str, np.ndarray], gain: np.ndarray, weight: np.ndarray, shape: Shape
+) -> np.ndarray:
     """Impurities of all nodes, leaves first, then level by level towards the root."""
     inner, leaves = shape.inner, shape.leaves
     impurity = np.zeros(len(shape.last))
@@ -567,7 +543,6 @@ def _impurities(arrays: Mapping[str, np.ndarray], all_of: Arrays, shape: Shape) 
     off = np.zeros(len(inner), dtype=np.int64)
     if "impurity" in arrays:
         off = widen(arrays, "impurity", len(inner))
-    gain, weight = all_of["gain"], all_of["weighted_n_node_samples"]
     for level in shape.levels() if len(inner) else ():
         nodes, right = inner[level], shape.right[level]
         predicted = _impurity_above(impurity, gain, weight, shape, nodes, right)
@@ -679,10 +654,9 @@ def _are_alike(trees: Sequence[Tree]) -> bool:
         and tree.n_columns == first.n_columns
         and tree.node_count > 0
         and tree.statistics.shape == (tree.node_count, first.statistics.shape[1])
-        and tree.value.shape == (tree.node_count, first.value.shape[1])
         and tree.statistics.shape[1] > 0
         and all(
-            array.dtype == DTYPES[name]
+            array.dtype in (DTYPES[name], COUNTS.get(name))
             and (name == "subset_words" or len(array) == tree.node_count)
             for name, array in tree.arrays().items()
         )
@@ -704,9 +678,8 @@ DTYPES = {
     "statistics": np.dtype(np.int64),
     "impurity": np.dtype(np.float64),
     "gain": np.dtype(np.float64),
-    "weighted_n_node_samples": np.dtype(np.float64),
-    "value": np.dtype(np.float64),
 }
+COUNTS = {name: np.dtype(np.int32) for name in ("n_node_samples", "statistics")}  # where they fit
 
 
 def _is_canonical(all_of: Arrays, shape: Shape) -> bool:

@@ -134,7 +134,7 @@ def forest_values(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) 
     Summed in the order of the trees, so the bits do not depend on blocks or threads.
     """
     table = X if isinstance(X, Table) else book.check(X, run=run)
-    total = np.zeros((table.n_rows, forest[0].value.shape[1]))
+    total = np.zeros((table.n_rows, forest[0].n_values))
     _in_blocks(_forest_totals(forest, book, table, total), table.n_rows, run, FOREST_ROWS)
     return total / len(forest)
 
@@ -174,13 +174,13 @@ def _forest_totals(forest: Forest, book: CodeBook, table: Table, total: np.ndarr
             walk_forest(packed.nodes, *packed.code(numbers[first:end]), leaves, total[first:end])
 
         return coded
-    walks = [_walker(tree, book, table) for tree in forest.trees]
+    walks = [(_walker(tree, book, table), tree.value) for tree in forest.trees]
 
     def tree_by_tree(first: int, end: int) -> None:
         leaves = np.empty(end - first, dtype=np.intp)
-        for tree, walk in zip(forest.trees, walks, strict=True):
+        for walk, values in walks:
             walk(first, end, leaves)
-            total[first:end] += tree.value.take(leaves, axis=0)
+            total[first:end] += values.take(leaves, axis=0)
 
     return tree_by_tree
 
@@ -227,7 +227,7 @@ def pack_forest(forest: Forest, book: CodeBook) -> PackedForest | None:
 def _pack_forest(forest: Forest, book: CodeBook) -> PackedForest | None:
     together = {
         name: np.concatenate([getattr(tree, name) for tree in forest.trees])
-        for name in ("feature", "test", "threshold", "missing_go_to_left", "value")
+        for name in ("feature", "test", "threshold", "missing_go_to_left")
     }
     inner = np.flatnonzero(together["test"] != LEAF)
     columns, slot = np.unique(together["feature"][inner], return_inverse=True)
@@ -257,7 +257,7 @@ def _pack_forest(forest: Forest, book: CodeBook) -> PackedForest | None:
         np.concatenate([tree.children_left for tree in forest.trees]),
         np.concatenate([tree.children_right for tree in forest.trees]),
         np.cumsum([0, *(tree.node_count for tree in forest.trees)]),
-        np.ascontiguousarray(together["value"]),
+        np.concatenate([tree.value for tree in forest.trees]),
         max(1, len(columns)),
     )
     first = np.cumsum([0, *map(len, thresholds)])

@@ -83,7 +83,7 @@ class Predictor(ABC):
 
     def answer(self, method: str) -> Answer:
         """Type, dtype and columns of what a method returns."""
-        n_values = self._trees[0].value.shape[1]
+        n_values = self._trees[0].n_values
         if method == "decision_path":
             n_nodes = sum(tree.node_count for tree in self._trees)
             return Answer(csr_matrix((0, n_nodes), dtype=np.int64))
@@ -138,19 +138,18 @@ class TreePredictor(Predictor):
         return apply(self.tree, self.book, table, run)
 
     def _values(self, table: Table, run: Runner) -> np.ndarray:
-        return self.tree.value.take(self._leaves(table, run), axis=0)
+        return self.tree.value_of(self._leaves(table, run))
 
     def _paths(self, leaves: np.ndarray) -> csr_matrix:
         return decision_path(self.tree, leaves)
 
     def predict(self, X: Any, run: Runner = serial) -> np.ndarray:
         """A label or a number for every row; labels of nodes or of rows, whichever are fewer."""
-        leaves, values = self.apply(X, run), self.tree.value
-        if self.classes is None:
-            return values[:, 0].take(leaves)
-        if len(leaves) < len(values):
-            return self.classes.take(values.take(leaves, axis=0).argmax(axis=1))
-        return self.classes.take(values.argmax(axis=1)).take(leaves)
+        leaves = self.apply(X, run)
+        by_row = len(leaves) < self.tree.node_count
+        values = self.tree.value_of(leaves) if by_row else self.tree.value
+        answers = values[:, 0] if self.classes is None else self.classes.take(values.argmax(axis=1))
+        return answers if by_row else answers.take(leaves)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,13 +2,15 @@
 
 `dtrees.core.model.Tree` speaks of codes, and of columns by number; the codebook knows what the
 codes mean. The view holds both, adds the axis that scikit-learn keeps for several outputs, and
-answers for raw rows. It owns no arrays of its own.
+answers for raw rows. Arrays that the tree computes are kept, but not pickled: they are often asked
+for node by node.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,6 +51,9 @@ class TreeView:
             f"max_depth={self.max_depth}, n_features={self.n_features})"
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     @property
     def node_count(self) -> int:
         """Number of nodes, leaves included."""
@@ -87,7 +92,7 @@ class TreeView:
     @property
     def max_n_classes(self) -> int:
         """Number of classes; 1 for regression."""
-        return int(self.model.value.shape[1])
+        return self.model.n_values
 
     @property
     def children_left(self) -> np.ndarray:
@@ -104,7 +109,7 @@ class TreeView:
         """Column of the test, int32 (node_count,); -2 in leaves."""
         return self.model.feature
 
-    @property
+    @cached_property
     def threshold(self) -> np.ndarray:
         """Threshold of the test in the user's units, float64 (node_count,).
 
@@ -112,8 +117,7 @@ class TreeView:
         """
         threshold = self.model.threshold.copy()
         threshold[self.model.test == LEAF] = NO_FEATURE
-        threshold.flags.writeable = False
-        return threshold
+        return _read_only(threshold)
 
     @property
     def missing_go_to_left(self) -> np.ndarray:
@@ -125,20 +129,20 @@ class TreeView:
         """Impurity, float64 (node_count,)."""
         return self.model.impurity
 
-    @property
+    @cached_property
     def n_node_samples(self) -> np.ndarray:
         """Rows of positive weight, int64 (node_count,)."""
-        return self.model.n_node_samples
+        return _read_only(self.model.n_node_samples.astype(np.int64))
 
-    @property
+    @cached_property
     def weighted_n_node_samples(self) -> np.ndarray:
         """Weight of the rows, float64 (node_count,)."""
-        return self.model.weighted_n_node_samples
+        return _read_only(self.model.weighted_n_node_samples)
 
-    @property
+    @cached_property
     def value(self) -> np.ndarray:
         """Class shares or mean, float64 (node_count, 1, max_n_classes)."""
-        return self.model.value[:, np.newaxis, :]
+        return _read_only(self.model.value[:, np.newaxis, :])
 
     def apply(self, X: Any, run: Runner = serial, *, estimator: str = "TreeView") -> np.ndarray:
         """Leaf of every row, intp (n_rows,); `estimator` is who complains about columns."""
@@ -147,7 +151,7 @@ class TreeView:
 
     def predict(self, X: Any, run: Runner = serial) -> np.ndarray:
         """Class shares or mean in every row's leaf, float64 (n_rows, max_n_classes)."""
-        return self.model.value.take(self.apply(X, run), axis=0)
+        return self.model.value_of(self.apply(X, run))
 
     def decision_path(self, X: Any, run: Runner = serial) -> csr_matrix:
         """Nodes on every row's way from the root to its leaf, csr (n_rows, node_count)."""
@@ -158,16 +162,24 @@ class TreeView:
         return impurity_importances(self.model, normalize=normalize)
 
 
+def _read_only(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
+
+
 def columns_with_missing(trees: Sequence[Tree], coded: CodedMatrix) -> np.ndarray:
     """Which of the columns that trees test have missing values in a table, bool (n_columns,).
 
-    O(rows) per tested column, O(1) where the rows are known in the order of their codes.
+    O(rows) per tested column, O(1) where the rows are known in the order of their codes; and
+    O(nodes), of as many trees as it takes to see all columns tested.
     """
     found = np.zeros(coded.n_columns, dtype=bool)
-    tested = np.zeros(coded.n_columns, dtype=bool)
+    tested = np.zeros(coded.n_columns - NO_FEATURE, dtype=bool)  # behind the columns: leaves
     for tree in trees:
-        tested[tree.feature[tree.test != LEAF]] = True
-    for column in np.flatnonzero(tested).tolist():
+        tested[tree.feature] = True
+        if tested[: coded.n_columns].all():
+            break
+    for column in np.flatnonzero(tested[: coded.n_columns]).tolist():
         slot, store = int(coded.slot[column]), int(coded.storage[column])
         if store == SPARSE:
             part = slice(coded.sparse_indptr[slot], coded.sparse_indptr[slot + 1])

@@ -39,8 +39,8 @@ model.json
     them when the file is opened.
 
     "flat": the arrays of `dtrees.core.model.Tree`, all trees one behind the other, with
-    ``n_nodes``, ``n_words``, ``unit`` and ``offset`` of each. Ten times as large; with
-    ``mmap=True`` nothing is copied, and processes that open the same file share its memory.
+    ``n_nodes``, ``n_words``, ``weight_unit``, ``unit`` and ``offset`` of each. Ten times as large;
+    with ``mmap=True`` nothing is copied, and processes that open the same file share its memory.
 
 What is checked
 ---------------

@@ -12,7 +12,17 @@ import numpy as np
 import dtrees
 from dtrees.coding.codebook import CodeBook
 from dtrees.core import packing
-from dtrees.core.model import ABOVE, AT_MOST, IN_SUBSET, LEAF, NO_CHILD, NO_FEATURE, Tree
+from dtrees.core.model import (
+    ABOVE,
+    AT_MOST,
+    CRITERIA,
+    IN_SUBSET,
+    LEAF,
+    NO_CHILD,
+    NO_FEATURE,
+    REGRESSION,
+    Tree,
+)
 from dtrees.exceptions import ModelFileError
 from dtrees.export.archive import Archive, write
 from dtrees.export.books import decode_book, encode_book, expect, is_names
@@ -235,8 +245,8 @@ def _encode_trees(
         "n_words": [len(tree.subset_words) for tree in trees],
     }.items():
         arrays[name] = np.array(each, dtype=np.int64)
-    arrays["unit"] = np.array([tree.unit for tree in trees])
-    arrays["offset"] = np.array([tree.offset for tree in trees])
+    for name in packing.UNITS:
+        arrays[name] = np.array([getattr(tree, name) for tree in trees])
     facts = {"n_columns": trees[0].n_columns, "criterion": trees[0].criterion}
     return {"layout": "flat", **facts}, arrays
 
@@ -246,11 +256,12 @@ def _decode_trees(
 ) -> tuple[Tree, ...]:
     layout = document["layout"]
     expect(layout in LAYOUTS, "the layout of the trees")
-    expect(document["criterion"] in packing.CRITERIA, "the criterion")
+    expect(document["criterion"] in CRITERIA, "the criterion")
     if layout == "compact":
         return packing.unpack(arrays, document)
     n_nodes, n_words = arrays["n_nodes"], arrays["n_words"]
-    for each in (n_nodes, n_words, arrays["unit"], arrays["offset"]):
+    units = {name: arrays[name] for name in packing.UNITS}
+    for each in (n_nodes, n_words, *units.values()):
         expect(each.shape == n_nodes.shape == (len(n_nodes),), "the number of trees")
     expect(n_nodes.dtype == n_words.dtype == np.int64, "the number of nodes")
     expect(len(n_nodes) > 0 and 0 < n_nodes.min() <= n_nodes.max() < 2**31, "the number of nodes")
@@ -258,8 +269,9 @@ def _decode_trees(
     all_of = {name: arrays[name] for name in packing.DTYPES}
     words = all_of.pop("subset_words")
     for name, array in all_of.items():
-        width = 2 if name in ("statistics", "value") else 1
-        expect(array.dtype == packing.DTYPES[name] and array.ndim == width, f"the array {name}")
+        width = 2 if name == "statistics" else 1
+        types = (packing.DTYPES[name], packing.COUNTS.get(name))
+        expect(array.dtype in types and array.ndim == width, f"the array {name}")
         expect(len(array) == n_nodes.sum(), f"the length of {name}")
     expect(words.dtype == np.uint64 and words.shape == (int(n_words.sum()),), "the subsets")
     shape = packing.Shape(all_of["test"] != LEAF, n_nodes)
@@ -271,8 +283,7 @@ def _decode_trees(
         n_words,
         n_columns=int(document["n_columns"]),
         criterion=document["criterion"],
-        unit=arrays["unit"],
-        offset=arrays["offset"],
+        units=units,
     )
 
 
@@ -313,7 +324,6 @@ def _check_trees(trees: tuple[Tree, ...], book: CodeBook) -> None:
         room = len(tree.subset_words) - tree.subset_offset[inner][~compares]
         expect(bool((needed <= room).all()), "the subset of a node")
         expect(tree.statistics.shape[1] == trees[0].statistics.shape[1], "the statistics")
-        expect(tree.value.shape[1] == trees[0].value.shape[1], "the values")
 
 
 def _check_attributes(
@@ -326,8 +336,8 @@ def _check_attributes(
     expect(attributes["n_features_in_"] == book.n_columns, "n_features_in_")
     names = attributes.get("feature_names_in_")
     expect(names is None or is_names(names, book.n_columns), "feature_names_in_")
-    width = trees[0].value.shape[1]
-    is_regression = trees[0].criterion in packing.REGRESSION
+    width = trees[0].n_values
+    is_regression = trees[0].criterion in REGRESSION
     expect(is_regression == kind.__name__.endswith("Regressor"), "the criterion")
     if is_regression:
         expect(width == 1, "the values of a regression")

@@ -266,13 +266,13 @@ class Words:
 
     def leaf(self, node: int) -> Line:
         """What a leaf predicts."""
-        value = self.tree.value[node]
+        (value,) = self.tree.value_of([node])
         if not self.classes:
             return Line(f"value: [{self._value_format()(float(value[0]))}]")
         name = f"class: {self.classes[int(value.argmax())]}"
         if not self.show_weights:
             return Line(name)
-        weights = value * self.tree.weighted_n_node_samples[node]
+        weights = self.tree.statistics[node] * self.tree.weight_unit
         return Line("weights: [", tuple(f"{w:.{self.decimals}f}" for w in weights), f"] {name}")
 
     def reach(self, column: int) -> Reach:
@@ -483,9 +483,9 @@ def _column_names(tree: Tree, book: CodeBook | None, given: Sequence[str] | None
 
 
 def _class_names(tree: Tree, classes: Sequence | None, given: Sequence[str] | None) -> list[str]:
-    if tree.criterion not in ("gini", "entropy"):
+    if tree.is_regression:
         return []
-    n_classes = tree.value.shape[1]
+    n_classes = tree.n_values
     if given is not None:
         if len(given) != n_classes:
             raise ValueError(

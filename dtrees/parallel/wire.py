@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from dtrees.core.forest import ForestGrowth
-from dtrees.core.model import LEAF, NO_CHILD, Tree
+from dtrees.core.model import FACTS, LEAF, NO_CHILD, Tree
 
 ALIGNMENT = 64  # bytes: a cache line, and more than any item needs
 NARROW = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32)
-NOT_SENT = ("children_left", "weighted_n_node_samples")  # implied by the other arrays
+NOT_SENT = ("children_left",)  # implied by the other arrays
 
 
 class SharedGrowth:
@@ -84,16 +84,12 @@ def pack(trees: Sequence[Tree]) -> dict[str, Any]:
     """
     arrays = [tree.arrays() for tree in trees]
     packed: dict[str, Any] = {
-        "n_columns": trees[0].n_columns,
-        "criterion": trees[0].criterion,
+        **{name: [getattr(tree, name) for tree in trees] for name in FACTS},
         "n_nodes": np.array([tree.node_count for tree in trees]),
         "n_words": np.array([len(tree.subset_words) for tree in trees]),
-        "weight_unit": np.array([_weight_unit(tree) for tree in trees]),
-        "unit": trees[0].unit,
-        "offset": trees[0].offset,
     }
     for name in arrays[0]:
-        if name in NOT_SENT or (name == "value" and all(map(_shares_are_values, trees))):
+        if name in NOT_SENT:
             continue
         joined = np.concatenate([each[name] for each in arrays])
         packed[name] = (_narrowed(joined), joined.dtype.str)
@@ -105,13 +101,9 @@ def unpack(packed: dict[str, Any]) -> list[Tree]:
     ends = np.cumsum(packed["n_nodes"]).tolist()
     word_ends = np.cumsum(packed["n_words"]).tolist()
     trees = []
-    for end, n_nodes, word_end, n_words, unit in zip(
-        ends,
-        packed["n_nodes"].tolist(),
-        word_ends,
-        packed["n_words"].tolist(),
-        packed["weight_unit"].tolist(),
-        strict=True,
+    counts = packed["n_nodes"].tolist(), packed["n_words"].tolist()
+    for i, (end, n_nodes, word_end, n_words) in enumerate(
+        zip(ends, counts[0], word_ends, counts[1], strict=True)
     ):
         nodes, words = slice(end - n_nodes, end), slice(word_end - n_words, word_end)
         arrays: dict[str, Any] = {
@@ -122,13 +114,7 @@ def unpack(packed: dict[str, Any]) -> list[Tree]:
         is_leaf = arrays["test"] == LEAF
         following = np.arange(1, n_nodes + 1, dtype=np.int32)
         arrays["children_left"] = np.where(is_leaf, np.int32(NO_CHILD), following)
-        total = _total(arrays["statistics"], packed["criterion"])
-        arrays["weighted_n_node_samples"] = total * unit
-        if "value" not in arrays:
-            arrays["value"] = arrays["statistics"] / total[:, None]
-        for name in ("n_columns", "criterion", "unit", "offset"):
-            arrays[name] = packed[name]
-        trees.append(Tree(**arrays))
+        trees.append(Tree(**arrays, **{name: packed[name][i] for name in FACTS}))
     return trees
 
 
@@ -142,23 +128,3 @@ def _narrowed(array: np.ndarray) -> np.ndarray:
         if limits.min <= low and high <= limits.max:
             return array.astype(kind, copy=False)
     return array
-
-
-def _total(statistics: np.ndarray, criterion: str) -> np.ndarray:
-    """Weight of every node in units of its fixed point; int64 (n_nodes,)."""
-    total: np.ndarray = (
-        statistics.sum(axis=1) if criterion in ("gini", "entropy") else statistics[:, 0]
-    )
-    return total
-
-
-def _weight_unit(tree: Tree) -> float:
-    """The power of two between `_total` and ``weighted_n_node_samples``."""
-    return float(tree.weighted_n_node_samples[0] / _total(tree.statistics, tree.criterion)[0])
-
-
-def _shares_are_values(tree: Tree) -> bool:
-    if tree.criterion not in ("gini", "entropy"):
-        return False
-    shares = tree.statistics / _total(tree.statistics, tree.criterion)[:, None]
-    return bool(shares.dtype == tree.value.dtype and np.array_equal(shares, tree.value))

@@ -89,6 +89,13 @@ def test_thresholds_of_many_columns_at_once():
         assert list(zip(threshold.tolist(), code.tolist(), strict=True)) == pairs
 
 
+def test_no_threshold_and_one_above_all():
+    book, _ = fit(np.array([[1.0, 5.0], [2.0, 6.0], [4.0, 6.0]]))
+    threshold, code = book.thresholds([-2, 0, 1, 0], [0, 3, 2, 1], [0, 0, 0, 3])
+    np.testing.assert_array_equal(threshold, [np.nan, np.inf, np.inf, 2.5])
+    assert code.tolist() == [0, 3, 2, 2]
+
+
 def test_midpoint_never_reaches_the_right_value():
     below = np.array([1.0, 0.0, -5e-324, np.nextafter(1, 0), -1e308, 1.7e308])
     above = np.array([np.nextafter(1, 2), 5e-324, 0.0, 1.0, 1.7e308, np.finfo(float).max])

@@ -11,7 +11,15 @@ from dtrees.core.model import AT_MOST, IN_SUBSET, LEAF
 from dtrees.core.resampling import plain
 from dtrees.core.rules import GrowthRules
 from dtrees.core.source import ShardSource, scale_of
-from tests.laws.tables import Example, coded, coded_sparse, fit, grow_parts, grow_tree
+from tests.laws.tables import (
+    Example,
+    coded,
+    coded_sparse,
+    fit,
+    grow_parts,
+    grow_tree,
+    thresholds_of,
+)
 from tests.oracle.greedy import assert_tree_is_greedy
 from tests.oracle.tree import Rules, oracle_fit
 
@@ -323,5 +331,7 @@ class TestStorage:
         matrix = coded([[1.0, 2.0, 2.0]])
         target = Target.classification([0, 1, 0], [0.0, 1.0, 1.0])
         source = ShardSource([(matrix, target)], GrowthRules(criterion="gini"))
-        tree = grow(source, GrowthRules(criterion="gini"), plain(), lambda *_: ((), ()))[0]
+        tree = grow(
+            source, GrowthRules(criterion="gini"), plain(), thresholds_of([[1.0, 2.0, 2.0]])
+        )[0]
         assert tree.node_count == 1

@@ -1,5 +1,7 @@
 """The grown tree: frozen, compared by bits, measured; and its record's two declarations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -39,12 +41,10 @@ def test_dtypes(tree):
         "missing_go_to_left": np.uint8,
         "subset_offset": np.int64,
         "subset_words": np.uint64,
-        "n_node_samples": np.int64,
-        "statistics": np.int64,
+        "n_node_samples": np.int32,
+        "statistics": np.int32,
         "impurity": np.float64,
         "gain": np.float64,
-        "weighted_n_node_samples": np.float64,
-        "value": np.float64,
     }
     assert {name: array.dtype for name, array in tree.arrays().items()} == expected
 
@@ -75,6 +75,41 @@ def test_equals(tree):
         other.view(np.uint8).reshape(-1)[0] ^= 1
         changed = Tree(**{**tree.arrays(), name: other}, n_columns=2, criterion="gini")
         assert not tree.equals(changed), name
+    for name, other in (("n_columns", 3), ("weight_unit", 2.0), ("unit", 2.0), ("offset", 1.0)):
+        assert not tree.equals(replace(tree, **{name: other})), name
+
+
+@pytest.mark.parametrize("weight", [1, 2**30, 2**31])
+def test_counts_are_small_where_those_of_the_root_fit(tree, weight):
+    rows = np.full(tree.node_count, weight)
+    other = replace(tree, statistics=np.column_stack([rows, rows]), n_node_samples=rows)
+    fits = weight < 2**30
+    assert other.statistics.dtype == (np.int32 if fits else np.int64)
+    assert other.n_node_samples.dtype == (np.int32 if weight < 2**31 else np.int64)
+    np.testing.assert_array_equal(other.weighted_n_node_samples, 2.0 * weight)
+    np.testing.assert_array_equal(other.value, 0.5)
+
+
+def test_values_of_nodes(tree):
+    rows = np.arange(1, tree.node_count + 1)
+    sums = np.column_stack([rows, 7 * rows])
+    mean = Tree(
+        **{**tree.arrays(), "statistics": sums},
+        n_columns=2,
+        criterion="squared_error",
+        weight_unit=0.5,
+        unit=0.25,
+        offset=3.0,
+    )
+    assert (tree.n_values, mean.n_values) == (3, 1)
+    np.testing.assert_array_equal(mean.value, np.full((tree.node_count, 1), 3.5 + 3.0))
+    np.testing.assert_array_equal(tree.value, tree.statistics / tree.statistics.sum(1)[:, None])
+    np.testing.assert_array_equal(mean.weighted_n_node_samples, rows * 0.5)
+    few = np.array([tree.node_count - 1, 0, 0])
+    many = np.tile(few, tree.node_count)
+    for each in (tree, mean):
+        np.testing.assert_array_equal(each.value_of(few), each.value[few])
+        np.testing.assert_array_equal(each.value_of(many), each.value[many])
 
 
 def test_forest(tree):

@@ -73,11 +73,9 @@ def random_tree(book: CodeBook, n_leaves: int, seed: int, values: np.ndarray | N
         subset_offset=column["subset"].astype(np.int64),
         subset_words=np.concatenate([np.empty(0, np.uint64), *words]),
         n_node_samples=np.ones(n, dtype=np.int64),
-        statistics=np.ones((n, 2), dtype=np.int64),
+        statistics=np.outer(column["weight"].astype(np.int64), [1, 1]),
         impurity=np.zeros(n),
         gain=np.zeros(n),
-        weighted_n_node_samples=column["weight"].astype(np.float64),
-        value=np.ones((n, 2)),
         n_columns=book.n_columns,
         criterion="gini",
     )
@@ -218,7 +216,8 @@ class TestNumbers:
             threshold=grown.threshold.copy(),
             missing_go_to_left=np.zeros(n, dtype=np.uint8),
             subset_offset=np.full(n, -1),
-            weighted_n_node_samples=grown.weighted_n_node_samples.copy(),
+            n_node_samples=grown.n_node_samples.copy(),
+            statistics=np.outer(grown.n_node_samples, [1, 1]),
         )
         rng = np.random.default_rng(1)
         rows = X + rng.normal(0, 0.3, X.shape).astype(np.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +11,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from dtrees.core import pruning
 from dtrees.core.model import AT_MOST, IN_SUBSET, LEAF, Tree
+
+UNIT = 2.0**-32  # of the weights
 
 
 def from_sklearn(grown) -> Tree:
@@ -29,6 +32,10 @@ def from_sklearn(grown) -> Tree:
     cost = weight * impurity
     gain = np.where(inner, cost - cost[left] - cost[right], 0.0)
     n = grown.node_count
+    is_classification = grown.n_classes[0] > 1
+    sums = grown.value[order, 0] * weight[:, None]
+    if not is_classification:
+        sums = np.column_stack([weight, sums])
     return Tree(
         feature=np.where(inner, grown.feature[order], -2).astype(np.int32),
         children_left=left,
@@ -40,13 +47,13 @@ def from_sklearn(grown) -> Tree:
         subset_offset=np.full(n, -1, dtype=np.int64),
         subset_words=np.zeros(0, dtype=np.uint64),
         n_node_samples=grown.n_node_samples[order],
-        statistics=np.zeros((n, 2), dtype=np.int64),
+        statistics=np.rint(sums / UNIT).astype(np.int64),
         impurity=impurity,
         gain=gain,
-        weighted_n_node_samples=weight,
-        value=grown.value[order, 0],
         n_columns=grown.n_features,
-        criterion="gini",
+        criterion="gini" if is_classification else "squared_error",
+        weight_unit=UNIT,
+        unit=UNIT,
     )
 
 
@@ -66,7 +73,7 @@ def classification(n_rows: int = 600, weights: bool = False, **parameters):
     rng = np.random.default_rng(n_rows)
     X = rng.normal(size=(n_rows, 1))
     y = (np.sin(3 * X[:, 0]) + rng.normal(size=n_rows)).round().clip(-1, 1)
-    w = rng.uniform(0.5, 2.0, n_rows) if weights else None
+    w = rng.integers(32, 128, n_rows) / 64 if weights else None
     return DecisionTreeClassifier(random_state=0, **parameters).fit(X, y, w)
 
 
@@ -165,8 +172,6 @@ def chain(n_inner: int) -> Tree:
         statistics=np.stack([rows, rows], axis=1),
         impurity=weight,
         gain=np.where(inner, weight, 0.0),
-        weighted_n_node_samples=weight,
-        value=weight[:, None],
         n_columns=1,
         criterion="squared_error",
     )
@@ -204,15 +209,10 @@ class TestTruncate:
     def test_subsets_are_compacted(self):
         # Left child and root test subsets of three and of one word; a cut keeps the root's.
         plain = chain(3)
-        arrays = plain.arrays()
         offset = np.array([2, 0, 5, -1, -1, -1, -1])
         test = np.array([IN_SUBSET] * 3 + [LEAF] * 4, dtype=np.uint8)
         words = np.arange(10, 16, dtype=np.uint64)
-        tree = Tree(
-            **{**arrays, "subset_offset": offset, "subset_words": words, "test": test},
-            n_columns=1,
-            criterion="gini",
-        )
+        tree = replace(plain, subset_offset=offset, subset_words=words, test=test)
         cut = pruning.max_depth(tree, 2)
         np.testing.assert_array_equal(cut.subset_offset, [0, 3, -1, -1, -1])
         np.testing.assert_array_equal(cut.subset_words, [12, 13, 14, 10, 11])
@@ -242,7 +242,7 @@ class TestBestFirst:
     def test_brute_force_and_ties(self):
         # The open node of the highest gain, the first in preorder among equals.
         tree = from_sklearn(classification().tree_)
-        tree = Tree(**{**tree.arrays(), "gain": np.round(tree.gain)}, n_columns=1, criterion="gini")
+        tree = replace(tree, gain=np.round(tree.gain))
         open_nodes, order = {0}, []
         while open_nodes:
             node = min(open_nodes, key=lambda n: (-tree.gain[n], n))
@@ -275,9 +275,11 @@ class TestCostComplexity:
     def test_equal_alphas_cut_the_ancestor_first(self):
         # Both splits save one unit of cost per leaf: alpha is 1 at the root and below it.
         tree = chain(2)
-        arrays = {**tree.arrays(), "impurity": np.array([2.0, 1.0, 0.0, 0.0, 0.0])}
-        arrays["weighted_n_node_samples"] = np.ones(5)
-        tree = Tree(**arrays, n_columns=1, criterion="gini")
+        tree = replace(
+            tree,
+            impurity=np.array([2.0, 1.0, 0.0, 0.0, 0.0]),
+            statistics=np.ones((5, 2), dtype=np.int64),
+        )
         alphas, impurities = pruning.cost_complexity_path(tree)
         np.testing.assert_array_equal(alphas, [0.0, 1.0])
         np.testing.assert_array_equal(impurities, [0.0, 2.0])

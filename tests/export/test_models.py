@@ -693,11 +693,11 @@ FLAT = {
     ),
     "length": (array_in("trees/gain", lambda a: a[1:]), "length of gain"),
     "type": (array_in("trees/gain", lambda a: a.astype(np.float32)), "array gain"),
-    "dimensions": (array_in("trees/value", lambda a: a[:, 0]), "array value"),
-    "width": (array_in("trees/value", lambda a: np.ascontiguousarray(a[:, 1:])), "classes_"),
+    "dimensions": (array_in("trees/statistics", lambda a: a[:, 0]), "array statistics"),
+    "width": (array_in("trees/statistics", lambda a: np.ascontiguousarray(a[:, 1:])), "classes_"),
     "units": (array_in("trees/unit", lambda a: a[1:]), "number of trees"),
     "one tree": (array_in("trees/n_nodes", lambda a: a[:0]), "number of trees"),
-    "missing array": (without("trees/value"), "KeyError"),
+    "missing array": (without("trees/statistics"), "KeyError"),
 }
 
 

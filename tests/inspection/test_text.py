@@ -415,8 +415,6 @@ def test_deep_trees_do_not_recurse():
         statistics=np.ones((n, 2), dtype=np.int64),
         impurity=np.ones(n),
         gain=inner.astype(np.float64),
-        weighted_n_node_samples=np.ones(n),
-        value=np.ones((n, 1)),
         n_columns=1,
         criterion="squared_error",
     )

@@ -6,6 +6,7 @@ fills it, which is fast and still shrinks to few rows, few columns and few value
 
 from __future__ import annotations
 
+import math
 import random
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
@@ -113,6 +114,9 @@ def thresholds_of(table: list[list]):
     def thresholds(columns, left, right):
         found = []
         for j, below, above in zip(columns, left, right, strict=True):
+            if below == 0 or above == 0:
+                found.append((math.nan, 0) if below == 0 else (math.inf, len(numbers[j])))
+                continue
             threshold = threshold_of((numbers[j][below - 1], numbers[j][above - 1]))
             found.append((threshold, bisect_right(numbers[j], threshold)))
         threshold, code = zip(*found, strict=True) if found else ((), ())

@@ -783,7 +783,7 @@ class TestWire:
         packed = pack(trees)
         assert all(a.equals(b) for a, b in zip(trees, unpack(packed), strict=True))
         sent = sum(part[0].nbytes for part in packed.values() if isinstance(part, tuple))
-        assert sent < sum(a.nbytes for tree in trees for a in tree.arrays().values()) / 2
+        assert sent < sum(a.nbytes for tree in trees for a in tree.arrays().values()) * 2 / 3
         assert not any(isinstance(array, np.ndarray) and array.flags.owndata is False
                        for tree in unpack(packed) for array in tree.arrays().values())  # fmt: skip
 
