@@ -32,6 +32,7 @@ EXTENSIONS = [
     "dtrees.core._drawn_entries",
     "dtrees.core._drawn",
     "dtrees.core._cuts",
+    "dtrees.core._lanes",
     "dtrees.core._nodes",
     "dtrees.core._records",
     "dtrees.core._finish",
@@ -60,7 +61,9 @@ COMPILE_ARGS = ["-O1" if DEBUG else "-O3", "-ffp-contract=off", "-fno-math-errno
 
 # Hot loops take constants (mode, direction) as arguments and rely on being inlined with them.
 MACROS = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
-if not DEBUG:
+if DEBUG:
+    MACROS.append(("DTREES_DEBUG", "1"))
+else:
     MACROS.append(("CYTHON_INLINE", "__inline__ __attribute__((always_inline))"))
 
 
@@ -69,7 +72,8 @@ def extension(name):
     return Extension(
         name,
         [name.replace(".", "/") + ".pyx"],
-        include_dirs=[np.get_include()],
+        include_dirs=[np.get_include(), "dtrees/core"],
+        depends=["dtrees/core/lanes.h", "dtrees/core/lanes_loops.h"],
         define_macros=MACROS,
         extra_compile_args=COMPILE_ARGS,
     )

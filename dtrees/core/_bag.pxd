@@ -1,13 +1,14 @@
 """The rows of a growth, each with what it adds; see _bag.pyx."""
-from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t, uint8_t
 
-from dtrees.core._columns cimport Column
+from dtrees.core._columns cimport Column, RowCodes
 from dtrees.core._route cimport Route
 from dtrees.core._structs cimport Impurity, Payload, Totals
 
 cdef enum:
     TIMES = 32              # where the fields of an item begin
     LABEL = 48
+    NEAR_ROWS = 8192        # their codes by row fit the cache
 
 cdef struct Bag:
     # Rows in the order of the nodes: node after node, ascending in each.
@@ -15,6 +16,7 @@ cdef struct Bag:
     int64_t* value          # regression: y of the row, else NULL
     uint64_t* spare         # scratch of the same sizes
     int64_t* spare_value
+    uint8_t* side           # scratch, a byte per row
     const int64_t* weight   # by row: instead of the times; NULL
     const int64_t* target   # by row: instead of weight times value; NULL
 
@@ -47,4 +49,5 @@ cdef void sum_items(const Bag* bag, int64_t start, int64_t n, Impurity impurity,
                     int64_t* class_totals) noexcept nogil
 cdef void range_of_items(const Bag* bag, int64_t start, int64_t n, Totals* totals) noexcept nogil
 cdef int64_t part_items(Bag* bag, int64_t start, int64_t n, const Route* route,
-                        const Column* column, const uint32_t* codes) noexcept nogil
+                        const Column* column, const uint32_t* codes,
+                        const RowCodes* rows) noexcept nogil

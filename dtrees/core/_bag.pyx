@@ -14,7 +14,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from dtrees.core._columns cimport STORED_U16, STORED_U8, Column, code_t
+from dtrees.core._columns cimport STORED_U16, STORED_U8, Column, RowCodes, code_t
 from dtrees.core._criterion cimport moment_of
 from dtrees.core._route cimport Route, goes_left
 from dtrees.core._structs cimport Impurity, Payload, Totals, int128_t
@@ -25,10 +25,11 @@ cdef bint new_bag(Bag* bag, int64_t n, bint with_value) noexcept nogil:
     memset(bag, 0, sizeof(Bag))
     bag.item = <uint64_t*>malloc((n + 1) * sizeof(uint64_t))
     bag.spare = <uint64_t*>malloc((n + 1) * sizeof(uint64_t))
+    bag.side = <uint8_t*>malloc(n + 1)
     if with_value:
         bag.value = <int64_t*>malloc((n + 1) * sizeof(int64_t))
         bag.spare_value = <int64_t*>malloc((n + 1) * sizeof(int64_t))
-    return (bag.item != NULL and bag.spare != NULL
+    return (bag.item != NULL and bag.spare != NULL and bag.side != NULL
             and (not with_value or (bag.value != NULL and bag.spare_value != NULL)))
 
 
@@ -55,6 +56,7 @@ cdef void free_bag(Bag* bag) noexcept nogil:
     free(bag.value)
     free(bag.spare)
     free(bag.spare_value)
+    free(bag.side)
     memset(bag, 0, sizeof(Bag))
 
 
@@ -113,8 +115,14 @@ cdef void range_of_items(const Bag* bag, int64_t start, int64_t n, Totals* total
 # to the children
 
 cdef inline int64_t part_dense(Bag* bag, int64_t start, int64_t n, const Route* route,
-                               const code_t* codes, bint with_value) noexcept nogil:
-    """By a comparison with one or two codes; without a branch."""
+                               const code_t* codes, int64_t stride,
+                               bint with_value) noexcept nogil:
+    """By a comparison with one or two codes; without a branch.
+
+    stride : how far apart the codes of neighbouring rows are.
+
+    Sides first: then no read waits for a write whose place depends on the reads before it.
+    """
     cdef uint64_t* item = bag.item + start
     cdef int64_t* value = bag.value + start if with_value else NULL
     cdef uint32_t above = route.low + 1
@@ -125,11 +133,14 @@ cdef inline int64_t part_dense(Bag* bag, int64_t start, int64_t n, const Route* 
     cdef int64_t i
     cdef uint64_t x
     cdef int64_t y
+    cdef uint8_t* side = bag.side
     cdef uint32_t code, left
     for i in range(n):
+        code = codes[<uint32_t>item[i] * stride]
+        side[i] = (code - above < width) | (missing_left & (code == 0))
+    for i in range(n):
         x = item[i]
-        code = codes[<uint32_t>x]
-        left = (code - above < width) | (missing_left & (code == 0))
+        left = side[i]
         item[n_left] = x
         bag.spare[n_right] = x
         if with_value:
@@ -165,26 +176,30 @@ cdef int64_t part_by_codes(Bag* bag, int64_t start, int64_t n, const Route* rout
 
 
 cdef int64_t part_items(Bag* bag, int64_t start, int64_t n, const Route* route,
-                        const Column* column, const uint32_t* codes) noexcept nogil:
+                        const Column* column, const uint32_t* codes,
+                        const RowCodes* rows) noexcept nogil:
     """Part the items of a node, left ones first, in their order; returns how many went left.
 
     codes : of the items, or NULL: those of a dense column, for a test that is no subset.
+    rows : the codes by row, which were just read; its `codes` may be NULL.
     """
     cdef int64_t n_left
     if codes != NULL:
         n_left = part_by_codes(bag, start, n, route, codes)
+    elif rows.codes != NULL and column.lane >= 0 and n <= NEAR_ROWS and bag.value == NULL:
+        n_left = part_dense(bag, start, n, route, rows.codes + column.lane, rows.width, False)
     elif column.storage == STORED_U8 and bag.value == NULL:
-        n_left = part_dense(bag, start, n, route, <const uint8_t*>column.codes, False)
+        n_left = part_dense(bag, start, n, route, <const uint8_t*>column.codes, 1, False)
     elif column.storage == STORED_U8:
-        n_left = part_dense(bag, start, n, route, <const uint8_t*>column.codes, True)
+        n_left = part_dense(bag, start, n, route, <const uint8_t*>column.codes, 1, True)
     elif column.storage == STORED_U16 and bag.value == NULL:
-        n_left = part_dense(bag, start, n, route, <const uint16_t*>column.codes, False)
+        n_left = part_dense(bag, start, n, route, <const uint16_t*>column.codes, 1, False)
     elif column.storage == STORED_U16:
-        n_left = part_dense(bag, start, n, route, <const uint16_t*>column.codes, True)
+        n_left = part_dense(bag, start, n, route, <const uint16_t*>column.codes, 1, True)
     elif bag.value == NULL:
-        n_left = part_dense(bag, start, n, route, <const uint32_t*>column.codes, False)
+        n_left = part_dense(bag, start, n, route, <const uint32_t*>column.codes, 1, False)
     else:
-        n_left = part_dense(bag, start, n, route, <const uint32_t*>column.codes, True)
+        n_left = part_dense(bag, start, n, route, <const uint32_t*>column.codes, 1, True)
     memcpy(bag.item + start + n_left, bag.spare, (n - n_left) * sizeof(uint64_t))
     if bag.value != NULL:
         memcpy(bag.value + start + n_left, bag.spare_value, (n - n_left) * sizeof(int64_t))

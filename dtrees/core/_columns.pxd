@@ -24,6 +24,7 @@ cdef struct Column:
     uint32_t n_ordered
     uint32_t fill
     uint32_t common         # u8, u16: a code that most rows hold, as far as is known; or NO_RANK
+    int32_t lane            # u8: place among the codes of a row, where they stand by row; else -1
     uint8_t storage
 
 cdef struct RowLists:
@@ -32,6 +33,13 @@ cdef struct RowLists:
     const int32_t* column
     const uint64_t* dense   # bit per column
     int64_t n_words
+
+cdef struct RowCodes:
+    # The columns of 8 bits once more, row by row.
+    const uint8_t* codes    # (n_rows, width); NULL: nobody asked
+    int32_t width           # a multiple of 32
+    const double* value     # (width, 256): of the ordered codes 1, 2, ...; inf behind the last
+    const double* pivot     # (width, 16): each 16th of them
 
 
 cdef inline uint32_t last_ordered(const Column* column) noexcept nogil:
@@ -66,10 +74,15 @@ cdef class Columns:
     cdef int64_t n_columns
     cdef bint has_sparse
     cdef RowLists lists
+    cdef RowCodes by_row
     cdef list alive             # arrays whose memory the structs point to
+    cdef object making          # a lock: what is made later is made once
     cdef object __weakref__
 
     cdef RowLists row_lists(self, coded)
+    cdef RowLists _row_lists(self, coded)
+    cdef RowCodes row_codes(self, coded, values, first)
+    cdef RowCodes _row_codes(self, coded, values, first)
 
 
 cdef Columns columns_of(coded)

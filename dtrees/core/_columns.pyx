@@ -2,10 +2,11 @@
 
 A `Column` says where the codes of a column are, how wide, and how many there are. The structs of a
 matrix are made once and remembered as long as it lives; the trees of a forest share them. What is
-asked for by some trees only is made when it is first asked for: the sparse columns by row.
-
-Nothing is copied: the structs point to the matrix's own arrays.
+asked for by some trees only is made when it is first asked for: the sparse columns by row, and the
+columns of 8 bits by row. Of these the codes are copied; the other structs point to the matrix's own
+arrays.
 """
+from threading import Lock
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -61,6 +62,7 @@ cdef class Columns:
 
     def __cinit__(self):
         self.columns = NULL
+        self.making = Lock()
 
     def __dealloc__(self):
         free(self.columns)
@@ -93,8 +95,10 @@ cdef class Columns:
             column.n_ordered = <uint32_t>n_ordered[j]
             column.fill = NO_RANK
             column.common = NO_RANK
+            column.lane = -1
             if storage[j] == STORED_U8:
                 column.codes = u8 + slot[j] * n_rows
+                column.lane = <int32_t>slot[j]
             elif storage[j] == STORED_U16:
                 column.codes = u16 + slot[j] * n_rows
             elif storage[j] == STORED_U32:
@@ -112,6 +116,10 @@ cdef class Columns:
 
     cdef RowLists row_lists(self, coded):
         """The sparse columns by row, made when they are first asked for. O(stored cells)."""
+        with self.making:
+            return self._row_lists(coded)
+
+    cdef RowLists _row_lists(self, coded):
         cdef RowLists lists
         if not self.has_sparse or self.lists.start != NULL:
             return self.lists
@@ -126,6 +134,33 @@ cdef class Columns:
         lists.n_words = self.n_columns // 64 + 1
         self.lists = lists
         return lists
+
+    cdef RowCodes row_codes(self, coded, values, first):
+        """The columns of 8 bits by row, made when they are first asked for. O(cells).
+
+        values, first : `CodeBook.code_values`.
+        """
+        with self.making:
+            return self._row_codes(coded, values, first)
+
+    cdef RowCodes _row_codes(self, coded, values, first):
+        cdef RowCodes rows
+        cdef int64_t n_columns = coded.u8.shape[1]
+        if n_columns == 0 or self.by_row.codes != NULL:
+            return self.by_row
+        rows.width = <int32_t>((n_columns + 31) // 32 * 32)
+        codes = np.zeros((coded.n_rows, rows.width), dtype=np.uint8)
+        codes[:, :n_columns] = coded.u8
+        table = np.full((rows.width, 256), np.inf)
+        for column in np.flatnonzero(coded.storage == STORED_U8).tolist():
+            own = values[first[column]:first[column + 1]]
+            table[coded.slot[column], :len(own)] = own
+        rows.value = <const double*>pointer(self.alive, table.T, np.float64)
+        pivots = np.ascontiguousarray(table[:, 15::16])
+        rows.pivot = <const double*>pointer(self.alive, pivots.T, np.float64)
+        rows.codes = <const uint8_t*>pointer(self.alive, codes.T, np.uint8)
+        self.by_row = rows
+        return rows
 
 
 _remembered = WeakKeyDictionary()

@@ -1,10 +1,31 @@
 """Splits that are drawn at random; see _cuts.pyx."""
-from libc.stdint cimport int32_t, uint32_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 
-from dtrees.core._columns cimport Column
+from dtrees._random cimport hash64
+from dtrees.core._columns cimport STORED_SPARSE, Column, last_ordered
 from dtrees.core._reader cimport Reader
 from dtrees.core._search cimport Search
+from dtrees.core._structs cimport ALL_ORDERED
 from dtrees.core._workspace cimport OpenNode
+
+
+cdef inline bint is_cut(const Column* column) noexcept nogil:
+    """Whether a column is cut without a look at its groups."""
+    return column.storage != STORED_SPARSE and last_ordered(column) == ALL_ORDERED
+
+
+cdef inline bint toss_missing(const Search* q, int32_t column, bint tossed) noexcept nogil:
+    """Whether missing values go left, by the toss of a coin; False when there is none to toss."""
+    return tossed and hash64(q.draws, <uint64_t>column) & 1
+
+
+cdef inline double drawn_value(const Search* q, int32_t column, double least,
+                               double most) noexcept nogil:
+    """A number between two, drawn by the key of the node and the column."""
+    cdef uint64_t draw = hash64(hash64(q.draws, <uint64_t>column), 0)
+    cdef double half = most / 2 - least / 2  # halves: a difference of huge values is infinite
+    return least + 2.0 * (<double>(draw >> 11) * 1.1102230246251565e-16 * half)
+
 
 cdef void search_random(Search* q, int32_t column, uint32_t last_number,
                         const double* value) noexcept nogil

@@ -14,16 +14,14 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from dtrees._random cimport hash64
 from dtrees.core._bag cimport Bag, label_of, target_at, weight_at
-from dtrees.core._columns cimport (
-    STORED_SPARSE, STORED_U16, STORED_U8, Column, code_t, last_ordered
-)
+from dtrees.core._columns cimport STORED_U16, STORED_U8, Column, code_t, last_ordered
 from dtrees.core._drawn cimport groups_of_drawn
 from dtrees.core._groups cimport add_to_subset, clear_subset, keep_best
-from dtrees.core._reader cimport FIELD, LARGEST_FIELD, Reader, pack_rows
+from dtrees.core._reader cimport FIELD, LARGEST_FIELD, Reader, pack_rows, pack_small
 from dtrees.core._search cimport (
     NONE, Groups, Search, add_group, add_to_class, beats, begin_pass, by_class, consider
 )
-from dtrees.core._structs cimport ALL_ORDERED, AT_MOST, IN_SUBSET, Split
+from dtrees.core._structs cimport AT_MOST, IN_SUBSET, Split
 from dtrees.core._workspace cimport OpenNode
 
 cdef struct Cut:
@@ -36,19 +34,10 @@ cdef struct Cut:
 # ---------------------------------------------------------------------------------------------
 # what is drawn
 
-cdef bint toss_missing(const Search* q, int32_t column, bint tossed) noexcept nogil:
-    """Whether missing values go left, by the toss of a coin; False when there is none to toss."""
-    return tossed and hash64(q.draws, <uint64_t>column) & 1
-
-
 cdef uint32_t cut_at(const Search* q, int32_t column, uint32_t low, uint32_t high,
                      const double* value) noexcept nogil:
     """The greatest code whose value is at most one drawn between those of low and high; < high."""
-    cdef uint64_t draw = hash64(hash64(q.draws, <uint64_t>column), 0)
-    cdef double least = value[low - 1]
-    # halves: a difference of huge values is infinite
-    cdef double half = value[high - 1] / 2 - least / 2
-    cdef double at = least + 2.0 * (<double>(draw >> 11) * 1.1102230246251565e-16 * half)
+    cdef double at = drawn_value(q, column, value[low - 1], value[high - 1])
     cdef uint32_t count = high - low
     cdef uint32_t step
     while count > 1:  # without a branch
@@ -133,7 +122,9 @@ cdef bint search_cut(Reader* reader, Search* q, const OpenNode* node, const Colu
             return False
         search_random(q, number, last_ordered(column), value)
         return True
-    if not reader.is_small:
+    if reader.is_small:
+        pack_small(reader, node)
+    else:
         pack_rows(reader, node)
     if column.storage == STORED_U8:
         varies = draw_cut(reader, q, <const uint8_t*>column.codes, item, n, number, value, &cut)
@@ -155,11 +146,8 @@ cdef bint search_cut(Reader* reader, Search* q, const OpenNode* node, const Colu
     split.saw_missing = cut.saw_missing
     split.boundary_row = -1
     split.beyond_row = -1
+    reader.knows_neighbours = False
     return True
-
-
-cdef inline bint is_cut(const Column* column) noexcept nogil:
-    return column.storage != STORED_SPARSE and last_ordered(column) == ALL_ORDERED
 
 
 cdef inline bint draw_cut(Reader* reader, Search* q, const code_t* codes, const uint64_t* item,
@@ -249,7 +237,7 @@ cdef void finish_cut(Reader* reader, Search* q, const OpenNode* node,
     """Complete the split that `search_cut` has chosen. O(rows)."""
     cdef const uint64_t* item = reader.bag.item + node.start
     cdef int64_t n = node.totals.n
-    if not is_cut(column):
+    if reader.knows_neighbours or not is_cut(column):
         return
     if column.storage == STORED_U8:
         neighbours(reader, <const uint8_t*>column.codes, item, n, &q.split)

@@ -30,6 +30,7 @@ from dtrees.core._groups cimport collect_groups
 from dtrees.core._histogram cimport (
     count_runs, groups_of_histogram, part_histogram, search_histogram
 )
+from dtrees.core._lanes cimport search_lanes
 from dtrees.core._nodes cimport free_node, open_children, open_items
 from dtrees.core._plan cimport CUTS, Plan, gains_enough
 from dtrees.core._reader cimport free_reader, new_reader, read_rows, serves, take_rows
@@ -261,9 +262,12 @@ cdef void search_draws(Growth* g, const OpenNode* node) noexcept nogil:
         count = draw_columns(g.plan, node.path, g.drawn, g.swapped, first, count)
         memcpy(g.ascending, g.drawn + first, count * sizeof(int32_t))
         kept = drop_absent(g.reader, g.ascending, count)
+        g.work += count
+        if g.reader.is_small and g.plan.row_codes.codes != NULL:
+            g.work += 2 * node.totals.n
+            kept = search_lanes(g.reader, q, node, g.plan, g.ascending, kept)
         if kept <= FEW_COLUMNS:
             sort_columns(g.ascending, kept)
-        g.work += count
         for i in range(kept):
             column = g.ascending[i]
             if q.split.score >= perfect and column > q.split.column:

@@ -210,7 +210,8 @@ cdef void open_items(const Plan* plan, Reader* reader, const OpenNode* node, int
     """The same for the items of a reader's bag, which are parted by the test itself."""
     cdef Bag* bag = &reader.bag
     cdef const uint32_t* codes = codes_to_part(reader, node, column, route.subset != NULL)
-    cdef int64_t n_left = part_items(bag, node.start, node.totals.n, route, column, codes)
+    cdef int64_t n_left = part_items(bag, node.start, node.totals.n, route, column, codes,
+                                     &plan.row_codes)
     cdef OpenNode* lesser
     cdef OpenNode* other
     begin_children(plan, node, record, n_left, left, right)

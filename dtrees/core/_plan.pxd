@@ -1,7 +1,7 @@
 """What does not change while a tree grows. No code but one rule, no Python objects."""
 from libc.stdint cimport int64_t, uint64_t
 
-from dtrees.core._columns cimport Column, RowLists
+from dtrees.core._columns cimport Column, RowCodes, RowLists
 from dtrees.core._criterion cimport Criterion
 from dtrees.core._structs cimport Mode
 from dtrees.core._workspace cimport CountRule
@@ -39,5 +39,6 @@ cdef struct Plan:
     CountRule count_rule    # which columns are counted; stride 0: histograms are not kept
     bint draws              # nodes search some columns only, read afresh
     RowLists lists          # where columns are drawn
+    RowCodes row_codes      # for random cuts, where these are worth it
     const double* values    # of ordered codes, for random cuts
     const int64_t* first_value  # by column: where its codes begin in `values`

@@ -40,7 +40,10 @@ cdef struct Reader:
     bint is_paired          # rows and weights fit halves of a number
     uint8_t* small_weight   # random cuts, two classes: weight and weight of class 1, if small
     uint8_t* small_target
-    bint is_small
+    bint is_small           # of this node; filled when they are asked for
+    bint has_small
+    int64_t most_times      # no row of the growth is counted more often
+    bint knows_neighbours   # the split holds the codes beside its cut
     int64_t few_weight[FEW]
     int64_t few_target[FEW]
     int64_t* cells          # a histogram, all zero between two columns
@@ -71,6 +74,7 @@ cdef void take_rows(Reader* reader, const Payload* payload, const uint32_t* rows
 cdef void place_rows(Reader* reader, const OpenNode* node) noexcept nogil
 cdef void free_reader(Reader* reader) noexcept nogil
 cdef void read_rows(Reader* reader, const Search* q, const OpenNode* node) noexcept nogil
+cdef void pack_small(Reader* reader, const OpenNode* node) noexcept nogil
 cdef void pack_rows(Reader* reader, const OpenNode* node) noexcept nogil
 cdef void gather_payload(Reader* reader, const OpenNode* node) noexcept nogil
 cdef void reserve_entries(Reader* reader, int64_t count) noexcept nogil

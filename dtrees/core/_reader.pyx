@@ -106,6 +106,10 @@ cdef void take_rows(Reader* reader, const Payload* payload, const uint32_t* rows
     reader.lists = lists[0]
     reader.local = criterion[0]
     fill_bag(&reader.bag, payload, rows, n)
+    reader.most_times = 0
+    for i in range(n):
+        if times_of(reader.bag.item[i]) > reader.most_times:
+            reader.most_times = times_of(reader.bag.item[i])
     if reader.place != NULL:
         memset(reader.place, 0xFF, reader.n_places * sizeof(uint32_t))
         for i in range(n):
@@ -164,8 +168,9 @@ cdef void read_rows(Reader* reader, const Search* q, const OpenNode* node) noexc
         if q.criterion.n_classes > 0:
             reader.is_packed = node.totals.weight <= LARGEST_FIELD
             reader.has_packed = False
-            if reader.small_weight != NULL and reader.bag.weight == NULL:
-                pack_small(reader, node)
+            reader.has_small = False
+            reader.is_small = (reader.small_weight != NULL and reader.bag.weight == NULL
+                               and reader.is_paired and reader.most_times < 256)
 
 
 cdef void number_classes(Reader* reader, const OpenNode* node, int64_t n_classes) noexcept nogil:
@@ -206,15 +211,15 @@ cdef void pack_rows(Reader* reader, const OpenNode* node) noexcept nogil:
 cdef void pack_small(Reader* reader, const OpenNode* node) noexcept nogil:
     """The same in two numbers of 8 bits, for random cuts."""
     cdef const uint64_t* item = reader.bag.item + node.start
-    cdef uint64_t seen = 0
     cdef uint64_t weight
     cdef int64_t i
+    if reader.has_small:
+        return
+    reader.has_small = True
     for i in range(node.totals.n):
         weight = times_of(item[i])
-        seen |= weight
         reader.small_weight[i] = <uint8_t>weight
         reader.small_target[i] = <uint8_t>(weight * <uint64_t>label_of(item[i]))
-    reader.is_small = seen < 256 and reader.is_paired
 
 
 cdef void reserve_payload(Reader* reader, int64_t count) noexcept nogil:

@@ -1,0 +1,64 @@
+"""Random cuts of many columns at once are those of one column after the other."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dtrees.coding.codebook import CodeBook
+from dtrees.coding.target import Target
+from dtrees.core import _lanes
+from dtrees.core.grower import grow
+from dtrees.core.resampling import plain
+from dtrees.core.rules import GrowthRules
+from dtrees.core.source import ShardSource
+
+N_ROWS = 1500
+TIMES = {
+    "each row once": None,
+    "bags": lambda rng: rng.poisson(1.0, N_ROWS),
+    "a row many times": lambda rng: np.where(np.arange(N_ROWS) == 7, 255, rng.poisson(1.0, N_ROWS)),
+    "a row too many times": lambda rng: np.where(np.arange(N_ROWS) == 7, 256, 1),
+}
+
+
+@pytest.fixture(params=[True, False], ids=["wide", "plain"])
+def wide(request):
+    before = _lanes.use_wide(request.param)
+    yield
+    _lanes.use_wide(before)
+
+
+@pytest.mark.usefixtures("wide")
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("n_columns", [3, 32, 33, 70])
+def test_the_same_trees_as_column_by_column(n_columns, times, missing):
+    rng = np.random.default_rng(n_columns)
+    X = rng.normal(size=(N_ROWS, n_columns)).astype(np.float32)
+    X[:, 1] = rng.integers(0, 3, N_ROWS)
+    X[:, 2] = np.round(X[:, 2], 1)
+    y = (X[:, 0] + X[:, 1] + rng.normal(size=N_ROWS) > 1).astype(int)
+    X[rng.random(X.shape) < missing] = np.nan
+    X[:, 2] = np.where(rng.random(N_ROWS) < 2 * missing, np.nan, 1.0)  # one value, and missing
+    target = Target.classification(y, spare_bits=9)
+    if TIMES[times] is not None:
+        target = target.bagged(TIMES[times](rng).astype(np.uint16))
+    book, coded = CodeBook.fit_encode(X, max_codes=255)
+    values = book.code_values()
+    rules = GrowthRules(
+        criterion="gini", max_features=max(1, n_columns // 3), random_cuts=True, seed=n_columns
+    )
+    for each in (rules, replace(rules, min_samples_leaf=4, tree=1, max_features=n_columns)):
+        one = ShardSource([(coded, target)], each, values=values)
+        tree = grow(one, each, plain(), book.thresholds)[0]
+        assert tree.node_count > 50
+        halves = np.array_split(np.arange(N_ROWS), 2)
+        parts = [(coded.take(rows), target.take(rows)) for rows in halves]
+        rounds = ShardSource(parts, each, gather_rows=0, values=values)
+        assert grow(rounds, each, plain(), book.thresholds)[0].equals(tree)
+
+
+def test_registers_can_be_chosen():
+    before = _lanes.use_wide(False)
+    assert _lanes.use_wide(before) is False
