@@ -616,32 +616,25 @@ cdef void _emit(const value_t* v, int64_t n, Scratch* scratch, const Ranked* ran
             start[codes[i]] += 1
 
 
-cdef int _allocate(Scratch* s, int64_t n) noexcept nogil:
-    """Scratch for columns of up to n rows; pages that are not touched cost nothing. 0: no memory.
-    """
+cdef int64_t _place(Scratch* s, int64_t n, uint8_t* start) noexcept nogil:
+    """Lay scratch for columns of up to n rows out from `start` on; returns how many bytes it is."""
+    cdef int64_t at = 0
     s.n = n
-    s.table = <uint32_t*>malloc((4 * n + LEAST_RANGE + 2) * sizeof(uint32_t))
-    s.pairs = <uint64_t*>malloc((n + 2) * sizeof(uint64_t))
-    s.other = <uint64_t*>malloc((n + 2) * sizeof(uint64_t))
-    s.few = <uint16_t*>malloc((n + 1) * sizeof(uint16_t))
-    s.slot_key = <uint64_t*>malloc(SLOTS * sizeof(uint64_t))
-    s.slot_number = <uint16_t*>malloc(SLOTS * sizeof(uint16_t))
-    s.few_key = <uint64_t*>malloc(FEW * sizeof(uint64_t))
-    s.few_rank = <uint16_t*>malloc((FEW + 1) * sizeof(uint16_t))
-    return (s.table != NULL and s.pairs != NULL and s.other != NULL and s.few != NULL
-            and s.slot_key != NULL and s.slot_number != NULL and s.few_key != NULL
-            and s.few_rank != NULL)
+    s.table = <uint32_t*>_next(start, &at, (4 * n + LEAST_RANGE + 2) * sizeof(uint32_t))
+    s.pairs = <uint64_t*>_next(start, &at, (n + 2) * sizeof(uint64_t))
+    s.other = <uint64_t*>_next(start, &at, (n + 2) * sizeof(uint64_t))
+    s.few = <uint16_t*>_next(start, &at, (n + 1) * sizeof(uint16_t))
+    s.slot_key = <uint64_t*>_next(start, &at, SLOTS * sizeof(uint64_t))
+    s.slot_number = <uint16_t*>_next(start, &at, SLOTS * sizeof(uint16_t))
+    s.few_key = <uint64_t*>_next(start, &at, FEW * sizeof(uint64_t))
+    s.few_rank = <uint16_t*>_next(start, &at, (FEW + 1) * sizeof(uint16_t))
+    return at
 
 
-cdef void _release(Scratch* s) noexcept nogil:
-    free(s.table)
-    free(s.pairs)
-    free(s.other)
-    free(s.few)
-    free(s.slot_key)
-    free(s.slot_number)
-    free(s.few_key)
-    free(s.few_rank)
+cdef inline uint8_t* _next(uint8_t* start, int64_t* at, int64_t n_bytes) noexcept nogil:
+    cdef uint8_t* found = start + at[0]
+    at[0] += (n_bytes + 63) // 64 * 64
+    return found
 
 
 # ---------------------------------------------------------------------------------- entry points
@@ -682,9 +675,16 @@ def load_columns(const input_t[:, :] X, value_t[:, ::1] out):
                 start = end
 
 
+def scratch_bytes(int64_t n_rows):
+    """How much scratch the coding of a column takes; pages that are not touched cost nothing."""
+    cdef Scratch scratch
+    return _place(&scratch, n_rows, NULL)
+
+
 def rank_columns(const value_t[:, ::1] values, int64_t max_codes, int64_t[::1] place,
-                 uint8_t[::1] u8, uint16_t[::1] u16, uint32_t[::1] u32, uint32_t[::1] order,
-                 value_t[:, ::1] low, int64_t[::1] n_codes, uint8_t[::1] status):
+                 uint8_t[::1] room, uint8_t[::1] u8, uint16_t[::1] u16, uint32_t[::1] u32,
+                 uint32_t[::1] order, value_t[:, ::1] low, int64_t[::1] n_codes,
+                 uint8_t[::1] status):
     """Codes of columns by their distinct values.
 
     Column k of the tile is column p = place[k] of the table; its codes are written from
@@ -696,6 +696,7 @@ def rank_columns(const value_t[:, ::1] values, int64_t max_codes, int64_t[::1] p
     max_codes : int
         Columns with more distinct values get the status `STATUS_TOO_MANY` and no codes.
     place : int64 (k,)
+    room : uint8 (at least scratch_bytes(n_rows),)   SCRATCH
     u8, u16, u32, order : uint8, uint16, uint32, uint32 (n_columns * n_rows,)   OUT
         May be empty when no column can need them: ``min(max_codes, n_rows)`` decides.
     low : float32 or float64 (k, at least min(max_codes, n_rows))   OUT
@@ -707,28 +708,23 @@ def rank_columns(const value_t[:, ::1] values, int64_t max_codes, int64_t[::1] p
     cdef Ranked ranked
     cdef int64_t n = values.shape[1], k, p
     cdef const value_t* v
-    cdef bint enough
+    assert _place(&scratch, n, &room[0]) <= len(room)
     with nogil:
-        enough = _allocate(&scratch, n)
-        if enough:
-            for k in range(values.shape[0]):
-                v = &values[k, 0]
-                p = place[k]
-                _rank(v, n, max_codes, &low[k, 0], &scratch, &ranked)
-                status[p] = <uint8_t>ranked.status
-                n_codes[p] = ranked.n_codes
-                if ranked.status != CODED:
-                    continue
-                if ranked.n_codes <= 0xFF:
-                    _emit(v, n, &scratch, &ranked, &u8[p * n], NULL)
-                elif ranked.n_codes <= 0xFFFF:
-                    _emit(v, n, &scratch, &ranked, &u16[p * n], NULL)
-                else:
-                    _emit(v, n, &scratch, &ranked, &u32[p * n],
-                          &order[p * n] if order.shape[0] else NULL)
-        _release(&scratch)
-    if not enough:
-        raise MemoryError("no memory for the scratch space of coding")
+        for k in range(values.shape[0]):
+            v = &values[k, 0]
+            p = place[k]
+            _rank(v, n, max_codes, &low[k, 0], &scratch, &ranked)
+            status[p] = <uint8_t>ranked.status
+            n_codes[p] = ranked.n_codes
+            if ranked.status != CODED:
+                continue
+            if ranked.n_codes <= 0xFF:
+                _emit(v, n, &scratch, &ranked, &u8[p * n], NULL)
+            elif ranked.n_codes <= 0xFFFF:
+                _emit(v, n, &scratch, &ranked, &u16[p * n], NULL)
+            else:
+                _emit(v, n, &scratch, &ranked, &u32[p * n],
+                      &order[p * n] if order.shape[0] else NULL)
 
 
 def rank_sparse(const value_t[::1] data, const int64_t[::1] indptr, int64_t first, int64_t last,
@@ -751,53 +747,52 @@ def rank_sparse(const value_t[::1] data, const int64_t[::1] indptr, int64_t firs
     cdef Scratch scratch
     cdef Ranked ranked
     cdef int64_t j, i, n, at, longest = 0, z, c
-    cdef value_t* v = NULL
     cdef value_t* values
-    cdef bint enough, implicit
+    cdef value_t[::1] own
+    cdef uint8_t[::1] room
+    cdef value_t* v
+    cdef bint implicit
+    for j in range(first, last):
+        n = indptr[j + 1] - indptr[j]
+        longest = n if n > longest else longest
+    own = np.empty(longest + 1, dtype=np.float32 if value_t is float else np.float64)
+    room = np.empty(scratch_bytes(longest), dtype=np.uint8)
+    v = &own[0]
+    _place(&scratch, longest, &room[0])
     with nogil:
         for j in range(first, last):
-            n = indptr[j + 1] - indptr[j]
-            longest = n if n > longest else longest
-        v = <value_t*>malloc((longest + 1) * sizeof(value_t))
-        enough = _allocate(&scratch, longest) and v != NULL
-        if enough:
-            for j in range(first, last):
-                at = indptr[j]
-                n = indptr[j + 1] - at
-                for i in range(n):
-                    v[i] = data[at + i] + <value_t>0.0
-                values = &low[at + j]
-                _rank(v, n, max_codes, values, &scratch, &ranked)
-                status[j] = <uint8_t>ranked.status
-                n_codes[j] = ranked.n_codes
-                fill[j] = 0
-                if ranked.status != CODED:
+            at = indptr[j]
+            n = indptr[j + 1] - at
+            for i in range(n):
+                v[i] = data[at + i] + <value_t>0.0
+            values = &low[at + j]
+            _rank(v, n, max_codes, values, &scratch, &ranked)
+            status[j] = <uint8_t>ranked.status
+            n_codes[j] = ranked.n_codes
+            fill[j] = 0
+            if ranked.status != CODED:
+                continue
+            if n > 0:
+                _emit(v, n, &scratch, &ranked, &codes[at], NULL)
+            implicit = n < n_rows
+            # z values are below zero
+            z = ranked.n_codes
+            while z > 0 and values[z - 1] >= 0:
+                z -= 1
+            if z < ranked.n_codes and values[z] == 0:
+                fill[j] = <uint32_t>(z + 1)
+            elif implicit:
+                if ranked.n_codes == max_codes:
+                    status[j] = TOO_MANY
                     continue
-                if n > 0:
-                    _emit(v, n, &scratch, &ranked, &codes[at], NULL)
-                implicit = n < n_rows
-                # z values are below zero
-                z = ranked.n_codes
-                while z > 0 and values[z - 1] >= 0:
-                    z -= 1
-                if z < ranked.n_codes and values[z] == 0:
-                    fill[j] = <uint32_t>(z + 1)
-                elif implicit:
-                    if ranked.n_codes == max_codes:
-                        status[j] = TOO_MANY
-                        continue
-                    for c in range(ranked.n_codes, z, -1):
-                        values[c] = values[c - 1]
-                    values[z] = 0
-                    if z < ranked.n_codes:
-                        for i in range(n):
-                            codes[at + i] += codes[at + i] > <uint32_t>z
-                    fill[j] = <uint32_t>(z + 1)
-                    n_codes[j] = ranked.n_codes + 1
-        _release(&scratch)
-        free(v)
-    if not enough:
-        raise MemoryError("no memory for the scratch space of coding")
+                for c in range(ranked.n_codes, z, -1):
+                    values[c] = values[c - 1]
+                values[z] = 0
+                if z < ranked.n_codes:
+                    for i in range(n):
+                        codes[at + i] += codes[at + i] > <uint32_t>z
+                fill[j] = <uint32_t>(z + 1)
+                n_codes[j] = ranked.n_codes + 1
 
 
 def sorted_values(const value_t[::1] values):

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import mmap
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -60,6 +60,30 @@ class CutRules:
     seed: int = 0
 
 
+class Rooms:
+    """Memory that the tasks of a coding use one after the other, and that is gone with it.
+
+    What a task gives back to the C library stays with that, for every thread as much as it used.
+    """
+
+    def __init__(self) -> None:
+        self._spare: list[np.ndarray] = []
+
+    @contextmanager
+    def lend(self, n_bytes: int) -> Iterator[np.ndarray]:
+        """At least so many bytes, uint8, for the length of a task."""
+        try:
+            room = self._spare.pop()
+        except IndexError:
+            room = np.empty(0, dtype=np.uint8)
+        if len(room) < n_bytes:
+            room = mapped(n_bytes)
+        try:
+            yield room
+        finally:
+            self._spare.append(room)
+
+
 @dataclass(eq=False)
 class CodeStore:
     """Room for the codes of columns whose widths are not known yet.
@@ -77,6 +101,8 @@ class CodeStore:
     status : uint8 (n_columns,)
     cut : bool (n_columns,)
         Columns coded by cuts instead of by their distinct values.
+    tiles, scratch : Rooms
+        Where tiles are loaded and ranked.
     """
 
     n_rows: int
@@ -89,6 +115,8 @@ class CodeStore:
     n_ordered: np.ndarray = field(init=False)
     status: np.ndarray = field(init=False)
     cut: np.ndarray = field(init=False)
+    tiles: Rooms = field(init=False)
+    scratch: Rooms = field(init=False)
 
     def __post_init__(self) -> None:
         cells = self.n_rows * self.n_columns
@@ -103,6 +131,7 @@ class CodeStore:
         self.n_ordered = np.zeros(self.n_columns, dtype=np.int64)
         self.status = np.zeros(self.n_columns, dtype=np.uint8)
         self.cut = np.zeros(self.n_columns, dtype=bool)
+        self.tiles, self.scratch = Rooms(), Rooms()
 
     def place(self, column: int, largest: Any) -> np.ndarray:
         """The codes of a column whose codes go up to ``largest``: a view to read or write."""
@@ -168,9 +197,19 @@ def tile_type(dtype: np.dtype) -> type:
     return np.float32 if dtype.name in NARROW_TYPES else np.float64
 
 
-def load(values: np.ndarray) -> np.ndarray:
-    """Columns as contiguous rows of float32 or float64, -0.0 as 0.0: (k, n_rows)."""
-    tile: np.ndarray = np.empty((values.shape[1], values.shape[0]), dtype=tile_type(values.dtype))
+def tile_bytes(values: np.ndarray) -> int:
+    """Size of the columns once they are loaded."""
+    return values.size * np.dtype(tile_type(values.dtype)).itemsize
+
+
+def load(values: np.ndarray, room: np.ndarray | None = None) -> np.ndarray:
+    """Columns as contiguous rows of float32 or float64, -0.0 as 0.0: (k, n_rows).
+
+    room : uint8 (at least tile_bytes(values),), where they go; None: to memory of their own.
+    """
+    if room is None:
+        room = np.empty(tile_bytes(values), dtype=np.uint8)
+    tile = room[: tile_bytes(values)].view(tile_type(values.dtype)).reshape(values.shape[::-1])
     if values.dtype == bool:
         values = values.view(np.uint8)
     elif values.dtype == np.float16 or values.dtype.itemsize > 8:
@@ -272,13 +311,17 @@ def room_for_values(size: int, dtype: Any) -> np.ndarray:
     numpy asks for huge pages, of which a few values per column would write every one: a table of
     100,000 columns of few values would take as much for its values as for all of its cells.
     """
-    n_bytes = size * np.dtype(dtype).itemsize
+    return mapped(size * np.dtype(dtype).itemsize).view(dtype)
+
+
+def mapped(n_bytes: int) -> np.ndarray:
+    """Bytes, uint8 (n_bytes,): many of them in pages of their own, that are gone with the array."""
     if n_bytes < LARGE_ROOM or not hasattr(mmap, "MADV_NOHUGEPAGE"):
-        return np.empty(size, dtype=dtype)
+        return np.empty(n_bytes, dtype=np.uint8)
     memory = mmap.mmap(-1, n_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with suppress(OSError):  # a kernel that knows no huge pages
         memory.madvise(mmap.MADV_NOHUGEPAGE)
-    return np.frombuffer(memory, dtype=dtype)
+    return np.frombuffer(memory, dtype=np.uint8)
 
 
 def tiles(block: Numbers) -> list[np.ndarray]:
@@ -314,12 +357,33 @@ def _code_tile(
     high: np.ndarray,
 ) -> None:
     """Ranks or cuts the columns of one tile; low, high: (k, room), OUT."""
-    tile = load(block.values[:, places])
+    values = block.values[:, places]
     columns = block.columns[places]
+    with store.tiles.lend(tile_bytes(values)) as room:
+        _code_loaded(load(values, room), columns, store, sample, low, high)
+
+
+def _code_loaded(
+    tile: np.ndarray,
+    columns: np.ndarray,
+    store: CodeStore,
+    sample: Sample,
+    low: np.ndarray,
+    high: np.ndarray,
+) -> None:
     limit = low.shape[1]
-    _encode.rank_columns(
-        tile, limit, columns, *store.blocks, store.order, low, store.n_codes, store.status
-    )
+    with store.scratch.lend(_encode.scratch_bytes(store.n_rows)) as scratch:
+        _encode.rank_columns(
+            tile,
+            limit,
+            columns,
+            scratch,
+            *store.blocks,
+            store.order,
+            low,
+            store.n_codes,
+            store.status,
+        )
     for k, column in enumerate(columns):
         if store.status[column] != _encode.STATUS_TOO_MANY:
             if high is not low:
