@@ -209,7 +209,9 @@ def load(values: np.ndarray, room: np.ndarray | None = None) -> np.ndarray:
     """
     if room is None:
         room = np.empty(tile_bytes(values), dtype=np.uint8)
-    tile = room[: tile_bytes(values)].view(tile_type(values.dtype)).reshape(values.shape[::-1])
+    tile: np.ndarray = (
+        room[: tile_bytes(values)].view(tile_type(values.dtype)).reshape(values.shape[::-1])
+    )
     if values.dtype == bool:
         values = values.view(np.uint8)
     elif values.dtype == np.float16 or values.dtype.itemsize > 8:
