@@ -9,7 +9,8 @@ sums are the same bits wherever trees grow::
     tree 2  ──▶ rows, leaves ──────────────────────────┘    votes += 1
 
 Memory: 8 bytes x n_rows x (n_classes or 1) for the totals, 8 x n_rows for the votes, and 16 for
-each row out of the bag of a tree that waits for its turn.
+each row out of the bag of a tree that waits for its turn: a few per thread and no more
+(`dtrees.parallel.local`).
 """
 
 from __future__ import annotations

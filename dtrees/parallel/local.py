@@ -13,10 +13,15 @@ about 0.2 ms however many there are. With one thread, or one task, nothing is sc
 run one after the other in the calling thread. The answer is the same, because tasks share nothing
 but disjoint parts of arrays.
 
-`LocalRunner.stream` hands over results while other tasks run. A thread of ours waits for Dask then,
-and the caller reads what has come::
+`LocalRunner.stream` hands over results, in the order of the tasks, while other tasks run. A thread
+of ours waits for Dask then, and two queues go between the caller and the threads::
 
-    caller    ◀── queue ◀── tasks on Dask's threads ◀── a thread that waits for them
+    caller    ── places that may be begun ────▶  tasks on Dask's    ◀── a thread that
+              ◀── word that a task has ended ──  threads                waits for them
+
+Places are given out in order, and one more only when the caller comes back from a result. So at
+most `AHEAD` tasks per thread are begun beyond those that the caller is done with: a slow task, or a
+slow caller, holds the others up, and results that wait take bounded memory.
 
 Ctrl-C reaches the main thread only. A runner therefore carries an event, ``cancelled``: it is set
 as soon as the calling thread is interrupted or a task fails. No task is begun after that, and
@@ -33,8 +38,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import CancelledError
-from functools import partial
-from typing import Any, TypeVar
+from itertools import chain, islice, repeat
+from typing import TypeVar
 
 import joblib
 from dask.threaded import get
@@ -44,7 +49,7 @@ from dtrees.parallel.client import threads_of_worker
 
 T = TypeVar("T")
 
-AHEAD = 4  # tasks per thread that a stream runs ahead of its reader
+AHEAD = 4  # tasks per thread that a stream begins ahead of its reader
 WAKE = 0.1  # seconds after which a reader that waits can be interrupted, on any system
 
 
@@ -131,8 +136,8 @@ class LocalRunner:
         runner.cancelled = self.cancelled
         return runner
 
-    def stream(self, tasks: Sequence[Callable[[], T]]) -> Generator[tuple[int, T]]:
-        """Run the tasks and hand over every result as soon as it is there.
+    def stream(self, tasks: Sequence[Callable[[], T]]) -> Generator[T]:
+        """Run the tasks and hand over their results in order, while other tasks run.
 
         Closing the iterator before its end cancels the runner and waits for the tasks that run, so
         long ones should look at ``cancelled``. Close it (`contextlib.closing`).
@@ -140,58 +145,65 @@ class LocalRunner:
         Parameters
         ----------
         tasks : sequence of callables without arguments
-            As for a call. Only so many are begun that the reader is a few behind: one that is slow,
-            or does not read on, is not overrun.
+            As for a call, and begun in this order. At most `AHEAD` per thread are begun beyond
+            those whose result the reader is done with.
 
         Yields
         ------
-        (int, object)
-            Place of the task and its result, in the order in which tasks end.
+        object
+            Results, in the order of the tasks. One that is early waits for those before it.
 
         Raises
         ------
         BaseException, CancelledError
-            As a call.
+            As a call, and at the reader's next look: results that wait do not come first.
         """
-        if min(self.n_threads, len(tasks)) <= 1:
-            for place, task in enumerate(tasks):
-                yield place, self([task])[0]
+        n_threads = min(self.n_threads, len(tasks))
+        if n_threads <= 1:
+            for task in tasks:
+                yield self([task])[0]
             return
-        ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        room = threading.Semaphore(AHEAD * self.n_threads)
+        begin: queue.SimpleQueue[int | None] = queue.SimpleQueue()  # places; None: no more
+        ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()  # None: a result more
+        early: dict[int, T] = {}
+        to_begin = chain(range(len(tasks)), repeat(None))
+        for place in islice(to_begin, AHEAD * n_threads):
+            begin.put(place)
 
-        def end(place: int, task: Callable[[], T]) -> None:
-            room.acquire()
-            if self.cancelled.is_set():
-                raise CancelledError("this runner has been cancelled")
-            ended.put((place, task()))
+        def work() -> None:
+            try:
+                while (place := begin.get()) is not None and not self.cancelled.is_set():
+                    early[place] = tasks[place]()
+                    ended.put(None)
+            finally:
+                begin.put(None)  # who leaves tells the next one, who may wait for a place
 
         def carry() -> None:
             try:
-                self([partial(end, place, task) for place, task in enumerate(tasks)])
+                self([work] * n_threads)
             except BaseException as error:
-                room.release(len(tasks))  # for those that wait
                 ended.put(error)
 
         carrier = threading.Thread(target=carry, name="dtrees-carry", daemon=True)
-        carrier.start()
         try:
-            for _ in tasks:
-                result = _next(ended)
-                if isinstance(result, BaseException):
-                    raise result
-                room.release()
-                yield result
-        except BaseException as error:
+            carrier.start()
+            for place in range(len(tasks)):
+                while place not in early or not ended.empty():
+                    error = _next(ended)
+                    if error is not None:
+                        raise error
+                yield early.pop(place)
+                begin.put(next(to_begin))
+        except BaseException as reason:
             self.cancelled.set()
-            room.release(len(tasks))
-            if isinstance(error, GeneratorExit):
+            begin.put(None)
+            if isinstance(reason, GeneratorExit):
                 carrier.join()
             raise
         carrier.join()
 
 
-def _next(ended: queue.SimpleQueue[Any]) -> Any:
+def _next(ended: queue.SimpleQueue[T]) -> T:
     """What comes next; the wait can be interrupted."""
     while True:
         try:

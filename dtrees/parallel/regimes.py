@@ -45,7 +45,8 @@ def grow_trees(
     ------
     (int, Tree, object)
         Number, tree and what `look` has said of it, in the order of the numbers; the same trees in
-        every regime. The caller may take its time: other trees grow meanwhile.
+        every regime. The caller may take its time: other trees grow meanwhile, in the local regime
+        a few per thread and no more.
 
     Raises
     ------
@@ -74,8 +75,8 @@ def grow_trees(
         return
     alone = run.alone()
     with closing(run.stream([partial(grow, number, alone) for number in numbers])) as results:
-        for place, (tree, seen) in in_order(range(len(numbers)), results):
-            yield numbers[place], tree, seen
+        for number, (tree, seen) in zip(numbers, results, strict=True):
+            yield number, tree, seen
 
 
 def in_order(numbers: Iterable[int], found: Iterator[tuple[int, T]]) -> Iterator[tuple[int, T]]:

@@ -86,31 +86,72 @@ def test_effective_n_jobs():
     assert repr(threaded(2)) == "LocalRunner(n_threads=2)"
 
 
+def carriers():
+    return [t for t in threading.enumerate() if t.name == "dtrees-carry"]
+
+
+def wait_until(is_so):
+    deadline = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
 class TestStream:
     @pytest.mark.parametrize("n_threads", [1, 2, 4])
-    @pytest.mark.parametrize("n_tasks", [0, 1, 2, 40])
-    def test_every_result_once(self, n_threads, n_tasks):
+    @pytest.mark.parametrize("n_tasks", [0, 1, 2, 3, 40])
+    def test_every_result_once_in_order(self, n_threads, n_tasks):
+        def work(i):
+            time.sleep(0.002 * (i % 3 == 0))
+            return i * i
+
         run = LocalRunner(n_threads)
-        found = dict(run.stream([lambda i=i: i * i for i in range(n_tasks)]))
-        assert found == {i: i * i for i in range(n_tasks)}
+        found = list(run.stream([partial(work, i) for i in range(n_tasks)]))
+        assert found == [i * i for i in range(n_tasks)]
         assert not run.cancelled.is_set()
 
-    def test_as_they_end(self):
-        first = threading.Event()
-        results = LocalRunner(2).stream([lambda: first.wait(20), lambda: "early"])
-        assert next(results) == (1, "early")
-        first.set()
-        assert next(results) == (0, True)
+    def test_early_results_wait(self):
+        first, second = threading.Event(), threading.Event()
+        results = LocalRunner(2).stream([lambda: first.wait(20), second.set])
+        opener = threading.Thread(target=lambda: second.wait(20) and first.set())
+        opener.start()
+        assert next(results) is True  # though the other ended before
+        assert next(results) is None
         assert list(results) == []
+        opener.join()
 
-    def test_a_slow_reader_is_not_overrun(self):
+    @pytest.mark.parametrize("n_threads", [2, 3])
+    def test_a_slow_task_is_not_overrun(self, n_threads):
         begun = []
-        run = LocalRunner(2)
+        full = threading.Event()
+        room = AHEAD * n_threads
+
+        def work(i):
+            begun.append(i)
+            if len(begun) == room:
+                full.set()
+            if i == 0:
+                assert full.wait(20)
+                time.sleep(0.2)  # what others would begin now is too much
+                return len(begun)
+            return i
+
+        run = LocalRunner(n_threads)
+        results = list(run.stream([partial(work, i) for i in range(100)]))
+        assert results == [room, *range(1, 100)]
+        assert sorted(begun) == list(range(100))
+
+    @pytest.mark.parametrize("n_threads", [2, 3])
+    def test_a_slow_reader_is_not_overrun(self, n_threads):
+        begun = []
+        run = LocalRunner(n_threads)
         with closing(run.stream([lambda i=i: begun.append(i) for i in range(100)])) as results:
-            next(results)
-            time.sleep(0.2)
-            assert len(begun) <= AHEAD * 2 + 1
-            assert len(list(results)) == 99
+            for n_read in range(3):
+                next(results)
+                wait_until(lambda n=AHEAD * n_threads + n_read: len(begun) >= n)
+                time.sleep(0.05)
+                assert len(begun) == AHEAD * n_threads + n_read
+            assert len(list(results)) == 97
 
     @pytest.mark.parametrize("n_threads", [1, 2])
     def test_closing_ends_the_work(self, n_threads):
@@ -125,10 +166,10 @@ class TestStream:
         with closing(run.stream([work] * 1000)) as results:
             next(results)
         n_begun = len(begun)
-        assert n_begun <= 1 + (AHEAD + 1) * n_threads
+        assert n_begun <= (AHEAD * n_threads if n_threads > 1 else 1)
         if n_threads > 1:
             assert run.cancelled.is_set()
-            assert not [t for t in threading.enumerate() if t.name == "dtrees-carry"]
+            assert not carriers()
         time.sleep(0.05)
         assert len(begun) == n_begun
         assert threading.active_count() <= before + n_threads
@@ -143,8 +184,44 @@ class TestStream:
 
         run = LocalRunner(n_threads)
         with pytest.raises(ZeroDivisionError, match="told so"):
-            dict(run.stream([partial(work, i) for i in range(100)]))
+            list(run.stream([partial(work, i) for i in range(100)]))
         assert run.cancelled.is_set()
+
+    def test_an_error_does_not_wait_for_tasks_before_it(self):
+        def fail():
+            raise ZeroDivisionError("told so")
+
+        run = LocalRunner(2)
+        started = time.perf_counter()
+        with pytest.raises(ZeroDivisionError, match="told so"):
+            list(run.stream([lambda: run.cancelled.wait(20), fail]))
+        assert time.perf_counter() - started < 10
+
+    def test_an_error_comes_before_results_that_wait(self):
+        read = threading.Event()
+
+        def fail():
+            assert read.wait(20)
+            raise ZeroDivisionError("told so")
+
+        run = LocalRunner(2)
+        results = run.stream([lambda: 0, lambda: 1, fail])
+        assert next(results) == 0
+        read.set()
+        wait_until(lambda: not carriers())
+        with pytest.raises(ZeroDivisionError, match="told so"):
+            next(results)
+
+    @pytest.mark.parametrize("n_read", [0, 1])
+    def test_who_cancels_from_elsewhere_leaves_nobody_waiting(self, n_read):
+        run = LocalRunner(3)
+        results = run.stream([lambda: run.cancelled.wait(0.001)] * 100)
+        for _ in range(n_read):
+            next(results)
+        run.cancelled.set()
+        with pytest.raises(CancelledError):
+            list(results)
+        assert not carriers()
 
     def test_a_runner_of_its_own(self):
         run = LocalRunner(3)
@@ -194,7 +271,7 @@ def interrupted(program: str) -> tuple[float, float]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent in another way")
-@pytest.mark.parametrize("call", ["runner(tasks)", "dict(runner.stream(tasks))"])
+@pytest.mark.parametrize("call", ["runner(tasks)", "list(runner.stream(tasks))"])
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_ctrl_c_ends_the_work_within_a_second(n_threads, call):
     raised, idle = interrupted(f"""
