@@ -73,6 +73,7 @@ class LocalRunner:
         assert n_threads >= 1, n_threads
         self.n_threads = n_threads
         self.cancelled = threading.Event()
+        self._is_alone = False
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_threads={self.n_threads})"
@@ -114,7 +115,7 @@ class LocalRunner:
                     # Only the first failure counts: what fails after it may fail because of it.
                     if self.cancelled.is_set():
                         return
-                    self.cancelled.set()
+                    self._cancel()
                     raise
 
         try:
@@ -124,17 +125,26 @@ class LocalRunner:
                 names = [f"dtrees-{i}" for i in range(n_threads)]
                 get(dict.fromkeys(names, (work,)), names, num_workers=n_threads)
         except BaseException:
-            self.cancelled.set()
+            self._cancel()
             raise
         if self.cancelled.is_set():
             raise CancelledError("this runner has been cancelled")
         return results
 
     def alone(self) -> LocalRunner:
-        """A runner for a task of this one: in its thread, and cancelled with this one."""
+        """A runner for a task of this one: in its thread, and cancelled with this one.
+
+        What fails in it fails the task, and it is the task that cancels.
+        """
         runner = LocalRunner(1)
         runner.cancelled = self.cancelled
+        runner._is_alone = True
         return runner
+
+    def _cancel(self) -> None:
+        # An event that is set already would make the failure of the task look like a later one.
+        if not self._is_alone:
+            self.cancelled.set()
 
     def stream(self, tasks: Sequence[Callable[[], T]]) -> Generator[T]:
         """Run the tasks and hand over their results in order, while other tasks run.

@@ -232,6 +232,18 @@ class TestStream:
         with pytest.raises(CancelledError):
             alone([threading.get_ident])
 
+    @pytest.mark.parametrize("n_threads", [1, 2])
+    @pytest.mark.parametrize("carry", [LocalRunner.__call__, LocalRunner.stream])
+    def test_an_error_inside_a_runner_of_its_own_is_passed_on(self, n_threads, carry):
+        def fail():
+            raise ZeroDivisionError("told so")
+
+        run = LocalRunner(n_threads)
+        alone = run.alone()
+        with pytest.raises(ZeroDivisionError, match="told so"):
+            list(carry(run, [lambda: alone([fail])] * 3))
+        assert run.cancelled.is_set()
+
 
 def interrupted(program: str) -> tuple[float, float]:
     """Seconds between Ctrl-C and its exception in `run`, and until all threads are idle again.
