@@ -21,12 +21,11 @@ from scipy.sparse import csc_array
 
 from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.core._predict import Walk, walk_mixed, walk_numbers, walk_sparse
-from dtrees.core.model import LEAF, Tree
+from dtrees.core.model import Tree
+from dtrees.core.used_columns import places_of, sparse_block, used_columns
 
 BLOCK_ROWS = 8_192  # rows of used columns that are brought together at a time
-SPARSE_CELLS = 65_536  # cells of the dense block that sparse rows are written into
 FLOAT_CODES = 2**24  # largest code that float32 holds exactly
-NOWHERE = -1
 
 
 class CodedRows:
@@ -68,7 +67,7 @@ class CodedRows:
         O(n x (used columns + depth)), and O(all stored codes of used columns) for sparse tables.
         Any thread may ask.
         """
-        used = np.unique(tree.feature[tree.test != LEAF]).astype(np.int64)
+        used = used_columns(tree)
         if self._stored is not None:
             return self._sparse_leaves(tree, used)[rows]
         leaves = np.empty(len(rows), dtype=np.intp)
@@ -101,8 +100,8 @@ class CodedRows:
         coded = self._coded
         return Walk(
             replace(tree, threshold=threshold),
-            _places(numbers, coded.n_columns),
-            _places(codes, coded.n_columns),
+            places_of(numbers, coded.n_columns),
+            places_of(codes, coded.n_columns),
             coded.n_codes,
             coded.n_ordered,
         )
@@ -125,22 +124,14 @@ class CodedRows:
         fill = self._coded.fill_code[np.maximum(tree.feature, 0)].astype(np.float64)
         walk = self._walk(tree, tree.code - fill, used, used[:0])
         matrix = self._stored[:, used]
-        height = int(np.clip(SPARSE_CELLS // max(1, len(used)), 8, 256))
         leaves = np.empty(self._coded.n_rows, dtype=np.intp)
         walk_sparse(
             walk,
             matrix.indptr.astype(np.int64, copy=False),
             matrix.indices.astype(np.int32, copy=False),
             matrix.data,
-            np.zeros((height, len(used)), dtype=self._dtype),
+            sparse_block(len(used), self._dtype),
             0,
             leaves,
         )
         return leaves
-
-
-def _places(columns: np.ndarray, n_columns: int) -> np.ndarray:
-    """Where each column of the table stands among ``columns``, int32 (n_columns,)."""
-    place = np.full(n_columns, NOWHERE, dtype=np.int32)
-    place[columns] = np.arange(len(columns))
-    return place

@@ -40,6 +40,7 @@ from dtrees.core._forest import SLOT_LIMIT, THRESHOLD_LIMIT, ForestNodes, code_n
 from dtrees.core._forest import walk as walk_forest
 from dtrees.core._predict import Walk, walk_mixed, walk_numbers, walk_sparse
 from dtrees.core.model import AT_MOST, LEAF, Forest, Tree
+from dtrees.core.used_columns import NOWHERE, places_of, sparse_block, used_columns
 from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
@@ -51,8 +52,6 @@ if TYPE_CHECKING:
 TASK_ROWS = 32_768  # a task of the runner: some milliseconds
 FOREST_ROWS = 4_096  # the same for many trees
 GATHER_ROWS = 2_048  # rows of used columns that are gathered at a time
-SPARSE_CELLS = 65_536  # cells of the dense block that sparse rows are written into
-NOWHERE = -1
 
 Leaves = Callable[[int, int, np.ndarray], None]  # (first row, end, OUT leaves of these rows)
 
@@ -339,23 +338,16 @@ def _pack(tree: Tree, book: CodeBook) -> Packed:
     n_columns = tree.n_columns
     if n_columns != book.n_columns:
         raise ValueError(f"The tree has {n_columns} columns, its codebook {book.n_columns}.")
-    used = np.unique(tree.feature[tree.test != LEAF]).astype(np.int64)
+    used = used_columns(tree)
     if len(used) and not 0 <= used[0] <= used[-1] < n_columns:
         raise ValueError(f"The tree tests column {used[-1]} of a table of {n_columns}.")
     numbers = used[book.n_ordered[used] > 0]
     codes = used[book.n_ordered[used] < book.n_codes[used]]
     walk = partial(Walk, tree, n_codes=book.n_codes, n_ordered=book.n_ordered)
-    nowhere = _places(codes[:0], n_columns)
-    gathered = walk(_places(numbers, n_columns), _places(codes, n_columns))
+    nowhere = places_of(codes[:0], n_columns)
+    gathered = walk(places_of(numbers, n_columns), places_of(codes, n_columns))
     whole = None if gathered.with_rules else walk(np.arange(n_columns, dtype=np.int32), nowhere)
     return Packed(book, numbers, codes, gathered, whole)
-
-
-def _places(columns: np.ndarray, n_columns: int) -> np.ndarray:
-    """Where each column of the table stands among ``columns``, int32 (n_columns,)."""
-    place = np.full(n_columns, NOWHERE, dtype=np.int32)
-    place[columns] = np.arange(len(columns))
-    return place
 
 
 def _is_walkable(block: np.ndarray) -> bool:
@@ -374,11 +366,9 @@ def _of_sparse(packed: Packed, table: csc_array) -> Leaves:
     data = matrix.data if narrow else matrix.data.astype(np.float64, copy=False)
     indptr = matrix.indptr.astype(np.int64, copy=False)
     rows = matrix.indices.astype(np.int32, copy=False)
-    width = max(1, len(packed.numbers))
-    shape = (int(np.clip(SPARSE_CELLS // width, 8, 256)), len(packed.numbers))
 
     def leaves_of(first: int, end: int, leaves: np.ndarray) -> None:
-        block = np.zeros(shape, dtype=data.dtype)
+        block = sparse_block(len(packed.numbers), data.dtype)
         walk_sparse(packed.gathered, indptr, rows, data, block, first, leaves)
 
     return leaves_of
@@ -386,8 +376,8 @@ def _of_sparse(packed: Packed, table: csc_array) -> Leaves:
 
 def _of_gathered(packed: Packed, table: Table) -> Leaves:
     """How rows of any other table walk: used columns only, a few thousand rows at a time."""
-    number_place = _places(packed.numbers, table.n_columns)
-    code_place = _places(packed.codes, table.n_columns)
+    number_place = places_of(packed.numbers, table.n_columns)
+    code_place = places_of(packed.codes, table.n_columns)
     cells = []  # (values (n_rows,), their place) of columns of numbers
     whether = []  # the same of hybrid columns that hold numbers only
     for block in table.numbers:
