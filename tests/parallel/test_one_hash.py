@@ -7,7 +7,7 @@ in blocks of several sizes, which are summarized, coded and counted apart from e
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import dask
 import numpy as np
@@ -15,7 +15,14 @@ import pytest
 import scipy.sparse as sp
 from distributed import Client, LocalCluster
 
-from dtrees import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+from dtrees import (
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.kinds import sort_columns
@@ -28,11 +35,6 @@ from dtrees.core.source import ShardSource
 pytestmark = pytest.mark.timeout(120)
 
 N_ROWS = 1_000
-FORESTS = [
-    RandomForestClassifier(8, random_state=5, max_codes=64),
-    RandomForestRegressor(4, random_state=5, max_codes=64, min_samples_leaf=3),
-    ExtraTreesRegressor(4, random_state=5, bootstrap=True, max_codes=64),
-]
 STORAGE = {"dense": np.asarray, "csr": sp.csr_array, "csc": sp.csc_matrix}
 
 
@@ -46,6 +48,36 @@ def table():
 
 
 X, Y = table()
+WEIGHTS = np.random.default_rng(1).choice([0, 0.5, 1, 2.25], size=N_ROWS)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A forest and what it learns: numbers, where it takes numbers, or this many classes."""
+
+    model: object
+    n_classes: int = 3
+    weights: np.ndarray | None = None
+
+    def fit(self, storage="dense", kind=None, **parameters):
+        parameters = {"random_state": 5, "max_codes": 64, **parameters}
+        model = (kind or type(self.model))(**{**self.model.get_params(), **parameters})
+        return model.fit(STORAGE[storage](X), np.minimum(Y, self.n_classes - 1), self.weights)
+
+
+CASES = {
+    "classes": Case(RandomForestClassifier(8)),
+    "numbers": Case(RandomForestRegressor(4, min_samples_leaf=3)),
+    "cuts-numbers": Case(ExtraTreesRegressor(4, bootstrap=True)),
+    "two-classes": Case(RandomForestClassifier(4), n_classes=2),
+    "cuts-two-classes": Case(ExtraTreesClassifier(2, bootstrap=True), n_classes=2),
+    "bagging-two-classes": Case(BaggingClassifier(2), n_classes=2),
+    "bagging-numbers": Case(BaggingRegressor(2, min_samples_leaf=3)),
+    "weighted-classes": Case(RandomForestClassifier(2), weights=WEIGHTS),
+    "weighted-two-classes": Case(BaggingClassifier(2), n_classes=2, weights=WEIGHTS),
+    "weighted-numbers": Case(RandomForestRegressor(2, min_samples_leaf=3), weights=WEIGHTS),
+}
+cases = pytest.mark.parametrize("case", CASES)
 
 
 def digest(trees):
@@ -56,34 +88,26 @@ def digest(trees):
     return found.hexdigest()
 
 
-def fitted(model, storage="dense", **parameters):
-    fresh = type(model)(**{**model.get_params(), **parameters})
-    return digest(fresh.fit(STORAGE[storage](X), Y).forest_.trees)
+def fitted(case, storage="dense", **parameters):
+    return digest(CASES[case].fit(storage, **parameters).forest_.trees)
 
 
 @pytest.fixture(scope="module")
 def expected():
-    return {type(model): fitted(model, regime="local") for model in FORESTS}
-
-
-def name_of(model):
-    return type(model).__name__
-
-
-forests = pytest.mark.parametrize("model", FORESTS, ids=name_of)
+    return {case: fitted(case, regime="local") for case in CASES}
 
 
 def test_forests_differ(expected):
-    assert len(set(expected.values())) == len(FORESTS)
+    assert len(set(expected.values())) == len(CASES)
 
 
-@forests
+@cases
 @pytest.mark.parametrize("storage", STORAGE)
 @pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_threads(model, storage, scheduler, n_jobs, expected):
+def test_threads(case, storage, scheduler, n_jobs, expected):
     with dask.config.set(scheduler=scheduler):
-        assert fitted(model, storage, n_jobs=n_jobs) == expected[type(model)]
+        assert fitted(case, storage, n_jobs=n_jobs) == expected[case]
 
 
 @pytest.mark.parametrize("processes", [False, True])
@@ -100,20 +124,20 @@ def test_clusters(layout, processes, expected):
         ) as cluster,
         Client(cluster),
     ):
-        for model in FORESTS:
+        for case in CASES:
             for storage in STORAGE:
-                assert fitted(model, storage, regime="replicated") == expected[type(model)]
+                assert fitted(case, storage, regime="replicated") == expected[case], (case, storage)
 
 
-@forests
+@cases
 @pytest.mark.parametrize("storage", STORAGE)
 @pytest.mark.parametrize("n_rows", [N_ROWS, 300, 77])
-def test_blocks_of_rows(model, storage, n_rows, expected):
-    growth = growth_of(model, storage)
+def test_blocks_of_rows(case, storage, n_rows, expected):
+    growth = growth_of(case, storage)
     blocks = [slice(first, first + n_rows) for first in range(0, N_ROWS, n_rows)]
     book, parts = coded_in_blocks(STORAGE[storage](X), blocks, growth.rules.seed)
     trees = []
-    for number in range(model.n_estimators):
+    for number in range(CASES[case].model.n_estimators):
         rules = replace(growth.rules, tree=number)
         bag = growth.target.bagged(growth.times(number))
         source = ShardSource(
@@ -126,18 +150,18 @@ def test_blocks_of_rows(model, storage, n_rows, expected):
             values=book.code_values() if growth.values is not None else None,
         )
         trees.extend(grow(source, rules, plain(), book.thresholds).trees)
-    assert digest(trees) == expected[type(model)]
+    assert digest(trees) == expected[case]
 
 
-def growth_of(model, storage):
+def growth_of(case, storage):
     """What the trees are grown from, whole."""
 
-    class Caught(type(model)):
+    class Caught(type(CASES[case].model)):
         def _grow_trees(self, growth, *arguments, **options):
             self.growth = growth
             return super()._grow_trees(growth, *arguments, **options)
 
-    return Caught(**model.get_params()).fit(STORAGE[storage](X), Y).growth
+    return CASES[case].fit(storage, kind=Caught).growth
 
 
 def coded_in_blocks(table, blocks, seed) -> tuple[CodeBook, list[CodedMatrix]]:
