@@ -217,9 +217,10 @@ class TestEarlyStopping:
     @pytest.mark.parametrize("n_jobs", [2, 3])
     def test_any_number_of_threads(self, n_jobs):
         one = RandomForestClassifier(200, oob_tol=0.001, random_state=1).fit(*CANCER)
+        before = threading.active_count()
         many = RandomForestClassifier(200, oob_tol=0.001, random_state=1, n_jobs=n_jobs)
         np.testing.assert_array_equal(many.fit(*CANCER).oob_scores_, one.oob_scores_)
-        assert threading.active_count() < 20
+        assert threading.active_count() <= before + n_jobs  # Dask keeps its threads
 
     def test_a_larger_tolerance_needs_fewer_trees(self):
         sizes = [
