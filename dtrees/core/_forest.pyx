@@ -15,8 +15,12 @@ O(used columns * log thresholds + trees * depth).
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport int32_t, int64_t, uint16_t
 
+cdef extern from *:
+    void prefetch "__builtin_prefetch"(const void*) noexcept nogil
+
 cdef enum:
     LANES = 12
+    AHEAD = 32                  # rows whose values are asked for
     MISSING = 65535
     MISSING_LEFT = 1 << 15      # bit of a node's slot
     MOST_SLOTS = 1 << 15
@@ -189,6 +193,22 @@ cdef void walk_tree(const Node* nodes, int32_t root, const uint16_t* rows, int64
         walk_rows(nodes, root, rows, n, width, leaves, False)
 
 
+cdef inline void add_pairs(double* total, const double* value, const int32_t* leaves,
+                           int64_t n) noexcept nogil:
+    """The values of two classes; both are read before one is written."""
+    cdef int64_t i
+    cdef const double* pair
+    cdef double first, second
+    for i in range(n):
+        if i + AHEAD < n:
+            prefetch(value + 2 * <int64_t>leaves[i + AHEAD])
+        pair = value + 2 * <int64_t>leaves[i]
+        first = total[2 * i] + pair[0]
+        second = total[2 * i + 1] + pair[1]
+        total[2 * i] = first
+        total[2 * i + 1] = second
+
+
 def walk(ForestNodes forest, const uint16_t[:, ::1] rows, bint with_missing, int32_t[::1] leaves,
          double[:, ::1] total):
     """Add the values of the rows' leaves to `total`, tree by tree.
@@ -216,15 +236,12 @@ def walk(ForestNodes forest, const uint16_t[:, ::1] rows, bint with_missing, int
             walk_tree(forest.nodes + forest.start[t], forest.root[t], &rows[0, 0], n,
                       forest.n_slots, &leaves[0], with_missing)
             value = &forest.value[forest.first[t], 0]
-            if width == 1:
-                for i in range(n):
-                    total[i, 0] += value[leaves[i]]
-            elif width == 2:
-                for i in range(n):
-                    total[i, 0] += value[2 * <int64_t>leaves[i]]
-                    total[i, 1] += value[2 * <int64_t>leaves[i] + 1]
+            if width == 2:
+                add_pairs(&total[0, 0], value, &leaves[0], n)
             else:
                 for i in range(n):
+                    if i + AHEAD < n:
+                        prefetch(value + leaves[i + AHEAD] * width)
                     for k in range(width):
                         total[i, k] += value[leaves[i] * width + k]
 
