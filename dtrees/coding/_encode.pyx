@@ -708,7 +708,8 @@ def rank_columns(const value_t[:, ::1] values, int64_t max_codes, int64_t[::1] p
     cdef Ranked ranked
     cdef int64_t n = values.shape[1], k, p
     cdef const value_t* v
-    assert _place(&scratch, n, &room[0]) <= len(room)
+    if _place(&scratch, n, &room[0]) > len(room):
+        raise ValueError("the room for scratch is too small")
     with nogil:
         for k in range(values.shape[0]):
             v = &values[k, 0]

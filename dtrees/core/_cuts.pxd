@@ -23,8 +23,9 @@ cdef inline double drawn_value(const Search* q, int32_t column, double least,
                                double most) noexcept nogil:
     """A number between two, drawn by the key of the node and the column."""
     cdef uint64_t draw = hash64(hash64(q.draws, <uint64_t>column), 0)
-    cdef double half = most / 2 - least / 2  # halves: a difference of huge values is infinite
-    return least + 2.0 * (<double>(draw >> 11) * 1.1102230246251565e-16 * half)
+    # halves: a difference of huge values is infinite
+    cdef double step = <double>(draw >> 11) * 1.1102230246251565e-16 * (most / 2 - least / 2)
+    return (least + step) + step
 
 
 cdef void search_random(Search* q, int32_t column, uint32_t last_number,

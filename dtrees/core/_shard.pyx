@@ -33,6 +33,7 @@ from dtrees.core._criterion import xlogx_table
 from dtrees.core.frontier import FoundSplit, Sums
 
 BLOCK_ROWS = 1 << 16
+LEAST_LANES = 8          # columns below which a row of 32 codes is mostly empty
 MOST_LANES = 16          # columns that are read by row for each that is drawn
 
 MOST_WEIGHT = 2.0**62    # no node weighs more
@@ -84,7 +85,9 @@ cdef class Shard:
         self.bind_limits(target, rules, scale.total_weight)
         if rules.random_cuts:
             flat, first = values
-            if coded.u8.shape[1] <= MOST_LANES * self.plan.limits.max_features:
+            if (self.plan.mode in (COUNT, WEIGHTED_SUM) and target.kind == "classification"
+                    and self.payload.weight == NULL and LEAST_LANES <= coded.u8.shape[1]
+                    <= MOST_LANES * self.plan.limits.max_features):
                 self.plan.row_codes = self.bound.row_codes(coded, flat, first)
             self.plan.values = <const double*>pointer(self.alive, flat, np.float64)
             self.plan.first_value = <const int64_t*>pointer(self.alive, first, np.int64)

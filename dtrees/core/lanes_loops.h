@@ -75,10 +75,11 @@ TARGET static void NAME(lanes_sums)(Lanes *x, const uint8_t *codes, int64_t widt
     }
 }
 
-/* How many of 256 ascending numbers are at most another; the last one is not. pivot: each 16th. */
+/* How many of 256 ascending numbers are at most another; the last ones are not counted whatever it
+   is. pivot: each 16th. */
 TARGET static uint32_t NAME(lanes_upto)(const double *value, const double *pivot, double at) {
     uint32_t blocks = 0, rest = 0;
-    for (int j = 0; j < PIVOTS; j++)
+    for (int j = 0; j < PIVOTS - 1; j++)
         blocks += pivot[j] <= at;
     value += PIVOTS * blocks;
     for (int j = 0; j < PIVOTS; j++)

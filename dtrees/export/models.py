@@ -264,6 +264,9 @@ def _decode_trees(
     for each in (n_nodes, n_words, *units.values()):
         expect(each.shape == n_nodes.shape == (len(n_nodes),), "the number of trees")
     expect(n_nodes.dtype == n_words.dtype == np.int64, "the number of nodes")
+    expect(all(each.dtype == np.float64 for each in units.values()), "the units")
+    weight_unit = units["weight_unit"]
+    expect(bool((np.isfinite(weight_unit) & (weight_unit > 0)).all()), "the unit of the weights")
     expect(len(n_nodes) > 0 and 0 < n_nodes.min() <= n_nodes.max() < 2**31, "the number of nodes")
     expect(0 <= n_words.min() <= n_words.max() < 2**47, "the number of words")
     all_of = {name: arrays[name] for name in packing.DTYPES}
@@ -338,6 +341,7 @@ def _check_attributes(
     expect(names is None or is_names(names, book.n_columns), "feature_names_in_")
     width = trees[0].n_values
     is_regression = trees[0].criterion in REGRESSION
+    expect(not is_regression or trees[0].statistics.shape[1] == 2, "the statistics")
     expect(is_regression == kind.__name__.endswith("Regressor"), "the criterion")
     if is_regression:
         expect(width == 1, "the values of a regression")

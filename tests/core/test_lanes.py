@@ -1,10 +1,13 @@
 """Random cuts of many columns at once are those of one column after the other."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from dtrees import ExtraTreesClassifier
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.target import Target
 from dtrees.core import _lanes
@@ -57,6 +60,31 @@ def test_the_same_trees_as_column_by_column(n_columns, times, missing):
         parts = [(coded.take(rows), target.take(rows)) for rows in halves]
         rounds = ShardSource(parts, each, gather_rows=0, values=values)
         assert grow(rounds, each, plain(), book.thresholds)[0].equals(tree)
+
+
+@pytest.mark.usefixtures("wide")
+def test_cuts_between_huge_values_are_uniform():
+    """A draw between -1.7e308 and 1.7e308 must not overflow."""
+    values = np.array([-1.7e308, -1e308, 0.0, 1e308, 1.7e308])
+    X = np.tile(np.repeat(values, 2)[:, None], 8)
+    y = np.tile([0, 1], 5)
+    stumps = ExtraTreesClassifier(1000, max_depth=1, max_features=1, random_state=0).fit(X, y)
+    code = np.array([tree.code[0] for tree in stumps.forest_.trees if tree.feature[0] >= 0])
+    share = np.bincount(code, minlength=5)[1:] / len(code)
+    np.testing.assert_allclose(share, np.diff(values / 1.7e308) / 2, atol=0.06)
+
+
+def test_without_assertions():
+    """Nothing that has to happen stands in an assertion."""
+    script = (
+        "import numpy as np; from dtrees import ExtraTreesClassifier; "
+        "X = np.random.default_rng(0).normal(size=(3000, 9)); "
+        "print(ExtraTreesClassifier(3, random_state=0).fit(X, X[:, 0] > 0).score(X, X[:, 0] > 0))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-O", "-c", script], capture_output=True, text=True, check=True
+    )
+    assert float(answer.stdout) > 0.9
 
 
 def test_registers_can_be_chosen():

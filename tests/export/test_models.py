@@ -696,6 +696,11 @@ FLAT = {
     "dimensions": (array_in("trees/statistics", lambda a: a[:, 0]), "array statistics"),
     "width": (array_in("trees/statistics", lambda a: np.ascontiguousarray(a[:, 1:])), "classes_"),
     "units": (array_in("trees/unit", lambda a: a[1:]), "number of trees"),
+    "weight of nothing": (
+        array_in("trees/weight_unit", lambda a: a * np.nan),
+        "unit of the weights",
+    ),
+    "negative weight": (array_in("trees/weight_unit", lambda a: -a), "unit of the weights"),
     "one tree": (array_in("trees/n_nodes", lambda a: a[:0]), "number of trees"),
     "missing array": (without("trees/statistics"), "KeyError"),
 }
