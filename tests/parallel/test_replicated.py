@@ -528,6 +528,8 @@ class TestNothingIsLeft:
         assert ours(here) == []
 
     def test_after_ctrl_c(self, here):
+        # a shell that starts the tests in the background has them ignore the signal
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         timer = threading.Timer(0.3, _thread.interrupt_main)
         timer.start()
         began = time.monotonic()
@@ -536,6 +538,7 @@ class TestNothingIsLeft:
                 grow_replicated(as_kind(SlowGrowth), range(1000), here)
         finally:
             timer.join()
+            signal.signal(signal.SIGINT, before)
         assert ours(here) == []
         n_grown = len(SlowGrowth.grown)
         time.sleep(3 * SlowGrowth.seconds)
