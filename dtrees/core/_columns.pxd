@@ -76,7 +76,6 @@ cdef class Columns:
     cdef RowLists lists
     cdef RowCodes by_row
     cdef list alive             # arrays whose memory the structs point to
-    cdef object making          # a lock: what is made later is made once
     cdef object __weakref__
 
     cdef RowLists row_lists(self, coded)

@@ -62,7 +62,6 @@ cdef class Columns:
 
     def __cinit__(self):
         self.columns = NULL
-        self.making = Lock()
 
     def __dealloc__(self):
         free(self.columns)
@@ -116,7 +115,7 @@ cdef class Columns:
 
     cdef RowLists row_lists(self, coded):
         """The sparse columns by row, made when they are first asked for. O(stored cells)."""
-        with self.making:
+        with _making:
             return self._row_lists(coded)
 
     cdef RowLists _row_lists(self, coded):
@@ -140,7 +139,7 @@ cdef class Columns:
 
         values, first : `CodeBook.code_values`.
         """
-        with self.making:
+        with _making:
             return self._row_codes(coded, values, first)
 
     cdef RowCodes _row_codes(self, coded, values, first):
@@ -164,11 +163,13 @@ cdef class Columns:
 
 
 _remembered = WeakKeyDictionary()
+_making = Lock()                # threads that ask for the same share what the first one makes
 
 
 cdef Columns columns_of(coded):
     """The structs of a coded matrix, remembered as long as it lives. O(columns) once."""
-    columns = _remembered.get(coded)
-    if columns is None:
-        columns = _remembered[coded] = Columns(coded)
-    return columns
+    with _making:
+        columns = _remembered.get(coded)
+        if columns is None:
+            columns = _remembered[coded] = Columns(coded)
+        return columns

@@ -115,7 +115,6 @@ cdef bint search_cut(Reader* reader, Search* q, const OpenNode* node, const Colu
     cdef int64_t n = node.totals.n
     cdef Cut cut
     cdef bint varies
-    cdef Split* split = &q.split
     if not is_cut(column):
         groups_of_drawn(reader, q, node, column, number)
         if q.groups.count <= 1:
@@ -135,18 +134,9 @@ cdef bint search_cut(Reader* reader, Search* q, const OpenNode* node, const Colu
     if not varies:
         return False
     consider(q, cut.at, False)
-    if not beats(q, number):
-        return True
-    split.boundary = cut.at
-    split.beyond = cut.has_above
-    split.score = q.best
-    split.column = number
-    split.test = AT_MOST
-    split.missing_left = cut.missing_left
-    split.saw_missing = cut.saw_missing
-    split.boundary_row = -1
-    split.beyond_row = -1
-    reader.knows_neighbours = False
+    if beats(q, number):
+        take_cut(q, number, cut.at, cut.has_above, cut.missing_left, cut.saw_missing)
+        reader.knows_neighbours = False
     return True
 
 

@@ -61,21 +61,13 @@ cdef void groups_of_codes(Reader* reader, Search* q, const code_t* codes, const 
     """The codes of n rows as groups. O(n + codes that occur), or all codes when they are fewer."""
     cdef int64_t n = node.totals.n
     cdef int64_t g = 0
-    cdef int64_t code, word
-    cdef uint64_t bits
+    cdef int64_t code
     cdef bint sparsely = n < n_codes
     reserve_cells(reader, n_codes, stride_of_reader(reader, q))
     if sparsely:
         reserve_groups(q, n + 1)
         count_codes(reader, q, codes, node, reader.hit)
-        for word in range((n_codes >> 6) + 1):
-            bits = reader.hit[word]
-            reader.hit[word] = 0
-            while bits != 0:
-                code = (word << 6) + trailing_zeros(bits)
-                bits &= bits - 1
-                take_cell(reader, q, code, g)
-                g += 1
+        g = take_hit(reader, q, n_codes)
     else:
         reserve_groups(q, n_codes + 2)
         count_codes(reader, q, codes, node, NULL)
@@ -241,6 +233,21 @@ cdef inline int64_t take_cell(Reader* reader, Search* q, int64_t code, int64_t g
     return n > 0
 
 
+cdef inline int64_t take_hit(Reader* reader, Search* q, int64_t n_codes) noexcept nogil:
+    """Move the codes that occur to groups, ascending, and clear the bits; returns how many."""
+    cdef int64_t g = 0
+    cdef int64_t word
+    cdef uint64_t bits
+    for word in range((n_codes >> 6) + 1):
+        bits = reader.hit[word]
+        reader.hit[word] = 0
+        while bits != 0:
+            take_cell(reader, q, (word << 6) + trailing_zeros(bits), g)
+            bits &= bits - 1
+            g += 1
+    return g
+
+
 # ---------------------------------------------------------------------------------------------
 # columns with a common code
 
@@ -248,25 +255,14 @@ cdef void groups_of_uncommon(Reader* reader, Search* q, const narrow_t* codes,
                              const OpenNode* node, const Column* column) noexcept nogil:
     """The same for a column of which most rows hold one code: it gets what the others leave."""
     cdef uint32_t common = column.common
-    cdef int64_t g = 0
-    cdef int64_t rest = -1
-    cdef int64_t code, word
-    cdef uint64_t bits
+    cdef int64_t rest = 0
     reserve_cells(reader, column.n_codes, stride_of_reader(reader, q))
     reserve_groups(q, (node.totals.n if node.totals.n < column.n_codes else column.n_codes) + 2)
     count_uncommon(reader, q, codes, node, common)
     reader.hit[common >> 6] |= <uint64_t>1 << (common & 63)
-    for word in range((column.n_codes >> 6) + 1):
-        bits = reader.hit[word]
-        reader.hit[word] = 0
-        while bits != 0:
-            code = (word << 6) + trailing_zeros(bits)
-            bits &= bits - 1
-            take_cell(reader, q, code, g)
-            if code == common:
-                rest = g
-            g += 1
-    q.groups.count = g
+    q.groups.count = take_hit(reader, q, column.n_codes)
+    while q.groups.rank[rest] != common:
+        rest += 1
     rest_to_group(q, rest)
     if q.groups.n[rest] == 0:
         drop_group(q, rest)

@@ -17,11 +17,11 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from dtrees.core._columns cimport RowCodes
-from dtrees.core._cuts cimport drawn_value, is_cut, toss_missing
+from dtrees.core._cuts cimport drawn_value, is_cut, take_cut, toss_missing
 from dtrees.core._plan cimport Plan
 from dtrees.core._reader cimport Reader
 from dtrees.core._search cimport NONE, Search, beats, begin_pass, consider
-from dtrees.core._structs cimport AT_MOST, Split
+from dtrees.core._structs cimport AT_MOST
 from dtrees.core._workspace cimport OpenNode
 
 cdef extern from "lanes.h" nogil:
@@ -144,23 +144,10 @@ cdef void search_block(Reader* reader, Search* q, const OpenNode* node, const Pl
         q.s = x.s[lane]
         consider(q, boundary[i], False)
         if beats(q, column):
-            take(q, reader, &x, column, lane)
-
-
-cdef inline void take(Search* q, Reader* reader, const Lanes* x, int32_t column,
-                      int32_t lane) noexcept nogil:
-    """Make the cut of a lane the split of the node."""
-    cdef Split* split = &q.split
-    split.score = q.best
-    split.column = column
-    split.test = AT_MOST
-    split.missing_left = x.missing_left[lane] & 1
-    split.saw_missing = x.greatest[lane] == TOP
-    split.boundary = x.left[lane]
-    split.beyond = <uint32_t>x.right[lane] + 1 if x.most[lane] > x.at[lane] + 1 else 0
-    split.boundary_row = -1
-    split.beyond_row = -1
-    reader.knows_neighbours = True
+            take_cut(q, column, x.left[lane],
+                     <uint32_t>x.right[lane] + 1 if x.most[lane] > x.at[lane] + 1 else 0,
+                     x.missing_left[lane] & 1, x.greatest[lane] == TOP)
+            reader.knows_neighbours = True
 
 
 cdef inline uint32_t cut_of(const Search* q, const RowCodes* rows, int32_t column, int64_t lane,

@@ -42,7 +42,7 @@ cdef struct Reader:
     uint8_t* small_target
     bint is_small           # of this node; filled when they are asked for
     bint has_small
-    int64_t most_times      # no row of the growth is counted more often
+    int64_t most_times      # random cuts: no row of the growth is counted more often
     bint knows_neighbours   # the split holds the codes beside its cut
     int64_t few_weight[FEW]
     int64_t few_target[FEW]

@@ -9,8 +9,8 @@ it prepares, once for all columns that are drawn there, what its rows add to a s
     few rows          weight and target of each
     sorted columns    class, weight and target of each, when a column asks for them
 
-Its memory serves the next growth of the same table. How columns are read is the matter of `_drawn`
-and the files that it names.
+Its memory serves the next growth, if that is of a like table. How columns are read is the matter of
+`_drawn` and the files that it names.
 """
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
@@ -107,7 +107,7 @@ cdef void take_rows(Reader* reader, const Payload* payload, const uint32_t* rows
     reader.local = criterion[0]
     fill_bag(&reader.bag, payload, rows, n)
     reader.most_times = 0
-    for i in range(n):
+    for i in range(n if reader.random_cuts else 0):
         if times_of(reader.bag.item[i]) > reader.most_times:
             reader.most_times = times_of(reader.bag.item[i])
     if reader.place != NULL:

@@ -170,8 +170,12 @@ class LocalRunner:
         """
         n_threads = min(self.n_threads, len(tasks))
         if n_threads <= 1:
-            for task in tasks:
-                yield self([task])[0]
+            try:
+                for task in tasks:
+                    yield self([task])[0]
+            except GeneratorExit:
+                self.cancelled.set()
+                raise
             return
         begin: queue.SimpleQueue[int | None] = queue.SimpleQueue()  # places; None: no more
         ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()  # None: a result more

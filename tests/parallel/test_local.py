@@ -167,9 +167,8 @@ class TestStream:
             next(results)
         n_begun = len(begun)
         assert n_begun <= (AHEAD * n_threads if n_threads > 1 else 1)
-        if n_threads > 1:
-            assert run.cancelled.is_set()
-            assert not carriers()
+        assert run.cancelled.is_set()
+        assert not carriers()
         time.sleep(0.05)
         assert len(begun) == n_begun
         assert threading.active_count() <= before + n_threads
