@@ -5,7 +5,7 @@ from dtrees.core._plan cimport Plan
 from dtrees.core._reader cimport Reader
 from dtrees.core._records cimport Records
 from dtrees.core._search cimport Search
-from dtrees.core._structs cimport Run
+from dtrees.core._structs cimport Payload, Run
 from dtrees.core._workspace cimport OpenNode, Workspace
 
 cdef struct Frame:
@@ -33,6 +33,8 @@ cdef struct Growth:
     int64_t work            # entries looked at since the start
 
 cdef Growth* new_growth() noexcept nogil
+cdef bint ready_reader(Growth* g, const Plan* plan, const Payload* payload, int64_t n,
+                       int64_t n_places) noexcept nogil
 cdef bint begin_growth(Growth* g, const Plan* plan, Workspace* w, OpenNode* root) noexcept nogil
 cdef void end_growth(Growth* g) noexcept nogil
 cdef bint grow_for(Growth* g, int64_t work) noexcept nogil

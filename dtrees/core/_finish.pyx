@@ -39,7 +39,7 @@ from dtrees.core._route cimport Route, mark_codes, mark_run, part_runs, route_of
 from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
 from dtrees.core._splitter cimport search_run
 from dtrees.core._structs cimport (
-    ALL_ORDERED, CLASSES, COUNT, GINI, IN_SUBSET, LEAF, SQUARED, SUM, Run, Totals
+    ALL_ORDERED, CLASSES, COUNT, GINI, IN_SUBSET, LEAF, SQUARED, SUM, Payload, Run, Totals
 )
 from dtrees.core._workspace cimport OpenNode, Workspace, free_workspace, relocate
 
@@ -63,6 +63,17 @@ cdef Growth* new_growth() noexcept nogil:
     return <Growth*>calloc(1, sizeof(Growth))
 
 
+cdef bint ready_reader(Growth* g, const Plan* plan, const Payload* payload, int64_t n,
+                       int64_t n_places) noexcept nogil:
+    """Have a reader for n rows of a table of n_places; False without memory."""
+    if g.reader == NULL or not serves(g.reader, payload, n, n_places, plan.mode, &plan.criterion,
+                                      &plan.lists, plan.limits.random_cuts):
+        free_reader(g.reader)
+        g.reader = new_reader(payload, n, n_places, plan.mode, &plan.criterion, &plan.lists,
+                              plan.limits.random_cuts)
+    return g.reader != NULL
+
+
 cdef bint begin_growth(Growth* g, const Plan* plan, Workspace* w, OpenNode* root) noexcept nogil:
     """Begin a subtree, in the memory of the one before; False without memory.
 
@@ -74,15 +85,9 @@ cdef bint begin_growth(Growth* g, const Plan* plan, Workspace* w, OpenNode* root
     g.search = new_search(&plan.criterion, plan.mode, w.payload, plan.limits.min_rows,
                           plan.limits.min_weight)
     if plan.draws:
-        if g.reader != NULL and serves(g.reader, &w.payload, n, w.n_rows, plan.mode,
-                                       &plan.criterion, &plan.lists, plan.limits.random_cuts):
-            take_rows(g.reader, &w.payload, w.rows + root.start, n, &plan.criterion, &plan.lists)
-        else:
-            free_reader(g.reader)
-            g.reader = new_reader(&w.payload, w.rows + root.start, n, w.n_rows, plan.mode,
-                                  &plan.criterion, &plan.lists, plan.limits.random_cuts)
-        if g.reader == NULL:
+        if not ready_reader(g, plan, &w.payload, n, w.n_rows):
             return False
+        take_rows(g.reader, &w.payload, w.rows + root.start, n, &plan.criterion, &plan.lists)
         root.start = 0
         if g.n_columns != plan.limits.n_columns and not number_columns(g, plan.limits.n_columns):
             return False

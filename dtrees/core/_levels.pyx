@@ -22,7 +22,7 @@ from libc.string cimport memset
 
 from dtrees.core._columns cimport STORED_SPARSE, STORED_U32, Column, last_ordered
 from dtrees.core._drawn cimport draw_columns
-from dtrees.core._finish cimport Growth, begin_growth, end_growth, grow_for
+from dtrees.core._finish cimport Growth, begin_growth, end_growth, grow_for, ready_reader
 from dtrees.core._large_node cimport (
     LargeNode, SearchOfBlock, better, entries_of, expected_entries, groups_of_run, part_block,
     search_block
@@ -36,8 +36,8 @@ from dtrees.core._search cimport Search, finish_node
 from dtrees.core._shard cimport Shard
 from dtrees.core._structs cimport IN_SUBSET, LEAF, Run
 from dtrees.core._workspace cimport (
-    MAX_NARROW, Counted, Workspace, free_workspace, new_row_list, new_workspace, relocate_rows,
-    relocate_runs, sorted_entries
+    MAX_NARROW, Counted, Workspace, free_workspace, new_workspace, relocate_rows, relocate_runs,
+    sorted_entries
 )
 
 from dtrees.core._large_node import record_of, rows_of, work_of
@@ -65,6 +65,7 @@ cdef class Levels:
     cdef Shard shard
     cdef object tuning
     cdef Pool pool
+    cdef Memory memory       # rows only: of the growth, which also lists them
     cdef Plan plan
     cdef Column* columns
     cdef Workspace* workspace
@@ -83,14 +84,27 @@ cdef class Levels:
                            or self.plan.limits.random_cuts)
         self.columns = shard.columns
         self.n_rows = shard.n_rows
-        self.workspace = (new_row_list(self.n_rows) if shard.rows_only
-                          else new_workspace(self.n_rows, 0, False))
+        self.workspace = new_workspace(0 if shard.rows_only else self.n_rows, 0, False)
+        self.workspace.n_rows = self.n_rows
         self.workspace.payload = shard.payload
+        if shard.rows_only:
+            self.borrow_rows()
 
     def __dealloc__(self):
         free_workspace(self.workspace)
         free_workspace(self.wide)
         free(self.counted)
+
+    cdef borrow_rows(self):
+        """List the rows in the scratch of the growth that takes them over."""
+        cdef Workspace* w = self.workspace
+        self.memory = self.pool.take()
+        if not ready_reader(self.memory.growth, &self.plan, &w.payload, self.shard.n_live,
+                            self.n_rows):
+            raise MemoryError
+        free(w.rows)
+        w.rows = self.memory.growth.reader.codes
+        w.owns_rows = False
 
     # -----------------------------------------------------------------------------------------
     # the root
@@ -325,7 +339,7 @@ cdef class Levels:
     def _grow_subtree(self, LargeNode node, cancelled):
         """Grow the subtree of a small node, in slices."""
         cdef Growth* growth
-        cdef Memory memory = self.pool.take()
+        cdef Memory memory = self.memory if self.shard.rows_only else self.pool.take()
         cdef Workspace view = self.workspace[0]
         cdef bint more = True
         cdef bint begun
@@ -336,9 +350,6 @@ cdef class Levels:
             begun = begin_growth(growth, &self.plan, &view, &node.node)
         if not begun:
             raise MemoryError
-        if self.shard.rows_only:  # the growth has them
-            free(self.workspace.rows)
-            self.workspace.rows = NULL
         # taken over by the growth
         node.node.runs = NULL
         node.node.class_totals = NULL
@@ -451,4 +462,6 @@ cdef class Levels:
             pieces[0].nodes["column"][record_of(node)] = -3
             pieces[0].nodes["left"][record_of(node)] = len(pieces)
             pieces.append(subtree)
+        if self.shard.rows_only and not small:
+            self.pool.give_back(self.memory)
         return pieces

@@ -34,7 +34,7 @@ cdef struct Reader:
     int64_t* local_totals   # (n_classes,)
     uint16_t* local_number  # by class
     uint16_t* label         # local number of the class, in the order of the rows
-    uint64_t* packed        # two classes: rows, weight, weight of class 1 of each row
+    uint64_t* packed        # two classes: rows, weight, weight of class 1 of each row (bag.spare)
     bint is_packed          # the node's sums fit the packed fields
     bint has_packed
     bint is_paired          # rows and weights fit halves of a number
@@ -55,7 +55,7 @@ cdef struct Reader:
     uint64_t* entries       # of one column: code | place of the row in the node
     uint64_t* scratch
     int64_t n_entries       # room
-    uint32_t* codes         # of one column, in the order of the rows
+    uint32_t* codes         # of one column, in the order of the rows; before, the rows
     uint32_t* place         # by row of the table: where its item is; kept for sparse columns
     RowLists lists          # of the table
     uint64_t* present       # bit per column, all zero between two nodes
@@ -63,9 +63,9 @@ cdef struct Reader:
     Run run                 # of the column that was read last
 
 
-cdef Reader* new_reader(const Payload* payload, const uint32_t* rows, int64_t n,
-                        int64_t n_places, Mode mode, const Criterion* criterion,
-                        const RowLists* lists, bint random_cuts) noexcept nogil
+cdef Reader* new_reader(const Payload* payload, int64_t n, int64_t n_places, Mode mode,
+                        const Criterion* criterion, const RowLists* lists,
+                        bint random_cuts) noexcept nogil
 cdef bint serves(const Reader* reader, const Payload* payload, int64_t n, int64_t n_places,
                  Mode mode, const Criterion* criterion, const RowLists* lists,
                  bint random_cuts) noexcept nogil

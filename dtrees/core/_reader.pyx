@@ -31,10 +31,10 @@ cdef enum:
     LARGEST_HALF = 0x7FFFFFFF
 
 
-cdef Reader* new_reader(const Payload* payload, const uint32_t* rows, int64_t n,
-                        int64_t n_places, Mode mode, const Criterion* criterion,
-                        const RowLists* lists, bint random_cuts) noexcept nogil:
-    """A reader of n rows of a table of n_places; NULL without memory.
+cdef Reader* new_reader(const Payload* payload, int64_t n, int64_t n_places, Mode mode,
+                        const Criterion* criterion, const RowLists* lists,
+                        bint random_cuts) noexcept nogil:
+    """A reader for n rows of a table of n_places; NULL without memory.
 
     payload : by row of the table. lists : of its sparse columns, NULL where there are none. Freed
     by `free_reader`.
@@ -58,10 +58,7 @@ cdef Reader* new_reader(const Payload* payload, const uint32_t* rows, int64_t n,
         reader.local_number = <uint16_t*>malloc(criterion.n_classes * sizeof(uint16_t))
         reader.label = <uint16_t*>malloc((n_rows + 1) * sizeof(uint16_t))
     elif payload.label != NULL:
-        reader.packed = <uint64_t*>malloc((n_rows + 1) * sizeof(uint64_t))
-        if reader.packed == NULL:
-            free_reader(reader)
-            return NULL
+        reader.packed = reader.bag.spare  # a node is searched before its items are parted
         if random_cuts:
             reader.small_weight = <uint8_t*>malloc(n_rows + 1)
             reader.small_target = <uint8_t*>malloc(n_rows + 1)
@@ -72,7 +69,7 @@ cdef Reader* new_reader(const Payload* payload, const uint32_t* rows, int64_t n,
     if not is_whole(reader, lists.start != NULL):
         free_reader(reader)
         return NULL
-    take_rows(reader, payload, rows, n, criterion, lists)
+    reader.lists = lists[0]
     return reader
 
 
@@ -100,7 +97,7 @@ cdef bint serves(const Reader* reader, const Payload* payload, int64_t n, int64_
 
 cdef void take_rows(Reader* reader, const Payload* payload, const uint32_t* rows, int64_t n,
                     const Criterion* criterion, const RowLists* lists) noexcept nogil:
-    """The rows of a growth."""
+    """The rows of a growth; `rows` may be the reader's own scratch (`codes`)."""
     cdef int64_t i
     reader.n_rows = n
     reader.lists = lists[0]
@@ -134,7 +131,6 @@ cdef void free_reader(Reader* reader) noexcept nogil:
     free(reader.local_totals)
     free(reader.local_number)
     free(reader.label)
-    free(reader.packed)
     free(reader.small_weight)
     free(reader.small_target)
     free(reader.cells)

@@ -31,6 +31,7 @@ cdef struct Workspace:
     Counted counted
     Payload payload
     bint owns_payload
+    bint owns_rows          # else they are a reader's scratch
     bint shared             # by several threads: nodes are relocated before they are grown
 
 cdef struct OpenNode:
@@ -48,7 +49,6 @@ cdef struct OpenNode:
     double impurity
 
 cdef Workspace* new_workspace(int64_t n_rows, int64_t n_entries, bint narrow) noexcept nogil
-cdef Workspace* new_row_list(int64_t n_rows) noexcept nogil
 cdef void free_workspace(Workspace* w) noexcept nogil
 cdef Workspace* relocate_rows(Workspace* old, const OpenNode* node,
                               int64_t n_entries) noexcept nogil

@@ -34,6 +34,7 @@ cdef Workspace* new_workspace(int64_t n_rows, int64_t n_entries, bint narrow) no
     cdef int64_t width = 4 if narrow else 8
     w.n_rows = n_rows
     w.narrow = narrow
+    w.owns_rows = True
     w.entries = malloc((n_entries + 1) * width)
     w.scratch = malloc((n_rows + 1) * width)
     w.rows = <uint32_t*>malloc((n_rows + 1) * sizeof(uint32_t))
@@ -42,20 +43,13 @@ cdef Workspace* new_workspace(int64_t n_rows, int64_t n_entries, bint narrow) no
     return w
 
 
-cdef Workspace* new_row_list(int64_t n_rows) noexcept nogil:
-    """Room for the numbers of the rows, and nothing else: a bag takes them over (`_bag`)."""
-    cdef Workspace* w = <Workspace*>calloc(1, sizeof(Workspace))
-    w.n_rows = n_rows
-    w.rows = <uint32_t*>malloc((n_rows + 1) * sizeof(uint32_t))
-    return w
-
-
 cdef void free_workspace(Workspace* w) noexcept nogil:
     if w == NULL:
         return
     free(w.entries)
     free(w.scratch)
-    free(w.rows)
+    if w.owns_rows:
+        free(w.rows)
     free(w.row_scratch)
     free(w.number)
     free(w.side)
