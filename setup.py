@@ -4,6 +4,7 @@
 ``make debug-test`` runs the whole suite on once more.
 """
 
+import glob
 import os
 
 import numpy as np
@@ -16,6 +17,7 @@ DEBUG = os.environ.get("DTREES_DEBUG", "0") not in ("", "0")
 EXTENSIONS = [
     "dtrees._random",
     "dtrees.coding._encode",
+    "dtrees.core._wide",
     "dtrees.core._columns",
     "dtrees.core._criterion",
     "dtrees.core._search",
@@ -73,7 +75,7 @@ def extension(name):
         name,
         [name.replace(".", "/") + ".pyx"],
         include_dirs=[np.get_include(), "dtrees/core"],
-        depends=["dtrees/core/lanes.h", "dtrees/core/lanes_loops.h"],
+        depends=sorted(glob.glob("dtrees/core/*.h")),
         define_macros=MACROS,
         extra_compile_args=COMPILE_ARGS,
     )

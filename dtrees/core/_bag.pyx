@@ -10,7 +10,7 @@ as a whole, so that whatever a node adds up is read from one end to the other:
 
 Weights that are not times, and weighted targets in a unit of their own, are looked up by row.
 """
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
@@ -18,6 +18,17 @@ from dtrees.core._columns cimport STORED_U16, STORED_U8, Column, RowCodes, code_
 from dtrees.core._criterion cimport moment_of
 from dtrees.core._route cimport Route, goes_left
 from dtrees.core._structs cimport Impurity, Payload, Totals, int128_t
+from dtrees.core._wide cimport is_wide
+
+cdef extern from "parting.h" nogil:
+    int64_t part_u8(uint64_t*, int64_t*, uint64_t*, int64_t*, int64_t, const uint8_t*,
+                    uint32_t, uint32_t, uint32_t) noexcept
+    int64_t part_u16(uint64_t*, int64_t*, uint64_t*, int64_t*, int64_t, const uint16_t*,
+                     uint32_t, uint32_t, uint32_t) noexcept
+    int64_t part_u32(uint64_t*, int64_t*, uint64_t*, int64_t*, int64_t, const uint32_t*,
+                     uint32_t, uint32_t, uint32_t) noexcept
+    int64_t part_lane(uint64_t*, uint64_t*, int64_t, const uint8_t*, int32_t, int32_t,
+                      uint32_t, uint32_t, uint32_t) noexcept
 
 
 cdef bint new_bag(Bag* bag, int64_t n, bint with_value) noexcept nogil:
@@ -152,6 +163,42 @@ cdef inline int64_t part_dense(Bag* bag, int64_t start, int64_t n, const Route* 
     return n_left
 
 
+cdef inline int64_t part_wide(Bag* bag, int64_t start, int64_t n, const Route* route,
+                              const code_t* codes) noexcept nogil:
+    """The same with registers of 256 bits."""
+    cdef uint64_t* item = bag.item + start
+    cdef int64_t* value = bag.value + start if bag.value != NULL else NULL
+    cdef uint32_t above = route.low + 1
+    cdef uint32_t width = route.high - route.low
+    if code_t is uint8_t:
+        return part_u8(item, value, bag.spare, bag.spare_value, n, codes, above, width,
+                       route.missing_left)
+    elif code_t is uint16_t:
+        return part_u16(item, value, bag.spare, bag.spare_value, n, codes, above, width,
+                        route.missing_left)
+    else:
+        return part_u32(item, value, bag.spare, bag.spare_value, n, codes, above, width,
+                        route.missing_left)
+
+
+cdef inline int64_t part_column(Bag* bag, int64_t start, int64_t n, const Route* route,
+                                const code_t* codes) noexcept nogil:
+    if is_wide:
+        return part_wide(bag, start, n, route, codes)
+    if bag.value == NULL:
+        return part_dense(bag, start, n, route, codes, 1, False)
+    return part_dense(bag, start, n, route, codes, 1, True)
+
+
+cdef inline int64_t part_near(Bag* bag, int64_t start, int64_t n, const Route* route,
+                              const RowCodes* rows, int32_t lane) noexcept nogil:
+    """Few rows, by their codes side by side."""
+    if is_wide:
+        return part_lane(bag.item + start, bag.spare, n, rows.codes, rows.width, lane,
+                         route.low + 1, route.high - route.low, route.missing_left)
+    return part_dense(bag, start, n, route, rows.codes + lane, rows.width, False)
+
+
 cdef int64_t part_by_codes(Bag* bag, int64_t start, int64_t n, const Route* route,
                            const uint32_t* codes) noexcept nogil:
     """By any test; codes are those of the items."""
@@ -187,19 +234,13 @@ cdef int64_t part_items(Bag* bag, int64_t start, int64_t n, const Route* route,
     if codes != NULL:
         n_left = part_by_codes(bag, start, n, route, codes)
     elif rows.codes != NULL and column.lane >= 0 and n <= NEAR_ROWS and bag.value == NULL:
-        n_left = part_dense(bag, start, n, route, rows.codes + column.lane, rows.width, False)
-    elif column.storage == STORED_U8 and bag.value == NULL:
-        n_left = part_dense(bag, start, n, route, <const uint8_t*>column.codes, 1, False)
+        n_left = part_near(bag, start, n, route, rows, column.lane)
     elif column.storage == STORED_U8:
-        n_left = part_dense(bag, start, n, route, <const uint8_t*>column.codes, 1, True)
-    elif column.storage == STORED_U16 and bag.value == NULL:
-        n_left = part_dense(bag, start, n, route, <const uint16_t*>column.codes, 1, False)
+        n_left = part_column(bag, start, n, route, <const uint8_t*>column.codes)
     elif column.storage == STORED_U16:
-        n_left = part_dense(bag, start, n, route, <const uint16_t*>column.codes, 1, True)
-    elif bag.value == NULL:
-        n_left = part_dense(bag, start, n, route, <const uint32_t*>column.codes, 1, False)
+        n_left = part_column(bag, start, n, route, <const uint16_t*>column.codes)
     else:
-        n_left = part_dense(bag, start, n, route, <const uint32_t*>column.codes, 1, True)
+        n_left = part_column(bag, start, n, route, <const uint32_t*>column.codes)
     memcpy(bag.item + start + n_left, bag.spare, (n - n_left) * sizeof(uint64_t))
     if bag.value != NULL:
         memcpy(bag.value + start + n_left, bag.spare_value, (n - n_left) * sizeof(int64_t))

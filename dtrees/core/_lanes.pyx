@@ -22,6 +22,7 @@ from dtrees.core._plan cimport Plan
 from dtrees.core._reader cimport Reader
 from dtrees.core._search cimport NONE, Search, beats, begin_pass, consider
 from dtrees.core._structs cimport AT_MOST
+from dtrees.core._wide cimport is_wide
 from dtrees.core._workspace cimport OpenNode
 
 cdef extern from "lanes.h" nogil:
@@ -38,7 +39,6 @@ cdef extern from "lanes.h" nogil:
         uint32_t* n
         uint32_t* w
         uint32_t* s
-    bint HAS_WIDE()
     void lanes_ranges_wide(Lanes*, const uint8_t*, int64_t, const uint64_t*, int64_t) noexcept
     void lanes_ranges_plain(Lanes*, const uint8_t*, int64_t, const uint64_t*, int64_t) noexcept
     void lanes_sums_wide(Lanes*, const uint8_t*, int64_t, const uint64_t*, int64_t, bint,
@@ -47,17 +47,6 @@ cdef extern from "lanes.h" nogil:
                           int64_t) noexcept
     uint32_t lanes_upto_wide(const double*, const double*, double) noexcept
     uint32_t lanes_upto_plain(const double*, const double*, double) noexcept
-
-cdef bint is_wide = HAS_WIDE()
-
-
-def use_wide(bint wide):
-    """Whether to use registers of 256 bits, where there are any; returns what it was before."""
-    global is_wide
-    before = is_wide
-    is_wide = wide and HAS_WIDE()
-    return before
-
 
 cdef enum:
     TOP = 255               # a missing code less one

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "wide.h"
+
 #define LANES 32
 #define PIVOTS 16
 
@@ -29,12 +31,10 @@ typedef struct {
 #define JOIN(a, b) JOIN_(a, b)
 #define NAME(name) JOIN(name, KIND)
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(DTREES_DEBUG)
-
-#include <immintrin.h>
+#ifdef DTREES_X86
 
 #define KIND wide
-#define TARGET __attribute__((target("avx2")))
+#define TARGET WIDE
 #define V __m256i
 #define LOAD(p) _mm256_loadu_si256((const __m256i *)(p))
 #define STORE(p, x) _mm256_storeu_si256((__m256i *)(p), x)
@@ -85,7 +85,6 @@ static inline Pair pair_of(__m128i a, __m128i b) {
 #define EQUAL(x, y) OF_PAIR(_mm_cmpeq_epi8, x, y)
 #define LESSER(x, y) OF_PAIR(_mm_min_epu8, x, y)
 #define GREATER(x, y) OF_PAIR(_mm_max_epu8, x, y)
-#define HAS_WIDE() (__builtin_cpu_supports("avx2") != 0)
 
 #else
 
@@ -142,7 +141,6 @@ static inline Block block_splat(uint8_t c) {
 #define EQUAL(x, y) block_equal(x, y)
 #define LESSER(x, y) block_lesser(x, y)
 #define GREATER(x, y) block_greater(x, y)
-#define HAS_WIDE() 0
 #define lanes_ranges_wide lanes_ranges_plain
 #define lanes_sums_wide lanes_sums_plain
 #define lanes_upto_wide lanes_upto_plain

@@ -10,7 +10,7 @@ import pytest
 from dtrees import ExtraTreesClassifier
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.target import Target
-from dtrees.core import _lanes
+from dtrees.core import _wide
 from dtrees.core.grower import grow
 from dtrees.core.resampling import plain
 from dtrees.core.rules import GrowthRules
@@ -27,9 +27,9 @@ TIMES = {
 
 @pytest.fixture(params=[True, False], ids=["wide", "plain"])
 def wide(request):
-    before = _lanes.use_wide(request.param)
+    before = _wide.use_wide(request.param)
     yield
-    _lanes.use_wide(before)
+    _wide.use_wide(before)
 
 
 @pytest.mark.usefixtures("wide")
@@ -88,5 +88,5 @@ def test_without_assertions():
 
 
 def test_registers_can_be_chosen():
-    before = _lanes.use_wide(False)
-    assert _lanes.use_wide(before) is False
+    before = _wide.use_wide(False)
+    assert _wide.use_wide(before) is False
