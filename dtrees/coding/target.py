@@ -221,6 +221,20 @@ class Target:
             changed |= {"class_multiplier": multiplier, "class_exponent": exponent}
         return Target(**changed)
 
+    def only(self, rows: np.ndarray) -> Target:
+        """The same target, in the same units, in which other rows weigh nothing.
+
+        Parameters
+        ----------
+        rows : bool (n_rows,)
+        """
+        if self.w is None:
+            return Target(**dict(vars(self), w=rows.astype(np.uint16), wy=None))
+        changed = dict(vars(self), w=self.w * rows)
+        if self.wy is not None:
+            changed["wy"] = self.wy * rows
+        return Target(**changed)
+
     @staticmethod
     def stack(parts: Sequence[Target]) -> Target:
         """The rows of several targets in the same units, one behind the other."""

@@ -22,6 +22,25 @@ cdef inline int64_t stride_of(Mode mode, int n_classes) noexcept nogil:
     return 1 + n_classes
 
 
+cdef inline void add_row(int64_t* cell, int64_t row, const Payload* payload,
+                         Mode mode) noexcept nogil:
+    """Add a row to the cell of its code."""
+    if mode == COUNT:
+        cell[0] += <int64_t>1 << 32 | payload.label[row]
+    elif mode == SUM:
+        cell[0] += 1
+        cell[1] += payload.target[row]
+    elif mode == WEIGHTED_SUM:
+        cell[0] += 1
+        cell[1] += payload.weight[row]
+        cell[2] += payload.target[row]
+    elif mode == CLASSES:
+        cell[payload.label[row]] += 1
+    else:
+        cell[0] += 1
+        cell[1 + payload.label[row]] += payload.weight[row]
+
+
 cdef void add_rows(const Column* column, const Payload* payload, Mode mode, int64_t stride,
                    const uint32_t* row_id, const uint32_t* rows, int64_t n,
                    int64_t* histogram) noexcept nogil

@@ -31,24 +31,6 @@ from dtrees.core._workspace cimport OpenNode, Workspace
 # ---------------------------------------------------------------------------------------------
 # counting
 
-cdef inline void add_row(int64_t* cell, int64_t row, const Payload* payload,
-                         Mode mode) noexcept nogil:
-    if mode == COUNT:
-        cell[0] += <int64_t>1 << 32 | payload.label[row]
-    elif mode == SUM:
-        cell[0] += 1
-        cell[1] += payload.target[row]
-    elif mode == WEIGHTED_SUM:
-        cell[0] += 1
-        cell[1] += payload.weight[row]
-        cell[2] += payload.target[row]
-    elif mode == CLASSES:
-        cell[payload.label[row]] += 1
-    else:
-        cell[0] += 1
-        cell[1 + payload.label[row]] += payload.weight[row]
-
-
 cdef inline void add_codes_in(const code_t* codes, const Payload* payload, Mode mode,
                               int64_t stride, const uint32_t* row_id, const uint32_t* rows,
                               int64_t n, int64_t* histogram) noexcept nogil:

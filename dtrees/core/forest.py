@@ -17,7 +17,7 @@ from dtrees.core._pool import Pool
 from dtrees.core.assembly import Thresholds
 from dtrees.core.grower import grow
 from dtrees.core.model import Tree
-from dtrees.core.resampling import Bags, plain
+from dtrees.core.resampling import Bags, Resampling, plain
 from dtrees.core.rules import GrowthRules
 from dtrees.core.source import ShardSource
 from dtrees.typing import Runner, serial
@@ -90,10 +90,57 @@ class ForestGrowth:
             values=self.values,
             pool=self.pool,
         )
-        tree = grow(source, rules, plain(), self.thresholds)[0]
+        return self._pruned(grow(source, rules, plain(), self.thresholds)[0])
+
+    def _pruned(self, tree: Tree) -> Tree:
         if self.max_leaf_nodes is not None:
             tree = pruning.max_leaf_nodes(tree, min(self.max_leaf_nodes, tree.n_leaves))
         return pruning.ccp(tree, self.ccp_alpha)
+
+    def trees_of_sets(self, number: int, resampling: Resampling) -> list[Tree]:
+        """Grow a tree for each training set: the one of a forest in which other rows weigh nothing.
+
+        Parameters
+        ----------
+        number : int
+            As for `tree`.
+        resampling : Resampling
+            Every set has a cell once or not at all, and rows of positive weight.
+        """
+        if resampling.is_plain:
+            return [self.tree(number)]
+        rules = replace(self.rules, tree=number)
+        target = self.target
+        times = None
+        if self.bags is not None:
+            times = self.times(number)
+            target = target.bagged(times)
+        apart = self._apart(resampling, times)
+        together = np.flatnonzero(~apart)
+        trees = {}
+        if len(together) > 0:
+            source = ShardSource(
+                [(self.coded, target)], rules, values=self.values, pool=self.pool
+            )
+            some = Resampling(resampling.cells, resampling.mix[together])
+            share = self.min_weight_fraction_leaf
+            grown = grow(source, rules, some, self.thresholds, least_weight_share=share).trees
+            trees = dict(zip(together.tolist(), map(self._pruned, grown), strict=True))
+        for i in np.flatnonzero(apart).tolist():
+            rows = resampling.rows(i)
+            trees[i] = replace(self, target=self.target.only(rows)).tree(number)
+        return [trees[i] for i in range(resampling.n_sets)]
+
+    def _apart(self, resampling: Resampling, times: np.ndarray | None) -> np.ndarray:
+        """Sets whose bags are not those of all rows, less the rows outside; bool (n_sets,)."""
+        if self.balanced:
+            return np.ones(resampling.n_sets, dtype=bool)
+        if times is None:
+            return np.zeros(resampling.n_sets, dtype=bool)
+        live = self.target.has_weight
+        in_bag = (times > 0) if live is None else (times > 0) & live
+        n_drawn = np.bincount(resampling.cells[in_bag], minlength=resampling.n_cells)
+        return (resampling.mix > 0) @ n_drawn == 0
 
     def times(self, number: int) -> np.ndarray:
         """How often each row is in the bag of a tree; uint16 (n_rows,)."""

@@ -16,8 +16,9 @@ rows. As soon as the rows of a node are in one place, or few enough to be brough
 subtree is finished by one call ([SK] 3 has the rounds; the early end of them is ours). With all
 rows in one process that is at the root, and there is no round at all.
 
-Cross-validation and bagging do not change this loop: rows are counted by cell and the statistics
-of a training set are a mix of cells (`dtrees.core.resampling`).
+Cross-validation does not change what a node is: rows are counted by cell and the statistics of a
+training set are a mix of cells (`dtrees.core.resampling`). With all rows in one place, the trees of
+all sets are finished by one call, too (`dtrees.core.shared`); in rounds, sets are not grown yet.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from __future__ import annotations
 import numpy as np
 
 from dtrees.core._shard import child_path
-from dtrees.core.assembly import Thresholds, join, tree_of
+from dtrees.core.assembly import Piece, Thresholds, join, tree_of
 from dtrees.core.frontier import FoundSplit, Frontier, Sums
-from dtrees.core.model import IN_SUBSET, Forest
+from dtrees.core.model import IN_SUBSET, Forest, Tree
 from dtrees.core.resampling import Resampling
 from dtrees.core.rules import GrowthRules
 from dtrees.core.source import ROOT_PATH, Source
@@ -42,6 +43,7 @@ def grow(
     thresholds: Thresholds,
     *,
     histogram_budget: int = HISTOGRAM_BUDGET,
+    least_weight_share: float = 0.0,
 ) -> Forest:
     """Grow one tree per training set.
 
@@ -50,21 +52,29 @@ def grow(
     source : Source
     rules : GrowthRules
     resampling : Resampling
-        The plain one; other mixes are not grown yet.
+        Other than the plain one, `source` holds all rows in one place.
     thresholds : callable
         `CodeBook.thresholds`.
     histogram_budget : int, default=256 MiB
         Bytes of histograms in a round; at least one node is taken.
+    least_weight_share : float, default=0.0
+        Several sets: least weight of a leaf as a share of the weight of its set; 0: as the rules
+        say.
 
     Returns
     -------
     Forest
     """
-    assert resampling.is_plain, "only the plain mix is grown"
+    n_codes, n_ordered = source.coded.n_codes, source.coded.n_ordered
+
+    def tree(piece: Piece) -> Tree:
+        return tree_of(piece, source.target, n_codes, thresholds, rules.criterion)
+
+    if not resampling.is_plain:
+        return Forest(tuple(map(tree, source.sets(resampling, least_weight_share))))
     frontier = Frontier()
     splitter = source.splitter
-    n_codes, n_ordered = source.coded.n_codes, source.coded.n_ordered
-    bytes_per_node = 8 * int(splitter.histogram_sizes().sum()) * resampling.n_cells
+    bytes_per_node = 8 * int(splitter.histogram_sizes().sum())
 
     def record(sums: Sums, depth: int, path: int) -> int:
         impurity, is_leaf = splitter.describe(sums, depth)
@@ -78,8 +88,7 @@ def grow(
                 frontier.graft(node, source.finish(node))
             else:
                 spread.append(node)
-        for node, cells in zip(spread, source.histogram(spread), strict=True):
-            (statistics,) = resampling.sets(cells[None])
+        for node, statistics in zip(spread, source.histogram(spread), strict=True):
             found = splitter.search(statistics, node.sums, node.path)
             if found is None:
                 continue
@@ -91,9 +100,7 @@ def grow(
                 for child, is_left in zip(sums, (True, False), strict=True)
             )
             frontier.link(node, left, right)
-    piece = join(frontier.pieces())
-    tree = tree_of(piece, source.target, n_codes, thresholds, rules.criterion)
-    return Forest((tree,))
+    return Forest((tree(join(frontier.pieces())),))
 
 
 def learned(

@@ -7,8 +7,8 @@ combination of the statistics of the cells:
     k folds + final      cells: the folds           mix = 1 - I, and a row of ones
 
 so one grower serves all of them ([CV] 2.2.2: statistics that are sums subtract). A mix has one
-row per *set* (a tree to grow) and one column per cell. What this version grows is the plain mix;
-the shapes are those of the general one.
+row per *set* (a tree to grow) and one column per cell. Any splits of the rows are such a mix
+(`of_sets`): rows that are in the same sets make a cell.
 
 The *bags* of a forest overlap ([CV] 2.2.1). A row is in the bag of a tree as often as a draw of
 (seed, tree, row id) says: nobody has to know the other rows, so chunks and workers need not talk
@@ -34,7 +34,7 @@ class Resampling:
 
     Attributes
     ----------
-    cells : uint16 (n_rows,) or None
+    cells : uint16 or uint32 (n_rows,) or None
         The cell of every row; None when there is a single one.
     mix : int64 (n_sets, n_cells)
         How often a cell counts in a set.
@@ -58,6 +58,12 @@ class Resampling:
         """Whether this is one training set that holds every row once."""
         return self.mix.shape == (1, 1) and self.mix[0, 0] == 1
 
+    def rows(self, number: int) -> np.ndarray:
+        """Which rows a set has; bool (n_rows,)."""
+        assert self.cells is not None
+        has: np.ndarray = self.mix[number][self.cells] > 0
+        return has
+
     def sets(self, cell_statistics: np.ndarray) -> np.ndarray:
         """Statistics of the sets from those of the cells.
 
@@ -70,6 +76,35 @@ class Resampling:
         int64 (n_sets, ...)
         """
         return np.tensordot(self.mix, cell_statistics, axes=1)
+
+
+def of_sets(rows: np.ndarray) -> Resampling:
+    """The resampling of given training sets.
+
+    Parameters
+    ----------
+    rows : bool (n_sets, n_rows)
+        Which rows each set has.
+
+    Returns
+    -------
+    Resampling
+        Cells are numbered in the order in which their rows come.
+    """
+    n_sets, n_rows = rows.shape
+    packed = np.zeros((n_rows, -(-n_sets // 64) * 8), dtype=np.uint8)
+    bits = np.packbits(rows, axis=0)
+    packed[:, : len(bits)] = bits.T
+    keys = packed.view(np.uint64)
+    if keys.shape[1] == 1:
+        _, first, cells = np.unique(keys.ravel(), return_index=True, return_inverse=True)
+    else:
+        _, first, cells = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    kind = np.uint16 if len(order) <= 2**16 else np.uint32
+    return Resampling(place[cells.ravel()].astype(kind), rows[:, first[order]].astype(np.int64))
 
 
 def plain() -> Resampling:

@@ -9,6 +9,7 @@ are in one place. It never sees a row.
     advance     route the rows of a node to its children; the sums of both
     gathers     are the rows of a node in one place, or few enough to be brought there?
     finish      the whole subtree of such a node, in one call
+    sets        the trees of several training sets, which share what they can
 
 A node is named by the key of its path from the root. Histograms of shards are integers and add up
 in any order, so a model does not depend on how rows are cut.
@@ -16,10 +17,8 @@ in any order, so a model does not depend on how rows are cut.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -32,52 +31,16 @@ from dtrees.core._pool import Pool
 from dtrees.core._shard import Shard, child_path
 from dtrees.core.assembly import Piece, join
 from dtrees.core.frontier import FoundSplit, OpenNode, Sums
+from dtrees.core.resampling import Resampling
 from dtrees.core.rules import GrowthRules
+from dtrees.core.scale import scale_of
+from dtrees.core.shared import pieces_of_sets
 from dtrees.core.tuning import Tuning
 from dtrees.typing import Runner, serial
 
 ROOT_PATH = 0
 MOST_ROWS = 2**32  # cells count rows in 32 bits
 DEFAULT_TUNING = Tuning()
-
-
-@dataclass(frozen=True)
-class Scale:
-    """What must be the same wherever a node's rows are.
-
-    Attributes
-    ----------
-    fixed_point : float
-        The power of two that x log x is multiplied by before it is rounded to an integer.
-    total_weight : float
-        Of all rows, in the user's units.
-    """
-
-    fixed_point: float
-    total_weight: float
-
-
-def scale_of(targets: Sequence[Target], rules: GrowthRules) -> Scale:
-    """The scale of all rows that count: the largest power of two with which no sum overflows."""
-    units = 0
-    largest = 1
-    for target in targets:
-        if target.w is None and target.class_multiplier is None:
-            units += target.n_rows
-        else:
-            weight = np.ones(target.n_rows, dtype=np.int64) if target.w is None else target.w
-            if target.class_multiplier is not None:
-                weight = weight * target.class_multiplier[target.y]
-            units += int(weight.sum())
-        if rules.criterion == "poisson":
-            y = target.y if target.w is None else target.y[target.w > 0]
-            largest = max(largest, int(y.max(initial=1)))
-    if rules.criterion == "poisson":
-        bound, bits = largest * math.log(largest + 1) + 1, 58
-    else:
-        bound, bits = 2 * (units + 1) * (math.log2(units + 2) + 1), 61
-    fixed_point = 2.0 ** min(45, bits - math.ceil(math.log2(bound)))
-    return Scale(fixed_point, units * targets[0].weight_unit)
 
 
 class Source(Protocol):
@@ -101,6 +64,9 @@ class Source(Protocol):
 
     def finish(self, node: OpenNode) -> Piece:
         """The whole subtree of a node, in preorder."""
+
+    def sets(self, resampling: Resampling, least_weight_share: float) -> list[Piece]:
+        """The whole tree of each training set, in preorder."""
 
 
 class ShardSource:
@@ -165,6 +131,23 @@ class ShardSource:
         rows = [shard.rows() for shard in self._shards]
         self._rows = {ROOT_PATH: rows}
         return self._sums(rows)
+
+    def sets(self, resampling: Resampling, least_weight_share: float = 0.0) -> list[Piece]:
+        """Grow the tree of each training set; rows are in one shard."""
+        assert len(self._parts) == 1, "sets of rows in several places are not grown yet"
+        return pieces_of_sets(
+            self.coded,
+            self.target,
+            self._rules,
+            resampling,
+            least_weight_share=least_weight_share,
+            run=self._run,
+            n_threads=self._n_threads,
+            tuning=self._tuning,
+            values=self._values,
+            pool=self._pool,
+            cancelled=self._cancelled,
+        )
 
     def _sums(self, rows: list[np.ndarray]) -> Sums:
         sums = [shard.sums(mine) for shard, mine in zip(self._shards, rows, strict=True)]

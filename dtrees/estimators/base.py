@@ -22,13 +22,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Bunch, check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
@@ -39,7 +39,7 @@ from dtrees.coding.target import Target
 from dtrees.core import pruning
 from dtrees.core.grower import grow
 from dtrees.core.model import Tree
-from dtrees.core.resampling import plain
+from dtrees.core.resampling import Resampling, plain
 from dtrees.core.rules import GrowthRules
 from dtrees.core.source import ShardSource
 from dtrees.estimators.constraints import (
@@ -79,6 +79,7 @@ class Encoded:
     target: Target
     rules: GrowthRules
     max_features: int
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,20 @@ class BaseTrees(BaseEstimator, ABC):
     @abstractmethod
     def _predictor(self) -> Predictor:
         """What a fitted estimator predicts with."""
+
+    def _fits_apart(self) -> str | None:
+        """Why several training sets are fitted one by one; None: they grow together."""
+        return None
+
+    @abstractmethod
+    def _grow_sets(
+        self, encoded: Encoded, resampling: Resampling, run: LocalRunner
+    ) -> Sequence[Any]:
+        """What is grown from each training set; a tree, or the trees of a forest."""
+
+    @abstractmethod
+    def _model_of(self, encoded: Encoded, grown: Any) -> Any:
+        """A fitted estimator with these parameters, from what `_grow_sets` has grown."""
 
     def _answer(self, method: str, X: Any) -> Any:
         """The predictor's answer for a table; for a Dask collection a lazy one."""
@@ -229,7 +244,7 @@ class BaseTrees(BaseEstimator, ABC):
             seed=seed,
             unseen="majority" if self.unseen == "majority" else "missing",
         )
-        return Encoded(book, coded, target, rules, max_features)
+        return Encoded(book, coded, target, rules, max_features, seed)
 
 
 class BaseDecisionTree(BaseTrees):
@@ -266,8 +281,11 @@ class BaseDecisionTree(BaseTrees):
         Costs O(n_rows x n_columns x depth), and one sort of every ordered column.
         """
         growth = self._grow(X, y, sample_weight)
-        encoded = growth.encoded
-        tree = pruning.ccp(growth.tree, self.ccp_alpha)
+        self._learn(growth.encoded, pruning.ccp(growth.tree, self.ccp_alpha))
+        return self
+
+    def _learn(self, encoded: Encoded, tree: Tree) -> None:
+        """Take over a tree that was grown with these parameters."""
         book = encoded.book.without_values()  # as large as the table; the tree has its thresholds
         learned = {
             "n_features_in_": book.n_columns,
@@ -280,7 +298,23 @@ class BaseDecisionTree(BaseTrees):
             learned["feature_names_in_"] = book.feature_names
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(learned)
-        return self
+
+    def _grow_sets(
+        self, encoded: Encoded, resampling: Resampling, run: LocalRunner
+    ) -> list[Tree]:
+        source = ShardSource(
+            [(encoded.coded, encoded.target)], encoded.rules, run=run, n_threads=run.n_threads
+        )
+        share = self.min_weight_fraction_leaf
+        grown = grow(
+            source, encoded.rules, resampling, encoded.book.thresholds, least_weight_share=share
+        )
+        return [pruning.ccp(self._limited(tree), self.ccp_alpha) for tree in grown.trees]
+
+    def _model_of(self, encoded: Encoded, grown: Tree) -> Any:
+        model = clone(self)
+        model._learn(encoded, grown)
+        return model
 
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf of every row.
@@ -388,9 +422,13 @@ class BaseDecisionTree(BaseTrees):
             [(encoded.coded, encoded.target)], encoded.rules, run=run, n_threads=run.n_threads
         )
         tree = grow(source, encoded.rules, plain(), encoded.book.thresholds)[0]
-        if self.max_leaf_nodes is not None:
-            tree = pruning.max_leaf_nodes(tree, min(self.max_leaf_nodes, tree.n_leaves))
-        return Growth(tree, encoded)
+        return Growth(self._limited(tree), encoded)
+
+    def _limited(self, tree: Tree) -> Tree:
+        """The tree of at most ``max_leaf_nodes`` leaves."""
+        if self.max_leaf_nodes is None:
+            return tree
+        return pruning.max_leaf_nodes(tree, min(self.max_leaf_nodes, tree.n_leaves))
 
 
 def one_target(y: Any, owner: str) -> np.ndarray:

@@ -29,6 +29,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.callbacks import Callback, ForestFit, ProgressBar, check_callbacks, listening
@@ -38,7 +39,7 @@ from dtrees.core.forest import ForestGrowth
 from dtrees.core.model import Forest, Tree
 from dtrees.core.out_of_bag import OutOfBag, Votes
 from dtrees.core.predict import apply
-from dtrees.core.resampling import Bags
+from dtrees.core.resampling import Bags, Resampling
 from dtrees.estimators.base import BaseDecisionTree, BaseTrees, Encoded
 from dtrees.estimators.constraints import (
     CallableObject,
@@ -53,7 +54,7 @@ from dtrees.estimators.prediction import ForestPredictor, Predictor
 from dtrees.estimators.view import TreeView, columns_with_missing
 from dtrees.export.parts import Parts
 from dtrees.inspection.importance import impurity_importances
-from dtrees.parallel import REGIMES, LocalRunner, grow_trees, threaded
+from dtrees.parallel import REGIMES, LocalRunner, choose_regime, grow_trees, threaded
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -159,38 +160,13 @@ class BaseForest(BaseTrees):
         kept, seed = self._kept()
         run = threaded(self.n_jobs)
         encoded = self._encode(X, y, sample_weight, seed, run)
-        if encoded.max_features > encoded.book.n_columns:
-            raise ValueError(
-                f"max_features={self.max_features} is more than the {encoded.book.n_columns} "
-                "columns of X; None searches all of them."
-            )
+        self._check_max_features(encoded)
         bags = self._bags(seed, encoded.coded.n_rows, bootstrap_groups)
         if kept:
             self._check_same_labels(encoded)
             self._check_same_bags(bags)
-        growth = ForestGrowth(
-            encoded.coded,
-            encoded.target,
-            encoded.rules,
-            bags,
-            encoded.book.thresholds,
-            values=encoded.book.code_values() if self._random_cuts else None,
-            balanced=getattr(self, "class_weight", None) == "balanced_subsample",
-            min_weight_fraction_leaf=self.min_weight_fraction_leaf,
-            max_leaf_nodes=self.max_leaf_nodes,
-            ccp_alpha=self.ccp_alpha,
-        )
-        learned = {
-            "n_features_in_": encoded.book.n_columns,
-            "n_outputs_": 1,
-            "max_features_": encoded.max_features,
-            "codebook_": encoded.book.without_values(),
-            "_fit_seed": seed,
-            "_fit_bags": None if bags is None else bags.digest(),
-            **self._learned(encoded.target),
-        }
-        if encoded.book.feature_names is not None:
-            learned["feature_names_in_"] = encoded.book.feature_names
+        growth = self._growth_of(encoded, bags)
+        learned = self._facts_of(encoded, bags, seed)
 
         def estimator_of(tree: Tree) -> Any:
             missing = columns_with_missing([tree], encoded.coded)
@@ -220,6 +196,73 @@ class BaseForest(BaseTrees):
                 self.__dict__.pop(name, None)
             self.__dict__.update(learned)
         return self
+
+    def _growth_of(self, encoded: Encoded, bags: Bags | None) -> ForestGrowth:
+        """What the trees are grown from."""
+        return ForestGrowth(
+            encoded.coded,
+            encoded.target,
+            encoded.rules,
+            bags,
+            encoded.book.thresholds,
+            values=encoded.book.code_values() if self._random_cuts else None,
+            balanced=getattr(self, "class_weight", None) == "balanced_subsample",
+            min_weight_fraction_leaf=self.min_weight_fraction_leaf,
+            max_leaf_nodes=self.max_leaf_nodes,
+            ccp_alpha=self.ccp_alpha,
+        )
+
+    def _facts_of(self, encoded: Encoded, bags: Bags | None, seed: int) -> dict[str, Any]:
+        """What a fit learns beside its trees."""
+        facts = {
+            "n_features_in_": encoded.book.n_columns,
+            "n_outputs_": 1,
+            "max_features_": encoded.max_features,
+            "codebook_": encoded.book.without_values(),
+            "_fit_seed": seed,
+            "_fit_bags": None if bags is None else bags.digest(),
+            **self._learned(encoded.target),
+        }
+        if encoded.book.feature_names is not None:
+            facts["feature_names_in_"] = encoded.book.feature_names
+        return facts
+
+    def _fits_apart(self) -> str | None:
+        if self.oob_score or self.oob_tol is not None:
+            return "out-of-bag scores are asked for"
+        if self.warm_start:
+            return "warm_start=True"
+        if choose_regime(self.regime).regime != "local":
+            return "a cluster grows the trees"
+        return None
+
+    def _grow_sets(
+        self, encoded: Encoded, resampling: Resampling, run: LocalRunner
+    ) -> list[tuple[Tree, ...]]:
+        self._check_bootstrap()
+        self._check_max_features(encoded)
+        growth = self._growth_of(encoded, self._bags(encoded.seed, encoded.coded.n_rows, None))
+        tasks = [
+            partial(growth.trees_of_sets, number, resampling) for number in range(self.n_estimators)
+        ]
+        return list(zip(*run(tasks), strict=True))
+
+    def _model_of(self, encoded: Encoded, grown: tuple[Tree, ...]) -> Any:
+        model = clone(self)
+        bags = self._bags(encoded.seed, encoded.coded.n_rows, None)
+        model.__dict__.update(
+            self._facts_of(encoded, bags, encoded.seed),
+            forest_=Forest(grown),
+            _saw_missing=columns_with_missing(grown, encoded.coded),
+        )
+        return model
+
+    def _check_max_features(self, encoded: Encoded) -> None:
+        if encoded.max_features > encoded.book.n_columns:
+            raise ValueError(
+                f"max_features={self.max_features} is more than the {encoded.book.n_columns} "
+                "columns of X; None searches all of them."
+            )
 
     def _check_bootstrap(self) -> None:
         """Out-of-bag scores and the size of bags need bags."""

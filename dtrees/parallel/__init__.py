@@ -4,7 +4,7 @@ Everything below takes a `Runner` (`dtrees.typing`) as an argument and does not 
 its tasks.
 """
 
-from dtrees.parallel.client import REGIMES
+from dtrees.parallel.client import REGIMES, choose_regime
 from dtrees.parallel.dask_predict import Answer, computed, is_lazy, map_rows
 from dtrees.parallel.local import LocalRunner, effective_n_jobs, threaded
 from dtrees.parallel.regimes import grow_trees
@@ -13,6 +13,7 @@ __all__ = [
     "REGIMES",
     "Answer",
     "LocalRunner",
+    "choose_regime",
     "computed",
     "effective_n_jobs",
     "grow_trees",

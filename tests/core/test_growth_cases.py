@@ -10,7 +10,8 @@ from dtrees.core.grower import grow
 from dtrees.core.model import AT_MOST, IN_SUBSET, LEAF
 from dtrees.core.resampling import plain
 from dtrees.core.rules import GrowthRules
-from dtrees.core.source import ShardSource, scale_of
+from dtrees.core.scale import scale_of
+from dtrees.core.source import ShardSource
 from tests.laws.tables import (
     Example,
     coded,

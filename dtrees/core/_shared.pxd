@@ -1,0 +1,110 @@
+"""Declarations of shared growth; see _shared.pyx."""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+from dtrees.core._columns cimport Column
+from dtrees.core._plan cimport Plan
+from dtrees.core._pool cimport Memory, Pool
+from dtrees.core._records cimport Records
+from dtrees.core._route cimport Route
+from dtrees.core._search cimport Search
+from dtrees.core._shard cimport Shard
+from dtrees.core._structs cimport Payload, Run, Totals
+from dtrees.core._workspace cimport OpenNode, Workspace
+
+cpdef enum:
+    MOST_SETS = 64          # a bit each
+    MOST_CELLS = 64
+
+cdef struct SharedNode:
+    # A node of several sets. Rows that belong here in all of their trees stand by cell.
+    int n_members
+    int* set_of             # number of the set, by member
+    OpenNode* open          # of each member: its sums and its record
+    uint32_t* rows
+    int n_cells
+    uint64_t* without       # by cell: the members whose sets lack it
+    int64_t* end            # by cell: where its rows end
+    uint32_t* some          # rows that only some of the members have here,
+    uint64_t* who           # a bit for each of them
+    int64_t n_some
+    int64_t room
+    int64_t n               # rows that all have
+    int64_t* record         # by member, once it is written
+    uint64_t active         # members that are not leaves here
+    uint64_t waiting        # members that go on alone, and have not begun
+    SharedNode* below       # on the stack
+
+
+cdef class TrainingSets:
+    cdef Shard shard
+    cdef int n_sets
+    cdef Plan* plans        # by set
+    cdef const uint8_t[:, ::1] has  # (n_sets, n_cells)
+    cdef const uint16_t[::1] cell
+
+
+cdef class SharedTask:
+    cdef SharedNode* node
+    cdef int64_t work
+
+
+cdef class SharedGrowth:
+    cdef TrainingSets sets
+    cdef Shard shard
+    cdef Pool pool
+    cdef Memory memory
+    cdef int n_sets
+    cdef Plan* plans        # of the sets
+    cdef Search** searches
+    cdef Records* records
+    cdef SharedNode* top    # nodes that wait
+    cdef SharedNode* handed     # to other threads, the last one first
+    cdef int64_t* n_handed  # by set
+    cdef int64_t most_handed    # work of a node that is
+    cdef int alone          # the set whose subtree grows; -1: none
+    cdef int64_t work
+    # scratch
+    cdef Workspace view     # rows of a set that goes on alone
+    cdef Run no_run
+    cdef int32_t* order     # permutation of the columns, and how to undo a node's draws
+    cdef int32_t* swapped
+    cdef int64_t* cells     # histograms of one column
+    cdef const int64_t* lacking[MOST_SETS]  # of them: of what a member lacks
+    cdef const int64_t* all # and of all rows that all have
+    cdef const int64_t* more    # and, by member, of what only some have; NULL: nothing
+    cdef int64_t n_cells_of_scratch
+    cdef uint32_t* code     # codes that occur in the node
+    cdef uint32_t* rank     # and their places; by code
+    cdef uint64_t* hit
+    cdef uint64_t* left_of  # by code: the members that send it left
+    cdef Totals* totals     # by cell
+    cdef int64_t* class_totals
+    cdef Totals one
+    cdef int64_t* sums
+
+    cdef list grow(self, cancelled)
+    cdef list grow_task(self, SharedTask task, cancelled)
+    cdef list take_handed(self)
+    cdef open_root(self)
+    cdef void sum_cells(self, const SharedNode* node) noexcept nogil
+    cdef void sum_member(self, const SharedNode* node, int member, OpenNode* open) noexcept nogil
+    cdef bint grow_for(self, int64_t work) noexcept nogil
+    cdef bint take_up(self, SharedNode* node) noexcept nogil
+    cdef void hand_over(self, SharedNode* node) noexcept nogil
+    cdef bint pays(self, const SharedNode* node) noexcept nogil
+    cdef void begin_alone(self, SharedNode* node, int member) noexcept nogil
+    cdef void end_alone(self) noexcept nogil
+    cdef void search_node(self, SharedNode* node) noexcept nogil
+    cdef void search_column(self, const SharedNode* node, int32_t number,
+                            uint64_t members) noexcept nogil
+    cdef int64_t count_column(self, const SharedNode* node, const Column* column) noexcept nogil
+    cdef void groups_of_member(self, Search* q, const SharedNode* node, int member,
+                               int64_t width) noexcept nogil
+    cdef void part_node(self, SharedNode* node) noexcept nogil
+    cdef void part_members(self, SharedNode* node, uint64_t together,
+                           int32_t number) noexcept nogil
+    cdef void part_rows(self, const SharedNode* node, const Column* column, const Route* route,
+                        int n, bint by_table, int64_t first, int64_t last, uint64_t full,
+                        SharedNode* left, SharedNode* right) noexcept nogil
+    cdef void open_members(self, const SharedNode* node, SharedNode* child, const int* member,
+                           bint is_left) noexcept nogil

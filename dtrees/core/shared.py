@@ -1,0 +1,201 @@
+"""One tree for each training set of a table: together where that can be, else one after the other.
+
+Sets whose scores are read from the same integers grow together (`dtrees.core._shared`), up to 64 at
+a time. What cannot be shared is grown set by set from the same codes: tables with sparse columns or
+columns of 32 bits, random cuts, and sets that cut the rows into too many cells::
+
+    sets        0 1 2 3 4 5 6 7 8 9 10          ten folds and all rows
+    groups      [0 1 2 3 4 5 6 7 8 9 10]        one growth, pieces by set
+                [0 1 2] [3 .. 10]               entropy: the scale of x log x may differ
+                [0] [1] [2] ...                 a growth each
+
+Either way the tree of a set is that of a fit in which the rows outside of it weigh nothing, bit for
+bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import replace
+
+import numpy as np
+
+from dtrees.coding.coded import U8, U16, CodedMatrix
+from dtrees.coding.target import Target
+from dtrees.core._levels import Levels
+from dtrees.core._pool import Pool
+from dtrees.core._records import Subtree
+from dtrees.core._shard import Shard
+from dtrees.core._shared import MOST_CELLS, MOST_SETS, TrainingSets
+from dtrees.core.assembly import Piece, join
+from dtrees.core.resampling import Resampling
+from dtrees.core.rules import GrowthRules
+from dtrees.core.scale import Scale, scale_of, scale_of_sums, units_of
+from dtrees.core.tuning import Tuning
+from dtrees.typing import Runner
+
+DIVIDED = 32  # times the entries of a subtree that is worth a task
+MOST_UNITS = 2**62  # no leaf weighs more
+
+
+def pieces_of_sets(
+    coded: CodedMatrix,
+    target: Target,
+    rules: GrowthRules,
+    resampling: Resampling,
+    *,
+    least_weight_share: float,
+    run: Runner,
+    n_threads: int,
+    tuning: Tuning,
+    values: tuple[np.ndarray, np.ndarray] | None,
+    pool: Pool,
+    cancelled: Callable[[], bool],
+) -> list[Piece]:
+    """Grow the tree of each set.
+
+    Parameters
+    ----------
+    coded : CodedMatrix
+    target : Target
+        Of all rows, in units that are those of every set.
+    rules : GrowthRules
+    resampling : Resampling
+        Every set has a cell once or not at all, and some weight.
+    least_weight_share : float
+        Least weight of a leaf as a share of the weight of its set; 0: as the rules say.
+    run, n_threads, tuning, values, pool
+        As for `dtrees.core.source.ShardSource`.
+    cancelled : callable () -> bool
+
+    Returns
+    -------
+    list of Piece
+        A tree in preorder for each set.
+
+    Raises
+    ------
+    CancelledError
+    """
+    sets = Sets(target, rules, resampling, least_weight_share)
+    pieces: dict[int, Piece] = {}
+    for group in sets.groups() if can_share(coded, rules) else []:
+        shard = Shard(coded, target, rules, sets.scales[group[0]])
+        cells, has = sets.cells_of(group)
+        total_weight, least_weight = sets.limits_of(group)
+        shared = TrainingSets(shard, cells, has, total_weight, least_weight, tuning.counted_rows)
+        least_divided = DIVIDED * tuning.task_entries
+        grown = shared.grow(pool, run, n_threads, cancelled, least_divided)
+        if cancelled():
+            raise CancelledError("growth was cancelled")
+        for number, subtrees in zip(group, grown, strict=True):
+            found = pieces_of(subtrees)
+            pieces[number] = found[0] if len(found) == 1 else join(found)  # one is in preorder
+    for number in range(resampling.n_sets):
+        if number not in pieces:
+            own, limits = sets.target(number), sets.rules(number)
+            shard = Shard(coded, own, limits, scale_of([own], limits), values, n_threads)
+            subtrees = Levels(shard, tuning, pool).grow(run, n_threads, cancelled)
+            if cancelled():
+                raise CancelledError("growth was cancelled")
+            pieces[number] = join(pieces_of(subtrees))
+    return [pieces[number] for number in range(resampling.n_sets)]
+
+
+def pieces_of(subtrees: Sequence[Subtree]) -> list[Piece]:
+    """What a growth returns, for `join`."""
+    return [Piece(subtree.nodes, subtree.statistics, subtree.words) for subtree in subtrees]
+
+
+def can_share(coded: CodedMatrix, rules: GrowthRules) -> bool:
+    """Whether `dtrees.core._shared` reads tables like this one."""
+    return not rules.random_cuts and bool(np.isin(coded.storage, (U8, U16)).all())
+
+
+class Sets:
+    """What the rows of every set add up to, and which sets may grow together.
+
+    Parameters
+    ----------
+    target, rules, resampling, least_weight_share
+        As for `pieces_of_sets`.
+
+    Attributes
+    ----------
+    has : bool (n_sets, n_cells)
+    cells : uint16 (n_rows,)
+    scales : list of Scale
+        By set.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        rules: GrowthRules,
+        resampling: Resampling,
+        least_weight_share: float,
+    ) -> None:
+        self._target, self._rules, self._share = target, rules, least_weight_share
+        self.has = resampling.mix > 0
+        assert (resampling.mix == self.has).all(), "a set has a cell once or not at all"
+        self.cells = resampling.cells
+        if self.cells is None:
+            self.cells = np.zeros(target.n_rows, dtype=np.uint16)
+        weight = units_of(target)
+        units = np.zeros(resampling.n_cells, dtype=np.int64)
+        np.add.at(units, self.cells, 1 if weight is None else weight.astype(np.int64))
+        largest = np.ones(resampling.n_cells, dtype=np.int64)
+        if rules.criterion == "poisson":
+            counts = slice(None) if target.w is None else target.w > 0
+            np.maximum.at(largest, self.cells[counts], target.y[counts])
+        self.scales = [
+            scale_of_sums(
+                int(units[has].sum()),
+                int(largest[has].max(initial=1)),
+                target.weight_unit,
+                rules.criterion,
+            )
+            for has in self.has
+        ]
+
+    def groups(self) -> list[list[int]]:
+        """Sets that grow together; those that have no company are left out."""
+        by_scale: dict[float, list[int]] = {}
+        for number, scale in enumerate(self.scales):
+            logs = self._rules.criterion in ("entropy", "poisson")
+            by_scale.setdefault(scale.fixed_point if logs else 1.0, []).append(number)
+        found = []
+        for like in by_scale.values():
+            size = MOST_SETS
+            while size > 1:
+                cut = [like[i : i + size] for i in range(0, len(like), size)]
+                if all(len(np.unique(self.has[group], axis=1).T) <= MOST_CELLS for group in cut):
+                    found += [group for group in cut if len(group) > 1]
+                    break
+                size //= 2
+        return found
+
+    def cells_of(self, group: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        """The cell of every row, and which set has it; cells that the same sets have are one."""
+        has, number = np.unique(self.has[group], axis=1, return_inverse=True)
+        cells = number.ravel().astype(np.uint16)[self.cells]
+        return cells, np.ascontiguousarray(has).astype(np.uint8)
+
+    def limits_of(self, group: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Total weight of each set, and least weight of a leaf in units of the target."""
+        total = np.array([self.scales[number].total_weight for number in group])
+        least = np.array([self.rules(number).min_weight_leaf for number in group])
+        least = np.minimum(np.ceil(least / self._target.weight_unit), MOST_UNITS)
+        return total, least.astype(np.int64)
+
+    def rules(self, number: int) -> GrowthRules:
+        """The rules of a set."""
+        if self._share == 0:
+            return self._rules
+        least = self._share * self.scales[number].total_weight
+        return replace(self._rules, min_weight_leaf=least)
+
+    def target(self, number: int) -> Target:
+        """The target in which the rows outside of a set weigh nothing."""
+        return self._target.only(self.has[number][self.cells])

@@ -1,0 +1,168 @@
+"""Estimators for several training sets of one table, from one coding and one growth.
+
+What `dtrees.model_selection` asks of an estimator: models that are those of separate fits in which
+the rows outside of a set weigh nothing, and what they say of rows of the table, read from the codes
+that are there::
+
+    X, y, weights --_encode, once--> codes, target
+    sets of rows ----------------------+--> _grow_sets --> trees by set --> models
+                                       |                                      |
+                                       +------------ codes of any rows ------> answers
+
+Weights of a set are integers in the unit that its own fit would choose. Where units differ between
+sets (class weights, fractional weights) each set grows on its own, from the same codes.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from dtrees.coding.target import Target
+from dtrees.core.coded_walk import CodedRows
+from dtrees.core.model import Tree
+from dtrees.core.resampling import of_sets
+from dtrees.estimators.base import BaseTrees, Encoded, one_target
+from dtrees.parallel import threaded
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedSets:
+    """Models of several training sets.
+
+    Attributes
+    ----------
+    models : list
+        A fitted estimator for each set, or the error that its fit would raise.
+    coded_rows : CodedRows
+        The table.
+    """
+
+    models: list[Any]
+    coded_rows: CodedRows
+
+    def values(self, number: int, rows: np.ndarray) -> np.ndarray:
+        """What a model says of some rows: float64 (n, n_classes), or (n, 1) for regression.
+
+        Parameters
+        ----------
+        number : int
+            Of the set.
+        rows : int64 (n,)
+            Row numbers of the table.
+        """
+        trees = trees_of(self.models[number])
+        total = np.zeros((len(rows), trees[0].n_values))
+        for tree in trees:
+            total += tree.value_of(self.coded_rows.leaves(tree, rows))
+        return total if len(trees) == 1 else total / len(trees)
+
+
+def trees_of(model: Any) -> tuple[Tree, ...]:
+    """The trees of a fitted estimator."""
+    return model.forest_.trees if hasattr(model, "forest_") else (model.tree_.model,)
+
+
+def fit_sets(estimator: BaseTrees, X: Any, y: Any, sample_weight: Any, rows: np.ndarray) -> FittedSets:
+    """Fit a clone of an estimator to each training set.
+
+    Parameters
+    ----------
+    estimator : tree or forest
+        Never fitted itself.
+    X, y, sample_weight
+        As for its ``fit``.
+    rows : bool (n_sets, n_rows)
+        Training rows of each set.
+
+    Raises
+    ------
+    ValueError
+        A parameter, `X`, `y` or `sample_weight` is not what it should be.
+    """
+    estimator._check_parameters()
+    run = threaded(estimator.n_jobs)
+    encoded = estimator._encode(X, y, sample_weight, estimator._seed(), run)
+    if rows.shape[1] != encoded.coded.n_rows:
+        raise ValueError(f"X has {encoded.coded.n_rows} rows, but the sets are of {rows.shape[1]}.")
+    apart = estimator._fits_apart()
+    if apart is not None:
+        logger.info("%s: each set is fitted on its own", apart)
+        each = [_fitted(estimator, X, y, sample_weight, mine) for mine in rows]
+        return FittedSets(each, CodedRows(encoded.coded))
+    values = one_target(y, type(estimator).__name__)
+    targets = _targets(estimator, encoded, values, sample_weight, rows)
+    models: list[Any] = list(targets)
+    together = [i for i, target in enumerate(targets) if target is None]
+    if together:
+        grown = estimator._grow_sets(encoded, of_sets(rows[together]), run)
+        for i, trees in zip(together, grown, strict=True):
+            models[i] = estimator._model_of(encoded, trees)
+    whole = of_sets(np.ones((1, rows.shape[1]), dtype=bool))
+    for i, target in enumerate(targets):
+        if isinstance(target, Target):
+            least = estimator.min_weight_fraction_leaf * target.total_weight
+            rules = replace(encoded.rules, min_weight_leaf=least)
+            own = replace(encoded, target=target, rules=rules)
+            models[i] = estimator._model_of(own, estimator._grow_sets(own, whole, run)[0])
+    return FittedSets(models, CodedRows(encoded.coded))
+
+
+def _fitted(estimator: BaseTrees, X: Any, y: Any, sample_weight: Any, rows: np.ndarray) -> Any:
+    """A clone, fitted with no weight on other rows; or the error."""
+    weight = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, float)
+    try:
+        return clone(estimator).fit(X, y, sample_weight=weight * rows)
+    except ValueError as error:
+        return error
+
+
+def _targets(
+    estimator: BaseTrees, encoded: Encoded, y: np.ndarray, sample_weight: Any, rows: np.ndarray
+) -> list[Target | Exception | None]:
+    """For each set None where its target is that of all rows, less the rows outside; else its own.
+
+    The target of a set is what `fit` makes of the weights times 0 and 1.
+    """
+    whole = encoded.target
+    weight = np.ones(whole.n_rows) if sample_weight is None else np.asarray(sample_weight, float)
+    weighs = whole.has_weight
+    counts = rows.any(axis=1) if weighs is None else (rows & weighs).any(axis=1)
+    plain = getattr(estimator, "class_weight", None) is None and (
+        whole.w is None or (whole.kind == "classification" and whole.w_exponent == 0)
+    )
+    found: list[Target | Exception | None] = []
+    for mine, has_rows in zip(rows, counts, strict=True):
+        if plain and has_rows:
+            found.append(None)
+            continue
+        try:
+            own = estimator._encode_target(y, weight * mine)
+        except ValueError as error:
+            found.append(error)
+            continue
+        found.append(None if _is_part(own, whole, mine) else own)
+    return found
+
+
+def _is_part(own: Target, whole: Target, rows: np.ndarray) -> bool:
+    """Whether a target is another one whose other rows weigh nothing, in the same units."""
+    units = ("offset", "y_exponent", "w_exponent", "wy_exponent", "class_exponent")
+    if any(getattr(own, unit) != getattr(whole, unit) for unit in units):
+        return False
+    expected = whole.only(rows)
+    return (
+        np.array_equal(own.y, whole.y)
+        and (
+            own.class_multiplier is whole.class_multiplier is None
+            or np.array_equal(own.class_multiplier, whole.class_multiplier)
+        )
+        and (own.w is expected.w or np.array_equal(own.w, expected.w))
+        and (own.wy is None or expected.wy is None or np.array_equal(own.wy, expected.wy))
+    )
