@@ -70,7 +70,7 @@ cdef class SharedGrowth:
     cdef int32_t* swapped
     cdef int64_t* cells     # histograms of one column
     cdef const int64_t* lacking[MOST_SETS]  # of them: of what a member lacks
-    cdef const int64_t* all # and of all rows that all have
+    cdef const int64_t* all     # and of all rows that all have
     cdef const int64_t* more    # and, by member, of what only some have; NULL: nothing
     cdef int64_t n_cells_of_scratch
     cdef uint32_t* code     # codes that occur in the node
@@ -88,7 +88,7 @@ cdef class SharedGrowth:
     cdef open_root(self)
     cdef void sum_cells(self, const SharedNode* node) noexcept nogil
     cdef void sum_member(self, const SharedNode* node, int member, OpenNode* open) noexcept nogil
-    cdef bint grow_for(self, int64_t work) noexcept nogil
+    cdef bint go_on(self, int64_t work) noexcept nogil
     cdef bint take_up(self, SharedNode* node) noexcept nogil
     cdef void hand_over(self, SharedNode* node) noexcept nogil
     cdef bint pays(self, const SharedNode* node) noexcept nogil

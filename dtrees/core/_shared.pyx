@@ -37,9 +37,9 @@ from dtrees.core._records cimport Records, free_records, subtree_of, write_recor
 from dtrees.core._route cimport Route, goes_left, route_of
 from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
 from dtrees.core._structs cimport (
-    COUNT, IN_SUBSET, LEAF, NO_RANK, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Mode, Payload, Run, Totals
+    COUNT, IN_SUBSET, LEAF, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Mode, Payload, Run, Totals
 )
-from dtrees.core._workspace cimport MAX_NARROW, OpenNode, Workspace
+from dtrees.core._workspace cimport MAX_NARROW, OpenNode
 
 cdef extern from *:
     int trailing_zeros "__builtin_ctzll"(uint64_t) noexcept nogil
@@ -112,7 +112,6 @@ cdef class TrainingSets:
             was cancelled.
         """
         cdef SharedGrowth top = SharedGrowth(self, pool)
-        cdef SharedTask task
         top.open_root()
         if n_threads > 1 and work_of(top.top) * self.shard.plan.limits.n_columns >= least_divided:
             top.most_handed = work_of(top.top) // (TASKS * n_threads)
@@ -220,7 +219,7 @@ cdef class SharedGrowth:
             if cancelled():
                 return None
             with nogil:
-                more = self.grow_for(SLICE)
+                more = self.go_on(SLICE)
         for s in range(self.n_sets):
             found.append(subtree_of(&self.records[s], self.shard.plan.n_statistics))
             self.records[s].count = 0
@@ -331,7 +330,7 @@ cdef class SharedGrowth:
                     open.class_totals[k] += self.sums[k]
             free(own)
 
-    cdef bint grow_for(self, int64_t work) noexcept nogil:
+    cdef bint go_on(self, int64_t work) noexcept nogil:
         """Grow until about `work` entries were looked at; False when all trees are complete."""
         cdef SharedNode* node
         cdef int64_t stop = self.work + work

@@ -119,9 +119,7 @@ class ForestGrowth:
         together = np.flatnonzero(~apart)
         trees = {}
         if len(together) > 0:
-            source = ShardSource(
-                [(self.coded, target)], rules, values=self.values, pool=self.pool
-            )
+            source = ShardSource([(self.coded, target)], rules, values=self.values, pool=self.pool)
             some = Resampling(resampling.cells, resampling.mix[together])
             share = self.min_weight_fraction_leaf
             grown = grow(source, rules, some, self.thresholds, least_weight_share=share).trees
@@ -137,6 +135,7 @@ class ForestGrowth:
             return np.ones(resampling.n_sets, dtype=bool)
         if times is None:
             return np.zeros(resampling.n_sets, dtype=bool)
+        assert resampling.cells is not None
         live = self.target.has_weight
         in_bag = (times > 0) if live is None else (times > 0) & live
         n_drawn = np.bincount(resampling.cells[in_bag], minlength=resampling.n_cells)

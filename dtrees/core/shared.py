@@ -31,7 +31,7 @@ from dtrees.core._shared import MOST_CELLS, MOST_SETS, TrainingSets
 from dtrees.core.assembly import Piece, join
 from dtrees.core.resampling import Resampling
 from dtrees.core.rules import GrowthRules
-from dtrees.core.scale import Scale, scale_of, scale_of_sums, units_of
+from dtrees.core.scale import scale_of, scale_of_sums, units_of
 from dtrees.core.tuning import Tuning
 from dtrees.typing import Runner
 

@@ -299,9 +299,7 @@ class BaseDecisionTree(BaseTrees):
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(learned)
 
-    def _grow_sets(
-        self, encoded: Encoded, resampling: Resampling, run: LocalRunner
-    ) -> list[Tree]:
+    def _grow_sets(self, encoded: Encoded, resampling: Resampling, run: LocalRunner) -> list[Tree]:
         source = ShardSource(
             [(encoded.coded, encoded.target)], encoded.rules, run=run, n_threads=run.n_threads
         )

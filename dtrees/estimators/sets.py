@@ -69,7 +69,9 @@ def trees_of(model: Any) -> tuple[Tree, ...]:
     return model.forest_.trees if hasattr(model, "forest_") else (model.tree_.model,)
 
 
-def fit_sets(estimator: BaseTrees, X: Any, y: Any, sample_weight: Any, rows: np.ndarray) -> FittedSets:
+def fit_sets(
+    estimator: BaseTrees, X: Any, y: Any, sample_weight: Any, rows: np.ndarray
+) -> FittedSets:
     """Fit a clone of an estimator to each training set.
 
     Parameters
@@ -133,7 +135,7 @@ def _targets(
     whole = encoded.target
     weight = np.ones(whole.n_rows) if sample_weight is None else np.asarray(sample_weight, float)
     weighs = whole.has_weight
-    counts = rows.any(axis=1) if weighs is None else (rows & weighs).any(axis=1)
+    counts = np.asarray((rows if weighs is None else rows & weighs).any(axis=1))
     plain = getattr(estimator, "class_weight", None) is None and (
         whole.w is None or (whole.kind == "classification" and whole.w_exponent == 0)
     )
@@ -157,12 +159,9 @@ def _is_part(own: Target, whole: Target, rows: np.ndarray) -> bool:
     if any(getattr(own, unit) != getattr(whole, unit) for unit in units):
         return False
     expected = whole.only(rows)
-    return (
-        np.array_equal(own.y, whole.y)
-        and (
-            own.class_multiplier is whole.class_multiplier is None
-            or np.array_equal(own.class_multiplier, whole.class_multiplier)
-        )
-        and (own.w is expected.w or np.array_equal(own.w, expected.w))
-        and (own.wy is None or expected.wy is None or np.array_equal(own.wy, expected.wy))
-    )
+    names = ("y", "w", "wy", "class_multiplier")
+    return all(_same(getattr(own, name), getattr(expected, name)) for name in names)
+
+
+def _same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
+    return a is b if a is None or b is None else np.array_equal(a, b)

@@ -1,0 +1,135 @@
+"""Models of several training sets are those of separate fits, and so is what they say."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import dtrees
+from dtrees.estimators.sets import fit_sets, trees_of
+
+N_ROWS = 240
+KINDS = ("DecisionTree", "RandomForest", "ExtraTrees", "Bagging")
+TASKS = ("Classifier", "Regressor")
+WEIGHTS = {
+    "none": lambda rng: None,
+    "whole": lambda rng: rng.integers(0, 3, N_ROWS).astype(float),
+    "fractions": lambda rng: rng.random(N_ROWS),
+    "large": lambda rng: rng.integers(1, 100_000, N_ROWS).astype(float),
+}
+PARAMETERS = {
+    "defaults": {},
+    "limits": {"min_samples_leaf": 5, "max_depth": 4, "min_impurity_decrease": 0.001},
+    "share of the weight": {"min_weight_fraction_leaf": 0.05},
+    "best first": {"max_leaf_nodes": 6},
+    "pruned": {"ccp_alpha": 0.01},
+    "few columns": {"max_features": 2},
+    "cuts at quantiles": {"max_codes": 20},
+}
+
+
+def table(seed=0):
+    """Numbers, counts, missing values and a category; three classes or a number."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N_ROWS, 5))
+    X[:, 3] = rng.integers(0, 4, N_ROWS)
+    y = X[:, 0] + X[:, 3] + rng.normal(size=N_ROWS)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    return X, y, rng
+
+
+def sets(rng):
+    """Four folds, all rows, and any half of them."""
+    fold = rng.permutation(np.arange(N_ROWS) % 4)
+    ones = np.ones((1, N_ROWS), dtype=bool)
+    return np.vstack([fold != np.arange(4)[:, None], ones, rng.random((1, N_ROWS)) < 0.5])
+
+
+def estimator_of(kind, task, **parameters):
+    parameters = {"random_state": 3, "categorical_features": [3], **parameters}
+    if kind != "DecisionTree":
+        parameters["n_estimators"] = 3
+    return getattr(dtrees, kind + task)(**parameters)
+
+
+def check(estimator, X, y, weight, rows):
+    found = fit_sets(estimator, X, y, weight, rows)
+    for number, mine in enumerate(rows):
+        own = (np.ones(len(mine)) if weight is None else weight) * mine
+        alone = clone(estimator).fit(X, y, sample_weight=own)
+        model = found.models[number]
+        assert vars(alone).keys() == vars(model).keys()
+        for a, b in zip(trees_of(alone), trees_of(model), strict=True):
+            assert a.equals(b)
+        expected = alone.predict_proba(X) if hasattr(alone, "classes_") else alone.predict(X)
+        values = found.values(number, np.arange(len(mine)))
+        np.testing.assert_array_equal(values, expected.reshape(values.shape))
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_models_are_fits(kind, task, weights):
+    X, y, rng = table()
+    y = np.array(["a", "b", "c"])[np.digitize(y, [0, 2])] if task == "Classifier" else y
+    check(estimator_of(kind, task), X, y, WEIGHTS[weights](rng), sets(rng))
+
+
+@pytest.mark.parametrize("parameters", PARAMETERS)
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("kind", ["DecisionTree", "RandomForest"])
+def test_parameters(kind, task, parameters):
+    X, y, rng = table(1)
+    y = y > 1 if task == "Classifier" else y
+    estimator = estimator_of(kind, task, **PARAMETERS[parameters])
+    check(estimator, X, y, None, sets(rng))
+    check(estimator, X, y, WEIGHTS["whole"](rng), sets(rng))
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", "balanced_subsample", {0: 3.0, 1: 0.5}])
+@pytest.mark.parametrize("kind", ["DecisionTree", "RandomForest"])
+def test_class_weights_count_the_rows_of_the_set(kind, class_weight):
+    X, y, rng = table(2)
+    if kind == "DecisionTree" and class_weight == "balanced_subsample":
+        class_weight = "balanced"
+    estimator = estimator_of(kind, "Classifier", class_weight=class_weight)
+    check(estimator, X, (y > 2).astype(int), None, sets(rng))
+
+
+@pytest.mark.parametrize("criterion", ["entropy", "poisson"])
+def test_logarithms(criterion):
+    X, y, rng = table(3)
+    task = "Classifier" if criterion == "entropy" else "Regressor"
+    y = y > 1 if task == "Classifier" else np.maximum(0, y)
+    check(estimator_of("DecisionTree", task, criterion=criterion), X, y, None, sets(rng))
+
+
+@pytest.mark.parametrize("parameters", [{"oob_score": True}, {"warm_start": True}])
+def test_what_needs_a_fit_of_its_own(parameters):
+    X, y, rng = table(4)
+    estimator = estimator_of("RandomForest", "Regressor", **parameters)
+    assert estimator._fits_apart() is not None
+    check(estimator.set_params(n_estimators=20), X, y, None, sets(rng)[:2])
+
+
+def test_bags_without_rows_of_a_set():
+    """Ten rows, a few of which are in a bag of a tenth: some sets have none of them."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(10, 2)), rng.normal(size=10)
+    rows = np.arange(10) != np.arange(10)[:, None]
+    rows = np.vstack([rows, ~rows])
+    estimator = dtrees.RandomForestRegressor(5, max_samples=0.1, random_state=0)
+    check(estimator, X, y, None, rows)
+
+
+def test_a_set_without_weight_is_an_error_of_its_own():
+    X, y, rng = table(5)
+    rows = np.vstack([np.zeros((1, N_ROWS), dtype=bool), sets(rng)[:1]])
+    found = fit_sets(estimator_of("DecisionTree", "Regressor"), X, y, None, rows)
+    assert isinstance(found.models[0], ValueError)
+    assert found.models[1].tree_.node_count > 1
+
+
+def test_sets_of_other_rows():
+    X, y, _ = table()
+    with pytest.raises(ValueError, match="240 rows, but the sets are of 3"):
+        fit_sets(estimator_of("DecisionTree", "Regressor"), X, y, None, np.ones((1, 3), bool))
