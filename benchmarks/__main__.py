@@ -13,11 +13,17 @@ from pathlib import Path
 
 import click
 
-from benchmarks import accuracy, fits, forests, kernels, report
+from benchmarks import accuracy, fits, forests, kernels, report, validation
 from benchmarks.cases import Case, Contest, Fit, Scale, Skipped, Survey, Table
 from benchmarks.measure import contest, memory
 
-CASES = [*fits.CASES, *forests.CASES, *accuracy.CASES, *kernels.CASES]
+CASES = [
+    *fits.CASES,
+    *forests.CASES,
+    *validation.CASES,
+    *accuracy.CASES,
+    *kernels.CASES,
+]
 GROUPS = tuple(dict.fromkeys(case.group for case in CASES))
 RESULTS = Path(__file__).resolve().parent / "results"
 

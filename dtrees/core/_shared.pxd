@@ -41,6 +41,10 @@ cdef class TrainingSets:
     cdef Plan* plans        # by set
     cdef const uint8_t[:, ::1] has  # (n_sets, n_cells)
     cdef const uint16_t[::1] cell
+    cdef int64_t* packed    # by row, two classes: row, weight, weight of class 1; NULL: too large
+    cdef int64_t stride     # numbers of a cell of a histogram
+
+    cdef pack_rows(self)
 
 
 cdef class SharedTask:

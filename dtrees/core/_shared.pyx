@@ -33,6 +33,7 @@ from dtrees.core._groups cimport reserve_groups, search_groups
 from dtrees.core._histogram cimport add_row
 from dtrees.core._nodes cimport describe, free_node, sum_rows
 from dtrees.core._plan cimport Plan, gains_enough
+from dtrees.core._reader cimport FIELD, LARGEST_FIELD
 from dtrees.core._records cimport Records, free_records, subtree_of, write_record, write_test
 from dtrees.core._route cimport Route, goes_left, route_of
 from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
@@ -88,9 +89,32 @@ cdef class TrainingSets:
             self.plans[s].limits.min_weight = least_weight[s]
             self.plans[s].count_rule.least_rows = counted_rows
             self.plans[s].draws = shard.plan.limits.max_features < shard.plan.limits.n_columns
+        self.pack_rows()
 
     def __dealloc__(self):
         free(self.plans)
+        free(self.packed)
+
+    cdef pack_rows(self):
+        """Two classes: all that a row adds in one number, where no sum overflows its field."""
+        cdef const Payload* payload = &self.shard.payload
+        cdef int64_t total = 0
+        cdef int64_t i, w
+        self.stride = self.shard.plan.stride
+        if payload.value != NULL or self.shard.plan.mode not in (COUNT, WEIGHTED_SUM):
+            return
+        self.packed = <int64_t*>malloc((self.shard.n_rows + 1) * sizeof(int64_t))
+        if self.packed == NULL:
+            raise MemoryError
+        for i in range(self.shard.n_rows):
+            w = self.shard.live[i] if payload.weight == NULL else payload.weight[i]
+            total += w
+            if total > LARGEST_FIELD:
+                free(self.packed)
+                self.packed = NULL
+                return
+            self.packed[i] = <int64_t>1 << 2 * FIELD | w << FIELD | w * payload.label[i]
+        self.stride = 1
 
     def grow(self, Pool pool, run, int n_threads, cancelled, int64_t least_divided):
         """Grow the tree of each set.
@@ -530,7 +554,7 @@ cdef class SharedGrowth:
 
         Their codes are in `code`, ascending.
         """
-        cdef int64_t stride = self.shard.plan.stride
+        cdef int64_t stride = self.sets.stride
         cdef int64_t width = column.n_codes + <int64_t>1
         cdef int n_blocks = node.n_cells + 2 + 2 * node.n_members
         cdef int64_t size, first, i, word, code
@@ -564,8 +588,12 @@ cdef class SharedGrowth:
         memset(self.cells, 0, (node.n_cells + 2) * size * sizeof(int64_t))
         first = 0
         for c in range(node.n_cells):
-            count_rows(column, &self.shard.payload, self.shard.plan.mode, stride, rank,
-                       node.rows + first, node.end[c] - first, self.cells + c * size)
+            if self.sets.packed != NULL:
+                count_packed(column, self.sets.packed, rank, node.rows + first,
+                             node.end[c] - first, self.cells + c * size)
+            else:
+                count_rows(column, &self.shard.payload, self.shard.plan.mode, stride, rank,
+                           node.rows + first, node.end[c] - first, self.cells + c * size)
             first = node.end[c]
         block = self.cells + node.n_cells * size
         self.all = block
@@ -592,8 +620,8 @@ cdef class SharedGrowth:
         self.more = NULL
         if node.n_some > 0:
             memset(block, 0, node.n_members * size * sizeof(int64_t))
-            count_some(column, &self.shard.payload, self.shard.plan.mode, stride, rank, node.some,
-                       node.who, node.n_some, block, size)
+            count_some(column, &self.shard.payload, self.shard.plan.mode, stride,
+                       self.sets.packed, rank, node.some, node.who, node.n_some, block, size)
             self.more = block
         return width
 
@@ -601,7 +629,7 @@ cdef class SharedGrowth:
                                int64_t width) noexcept nogil:
         """The codes that occur in the rows of a member, as groups of its search."""
         cdef Mode mode = q.mode
-        cdef int64_t stride = self.shard.plan.stride
+        cdef int64_t stride = self.sets.stride
         cdef int64_t K = q.criterion.n_classes
         cdef const int64_t* own = self.lacking[member]
         cdef const int64_t* all = self.all
@@ -614,7 +642,14 @@ cdef class SharedGrowth:
         reserve_groups(q, width + 1)
         target = q.groups.target
         for d in range(width):
-            if mode == COUNT:
+            if self.sets.packed != NULL:
+                x = all[d] - own[d]
+                if more != NULL:
+                    x += more[d]
+                n = x >> 2 * FIELD
+                w = x >> FIELD & LARGEST_FIELD
+                target[g] = x & LARGEST_FIELD
+            elif mode == COUNT:
                 x = all[d] - own[d]
                 if more != NULL:
                     x += more[d]
@@ -943,9 +978,30 @@ cdef void count_rows(const Column* column, const Payload* payload, Mode mode, in
         count_codes(<const uint16_t*>column.codes, payload, mode, stride, rank, rows, n, cells)
 
 
+cdef inline void count_packed_in(const code_t* codes, const int64_t* packed, const uint32_t* rank,
+                                 const uint32_t* rows, int64_t n, int64_t* cells) noexcept nogil:
+    cdef int64_t i
+    if rank == NULL:
+        for i in range(n):
+            cells[codes[rows[i]]] += packed[rows[i]]
+    else:
+        for i in range(n):
+            cells[rank[codes[rows[i]]]] += packed[rows[i]]
+
+
+cdef void count_packed(const Column* column, const int64_t* packed, const uint32_t* rank,
+                       const uint32_t* rows, int64_t n, int64_t* cells) noexcept nogil:
+    """The same of rows that are packed into a number."""
+    if column.storage == STORED_U8:
+        count_packed_in(<const uint8_t*>column.codes, packed, rank, rows, n, cells)
+    else:
+        count_packed_in(<const uint16_t*>column.codes, packed, rank, rows, n, cells)
+
+
 cdef void count_some(const Column* column, const Payload* payload, Mode mode, int64_t stride,
-                     const uint32_t* rank, const uint32_t* some, const uint64_t* who, int64_t n,
-                     int64_t* cells, int64_t size) noexcept nogil:
+                     const int64_t* packed, const uint32_t* rank, const uint32_t* some,
+                     const uint64_t* who, int64_t n, int64_t* cells,
+                     int64_t size) noexcept nogil:
     """Add rows to the histograms of the members that have them, `size` numbers apart."""
     cdef int64_t i, at
     cdef uint64_t bits
@@ -955,5 +1011,8 @@ cdef void count_some(const Column* column, const Payload* payload, Mode mode, in
             at = rank[at]
         bits = who[i]
         while bits != 0:
-            add_row(cells + trailing_zeros(bits) * size + at * stride, some[i], payload, mode)
+            if packed != NULL:
+                cells[trailing_zeros(bits) * size + at] += packed[some[i]]
+            else:
+                add_row(cells + trailing_zeros(bits) * size + at * stride, some[i], payload, mode)
             bits &= bits - 1

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import CancelledError
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
@@ -46,9 +46,12 @@ DEFAULT_TUNING = Tuning()
 class Source(Protocol):
     """What `dtrees.core.grower.grow` needs."""
 
-    splitter: Shard
     coded: CodedMatrix  # any part: its columns are those of all
     target: Target  # any part: its units are those of all
+
+    @property
+    def splitter(self) -> Shard:
+        """Any shard: it searches the histograms of all."""
 
     def root(self) -> Sums:
         """Sums of all rows that count."""
@@ -113,13 +116,21 @@ class ShardSource:
         self._scale = scale_of([target for _, target in parts], rules)
         self._values = values
         self._pool = Pool() if pool is None else pool
-        self._shards = [
-            Shard(coded, target, rules, self._scale, values, n_threads if len(parts) == 1 else None)
-            for coded, target in parts
-        ]
         self._rows: dict[int, list[np.ndarray]] = {}
-        self.splitter = self._shards[0]
         self.coded, self.target = self._parts[0]
+
+    @cached_property
+    def _shards(self) -> list[Shard]:
+        n_threads = self._n_threads if len(self._parts) == 1 else None
+        return [
+            Shard(coded, target, self._rules, self._scale, self._values, n_threads)
+            for coded, target in self._parts
+        ]
+
+    @property
+    def splitter(self) -> Shard:
+        """Searches histograms, whatever shard they come from."""
+        return self._shards[0]
 
     def _cancelled(self) -> bool:
         return self._event is not None and self._event.is_set()

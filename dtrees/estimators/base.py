@@ -160,6 +160,14 @@ class BaseTrees(BaseEstimator, ABC):
     def _model_of(self, encoded: Encoded, grown: Any) -> Any:
         """A fitted estimator with these parameters, from what `_grow_sets` has grown."""
 
+    def _unfitted(self) -> Any:
+        """What `clone` makes, which asks for the signature each time."""
+        if not isinstance(self.random_state, Integral | None):
+            return clone(self)
+        made = type(self).__new__(type(self))
+        made.__dict__.update({name: getattr(self, name) for name in self._constraints})
+        return made
+
     def _answer(self, method: str, X: Any) -> Any:
         """The predictor's answer for a table; for a Dask collection a lazy one."""
         check_is_fitted(self)
@@ -310,7 +318,7 @@ class BaseDecisionTree(BaseTrees):
         return [pruning.ccp(self._limited(tree), self.ccp_alpha) for tree in grown.trees]
 
     def _model_of(self, encoded: Encoded, grown: Tree) -> Any:
-        model = clone(self)
+        model = self._unfitted()
         model._learn(encoded, grown)
         return model
 

@@ -29,7 +29,6 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.callbacks import Callback, ForestFit, ProgressBar, check_callbacks, listening
@@ -248,7 +247,7 @@ class BaseForest(BaseTrees):
         return list(zip(*run(tasks), strict=True))
 
     def _model_of(self, encoded: Encoded, grown: tuple[Tree, ...]) -> Any:
-        model = clone(self)
+        model = self._unfitted()
         bags = self._bags(encoded.seed, encoded.coded.n_rows, None)
         model.__dict__.update(
             self._facts_of(encoded, bags, encoded.seed),

@@ -25,7 +25,7 @@ from sklearn.base import clone
 from dtrees.coding.target import Target
 from dtrees.core.coded_walk import CodedRows
 from dtrees.core.model import Tree
-from dtrees.core.resampling import of_sets
+from dtrees.core.resampling import of_sets, plain
 from dtrees.estimators.base import BaseTrees, Encoded, one_target
 from dtrees.parallel import threaded
 
@@ -106,13 +106,12 @@ def fit_sets(
         grown = estimator._grow_sets(encoded, of_sets(rows[together]), run)
         for i, trees in zip(together, grown, strict=True):
             models[i] = estimator._model_of(encoded, trees)
-    whole = of_sets(np.ones((1, rows.shape[1]), dtype=bool))
     for i, target in enumerate(targets):
         if isinstance(target, Target):
             least = estimator.min_weight_fraction_leaf * target.total_weight
             rules = replace(encoded.rules, min_weight_leaf=least)
             own = replace(encoded, target=target, rules=rules)
-            models[i] = estimator._model_of(own, estimator._grow_sets(own, whole, run)[0])
+            models[i] = estimator._model_of(own, estimator._grow_sets(own, plain(), run)[0])
     return FittedSets(models, CodedRows(encoded.coded))
 
 
@@ -136,12 +135,12 @@ def _targets(
     weight = np.ones(whole.n_rows) if sample_weight is None else np.asarray(sample_weight, float)
     weighs = whole.has_weight
     counts = np.asarray((rows if weighs is None else rows & weighs).any(axis=1))
-    plain = getattr(estimator, "class_weight", None) is None and (
+    same_units = getattr(estimator, "class_weight", None) is None and (
         whole.w is None or (whole.kind == "classification" and whole.w_exponent == 0)
     )
     found: list[Target | Exception | None] = []
     for mine, has_rows in zip(rows, counts, strict=True):
-        if plain and has_rows:
+        if same_units and has_rows:
             found.append(None)
             continue
         try:

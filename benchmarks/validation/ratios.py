@@ -1,0 +1,197 @@
+"""Ten folds and the final model, in units of one fit: grown together, and one by one.
+
+Four sides take turns in one process, on two threads: one fit, `fit_sets` (one coding, eleven models
+grown together), eleven fits with zero weights, and the whole of `cross_validate`, whose rest is
+scikit-learn's scoring.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+import dtrees
+from benchmarks import data
+from benchmarks.cases import THREADS, Case, Scale, Survey, Table
+from benchmarks.measure import timed
+from dtrees.estimators.sets import fit_sets
+from dtrees.model_selection import cross_validate
+
+FOLDS = 10
+TURNS, BUDGET = 7, 12.0  # of a line, seconds
+SHARE_OF_SEPARATE = 1.05
+HEAD = (
+    "10 folds and the final model",
+    "one fit, ms",
+    "together, ms",
+    "times one fit",
+    "reach / aim",
+    "verdict",
+    "one by one, times one fit",
+    "one by one / together",
+    "`cross_validate`, times one fit",
+)
+NOTE = (
+    "Medians of turns side by side, coding included. Verdicts are on *times one fit*, and on "
+    f"*together* being at most {SHARE_OF_SEPARATE} times *one by one*."
+)
+DEPTH = {"max_depth": 6}
+WORKS = {  # data set, parameters, trees of a forest, reach, aim
+    "adult, depth 6": ("adult", DEPTH, 0, 1.9, 1.5),
+    "weather, depth 6": ("weather_aus", DEPTH, 0, 3.0, 2.4),
+    "adult, leaves of 50": ("adult", {"min_samples_leaf": 50}, 0, 5.2, 4.5),
+    "mushroom, fully grown": ("mushroom", {}, 0, 1.3, 1.0),
+    "adult, 50 trees of depth 8": ("adult", {"max_depth": 8}, 50, 2.8, 2.2),
+    "adult, fully grown": ("adult", {}, 0, None, None),
+    "letter, fully grown": ("letter", {}, 0, None, None),
+    "covertype_20k, fully grown": ("covertype_20k", {}, 0, None, None),
+    "california, fully grown": ("california_housing", {}, 0, None, None),
+    "credit default, depth 6": ("credit_default", DEPTH, 0, None, None),
+}
+PAPER = {  # [CV] table 1; seconds of CLUS on two cores for all, in units of its single tree
+    "connect4": (3.00, 3.1),
+    "adult": (2.65, 4.9),
+    "letter": (0.71, 2.6),
+    "nursery": (0.039, 2.6),
+    "mushroom": (None, None),
+    "spambase": (None, None),
+    "abalone": (None, None),
+    "car": (None, None),
+}
+FASTER = {"nursery": (5, None)}  # times CLUS: reach, aim; others 15 and 40
+
+
+def medians(X: Any, y: np.ndarray, estimator: Any) -> tuple[float, float, float, float]:
+    """Seconds of one fit, of all together, one by one, and of `cross_validate`."""
+    cv = KFold(FOLDS, shuffle=True, random_state=0)
+    splits = list(cv.split(y))
+    rows = np.ones((FOLDS + 1, len(y)), dtype=bool)
+    for mine, (_, test) in zip(rows, splits, strict=False):
+        mine[test] = False
+
+    def one_by_one() -> None:
+        for mine in rows:
+            clone(estimator).fit(X, y, sample_weight=mine.astype(float))
+
+    sides = (
+        lambda: clone(estimator).fit(X, y),
+        lambda: fit_sets(estimator, X, y, None, rows),
+        one_by_one,
+        lambda: cross_validate(estimator, X, y, cv=splits),
+    )
+    for side in sides:
+        side()
+    found: list[list[float]] = [[], [], [], []]
+    while len(found[0]) < TURNS and sum(map(sum, found)) < BUDGET:
+        for side, seconds in zip(sides, found, strict=True):
+            seconds.append(timed(side)[0])
+    one, together, separate, whole = map(statistics.median, found)
+    return one, together, separate, whole
+
+
+def estimator_of(y: np.ndarray, n_trees: int, parameters: dict[str, Any]) -> Any:
+    """A tree or a forest with 255 codes."""
+    kind = "Classifier" if y.dtype.kind != "f" else "Regressor"
+    given = {"max_codes": 255, "random_state": 0, "n_jobs": THREADS, **parameters}
+    if n_trees > 0:
+        return getattr(dtrees, f"RandomForest{kind}")(n_trees, **given)
+    return getattr(dtrees, f"DecisionTree{kind}")(**given)
+
+
+def _lines(work: str, X: Any, y: np.ndarray, scale: Scale) -> Iterator[tuple[str, ...]]:
+    _, parameters, n_trees, reach, aim = WORKS[work]
+    one, together, separate, whole = medians(X, y, estimator_of(y, n_trees, parameters))
+    times = together / one
+    missed = [] if reach is None or times <= reach else [f"{times:.2f} for {reach}"]
+    if together > SHARE_OF_SEPARATE * separate:
+        missed.append(f"{together / separate:.2f} times one by one")
+    verdict = scale.verdict(not missed, ", ".join(missed))
+    if not missed and aim is not None and times <= aim and verdict == "reached":
+        verdict = "aim reached"
+    yield (
+        work,
+        f"{1e3 * one:.1f}",
+        f"{1e3 * together:.1f}",
+        f"{times:.2f}",
+        "" if reach is None else f"{reach} / {aim}",
+        verdict,
+        f"{separate / one:.1f}",
+        f"{separate / together:.1f}",
+        f"{whole / one:.2f}",
+    )
+
+
+def _paper_lines(name: str, X: Any, y: np.ndarray, scale: Scale) -> Iterator[tuple[str, ...]]:
+    one, together, separate, _ = medians(X, y, estimator_of(y, 0, {"min_samples_leaf": 10}))
+    seconds, of_single = PAPER[name]
+    faster, ratio, verdict = "", "", ""
+    if seconds is not None and of_single is not None:
+        reach, _ = FASTER.get(name, (15, 40))
+        times, limit = seconds / together, 1.2 * of_single
+        missed = [] if times >= reach else [f"{times:.0f} times CLUS for {reach}"]
+        if together / one > limit:
+            missed.append(f"{together / one:.1f} single trees for {limit:.1f}")
+        faster, ratio = f"{times:.0f}", f"{of_single}"
+        verdict = scale.verdict(not missed, ", ".join(missed))
+    yield (
+        name,
+        f"{1e3 * one:.1f}",
+        f"{1e3 * together:.1f}",
+        f"{separate / together:.1f}",
+        f"{together / one:.1f}",
+        ratio,
+        faster,
+        verdict,
+    )
+
+
+def _survey(lines: Any, table: Table, work: str, name: str, scale: Scale) -> Survey:
+    X, y = data.real(name)
+    if scale.quick:
+        rows = np.arange(0, len(y), max(1, len(y) // 500))
+        X, y = X.iloc[rows], y[rows]
+    return Survey(table, partial(lines, work, X, y, scale))
+
+
+PAPER_TABLE = Table(
+    (
+        "leaves of at least 10",
+        "one fit, ms",
+        "together, ms",
+        "one by one / together",
+        "times one fit",
+        "CLUS: times its single tree",
+        "times as fast as CLUS",
+        "verdict",
+    ),
+    "The data of [CV] table 1, which reports 1.3 to 6.3 for *one by one / together*. CLUS is the "
+    "system of its authors, run on two cores of such a machine.",
+)
+
+
+CASES = [
+    *(
+        Case(
+            f"ratio-{work.replace(', ', '-').replace(' ', '_')}",
+            "validation",
+            f"10 folds and the final model: {work}, 255 codes",
+            partial(_survey, _lines, Table(HEAD, NOTE), work, name),
+        )
+        for work, (name, *_) in WORKS.items()
+    ),
+    *(
+        Case(
+            f"paper-{name}",
+            "validation",
+            f"10 folds and the final model: {name}, leaves of at least 10, 255 codes",
+            partial(_survey, _paper_lines, PAPER_TABLE, name, name),
+        )
+        for name in PAPER
+    ),
+]
