@@ -42,6 +42,8 @@ from dtrees.core._structs cimport (
 )
 from dtrees.core._workspace cimport MAX_NARROW, OpenNode
 
+from dtrees.typing import serial
+
 cdef extern from *:
     int trailing_zeros "__builtin_ctzll"(uint64_t) noexcept nogil
 
@@ -136,8 +138,9 @@ cdef class TrainingSets:
             was cancelled.
         """
         cdef SharedGrowth top = SharedGrowth(self, pool)
+        cdef int64_t n_columns = self.shard.plan.limits.n_columns
         top.open_root()
-        if n_threads > 1 and work_of(top.top) * self.shard.plan.limits.n_columns >= least_divided:
+        if n_threads > 1 and work_of(top.top) * n_columns >= least_divided:
             top.most_handed = work_of(top.top) // (TASKS * n_threads)
         found = top.grow(cancelled)
         if found is None:
@@ -146,7 +149,9 @@ cdef class TrainingSets:
         tasks = top.take_handed()
         idle = [top]
         by_size = sorted(range(len(tasks)), key=lambda i: -(<SharedTask>tasks[i]).work)
-        grown = run([partial(self._grow_task, tasks[i], pool, idle, cancelled) for i in by_size])
+        left = sum((<SharedTask>task).work for task in tasks) * n_columns
+        carry = run if left >= least_divided // 2 else serial
+        grown = carry([partial(self._grow_task, tasks[i], pool, idle, cancelled) for i in by_size])
         if cancelled():
             return []
         for i in np.argsort(by_size):  # each after those that were handed over before it

@@ -35,7 +35,7 @@ from dtrees.core.scale import scale_of, scale_of_sums, units_of
 from dtrees.core.tuning import Tuning
 from dtrees.typing import Runner
 
-DIVIDED = 128  # times the entries of a subtree that is worth a task
+DIVIDED = 32  # times the entries of a subtree that is worth a task
 MOST_UNITS = 2**62  # no leaf weighs more
 
 
