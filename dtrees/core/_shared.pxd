@@ -65,6 +65,9 @@ cdef class SharedGrowth:
     cdef SharedNode* handed     # to other threads, the last one first
     cdef int64_t* n_handed  # by set
     cdef int64_t most_handed    # work of a node that is
+    cdef int64_t least_divided  # rows times columns of a node that several threads search
+    cdef SharedNode* large  # such a node, which waits for them
+    cdef const SharedNode* searched     # of which some columns were searched
     cdef int alone          # the set whose subtree grows; -1: none
     cdef int64_t work
     # scratch
@@ -86,7 +89,13 @@ cdef class SharedGrowth:
     cdef Totals one
     cdef int64_t* sums
 
-    cdef list grow(self, cancelled)
+    cdef list grow(self, cancelled, run=*, int n_blocks=*, list idle=*)
+    cdef search_large(self, run, int n_blocks, list idle)
+    cdef void search_block(self, const SharedNode* node, int64_t first,
+                           int64_t step) noexcept nogil
+    cdef take_better(self, SharedGrowth other)
+    cdef void begin_search(self, const SharedNode* node) noexcept nogil
+    cdef void end_search(self, const SharedNode* node) noexcept nogil
     cdef list grow_task(self, SharedTask task, cancelled)
     cdef list take_handed(self)
     cdef open_root(self)

@@ -51,6 +51,7 @@ cdef enum:
     SLICE = 1 << 24         # entries between two looks at signals
     SUBTREE = -3            # column of a record that stands for a piece (`dtrees.core.assembly`)
     TASKS = 4               # subtrees for each thread
+    BLOCKS = 3              # of columns for each thread
     LEAST_SHARED = 300      # rows of a node whose sets stay together
 
 
@@ -118,7 +119,8 @@ cdef class TrainingSets:
             self.packed[i] = <int64_t>1 << 2 * FIELD | w << FIELD | w * payload.label[i]
         self.stride = 1
 
-    def grow(self, Pool pool, run, int n_threads, cancelled, int64_t least_divided):
+    def grow(self, Pool pool, run, int n_threads, cancelled, int64_t least_handed,
+             int64_t least_divided):
         """Grow the tree of each set.
 
         Parameters
@@ -128,8 +130,10 @@ cdef class TrainingSets:
         n_threads : int
             Decides only how the work is cut.
         cancelled : callable () -> bool
+        least_handed : int
+            Rows times sets times columns of a table: less is grown by one thread.
         least_divided : int
-            Rows times sets times columns: less is grown by one thread.
+            Rows times columns of a node: less is searched by one thread.
 
         Returns
         -------
@@ -139,33 +143,46 @@ cdef class TrainingSets:
         """
         cdef SharedGrowth top = SharedGrowth(self, pool)
         cdef int64_t n_columns = self.shard.plan.limits.n_columns
+        idle = [top]
         top.open_root()
-        if n_threads > 1 and work_of(top.top) * n_columns >= least_divided:
+        if n_threads > 1 and work_of(top.top) * n_columns >= least_handed:
             top.most_handed = work_of(top.top) // (TASKS * n_threads)
-        found = top.grow(cancelled)
+            if not self.plans[0].draws:
+                top.least_divided = least_divided
+        found = top.grow(cancelled, run, BLOCKS * n_threads, idle)
         if found is None:
             return []
         pieces = [[subtree] for subtree in found]
         tasks = top.take_handed()
-        idle = [top]
         by_size = sorted(range(len(tasks)), key=lambda i: -(<SharedTask>tasks[i]).work)
         left = sum((<SharedTask>task).work for task in tasks) * n_columns
-        carry = run if left >= least_divided // 2 else serial
+        carry = run if left >= least_handed // 2 else serial
         grown = carry([partial(self._grow_task, tasks[i], pool, idle, cancelled) for i in by_size])
         if cancelled():
             return []
         for i in np.argsort(by_size):  # each after those that were handed over before it
             for s, subtree in grown[i]:
                 pieces[s].append(subtree)
+        for worker in idle:
+            pool.give_back((<SharedGrowth>worker).memory)
         return pieces
 
     def _grow_task(self, SharedTask task, Pool pool, list idle, cancelled):
         """Subtrees of a node, in the scratch of a thread that has none to do."""
         cdef SharedGrowth worker = idle.pop() if idle else SharedGrowth(self, pool)
-        worker.most_handed = 0
+        worker.most_handed = worker.least_divided = 0
         subtrees = worker.grow_task(task, cancelled)
-        idle.append(worker)
+        if subtrees is not None:
+            idle.append(worker)
         return subtrees
+
+    def _search_block(self, SharedGrowth top, int first, int step, list idle, list busy):
+        """Search every `step`-th column of a large node."""
+        cdef SharedGrowth worker = idle.pop() if idle else SharedGrowth(self, top.pool)
+        with nogil:
+            worker.search_block(top.large, first, step)
+        busy.append(worker)
+        idle.append(worker)
 
 
 cdef class SharedTask:
@@ -220,6 +237,8 @@ cdef class SharedGrowth:
         cdef int s
         free_shared_list(self.top)
         free_shared_list(self.handed)
+        if self.large != NULL:
+            free_shared(self.large)
         for s in range(self.n_sets):
             free_search(self.searches[s])
             free_records(&self.records[s])
@@ -239,8 +258,11 @@ cdef class SharedGrowth:
         free(self.totals)
         free(self.class_totals)
 
-    cdef list grow(self, cancelled):
-        """Grow what is on the stack; a subtree for every set, None when it was cancelled."""
+    cdef list grow(self, cancelled, run=serial, int n_blocks=1, list idle=None):
+        """Grow what is on the stack; a subtree for every set, None when it was cancelled.
+
+        The columns of large nodes are searched in blocks, by the threads of `run`.
+        """
         cdef int s
         cdef bint more = True
         cdef list found = []
@@ -249,11 +271,65 @@ cdef class SharedGrowth:
                 return None
             with nogil:
                 more = self.go_on(SLICE)
+            if self.large != NULL:
+                self.search_large(run, n_blocks, idle)
         for s in range(self.n_sets):
             found.append(subtree_of(&self.records[s], self.shard.plan.n_statistics))
             self.records[s].count = 0
             self.records[s].n_words = 0
         return found
+
+    cdef search_large(self, run, int n_blocks, list idle):
+        """Search a large node on several threads, and part it."""
+        cdef SharedGrowth worker
+        cdef int64_t block
+        busy = []
+        idle.remove(self)
+        run([partial(self.sets._search_block, self, block, n_blocks, idle, busy)
+             for block in range(n_blocks)])
+        idle.append(self)
+        with nogil:
+            self.begin_search(self.large)
+        for worker in {id(worker): worker for worker in busy}.values():
+            self.take_better(worker)
+        with nogil:
+            self.end_search(self.large)
+            self.part_node(self.large)
+            free_shared(self.large)
+            self.large = NULL
+
+    cdef void search_block(self, const SharedNode* node, int64_t first,
+                           int64_t step) noexcept nogil:
+        """Search some of the columns of a node, beside those that were searched before."""
+        cdef int64_t j = first
+        if self.searched != node:
+            self.begin_search(node)
+            self.searched = node
+        while j < self.shard.plan.limits.n_columns:
+            self.search_column(node, <int32_t>j, node.active)
+            j += step
+
+    cdef take_better(self, SharedGrowth other):
+        """Take the splits that another thread has found, where they are better."""
+        cdef Search* mine
+        cdef const Search* found
+        cdef int64_t n_bytes
+        cdef int s
+        other.searched = NULL
+        for s in range(self.n_sets):
+            mine = self.searches[s]
+            found = other.searches[s]
+            if found.split.test == LEAF or mine.split.test != LEAF and (
+                    found.split.score < mine.split.score
+                    or found.split.score == mine.split.score
+                    and found.split.column > mine.split.column):
+                continue
+            mine.split = found.split
+            if found.split.test == IN_SUBSET:
+                n_bytes = found.split_subset_words * sizeof(uint64_t)
+                mine.split_subset = <uint64_t*>realloc(mine.split_subset, n_bytes)
+                mine.split_subset_words = found.split_subset_words
+                memcpy(mine.split_subset, found.split_subset, n_bytes)
 
     cdef list grow_task(self, SharedTask task, cancelled):
         """Pairs of the number of a set and its subtree; None when it was cancelled."""
@@ -385,7 +461,7 @@ cdef class SharedGrowth:
                     self.begin_alone(node, m)
                     if node.waiting == 0:
                         free_shared(node)
-            if self.work > stop:
+            if self.work > stop or self.large != NULL:
                 return True
 
     cdef bint take_up(self, SharedNode* node) noexcept nogil:
@@ -422,6 +498,10 @@ cdef class SharedGrowth:
             if active >> m & 1:
                 s = node.set_of[m]
                 node.record[m] = write_record(&self.records[s], &self.plans[s], &node.open[m])
+        if self.least_divided > 0 and node.n * self.shard.plan.limits.n_columns \
+                >= self.least_divided:
+            self.large = node
+            return False
         self.search_node(node)
         self.part_node(node)
         return True
@@ -487,6 +567,7 @@ cdef class SharedGrowth:
                 run.offset = -1
                 root.n_runs += 1
         begin_growth(self.memory.growth, plan, &self.view, &root)
+        free_records(&self.memory.growth.out)  # what it held for its next growth
         self.memory.growth.out = self.records[s]
         memset(&self.records[s], 0, sizeof(Records))
         self.alone = s
@@ -512,10 +593,7 @@ cdef class SharedGrowth:
         cdef int64_t i
         cdef int32_t column
         cdef int m
-        cdef Search* q
-        for m in range(node.n_members):
-            q = self.searches[node.set_of[m]]
-            begin_node(q, &node.open[m].totals, node.open[m].class_totals)
+        self.begin_search(node)
         if count >= n_columns:
             for i in range(n_columns):
                 self.search_column(node, <int32_t>i, node.active)
@@ -534,6 +612,16 @@ cdef class SharedGrowth:
                 column = self.order[i]
                 self.order[i] = self.order[self.swapped[i]]
                 self.order[self.swapped[i]] = column
+        self.end_search(node)
+
+    cdef void begin_search(self, const SharedNode* node) noexcept nogil:
+        cdef int m
+        for m in range(node.n_members):
+            begin_node(self.searches[node.set_of[m]], &node.open[m].totals,
+                       node.open[m].class_totals)
+
+    cdef void end_search(self, const SharedNode* node) noexcept nogil:
+        cdef int m
         for m in range(node.n_members):
             finish_node(self.searches[node.set_of[m]])
 
@@ -588,7 +676,7 @@ cdef class SharedGrowth:
         size = width * stride
         if n_blocks * size > self.n_cells_of_scratch:
             free(self.cells)
-            self.n_cells_of_scratch = 2 * n_blocks * size
+            self.n_cells_of_scratch = n_blocks * size
             self.cells = <int64_t*>malloc(self.n_cells_of_scratch * sizeof(int64_t))
         memset(self.cells, 0, (node.n_cells + 2) * size * sizeof(int64_t))
         first = 0

@@ -97,7 +97,9 @@ class ForestGrowth:
             tree = pruning.max_leaf_nodes(tree, min(self.max_leaf_nodes, tree.n_leaves))
         return pruning.ccp(tree, self.ccp_alpha)
 
-    def trees_of_sets(self, number: int, resampling: Resampling) -> list[Tree]:
+    def trees_of_sets(
+        self, number: int, resampling: Resampling, run: Runner = serial
+    ) -> list[Tree]:
         """Grow a tree for each training set: the one of a forest in which other rows weigh nothing.
 
         Parameters
@@ -106,9 +108,11 @@ class ForestGrowth:
             As for `tree`.
         resampling : Resampling
             Every set has a cell once or not at all, and rows of positive weight.
+        run : Runner, default=serial
+            Its event ``cancelled`` ends the growth.
         """
         if resampling.is_plain:
-            return [self.tree(number)]
+            return [self.tree(number, run)]
         rules = replace(self.rules, tree=number)
         target = self.target
         times = None
@@ -119,14 +123,16 @@ class ForestGrowth:
         together = np.flatnonzero(~apart)
         trees = {}
         if len(together) > 0:
-            source = ShardSource([(self.coded, target)], rules, values=self.values, pool=self.pool)
+            source = ShardSource(
+                [(self.coded, target)], rules, run=run, values=self.values, pool=self.pool
+            )
             some = Resampling(resampling.cells, resampling.mix[together])
             share = self.min_weight_fraction_leaf
             grown = grow(source, rules, some, self.thresholds, least_weight_share=share).trees
             trees = dict(zip(together.tolist(), map(self._pruned, grown), strict=True))
         for i in np.flatnonzero(apart).tolist():
             rows = resampling.rows(i)
-            trees[i] = replace(self, target=self.target.only(rows)).tree(number)
+            trees[i] = replace(self, target=self.target.only(rows)).tree(number, run)
         return [trees[i] for i in range(resampling.n_sets)]
 
     def _apart(self, resampling: Resampling, times: np.ndarray | None) -> np.ndarray:

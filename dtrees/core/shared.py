@@ -35,7 +35,9 @@ from dtrees.core.scale import scale_of, scale_of_sums, units_of
 from dtrees.core.tuning import Tuning
 from dtrees.typing import Runner
 
-DIVIDED = 32  # times the entries of a subtree that is worth a task
+HANDED = 32  # times the entries of a subtree that is worth a task
+SIZES = (MOST_SETS, MOST_SETS - 1, 32, 16, 8, 4, 2)  # of groups
+MOST_NUMBERS = 2**24  # of the histograms of a column in a group, 8 bytes each, for every thread
 MOST_UNITS = 2**62  # no leaf weighs more
 
 
@@ -80,13 +82,13 @@ def pieces_of_sets(
     """
     sets = Sets(target, rules, resampling, least_weight_share)
     pieces: dict[int, Piece] = {}
-    for group in sets.groups() if can_share(coded, rules) else []:
+    for group in sets.groups(numbers_of(coded, target)) if can_share(coded, rules) else []:
         shard = Shard(coded, target, rules, sets.scales[group[0]])
         cells, has = sets.cells_of(group)
         total_weight, least_weight = sets.limits_of(group)
         shared = TrainingSets(shard, cells, has, total_weight, least_weight, tuning.counted_rows)
-        least_divided = DIVIDED * tuning.task_entries
-        grown = shared.grow(pool, run, n_threads, cancelled, least_divided)
+        least = HANDED * tuning.task_entries
+        grown = shared.grow(pool, run, n_threads, cancelled, least, tuning.level_entries)
         if cancelled():
             raise CancelledError("growth was cancelled")
         for number, subtrees in zip(group, grown, strict=True):
@@ -106,6 +108,12 @@ def pieces_of_sets(
 def pieces_of(subtrees: Sequence[Subtree]) -> list[Piece]:
     """What a growth returns, for `join`."""
     return [Piece(subtree.nodes, subtree.statistics, subtree.words) for subtree in subtrees]
+
+
+def numbers_of(coded: CodedMatrix, target: Target) -> int:
+    """Numbers of the largest histogram of a column: codes that no row can hold take no room."""
+    width = min(int(coded.n_codes.max(initial=0)) + 1, 2 * coded.n_rows)
+    return width * (target.n_statistics + 1)
 
 
 def can_share(coded: CodedMatrix, rules: GrowthRules) -> bool:
@@ -159,21 +167,27 @@ class Sets:
             for has in self.has
         ]
 
-    def groups(self) -> list[list[int]]:
-        """Sets that grow together; those that have no company are left out."""
+    def groups(self, histogram: int) -> list[list[int]]:
+        """Sets that grow together; those that have no company are left out.
+
+        Parameters
+        ----------
+        histogram : int
+            Numbers of the largest histogram of a column.
+        """
         by_scale: dict[float, list[int]] = {}
         for number, scale in enumerate(self.scales):
             logs = self._rules.criterion in ("entropy", "poisson")
             by_scale.setdefault(scale.fixed_point if logs else 1.0, []).append(number)
         found = []
         for like in by_scale.values():
-            size = MOST_SETS
-            while size > 1:
+            for size in SIZES:
                 cut = [like[i : i + size] for i in range(0, len(like), size)]
-                if all(len(np.unique(self.has[group], axis=1).T) <= MOST_CELLS for group in cut):
+                cells = max(len(np.unique(self.has[group], axis=1).T) for group in cut)
+                blocks = cells + 2 + 2 * size
+                if cells <= MOST_CELLS and blocks * histogram <= MOST_NUMBERS:
                     found += [group for group in cut if len(group) > 1]
                     break
-                size //= 2
         return found
 
     def cells_of(self, group: list[int]) -> tuple[np.ndarray, np.ndarray]:

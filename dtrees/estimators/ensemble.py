@@ -241,8 +241,10 @@ class BaseForest(BaseTrees):
         self._check_bootstrap()
         self._check_max_features(encoded)
         growth = self._growth_of(encoded, self._bags(encoded.seed, encoded.coded.n_rows, None))
+        alone = run.alone()
         tasks = [
-            partial(growth.trees_of_sets, number, resampling) for number in range(self.n_estimators)
+            partial(growth.trees_of_sets, number, resampling, alone)
+            for number in range(self.n_estimators)
         ]
         return list(zip(*run(tasks), strict=True))
 

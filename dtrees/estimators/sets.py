@@ -89,6 +89,10 @@ def fit_sets(
         A parameter, `X`, `y` or `sample_weight` is not what it should be.
     """
     estimator._check_parameters()
+    given, estimator = estimator, clone(estimator)
+    if estimator.random_state is None:  # the same draws for all sets
+        estimator.random_state = estimator._seed()
+    fixed = clone(estimator)
     run = threaded(estimator.n_jobs)
     encoded = estimator._encode(X, y, sample_weight, estimator._seed(), run)
     if rows.shape[1] != encoded.coded.n_rows:
@@ -96,8 +100,8 @@ def fit_sets(
     apart = estimator._fits_apart()
     if apart is not None:
         logger.info("%s: each set is fitted on its own", apart)
-        each = [_fitted(estimator, X, y, sample_weight, mine) for mine in rows]
-        return FittedSets(each, CodedRows(encoded.coded))
+        models = [_fitted(fixed, X, y, sample_weight, mine) for mine in rows]
+        return _of(given, models, encoded)
     values = one_target(y, type(estimator).__name__)
     targets = _targets(estimator, encoded, values, sample_weight, rows)
     models: list[Any] = list(targets)
@@ -112,6 +116,14 @@ def fit_sets(
             rules = replace(encoded.rules, min_weight_leaf=least)
             own = replace(encoded, target=target, rules=rules)
             models[i] = estimator._model_of(own, estimator._grow_sets(own, plain(), run)[0])
+    return _of(given, models, encoded)
+
+
+def _of(given: BaseTrees, models: list[Any], encoded: Encoded) -> FittedSets:
+    """Models with the random state that was given."""
+    for model in models:
+        if not isinstance(model, Exception) and given.random_state is None:
+            model.random_state = None
     return FittedSets(models, CodedRows(encoded.coded))
 
 
@@ -135,8 +147,10 @@ def _targets(
     weight = np.ones(whole.n_rows) if sample_weight is None else np.asarray(sample_weight, float)
     weighs = whole.has_weight
     counts = np.asarray((rows if weighs is None else rows & weighs).any(axis=1))
-    same_units = getattr(estimator, "class_weight", None) is None and (
-        whole.w is None or (whole.kind == "classification" and whole.w_exponent == 0)
+    same_units = (
+        getattr(estimator, "class_weight", None) is None
+        and (whole.w is None or (whole.kind == "classification" and whole.w_exponent == 0))
+        and encoded.rules.criterion != "poisson"  # whose targets are looked at set by set
     )
     found: list[Target | Exception | None] = []
     for mine, has_rows in zip(rows, counts, strict=True):
@@ -158,6 +172,8 @@ def _is_part(own: Target, whole: Target, rows: np.ndarray) -> bool:
     if any(getattr(own, unit) != getattr(whole, unit) for unit in units):
         return False
     expected = whole.only(rows)
+    if expected.wy is None and own.wy is not None and expected.w is not None:
+        expected = replace(expected, wy=expected.w.astype(np.int64) * expected.y)
     names = ("y", "w", "wy", "class_multiplier")
     return all(_same(getattr(own, name), getattr(expected, name)) for name in names)
 

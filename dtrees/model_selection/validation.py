@@ -42,6 +42,8 @@ logger = logging.getLogger(__name__)
 
 Split = tuple[np.ndarray, np.ndarray]
 
+OURS = ("dtrees.estimators.trees", "dtrees.estimators.forests")  # and not what is made of them
+
 
 def cross_validate(
     estimator: Any,
@@ -135,6 +137,9 @@ def cross_validate(
         "verbose": verbose,
     }
     reason = _why_not(estimator, X, y, params)
+    if reason is None:
+        cv = _splits(estimator, X, y, cv, groups)
+        reason = _why_not_splits(cv)
     if reason is not None:
         logger.info("cross_validate is scikit-learn's: %s", reason)
         result = sklearn.model_selection.cross_validate(
@@ -150,21 +155,22 @@ def cross_validate(
         result["final"] = clone(estimator).fit(X, y, **(params or {}))
         return result
     X, y = indexable(X, y)
-    splits = list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y, groups))
     start = perf_counter()
-    grown = Grown(estimator, X, y, splits, (params or {}).get("sample_weight"))
+    grown = Grown(estimator, X, y, cv, (params or {}).get("sample_weight"))
     seconds = perf_counter() - start
     by_number = _asks_for_predictions(scoring)
     result = sklearn.model_selection.cross_validate(
         StandIn(grown, by_number=by_number),
         grown.row_numbers if by_number else X,
         y,
-        cv=splits,
+        cv=cv,
         **(arguments | {"groups": None, "scoring": _of_models(scoring)}),
     )
-    result["fit_time"] = np.full(len(splits), seconds / (len(splits) + 1))
+    result["fit_time"] = np.full(len(cv), seconds / (len(cv) + 1))
     if return_estimator:
-        result["estimator"] = [stand_in.model for stand_in in result["estimator"]]
+        result["estimator"] = [
+            getattr(stand_in, "model", clone(estimator)) for stand_in in result["estimator"]
+        ]
     result["final"] = grown.final()
     return result
 
@@ -252,6 +258,9 @@ def cross_val_predict(
     reason = _why_not(estimator, X, y, params)
     if reason is None and method not in ours:
         reason = f"method={method!r}"
+    if reason is None:
+        cv = _splits(estimator, X, y, cv, groups)
+        reason = _why_not_splits(cv)
     arguments = {"groups": groups, "method": method, "verbose": verbose}
     if reason is not None:
         logger.info("cross_val_predict is scikit-learn's: %s", reason)
@@ -266,17 +275,16 @@ def cross_val_predict(
             **arguments,
         )
     X, y = indexable(X, y)
-    splits = list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y, groups))
-    grown = Grown(estimator, X, y, splits, (params or {}).get("sample_weight"))
+    grown = Grown(estimator, X, y, cv, (params or {}).get("sample_weight"))
     stand_in = StandIn(grown, by_label=method == "predict")
     return sklearn.model_selection.cross_val_predict(
-        stand_in, grown.row_numbers, y, cv=splits, method=method, verbose=verbose
+        stand_in, grown.row_numbers, y, cv=cv, method=method, verbose=verbose
     )
 
 
 def _why_not(estimator: Any, X: Any, y: Any, params: Mapping[str, Any] | None) -> str | None:
     """Why the models of an estimator are not grown together; None: they are."""
-    if not isinstance(estimator, BaseTrees):
+    if not isinstance(estimator, BaseTrees) or type(estimator).__module__ not in OURS:
         return f"{type(estimator).__name__} is not an estimator of dtrees"
     if y is None:
         return "there is no y"
@@ -289,6 +297,21 @@ def _why_not(estimator: Any, X: Any, y: Any, params: Mapping[str, Any] | None) -
     return None
 
 
+def _splits(estimator: Any, X: Any, y: Any, cv: Any, groups: Any) -> list[Split]:
+    """The splits, drawn once."""
+    X, y = indexable(X, y)
+    found = check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y, groups)
+    return [(np.asarray(train), np.asarray(test)) for train, test in found]
+
+
+def _why_not_splits(splits: Sequence[Split]) -> str | None:
+    """Why splits are no sets of rows; None: they are."""
+    for train, _ in splits:
+        if train.dtype != bool and len(np.unique(train)) < len(train):
+            return "a training side lists rows twice"
+    return None
+
+
 def _asks_for_predictions(scoring: Any) -> bool:
     """Whether scorers look at predictions only, as those of scikit-learn do."""
     if scoring is None or isinstance(scoring, str):
@@ -297,7 +320,7 @@ def _asks_for_predictions(scoring: Any) -> bool:
         return all(map(_asks_for_predictions, scoring.values()))
     if isinstance(scoring, list | tuple | set):
         return all(isinstance(name, str) for name in scoring)
-    return hasattr(scoring, "_score_func") or type(scoring).__module__ == get_scorer.__module__
+    return type(scoring).__module__ == get_scorer.__module__
 
 
 def _of_models(scoring: Any) -> Any:
@@ -338,7 +361,8 @@ class Grown:
         rows = np.ones((len(splits) + 1, n_rows), dtype=bool)
         for mine, (train, _) in zip(rows, splits, strict=False):
             mine[:] = False
-            mine[train] = True
+            if len(train) > 0:
+                mine[train] = True
         self.row_numbers = np.arange(n_rows)[:, None]
         self.error: Exception | None = None
         self.fitted: FittedSets | None = None

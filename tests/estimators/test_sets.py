@@ -133,3 +133,28 @@ def test_sets_of_other_rows():
     X, y, _ = table()
     with pytest.raises(ValueError, match="240 rows, but the sets are of 3"):
         fit_sets(estimator_of("DecisionTree", "Regressor"), X, y, None, np.ones((1, 3), bool))
+
+
+@pytest.mark.parametrize("parameters", [{}, {"oob_score": True}], ids=["together", "apart"])
+def test_random_states(parameters):
+    """A state that is given is left as it is; without one, all sets have the same draws."""
+    X, y, rng = table(6)
+    rows = sets(rng)
+    state = np.random.RandomState(5)
+    forest = estimator_of("RandomForest", "Regressor", random_state=state, **parameters)
+    check(forest.set_params(n_estimators=20, max_codes=20), X, y, None, rows)
+    check(forest, X, y, None, rows)
+    found = fit_sets(forest.set_params(random_state=None), X, y, None, rows)
+    assert all(model.random_state is None for model in found.models)
+    for number, model in enumerate(found.models):
+        values = found.values(number, np.arange(N_ROWS))
+        np.testing.assert_array_equal(values[:, 0], model.predict(X))
+
+
+def test_a_set_whose_target_is_zero():
+    X, y, _ = table(7)
+    y = np.where(np.arange(N_ROWS) < 100, 0.0, np.exp(y))
+    rows = np.vstack([np.arange(N_ROWS) < 100, np.arange(N_ROWS) >= 50])
+    found = fit_sets(dtrees.DecisionTreeRegressor(criterion="poisson"), X, y, None, rows)
+    assert "y is not positive" in str(found.models[0])
+    assert found.models[1].tree_.node_count > 1

@@ -9,9 +9,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from dtrees.coding.target import Target
 from dtrees.core._shared import MOST_SETS
 from dtrees.core.grower import grow
 from dtrees.core.resampling import Resampling, of_sets
+from dtrees.core.rules import GrowthRules
+from dtrees.core.shared import MOST_NUMBERS, Sets
 from dtrees.core.source import ShardSource
 from dtrees.core.tuning import Tuning
 from dtrees.parallel import LocalRunner
@@ -107,6 +110,12 @@ class TestThreads:
         tuning = Tuning(task_entries=1)
         check(example, rows, run=LocalRunner(2), n_threads=2, tuning=tuning)
 
+    @given(examples(draws=True, max_rows=120), st.integers(2, 6), SEEDS)
+    def test_columns_on_threads(self, example, n_folds, seed):
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        tuning = Tuning(task_entries=1, level_entries=1)
+        check(example, rows, run=LocalRunner(2), n_threads=2, tuning=tuning)
+
 
 class TestTargets:
     @given(examples(draws=True), st.integers(2, 5), SEEDS)
@@ -141,6 +150,15 @@ class TestResampling:
         trees = grow_sets(example, coded(example.table), np.ones((2, 40)), twice).trees
         assert_equal(*trees)
         assert_equal(trees[0], grow_tree(example, coded(example.table)))
+
+
+def test_large_histograms_are_shared_by_fewer_sets():
+    rows = folds(1000, 40, 0)
+    target = Target.regression(np.arange(1000.0))
+    sets = Sets(target, GrowthRules(criterion="squared_error"), of_sets(rows), 0.0)
+    assert [len(group) for group in sets.groups(1)] == [41]
+    assert {len(group) for group in sets.groups(MOST_NUMBERS // 60)} == {16, 9}
+    assert sets.groups(MOST_NUMBERS) == []
 
 
 def test_cells_cannot_count_twice():

@@ -149,8 +149,12 @@ class TestFailures:
         weight[:100] = 0.0
         splits = [(np.arange(100), np.arange(100, 150)), (np.arange(50, 150), np.arange(50))]
         with pytest.warns(FitFailedWarning, match="sample_weight is zero for every row"):
-            found = cross_validate(TREE, *IRIS, cv=splits, params={"sample_weight": weight})
+            found = cross_validate(
+                TREE, *IRIS, cv=splits, params={"sample_weight": weight}, return_estimator=True
+            )
         assert np.isnan(found["test_score"]).tolist() == [True, False]
+        assert not hasattr(found["estimator"][0], "tree_")
+        assert hasattr(found["estimator"][1], "tree_")
         assert found["final"].tree_.node_count == 1
 
     def test_of_a_scorer(self):
@@ -197,6 +201,22 @@ class TestWhatIsNotOurs:
         np.testing.assert_array_equal(
             found["final"].predict(DIABETES[0]), alone.predict(DIABETES[0])
         )
+
+    def test_rows_that_are_listed_twice(self, caplog):
+        rng = np.random.default_rng(0)
+        splits = [(rng.integers(0, 442, 300), np.arange(20 * i, 20 * i + 20)) for i in range(3)]
+        tree = dtrees.DecisionTreeRegressor(random_state=0)
+        with caplog.at_level(logging.INFO, "dtrees.model_selection.validation"):
+            ours = cross_validate(tree, *DIABETES, cv=iter(splits))
+        assert "lists rows twice" in caplog.text
+        same(ours, theirs.cross_validate(tree, *DIABETES, cv=splits))
+
+    def test_derived_classes(self):
+        class Contrary(dtrees.DecisionTreeClassifier):
+            def predict(self, X):
+                return 1 - super().predict(X)
+
+        same(cross_validate(Contrary(), *CANCER), theirs.cross_validate(Contrary(), *CANCER))
 
     def test_routed_metadata(self):
         weight = np.ones(150)
