@@ -97,6 +97,7 @@ def fit_sets(
     encoded = estimator._encode(X, y, sample_weight, estimator._seed(), run)
     if rows.shape[1] != encoded.coded.n_rows:
         raise ValueError(f"X has {encoded.coded.n_rows} rows, but the sets are of {rows.shape[1]}.")
+    models: list[Any]
     apart = estimator._fits_apart()
     if apart is not None:
         logger.info("%s: each set is fitted on its own", apart)
@@ -104,7 +105,7 @@ def fit_sets(
         return _of(given, models, encoded)
     values = one_target(y, type(estimator).__name__)
     targets = _targets(estimator, encoded, values, sample_weight, rows)
-    models: list[Any] = list(targets)
+    models = list(targets)
     together = [i for i, target in enumerate(targets) if target is None]
     if together:
         grown = estimator._grow_sets(encoded, of_sets(rows[together]), run)
