@@ -139,7 +139,7 @@ def cross_validate(
     reason = _why_not(estimator, X, y, params)
     if reason is None:
         cv = _splits(estimator, X, y, cv, groups)
-        reason = _why_not_splits(cv)
+        reason = _why_not_splits(cv, len(y))
     if reason is not None:
         logger.info("cross_validate is scikit-learn's: %s", reason)
         result = sklearn.model_selection.cross_validate(
@@ -260,7 +260,7 @@ def cross_val_predict(
         reason = f"method={method!r}"
     if reason is None:
         cv = _splits(estimator, X, y, cv, groups)
-        reason = _why_not_splits(cv)
+        reason = _why_not_splits(cv, len(y))
     arguments = {"groups": groups, "method": method, "verbose": verbose}
     if reason is not None:
         logger.info("cross_val_predict is scikit-learn's: %s", reason)
@@ -304,11 +304,14 @@ def _splits(estimator: Any, X: Any, y: Any, cv: Any, groups: Any) -> list[Split]
     return [(np.asarray(train), np.asarray(test)) for train, test in found]
 
 
-def _why_not_splits(splits: Sequence[Split]) -> str | None:
+def _why_not_splits(splits: Sequence[Split], n_rows: int) -> str | None:
     """Why splits are no sets of rows; None: they are."""
     for train, _ in splits:
-        if train.dtype != bool and len(np.unique(train)) < len(train):
-            return "a training side lists rows twice"
+        listed = np.zeros(n_rows, dtype=bool)
+        if train.dtype != bool and len(train) > 0:
+            listed[train] = True
+            if np.count_nonzero(listed) < len(train):
+                return "a training side lists rows twice"
     return None
 
 
