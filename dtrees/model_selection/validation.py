@@ -80,7 +80,7 @@ def cross_validate(
         For splitters that keep the rows of a group together.
     scoring : str, callable, list, tuple or dict, default=None
         One scorer or several; None: the estimator's ``score``.
-    cv : int, splitter or iterable of (train, test), default=None
+    cv : int, cross-validation generator or iterable of (train, test), default=None
         None: 5 folds, stratified for classifiers. Training sides may overlap test sides of other
         splits, leave rows out, and share rows in any way.
     n_jobs : int, default=None
@@ -244,7 +244,7 @@ def cross_val_predict(
     ----------
     estimator, X, y, groups, n_jobs, verbose, params, pre_dispatch
         As for `cross_validate`.
-    cv : int, splitter or iterable of (train, test), default=None
+    cv : int, cross-validation generator or iterable of (train, test), default=None
         Every row is in exactly one test side.
     method : {"predict", "predict_proba", "predict_log_proba"}, default="predict"
         What is asked of the models.
