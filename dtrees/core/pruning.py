@@ -71,7 +71,7 @@ def truncate(tree: Tree, is_leaf: np.ndarray) -> Tree:
     cut = is_leaf & (tree.test != LEAF)
     if not cut.any():
         return tree
-    kept = np.flatnonzero(_times_below(tree, cut) == 0)
+    kept = kept_nodes(tree, cut)
     new_number = np.full(tree.node_count, NO_CHILD, dtype=np.int32)
     new_number[kept] = np.arange(len(kept), dtype=np.int32)
     now_leaf = (cut | (tree.test == LEAF))[kept]
@@ -87,6 +87,11 @@ def truncate(tree: Tree, is_leaf: np.ndarray) -> Tree:
         arrays["subset_offset"], tree
     )
     return replace(tree, **arrays)
+
+
+def kept_nodes(tree: Tree, is_leaf: np.ndarray) -> np.ndarray:
+    """Numbers of the nodes that `truncate` keeps, in their order; int64 (n_kept,)."""
+    return np.flatnonzero(_times_below(tree, is_leaf & (tree.test != LEAF)) == 0)
 
 
 def max_depth(tree: Tree, depth: int) -> Tree:
@@ -116,10 +121,14 @@ def max_leaf_nodes(tree: Tree, n_leaves: int) -> Tree:
     of nodes that are still growing. scikit-learn leaves equal gains to its heap.
     O(nodes + n_leaves log n_leaves).
     """
-    split = best_first_order(tree, n_leaves - 1)
+    return truncate(tree, best_first_leaves(tree, n_leaves))
+
+
+def best_first_leaves(tree: Tree, n_leaves: int) -> np.ndarray:
+    """Where `max_leaf_nodes` cuts: bool (n_nodes,), for `truncate`."""
     is_leaf = np.ones(tree.node_count, dtype=bool)
-    is_leaf[split] = False
-    return truncate(tree, is_leaf)
+    is_leaf[best_first_order(tree, n_leaves - 1)] = False
+    return is_leaf
 
 
 def best_first_order(tree: Tree, n_splits: int | None = None) -> np.ndarray:
@@ -160,11 +169,16 @@ def ccp(tree: Tree, alpha: float) -> Tree:
     """
     if alpha == 0.0:
         return tree
-    links, alphas, _ = _weakest_links(tree)
-    too_strong = np.flatnonzero(alphas > alpha)
+    return truncate(tree, ccp_leaves(tree, alpha))
+
+
+def ccp_leaves(tree: Tree, alpha: float) -> np.ndarray:
+    """Where `ccp` cuts: bool (n_nodes,), for `truncate`."""
     is_leaf = np.zeros(tree.node_count, dtype=bool)
-    is_leaf[links[: too_strong[0] if len(too_strong) else None]] = True
-    return truncate(tree, is_leaf)
+    if alpha > 0.0:
+        links, alphas, _ = weakest_links_of(tree)
+        is_leaf[links[: np.searchsorted(np.maximum.accumulate(alphas), alpha, "right")]] = True
+    return is_leaf
 
 
 def cost_complexity_path(tree: Tree) -> tuple[np.ndarray, np.ndarray]:
@@ -177,18 +191,18 @@ def cost_complexity_path(tree: Tree) -> tuple[np.ndarray, np.ndarray]:
     impurities : float64 (n_steps,)
         Impurity of the leaves after the step, weighted by their share of the root's weight.
     """
-    _, alphas, costs = _weakest_links(tree)
+    _, alphas, costs = weakest_links_of(tree)
     return np.concatenate([[0.0], alphas]), costs
 
 
-def _weakest_links(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def weakest_links_of(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Links, alphas and costs of `dtrees.core._pruning.weakest_links`."""
     weight = tree.weighted_n_node_samples
     cost = weight * tree.impurity / weight[0]
-    return weakest_links(tree.children_left, tree.children_right, _last_of_branch(tree), cost)
+    return weakest_links(tree.children_left, tree.children_right, last_of_branch(tree), cost)
 
 
-def _last_of_branch(tree: Tree) -> np.ndarray:
+def last_of_branch(tree: Tree) -> np.ndarray:
     """Last node of every branch, int32 (n_nodes,): go right until there is a leaf.
 
     Pointer doubling: every round jumps twice as far, so O(nodes x log depth).
@@ -207,7 +221,7 @@ def _times_below(tree: Tree, marked: np.ndarray) -> np.ndarray:
     nodes = np.flatnonzero(marked)
     steps = np.zeros(tree.node_count + 1, dtype=np.int64)
     steps[nodes + 1] += 1
-    steps -= np.bincount(_last_of_branch(tree)[nodes] + 1, minlength=len(steps))
+    steps -= np.bincount(last_of_branch(tree)[nodes] + 1, minlength=len(steps))
     return np.cumsum(steps[:-1])
 
 

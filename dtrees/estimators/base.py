@@ -34,7 +34,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
-from dtrees.coding.tables import read_table
+from dtrees.coding.tables import Table, read_table
 from dtrees.coding.target import Target
 from dtrees.core import pruning
 from dtrees.core.grower import grow
@@ -215,12 +215,21 @@ class BaseTrees(BaseEstimator, ABC):
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, seed: int, run: LocalRunner) -> Encoded:
         """Check the parameters, code the table and the target, resolve the rules."""
-        owner = type(self).__name__
+        self._check_supported()
+        table, values = self._read(X, y)
+        target = self._encode_target(values, sample_weight)
+        return self._resolve(*self._code(table, seed, run), target, seed)
+
+    def _check_supported(self) -> None:
         if self.monotonic_cst is not None:
             raise NotImplementedError(
-                f"The 'monotonic_cst' parameter of {owner} is not supported yet: it must be None. "
-                f"Got {self.monotonic_cst!r} instead."
+                f"The 'monotonic_cst' parameter of {type(self).__name__} is not supported yet: it "
+                f"must be None. Got {self.monotonic_cst!r} instead."
             )
+
+    def _read(self, X: Any, y: Any) -> tuple[Table, np.ndarray]:
+        """A table, and a target of as many rows."""
+        owner = type(self).__name__
         table = read_table(X)
         values = one_target(y, owner)
         if len(values) != table.n_rows:
@@ -228,8 +237,11 @@ class BaseTrees(BaseEstimator, ABC):
                 f"Found input variables with inconsistent numbers of samples: X has {table.n_rows} "
                 f"rows, y has {len(values)} values. Give one value of y per row of X."
             )
-        target = self._encode_target(values, sample_weight)
-        book, coded = CodeBook.fit_encode(
+        return table, values
+
+    def _code(self, table: Table, seed: int, run: LocalRunner) -> tuple[CodeBook, CodedMatrix]:
+        """The table as codes."""
+        return CodeBook.fit_encode(
             table,
             categorical_features=self.categorical_features,
             max_codes=self.max_codes,
@@ -237,14 +249,17 @@ class BaseTrees(BaseEstimator, ABC):
             seed=seed,
             run=run,
         )
+
+    def _resolve(self, book: CodeBook, coded: CodedMatrix, target: Target, seed: int) -> Encoded:
+        """Codes and target, with the rules that the parameters are for them."""
         max_features = columns_per_split(self.max_features, book.n_columns)
         rules = GrowthRules(
             criterion=self._criteria[self.criterion],
             max_depth=depth_of(self.max_depth, self.max_leaf_nodes),
             min_samples_split=rows_of_split(
-                self.min_samples_split, self.min_samples_leaf, table.n_rows
+                self.min_samples_split, self.min_samples_leaf, coded.n_rows
             ),
-            min_samples_leaf=rows_of_leaf(self.min_samples_leaf, table.n_rows),
+            min_samples_leaf=rows_of_leaf(self.min_samples_leaf, coded.n_rows),
             min_weight_leaf=self.min_weight_fraction_leaf * target.total_weight,
             min_impurity_decrease=float(self.min_impurity_decrease),
             max_features=max_features if max_features < book.n_columns else None,

@@ -4,10 +4,10 @@ What `dtrees.model_selection` asks of an estimator: models that are those of sep
 the rows outside of a set weigh nothing, and what they say of rows of the table, read from the codes
 that are there::
 
-    X, y, weights --_encode, once--> codes, target
-    sets of rows ----------------------+--> _grow_sets --> trees by set --> models
-                                       |                                      |
-                                       +------------ codes of any rows ------> answers
+    TrainingTable(X, y, weights) --once--> codes, target
+    sets of rows ----------------------------+--> _grow_sets --> trees by set --> models
+                                             |                                      |
+                                             +---------- codes of any rows ------> answers
 
 Weights of a set are integers in the unit that its own fit would choose. Where units differ between
 sets (class weights, fractional weights) each set grows on its own, from the same codes.
@@ -19,15 +19,19 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Any
 
+import joblib
 import numpy as np
 from sklearn.base import clone
 
+from dtrees.coding.codebook import CodeBook
+from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.tables import Table
 from dtrees.coding.target import Target
 from dtrees.core.coded_walk import CodedRows
 from dtrees.core.model import Tree
 from dtrees.core.resampling import of_sets, plain
-from dtrees.estimators.base import BaseTrees, Encoded, one_target
-from dtrees.parallel import threaded
+from dtrees.estimators.base import BaseTrees, Encoded
+from dtrees.parallel import LocalRunner, threaded
 
 logger = logging.getLogger(__name__)
 
@@ -40,11 +44,14 @@ class FittedSets:
     ----------
     models : list
         A fitted estimator for each set, or the error that its fit would raise.
+    encoded : Encoded
+        The table, and its target with all rows.
     coded_rows : CodedRows
-        The table.
+        The table, ready to be walked.
     """
 
     models: list[Any]
+    encoded: Encoded
     coded_rows: CodedRows
 
     def values(self, number: int, rows: np.ndarray) -> np.ndarray:
@@ -69,24 +76,94 @@ def trees_of(model: Any) -> tuple[Tree, ...]:
     return model.forest_.trees if hasattr(model, "forest_") else (model.tree_.model,)
 
 
+class TrainingTable:
+    """A table, its target and weights, read once, and coded once for each way of coding.
+
+    Estimators with other parameters share the codes, unless they ask for other ones (``max_codes``,
+    ``categorical_features``, ``unseen``, and the seed, where values are sampled).
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As for an estimator's ``fit``.
+    """
+
+    def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
+        self.X, self.y, self.sample_weight = X, y, sample_weight
+        self._read: tuple[Table, np.ndarray] | None = None
+        self._codes: dict[str, tuple[CodeBook, CodedMatrix, CodedRows]] = {}
+
+    def encoded(self, estimator: BaseTrees, seed: int, run: LocalRunner) -> Encoded:
+        """What a fit of an estimator to all rows grows from.
+
+        Raises
+        ------
+        ValueError
+            `X`, `y` or `sample_weight` is not what it should be.
+        """
+        estimator._check_supported()
+        if self._read is None:
+            self._read = estimator._read(self.X, self.y)
+        table, values = self._read
+        target = estimator._encode_target(values, self.sample_weight)
+        key = self._key(estimator, seed)
+        if key not in self._codes:
+            book, coded = estimator._code(table, seed, run)
+            self._codes[key] = book, coded, CodedRows(coded)
+        book, coded, _ = self._codes[key]
+        return estimator._resolve(book, coded, target, seed)
+
+    def coded_rows(self, estimator: BaseTrees, seed: int) -> CodedRows:
+        """The codes that were made for an estimator, ready to be walked."""
+        return self._codes[self._key(estimator, seed)][2]
+
+    def values_of_y(self) -> np.ndarray:
+        """The target, as it was read."""
+        assert self._read is not None
+        return self._read[1]
+
+    def _key(self, estimator: BaseTrees, seed: int) -> str:
+        """What codes depend on."""
+        of_sample = None if estimator.max_codes is None else seed
+        how = (estimator.max_codes, estimator.categorical_features, estimator.unseen, of_sample)
+        return joblib.hash(how)
+
+
 def fit_sets(
     estimator: BaseTrees, X: Any, y: Any, sample_weight: Any, rows: np.ndarray
 ) -> FittedSets:
+    """Fit a clone of an estimator to each training set of a table that nobody else needs.
+
+    Parameters
+    ----------
+    estimator, rows
+        As for `fit_table`.
+    X, y, sample_weight
+        As for ``fit``.
+
+    Raises
+    ------
+    ValueError
+        As `fit_table` does.
+    """
+    return fit_table(estimator, TrainingTable(X, y, sample_weight), rows)
+
+
+def fit_table(estimator: BaseTrees, table: TrainingTable, rows: np.ndarray) -> FittedSets:
     """Fit a clone of an estimator to each training set.
 
     Parameters
     ----------
     estimator : tree or forest
         Never fitted itself.
-    X, y, sample_weight
-        As for its ``fit``.
+    table : TrainingTable
     rows : bool (n_sets, n_rows)
         Training rows of each set.
 
     Raises
     ------
     ValueError
-        A parameter, `X`, `y` or `sample_weight` is not what it should be.
+        A parameter or the table is not what it should be.
     """
     estimator._check_parameters()
     given, estimator = estimator, clone(estimator)
@@ -94,17 +171,19 @@ def fit_sets(
         estimator.random_state = estimator._seed()
     fixed = clone(estimator)
     run = threaded(estimator.n_jobs)
-    encoded = estimator._encode(X, y, sample_weight, estimator._seed(), run)
+    seed = estimator._seed()
+    encoded = table.encoded(estimator, seed, run)
+    coded_rows = table.coded_rows(estimator, seed)
     if rows.shape[1] != encoded.coded.n_rows:
         raise ValueError(f"X has {encoded.coded.n_rows} rows, but the sets are of {rows.shape[1]}.")
+    X, y, weight = table.X, table.y, table.sample_weight
     models: list[Any]
     apart = estimator._fits_apart()
     if apart is not None:
         logger.info("%s: each set is fitted on its own", apart)
-        models = [_fitted(fixed, X, y, sample_weight, mine) for mine in rows]
-        return _of(given, models, encoded)
-    values = one_target(y, type(estimator).__name__)
-    targets = _targets(estimator, encoded, values, sample_weight, rows)
+        models = [_fitted(fixed, X, y, weight, mine) for mine in rows]
+        return FittedSets(_with_random_state(given, models), encoded, coded_rows)
+    targets = _targets(estimator, encoded, table.values_of_y(), weight, rows)
     models = list(targets)
     together = [i for i, target in enumerate(targets) if target is None]
     if together:
@@ -117,15 +196,15 @@ def fit_sets(
             rules = replace(encoded.rules, min_weight_leaf=least)
             own = replace(encoded, target=target, rules=rules)
             models[i] = estimator._model_of(own, estimator._grow_sets(own, plain(), run)[0])
-    return _of(given, models, encoded)
+    return FittedSets(_with_random_state(given, models), encoded, coded_rows)
 
 
-def _of(given: BaseTrees, models: list[Any], encoded: Encoded) -> FittedSets:
+def _with_random_state(given: BaseTrees, models: list[Any]) -> list[Any]:
     """Models with the random state that was given."""
     for model in models:
         if not isinstance(model, Exception) and given.random_state is None:
             model.random_state = None
-    return FittedSets(models, CodedRows(encoded.coded))
+    return models
 
 
 def _fitted(estimator: BaseTrees, X: Any, y: Any, sample_weight: Any, rows: np.ndarray) -> Any:
