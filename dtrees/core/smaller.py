@@ -77,26 +77,32 @@ class Limits:
             tree = pruning.truncate(tree, is_leaf)
         return tree, kept
 
+    def cut_and_leaves(self, tree: Tree, leaves: np.ndarray) -> tuple[Tree, np.ndarray]:
+        """The smaller tree, and its leaves for rows whose leaves in the large one are known."""
+        smaller, kept = self.cut_and_kept(tree)
+        if smaller is tree:
+            return tree, leaves
+        ends = np.flatnonzero(smaller.test == LEAF)  # a branch is a run of nodes
+        return smaller, ends[np.searchsorted(kept[ends], leaves, "right") - 1]
 
-def sums_over_rows(tree: Tree, leaves: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """What rows add up to in every node that they pass.
+
+def sums_over_branches(tree: Tree, of_leaves: np.ndarray) -> np.ndarray:
+    """What every branch has in its leaves.
 
     Parameters
     ----------
     tree : Tree
-    leaves : intp (n,)
-        Leaf of every row.
-    values : int64 or float64 (n, m)
+    of_leaves : int64 or float64 (n_nodes, m)
+        0 but for leaves.
 
     Returns
     -------
     (n_nodes, m)
-        Of the type of `values`. Exact for integers.
+        Of the same type. Exact for integers. O(n_nodes x m).
     """
-    below = np.zeros((tree.node_count + 1, values.shape[1]), dtype=values.dtype)
-    np.add.at(below, leaves + 1, values)
-    below = below.cumsum(axis=0)  # a branch is a run of nodes
-    return below[pruning.last_of_branch(tree) + 1] - below[:-1]
+    before = np.zeros((tree.node_count + 1, of_leaves.shape[1]), dtype=of_leaves.dtype)
+    np.cumsum(of_leaves, axis=0, out=before[1:])  # a branch is a run of nodes
+    return before[pruning.last_of_branch(tree) + 1] - before[:-1]
 
 
 def sums_over_leaves(tree: Tree, values: np.ndarray, limits: Sequence[Limits]) -> np.ndarray:
@@ -105,20 +111,20 @@ def sums_over_leaves(tree: Tree, values: np.ndarray, limits: Sequence[Limits]) -
     Parameters
     ----------
     tree : Tree
-    values : float64 (n_nodes, m)
+    values : int64 (n_nodes, m)
+        Integers, so that a sum is one of the smaller tree, however it was found.
     limits : sequence of Limits
 
     Returns
     -------
-    float64 (len(limits), m)
-        Whole numbers below 2**53 are summed up exactly.
+    int64 (len(limits), m)
 
     Notes
     -----
     O(nodes + cells) for limits of nodes. With ``max_leaf_nodes`` or ``ccp_alpha``, O(nodes log
     nodes) for each combination of the others.
     """
-    found = np.empty((len(limits), values.shape[1]))
+    found = np.empty((len(limits), values.shape[1]), dtype=np.int64)
     kinds: dict[Limits, list[int]] = {}
     simple = []
     for place, one in enumerate(limits):
@@ -148,11 +154,11 @@ def _in_boxes(tree: Tree, values: np.ndarray, limits: Sequence[Limits]) -> np.nd
     axes, places = zip(*(np.unique(a, return_inverse=True) for a in asked), strict=True)
     n_cells = int(np.prod([len(axis) + 1 for axis in axes]))
     if n_cells * values.shape[1] > ROOM + 8 * len(limits):  # a few cells of a large grid
-        sums = np.empty((len(limits), values.shape[1]))
+        sums = np.empty((len(limits), values.shape[1]), dtype=np.int64)
         for sum_, most, least, gain in zip(sums, *asked, strict=True):
             sum_[:] = change[(depth < most) & (rows >= least) & (decrease >= gain)].sum(axis=0)
         return values[0] + sums
-    box = np.zeros((*(len(axis) + 1 for axis in axes), values.shape[1]))
+    box = np.zeros((*(len(axis) + 1 for axis in axes), values.shape[1]), dtype=np.int64)
     corner = (
         np.searchsorted(axes[0], depth, "right"),
         np.searchsorted(axes[1], rows, "right"),
@@ -166,7 +172,7 @@ def _in_boxes(tree: Tree, values: np.ndarray, limits: Sequence[Limits]) -> np.nd
 
 def _in_order(tree: Tree, values: np.ndarray, limits: Sequence[Limits]) -> np.ndarray:
     """Sums for numbers of leaves and alphas, whatever the other limits."""
-    found = np.empty((len(limits), values.shape[1]))
+    found = np.empty((len(limits), values.shape[1]), dtype=np.int64)
     by_leaves: dict[int | None, list[int]] = {}
     for place, one in enumerate(limits):
         by_leaves.setdefault(one.max_leaf_nodes, []).append(place)
@@ -197,7 +203,7 @@ def _of_alphas(tree: Tree, values: np.ndarray, alphas: np.ndarray) -> np.ndarray
     cut_at[links] = np.arange(len(links))
     cut_at = _least_above(tree, cut_at)
     inner = tree.test != LEAF
-    steps = np.zeros((len(links) + 1, values.shape[1]))
+    steps = np.zeros((len(links) + 1, values.shape[1]), dtype=np.int64)
     np.add.at(steps, cut_at[inner], _changes(tree, values)[inner])
     left = values[0] + steps[::-1].cumsum(axis=0)[::-1]  # row k: splits that the first k spare
     n_cut = np.searchsorted(np.maximum.accumulate(strengths), alphas, "right")
@@ -207,7 +213,7 @@ def _of_alphas(tree: Tree, values: np.ndarray, alphas: np.ndarray) -> np.ndarray
 def _changes(tree: Tree, values: np.ndarray) -> np.ndarray:
     """What the split of every node adds to a sum over leaves; 0 for leaves."""
     inner = tree.test != LEAF
-    change = np.zeros_like(values, dtype=np.float64)
+    change = np.zeros_like(values)
     children = values[tree.children_left[inner]] + values[tree.children_right[inner]]
     change[inner] = children - values[inner]
     return change

@@ -54,6 +54,12 @@ class FittedSets:
     encoded: Encoded
     coded_rows: CodedRows
 
+    @property
+    def classes(self) -> np.ndarray | None:
+        """Labels of the classes, sorted; None for regression."""
+        target = self.encoded.target
+        return target.classes if target.kind == "classification" else None
+
     def values(self, number: int, rows: np.ndarray) -> np.ndarray:
         """What a model says of some rows: float64 (n, n_classes), or (n, 1) for regression.
 

@@ -11,14 +11,17 @@ from dtrees.model_selection.cross_validation import (
 )
 from dtrees.model_selection.files import read_table
 from dtrees.model_selection.problem import MOST_CLASSES, Problem, problem_of, task_of
+from dtrees.model_selection.search import GridSearchCV, RandomizedSearchCV
 from dtrees.model_selection.size import ModelSize, size_of
 from dtrees.model_selection.validation import cross_val_predict, cross_val_score, cross_validate
 
 __all__ = [
     "MOST_CLASSES",
     "FoldResult",
+    "GridSearchCV",
     "ModelSize",
     "Problem",
+    "RandomizedSearchCV",
     "cross_val_predict",
     "cross_val_score",
     "cross_validate",

@@ -20,7 +20,6 @@ keeps every value.
 
 from __future__ import annotations
 
-import itertools
 import logging
 from collections.abc import Mapping, Sequence
 from time import perf_counter
@@ -29,20 +28,22 @@ from typing import Any
 import numpy as np
 import sklearn
 import sklearn.model_selection
-from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.metrics import accuracy_score, check_scoring, get_scorer, r2_score
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 
-from dtrees.estimators.base import BaseTrees
-from dtrees.estimators.sets import FittedSets, fit_sets
-from dtrees.parallel import is_lazy
+from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table
+from dtrees.model_selection.ours import why_not, why_not_splits
+from dtrees.model_selection.stand_in import (
+    RowNumbers,
+    Split,
+    StandIn,
+    scoring_of_stand_ins,
+    training_rows,
+)
 
 logger = logging.getLogger(__name__)
-
-Split = tuple[np.ndarray, np.ndarray]
-
-OURS = ("dtrees.estimators.trees", "dtrees.estimators.forests")  # and not what is made of them
 
 
 def cross_validate(
@@ -136,10 +137,10 @@ def cross_validate(
         "error_score": error_score,
         "verbose": verbose,
     }
-    reason = _why_not(estimator, X, y, params)
+    reason = why_not(estimator, X, y, params or ())
     if reason is None:
         cv = _splits(estimator, X, y, cv, groups)
-        reason = _why_not_splits(cv, len(y))
+        reason = why_not_splits(cv, len(y))
     if reason is not None:
         logger.info("cross_validate is scikit-learn's: %s", reason)
         result = sklearn.model_selection.cross_validate(
@@ -158,18 +159,18 @@ def cross_validate(
     start = perf_counter()
     grown = Grown(estimator, X, y, cv, (params or {}).get("sample_weight"))
     seconds = perf_counter() - start
-    by_number = _asks_for_predictions(scoring)
     result = sklearn.model_selection.cross_validate(
-        StandIn(grown, by_number=by_number),
-        grown.row_numbers if by_number else X,
+        StandIn(grown, grown.rows, estimator),
+        grown.rows.table,
         y,
         cv=cv,
-        **(arguments | {"groups": None, "scoring": _of_models(scoring)}),
+        **(arguments | {"groups": None, "scoring": scoring_of_stand_ins(scoring, X)}),
     )
     result["fit_time"] = np.full(len(cv), seconds / (len(cv) + 1))
     if return_estimator:
         result["estimator"] = [
-            getattr(stand_in, "model", clone(estimator)) for stand_in in result["estimator"]
+            stand_in.model if hasattr(stand_in, "number_") else clone(estimator)
+            for stand_in in result["estimator"]
         ]
     result["final"] = grown.final()
     return result
@@ -255,12 +256,12 @@ def cross_val_predict(
         In the order of the rows of `X`.
     """
     ours = {"predict", "predict_proba", "predict_log_proba"}
-    reason = _why_not(estimator, X, y, params)
+    reason = why_not(estimator, X, y, params or ())
     if reason is None and method not in ours:
         reason = f"method={method!r}"
     if reason is None:
         cv = _splits(estimator, X, y, cv, groups)
-        reason = _why_not_splits(cv, len(y))
+        reason = why_not_splits(cv, len(y))
     arguments = {"groups": groups, "method": method, "verbose": verbose}
     if reason is not None:
         logger.info("cross_val_predict is scikit-learn's: %s", reason)
@@ -276,25 +277,10 @@ def cross_val_predict(
         )
     X, y = indexable(X, y)
     grown = Grown(estimator, X, y, cv, (params or {}).get("sample_weight"))
-    stand_in = StandIn(grown, by_label=method == "predict")
+    stand_in = StandIn(grown, grown.rows, estimator, by_label=method == "predict")
     return sklearn.model_selection.cross_val_predict(
-        stand_in, grown.row_numbers, y, cv=cv, method=method, verbose=verbose
+        stand_in, grown.rows.table, y, cv=cv, method=method, verbose=verbose
     )
-
-
-def _why_not(estimator: Any, X: Any, y: Any, params: Mapping[str, Any] | None) -> str | None:
-    """Why the models of an estimator are not grown together; None: they are."""
-    if not isinstance(estimator, BaseTrees) or type(estimator).__module__ not in OURS:
-        return f"{type(estimator).__name__} is not an estimator of dtrees"
-    if y is None:
-        return "there is no y"
-    if is_lazy(X) or is_lazy(y):
-        return "X or y is a Dask collection"
-    if set(params or {}) - {"sample_weight"}:
-        return f"params has {', '.join(sorted(set(params or {}) - {'sample_weight'}))}"
-    if sklearn.get_config()["enable_metadata_routing"]:
-        return "metadata routing is enabled"
-    return None
 
 
 def _splits(estimator: Any, X: Any, y: Any, cv: Any, groups: Any) -> list[Split]:
@@ -302,41 +288,6 @@ def _splits(estimator: Any, X: Any, y: Any, cv: Any, groups: Any) -> list[Split]
     X, y = indexable(X, y)
     found = check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y, groups)
     return [(np.asarray(train), np.asarray(test)) for train, test in found]
-
-
-def _why_not_splits(splits: Sequence[Split], n_rows: int) -> str | None:
-    """Why splits are no sets of rows; None: they are."""
-    for train, _ in splits:
-        listed = np.zeros(n_rows, dtype=bool)
-        if train.dtype != bool and len(train) > 0:
-            listed[train] = True
-            if np.count_nonzero(listed) < len(train):
-                return "a training side lists rows twice"
-    return None
-
-
-def _asks_for_predictions(scoring: Any) -> bool:
-    """Whether scorers look at predictions only, as those of scikit-learn do."""
-    if scoring is None or isinstance(scoring, str):
-        return True
-    if isinstance(scoring, Mapping):
-        return all(map(_asks_for_predictions, scoring.values()))
-    if isinstance(scoring, list | tuple | set):
-        return all(isinstance(name, str) for name in scoring)
-    return type(scoring).__module__ == get_scorer.__module__
-
-
-def _of_models(scoring: Any) -> Any:
-    """Scorers of a stand-in that see the model itself."""
-    if isinstance(scoring, Mapping):
-        return {name: _of_models(one) for name, one in scoring.items()}
-    if _asks_for_predictions(scoring):
-        return scoring
-
-    def score(stand_in: StandIn, X: Any, y: Any) -> Any:
-        return scoring(stand_in.model, X, y)
-
-    return score
 
 
 class Grown:
@@ -352,103 +303,45 @@ class Grown:
 
     Attributes
     ----------
-    row_numbers : int64 (n_rows, 1)
-        Stands for X where only predictions are asked for.
+    rows : RowNumbers
     """
 
     def __init__(
         self, estimator: Any, X: Any, y: Any, splits: Sequence[Split], sample_weight: Any
     ) -> None:
-        self.estimator = estimator
-        n_rows = len(y)
-        rows = np.ones((len(splits) + 1, n_rows), dtype=bool)
-        for mine, (train, _) in zip(rows, splits, strict=False):
-            mine[:] = False
-            if len(train) > 0:
-                mine[train] = True
-        self.row_numbers = np.arange(n_rows)[:, None]
-        self.error: Exception | None = None
+        self.rows = RowNumbers(len(y), splits)
         self.fitted: FittedSets | None = None
         try:
-            self.fitted = fit_sets(estimator, X, y, sample_weight, rows)
+            table = TrainingTable(X, y, sample_weight)
+            self.fitted = fit_table(estimator, table, training_rows(splits, len(y), final=True))
         except Exception as error:  # the error of every fit: scikit-learn decides what it is worth
-            self.error = error
+            self._error = error
 
-    def model(self, number: int) -> Any:
-        """The model of a set, or the error of its fit."""
+    @property
+    def classes(self) -> np.ndarray | None:
+        """Labels of the classes; None for regression."""
+        return None if self.fitted is None else self.fitted.classes
+
+    def error(self, number: int) -> Exception | None:
+        """Why there is no model of a set."""
         if self.fitted is None:
-            assert self.error is not None
-            raise self.error
+            return self._error
         model = self.fitted.models[number]
-        if isinstance(model, Exception):
-            raise model
-        return model
+        return model if isinstance(model, Exception) else None
+
+    def model(self, candidate: int, number: int) -> Any:
+        """The model of a set; there is one candidate."""
+        assert self.fitted is not None
+        return self.fitted.models[number]
+
+    def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
+        """What the model of a set says of rows."""
+        assert self.fitted is not None
+        return self.fitted.values(number, rows)
 
     def final(self) -> Any:
         """The model of all rows; raises the error of its fit."""
-        return self.model(-1)
-
-
-class StandIn(BaseEstimator):
-    """What scikit-learn clones and fits once for each split: the models, in their order.
-
-    Parameters
-    ----------
-    grown : Grown
-    by_label : bool, default=True
-        Whether classes go by their labels, or by their numbers.
-    by_number : bool, default=True
-        Whether rows go by their numbers, and are predicted from their codes.
-    """
-
-    def __init__(self, grown: Grown, by_label: bool = True, by_number: bool = True) -> None:
-        self.grown = grown
-        self.by_label = by_label
-        self.by_number = by_number
-        self._numbers = itertools.count()
-
-    def __sklearn_clone__(self) -> StandIn:
-        made = StandIn(self.grown, self.by_label, self.by_number)
-        made.number = next(self._numbers)
-        return made
-
-    def __sklearn_tags__(self) -> Any:
-        return self.grown.estimator.__sklearn_tags__()
-
-    def fit(self, X: Any, y: Any = None) -> StandIn:
-        """Take the model of the split."""
-        self.model = self.grown.model(self.number)
-        if hasattr(self.model, "classes_"):
-            classes = self.model.classes_
-            self.classes_ = classes if self.by_label else np.arange(len(classes))
-        return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """A label or a number for every row."""
-        values = self._values(X)
-        if not hasattr(self, "classes_"):
-            return values[:, 0]
-        labels: np.ndarray = self.classes_.take(values.argmax(axis=1))
-        return labels
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Shares of the classes."""
-        return self._values(X)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of the shares."""
-        with np.errstate(divide="ignore"):
-            return np.log(self._values(X))
-
-    def score(self, X: Any, y: Any) -> float:
-        """What the estimator's ``score`` says: accuracy, or R^2."""
-        metric = accuracy_score if hasattr(self, "classes_") else r2_score
-        return float(metric(y, self.predict(X)))
-
-    def _values(self, X: Any) -> np.ndarray:
-        if self.by_number:
-            assert self.grown.fitted is not None
-            return self.grown.fitted.values(self.number, X[:, 0])
-        if hasattr(self, "classes_"):
-            return self.model.predict_proba(X)
-        return self.model.predict(X)[:, None]
+        error = self.error(-1)
+        if error is not None:
+            raise error
+        return self.model(0, -1)

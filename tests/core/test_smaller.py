@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import dtrees
 from dtrees.core.model import LEAF
-from dtrees.core.smaller import Limits, sums_over_leaves, sums_over_rows
+from dtrees.core.smaller import Limits, sums_over_branches, sums_over_leaves
 
 
 def grown(seed, n_rows=300, **parameters):
@@ -31,7 +31,7 @@ LIMITS = st.builds(
 @given(st.integers(0, 5), st.lists(LIMITS, min_size=1, max_size=30))
 def test_sums_are_those_of_the_trees_that_are_cut_out(seed, limits):
     tree = grown(seed)[0].tree_.model
-    values = np.random.default_rng(seed).integers(-50, 50, (tree.node_count, 2)).astype(float)
+    values = np.random.default_rng(seed).integers(-50, 50, (tree.node_count, 2))
     sums = sums_over_leaves(tree, values, limits)
     for one, found in zip(limits, sums, strict=True):
         smaller, kept = one.cut_and_kept(tree)
@@ -43,7 +43,7 @@ def test_sums_are_those_of_the_trees_that_are_cut_out(seed, limits):
 
 def test_a_grid_that_is_too_large_is_summed_cell_by_cell(monkeypatch):
     tree = grown(0)[0].tree_.model
-    values = np.arange(tree.node_count, dtype=float)[:, None]
+    values = np.arange(tree.node_count)[:, None]
     limits = [Limits(max_depth=d, min_samples_split=2 + d * d) for d in range(20)]
     expected = sums_over_leaves(tree, values, limits)
     monkeypatch.setattr("dtrees.core.smaller.ROOM", -1000)
@@ -68,15 +68,16 @@ def test_cut_trees_are_fits(limits):
     assert Limits(**limits).cut(whole.tree_.model).equals(alone.tree_.model)
 
 
-def test_sums_over_rows():
+def test_sums_over_branches():
     whole, X, y = grown(1, n_rows=120)
     tree = whole.tree_.model
     X_new = np.random.default_rng(9).uniform(0, 12, (70, 4))
     values = np.arange(140).reshape(70, 2)
-    sums = sums_over_rows(tree, whole.apply(X_new), values)
+    of_leaves = np.zeros((tree.node_count, 2), dtype=np.int64)
+    np.add.at(of_leaves, whole.apply(X_new), values)
+    sums = sums_over_branches(tree, of_leaves)
     passes = whole.decision_path(X_new).toarray().astype(bool)
     for node in range(tree.node_count):
         np.testing.assert_array_equal(sums[node], values[passes[:, node]].sum(axis=0))
-    stump = dtrees.DecisionTreeRegressor().fit(X[:1], y[:1])
-    one = sums_over_rows(stump.tree_.model, stump.apply(X_new), values)
-    np.testing.assert_array_equal(one, values.sum(axis=0)[None])
+    stump = dtrees.DecisionTreeRegressor().fit(X[:1], y[:1]).tree_.model
+    np.testing.assert_array_equal(sums_over_branches(stump, values[:1]), values[:1])

@@ -1,0 +1,186 @@
+"""Candidates of a search: which of them stand inside one growth.
+
+Some parameters only say where a tree ends, or how many trees there are. They are decided on what
+has grown ([SF] 3), for each of the models of a cross-validation. Candidates that differ in nothing
+else are one growth, which goes as far as the furthest of them::
+
+    criterion=gini, max_depth=3 ────┐
+    criterion=gini, max_depth=8 ────┴─▶ grown to depth 8 ──▶ cut at 3; whole
+    criterion=entropy, max_depth=3 ───▶ grown to depth 3 ──▶ whole
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import joblib
+from sklearn.base import clone
+
+from dtrees.core.smaller import Limits
+from dtrees.estimators.constraints import check_parameters
+from dtrees.estimators.limits import MOST_ROWS, depth_of, rows_of_split
+
+LATE = ("max_depth", "min_samples_split", "min_impurity_decrease", "max_leaf_nodes", "ccp_alpha")
+N_TREES = "n_estimators"  # of a forest: decided later, too
+
+Parameters = Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """Candidates that are decided on the same grown trees.
+
+    Attributes
+    ----------
+    given : tree or forest
+        With its parameters as they are; never fitted.
+    estimator : tree or forest
+        Has what the candidates have in common, and grows as far as the furthest of them.
+    places : list of int
+        Of the candidates, among all.
+    candidates : list of dict
+        Their parameters.
+    is_whole : bool
+        There is one candidate, and nothing is left to decide.
+    """
+
+    given: Any
+    estimator: Any
+    places: list[int]
+    candidates: list[Parameters]
+    is_whole: bool
+
+    def estimator_of(self, number: int) -> Any:
+        """An estimator with the parameters of a candidate, not fitted."""
+        return clone(self.given).set_params(**clone(dict(self.candidates[number]), safe=False))
+
+    def n_trees(self) -> list[int | None]:
+        """Trees of every candidate; None: a tree is no forest."""
+        return _asked(self.given, self.candidates, N_TREES)
+
+    def limits(self, n_rows: int) -> list[Limits]:
+        """Where the trees of every candidate end.
+
+        Parameters
+        ----------
+        n_rows : int
+            Of which shares are taken.
+        """
+        leaf = self.estimator.min_samples_leaf
+        asked = [_asked(self.given, self.candidates, name) for name in LATE]
+        return [
+            Limits(
+                max_depth=depth_of(depth, n_leaves),
+                min_samples_split=rows_of_split(split, leaf, n_rows),
+                min_impurity_decrease=float(decrease),
+                max_leaf_nodes=n_leaves,
+                ccp_alpha=float(alpha),
+            )
+            for depth, split, decrease, n_leaves, alpha in zip(*asked, strict=True)
+        ]
+
+
+def growths_of(
+    estimator: Any, candidates: Sequence[Parameters]
+) -> tuple[list[Growth], dict[int, Exception]]:
+    """What has to be grown for all candidates.
+
+    Parameters
+    ----------
+    estimator : tree or forest
+    candidates : sequence of dict
+
+    Returns
+    -------
+    growths : list of Growth
+    errors : dict of int to Exception
+        By the place of the candidate: what its fits would raise.
+
+    Raises
+    ------
+    ValueError
+        A name is no parameter of the estimator.
+    """
+    groups: dict[str, list[int]] = {}
+    errors: dict[int, Exception] = {}
+    judged: dict[Any, Exception | None] = {}
+    keys: dict[Any, str] = {}
+    late = (*LATE, N_TREES)
+    for names in {frozenset(candidate) for candidate in candidates}:
+        clone(estimator).set_params(**dict.fromkeys(names))
+    for place, candidate in enumerate(candidates):
+        others = {name: value for name, value in candidate.items() if name not in late}
+        for name in candidate.keys() - others.keys():
+            error = _error_of(estimator, name, candidate[name], judged)
+            if error is not None:
+                errors.setdefault(place, error)
+        if place not in errors:
+            key = "" if not others else _key(others, keys)
+            groups.setdefault(key, []).append(place)
+    growths = []
+    for places in groups.values():
+        mine = [candidates[place] for place in places]
+        others = {name: value for name, value in mine[0].items() if name not in late}
+        given = clone(estimator).set_params(**clone(others, safe=False))
+        if len(mine) > 1 and not _has_more_than_trees(given):
+            growths.append(Growth(given, _furthest(given, mine), places, mine, False))
+            continue
+        for place, candidate in zip(places, mine, strict=True):
+            own = clone(given).set_params(**clone(dict(candidate), safe=False))
+            growths.append(Growth(given, own, [place], [candidate], True))
+    return growths, errors
+
+
+def _has_more_than_trees(estimator: Any) -> bool:
+    """Whether a fit learns what depends on how far its trees have grown."""
+    return any(getattr(estimator, name, None) for name in ("oob_score", "oob_tol", "warm_start"))
+
+
+def _furthest(given: Any, candidates: Sequence[Parameters]) -> Any:
+    """An estimator whose trees have those of every candidate inside."""
+    depth, split, decrease, n_leaves, _ = (_asked(given, candidates, name) for name in LATE)
+    deepest = max(map(depth_of, depth, n_leaves))
+    of_one_kind = len({isinstance(least, Integral) for least in split}) == 1
+    furthest = {
+        "max_depth": None if deepest == MOST_ROWS else deepest,
+        "min_samples_split": min(split) if of_one_kind else 2,
+        "min_impurity_decrease": min(decrease),
+        "max_leaf_nodes": None,  # the best leaves of a smaller tree are others
+        "ccp_alpha": 0.0,
+    }
+    if hasattr(given, N_TREES):
+        furthest[N_TREES] = max(_asked(given, candidates, N_TREES))
+    return clone(given).set_params(**furthest)
+
+
+def _asked(given: Any, candidates: Sequence[Parameters], name: str) -> list[Any]:
+    """The value that every candidate has for a parameter; None where there is none."""
+    default = getattr(given, name, None)
+    return [candidate.get(name, default) for candidate in candidates]
+
+
+def _error_of(estimator: Any, name: str, value: Any, judged: dict[Any, Exception | None]) -> Any:
+    """The error that a value of a parameter deserves; None: it is right."""
+    is_plain = isinstance(value, Integral | float | str | None)
+    key = name, type(value), value if is_plain else id(value)
+    if key not in judged:
+        judged[key] = None
+        try:
+            check_parameters(estimator._constraints, {name: value}, type(estimator).__name__)
+        except ValueError as error:
+            judged[key] = error
+    return judged[key]
+
+
+def _key(others: Parameters, keys: dict[Any, str]) -> str:
+    """Equal for equal parameters."""
+    try:
+        items = frozenset((name, type(value), value) for name, value in others.items())
+    except TypeError:  # a list, an array
+        return str(joblib.hash(dict(others)))
+    if items not in keys:
+        keys[items] = str(joblib.hash(dict(others)))
+    return keys[items]

@@ -1,0 +1,249 @@
+"""Scores of held-out rows that are functions of sums over leaves.
+
+What such a score needs of a leaf is how many held-out rows of each class arrive there, or their
+number, sum and sum of squares. Those are sums over rows, so they are known for every node of a tree
+once its rows have walked down it, and the scores of all smaller trees inside it need no prediction
+(`dtrees.core.smaller`; [CV] 3.4, [SF] 3)::
+
+    held-out rows ──leaves──▶ counts of every node ──▶ loss of every node, if it were a leaf
+                                                            │ limits
+                              scores of all smaller trees ◀─┘
+
+The numbers are those of scikit-learn's scorers, but for the last digits. Losses are added up in
+fixed point, so cells of a grid that are the same tree have the same score, and tie.
+Anything that scikit-learn has its own word for (classes that the held-out rows lack, a Poisson
+deviance of means that are not positive) is left to it: `why_not` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dtrees.core.model import Tree
+from dtrees.core.smaller import Limits, sums_over_branches, sums_over_leaves
+
+EPSILON = float(np.finfo(np.float64).eps)
+BITS = 60  # of sums in fixed point
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """A tree, and rows that it was not grown from.
+
+    Attributes
+    ----------
+    tree : Tree
+    leaves : intp (n_rows,)
+        Leaf of every row.
+    y : int64 (n_rows,) or float64 (n_rows,)
+        Numbers of classes, or the target.
+    """
+
+    tree: Tree
+    leaves: np.ndarray
+    y: np.ndarray
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """Shares or means of all nodes."""
+        return self.tree.value
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """Rows of each class in every node, int64 (n_nodes, n_classes)."""
+        shape = self.tree.node_count, self.tree.n_values
+        cell = self.leaves * shape[1] + self.y
+        counts = np.bincount(cell, minlength=shape[0] * shape[1]).astype(np.int64)
+        return sums_over_branches(self.tree, counts.reshape(shape))
+
+    @cached_property
+    def said(self) -> np.ndarray:
+        """The class that every node says; of equal shares the first."""
+        found: np.ndarray = self.values.argmax(axis=1)
+        return found
+
+    @property
+    def totals(self) -> np.ndarray:
+        """Rows of each class, int64 (n_classes,)."""
+        total: np.ndarray = self.counts[0]
+        return total
+
+    @cached_property
+    def center(self) -> float:
+        """What sums of squares are taken around: the mean of the rows."""
+        return float(self.y.mean())
+
+    @cached_property
+    def moments(self) -> np.ndarray:
+        """Number, sum and sum of squares about `center`, in every node; float64 (n_nodes, 3)."""
+        away = self.y - self.center
+        return self.summed(np.column_stack([np.ones_like(away), away, away * away]))
+
+    def summed(self, each: np.ndarray) -> np.ndarray:
+        """What the rows of every node add up to; float64 (n_nodes, m) of (n_rows, m)."""
+        columns = [
+            np.bincount(self.leaves, column, minlength=self.tree.node_count) for column in each.T
+        ]
+        return sums_over_branches(self.tree, np.column_stack(columns))
+
+
+def _right(held_out: HeldOut) -> np.ndarray:
+    """Rows of the class that a node says."""
+    return held_out.counts[np.arange(held_out.tree.node_count), held_out.said]
+
+
+def _right_by_class(held_out: HeldOut) -> np.ndarray:
+    right = np.zeros_like(held_out.counts)
+    right[np.arange(len(right)), held_out.said] = _right(held_out)
+    return right
+
+
+def _log_likelihood(held_out: HeldOut) -> np.ndarray:
+    logarithms = np.log(np.clip(held_out.values, EPSILON, 1 - EPSILON))
+    return (held_out.counts * logarithms).sum(axis=1)
+
+
+def _squares_of_shares(held_out: HeldOut) -> np.ndarray:
+    return -(held_out.counts * (1 - held_out.values) ** 2).sum(axis=1)
+
+
+def _squares(held_out: HeldOut) -> np.ndarray:
+    n, total, square = held_out.moments.T
+    away = held_out.values[:, 0] - held_out.center
+    return -np.maximum(square - 2 * away * total + n * away * away, 0.0)
+
+
+def _poisson(held_out: HeldOut) -> np.ndarray:
+    """Half the deviance, negative; y log y is the same in every tree, but sets the scale."""
+    n, total, _ = held_out.moments.T
+    y, mean = held_out.y, held_out.values[:, 0]
+    total = total + n * held_out.center
+    own = y * np.log(y, out=np.zeros_like(y), where=y > 0)
+    logs = total * np.log(mean, out=np.zeros_like(mean), where=mean > 0)
+    return logs - held_out.summed(own[:, None])[:, 0] + total - n * mean
+
+
+@dataclass(frozen=True)
+class LeafScore:
+    """A scorer of scikit-learn as a function of sums.
+
+    Attributes
+    ----------
+    of_classes : bool
+    share : callable (HeldOut) -> int64 or float64 (n_nodes,) or (n_nodes, m)
+        What a node adds to the sums, when it is a leaf.
+    score : callable (float64 (n, m), HeldOut) -> float64 (n,)
+        The scores that sums stand for.
+    is_asked : callable (HeldOut) -> bool, default=None
+        Whether scikit-learn should be asked; None: never.
+    """
+
+    of_classes: bool
+    share: Callable[[HeldOut], np.ndarray]
+    score: Callable[[np.ndarray, HeldOut], np.ndarray]
+    is_asked: Callable[[HeldOut], bool] | None = None
+
+
+def _mean(sums: np.ndarray, held_out: HeldOut) -> np.ndarray:
+    mean: np.ndarray = sums[:, 0] / len(held_out.y)
+    return mean
+
+
+def _mean_of_recalls(sums: np.ndarray, held_out: HeldOut) -> np.ndarray:
+    mean: np.ndarray = (sums / held_out.totals).mean(axis=1)
+    return mean
+
+
+def _root(sums: np.ndarray, held_out: HeldOut) -> np.ndarray:
+    return -np.sqrt(-_mean(sums, held_out))
+
+
+def _twice(sums: np.ndarray, held_out: HeldOut) -> np.ndarray:
+    return 2 * _mean(sums, held_out)
+
+
+def _r2(sums: np.ndarray, held_out: HeldOut) -> np.ndarray:
+    around_mean = ((held_out.y - held_out.center) ** 2).mean()
+    return 1 + _mean(sums, held_out) / around_mean
+
+
+def _lacks_classes(held_out: HeldOut) -> bool:
+    return not held_out.totals.all()
+
+
+def _not_two_classes(held_out: HeldOut) -> bool:
+    return len(held_out.totals) != 2 or _lacks_classes(held_out)
+
+
+def _is_constant(held_out: HeldOut) -> bool:
+    return bool(np.ptp(held_out.y) == 0)
+
+
+def _not_positive(held_out: HeldOut) -> bool:
+    passed = held_out.moments[:, 0] > 0
+    return bool((held_out.y < 0).any() or (held_out.values[passed, 0] <= 0).any())
+
+
+SCORES = {
+    "accuracy": LeafScore(True, _right, _mean),
+    "balanced_accuracy": LeafScore(True, _right_by_class, _mean_of_recalls, _lacks_classes),
+    "neg_log_loss": LeafScore(True, _log_likelihood, _mean, _lacks_classes),
+    "neg_brier_score": LeafScore(True, _squares_of_shares, _mean, _not_two_classes),
+    "neg_mean_squared_error": LeafScore(False, _squares, _mean),
+    "neg_root_mean_squared_error": LeafScore(False, _squares, _root),
+    "r2": LeafScore(False, _squares, _r2, _is_constant),
+    "neg_mean_poisson_deviance": LeafScore(False, _poisson, _twice, _not_positive),
+}
+
+
+def are_leaf_scores(names: Sequence[str], of_classes: bool) -> bool:
+    """Whether scorers, by scikit-learn's names, are functions of sums over leaves."""
+    return all(name in SCORES and SCORES[name].of_classes == of_classes for name in names)
+
+
+def leaf_scores(
+    names: Sequence[str], held_out: HeldOut, limits: Sequence[Limits]
+) -> np.ndarray | None:
+    """Scores of all smaller trees inside a tree.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of `SCORES`.
+    held_out : HeldOut
+        At least one row.
+    limits : sequence of Limits
+        One for each smaller tree.
+
+    Returns
+    -------
+    float64 (n_names, n_limits) or None
+        None: scikit-learn should be asked.
+
+    Notes
+    -----
+    O(rows + nodes x classes), and what `sums_over_leaves` costs.
+    """
+    scores = [SCORES[name] for name in names]
+    if any(score.is_asked is not None and score.is_asked(held_out) for score in scores):
+        return None
+    found = []
+    for score in scores:
+        share = score.share(held_out)
+        integers, unit = _fixed_point(share.reshape(len(share), -1))
+        sums = sums_over_leaves(held_out.tree, integers, limits)
+        found.append(score.score(sums * unit, held_out))
+    return np.array(found)
+
+
+def _fixed_point(values: np.ndarray) -> tuple[np.ndarray, float]:
+    """Integers whose sums cannot overflow, and their unit."""
+    if values.dtype.kind == "i":
+        return values, 1.0
+    _, exponent = np.frexp(np.abs(values).sum(axis=0).max())
+    scaled = np.rint(np.ldexp(values, BITS - exponent)).astype(np.int64)
+    return scaled, float(np.ldexp(1.0, exponent - BITS))

@@ -1,0 +1,502 @@
+"""Searches with scikit-learn's interface and results, which grow once and decide later.
+
+Every candidate of a grid names k models. Those of candidates that differ in limits of trees only
+stand inside the same grown trees (`dtrees.model_selection.candidates`), and all candidates grow
+from one coded table::
+
+    candidates ──▶ growths ──▶ k models each, from one coding ──▶ scores of all their candidates
+                                                                     │
+                        best ◀── cv_results_ ◀───────────────────────┘
+
+Scores that are sums over leaves are computed for all candidates at once
+(`dtrees.model_selection.leaf_scores`). For any other scorer, scikit-learn's own search goes through
+the candidates of a growth, with stand-ins for the estimators. Either way every cell is what the fit
+of its candidate scores: ``clone(estimator).set_params(**candidate)``, with the weights of the rows
+outside of the training side set to zero.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sklearn
+import sklearn.model_selection
+from sklearn.base import is_classifier
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
+from sklearn.utils import indexable
+
+from dtrees.estimators.sets import TrainingTable, fit_table
+from dtrees.model_selection.candidates import Growth, Parameters, growths_of
+from dtrees.model_selection.cells import Cells
+from dtrees.model_selection.leaf_scores import HeldOut, are_leaf_scores, leaf_scores
+from dtrees.model_selection.ours import why_not, why_not_splits
+from dtrees.model_selection.stand_in import (
+    RowNumbers,
+    Split,
+    StandIn,
+    scoring_of_stand_ins,
+    training_rows,
+)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Found:
+    """Scores and times of all candidates and splits.
+
+    Attributes
+    ----------
+    test, train : dict of str to float64 (n_candidates, n_splits)
+        By scorer; "score" where there is one.
+    fit_time, score_time : float64 (n_candidates, n_splits)
+        Seconds.
+    is_single : bool
+        Whether there is one scorer, without a name.
+    """
+
+    fit_time: np.ndarray
+    score_time: np.ndarray
+    test: dict[str, np.ndarray] = field(default_factory=dict)
+    train: dict[str, np.ndarray] = field(default_factory=dict)
+    is_single: bool = True
+
+    def put(self, side: str, name: str, places: Sequence[int], scores: np.ndarray) -> None:
+        """Scores of some candidates; nan for those of which nothing is known."""
+        into = self.test if side == "test" else self.train
+        if name not in into:
+            into[name] = np.full(self.fit_time.shape, np.nan)
+        into[name][places] = scores
+
+    def outputs(self) -> list[dict[str, Any]]:
+        """A dict for each candidate and split, as scikit-learn's loops make them."""
+        n_cells = self.fit_time.size
+        columns: dict[str, list[Any]] = {
+            "fit_time": self.fit_time.ravel().tolist(),
+            "score_time": self.score_time.ravel().tolist(),
+        }
+        for side, scores in (("test_scores", self.test), ("train_scores", self.train)):
+            if self.is_single and scores:
+                columns[side] = scores["score"].ravel().tolist()
+            elif scores:
+                by_name = [values.ravel().tolist() for values in scores.values()]
+                columns[side] = [
+                    dict(zip(scores, cell, strict=True)) for cell in zip(*by_name, strict=True)
+                ]
+        names = list(columns)
+        cells = zip(*columns.values(), strict=True)
+        outputs = [dict(zip(names, cell, strict=True)) for cell in cells]
+        assert len(outputs) == n_cells
+        return outputs
+
+
+class SharedSearch:
+    """What the two searches have in common; mixed into scikit-learn's."""
+
+    estimator: Any
+    scoring: Any
+    cv: Any
+    refit: Any
+    error_score: Any
+    return_train_score: bool
+    verbose: int
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Search.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Anything that the estimator takes.
+        y : array-like of shape (n_rows,)
+            The target.
+        **params : dict
+            ``sample_weight``, of shape (n_rows,), for the estimator's ``fit``, and ``groups`` for
+            the splitter. With others scikit-learn's own search does the work.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            As scikit-learn's search does: a parameter that the estimator does not have, fits that
+            all fail, splits that cannot be made.
+        """
+        reason = why_not(self.estimator, X, y, params.keys() - {"groups"})
+        if reason is None:
+            X, y = indexable(X, y)
+            splits = self._splits(X, y, params.get("groups"))
+            reason = why_not_splits(splits, len(y))
+        if reason is not None:
+            logger.info("%s.fit is scikit-learn's: %s", type(self).__name__, reason)
+            return super().fit(X, y, **params)  # type: ignore[misc]
+        self._validate_params()  # type: ignore[attr-defined]
+        table = TrainingTable(X, y, params.get("sample_weight"))
+        return self._search(table, splits, np.ones(len(y), dtype=bool))
+
+    def _splits(self, X: Any, y: Any, groups: Any) -> list[Split]:
+        """The splits, drawn once."""
+        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        n_splits = cv.get_n_splits(X, y, groups)
+        splits = [(np.asarray(a), np.asarray(b)) for a, b in cv.split(X, y, groups)]
+        if len(splits) != n_splits:
+            raise ValueError(
+                "cv.split and cv.get_n_splits return inconsistent results. Expected "
+                f"{n_splits} splits, got {len(splits)}"
+            )
+        return splits
+
+    def _candidates(self) -> list[Parameters]:
+        raise NotImplementedError
+
+    def _search(self, table: TrainingTable, splits: Sequence[Split], rows: np.ndarray) -> Any:
+        """Search by splits of some rows of a table; the best model is that of these rows.
+
+        Parameters
+        ----------
+        table : TrainingTable
+        splits : sequence of (train, test)
+            Row numbers of the table.
+        rows : bool (n_rows,)
+        """
+        scorers, refit_metric = self._get_scorers()  # type: ignore[attr-defined]
+        candidates = self._candidates()
+        if not candidates or not splits:
+            raise ValueError(
+                "No fits were performed. Was the CV iterator empty? Were there no candidates?"
+            )
+        n_fits = len(candidates) * len(splits)
+        if self.verbose > 0:
+            print(
+                f"Fitting {len(splits)} folds for each of {len(candidates)} candidates, totalling "
+                f"{n_fits} fits"
+            )
+        growths, errors = growths_of(self.estimator, candidates)
+        failures = Counter([text for text in map(_text, errors.values()) for _ in splits])
+        if errors and self.error_score == "raise":
+            raise errors[min(errors)]
+        shape = len(candidates), len(splits)
+        found = Found(np.zeros(shape), np.zeros(shape))
+        keeps_final = bool(self.refit) and len(growths) == 1
+        for growth in growths:
+            sets = training_rows(splits, len(rows), final=False)
+            if keeps_final:
+                sets = np.vstack([sets, rows])
+            start = time.perf_counter()
+            try:
+                cells = Cells(growth, fit_table(growth.estimator, table, sets))
+            except Exception as error:  # the error of every fit, as in scikit-learn's search
+                if self.error_score == "raise":
+                    raise
+                failures[_text(error)] += len(growth.places) * len(splits)
+                continue
+            seconds = (time.perf_counter() - start) / (len(growth.places) * len(sets))
+            found.fit_time[growth.places] = seconds
+            failures += self._score(cells, table, splits, found)
+        self._report(failures, n_fits)
+        self._conclude(found, candidates, len(splits), scorers, refit_metric)
+        if self.refit:
+            start = time.perf_counter()
+            best = self.best_index_
+            if keeps_final and not isinstance(cells.fitted.models[-1], Exception):
+                model = cells.model(growths[0].places.index(best), -1)
+            else:
+                growth = next(growth for growth in growths if best in growth.places)
+                chosen = growth.estimator_of(growth.places.index(best))
+                model = fit_table(chosen, table, rows[None]).models[0]
+            if isinstance(model, Exception):
+                raise model
+            self.best_estimator_ = model
+            self.refit_time_ = time.perf_counter() - start
+            if hasattr(model, "feature_names_in_"):
+                self.feature_names_in_ = model.feature_names_in_
+        return self
+
+    def _score(
+        self, cells: Cells, table: TrainingTable, splits: Sequence[Split], found: Found
+    ) -> Counter[str]:
+        """Score the candidates of a growth; returns the errors of its fits."""
+        places = cells.growth.places
+        errors = [cells.error(number) for number in range(len(splits))]
+        failed = [error for error in errors if error is not None]
+        if failed and self.error_score == "raise":
+            raise failed[0]
+        counts = Counter({_text(error): 0 for error in failed})
+        for error in failed:
+            counts[_text(error)] += len(places)
+        if len(failed) == len(splits):
+            return counts
+        start = time.perf_counter()
+        if failed or not self._score_leaves(cells, table, splits, found):
+            self._score_models(cells, table, splits, found)
+        else:
+            found.score_time[places] = (time.perf_counter() - start) / (len(places) * len(splits))
+        return counts
+
+    def _score_leaves(
+        self, cells: Cells, table: TrainingTable, splits: Sequence[Split], found: Found
+    ) -> bool:
+        """Score by sums over leaves; False: that cannot be done."""
+        classes = cells.classes
+        names = _names(self.scoring, "r2" if classes is None else "accuracy")
+        if names is None or not are_leaf_scores(list(names.values()), classes is not None):
+            return False
+        if hasattr(self.estimator, "n_estimators") or table.sample_weight is not None:
+            return False  # means over trees; and scikit-learn may weight its scores
+        y = table.values_of_y() if classes is None else cells.fitted.encoded.target.y
+        y = y.astype(np.float64 if classes is None else np.int64)
+        sides = ("test", "train") if self.return_train_score else ("test",)
+        by_side: dict[str, list[np.ndarray]] = {side: [] for side in sides}
+        for number, split in enumerate(splits):
+            tree = cells.trees(number)[0]
+            for side, rows in zip(("train", "test"), split, strict=True):
+                if side not in sides:
+                    continue
+                rows = np.arange(len(y))[rows]
+                if len(rows) < 2:
+                    return False
+                leaves = cells.fitted.coded_rows.leaves(tree, rows)
+                scores = leaf_scores(
+                    list(names.values()), HeldOut(tree, leaves, y[rows]), cells.limits
+                )
+                if scores is None:
+                    return False
+                by_side[side].append(scores)
+        found.is_single = list(names) == ["score"] and not isinstance(self.scoring, Mapping)
+        for side, of_splits in by_side.items():
+            for name, scores in zip(names, np.stack(of_splits, axis=2), strict=True):
+                found.put(side, name, cells.growth.places, scores)
+        return True
+
+    def _score_models(
+        self, cells: Cells, table: TrainingTable, splits: Sequence[Split], found: Found
+    ) -> None:
+        """Score by predictions, in scikit-learn's own search."""
+        numbers = RowNumbers(len(table.y), splits)
+        search = sklearn.model_selection.GridSearchCV(
+            StandIn(cells, numbers, cells.growth.estimator),
+            {"candidate": list(range(len(cells.growth.places)))},
+            scoring=scoring_of_stand_ins(self.scoring, table.X),
+            cv=splits,
+            refit=False,
+            error_score=self.error_score,
+            return_train_score=self.return_train_score,
+        )
+        weight = {} if table.sample_weight is None else {"sample_weight": table.sample_weight}
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "One or more of the .* scores are non-finite")
+            warnings.filterwarnings("ignore", category=FitFailedWarning)  # `_report` has its own
+            search.fit(numbers.table, table.y, **weight)
+        results = search.cv_results_
+        places = cells.growth.places
+        found.score_time[places] = results["mean_score_time"][:, None]
+        found.is_single = not search.multimetric_
+        for key in results:
+            for side in ("test", "train"):
+                prefix = f"split0_{side}_"
+                if key.startswith(prefix):
+                    name = key.removeprefix(prefix)
+                    scores = [results[f"split{i}_{side}_{name}"] for i in range(len(splits))]
+                    found.put(side, name, places, np.column_stack(scores))
+
+    def _report(self, failures: Counter[str], n_fits: int) -> None:
+        """Say which fits have failed, as scikit-learn does."""
+        if not failures:
+            return
+        n_failed = sum(failures.values())
+        rule = "-" * 80
+        details = "\n".join(
+            f"{rule}\n{n} fits failed with the following error:\n{error}"
+            for error, n in failures.items()
+        )
+        if n_failed == n_fits:
+            raise ValueError(
+                f"\nAll the {n_fits} fits failed.\nIt is very likely that your model is "
+                "misconfigured.\nYou can try to debug the error by setting error_score='raise'."
+                f"\n\nBelow are more details about the failures:\n{details}"
+            )
+        warnings.warn(
+            f"\n{n_failed} fits failed out of a total of {n_fits}.\nThe score on these train-test "
+            f"partitions for these parameters will be set to {self.error_score}.\nIf these "
+            "failures are not expected, you can try to debug them by setting error_score='raise'."
+            f"\n\nBelow are more details about the failures:\n{details}",
+            FitFailedWarning,
+            stacklevel=4,
+        )
+
+    def _conclude(
+        self,
+        found: Found,
+        candidates: Sequence[Parameters],
+        n_splits: int,
+        scorers: Any,
+        refit_metric: Any,
+    ) -> None:
+        """The results, and which candidate is the best."""
+        for scores in (*found.test.values(), *found.train.values()):
+            scores[np.isnan(scores)] = self.error_score if self.error_score != "raise" else np.nan
+        results = self._format_results(  # type: ignore[attr-defined]
+            candidates, n_splits, found.outputs()
+        )
+        self.multimetric_ = not found.is_single
+        if callable(self.scoring) and self.multimetric_:
+            self._check_refit_for_multimetric(found.test)  # type: ignore[attr-defined]
+            refit_metric = self.refit
+        if self.refit or not self.multimetric_:
+            self.best_index_ = self._select_best_index(  # type: ignore[attr-defined]
+                self.refit, refit_metric, results
+            )
+            if not callable(self.refit):
+                self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
+            self.best_params_ = results["params"][self.best_index_]
+        self.scorer_ = getattr(scorers, "_scorers", scorers)
+        self.cv_results_ = results
+        self.n_splits_ = n_splits
+
+
+class GridSearchCV(SharedSearch, sklearn.model_selection.GridSearchCV):
+    """Search over all combinations of parameters, by cross-validation, growing as little as can be.
+
+    A drop-in for :class:`sklearn.model_selection.GridSearchCV`, whose parameters and attributes
+    these are. ``max_depth``, ``min_samples_split``, ``min_impurity_decrease``, ``max_leaf_nodes``,
+    ``ccp_alpha``, and ``n_estimators`` of a forest, are decided on grown trees [SF] 3: however
+    many values they have, each combination of the *other* parameters is grown once, all splits
+    together ([CV] 2.2.2), from one coded table.
+
+    Parameters
+    ----------
+    estimator : tree or forest of dtrees
+        Others are handed to scikit-learn's own search.
+    param_grid : dict or list of dict
+        Values to try, by parameter.
+    scoring : str, callable, list, tuple or dict, default=None
+        One scorer or several; None: the estimator's ``score``.
+    n_jobs : int, default=None
+        For scikit-learn's own search. Trees grow on the estimator's ``n_jobs`` threads.
+    refit : bool, str or callable, default=True
+        Whether `best_estimator_` is fitted to all rows, and by which scorer it is the best.
+    cv : int, cross-validation generator or iterable of (train, test), default=None
+        None: 5 folds, stratified for classifiers.
+    verbose : int, default=0
+        1: the number of fits that a search by brute force would take.
+    pre_dispatch : int or str, default="2*n_jobs"
+        For scikit-learn's own search.
+    error_score : "raise" or number, default=nan
+        Score where a fit or a scorer fails.
+    return_train_score : bool, default=False
+        Whether `cv_results_` has scores of the training sides.
+
+    Attributes
+    ----------
+    cv_results_ : dict of arrays
+        As scikit-learn's. ``mean_fit_time`` is the time of a growth, divided by the fits that it
+        stands for.
+    best_estimator_ : estimator
+        Fitted to all rows.
+    best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, multimetric_, classes_
+        As scikit-learn's.
+
+    See Also
+    --------
+    RandomizedSearchCV : The same for a sample of combinations.
+    validation_surface : Scores over depth and rows of a node, without naming values.
+
+    Notes
+    -----
+    For single trees and the scorers accuracy, balanced_accuracy, neg_log_loss, neg_brier_score,
+    neg_mean_squared_error, neg_root_mean_squared_error, r2 and neg_mean_poisson_deviance, a further
+    value of a limit costs next to nothing. For forests and any other scorer it costs a prediction
+    of the held-out rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from dtrees import DecisionTreeClassifier
+    >>> from dtrees.model_selection import GridSearchCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> grid = {"max_depth": [1, 2, 3, None], "ccp_alpha": [0.0, 0.01, 0.1]}
+    >>> search = GridSearchCV(DecisionTreeClassifier(random_state=0), grid, cv=10).fit(X, y)
+    >>> len(search.cv_results_["params"])
+    12
+    """
+
+    def _candidates(self) -> list[Parameters]:
+        return list(ParameterGrid(self.param_grid))
+
+
+class RandomizedSearchCV(SharedSearch, sklearn.model_selection.RandomizedSearchCV):
+    """Search over a sample of combinations of parameters, growing as little as can be.
+
+    A drop-in for :class:`sklearn.model_selection.RandomizedSearchCV`; see `GridSearchCV` for what
+    is shared.
+
+    Parameters
+    ----------
+    estimator : tree or forest of dtrees
+        Others are handed to scikit-learn's own search.
+    param_distributions : dict or list of dict
+        Values, or distributions with a method ``rvs``, by parameter.
+    n_iter : int, default=10
+        Number of combinations.
+    random_state : int, RandomState or None, default=None
+        Seed of the sample.
+    scoring, n_jobs, refit, cv, verbose, pre_dispatch, error_score, return_train_score
+        As for `GridSearchCV`.
+
+    Attributes
+    ----------
+    cv_results_, best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_
+        As for `GridSearchCV`.
+
+    See Also
+    --------
+    GridSearchCV : All combinations.
+
+    Examples
+    --------
+    >>> from scipy.stats import randint, uniform
+    >>> from sklearn.datasets import load_diabetes
+    >>> from dtrees import DecisionTreeRegressor
+    >>> from dtrees.model_selection import RandomizedSearchCV
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> limits = {"min_samples_split": randint(2, 100), "ccp_alpha": uniform(0, 100)}
+    >>> search = RandomizedSearchCV(DecisionTreeRegressor(), limits, n_iter=500, random_state=0)
+    >>> len(search.fit(X, y).cv_results_["params"])
+    500
+    """
+
+    def _candidates(self) -> list[Parameters]:
+        return list(
+            ParameterSampler(self.param_distributions, self.n_iter, random_state=self.random_state)
+        )
+
+
+def _names(scoring: Any, default: str) -> dict[str, str] | None:
+    """scikit-learn's names of scorers, by the names of their results; None: not all have one."""
+    if scoring is None:
+        return {"score": default}
+    if isinstance(scoring, str):
+        return {"score": scoring}
+    if isinstance(scoring, Mapping):
+        named = dict(scoring)
+    elif isinstance(scoring, list | tuple | set):
+        named = {name: name for name in scoring}
+    else:
+        return None
+    return named if all(isinstance(name, str) for name in named.values()) else None
+
+
+def _text(error: BaseException) -> str:
+    """An error as it is printed."""
+    return "".join(traceback.format_exception_only(error))

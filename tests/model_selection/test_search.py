@@ -1,0 +1,330 @@
+"""Searches have the results of scikit-learn's own, over the same estimators, from fewer growths."""
+
+import logging
+import warnings
+
+import numpy as np
+import pytest
+import scipy.stats
+import sklearn.model_selection as theirs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import Ridge
+from sklearn.metrics import f1_score, make_scorer
+
+import dtrees
+from dtrees.estimators import sets
+from dtrees.model_selection import GridSearchCV, RandomizedSearchCV
+
+CANCER = load_breast_cancer(return_X_y=True)
+IRIS = load_iris(return_X_y=True)
+DIABETES = load_diabetes(return_X_y=True)
+CLASSIFIER = dtrees.DecisionTreeClassifier(random_state=0)
+REGRESSOR = dtrees.DecisionTreeRegressor(random_state=0)
+FOREST = dtrees.RandomForestClassifier(6, random_state=0, bootstrap=False, max_codes=None)
+LIMITS = {
+    "max_depth": [1, 2, 4, None],
+    "min_samples_split": [2, 9, 50],
+    "ccp_alpha": [0.0, 0.004, 0.02],
+}
+
+
+def same(ours, expected):
+    """All results, but for times."""
+    assert ours.cv_results_.keys() == expected.cv_results_.keys()
+    for name, values in expected.cv_results_.items():
+        if name == "params" or name.startswith("param_"):
+            assert list(ours.cv_results_[name]) == list(values), name
+        elif not name.endswith("_time"):
+            np.testing.assert_allclose(ours.cv_results_[name], values, 1e-9, 1e-11, err_msg=name)
+    for name in ("best_index_", "best_params_", "n_splits_", "multimetric_"):
+        assert getattr(ours, name, None) == getattr(expected, name, None), name
+    if hasattr(expected, "best_score_"):
+        assert ours.best_score_ == pytest.approx(expected.best_score_)
+    assert hasattr(ours, "best_estimator_") == hasattr(expected, "best_estimator_")
+    if hasattr(expected, "best_estimator_"):
+        assert ours.best_estimator_.get_params() == expected.best_estimator_.get_params()
+        same_model(ours.best_estimator_, expected.best_estimator_)
+
+
+def same_model(ours, expected):
+    """Every tree, bit for bit."""
+    for a, b in zip(sets.trees_of(ours), sets.trees_of(expected), strict=True):
+        assert a.equals(b)
+
+
+def both(estimator, grid, data, **how):
+    """Fit both searches; returns ours."""
+    how = {"cv": theirs.KFold(3, shuffle=True, random_state=0)} | how
+    ours = GridSearchCV(estimator, grid, **how).fit(*data)
+    same(ours, theirs.GridSearchCV(estimator, grid, **how).fit(*data))
+    return ours
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    [
+        None,
+        "accuracy",
+        "balanced_accuracy",
+        "neg_log_loss",
+        "neg_brier_score",
+        "roc_auc",
+        make_scorer(f1_score),
+        lambda estimator, X, y: estimator.get_depth() + 1e-3 * len(X),
+    ],
+    ids=lambda scoring: "function" if callable(scoring) else str(scoring),
+)
+def test_scorers_of_classes(scoring):
+    both(CLASSIFIER, LIMITS, CANCER, scoring=scoring, return_train_score=True)
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    ["r2", "neg_mean_squared_error", "neg_root_mean_squared_error", "neg_mean_poisson_deviance",
+     "neg_mean_absolute_error"],
+)  # fmt: skip
+def test_scorers_of_numbers(scoring):
+    both(REGRESSOR, LIMITS | {"ccp_alpha": [0.0, 50.0]}, DIABETES, scoring=scoring)
+
+
+@pytest.mark.parametrize(
+    "refit", ["neg_log_loss", False, lambda results: int(np.argmin(results["mean_test_accuracy"]))]
+)
+@pytest.mark.parametrize(
+    "scoring",
+    [["accuracy", "neg_log_loss"], {"accuracy": "accuracy", "neg_log_loss": "neg_log_loss"},
+     {"accuracy": make_scorer(f1_score), "neg_log_loss": "neg_log_loss"}],
+    ids=["list", "names", "scorers"],
+)  # fmt: skip
+def test_several_scorers(scoring, refit):
+    both(CLASSIFIER, LIMITS, CANCER, scoring=scoring, refit=refit)
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [
+        {"max_leaf_nodes": [2, 3, 7, 50, None], "max_depth": [2, None], "ccp_alpha": [0.0, 0.01]},
+        {"min_impurity_decrease": [0.0, 0.003, 0.01], "min_samples_split": [2, 20, 0.1]},
+        {"criterion": ["gini", "entropy"], "min_samples_leaf": [1, 5], "max_depth": [2, 3]},
+        {"class_weight": [None, "balanced", {0: 3.0}], "max_depth": [1, 5]},
+        {"max_codes": [10, 255, None], "ccp_alpha": [0.0, 0.02]},
+        {"max_features": [2, "sqrt"], "random_state": [0, 1], "max_depth": [3, 4]},
+        {"categorical_features": [None, [0]], "max_depth": [3]},
+        [{"max_depth": [2, 3]}, {"min_samples_split": [30], "criterion": ["entropy"]}],
+        {},
+    ],
+    ids=str,
+)
+def test_grids(grid):
+    X = np.round(CANCER[0][:, :5], 1)  # few enough values for exact codes of less than 255
+    cut = {"cv": 3, "scoring": "accuracy"}
+    if "max_codes" in grid:  # cuts are those of all rows: compare with fits by weights
+        ours = GridSearchCV(CLASSIFIER, grid, **cut).fit(X, CANCER[1])
+        by_weights(ours, CLASSIFIER, (X, CANCER[1]), theirs.StratifiedKFold(3))
+        return
+    both(CLASSIFIER, grid, (X, CANCER[1]), **cut)
+
+
+def by_weights(search, estimator, data, cv):
+    """Every cell is the score of a fit with weights."""
+    X, y = data
+    for number, (train, test) in enumerate(cv.split(X, y)):
+        weight = np.zeros(len(y))
+        weight[train] = 1
+        for place, params in enumerate(search.cv_results_["params"]):
+            model = clone(estimator).set_params(**params).fit(X, y, sample_weight=weight)
+            score = search.cv_results_[f"split{number}_test_score"][place]
+            assert score == pytest.approx(model.score(X[test], y[test]), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "forest",
+    [
+        FOREST,
+        dtrees.ExtraTreesClassifier(5, random_state=1, max_codes=None),
+        dtrees.BaggingClassifier(4, random_state=2, bootstrap=False, max_codes=None),
+    ],
+    ids=lambda forest: type(forest).__name__,
+)
+def test_forests(forest):
+    grid = {"n_estimators": [1, 3, 6], "max_depth": [2, None], "ccp_alpha": [0.0, 0.01]}
+    both(forest, grid, CANCER, scoring=["accuracy", "roc_auc"], refit="roc_auc")
+
+
+def test_bags():
+    forest = dtrees.RandomForestRegressor(5, random_state=0, max_codes=20)
+    grid = {"n_estimators": [2, 5], "min_samples_split": [2, 30], "max_samples": [0.5, 1.0]}
+    search = GridSearchCV(forest, grid, cv=theirs.KFold(3)).fit(*DIABETES)
+    by_weights(search, forest, DIABETES, theirs.KFold(3))
+    best = clone(forest).set_params(**search.best_params_).fit(*DIABETES)
+    same_model(search.best_estimator_, best)
+
+
+def test_forests_that_learn_more_than_trees():
+    forest = dtrees.RandomForestClassifier(30, random_state=0, oob_score=True)
+    search = GridSearchCV(forest, {"max_depth": [2, 5]}, cv=2).fit(*CANCER)
+    best = clone(forest).set_params(**search.best_params_).fit(*CANCER)
+    assert search.best_estimator_.oob_score_ == best.oob_score_
+
+
+def test_random_candidates():
+    limits = {"max_depth": [1, 2, 3, 5, None], "ccp_alpha": scipy.stats.uniform(0, 0.02)}
+    how = {"n_iter": 25, "random_state": 3, "cv": 4, "scoring": "neg_log_loss"}
+    ours = RandomizedSearchCV(CLASSIFIER, limits, **how).fit(*CANCER)
+    same(ours, theirs.RandomizedSearchCV(CLASSIFIER, limits, **how).fit(*CANCER))
+
+
+@settings(max_examples=15)
+@given(
+    seed=st.integers(0, 10**6),
+    kind=st.sampled_from(["gini", "entropy", "squared_error", "poisson"]),
+    max_features=st.sampled_from([None, 2]),
+)
+def test_every_cell_is_its_fit(seed, kind, max_features):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(30, 120))
+    X = np.round(rng.normal(size=(n, 4)), 1)
+    X[rng.random((n, 4)) < 0.05] = np.nan
+    X[:, 3] = rng.integers(0, 5, n)
+    how = {"categorical_features": [3], "max_features": max_features, "random_state": seed}
+    if kind in ("gini", "entropy"):
+        y = rng.integers(0, 3, n)
+        estimator = dtrees.DecisionTreeClassifier(criterion=kind, **how)
+        scoring = ["accuracy", "neg_log_loss", "balanced_accuracy"]
+    else:
+        y = rng.poisson(3, n).astype(float)
+        estimator = dtrees.DecisionTreeRegressor(criterion=kind, **how)
+        scoring = ["r2", "neg_mean_squared_error", "neg_mean_absolute_error"]
+    some = [None, *(int(k) for k in rng.integers(2, 12, 3))]
+    grid = {
+        "max_depth": some[: rng.integers(1, 4)],
+        "min_samples_split": [2, int(rng.integers(3, 20))],
+        "min_impurity_decrease": [0.0, float(rng.random() / 20)],
+        "max_leaf_nodes": some[: rng.integers(1, 3)],
+        "ccp_alpha": [0.0, float(rng.random() / 30)],
+    }
+    cv = theirs.ShuffleSplit(3, test_size=0.3, random_state=seed)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        both(estimator, grid, (X, y), scoring=scoring, refit=scoring[0], cv=cv)
+
+
+def test_one_growth_for_all_limits(monkeypatch):
+    fits, codings = [], []
+    fit_table, code = sets.fit_table, type(CLASSIFIER)._code
+    monkeypatch.setattr(
+        "dtrees.model_selection.search.fit_table",
+        lambda estimator, *args: fits.append(estimator) or fit_table(estimator, *args),
+    )
+    monkeypatch.setattr(
+        type(CLASSIFIER), "_code", lambda *args: codings.append(args) or code(*args)
+    )
+    GridSearchCV(CLASSIFIER, LIMITS).fit(*CANCER)
+    assert len(fits) == len(codings) == 1
+    grid = LIMITS | {"criterion": ["gini", "entropy"], "min_samples_leaf": [1, 2]}
+    GridSearchCV(CLASSIFIER, grid).fit(*CANCER)
+    assert len(fits) == 1 + 4 + 1  # and the best one, to all rows
+    assert len(codings) == 2
+
+
+def test_weights():
+    weight = np.random.default_rng(0).integers(0, 4, len(CANCER[1])).astype(float)
+    how = {"cv": 3, "scoring": "accuracy"}
+    ours, expected = (
+        search(CLASSIFIER, LIMITS, **how).fit(*CANCER, sample_weight=weight)
+        for search in (GridSearchCV, theirs.GridSearchCV)
+    )
+    same(ours, expected)
+
+
+def test_groups():
+    groups = np.arange(len(CANCER[1])) % 7
+    ours, expected = (
+        search(CLASSIFIER, LIMITS, cv=theirs.GroupKFold(3)).fit(*CANCER, groups=groups)
+        for search in (GridSearchCV, theirs.GridSearchCV)
+    )
+    same(ours, expected)
+
+
+def test_a_fitted_search_is_a_model():
+    y = np.array(["no", "so", "yes"])[IRIS[1]]
+    search = GridSearchCV(CLASSIFIER, LIMITS, cv=4).fit(IRIS[0], y)
+    assert search.classes_.tolist() == ["no", "so", "yes"]
+    assert search.n_features_in_ == 4
+    assert set(search.predict(IRIS[0])) == {"no", "so", "yes"}
+    assert search.score(IRIS[0], y) > 0.9
+    assert search.refit_time_ >= 0
+    again = clone(search)
+    assert not hasattr(again, "cv_results_")
+
+
+class TestFailures:
+    def test_parameters_that_are_not_there(self):
+        with pytest.raises(ValueError, match="Invalid parameter 'depth' for estimator"):
+            GridSearchCV(CLASSIFIER, {"depth": [1]}).fit(*IRIS)
+
+    @pytest.mark.parametrize(
+        "grid",
+        [{"max_depth": [-1, 2]}, {"criterion": ["gini", "best"]}, {"max_depth": [0, 1],
+         "criterion": ["gini", "best"]}],
+        ids=str,
+    )  # fmt: skip
+    @pytest.mark.parametrize("scoring", ["accuracy", "f1_macro"])
+    def test_of_some_candidates(self, grid, scoring):
+        how = {"cv": 3, "scoring": scoring, "error_score": -1.0}
+        with pytest.warns(FitFailedWarning) as expected:
+            brute = theirs.GridSearchCV(CLASSIFIER, grid, **how).fit(*IRIS)
+        with pytest.warns(FitFailedWarning) as warned:
+            ours = GridSearchCV(CLASSIFIER, grid, **how).fit(*IRIS)
+        same(ours, brute)
+        first = str(expected[0].message).splitlines()[1]
+        assert str(warned[0].message).splitlines()[1] == first
+        with pytest.raises(ValueError, match="must be"):
+            GridSearchCV(CLASSIFIER, grid, error_score="raise").fit(*IRIS)
+
+    def test_of_all_candidates(self):
+        with pytest.raises(ValueError, match="All the 10 fits failed"):
+            GridSearchCV(CLASSIFIER, {"max_depth": [-1, 0]}).fit(*IRIS)
+
+    def test_of_one_fold(self):
+        weight = np.r_[np.zeros(100), np.ones(50)]
+        splits = [(np.arange(100), np.arange(100, 150)), (np.arange(125), np.arange(125, 150))]
+        grid = {"max_depth": [1, 2]}
+        with pytest.warns(FitFailedWarning, match="2 fits failed out of a total of 4"):
+            with pytest.warns(UserWarning, match="non-finite"):
+                ours = GridSearchCV(CLASSIFIER, grid, cv=splits).fit(*IRIS, sample_weight=weight)
+        assert np.isnan(ours.cv_results_["split0_test_score"]).all()
+        assert not np.isnan(ours.cv_results_["split1_test_score"]).any()
+
+    def test_of_a_scorer(self):
+        def fails(estimator, X, y):
+            raise RuntimeError("no score today")
+
+        with pytest.warns(UserWarning, match="no score today"):
+            ours = GridSearchCV(CLASSIFIER, {"max_depth": [1]}, scoring=fails, error_score=0.0)
+            assert ours.fit(*IRIS).best_score_ == 0.0
+
+    def test_of_choices(self):
+        with pytest.raises(ValueError, match="refit"):
+            GridSearchCV(CLASSIFIER, LIMITS, scoring=["accuracy", "roc_auc"]).fit(*CANCER)
+        with pytest.raises(ValueError, match="n_splits=1"):
+            GridSearchCV(CLASSIFIER, LIMITS, cv=1).fit(*CANCER)
+        with pytest.raises(ValueError, match="No fits were performed"):
+            GridSearchCV(CLASSIFIER, LIMITS, cv=iter([])).fit(*CANCER)
+
+
+def test_other_estimators(caplog):
+    with caplog.at_level(logging.INFO, "dtrees.model_selection.search"):
+        ours = GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}).fit(*DIABETES)
+    assert "Ridge is not an estimator of dtrees" in caplog.text
+    expected = theirs.GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}).fit(*DIABETES)
+    assert ours.best_score_ == expected.best_score_
+
+
+def test_verbose(capsys):
+    GridSearchCV(CLASSIFIER, LIMITS, cv=3, verbose=1).fit(*IRIS)
+    said = capsys.readouterr().out
+    assert said == "Fitting 3 folds for each of 36 candidates, totalling 108 fits\n"
