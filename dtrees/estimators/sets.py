@@ -48,11 +48,14 @@ class FittedSets:
         The table, and its target with all rows.
     coded_rows : CodedRows
         The table, ready to be walked.
+    y : int64 or float64 (n_rows,)
+        Numbers of classes, or the target as it was given.
     """
 
     models: list[Any]
     encoded: Encoded
     coded_rows: CodedRows
+    y: np.ndarray
 
     @property
     def classes(self) -> np.ndarray | None:
@@ -182,13 +185,17 @@ def fit_table(estimator: BaseTrees, table: TrainingTable, rows: np.ndarray) -> F
     coded_rows = table.coded_rows(estimator, seed)
     if rows.shape[1] != encoded.coded.n_rows:
         raise ValueError(f"X has {encoded.coded.n_rows} rows, but the sets are of {rows.shape[1]}.")
+    if encoded.target.kind == "classification":
+        values = encoded.target.y.astype(np.int64)
+    else:
+        values = table.values_of_y().astype(np.float64)
     X, y, weight = table.X, table.y, table.sample_weight
     models: list[Any]
     apart = estimator._fits_apart()
     if apart is not None:
         logger.info("%s: each set is fitted on its own", apart)
         models = [_fitted(fixed, X, y, weight, mine) for mine in rows]
-        return FittedSets(_with_random_state(given, models), encoded, coded_rows)
+        return FittedSets(_with_random_state(given, models), encoded, coded_rows, values)
     targets = _targets(estimator, encoded, table.values_of_y(), weight, rows)
     models = list(targets)
     together = [i for i, target in enumerate(targets) if target is None]
@@ -202,7 +209,7 @@ def fit_table(estimator: BaseTrees, table: TrainingTable, rows: np.ndarray) -> F
             rules = replace(encoded.rules, min_weight_leaf=least)
             own = replace(encoded, target=target, rules=rules)
             models[i] = estimator._model_of(own, estimator._grow_sets(own, plain(), run)[0])
-    return FittedSets(_with_random_state(given, models), encoded, coded_rows)
+    return FittedSets(_with_random_state(given, models), encoded, coded_rows, values)
 
 
 def _with_random_state(given: BaseTrees, models: list[Any]) -> list[Any]:

@@ -17,14 +17,17 @@ deviance of means that are not positive) is left to it: `why_not` says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from dtrees.core.model import Tree
 from dtrees.core.smaller import Limits, sums_over_branches, sums_over_leaves
+from dtrees.estimators.sets import FittedSets, trees_of
+from dtrees.model_selection.stand_in import Split
 
 EPSILON = float(np.finfo(np.float64).eps)
 BITS = 60  # of sums in fixed point
@@ -200,9 +203,71 @@ SCORES = {
 }
 
 
-def are_leaf_scores(names: Sequence[str], of_classes: bool) -> bool:
-    """Whether scorers, by scikit-learn's names, are functions of sums over leaves."""
-    return all(name in SCORES and SCORES[name].of_classes == of_classes for name in names)
+def names_of_scores(scoring: Any, *, of_classes: bool) -> dict[str, str] | None:
+    """Scores by leaves that a ``scoring`` of scikit-learn asks for, by the names of their results.
+
+    Parameters
+    ----------
+    scoring : None, str, list, tuple, set or mapping of str to str
+    of_classes : bool
+
+    Returns
+    -------
+    dict or None
+        "score" is the name of the result where there is one scorer. None: some scorer is not a
+        function of sums over leaves.
+    """
+    if scoring is None or isinstance(scoring, str):
+        names: dict[str, Any] = {"score": scoring or ("accuracy" if of_classes else "r2")}
+    elif isinstance(scoring, Mapping):
+        names = dict(scoring)
+    elif isinstance(scoring, list | tuple | set):
+        names = {name: name for name in scoring}
+    else:
+        return None
+    known = [isinstance(name, str) and name in SCORES for name in names.values()]
+    if not all(known) or any(SCORES[name].of_classes != of_classes for name in names.values()):
+        return None
+    return names
+
+
+def scores_of_splits(
+    names: Sequence[str],
+    fitted: FittedSets,
+    splits: Sequence[Split],
+    limits: Sequence[Limits],
+    side: str = "test",
+) -> np.ndarray | None:
+    """Scores of one side of all splits, for all smaller trees.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of `SCORES`.
+    fitted : FittedSets
+        Trees; set i is the training side of split i.
+    splits : sequence of (train, test)
+    limits : sequence of Limits
+    side : {"train", "test"}, default="test"
+
+    Returns
+    -------
+    float64 (n_names, n_limits, n_splits) or None
+        None: scikit-learn should be asked.
+    """
+    of_splits = []
+    row_numbers = np.arange(fitted.encoded.coded.n_rows)
+    for number, split in enumerate(splits):
+        rows = row_numbers[split[("train", "test").index(side)]]
+        if len(rows) < 2:  # of which some scores are not defined
+            return None
+        tree = trees_of(fitted.models[number])[0]
+        leaves = fitted.coded_rows.leaves(tree, rows)
+        scores = leaf_scores(names, HeldOut(tree, leaves, fitted.y[rows]), limits)
+        if scores is None:
+            return None
+        of_splits.append(scores)
+    return np.stack(of_splits, axis=2)
 
 
 def leaf_scores(

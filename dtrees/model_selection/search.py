@@ -22,7 +22,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,9 +35,9 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.utils import indexable
 
 from dtrees.estimators.sets import TrainingTable, fit_table
-from dtrees.model_selection.candidates import Growth, Parameters, growths_of
+from dtrees.model_selection.candidates import Parameters, growths_of
 from dtrees.model_selection.cells import Cells
-from dtrees.model_selection.leaf_scores import HeldOut, are_leaf_scores, leaf_scores
+from dtrees.model_selection.leaf_scores import names_of_scores, scores_of_splits
 from dtrees.model_selection.ours import why_not, why_not_splits
 from dtrees.model_selection.stand_in import (
     RowNumbers,
@@ -248,34 +248,22 @@ class SharedSearch:
         self, cells: Cells, table: TrainingTable, splits: Sequence[Split], found: Found
     ) -> bool:
         """Score by sums over leaves; False: that cannot be done."""
-        classes = cells.classes
-        names = _names(self.scoring, "r2" if classes is None else "accuracy")
-        if names is None or not are_leaf_scores(list(names.values()), classes is not None):
+        names = names_of_scores(self.scoring, of_classes=cells.classes is not None)
+        if names is None or hasattr(self.estimator, "n_estimators"):
             return False
-        if hasattr(self.estimator, "n_estimators") or table.sample_weight is not None:
-            return False  # means over trees; and scikit-learn may weight its scores
-        y = table.values_of_y() if classes is None else cells.fitted.encoded.target.y
-        y = y.astype(np.float64 if classes is None else np.int64)
+        if table.sample_weight is not None:  # scikit-learn may weight its scores
+            return False
         sides = ("test", "train") if self.return_train_score else ("test",)
-        by_side: dict[str, list[np.ndarray]] = {side: [] for side in sides}
-        for number, split in enumerate(splits):
-            tree = cells.trees(number)[0]
-            for side, rows in zip(("train", "test"), split, strict=True):
-                if side not in sides:
-                    continue
-                rows = np.arange(len(y))[rows]
-                if len(rows) < 2:
-                    return False
-                leaves = cells.fitted.coded_rows.leaves(tree, rows)
-                scores = leaf_scores(
-                    list(names.values()), HeldOut(tree, leaves, y[rows]), cells.limits
-                )
-                if scores is None:
-                    return False
-                by_side[side].append(scores)
-        found.is_single = list(names) == ["score"] and not isinstance(self.scoring, Mapping)
-        for side, of_splits in by_side.items():
-            for name, scores in zip(names, np.stack(of_splits, axis=2), strict=True):
+        keys = list(names.values())
+        by_side = {
+            side: scores_of_splits(keys, cells.fitted, splits, cells.limits, side) for side in sides
+        }
+        if any(scores is None for scores in by_side.values()):
+            return False
+        found.is_single = self.scoring is None or isinstance(self.scoring, str)
+        for side, of_names in by_side.items():
+            assert of_names is not None
+            for name, scores in zip(names, of_names, strict=True):
                 found.put(side, name, cells.growth.places, scores)
         return True
 
@@ -480,21 +468,6 @@ class RandomizedSearchCV(SharedSearch, sklearn.model_selection.RandomizedSearchC
         return list(
             ParameterSampler(self.param_distributions, self.n_iter, random_state=self.random_state)
         )
-
-
-def _names(scoring: Any, default: str) -> dict[str, str] | None:
-    """scikit-learn's names of scorers, by the names of their results; None: not all have one."""
-    if scoring is None:
-        return {"score": default}
-    if isinstance(scoring, str):
-        return {"score": scoring}
-    if isinstance(scoring, Mapping):
-        named = dict(scoring)
-    elif isinstance(scoring, list | tuple | set):
-        named = {name: name for name in scoring}
-    else:
-        return None
-    return named if all(isinstance(name, str) for name in named.values()) else None
 
 
 def _text(error: BaseException) -> str:

@@ -33,7 +33,9 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 
-from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table
+from dtrees.core.smaller import Limits
+from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table, trees_of
+from dtrees.model_selection.leaf_scores import names_of_scores, scores_of_splits
 from dtrees.model_selection.ours import why_not, why_not_splits
 from dtrees.model_selection.stand_in import (
     RowNumbers,
@@ -159,20 +161,51 @@ def cross_validate(
     start = perf_counter()
     grown = Grown(estimator, X, y, cv, (params or {}).get("sample_weight"))
     seconds = perf_counter() - start
-    result = sklearn.model_selection.cross_validate(
-        StandIn(grown, grown.rows, estimator),
-        grown.rows.table,
-        y,
-        cv=cv,
-        **(arguments | {"groups": None, "scoring": scoring_of_stand_ins(scoring, X)}),
-    )
+    result = None
+    if not return_indices and verbose == 0:
+        result = _scored_by_leaves(grown, cv, scoring, return_train_score)
+    if result is None:
+        result = sklearn.model_selection.cross_validate(
+            StandIn(grown, grown.rows, estimator),
+            grown.rows.table,
+            y,
+            cv=cv,
+            **(arguments | {"groups": None, "scoring": scoring_of_stand_ins(scoring, X)}),
+        )
     result["fit_time"] = np.full(len(cv), seconds / (len(cv) + 1))
     if return_estimator:
-        result["estimator"] = [
-            stand_in.model if hasattr(stand_in, "number_") else clone(estimator)
-            for stand_in in result["estimator"]
+        models = [
+            grown.model(0, i) if grown.error(i) is None else clone(estimator)
+            for i in range(len(cv))
         ]
+        result["estimator"] = models
     result["final"] = grown.final()
+    return result
+
+
+def _scored_by_leaves(
+    grown: Grown, splits: Sequence[Split], scoring: Any, return_train_score: bool
+) -> dict[str, Any] | None:
+    """Scores that are sums over leaves; None: scikit-learn should compute them."""
+    start = perf_counter()
+    if any(grown.error(number) is not None for number in range(len(splits))):
+        return None
+    fitted = grown.fitted
+    assert fitted is not None
+    names = names_of_scores(scoring, of_classes=grown.classes is not None)
+    if names is None or any(len(trees_of(model)) > 1 for model in fitted.models):
+        return None
+    result: dict[str, Any] = {"fit_time": None, "score_time": None}
+    by_side = {}
+    for side in ("test", "train") if return_train_score else ("test",):
+        scores = scores_of_splits(list(names.values()), fitted, splits, [Limits()], side)
+        if scores is None:
+            return None
+        by_side[side] = scores[:, 0]
+    for place, name in enumerate(names):
+        for side, scores in by_side.items():
+            result[f"{side}_{name}"] = scores[place]
+    result["score_time"] = np.full(len(splits), (perf_counter() - start) / len(splits))
     return result
 
 
@@ -206,13 +239,13 @@ def cross_val_score(
     scores : float64 array of shape (n_splits,)
         The scores of the held-out rows.
     """
-    scorer = check_scoring(estimator, scoring=scoring)
+    one = check_scoring(estimator, scoring=scoring)
     result = cross_validate(
         estimator,
         X,
         y,
         groups=groups,
-        scoring={"score": scorer},
+        scoring=scoring if scoring is None or isinstance(scoring, str) else {"score": one},
         cv=cv,
         n_jobs=n_jobs,
         verbose=verbose,
