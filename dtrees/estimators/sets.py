@@ -63,6 +63,15 @@ class FittedSets:
         target = self.encoded.target
         return target.classes if target.kind == "classification" else None
 
+    @property
+    def has_forests(self) -> bool:
+        """Whether a model is made of several trees."""
+        return any(hasattr(model, "forest_") for model in self.models)
+
+    def depth(self, number: int) -> int:
+        """Depth of a model's deepest tree."""
+        return max(tree.max_depth for tree in trees_of(self.models[number]))
+
     def values(self, number: int, rows: np.ndarray) -> np.ndarray:
         """What a model says of some rows: float64 (n, n_classes), or (n, 1) for regression.
 

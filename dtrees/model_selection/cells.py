@@ -9,15 +9,20 @@ which the rows have walked once::
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import sklearn.model_selection
+from sklearn.exceptions import FitFailedWarning
 
 from dtrees.core.model import Tree
 from dtrees.core.smaller import Limits
-from dtrees.estimators.sets import FittedSets, trees_of
+from dtrees.estimators.sets import FittedSets, TrainingTable, trees_of
 from dtrees.model_selection.candidates import Growth
+from dtrees.model_selection.stand_in import RowNumbers, Split, StandIn, scoring_of_stand_ins
 
 
 @dataclass
@@ -102,3 +107,65 @@ class Cells:
                 return walked
         known.append(_Walked(rows.copy()))
         return known[-1]
+
+
+@dataclass(frozen=True)
+class ModelScores:
+    """Scores of candidates that scikit-learn has computed.
+
+    Attributes
+    ----------
+    scores : dict of (str, str) to float64 (n_candidates, n_splits)
+        By side, "train" or "test", and by the name of the scorer.
+    seconds : float64 (n_candidates,)
+        To score a model, on average.
+    is_single : bool
+        Whether there is one scorer, without a name: "score".
+    """
+
+    scores: dict[tuple[str, str], np.ndarray]
+    seconds: np.ndarray
+    is_single: bool
+
+
+def score_models(
+    cells: Cells,
+    table: TrainingTable,
+    splits: Sequence[Split],
+    scoring: Any,
+    error_score: Any,
+    return_train_score: bool = False,
+) -> ModelScores:
+    """Score the models of cells by their predictions, in scikit-learn's own search.
+
+    Parameters
+    ----------
+    cells : Cells
+    table : TrainingTable
+    splits : sequence of (train, test)
+    scoring, error_score, return_train_score
+        As for `dtrees.model_selection.GridSearchCV`.
+    """
+    numbers = RowNumbers(len(table.y), splits)
+    search = sklearn.model_selection.GridSearchCV(
+        StandIn(cells, numbers, cells.growth.estimator),
+        {"candidate": list(range(len(cells.growth.places)))},
+        scoring=scoring_of_stand_ins(scoring, table.X),
+        cv=splits,
+        refit=False,
+        error_score=error_score,
+        return_train_score=return_train_score,
+    )
+    weight = {} if table.sample_weight is None else {"sample_weight": table.sample_weight}
+    with warnings.catch_warnings():  # whoever asks says more
+        warnings.filterwarnings("ignore", "One or more of the .* scores are non-finite")
+        warnings.filterwarnings("ignore", category=FitFailedWarning)
+        search.fit(numbers.table, table.y, **weight)
+    results = search.cv_results_
+    scores = {}
+    for key in results:
+        if key.startswith("split0_"):
+            side, name = key.removeprefix("split0_").split("_", 1)
+            columns = [results[f"split{i}_{side}_{name}"] for i in range(len(splits))]
+            scores[side, name] = np.column_stack(columns)
+    return ModelScores(scores, results["mean_score_time"], not search.multimetric_)

@@ -305,6 +305,34 @@ def leaf_scores(
     return np.array(found)
 
 
+def errors_of_limits(held_out: HeldOut, limits: Sequence[Limits]) -> tuple[np.ndarray, np.ndarray]:
+    """Errors of all smaller trees: 0 or 1 for a row with a class, squared for a number.
+
+    Parameters
+    ----------
+    held_out : HeldOut
+    limits : sequence of Limits
+
+    Returns
+    -------
+    errors, squares : float64 (n_limits,)
+        Sum over the rows, and the sum of their squares.
+    """
+    if not held_out.tree.is_regression:
+        wrong = held_out.counts.sum(axis=1) - _right(held_out)
+        sums = sums_over_leaves(held_out.tree, wrong[:, None], limits)[:, 0].astype(np.float64)
+        return sums, sums
+    y, away = held_out.y - held_out.center, held_out.values[:, 0] - held_out.center
+    n, s1, s2, s3, s4 = held_out.summed(np.column_stack([y**power for power in range(5)])).T
+    second = np.maximum(s2 - 2 * away * s1 + n * away**2, 0)
+    fourth = s4 - 4 * away * s3 + 6 * away**2 * s2 - 4 * away**3 * s1 + n * away**4
+    found = []
+    for of_nodes in (second, np.maximum(fourth, 0)):
+        integers, unit = _fixed_point(of_nodes[:, None])
+        found.append(sums_over_leaves(held_out.tree, integers, limits)[:, 0] * unit)
+    return found[0], found[1]
+
+
 def _fixed_point(values: np.ndarray) -> tuple[np.ndarray, float]:
     """Integers whose sums cannot overflow, and their unit."""
     if values.dtype.kind == "i":

@@ -1,4 +1,4 @@
-"""Whether the models of a cross-validation can be grown together, or why they cannot."""
+"""What a cross-validation is of: which models can be grown together, or why not; and the splits."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 import sklearn
+from sklearn.base import is_classifier
+from sklearn.model_selection import check_cv
+from sklearn.utils import indexable
 
 from dtrees.estimators.base import BaseTrees
 from dtrees.model_selection.stand_in import Split
@@ -48,3 +51,10 @@ def why_not_splits(splits: Sequence[Split], n_rows: int) -> str | None:
             if np.count_nonzero(listed) < len(train):
                 return "a training side lists rows twice"
     return None
+
+
+def splits_of(estimator: Any, X: Any, y: Any, cv: Any, groups: Any) -> list[Split]:
+    """The splits, drawn once."""
+    X, y = indexable(X, y)
+    found = check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y, groups)
+    return [(np.asarray(train), np.asarray(test)) for train, test in found]

@@ -36,16 +36,10 @@ from sklearn.utils import indexable
 
 from dtrees.estimators.sets import TrainingTable, fit_table
 from dtrees.model_selection.candidates import Parameters, growths_of
-from dtrees.model_selection.cells import Cells
+from dtrees.model_selection.cells import Cells, score_models
 from dtrees.model_selection.leaf_scores import names_of_scores, scores_of_splits
 from dtrees.model_selection.ours import why_not, why_not_splits
-from dtrees.model_selection.stand_in import (
-    RowNumbers,
-    Split,
-    StandIn,
-    scoring_of_stand_ins,
-    training_rows,
-)
+from dtrees.model_selection.stand_in import Split, training_rows
 
 logger = logging.getLogger(__name__)
 
@@ -239,7 +233,13 @@ class SharedSearch:
             return counts
         start = time.perf_counter()
         if failed or not self._score_leaves(cells, table, splits, found):
-            self._score_models(cells, table, splits, found)
+            by_models = score_models(
+                cells, table, splits, self.scoring, self.error_score, self.return_train_score
+            )
+            found.is_single = by_models.is_single
+            found.score_time[places] = by_models.seconds[:, None]
+            for (side, name), scores in by_models.scores.items():
+                found.put(side, name, places, scores)
         else:
             found.score_time[places] = (time.perf_counter() - start) / (len(places) * len(splits))
         return counts
@@ -266,37 +266,6 @@ class SharedSearch:
             for name, scores in zip(names, of_names, strict=True):
                 found.put(side, name, cells.growth.places, scores)
         return True
-
-    def _score_models(
-        self, cells: Cells, table: TrainingTable, splits: Sequence[Split], found: Found
-    ) -> None:
-        """Score by predictions, in scikit-learn's own search."""
-        numbers = RowNumbers(len(table.y), splits)
-        search = sklearn.model_selection.GridSearchCV(
-            StandIn(cells, numbers, cells.growth.estimator),
-            {"candidate": list(range(len(cells.growth.places)))},
-            scoring=scoring_of_stand_ins(self.scoring, table.X),
-            cv=splits,
-            refit=False,
-            error_score=self.error_score,
-            return_train_score=self.return_train_score,
-        )
-        weight = {} if table.sample_weight is None else {"sample_weight": table.sample_weight}
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "One or more of the .* scores are non-finite")
-            warnings.filterwarnings("ignore", category=FitFailedWarning)  # `_report` has its own
-            search.fit(numbers.table, table.y, **weight)
-        results = search.cv_results_
-        places = cells.growth.places
-        found.score_time[places] = results["mean_score_time"][:, None]
-        found.is_single = not search.multimetric_
-        for key in results:
-            for side in ("test", "train"):
-                prefix = f"split0_{side}_"
-                if key.startswith(prefix):
-                    name = key.removeprefix(prefix)
-                    scores = [results[f"split{i}_{side}_{name}"] for i in range(len(splits))]
-                    found.put(side, name, places, np.column_stack(scores))
 
     def _report(self, failures: Counter[str], n_fits: int) -> None:
         """Say which fits have failed, as scikit-learn does."""

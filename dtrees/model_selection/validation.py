@@ -28,15 +28,14 @@ from typing import Any
 import numpy as np
 import sklearn
 import sklearn.model_selection
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 
 from dtrees.core.smaller import Limits
 from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table, trees_of
 from dtrees.model_selection.leaf_scores import names_of_scores, scores_of_splits
-from dtrees.model_selection.ours import why_not, why_not_splits
+from dtrees.model_selection.ours import splits_of, why_not, why_not_splits
 from dtrees.model_selection.stand_in import (
     RowNumbers,
     Split,
@@ -141,7 +140,7 @@ def cross_validate(
     }
     reason = why_not(estimator, X, y, params or ())
     if reason is None:
-        cv = _splits(estimator, X, y, cv, groups)
+        cv = splits_of(estimator, X, y, cv, groups)
         reason = why_not_splits(cv, len(y))
     if reason is not None:
         logger.info("cross_validate is scikit-learn's: %s", reason)
@@ -293,7 +292,7 @@ def cross_val_predict(
     if reason is None and method not in ours:
         reason = f"method={method!r}"
     if reason is None:
-        cv = _splits(estimator, X, y, cv, groups)
+        cv = splits_of(estimator, X, y, cv, groups)
         reason = why_not_splits(cv, len(y))
     arguments = {"groups": groups, "method": method, "verbose": verbose}
     if reason is not None:
@@ -314,13 +313,6 @@ def cross_val_predict(
     return sklearn.model_selection.cross_val_predict(
         stand_in, grown.rows.table, y, cv=cv, method=method, verbose=verbose
     )
-
-
-def _splits(estimator: Any, X: Any, y: Any, cv: Any, groups: Any) -> list[Split]:
-    """The splits, drawn once."""
-    X, y = indexable(X, y)
-    found = check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y, groups)
-    return [(np.asarray(train), np.asarray(test)) for train, test in found]
 
 
 class Grown:

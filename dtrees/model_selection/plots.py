@@ -1,0 +1,108 @@
+"""Pictures of what a validation has found; matplotlib is imported when one is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dtrees.model_selection.cost_complexity import CostComplexity
+    from dtrees.model_selection.surface import ValidationSurface
+
+
+def new_axes(ax: Axes | None) -> Axes:
+    """The axes that are given, or those of a new figure.
+
+    Raises
+    ------
+    ImportError
+        matplotlib is not there.
+    """
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError(
+            "Pictures need matplotlib, which is not installed: pip install 'dtrees[plot]'"
+        ) from error
+    made: Axes = pyplot.subplots(layout="constrained")[1]
+    return made
+
+
+def plot_surface(surface: ValidationSurface, ax: Axes | None) -> Axes:
+    """Means over depth and rows of a node, as colours."""
+    ax = new_axes(ax)
+    mean = surface.mean
+    rows, depths = _edges(surface.min_samples_split), _edges(surface.max_depth)
+    finite = mean[np.isfinite(mean)]
+    low = float(np.quantile(finite, 0.1)) if len(finite) else 0.0  # stumps do not set the scale
+    picture = ax.pcolormesh(rows, depths, mean, cmap="viridis", vmin=low, rasterized=True)
+    ax.figure.colorbar(picture, ax=ax, label=f"mean {surface.scoring}", extend="min")
+    marks = (("best", surface.best, "o"), ("one standard error", surface.one_standard_error, "s"))
+    for label, cell, marker in marks:
+        ax.plot(
+            cell["min_samples_split"],
+            cell["max_depth"],
+            marker,
+            label=f"{label}: depth {cell['max_depth']}, {cell['min_samples_split']} rows",
+            markersize=8,
+            markerfacecolor="none",
+            markeredgecolor="red",
+            markeredgewidth=2,
+            linestyle="none",
+            clip_on=False,
+        )
+    if surface.min_samples_split[-1] > 50:
+        ax.set_xscale("log")
+    ax.set(xlabel="min_samples_split", ylabel="max_depth")
+    ax.legend(loc="upper right", fontsize="small")
+    return ax
+
+
+def plot_cost_complexity(path: CostComplexity, ax: Axes | None) -> Axes:
+    """Errors and their standard errors over the number of leaves."""
+    ax = new_axes(ax)
+    least = path.errors[path.best_index]
+    limit = least + path.standard_errors[path.best_index]
+    ax.fill_between(
+        path.n_leaves,
+        path.errors - path.standard_errors,
+        path.errors + path.standard_errors,
+        alpha=0.25,
+        linewidth=0,
+        label="± one standard error",
+    )
+    ax.plot(path.n_leaves, path.errors, linewidth=1.5)
+    ax.axhline(limit, color="grey", linestyle="--", linewidth=1)
+    steps = (
+        ("best", path.best_index, "o"),
+        ("one standard error", path.one_standard_error_index, "s"),
+    )
+    for label, step, marker in steps:
+        ax.plot(
+            path.n_leaves[step],
+            path.errors[step],
+            marker,
+            color="red",
+            label=f"{label}: {path.n_leaves[step]:,} leaves, alpha {path.ccp_alphas[step]:.2g}",
+        )
+    if path.n_leaves[0] > 30:
+        ax.set_xscale("log")
+    is_classes = path._fitted.classes is not None
+    what = "share of held-out rows misclassified" if is_classes else "mean squared error"
+    ax.set(xlabel="leaves of the pruned tree", ylabel=what)
+    ax.legend(fontsize="small")
+    return ax
+
+
+def _edges(values: np.ndarray) -> np.ndarray:
+    """Edges of cells around ascending values."""
+    if len(values) == 1:
+        return np.array([values[0] - 0.5, values[0] + 0.5])
+    middle: Any = (values[1:] + values[:-1]) / 2
+    first, last = values[0] - (middle[0] - values[0]), values[-1] + (values[-1] - middle[-1])
+    return np.concatenate([[first], middle, [last]])

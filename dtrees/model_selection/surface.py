@@ -1,0 +1,243 @@
+"""The validation surface: scores over depth and size of nodes, from one growth ([SF] 3).
+
+One tree is grown for each training side, all of them together. A cell of the surface is the score
+of the trees that end at its depth, and do not split nodes of fewer rows than it asks for. They
+stand inside the grown ones, and no cell costs a fit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import indexable
+
+from dtrees.estimators.sets import TrainingTable, fit_table
+from dtrees.model_selection.candidates import Growth
+from dtrees.model_selection.cells import Cells, score_models
+from dtrees.model_selection.leaf_scores import names_of_scores, scores_of_splits
+from dtrees.model_selection.ours import splits_of, why_not, why_not_splits
+from dtrees.model_selection.stand_in import training_rows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+VALUES = 200  # of min_samples_split
+LARGEST_SHARE = 0.04  # of the rows, of those values
+
+
+@dataclass(frozen=True, eq=False)
+class ValidationSurface:
+    """Scores over ``max_depth`` and ``min_samples_split``.
+
+    Attributes
+    ----------
+    max_depth : int64 array of shape (n_depths,)
+        Ascending.
+    min_samples_split : int64 array of shape (n_limits,)
+        Ascending.
+    scores : float64 array of shape (n_depths, n_limits, n_splits)
+        Of the held-out rows.
+    scoring : str
+        Name of the score.
+    """
+
+    max_depth: np.ndarray
+    min_samples_split: np.ndarray
+    scores: np.ndarray
+    scoring: str
+    _cells: Cells = field(repr=False)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean over the splits, float64 array of shape (n_depths, n_limits)."""
+        return self.scores.mean(axis=2)
+
+    @property
+    def standard_error(self) -> np.ndarray:
+        """Its standard error, ``s / sqrt(n_splits)``; nan for one split. The same shape."""
+        n_splits = self.scores.shape[2]
+        if n_splits < 2:
+            return np.full(self.scores.shape[:2], np.nan)
+        return self.scores.std(axis=2, ddof=1) / math.sqrt(n_splits)
+
+    @property
+    def best(self) -> dict[str, int]:
+        """The parameters of the highest mean; of equal ones the shallowest, then the largest nodes.
+
+        Raises
+        ------
+        ValueError
+            Every mean is nan.
+        """
+        return self._parameters(*self._place_of_best())
+
+    @property
+    def one_standard_error(self) -> dict[str, int]:
+        """The simplest model whose mean is at most a standard error below the highest.
+
+        Simplest is the shallowest, then the one that splits the fewest nodes.
+        """
+        best = self._place_of_best()
+        allowed = self.mean[best] - np.nan_to_num(self.standard_error[best])
+        depth, limit = np.argwhere(self.mean >= allowed)[:, 0].min(), 0
+        limit = int(np.flatnonzero(self.mean[depth] >= allowed)[-1])
+        return self._parameters(int(depth), limit)
+
+    def _place_of_best(self) -> tuple[int, int]:
+        mean = self.mean
+        depth, limit = np.nonzero(mean == np.nanmax(mean))
+        first = depth[0]
+        return int(first), int(limit[depth == first][-1])
+
+    def _parameters(self, depth: int, limit: int) -> dict[str, int]:
+        return {
+            "max_depth": int(self.max_depth[depth]),
+            "min_samples_split": int(self.min_samples_split[limit]),
+        }
+
+    def model(self, max_depth: int, min_samples_split: int) -> Any:
+        """The estimator of a cell, fitted to all rows; it is cut out, not grown.
+
+        Parameters
+        ----------
+        max_depth, min_samples_split : int
+            Of the surface's.
+        """
+        depth = np.flatnonzero(self.max_depth == max_depth)
+        limit = np.flatnonzero(self.min_samples_split == min_samples_split)
+        if len(depth) == 0 or len(limit) == 0:
+            raise ValueError(
+                f"max_depth={max_depth} and min_samples_split={min_samples_split} are no cell of "
+                "the surface."
+            )
+        return self._cells.model(int(depth[0]) * len(self.min_samples_split) + int(limit[0]), -1)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the means as a picture, with the best cell and the one-standard-error cell.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None: of a new figure.
+
+        Raises
+        ------
+        ImportError
+            matplotlib is not there.
+        """
+        from dtrees.model_selection.plots import plot_surface
+
+        return plot_surface(self, ax)
+
+
+def validation_surface(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    max_depth: Sequence[int] | None = None,
+    min_samples_split: Sequence[int] | None = None,
+    cv: Any = None,
+    scoring: Any = None,
+    groups: Any = None,
+    params: Mapping[str, Any] | None = None,
+    error_score: Any = np.nan,
+) -> ValidationSurface:
+    """Score a tree or a forest over ``max_depth`` and ``min_samples_split``, by cross-validation.
+
+    Parameters
+    ----------
+    estimator : tree or forest of dtrees
+        Its own two limits are not looked at.
+    X : table of shape (n_rows, n_columns)
+        Anything that the estimator takes.
+    y : array-like of shape (n_rows,)
+        The target.
+    max_depth : sequence of int, default=None
+        None: from 1 to the depth of the deepest tree.
+    min_samples_split : sequence of int, default=None
+        Rows of a node that is split. None: 200 values, from 2 to 4 % of the rows.
+    cv : int, cross-validation generator or iterable of (train, test), default=None
+        None: 5 folds, stratified for classifiers.
+    scoring : str or callable, default=None
+        One scorer; None: the estimator's ``score``.
+    groups : array-like of shape (n_rows,), default=None
+        For the splitter.
+    params : dict, default=None
+        For the estimator's ``fit``: ``sample_weight``.
+    error_score : "raise" or number, default=nan
+        Where a scorer fails.
+
+    Returns
+    -------
+    surface : ValidationSurface
+
+    Raises
+    ------
+    TypeError
+        `estimator` is not one of dtrees, or its models cannot be grown together.
+    ValueError
+        A limit is too small, or the fits fail.
+
+    Notes
+    -----
+    For a tree and a score that is a sum over leaves, O(nodes + cells) beyond the cross-validation
+    of the largest tree. For forests and other scorers, a prediction of the held-out rows per cell.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from dtrees import DecisionTreeClassifier
+    >>> from dtrees.model_selection import validation_surface
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> surface = validation_surface(DecisionTreeClassifier(random_state=0), X, y, cv=10)
+    >>> surface.scores.shape == (len(surface.max_depth), len(surface.min_samples_split), 10)
+    True
+    >>> tree = surface.model(**surface.one_standard_error)
+    """
+    reason = why_not(estimator, X, y, params or ())
+    X, y = indexable(X, y)
+    splits = splits_of(estimator, X, y, cv, groups)
+    reason = reason or why_not_splits(splits, len(y))
+    if reason is not None:
+        raise TypeError(f"validation_surface needs models that grow together: {reason}.")
+    whole = clone(estimator).set_params(max_depth=None, min_samples_split=2)
+    if max_depth is not None:
+        whole.set_params(max_depth=int(max(max_depth)))
+    if min_samples_split is not None:
+        whole.set_params(min_samples_split=int(min(min_samples_split)))
+    furthest = clone(whole).set_params(max_leaf_nodes=None, ccp_alpha=0.0)
+    table = TrainingTable(X, y, (params or {}).get("sample_weight"))
+    fitted = fit_table(furthest, table, training_rows(splits, len(y), final=True))
+    for model in fitted.models:
+        if isinstance(model, Exception):
+            raise model
+    if max_depth is None:
+        max_depth = range(1, max(1, *map(fitted.depth, range(len(splits) + 1))) + 1)
+    if min_samples_split is None:
+        most = max(2, int(LARGEST_SHARE * len(y)))
+        min_samples_split = np.linspace(2, most, VALUES).astype(int).tolist()
+    depths = np.unique(np.asarray(max_depth, dtype=np.int64))
+    limits = np.unique(np.asarray(min_samples_split, dtype=np.int64))
+    candidates: list[Any] = [
+        {"max_depth": depth, "min_samples_split": limit}
+        for depth, limit in product(depths.tolist(), limits.tolist())
+    ]
+    growth = Growth(whole, furthest, list(range(len(candidates))), candidates, is_whole=False)
+    cells = Cells(growth, fitted)
+    names = names_of_scores(scoring, of_classes=fitted.classes is not None)
+    found = None
+    if names is not None and list(names) == ["score"] and not fitted.has_forests:
+        found = scores_of_splits(list(names.values()), fitted, splits, cells.limits)
+    if found is None:
+        by_models = score_models(cells, table, splits, scoring, error_score)
+        found = by_models.scores["test", "score"][None]
+    name = names["score"] if names is not None else str(getattr(scoring, "__name__", scoring))
+    scores = found[0].reshape(len(depths), len(limits), len(splits))
+    return ValidationSurface(depths, limits, scores, name, cells)

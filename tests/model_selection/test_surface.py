@@ -1,0 +1,123 @@
+"""Every cell of a validation surface is the score of its fits."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+import sklearn.model_selection as theirs
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.linear_model import Ridge
+
+import dtrees
+from dtrees.estimators.sets import trees_of
+from dtrees.model_selection import GridSearchCV, cross_val_score, validation_surface
+
+mpl.use("agg")
+
+CANCER = load_breast_cancer(return_X_y=True)
+DIABETES = load_diabetes(return_X_y=True)
+TREE = dtrees.DecisionTreeClassifier(random_state=0)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "data", "scoring"),
+    [
+        (TREE, CANCER, None),
+        (TREE, CANCER, "neg_log_loss"),
+        (TREE, CANCER, "roc_auc"),
+        (TREE, CANCER, lambda model, X, y: -model.get_n_leaves()),
+        (dtrees.DecisionTreeRegressor(), DIABETES, "r2"),
+        (dtrees.RandomForestRegressor(3, random_state=0, max_codes=20), DIABETES, None),
+    ],
+    ids=["accuracy", "log loss", "auc", "function", "r2", "forest"],
+)
+def test_cells_are_cross_validations(estimator, data, scoring):
+    cv = theirs.KFold(4, shuffle=True, random_state=0)
+    surface = validation_surface(estimator, *data, cv=cv, scoring=scoring)
+    n_depths, n_limits, n_splits = surface.scores.shape
+    assert n_splits == 4
+    assert surface.max_depth[0] == 1
+    assert surface.min_samples_split[0] == 2
+    assert surface.min_samples_split[-1] == int(0.04 * len(data[1]))
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        i, j = int(rng.integers(n_depths)), int(rng.integers(n_limits))
+        cell = {
+            "max_depth": int(surface.max_depth[i]),
+            "min_samples_split": int(surface.min_samples_split[j]),
+        }
+        own = clone(estimator).set_params(**cell)
+        scores = cross_val_score(own, *data, cv=cv, scoring=scoring)
+        np.testing.assert_allclose(surface.scores[i, j], scores, 1e-10)
+        alone = own.fit(*data)
+        for a, b in zip(trees_of(surface.model(**cell)), trees_of(alone), strict=True):
+            assert a.equals(b)
+
+
+def test_grids_that_are_given():
+    surface = validation_surface(
+        TREE, *CANCER, max_depth=[5, 2], min_samples_split=[40, 3, 10], cv=3
+    )
+    assert surface.max_depth.tolist() == [2, 5]
+    assert surface.min_samples_split.tolist() == [3, 10, 40]
+    grid = {"max_depth": [2, 5], "min_samples_split": [3, 10, 40]}
+    search = GridSearchCV(TREE, grid, cv=3).fit(*CANCER)
+    mean = search.cv_results_["mean_test_score"].reshape(2, 3)
+    np.testing.assert_allclose(surface.mean, mean)
+    assert surface.mean.max() == search.best_score_
+    error = surface.scores.std(axis=2, ddof=1) / np.sqrt(3)
+    np.testing.assert_allclose(surface.standard_error, error)
+
+
+def test_which_cell_is_the_best():
+    surface = validation_surface(TREE, *CANCER, cv=10)
+    best, simple = surface.best, surface.one_standard_error
+    i = int(np.flatnonzero(surface.max_depth == best["max_depth"])[0])
+    j = int(np.flatnonzero(surface.min_samples_split == best["min_samples_split"])[0])
+    top = surface.mean.max()
+    assert surface.mean[i, j] == top
+    assert (surface.mean[:i] < top).all()  # the shallowest of the best
+    assert (surface.mean[i, j + 1 :] < top).all()
+    allowed = top - surface.standard_error[i, j]
+    k = int(np.flatnonzero(surface.max_depth == simple["max_depth"])[0])
+    assert k <= i
+    assert (surface.mean[:k] < allowed).all()
+    assert (surface.mean[k] >= allowed).any()
+
+
+def test_one_split_has_no_standard_error():
+    cv = theirs.ShuffleSplit(1, random_state=0)
+    surface = validation_surface(TREE, *CANCER, cv=cv)
+    assert np.isnan(surface.standard_error).all()
+    assert surface.one_standard_error["max_depth"] == surface.best["max_depth"]
+
+
+def test_weights():
+    weight = np.random.default_rng(0).integers(1, 4, len(CANCER[1])).astype(float)
+    how = {"params": {"sample_weight": weight}, "cv": 3}
+    surface = validation_surface(TREE, *CANCER, max_depth=[3], min_samples_split=[2], **how)
+    alone = clone(TREE).set_params(max_depth=3)
+    np.testing.assert_allclose(surface.scores[0, 0], cross_val_score(alone, *CANCER, **how))
+
+
+def test_errors():
+    with pytest.raises(TypeError, match="Ridge is not an estimator of dtrees"):
+        validation_surface(Ridge(), *DIABETES)
+    with pytest.raises(ValueError, match="max_depth"):
+        validation_surface(TREE, *CANCER, max_depth=[-3])
+    surface = validation_surface(TREE, *CANCER, max_depth=[3], cv=3)
+    with pytest.raises(ValueError, match="no cell"):
+        surface.model(4, 2)
+
+
+def test_picture():
+    surface = validation_surface(TREE, *CANCER, cv=3)
+    ax = surface.plot()
+    assert ax.get_xlabel() == "min_samples_split"
+    assert ax.get_ylabel() == "max_depth"
+    best = surface.best
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert f"best: depth {best['max_depth']}, {best['min_samples_split']} rows" in texts
+    one = validation_surface(TREE, *CANCER, max_depth=[2], min_samples_split=[2], cv=3)
+    assert one.plot(ax) is ax
+    mpl.pyplot.close("all")
