@@ -82,7 +82,11 @@ class FittedSets:
         rows : int64 (n,)
             Row numbers of the table.
         """
-        trees = trees_of(self.models[number])
+        return self.values_of(self.models[number], rows)
+
+    def values_of(self, model: Any, rows: np.ndarray) -> np.ndarray:
+        """The same for any model that was grown from these codes."""
+        trees = trees_of(model)
         total = np.zeros((len(rows), trees[0].n_values))
         for tree in trees:
             total += tree.value_of(self.coded_rows.leaves(tree, rows))

@@ -34,7 +34,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.utils import indexable
 
-from dtrees.estimators.sets import TrainingTable, fit_table
+from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table
 from dtrees.model_selection.candidates import Parameters, growths_of
 from dtrees.model_selection.cells import Cells, score_models
 from dtrees.model_selection.leaf_scores import names_of_scores, scores_of_splits
@@ -137,7 +137,8 @@ class SharedSearch:
             return super().fit(X, y, **params)  # type: ignore[misc]
         self._validate_params()  # type: ignore[attr-defined]
         table = TrainingTable(X, y, params.get("sample_weight"))
-        return self._search(table, splits, np.ones(len(y), dtype=bool))
+        self._search(table, splits, np.ones(len(y), dtype=bool))
+        return self
 
     def _splits(self, X: Any, y: Any, groups: Any) -> list[Split]:
         """The splits, drawn once."""
@@ -154,8 +155,10 @@ class SharedSearch:
     def _candidates(self) -> list[Parameters]:
         raise NotImplementedError
 
-    def _search(self, table: TrainingTable, splits: Sequence[Split], rows: np.ndarray) -> Any:
-        """Search by splits of some rows of a table; the best model is that of these rows.
+    def _search(
+        self, table: TrainingTable, splits: Sequence[Split], rows: np.ndarray
+    ) -> FittedSets | None:
+        """Search by splits of some rows of a table; returns the growth of the best model.
 
         Parameters
         ----------
@@ -163,6 +166,7 @@ class SharedSearch:
         splits : sequence of (train, test)
             Row numbers of the table.
         rows : bool (n_rows,)
+            Of the best model, which is there when it is asked for (``refit``).
         """
         scorers, refit_metric = self._get_scorers()  # type: ignore[attr-defined]
         candidates = self._candidates()
@@ -200,22 +204,26 @@ class SharedSearch:
             failures += self._score(cells, table, splits, found)
         self._report(failures, n_fits)
         self._conclude(found, candidates, len(splits), scorers, refit_metric)
-        if self.refit:
-            start = time.perf_counter()
-            best = self.best_index_
-            if keeps_final and not isinstance(cells.fitted.models[-1], Exception):
-                model = cells.model(growths[0].places.index(best), -1)
-            else:
-                growth = next(growth for growth in growths if best in growth.places)
-                chosen = growth.estimator_of(growth.places.index(best))
-                model = fit_table(chosen, table, rows[None]).models[0]
-            if isinstance(model, Exception):
-                raise model
-            self.best_estimator_ = model
-            self.refit_time_ = time.perf_counter() - start
-            if hasattr(model, "feature_names_in_"):
-                self.feature_names_in_ = model.feature_names_in_
-        return self
+        if not self.refit:
+            return None
+        start = time.perf_counter()
+        best = self.best_index_
+        growth = next(growth for growth in growths if best in growth.places)
+        candidate = growth.places.index(best)
+        if keeps_final:
+            fitted, model = cells.fitted, cells.fitted.models[-1]
+            if not isinstance(model, Exception):
+                model = cells.model(candidate, -1)
+        else:
+            fitted = fit_table(growth.estimator_of(candidate), table, rows[None])
+            model = fitted.models[0]
+        if isinstance(model, Exception):
+            raise model
+        self.best_estimator_ = model
+        self.refit_time_ = time.perf_counter() - start
+        if hasattr(model, "feature_names_in_"):
+            self.feature_names_in_ = model.feature_names_in_
+        return fitted
 
     def _score(
         self, cells: Cells, table: TrainingTable, splits: Sequence[Split], found: Found

@@ -35,7 +35,9 @@ from sklearn.utils import indexable
 from dtrees.core.smaller import Limits
 from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table, trees_of
 from dtrees.model_selection.leaf_scores import names_of_scores, scores_of_splits
+from dtrees.model_selection.nested import GrownSearches, scoring_of_search, why_not_nested
 from dtrees.model_selection.ours import splits_of, why_not, why_not_splits
+from dtrees.model_selection.search import SharedSearch
 from dtrees.model_selection.stand_in import (
     RowNumbers,
     Split,
@@ -71,9 +73,10 @@ def cross_validate(
 
     Parameters
     ----------
-    estimator : tree or forest of dtrees
+    estimator : tree or forest of dtrees, or a search of dtrees.model_selection over one
         Never fitted itself. Others are handed to scikit-learn's own function, and the final model
-        is one fit more.
+        is one fit more. A search is made anew on every training side (nested cross-validation),
+        all of them from one coded table.
     X : table of shape (n_rows, n_columns)
         Anything that the estimator takes.
     y : array-like of shape (n_rows,)
@@ -138,7 +141,9 @@ def cross_validate(
         "error_score": error_score,
         "verbose": verbose,
     }
-    reason = why_not(estimator, X, y, params or ())
+    if scoring is None and isinstance(estimator, SharedSearch):
+        arguments["scoring"] = scoring = scoring_of_search(estimator)
+    reason = _why_not(estimator, X, y, params)
     if reason is None:
         cv = splits_of(estimator, X, y, cv, groups)
         reason = why_not_splits(cv, len(y))
@@ -158,7 +163,7 @@ def cross_validate(
         return result
     X, y = indexable(X, y)
     start = perf_counter()
-    grown = Grown(estimator, X, y, cv, (params or {}).get("sample_weight"))
+    grown = _grown(estimator, X, y, cv, params)
     seconds = perf_counter() - start
     result = None
     if not return_indices and verbose == 0:
@@ -178,15 +183,35 @@ def cross_validate(
             for i in range(len(cv))
         ]
         result["estimator"] = models
-    result["final"] = grown.final()
+    error = grown.error(-1)
+    if error is not None:
+        raise error
+    result["final"] = grown.model(0, -1)
     return result
 
 
+def _why_not(estimator: Any, X: Any, y: Any, params: Mapping[str, Any] | None) -> str | None:
+    """Why the models of an estimator, or of a search, are not grown together."""
+    if isinstance(estimator, SharedSearch):
+        return why_not_nested(estimator, X, y, list(params or ()))
+    return why_not(estimator, X, y, params or ())
+
+
+def _grown(
+    estimator: Any, X: Any, y: Any, splits: Sequence[Split], params: Mapping[str, Any] | None
+) -> Grown | GrownSearches:
+    """The models of all splits and of all rows."""
+    kind = GrownSearches if isinstance(estimator, SharedSearch) else Grown
+    return kind(estimator, X, y, splits, (params or {}).get("sample_weight"))
+
+
 def _scored_by_leaves(
-    grown: Grown, splits: Sequence[Split], scoring: Any, return_train_score: bool
+    grown: Grown | GrownSearches, splits: Sequence[Split], scoring: Any, return_train_score: bool
 ) -> dict[str, Any] | None:
     """Scores that are sums over leaves; None: scikit-learn should compute them."""
     start = perf_counter()
+    if not isinstance(grown, Grown):
+        return None
     if any(grown.error(number) is not None for number in range(len(splits))):
         return None
     fitted = grown.fitted
@@ -288,7 +313,7 @@ def cross_val_predict(
         In the order of the rows of `X`.
     """
     ours = {"predict", "predict_proba", "predict_log_proba"}
-    reason = why_not(estimator, X, y, params or ())
+    reason = _why_not(estimator, X, y, params)
     if reason is None and method not in ours:
         reason = f"method={method!r}"
     if reason is None:
@@ -308,7 +333,7 @@ def cross_val_predict(
             **arguments,
         )
     X, y = indexable(X, y)
-    grown = Grown(estimator, X, y, cv, (params or {}).get("sample_weight"))
+    grown = _grown(estimator, X, y, cv, params)
     stand_in = StandIn(grown, grown.rows, estimator, by_label=method == "predict")
     return sklearn.model_selection.cross_val_predict(
         stand_in, grown.rows.table, y, cv=cv, method=method, verbose=verbose
@@ -363,10 +388,3 @@ class Grown:
         """What the model of a set says of rows."""
         assert self.fitted is not None
         return self.fitted.values(number, rows)
-
-    def final(self) -> Any:
-        """The model of all rows; raises the error of its fit."""
-        error = self.error(-1)
-        if error is not None:
-            raise error
-        return self.model(0, -1)

@@ -1,0 +1,119 @@
+"""Searches within a cross-validation, all of them from one coded table.
+
+Nested cross-validation searches anew on every training side, and scores what it finds on rows that
+no part of the search has seen::
+
+    all rows     [outer test][outer training side ..................]
+    search          ──▶      [inner test][inner training side ......]    rows of the same table
+
+A training side is a set of rows, and so is the training side of a split of it: both are cells of
+the table that was coded once, and nothing is copied or coded again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from dtrees.estimators.sets import FittedSets, TrainingTable
+from dtrees.model_selection.ours import why_not, why_not_splits
+from dtrees.model_selection.search import SharedSearch
+from dtrees.model_selection.stand_in import RowNumbers, Split, training_rows
+
+
+def why_not_nested(search: Any, X: Any, y: Any, params: Sequence[str]) -> str | None:
+    """Why searches are not made on one coded table; None: they are."""
+    if not search.refit:
+        return "refit=False leaves no model to be scored"
+    return why_not(search.estimator, X, y, params)
+
+
+def scoring_of_search(search: Any) -> Any:
+    """What the ``score`` of a fitted search computes, as a ``scoring``."""
+    scoring = search.scoring
+    if isinstance(scoring, list | tuple | set):
+        scoring = {name: name for name in scoring}
+    if isinstance(scoring, dict):
+        scoring = scoring[search.refit]
+    if not callable(scoring):
+        return scoring
+
+    def score(fitted: Any, X: Any, y: Any) -> Any:
+        found = scoring(fitted.best_estimator_, X, y)
+        return found[search.refit] if isinstance(found, dict) else found
+
+    return score
+
+
+class GrownSearches:
+    """Fitted searches for all splits and for all rows: `stand_in.Models`.
+
+    Parameters
+    ----------
+    search : GridSearchCV or RandomizedSearchCV of dtrees
+        Never fitted itself.
+    X, y
+        As for its ``fit``.
+    splits : sequence of (train, test)
+    sample_weight : array-like of shape (n_rows,) or None
+
+    Attributes
+    ----------
+    rows : RowNumbers
+    """
+
+    def __init__(
+        self, search: SharedSearch, X: Any, y: Any, splits: Sequence[Split], sample_weight: Any
+    ) -> None:
+        self.rows = RowNumbers(len(y), splits)
+        self._found: list[tuple[Any, FittedSets] | Exception] = []
+        table = TrainingTable(X, y, sample_weight)
+        for rows in training_rows(splits, len(y), final=True):
+            self._found.append(_searched(search, table, rows))
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """Labels of the classes; None for regression."""
+        fitted = [found[1] for found in self._found if not isinstance(found, Exception)]
+        return fitted[0].classes if fitted else None
+
+    def error(self, number: int) -> Exception | None:
+        """Why there is no search of a set."""
+        found = self._found[number]
+        return found if isinstance(found, Exception) else None
+
+    def model(self, candidate: int, number: int) -> Any:
+        """The fitted search of a set."""
+        found = self._found[number]
+        assert not isinstance(found, Exception)
+        return found[0]
+
+    def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
+        """What the best estimator of a set says of rows."""
+        found = self._found[number]
+        assert not isinstance(found, Exception)
+        search, fitted = found
+        return fitted.values_of(search.best_estimator_, rows)
+
+
+def _searched(
+    search: SharedSearch, table: TrainingTable, rows: np.ndarray
+) -> tuple[Any, FittedSets] | Exception:
+    """A fitted search of some rows of a table, or the error of its fit."""
+    numbers = np.flatnonzero(rows)
+    try:
+        own: Any = clone(search)  # type: ignore[type-var]
+        X, y = _safe_indexing(table.X, numbers), _safe_indexing(table.y, numbers)
+        splits = own._splits(X, y, None)
+        reason = why_not_splits(splits, len(numbers))
+        if reason is not None:
+            raise ValueError(f"{type(search).__name__} cannot be nested here: {reason}.")
+        own._validate_params()
+        of_table = [(numbers[train], numbers[test]) for train, test in splits]
+        return own, own._search(table, of_table, rows)
+    except Exception as error:  # the error of a fit: scikit-learn decides what it is worth
+        return error
