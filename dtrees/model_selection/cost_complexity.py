@@ -16,7 +16,7 @@ and of all rows grow together, and a pruned tree is a sum over its leaves (`dtre
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ from dtrees.estimators.base import BaseDecisionTree
 from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table, trees_of
 from dtrees.model_selection.leaf_scores import HeldOut, errors_of_limits
 from dtrees.model_selection.ours import splits_of, why_not, why_not_splits
-from dtrees.model_selection.stand_in import training_rows
+from dtrees.model_selection.stand_in import Split, training_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -175,13 +175,27 @@ def cost_complexity_cv(
     for model in fitted.models:
         if isinstance(model, Exception):
             raise model
+    return path_of(whole, fitted, splits)
+
+
+def path_of(whole: Any, fitted: FittedSets, splits: Sequence[Split]) -> CostComplexity:
+    """The path of trees that have grown.
+
+    Parameters
+    ----------
+    whole : tree
+        With ``ccp_alpha=0``.
+    fitted : FittedSets
+        Of `whole`: the training sides of the splits, and all rows.
+    splits : sequence of (train, test)
+    """
     final = trees_of(fitted.models[-1])[0]
     alphas = np.unique(pruning.cost_complexity_path(final)[0])
     alphas = alphas[alphas >= 0]
     of_folds = np.append(np.sqrt(alphas[:-1] * alphas[1:]), np.inf)
     of_folds[0] = 0.0 if len(alphas) > 1 else np.inf
     limits = [Limits(ccp_alpha=alpha) for alpha in of_folds.tolist()]
-    row_numbers = np.arange(len(y))
+    row_numbers = np.arange(len(fitted.y))
     n_rows = 0
     first, second = np.zeros(len(limits)), np.zeros(len(limits))
     for number, (_, test) in enumerate(splits):

@@ -20,9 +20,10 @@ from sklearn.utils import indexable
 from dtrees.estimators.sets import TrainingTable, fit_table
 from dtrees.model_selection.candidates import Growth
 from dtrees.model_selection.cells import Cells, score_models
+from dtrees.model_selection.cost_complexity import CostComplexity, path_of
 from dtrees.model_selection.leaf_scores import names_of_scores, scores_of_splits
 from dtrees.model_selection.ours import splits_of, why_not, why_not_splits
-from dtrees.model_selection.stand_in import training_rows
+from dtrees.model_selection.stand_in import Split, training_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,6 +53,7 @@ class ValidationSurface:
     scores: np.ndarray
     scoring: str
     _cells: Cells = field(repr=False)
+    _splits: Sequence[Split] = field(repr=False)
 
     @property
     def mean(self) -> np.ndarray:
@@ -117,6 +119,23 @@ class ValidationSurface:
                 "the surface."
             )
         return self._cells.model(int(depth[0]) * len(self.min_samples_split) + int(limit[0]), -1)
+
+    def cost_complexity(self) -> CostComplexity:
+        """The cost-complexity path of the largest tree, from the same growth.
+
+        Returns
+        -------
+        path : CostComplexity
+            As that of `cost_complexity_cv`. O(nodes log nodes) for each training side.
+
+        Raises
+        ------
+        TypeError
+            The surface is that of a forest.
+        """
+        if self._cells.fitted.has_forests:
+            raise TypeError("A cost-complexity path is of a single tree, not of a forest.")
+        return path_of(self._cells.growth.estimator, self._cells.fitted, self._splits)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the means as a picture, with the best cell and the one-standard-error cell.
@@ -240,4 +259,4 @@ def validation_surface(
         found = by_models.scores["test", "score"][None]
     name = names["score"] if names is not None else str(getattr(scoring, "__name__", scoring))
     scores = found[0].reshape(len(depths), len(limits), len(splits))
-    return ValidationSurface(depths, limits, scores, name, cells)
+    return ValidationSurface(depths, limits, scores, name, cells, splits)

@@ -10,7 +10,12 @@ from sklearn.linear_model import Ridge
 
 import dtrees
 from dtrees.estimators.sets import trees_of
-from dtrees.model_selection import GridSearchCV, cross_val_score, validation_surface
+from dtrees.model_selection import (
+    GridSearchCV,
+    cost_complexity_cv,
+    cross_val_score,
+    validation_surface,
+)
 
 mpl.use("agg")
 
@@ -98,6 +103,19 @@ def test_weights():
     surface = validation_surface(TREE, *CANCER, max_depth=[3], min_samples_split=[2], **how)
     alone = clone(TREE).set_params(max_depth=3)
     np.testing.assert_allclose(surface.scores[0, 0], cross_val_score(alone, *CANCER, **how))
+
+
+def test_the_path_from_the_same_growth():
+    surface = validation_surface(TREE, *CANCER, cv=5)
+    path, expected = surface.cost_complexity(), cost_complexity_cv(TREE, *CANCER, cv=5)
+    np.testing.assert_array_equal(path.ccp_alphas, expected.ccp_alphas)
+    np.testing.assert_array_equal(path.errors, expected.errors)
+    tree = path.model(path.best_alpha).tree_.model
+    assert tree.equals(expected.model(expected.best_alpha).tree_.model)
+    forest = dtrees.RandomForestClassifier(2, max_codes=20, random_state=0)
+    surface = validation_surface(forest, *CANCER, max_depth=[2], min_samples_split=[2], cv=2)
+    with pytest.raises(TypeError, match="single tree"):
+        surface.cost_complexity()
 
 
 def test_errors():
