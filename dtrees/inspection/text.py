@@ -116,14 +116,13 @@ def export_text(
                 f"The {name!r} parameter of export_text must be an int in the range "
                 f"[{least}, inf). Got {value!r} instead."
             )
-    tree, view, classes = _parts(decision_tree)
-    book = None if view is None else view.codebook
+    tree, view, labels = parts_of(decision_tree)
     words = Words(
         tree,
-        book,
+        None if view is None else view.codebook,
         None if view is None else view.saw_missing,
-        names=_column_names(tree, book, feature_names),
-        classes=_class_names(tree, classes, class_names),
+        names=column_names(tree, view, feature_names),
+        classes=class_names_of(tree, labels, class_names),
         decimals=decimals,
         show_weights=show_weights,
         max_categories=max_categories,
@@ -238,7 +237,8 @@ class Words:
     saw_missing : bool (n_columns,) or None
         Columns for which the side of missing values is told.
     names, classes : list of str
-        Of the columns; of the classes (empty for regression).
+        Of the columns; of the classes (empty for regression). Without them nothing can be put into
+        words, but `reach` and `parts` work.
     decimals : int
     show_weights : bool
     max_categories : int or None
@@ -251,11 +251,11 @@ class Words:
     tree: Tree
     book: CodeBook | None
     saw_missing: np.ndarray | None
-    names: list[str]
-    classes: list[str]
-    decimals: int
-    show_weights: bool
-    max_categories: int | None
+    names: list[str] = field(default_factory=list)
+    classes: list[str] = field(default_factory=list)
+    decimals: int = 2
+    show_weights: bool = False
+    max_categories: int | None = 20
     formats: dict[int | None, Callable[[float], str]] = field(default_factory=dict, init=False)
     subset_starts: np.ndarray = field(init=False)
 
@@ -268,7 +268,7 @@ class Words:
         """What a leaf predicts."""
         (value,) = self.tree.value_of([node])
         if not self.classes:
-            return Line(f"value: [{self._value_format()(float(value[0]))}]")
+            return Line(f"value: [{self.value_format()(float(value[0]))}]")
         name = f"class: {self.classes[int(value.argmax())]}"
         if not self.show_weights:
             return Line(name)
@@ -329,7 +329,7 @@ class Words:
                 if hybrid
                 else (Line(f"{name} is not missing"), Line(f"{name} is missing"))
             )
-        if self._unit(column) == "bool":
+        if self.unit(column) == "bool":
             return Line(f"{name} is False"), Line(f"{name} is True")
         value = self._threshold_format(column)(threshold)
         at_most, above = f"{name} <= {value}", f"{name} >  {value}"
@@ -347,18 +347,19 @@ class Words:
         members = self._members(column, outside)
         return Line(f"{name} not in {{", members, "}"), Line(f"{name} in {{", members, "}")
 
-    def _unit(self, column: int) -> str:
+    def unit(self, column: int) -> str:
+        """Unit of a column's numbers."""
         return "number" if self.book is None else self.book.unit(column)
 
     def _threshold_format(self, column: int) -> Callable[[float], str]:
         if column not in self.formats:
             here = (self.tree.feature == column) & np.isfinite(self.tree.threshold)
             values = np.unique(self.tree.threshold[here])
-            form = _FORMATS.get(self._unit(column), number_format)
+            form = FORMATS.get(self.unit(column), number_format)
             self.formats[column] = form(values, self.decimals)
         return self.formats[column]
 
-    def _value_format(self) -> Callable[[float], str]:
+    def value_format(self) -> Callable[[float], str]:
         """Leaf values need not all differ in print, but the largest shows three digits."""
         if None not in self.formats:
             largest = float(np.abs(self.tree.value).max())
@@ -450,7 +451,7 @@ def duration_format(values: np.ndarray, decimals: int) -> Callable[[float], str]
     return lambda value: str(timedelta(microseconds=value / 1000))
 
 
-_FORMATS = {"datetime64[ns]": date_format, "timedelta64[ns]": duration_format}
+FORMATS = {"datetime64[ns]": date_format, "timedelta64[ns]": duration_format}
 
 
 def _tells_apart(texts: list[str], values: np.ndarray) -> bool:
@@ -459,7 +460,7 @@ def _tells_apart(texts: list[str], values: np.ndarray) -> bool:
     return bool(precise) and len(np.unique(shown)) == len(shown)
 
 
-def _parts(decision_tree: Any) -> tuple[Tree, Any, Sequence | None]:
+def parts_of(decision_tree: Any) -> tuple[Tree, Any, Sequence | None]:
     """The tree on codes, its view (or None) and the class labels of whatever was given."""
     if isinstance(decision_tree, Tree):
         return decision_tree, None, None
@@ -470,19 +471,21 @@ def _parts(decision_tree: Any) -> tuple[Tree, Any, Sequence | None]:
     return view.model, view, getattr(decision_tree, "classes_", None)
 
 
-def _column_names(tree: Tree, book: CodeBook | None, given: Sequence[str] | None) -> list[str]:
+def column_names(tree: Tree, view: Any, given: Sequence[str] | None) -> list[str]:
+    """A name for every column: the given ones, those at fit, or numbers."""
     if given is not None:
         if len(given) != tree.n_columns:
             raise ValueError(
                 f"feature_names must contain {tree.n_columns} elements, got {len(given)}"
             )
         return [str(name) for name in given]
-    if book is not None and book.feature_names is not None:
-        return [str(name) for name in book.feature_names]
+    if view is not None and view.codebook.feature_names is not None:
+        return [str(name) for name in view.codebook.feature_names]
     return [f"feature_{i}" for i in range(tree.n_columns)]
 
 
-def _class_names(tree: Tree, classes: Sequence | None, given: Sequence[str] | None) -> list[str]:
+def class_names_of(tree: Tree, labels: Sequence | None, given: Sequence[str] | None) -> list[str]:
+    """A name for every class: the given ones, the labels, or numbers; none for regression."""
     if tree.is_regression:
         return []
     n_classes = tree.n_values
@@ -494,7 +497,7 @@ def _class_names(tree: Tree, classes: Sequence | None, given: Sequence[str] | No
                 f"{n_classes} classes."
             )
         return [str(name) for name in given]
-    return [str(label) for label in (range(n_classes) if classes is None else classes)]
+    return [str(label) for label in (range(n_classes) if labels is None else labels)]
 
 
 def _heights(tree: Tree) -> np.ndarray:
