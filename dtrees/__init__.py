@@ -19,7 +19,12 @@ if TYPE_CHECKING:
         RandomForestClassifier,
         RandomForestRegressor,
     )
-    from dtrees.inspection import export_text
+    from dtrees.inspection import (
+        export_text,
+        plot_shared_forest,
+        shared_forest,
+        stability_report,
+    )
 
 __version__ = "0.1.0.dev0"
 
@@ -34,6 +39,9 @@ __all__ = [
     "RandomForestRegressor",
     "__version__",
     "export_text",
+    "plot_shared_forest",
+    "shared_forest",
+    "stability_report",
 ]
 
 _HOME = {
@@ -46,6 +54,9 @@ _HOME = {
     "RandomForestClassifier": "dtrees.estimators",
     "RandomForestRegressor": "dtrees.estimators",
     "export_text": "dtrees.inspection",
+    "plot_shared_forest": "dtrees.inspection",
+    "shared_forest": "dtrees.inspection",
+    "stability_report": "dtrees.inspection",
 }
 
 

@@ -1,0 +1,245 @@
+"""Which nodes of several trees are one node, as in the shared forest of a cross-validation.
+
+Trees that have been grown from nearly the same rows mostly ask the same questions. Laid upon each
+other they are one tree with several models in each node, and where models ask about different
+columns they part [CV 2-3]::
+
+    {0 1 2 3 4}  age                        thresholds 37, 37, 38, 37, 37: one node
+     |       |
+     |       +- right: {0 1 2 3 4}  hours
+     |
+     +- left: {0 1 3}  hours                two nodes, which are walked apart from here on
+              {2 4}    job in {a, b}
+
+Models stay together while they are at the same place and their tests are about the same column in
+the same way (at most, above, one of a set); with thresholds and sets as they like, as in [CV 3.4].
+Left goes with left: a set and its complement, with the sides exchanged, are different tests. (That
+is rare: of 1,589 pairs of sets in trees of depth 8 of seven tables one was such a pair.) Models
+whose tree ends at a place are a node of their own, a leaf, beside those that go on.
+
+Two tests are the very same when they also send the same values left: an equal threshold, or equal
+sets of those categories that tests further up let through, and the same side for missing values in
+columns that had some at fit. Nothing is said of values that cannot come, as a tree sends them
+somewhere, too, but by chance. Thresholds and categories are the user's, not codes, so models may
+have codebooks of their own. Trees on codes have codes for categories, and do not know whether there
+were missing values: their sides are not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from dtrees.core.model import IN_SUBSET, LEAF, Tree
+from dtrees.inspection.text import Reach, Words
+
+LEFT, RIGHT = 0, 1
+NO_GROUP = -1
+
+
+@dataclass(frozen=True)
+class NodeTest:
+    """What a node asks, in the user's units; equal where the very same is asked.
+
+    Attributes
+    ----------
+    column : int
+    kind : int
+        1 at most, 2 above, 3 one of a set (`dtrees.core.model`).
+    threshold : float or None
+        None for sets; inf where all numbers pass.
+    categories : frozenset or None
+        Labels (codes, of a tree on codes) that go left, of those that can come. None for numbers.
+    missing_left : bool or None
+        None where no missing values can come.
+    """
+
+    column: int
+    kind: int
+    threshold: float | None
+    categories: frozenset[Hashable] | None
+    missing_left: bool | None
+
+
+@dataclass(frozen=True, eq=False)
+class Visit:
+    """A model at a node of its tree.
+
+    Attributes
+    ----------
+    model, node : int
+    reaches : dict of int to Reach
+        What tests above have left of the columns that they are about.
+    test : NodeTest or None
+        None: the tree ends here.
+    left, right : Reach or None
+        What the test sends to its sides.
+    """
+
+    model: int
+    node: int
+    reaches: dict[int, Reach]
+    test: NodeTest | None
+    left: Reach | None = None
+    right: Reach | None = None
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """What models that stay together have in common: column and kind; leaves come last."""
+        return (2**31, LEAF) if self.test is None else (self.test.column, self.test.kind)
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Models that share a node.
+
+    Attributes
+    ----------
+    number, above : int
+        Of this group and of the one above it, in the order of the walk; -1 above a root.
+    side : int
+        0: left of the group above, 1: right; 0 for a root.
+    depth : int
+        The root has 0.
+    visits : tuple of Visit
+        By model; all of the same key, but for groups that are cut.
+    is_cut : bool
+        Whether some tree goes on here, but the walk ends.
+    """
+
+    number: int
+    above: int
+    side: int
+    depth: int
+    visits: tuple[Visit, ...]
+    is_cut: bool = False
+
+    @property
+    def models(self) -> tuple[int, ...]:
+        """The models that are here, ascending."""
+        return tuple(visit.model for visit in self.visits)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether nothing is asked here."""
+        return self.is_cut or self.visits[0].test is None
+
+
+def walk(
+    words: Sequence[Words], *, max_depth: int | None = None, least: int = 1
+) -> Iterator[Group]:
+    """The groups of several trees, in preorder.
+
+    Parameters
+    ----------
+    words : sequence of Words
+        A tree each, of tables with the same columns.
+    max_depth : int or None, default=None
+        At this depth the walk ends: whoever gets there is one group, whatever is asked.
+    least : int, default=1
+        Groups of fewer models are yielded, but not what is below them.
+
+    Yields
+    ------
+    Group
+        Of groups side by side the one of most models first, then the one of the lowest column.
+
+    Notes
+    -----
+    O(nodes of all trees that are walked), and O(categories) for each test of a set.
+    """
+    start = [visit_of(words, model, 0, {}) for model in range(len(words))]
+    todo = _parted(start, NO_GROUP, LEFT, 0, max_depth)
+    number = 0
+    while todo:
+        above, side, depth, visits, is_cut = todo.pop()
+        group = Group(number, above, side, depth, visits, is_cut)
+        yield group
+        number += 1
+        if group.is_leaf or len(visits) < least:
+            continue
+        for to in (RIGHT, LEFT):
+            below = [_child(words, visit, to) for visit in visits]
+            todo += _parted(below, group.number, to, depth + 1, max_depth)
+
+
+def _parted(
+    visits: list[Visit], above: int, side: int, depth: int, max_depth: int | None
+) -> list[tuple[int, int, int, tuple[Visit, ...], bool]]:
+    """The groups of the models at one place, the first one last, as `walk` takes them up."""
+    if max_depth is not None and depth >= max_depth:
+        goes_on = any(visit.test is not None for visit in visits)
+        return [(above, side, depth, tuple(visits), goes_on)]
+    parts: dict[tuple[int, int], list[Visit]] = {}
+    for visit in visits:
+        parts.setdefault(visit.key, []).append(visit)
+    order = sorted(parts, key=lambda key: (-len(parts[key]), key), reverse=True)
+    return [(above, side, depth, tuple(parts[key]), False) for key in order]
+
+
+def _child(words: Sequence[Words], visit: Visit, side: int) -> Visit:
+    """The same model one level further down."""
+    assert visit.test is not None
+    tree = words[visit.model].tree
+    children = tree.children_left if side == LEFT else tree.children_right
+    reach = visit.left if side == LEFT else visit.right
+    assert reach is not None
+    reaches = visit.reaches | {visit.test.column: reach}
+    return visit_of(words, visit.model, int(children[visit.node]), reaches)
+
+
+def visit_of(words: Sequence[Words], model: int, node: int, reaches: dict[int, Reach]) -> Visit:
+    """A model at a node, with what is asked there."""
+    told = words[model]
+    tree = told.tree
+    kind = int(tree.test[node])
+    if kind == LEAF:
+        return Visit(model, node, reaches, None)
+    column = int(tree.feature[node])
+    reach = reaches.get(column) or told.reach(column)
+    left, right = told.parts(node, reach)
+    test = NodeTest(
+        column,
+        kind,
+        threshold=None if kind == IN_SUBSET else float(tree.threshold[node]),
+        categories=_labels(told, column, left.categories) if kind == IN_SUBSET else None,
+        missing_left=left.missing if reach.missing else None,
+    )
+    return Visit(model, node, reaches, test, left, right)
+
+
+def _labels(words: Words, column: int, codes: np.ndarray | None) -> frozenset[Hashable]:
+    """Categories by what they are for the user."""
+    assert codes is not None
+    if words.book is None:
+        return frozenset(codes.tolist())
+    first = int(words.book.n_ordered[column]) + 1
+    return frozenset(words.book.categories[column][codes - first].tolist())
+
+
+def trees_of(model: Any) -> Sequence[Any]:
+    """What a fitted model has grown: itself, or the trees of a forest as estimators.
+
+    Parameters
+    ----------
+    model : tree or forest of dtrees, TreeView or Tree
+
+    Raises
+    ------
+    TypeError
+        Nothing of this kind.
+    sklearn.exceptions.NotFittedError
+        The estimator has not been fitted.
+    """
+    if isinstance(model, Tree) or hasattr(model, "codebook"):
+        return [model]
+    check_is_fitted(model)
+    if hasattr(model, "forest_"):
+        return model.estimators_
+    if not hasattr(getattr(model, "tree_", None), "codebook"):
+        raise TypeError(f"a tree or forest of dtrees is needed, got {type(model).__name__}")
+    return [model]

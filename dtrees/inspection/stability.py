@@ -1,0 +1,417 @@
+"""How stable a tree is: what the folds of a cross-validation have in common, in numbers.
+
+The models of the folds are there anyway. Compared node by node with a reference (the final model,
+or the first of them) they tell how far down the tree can be trusted to look the same on other rows
+of the same kind, which a score does not tell::
+
+    reference             fold 0                fold 1
+    age <= 37             age <= 37             age <= 38
+     +- hours <= 40        +- hours <= 40        +- hours <= 40
+     +- job in {a}         +- sex in {m}         +- job in {a}
+
+    level 0   2 of 2 still ask about the same column, 1 of 2 asks the very same
+    level 1   1.5 of 2 (2 at hours, 1 at job, weighted by rows), and 0.5 of 2
+
+A model *still* agrees at a node of the reference when it does so there and at every node above.
+Which nodes are one, and which tests are the very same, says `dtrees.inspection.alignment`.
+
+Below the first node at which a model is alone, its nodes need not be looked at one by one: nodes of
+a tree are in preorder, so a subtree is a slice, and counts by depth are sums over it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dtrees.core.model import LEAF, Tree
+from dtrees.inspection.alignment import NO_GROUP, Group, trees_of, walk
+from dtrees.inspection.importance import impurity_importances
+from dtrees.inspection.overlay import check_together
+from dtrees.inspection.text import Words, column_names, parts_of
+
+MOST_LEVELS, MOST_COLUMNS = 12, 20  # that are printed
+
+
+@dataclass(frozen=True)
+class LevelStability:
+    """One level of depth. For forests, what is said is a mean over the trees.
+
+    Attributes
+    ----------
+    depth : int
+        Of the level; that of the root is 0.
+    n_tests : float
+        Nodes of the reference at this depth that ask something.
+    row_share : float
+        Share of the reference's training rows that come to one of them, in (0, 1].
+    n_shared_nodes : float
+        Nodes of the shared forest of the models at this depth, leaves included, the final model
+        left out. As many as one tree has where all agree, and the number of models times that
+        where none do.
+    same_column : float
+        Number of models that still ask about the same column as the reference, in
+        [0, n_models]: a mean over its tests at this depth, weighted by rows.
+    least_same_column : int
+        The least over these tests.
+    same_test, least_same_test : float, int
+        As above, of models that still ask the very same: column, threshold or set, and the side
+        of missing values.
+    """
+
+    depth: int
+    n_tests: float
+    row_share: float
+    n_shared_nodes: float
+    same_column: float
+    least_same_column: int
+    same_test: float
+    least_same_test: int
+
+
+@dataclass(frozen=True, eq=False)
+class ImportanceStability:
+    """Importances by column, over the models.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the columns, in their order.
+    mean, deviation : float64 (n_columns,)
+        Mean and standard deviation (n_models - 1 in the denominator; 0 for a single model) of the
+        share of a column in the impurity decrease of a model.
+    final : float64 (n_columns,) or None
+        Of the final model, where there is one.
+    n_models : int64 (n_columns,)
+        Models that ask about the column.
+    """
+
+    names: tuple[str, ...]
+    mean: np.ndarray
+    deviation: np.ndarray
+    final: np.ndarray | None
+    n_models: np.ndarray
+
+    def __len__(self) -> int:
+        """Number of columns."""
+        return len(self.names)
+
+    def order(self) -> np.ndarray:
+        """Numbers of the columns that any model asks about, by falling mean; int64 (n,)."""
+        order = np.argsort(-self.mean, kind="stable")
+        return order[self.n_models[order] > 0]
+
+
+@dataclass(frozen=True, eq=False)
+class StabilityReport:
+    """What models have in common with each other and with a reference.
+
+    ``print(report)`` shows two tables: the first levels, and the columns of the largest shares.
+
+    Attributes
+    ----------
+    n_models : int
+        The final one left out.
+    n_trees : int
+        That are compared of each model.
+    has_final : bool
+        Whether the reference is the final model; otherwise it is the first model, which then
+        agrees with itself in all numbers.
+    levels : tuple of LevelStability
+        Of all depths at which the reference asks something; none if it is a single leaf.
+    importances : ImportanceStability
+    """
+
+    n_models: int
+    n_trees: int
+    has_final: bool
+    levels: tuple[LevelStability, ...]
+    importances: ImportanceStability
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as dicts, lists, strings and numbers, ready for JSON."""
+        shares = self.importances
+        columns = [
+            {
+                "name": name,
+                "mean": float(shares.mean[j]),
+                "deviation": float(shares.deviation[j]),
+                "final": None if shares.final is None else float(shares.final[j]),
+                "n_models": int(shares.n_models[j]),
+            }
+            for j, name in enumerate(shares.names)
+        ]
+        return {
+            "n_models": self.n_models,
+            "n_trees": self.n_trees,
+            "has_final": self.has_final,
+            "levels": [asdict(level) for level in self.levels],
+            "importances": columns,
+        }
+
+    def __str__(self) -> str:
+        return "\n".join([*_level_lines(self), "", *_importance_lines(self)])
+
+
+def stability_report(models: Sequence[Any], final: Any = None) -> StabilityReport:
+    """Compare the models of a cross-validation with each other and with the final model.
+
+    Parameters
+    ----------
+    models : sequence of trees or forests of dtrees
+        Fitted to the same columns, such as
+        ``cross_validate(..., return_estimator=True)["estimator"]``. Of forests tree t of each is
+        compared with tree t of the others, as far as all have so many.
+    final : tree or forest of dtrees, default=None
+        The reference, ``cross_validate(...)["final"]``. None: the first model.
+
+    Returns
+    -------
+    StabilityReport
+
+    Raises
+    ------
+    ValueError
+        No model, trees and forests mixed, or models of different columns.
+    TypeError
+        What is no tree and no forest.
+    sklearn.exceptions.NotFittedError
+        A model has not been fitted.
+
+    Notes
+    -----
+    Rows are counted as in ``n_node_samples``. O(nodes), of which those that models share take
+    some ten microseconds for each model, and the others next to nothing.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from dtrees import DecisionTreeClassifier
+    >>> from dtrees.inspection import stability_report
+    >>> from dtrees.model_selection import cross_validate
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> found = cross_validate(
+    ...     DecisionTreeClassifier(max_depth=2), X, y, cv=5, return_estimator=True
+    ... )
+    >>> report = stability_report(found["estimator"], found["final"])
+    >>> report.levels[0].same_column, report.levels[0].n_shared_nodes
+    (5.0, 1.0)
+    """
+    given = [*models] if final is None else [*models, final]
+    trees = [trees_of(model) for model in given]
+    if len({hasattr(model, "forest_") for model in given}) > 1:
+        raise ValueError("trees and forests cannot be compared with each other; give either.")
+    names = [_names(mine[0]) for mine in trees]
+    check_together([(len(mine), mine) for mine in names], "columns")
+    n_models = len(models)
+    compared = min(len(mine) for mine in trees)
+    reference = 0 if final is None else n_models
+    counts = LevelCounts(n_models, reference)
+    for t in range(compared):
+        counts.add([_without_names(mine[t]) for mine in trees])
+    return StabilityReport(
+        n_models=n_models,
+        n_trees=compared,
+        has_final=final is not None,
+        levels=tuple(counts.levels()),
+        importances=_importances(trees[:n_models], None if final is None else trees[-1], names[0]),
+    )
+
+
+@dataclass(eq=False)
+class LevelCounts:
+    """Sums by depth, over the trees of forests.
+
+    Attributes
+    ----------
+    n_models, reference : int
+        Models that are counted; number of the one they are compared with, which may be one of
+        them or stand behind them.
+    n_trees, n_rows : int
+        Trees of the reference so far, and the rows of their roots.
+    shared : Counter of int
+        Shared nodes by depth.
+    tests : dict of int to list of (rows, same column, same test)
+        Of the tests of the reference, by depth: int64 (n, 3) each.
+    """
+
+    n_models: int
+    reference: int
+    n_trees: int = 0
+    n_rows: int = 0
+    shared: Counter[int] = field(default_factory=Counter)
+    tests: dict[int, list[np.ndarray]] = field(default_factory=dict)
+
+    def add(self, words: list[Words]) -> None:
+        """Count one tree of every model."""
+        self.n_trees += 1
+        self.n_rows += int(words[self.reference].tree.n_node_samples[0])
+        depths = [told.tree.depth for told in words]
+        still: dict[int, set[int]] = {NO_GROUP: set(range(self.n_models))}
+        for group in walk(words, least=2):
+            if len(group.visits) == 1:
+                self._add_subtree(group, words, depths)
+                continue
+            here = {visit.model: visit for visit in group.visits}
+            self.shared[group.depth] += 1  # of two models one at least is not the final one
+            if self.reference not in here:
+                continue
+            test = here[self.reference].test
+            if test is None:
+                continue
+            same = {m for m in still[group.above] if m in here and here[m].test == test}
+            still[group.number] = same
+            rows = words[self.reference].tree.n_node_samples[here[self.reference].node]
+            together = sum(m < self.n_models for m in here)
+            self._count_tests(group.depth, np.array([[rows, together, len(same)]]))
+
+    def levels(self) -> Iterator[LevelStability]:
+        """What has been counted, level by level."""
+        for depth in sorted(self.tests):
+            rows, column, test = np.concatenate(self.tests[depth]).T
+            yield LevelStability(
+                depth=depth,
+                n_tests=len(rows) / self.n_trees,
+                row_share=float(rows.sum() / self.n_rows),
+                n_shared_nodes=self.shared[depth] / self.n_trees,
+                same_column=float(rows @ column / rows.sum()),
+                least_same_column=int(column.min()),
+                same_test=float(rows @ test / rows.sum()),
+                least_same_test=int(test.min()),
+            )
+
+    def _add_subtree(self, group: Group, words: list[Words], depths: list[np.ndarray]) -> None:
+        """All nodes of a model from where it is alone."""
+        (visit,) = group.visits
+        model, tree = visit.model, words[visit.model].tree
+        part = slice(visit.node, end_of_subtree(tree, visit.node))
+        depth = depths[model][part]
+        if model < self.n_models:
+            for level, n in enumerate(np.bincount(depth)[group.depth :], start=group.depth):
+                self.shared[level] += int(n)
+        if model != self.reference:
+            return
+        agree = int(model < self.n_models)  # one of the models: with itself
+        asks = tree.test[part] != LEAF
+        rows = tree.n_node_samples[part].astype(np.int64)
+        for level in np.unique(depth[asks]).tolist():
+            here = rows[asks & (depth == level)]
+            numbers = np.empty((len(here), 3), dtype=np.int64)
+            numbers[:, 0], numbers[:, 1:] = here, agree
+            self._count_tests(level, numbers)
+
+    def _count_tests(self, depth: int, numbers: np.ndarray) -> None:
+        self.tests.setdefault(depth, []).append(numbers)
+
+
+def end_of_subtree(tree: Tree, node: int) -> int:
+    """The number behind the last node below a node: preorder, so its rightmost leaf."""
+    while tree.test[node] != LEAF:
+        node = int(tree.children_right[node])
+    return node + 1
+
+
+def _names(tree: Any) -> list[str]:
+    grown, view, _ = parts_of(tree)
+    return column_names(grown, view, None)
+
+
+def _without_names(tree: Any) -> Words:
+    """A tree whose tests are compared and not put into words."""
+    grown, view, _ = parts_of(tree)
+    if view is None:
+        return Words(grown, None, None)
+    return Words(grown, view.codebook, view.saw_missing)
+
+
+def _importances(
+    models: Sequence[Sequence[Any]], final: Sequence[Any] | None, names: list[str]
+) -> ImportanceStability:
+    shares = np.array([importances_of(trees) for trees in models])
+    asked = np.zeros(len(names), dtype=np.int64)
+    for trees in models:
+        asked += _asked([parts_of(tree)[0] for tree in trees])
+    return ImportanceStability(
+        names=tuple(names),
+        mean=shares.mean(axis=0),
+        deviation=shares.std(axis=0, ddof=1) if len(shares) > 1 else np.zeros(len(names)),
+        final=None if final is None else importances_of(final),
+        n_models=asked,
+    )
+
+
+def importances_of(trees: Sequence[Any]) -> np.ndarray:
+    """Share of every column in the impurity decrease, float64 (n_columns,): mean of the trees."""
+    grown = [parts_of(tree)[0] for tree in trees]
+    shares = [impurity_importances(tree) for tree in grown if tree.node_count > 1]
+    if not shares:
+        return np.zeros(grown[0].n_columns)
+    mean = np.mean(shares, axis=0)
+    total = mean.sum()
+    return mean / total if total > 0.0 else mean
+
+
+def _asked(trees: Sequence[Tree]) -> np.ndarray:
+    """Whether any of the trees asks about a column, bool (n_columns,)."""
+    asked = np.zeros(trees[0].n_columns, dtype=bool)
+    for tree in trees:
+        asked[tree.feature[tree.test != LEAF]] = True
+    return asked
+
+
+def _level_lines(report: StabilityReport) -> list[str]:
+    reference = "the final one" if report.has_final else "the first of them"
+    trees = "" if report.n_trees == 1 else f" of {report.n_trees} trees"
+    title = f"{report.n_models} models{trees} against {reference}"
+    if not report.levels:
+        return [title, "", "The reference asks nothing: it is a single leaf."]
+    rows = [
+        [
+            str(level.depth),
+            f"{level.n_tests:.4g}",
+            f"{level.row_share:.0%}",
+            f"{level.n_shared_nodes:.4g}",
+            f"{level.same_column:.1f}",
+            str(level.least_same_column),
+            f"{level.same_test:.1f}",
+            str(level.least_same_test),
+        ]
+        for level in report.levels[:MOST_LEVELS]
+    ]
+    more = len(report.levels) - len(rows)
+    head = ["level", "tests", "rows", "shared nodes", "same column", "least", "same test", "least"]
+    return [title, "", *_table(head, rows), *_more(more)]
+
+
+def _importance_lines(report: StabilityReport) -> list[str]:
+    shares = report.importances
+    order = shares.order()
+    if not len(order):
+        return ["No model asks about a column."]
+    rows = []
+    for j in order[:MOST_COLUMNS].tolist():
+        final = [] if shares.final is None else [f"{shares.final[j]:.4f}"]
+        mean, deviation = f"{shares.mean[j]:.4f}", f"± {shares.deviation[j]:.4f}"
+        rows.append([shares.names[j], *final, mean, deviation, str(shares.n_models[j])])
+    head = ["importance", *(["final"] if shares.final is not None else []), "mean", "", "models"]
+    return [*_table(head, rows), *_more(len(order) - len(rows))]
+
+
+def _more(n: int) -> list[str]:
+    return [f"... {n} more"] if n else []
+
+
+def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+    """Lines of a table: the first column to the left, the others to the right."""
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    return [
+        "  ".join(
+            word.ljust(width) if i == 0 else word.rjust(width)
+            for i, (word, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in [head, *rows]
+    ]
