@@ -1,4 +1,4 @@
-"""Pictures of trees; the only module that draws, and matplotlib is imported when it does.
+"""Pictures of trees; matplotlib is imported when one is drawn.
 
 The shared forest of several models is drawn from left to right, since what stands in a node is
 text, which is wide and not high::
