@@ -28,7 +28,7 @@ from dtrees.model_selection.stand_in import Split, training_rows
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-VALUES = 200  # of min_samples_split
+VALUES = 200  # of min_samples_split, at most
 LARGEST_SHARE = 0.04  # of the rows, of those values
 
 
@@ -181,7 +181,8 @@ def validation_surface(
     max_depth : sequence of int, default=None
         None: from 1 to the depth of the deepest tree.
     min_samples_split : sequence of int, default=None
-        Rows of a node that is split. None: 200 values, from 2 to 4 % of the rows.
+        Rows of a node that is split. None: up to 200 values from 2 to 4 % of the rows, closer
+        together where they are small.
     cv : int, cross-validation generator or iterable of (train, test), default=None
         None: 5 folds, stratified for classifiers.
     scoring : str or callable, default=None
@@ -241,7 +242,7 @@ def validation_surface(
         max_depth = range(1, max(1, *map(fitted.depth, range(len(splits) + 1))) + 1)
     if min_samples_split is None:
         most = max(2, int(LARGEST_SHARE * len(y)))
-        min_samples_split = np.linspace(2, most, VALUES).astype(int).tolist()
+        min_samples_split = np.geomspace(2, most, VALUES).round().astype(int).tolist()
     depths = np.unique(np.asarray(max_depth, dtype=np.int64))
     limits = np.unique(np.asarray(min_samples_split, dtype=np.int64))
     candidates: list[Any] = [
