@@ -171,6 +171,12 @@ class Target:
         return live
 
     @property
+    def n_live(self) -> int:
+        """Number of rows that count."""
+        live = self.has_weight
+        return self.n_rows if live is None else int(np.count_nonzero(live))
+
+    @property
     def total_weight(self) -> float:
         """Weight of all rows in the user's units, class weights included."""
         if self.class_multiplier is not None:

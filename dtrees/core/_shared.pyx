@@ -68,14 +68,14 @@ cdef class TrainingSets:
         `MOST_CELLS` cells.
     total_weight : float64 (n_sets,)
         In the user's units.
-    least_weight : int64 (n_sets,)
-        Of a leaf, in units of the weights.
+    least : int64 (n_sets, 3)
+        Rows of a node that is split, rows of a leaf, and its weight in units of the weights.
     counted_rows : int
         As in `dtrees.core.tuning.Tuning`.
     """
 
     def __cinit__(self, Shard shard, const uint16_t[::1] cell, const uint8_t[:, ::1] has,
-                  const double[::1] total_weight, const int64_t[::1] least_weight,
+                  const double[::1] total_weight, const int64_t[:, ::1] least,
                   int64_t counted_rows):
         cdef int s
         assert has.shape[0] <= MOST_SETS and has.shape[1] <= MOST_CELLS
@@ -89,7 +89,9 @@ cdef class TrainingSets:
         for s in range(self.n_sets):
             self.plans[s] = shard.plan
             self.plans[s].limits.total_weight = total_weight[s]
-            self.plans[s].limits.min_weight = least_weight[s]
+            self.plans[s].limits.min_samples_split = least[s, 0]
+            self.plans[s].limits.min_rows = least[s, 1]
+            self.plans[s].limits.min_weight = least[s, 2]
             self.plans[s].count_rule.least_rows = counted_rows
             self.plans[s].draws = shard.plan.limits.max_features < shard.plan.limits.n_columns
         self.pack_rows()
@@ -215,7 +217,7 @@ cdef class SharedGrowth:
         self.n_handed = <int64_t*>calloc(self.n_sets, sizeof(int64_t))
         for s in range(self.n_sets):
             self.searches[s] = new_search(&self.plans[s].criterion, shard.plan.mode,
-                                          shard.payload, shard.plan.limits.min_rows,
+                                          shard.payload, self.plans[s].limits.min_rows,
                                           self.plans[s].limits.min_weight)
         for j in range(n_columns):
             most_codes = max(most_codes, shard.columns[j].n_codes)

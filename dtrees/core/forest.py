@@ -19,6 +19,7 @@ from dtrees.core.grower import grow
 from dtrees.core.model import Tree
 from dtrees.core.resampling import Bags, Resampling, plain
 from dtrees.core.rules import GrowthRules
+from dtrees.core.shares import Shares
 from dtrees.core.source import ShardSource
 from dtrees.typing import Runner, serial
 
@@ -42,9 +43,8 @@ class ForestGrowth:
         `CodeBook.code_values`, for random cuts.
     balanced : bool, default=False
         Classes have the same total weight in every bag.
-    min_weight_fraction_leaf : float, default=0.0
-        Least weight of a leaf, as a share of the weight of the bag, where there are bags; 0: as
-        the rules say.
+    shares : Shares, default=Shares()
+        Limits that are shares of the rows of the table, or of the weight of the bag.
     max_leaf_nodes : int or None, default=None
     ccp_alpha : float, default=0.0
         Decided on the grown tree (`dtrees.core.pruning`).
@@ -59,7 +59,7 @@ class ForestGrowth:
     thresholds: Thresholds
     values: tuple[np.ndarray, np.ndarray] | None = None
     balanced: bool = False
-    min_weight_fraction_leaf: float = 0.0
+    shares: Shares = field(default_factory=Shares)
     max_leaf_nodes: int | None = None
     ccp_alpha: float = 0.0
     pool: Pool = field(default_factory=Pool, repr=False)
@@ -75,13 +75,10 @@ class ForestGrowth:
         n_threads : int, default=1
             Of this tree alone; a forest is better off with a tree per thread.
         """
-        rules = replace(self.rules, tree=number)
         target = self.target
         if self.bags is not None:
             target = target.bagged(self.times(number), self.balanced)
-            if self.min_weight_fraction_leaf > 0:
-                least = self.min_weight_fraction_leaf * target.total_weight
-                rules = replace(rules, min_weight_leaf=least)
+        rules = self.shares.rules(replace(self.rules, tree=number), self.target, target)
         source = ShardSource(
             [(self.coded, target)],
             rules,
@@ -127,8 +124,8 @@ class ForestGrowth:
                 [(self.coded, target)], rules, run=run, values=self.values, pool=self.pool
             )
             some = Resampling(resampling.cells, resampling.mix[together])
-            share = self.min_weight_fraction_leaf
-            grown = grow(source, rules, some, self.thresholds, least_weight_share=share).trees
+            own = self.shares.rules_of_sets(rules, some, self.target, target)
+            grown = grow(source, rules, some, self.thresholds, rules_of_sets=own).trees
             trees = dict(zip(together.tolist(), map(self._pruned, grown), strict=True))
         for i in np.flatnonzero(apart).tolist():
             rows = resampling.rows(i)

@@ -23,6 +23,8 @@ all sets are finished by one call, too (`dtrees.core.shared`); in rounds, sets a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dtrees.core._shard import child_path
@@ -43,7 +45,7 @@ def grow(
     thresholds: Thresholds,
     *,
     histogram_budget: int = HISTOGRAM_BUDGET,
-    least_weight_share: float = 0.0,
+    rules_of_sets: Sequence[GrowthRules] | None = None,
 ) -> Forest:
     """Grow one tree per training set.
 
@@ -57,9 +59,9 @@ def grow(
         `CodeBook.thresholds`.
     histogram_budget : int, default=256 MiB
         Bytes of histograms in a round; at least one node is taken.
-    least_weight_share : float, default=0.0
-        Several sets: least weight of a leaf as a share of the weight of its set; 0: as the rules
-        say.
+    rules_of_sets : sequence of GrowthRules or None, default=None
+        Several sets: the rules of each, which differ in limits of rows and weight only
+        (`dtrees.core.shares`). None: `rules` for all of them.
 
     Returns
     -------
@@ -71,7 +73,8 @@ def grow(
         return tree_of(piece, source.target, n_codes, thresholds, rules.criterion)
 
     if not resampling.is_plain:
-        return Forest(tuple(map(tree, source.sets(resampling, least_weight_share))))
+        by_set = [rules] * resampling.n_sets if rules_of_sets is None else rules_of_sets
+        return Forest(tuple(map(tree, source.sets(resampling, by_set))))
     frontier = Frontier()
     splitter = source.splitter
     bytes_per_node = 8 * int(splitter.histogram_sizes().sum())

@@ -64,6 +64,20 @@ class Resampling:
         has: np.ndarray = self.mix[number][self.cells] > 0
         return has
 
+    def totals(self, numbers: np.ndarray | None = None) -> np.ndarray:
+        """What a number per row adds up to over the rows of each set; int64 (n_sets,).
+
+        Parameters
+        ----------
+        numbers : integers or bool (n_rows,) or None, default=None
+            None: every row adds one.
+        """
+        assert self.cells is not None
+        of_cell = np.zeros(self.n_cells, dtype=np.int64)
+        np.add.at(of_cell, self.cells, 1 if numbers is None else numbers.astype(np.int64))
+        total: np.ndarray = self.mix @ of_cell
+        return total
+
     def sets(self, cell_statistics: np.ndarray) -> np.ndarray:
         """Statistics of the sets from those of the cells.
 

@@ -44,10 +44,9 @@ MOST_UNITS = 2**62  # no leaf weighs more
 def pieces_of_sets(
     coded: CodedMatrix,
     target: Target,
-    rules: GrowthRules,
+    rules: Sequence[GrowthRules],
     resampling: Resampling,
     *,
-    least_weight_share: float,
     run: Runner,
     n_threads: int,
     tuning: Tuning,
@@ -62,11 +61,10 @@ def pieces_of_sets(
     coded : CodedMatrix
     target : Target
         Of all rows, in units that are those of every set.
-    rules : GrowthRules
+    rules : sequence of GrowthRules
+        Of each set; they differ in `min_samples_split`, `min_samples_leaf` and `min_weight_leaf`.
     resampling : Resampling
         Every set has a cell once or not at all, and some weight.
-    least_weight_share : float
-        Least weight of a leaf as a share of the weight of its set; 0: as the rules say.
     run, n_threads, tuning, values, pool
         As for `dtrees.core.source.ShardSource`.
     cancelled : callable () -> bool
@@ -80,13 +78,13 @@ def pieces_of_sets(
     ------
     CancelledError
     """
-    sets = Sets(target, rules, resampling, least_weight_share)
+    sets = Sets(target, rules, resampling)
     pieces: dict[int, Piece] = {}
-    for group in sets.groups(numbers_of(coded, target)) if can_share(coded, rules) else []:
-        shard = Shard(coded, target, rules, sets.scales[group[0]])
+    for group in sets.groups(numbers_of(coded, target)) if can_share(coded, rules[0]) else []:
+        shard = Shard(coded, target, rules[0], sets.scales[group[0]])
         cells, has = sets.cells_of(group)
-        total_weight, least_weight = sets.limits_of(group)
-        shared = TrainingSets(shard, cells, has, total_weight, least_weight, tuning.counted_rows)
+        total_weight, least_of = sets.limits_of(group)
+        shared = TrainingSets(shard, cells, has, total_weight, least_of, tuning.counted_rows)
         least = HANDED * tuning.task_entries
         grown = shared.grow(pool, run, n_threads, cancelled, least, tuning.level_entries)
         if cancelled():
@@ -96,7 +94,7 @@ def pieces_of_sets(
             pieces[number] = found[0] if len(found) == 1 else join(found)  # one is in preorder
     for number in range(resampling.n_sets):
         if number not in pieces:
-            own, limits = sets.target(number), sets.rules(number)
+            own, limits = sets.target(number), rules[number]
             shard = Shard(coded, own, limits, scale_of([own], limits), values, n_threads)
             subtrees = Levels(shard, tuning, pool).grow(run, n_threads, cancelled)
             if cancelled():
@@ -126,7 +124,7 @@ class Sets:
 
     Parameters
     ----------
-    target, rules, resampling, least_weight_share
+    target, rules, resampling
         As for `pieces_of_sets`.
 
     Attributes
@@ -138,33 +136,27 @@ class Sets:
     """
 
     def __init__(
-        self,
-        target: Target,
-        rules: GrowthRules,
-        resampling: Resampling,
-        least_weight_share: float,
+        self, target: Target, rules: Sequence[GrowthRules], resampling: Resampling
     ) -> None:
-        self._target, self._rules, self._share = target, rules, least_weight_share
+        self._target, self._rules, self._criterion = target, rules, rules[0].criterion
+        if resampling.cells is None:
+            resampling = replace(resampling, cells=np.zeros(target.n_rows, dtype=np.uint16))
         self.has = resampling.mix > 0
         assert (resampling.mix == self.has).all(), "a set has a cell once or not at all"
         self.cells = resampling.cells
-        if self.cells is None:
-            self.cells = np.zeros(target.n_rows, dtype=np.uint16)
-        weight = units_of(target)
-        units = np.zeros(resampling.n_cells, dtype=np.int64)
-        np.add.at(units, self.cells, 1 if weight is None else weight.astype(np.int64))
+        units = resampling.totals(units_of(target))
         largest = np.ones(resampling.n_cells, dtype=np.int64)
-        if rules.criterion == "poisson":
+        if self._criterion == "poisson":
             counts = slice(None) if target.w is None else target.w > 0
             np.maximum.at(largest, self.cells[counts], target.y[counts])
         self.scales = [
             scale_of_sums(
-                int(units[has].sum()),
+                own,
                 int(largest[has].max(initial=1)),
                 target.weight_unit,
-                rules.criterion,
+                self._criterion,
             )
-            for has in self.has
+            for own, has in zip(units.tolist(), self.has, strict=True)
         ]
 
     def groups(self, histogram: int) -> list[list[int]]:
@@ -177,7 +169,7 @@ class Sets:
         """
         by_scale: dict[float, list[int]] = {}
         for number, scale in enumerate(self.scales):
-            logs = self._rules.criterion in ("entropy", "poisson")
+            logs = self._criterion in ("entropy", "poisson")
             by_scale.setdefault(scale.fixed_point if logs else 1.0, []).append(number)
         found = []
         for like in by_scale.values():
@@ -197,18 +189,13 @@ class Sets:
         return cells, np.ascontiguousarray(has).astype(np.uint8)
 
     def limits_of(self, group: list[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Total weight of each set, and least weight of a leaf in units of the target."""
+        """Total weight of each set, and its limits as `TrainingSets` takes them."""
         total = np.array([self.scales[number].total_weight for number in group])
-        least = np.array([self.rules(number).min_weight_leaf for number in group])
-        least = np.minimum(np.ceil(least / self._target.weight_unit), MOST_UNITS)
-        return total, least.astype(np.int64)
-
-    def rules(self, number: int) -> GrowthRules:
-        """The rules of a set."""
-        if self._share == 0:
-            return self._rules
-        least = self._share * self.scales[number].total_weight
-        return replace(self._rules, min_weight_leaf=least)
+        rules = [self._rules[number] for number in group]
+        weight = np.array([own.min_weight_leaf for own in rules])
+        weight = np.minimum(np.ceil(weight / self._target.weight_unit), MOST_UNITS)
+        rows = [(own.min_samples_split, own.min_samples_leaf) for own in rules]
+        return total, np.column_stack([np.array(rows), weight.astype(np.int64)])
 
     def target(self, number: int) -> Target:
         """The target in which the rows outside of a set weigh nothing."""

@@ -68,8 +68,8 @@ class Source(Protocol):
     def finish(self, node: OpenNode) -> Piece:
         """The whole subtree of a node, in preorder."""
 
-    def sets(self, resampling: Resampling, least_weight_share: float) -> list[Piece]:
-        """The whole tree of each training set, in preorder."""
+    def sets(self, resampling: Resampling, rules: Sequence[GrowthRules]) -> list[Piece]:
+        """The whole tree of each training set, in preorder, and by rules of its own."""
 
 
 class ShardSource:
@@ -143,15 +143,14 @@ class ShardSource:
         self._rows = {ROOT_PATH: rows}
         return self._sums(rows)
 
-    def sets(self, resampling: Resampling, least_weight_share: float = 0.0) -> list[Piece]:
+    def sets(self, resampling: Resampling, rules: Sequence[GrowthRules]) -> list[Piece]:
         """Grow the tree of each training set; rows are in one shard."""
         assert len(self._parts) == 1, "sets of rows in several places are not grown yet"
         return pieces_of_sets(
             self.coded,
             self.target,
-            self._rules,
+            rules,
             resampling,
-            least_weight_share=least_weight_share,
             run=self._run,
             n_threads=self._n_threads,
             tuning=self._tuning,

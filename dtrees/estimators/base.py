@@ -41,6 +41,7 @@ from dtrees.core.grower import grow
 from dtrees.core.model import Tree
 from dtrees.core.resampling import Resampling, plain
 from dtrees.core.rules import GrowthRules
+from dtrees.core.shares import Shares
 from dtrees.core.source import ShardSource
 from dtrees.estimators.constraints import (
     ArrayLike,
@@ -56,8 +57,8 @@ from dtrees.estimators.constraints import (
 from dtrees.estimators.limits import (
     columns_per_split,
     depth_of,
-    rows_of_leaf,
-    rows_of_split,
+    least_rows,
+    shares_of,
 )
 from dtrees.estimators.prediction import Predictor, TreePredictor
 from dtrees.estimators.view import TreeView, columns_with_missing
@@ -213,6 +214,12 @@ class BaseTrees(BaseEstimator, ABC):
         """A seed from the random state; a state that is given draws once."""
         return int(check_random_state(self.random_state).randint(LARGEST_SEED))
 
+    def _shares(self) -> Shares:
+        """Limits that depend on which rows a training set has."""
+        return shares_of(
+            self.min_samples_split, self.min_samples_leaf, self.min_weight_fraction_leaf
+        )
+
     def _encode(self, X: Any, y: Any, sample_weight: Any, seed: int, run: LocalRunner) -> Encoded:
         """Check the parameters, code the table and the target, resolve the rules."""
         self._check_supported()
@@ -253,20 +260,18 @@ class BaseTrees(BaseEstimator, ABC):
     def _resolve(self, book: CodeBook, coded: CodedMatrix, target: Target, seed: int) -> Encoded:
         """Codes and target, with the rules that the parameters are for them."""
         max_features = columns_per_split(self.max_features, book.n_columns)
-        rules = GrowthRules(
+        numbers = GrowthRules(
             criterion=self._criteria[self.criterion],
             max_depth=depth_of(self.max_depth, self.max_leaf_nodes),
-            min_samples_split=rows_of_split(
-                self.min_samples_split, self.min_samples_leaf, coded.n_rows
-            ),
-            min_samples_leaf=rows_of_leaf(self.min_samples_leaf, coded.n_rows),
-            min_weight_leaf=self.min_weight_fraction_leaf * target.total_weight,
+            min_samples_split=max(2, least_rows(self.min_samples_split)),
+            min_samples_leaf=least_rows(self.min_samples_leaf),
             min_impurity_decrease=float(self.min_impurity_decrease),
             max_features=max_features if max_features < book.n_columns else None,
             random_cuts=self._random_cuts,
             seed=seed,
             unseen="majority" if self.unseen == "majority" else "missing",
         )
+        rules = self._shares().rules(numbers, target)
         return Encoded(book, coded, target, rules, max_features, seed)
 
 
@@ -326,10 +331,11 @@ class BaseDecisionTree(BaseTrees):
         source = ShardSource(
             [(encoded.coded, encoded.target)], encoded.rules, run=run, n_threads=run.n_threads
         )
-        share = self.min_weight_fraction_leaf
-        grown = grow(
-            source, encoded.rules, resampling, encoded.book.thresholds, least_weight_share=share
-        )
+        rules, thresholds = encoded.rules, encoded.book.thresholds
+        own = None
+        if not resampling.is_plain:
+            own = self._shares().rules_of_sets(rules, resampling, encoded.target)
+        grown = grow(source, rules, resampling, thresholds, rules_of_sets=own)
         return [pruning.ccp(self._limited(tree), self.ccp_alpha) for tree in grown.trees]
 
     def _model_of(self, encoded: Encoded, grown: Tree) -> Any:

@@ -206,7 +206,7 @@ class BaseForest(BaseTrees):
             encoded.book.thresholds,
             values=encoded.book.code_values() if self._random_cuts else None,
             balanced=getattr(self, "class_weight", None) == "balanced_subsample",
-            min_weight_fraction_leaf=self.min_weight_fraction_leaf,
+            shares=self._shares(),
             max_leaf_nodes=self.max_leaf_nodes,
             ccp_alpha=self.ccp_alpha,
         )

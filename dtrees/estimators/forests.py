@@ -166,10 +166,12 @@ class RandomForestClassifier(ForestClassifier):
     max_depth : int, default=None
         Nodes at this depth are leaves. None: no limit.
     min_samples_split : int or float, default=2
-        Least number of rows of a node that is split; a float is a share of all rows, rounded up.
-        Rows are counted once, however often they are in the bag.
+        Least number of rows of a node that is split; a float is a share of the rows of positive
+        weight, rounded up. Rows are counted once, however often they are in the bag, and shares
+        are of the rows of the table.
     min_samples_leaf : int or float, default=1
-        Least number of rows on each side of a split; a float is a share of all rows, rounded up.
+        Least number of rows on each side of a split; a float is a share of the rows of positive
+        weight, rounded up.
     min_weight_fraction_leaf : float, default=0.0
         Least weight on each side of a split, as a share of the weight of the rows of the tree.
     max_features : int, float or {"sqrt", "log2"}, default="sqrt"
@@ -349,10 +351,12 @@ class RandomForestRegressor(ForestRegressor):
     max_depth : int, default=None
         Nodes at this depth are leaves. None: no limit.
     min_samples_split : int or float, default=2
-        Least number of rows of a node that is split; a float is a share of all rows, rounded up.
-        Rows are counted once, however often they are in the bag.
+        Least number of rows of a node that is split; a float is a share of the rows of positive
+        weight, rounded up. Rows are counted once, however often they are in the bag, and shares
+        are of the rows of the table.
     min_samples_leaf : int or float, default=1
-        Least number of rows on each side of a split; a float is a share of all rows, rounded up.
+        Least number of rows on each side of a split; a float is a share of the rows of positive
+        weight, rounded up.
     min_weight_fraction_leaf : float, default=0.0
         Least weight on each side of a split, as a share of the weight of the rows of the tree.
     max_features : int, float or {"sqrt", "log2"}, default=1.0
@@ -522,10 +526,12 @@ class ExtraTreesClassifier(ForestClassifier):
     max_depth : int, default=None
         Nodes at this depth are leaves. None: no limit.
     min_samples_split : int or float, default=2
-        Least number of rows of a node that is split; a float is a share of all rows, rounded up.
-        Rows are counted once, however often they are in the bag.
+        Least number of rows of a node that is split; a float is a share of the rows of positive
+        weight, rounded up. Rows are counted once, however often they are in the bag, and shares
+        are of the rows of the table.
     min_samples_leaf : int or float, default=1
-        Least number of rows on each side of a split; a float is a share of all rows, rounded up.
+        Least number of rows on each side of a split; a float is a share of the rows of positive
+        weight, rounded up.
     min_weight_fraction_leaf : float, default=0.0
         Least weight on each side of a split, as a share of the weight of the rows of the tree.
     max_features : int, float or {"sqrt", "log2"}, default="sqrt"
@@ -707,10 +713,12 @@ class ExtraTreesRegressor(ForestRegressor):
     max_depth : int, default=None
         Nodes at this depth are leaves. None: no limit.
     min_samples_split : int or float, default=2
-        Least number of rows of a node that is split; a float is a share of all rows, rounded up.
-        Rows are counted once, however often they are in the bag.
+        Least number of rows of a node that is split; a float is a share of the rows of positive
+        weight, rounded up. Rows are counted once, however often they are in the bag, and shares
+        are of the rows of the table.
     min_samples_leaf : int or float, default=1
-        Least number of rows on each side of a split; a float is a share of all rows, rounded up.
+        Least number of rows on each side of a split; a float is a share of the rows of positive
+        weight, rounded up.
     min_weight_fraction_leaf : float, default=0.0
         Least weight on each side of a split, as a share of the weight of the rows of the tree.
     max_features : int, float or {"sqrt", "log2"}, default=1.0
@@ -879,10 +887,12 @@ class BaggingClassifier(ForestClassifier):
     max_depth : int, default=None
         Nodes at this depth are leaves. None: no limit.
     min_samples_split : int or float, default=2
-        Least number of rows of a node that is split; a float is a share of all rows, rounded up.
-        Rows are counted once, however often they are in the bag.
+        Least number of rows of a node that is split; a float is a share of the rows of positive
+        weight, rounded up. Rows are counted once, however often they are in the bag, and shares
+        are of the rows of the table.
     min_samples_leaf : int or float, default=1
-        Least number of rows on each side of a split; a float is a share of all rows, rounded up.
+        Least number of rows on each side of a split; a float is a share of the rows of positive
+        weight, rounded up.
     min_weight_fraction_leaf : float, default=0.0
         Least weight on each side of a split, as a share of the weight of the rows of the tree.
     max_leaf_nodes : int, default=None
@@ -1060,10 +1070,12 @@ class BaggingRegressor(ForestRegressor):
     max_depth : int, default=None
         Nodes at this depth are leaves. None: no limit.
     min_samples_split : int or float, default=2
-        Least number of rows of a node that is split; a float is a share of all rows, rounded up.
-        Rows are counted once, however often they are in the bag.
+        Least number of rows of a node that is split; a float is a share of the rows of positive
+        weight, rounded up. Rows are counted once, however often they are in the bag, and shares
+        are of the rows of the table.
     min_samples_leaf : int or float, default=1
-        Least number of rows on each side of a split; a float is a share of all rows, rounded up.
+        Least number of rows on each side of a split; a float is a share of the rows of positive
+        weight, rounded up.
     min_weight_fraction_leaf : float, default=0.0
         Least weight on each side of a split, as a share of the weight of the rows of the tree.
     max_leaf_nodes : int, default=None

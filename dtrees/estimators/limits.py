@@ -1,31 +1,34 @@
-"""A user's limits, resolved: shares become numbers of rows, columns and weight.
+"""What a user's limits mean: numbers or shares, of rows, columns and weight.
 
 `dtrees.core.rules.GrowthRules` knows plain numbers only. What 0.1 or "sqrt" means is decided here,
-as scikit-learn decides it: an integer is a number, a float is a share of the training table, and
-shares of rows are rounded up, shares of columns down. Rows are counted whether they have weight
-or not.
+as scikit-learn decides it: an integer is a number and a float is a share. Shares of columns are
+rounded down, and are numbers from here on; shares of rows are rounded up, once it is known which
+rows a training set has (`dtrees.core.shares`).
 """
 
 from __future__ import annotations
 
-import math
 from numbers import Integral
 
 import numpy as np
 
+from dtrees.core.shares import Shares
+
 MOST_ROWS = 2**31 - 1  # a table has no more, so no limit needs to be larger
 
 
-def rows_of_leaf(limit: int | float, n_rows: int) -> int:
-    """Least number of rows of a leaf: ``limit``, or ``ceil(limit * n_rows)`` for a float."""
-    if isinstance(limit, Integral):
-        return min(int(limit), MOST_ROWS)
-    return math.ceil(limit * n_rows)
+def least_rows(limit: int | float) -> int:
+    """A least number of rows; 1 where it is a share, which `shares_of` has."""
+    return min(int(limit), MOST_ROWS) if isinstance(limit, Integral) else 1
 
 
-def rows_of_split(limit: int | float, leaf_limit: int | float, n_rows: int) -> int:
-    """Least number of rows of a node that is split: at least 2, and at least two leaves."""
-    return max(2, rows_of_leaf(limit, n_rows), 2 * rows_of_leaf(leaf_limit, n_rows))
+def shares_of(split: int | float, leaf: int | float, weight: float) -> Shares:
+    """``min_samples_split``, ``min_samples_leaf``, ``min_weight_fraction_leaf`` that are shares."""
+    return Shares(
+        min_samples_split=0.0 if isinstance(split, Integral) else float(split),
+        min_samples_leaf=0.0 if isinstance(leaf, Integral) else float(leaf),
+        min_weight_leaf=float(weight),
+    )
 
 
 def depth_of(max_depth: int | None, max_leaf_nodes: int | None) -> int:

@@ -218,8 +218,7 @@ def fit_table(estimator: BaseTrees, table: TrainingTable, rows: np.ndarray) -> F
             models[i] = estimator._model_of(encoded, trees)
     for i, target in enumerate(targets):
         if isinstance(target, Target):
-            least = estimator.min_weight_fraction_leaf * target.total_weight
-            rules = replace(encoded.rules, min_weight_leaf=least)
+            rules = estimator._shares().rules(encoded.rules, target)
             own = replace(encoded, target=target, rules=rules)
             models[i] = estimator._model_of(own, estimator._grow_sets(own, plain(), run)[0])
     return FittedSets(_with_random_state(given, models), encoded, coded_rows, values)

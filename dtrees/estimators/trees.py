@@ -33,9 +33,11 @@ class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
     max_depth : int, default=None
         Nodes at this depth are leaves. None: no limit.
     min_samples_split : int or float, default=2
-        Least number of rows of a node that is split; a float is a share of all rows, rounded up.
+        Least number of rows of a node that is split; a float is a share of the rows of positive
+        weight, rounded up.
     min_samples_leaf : int or float, default=1
-        Least number of rows on each side of a split; a float is a share of all rows, rounded up.
+        Least number of rows on each side of a split; a float is a share of the rows of positive
+        weight, rounded up.
     min_weight_fraction_leaf : float, default=0.0
         Least weight on each side of a split, as a share of the weight of all rows.
     max_features : int, float or {"sqrt", "log2"}, default=None
@@ -234,9 +236,11 @@ class DecisionTreeRegressor(LazyScore, RegressorMixin, BaseDecisionTree):
     max_depth : int, default=None
         Nodes at this depth are leaves. None: no limit.
     min_samples_split : int or float, default=2
-        Least number of rows of a node that is split; a float is a share of all rows, rounded up.
+        Least number of rows of a node that is split; a float is a share of the rows of positive
+        weight, rounded up.
     min_samples_leaf : int or float, default=1
-        Least number of rows on each side of a split; a float is a share of all rows, rounded up.
+        Least number of rows on each side of a split; a float is a share of the rows of positive
+        weight, rounded up.
     min_weight_fraction_leaf : float, default=0.0
         Least weight on each side of a split, as a share of the weight of all rows.
     max_features : int, float or {"sqrt", "log2"}, default=None

@@ -16,6 +16,7 @@ from dtrees.core.forest import ForestGrowth
 from dtrees.core.grower import grow
 from dtrees.core.resampling import Bags, plain, poisson_steps
 from dtrees.core.rules import GrowthRules
+from dtrees.core.shares import Shares
 from dtrees.core.source import ShardSource
 from dtrees.exceptions import StatisticsOverflowError
 from tests.laws.tables import coded, examples, thresholds_of
@@ -171,7 +172,7 @@ def test_the_least_weight_of_a_leaf_is_a_share_of_the_bag():
     small = Bags(0, 0.1, np.arange(200, dtype=np.uint64))
     growth = ForestGrowth(
         coded([column]), target, GrowthRules(criterion="squared_error", min_weight_leaf=40.0),
-        small, thresholds_of([column]), min_weight_fraction_leaf=0.2,
+        small, thresholds_of([column]), shares=Shares(min_weight_leaf=0.2),
     )  # fmt: skip
     for number in range(5):
         tree = growth.tree(number)

@@ -1,22 +1,27 @@
 import numpy as np
 import pytest
 
+from dtrees.core.shares import Shares
 from dtrees.estimators.limits import (
+    MOST_ROWS,
     columns_per_split,
-    rows_of_leaf,
-    rows_of_split,
+    least_rows,
+    shares_of,
 )
 
 
-def test_rows():
-    assert rows_of_leaf(7, 100) == 7
-    assert rows_of_leaf(np.int64(7), 100) == 7
-    assert rows_of_leaf(0.041, 100) == 5
-    assert rows_of_leaf(1e-9, 100) == 1
-    assert rows_of_split(2, 1, 100) == 2
-    assert rows_of_split(0.001, 1, 100) == 2
-    assert rows_of_split(1.0, 1, 100) == 100
-    assert rows_of_split(10, 0.2, 100) == 40
+def test_numbers_of_rows():
+    assert least_rows(7) == 7
+    assert least_rows(np.int64(7)) == 7
+    assert least_rows(2**40) == MOST_ROWS
+    assert least_rows(0.5) == 1
+    assert least_rows(1.0) == 1
+
+
+def test_shares():
+    assert shares_of(2, 1, 0.0) == Shares()
+    assert shares_of(np.int64(2), 0.1, 0) == Shares(min_samples_leaf=0.1)
+    assert shares_of(1.0, 3, 0.2) == Shares(min_samples_split=1.0, min_weight_leaf=0.2)
 
 
 @pytest.mark.parametrize(

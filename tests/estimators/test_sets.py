@@ -20,6 +20,12 @@ PARAMETERS = {
     "defaults": {},
     "limits": {"min_samples_leaf": 5, "max_depth": 4, "min_impurity_decrease": 0.001},
     "share of the weight": {"min_weight_fraction_leaf": 0.05},
+    "shares of the rows": {"min_samples_leaf": 0.03, "min_samples_split": 0.11},
+    "all shares": {
+        "min_samples_leaf": 0.031,
+        "min_samples_split": 0.2,
+        "min_weight_fraction_leaf": 0.02,
+    },
     "best first": {"max_leaf_nodes": 6},
     "pruned": {"ccp_alpha": 0.01},
     "few columns": {"max_features": 2},
@@ -83,6 +89,79 @@ def test_parameters(kind, task, parameters):
     estimator = estimator_of(kind, task, **PARAMETERS[parameters])
     check(estimator, X, y, None, sets(rng))
     check(estimator, X, y, WEIGHTS["whole"](rng), sets(rng))
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_shares_of_the_rows(kind, task, weights):
+    X, y, rng = table(8)
+    y = y > 1 if task == "Classifier" else y
+    estimator = estimator_of(kind, task, min_samples_leaf=0.021, min_samples_split=0.1)
+    check(estimator, X, y, WEIGHTS[weights](rng), sets(rng))
+
+
+@pytest.mark.parametrize("limit", ["min_samples_leaf", "min_samples_split"])
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("task", TASKS)
+def test_shares_of_rows_of_positive_weight(task, weights, limit):
+    """A set is as good as its rows alone, where codes are exact; and so is a single fit."""
+    X, y, rng = table(9)
+    y = y > 1 if task == "Classifier" else y
+    weight, rows = WEIGHTS[weights](rng), sets(rng)
+    differ = 0
+    for share in (0.021, 0.1, 0.33):
+        # leaves of several rows: few partitions are found by two columns, once mirrored
+        tree = estimator_of("DecisionTree", task, **{"min_samples_leaf": 5, limit: share})
+        found = fit_sets(tree, X, y, weight, rows)
+        for mine, model in zip(rows, found.models, strict=True):
+            live = mine if weight is None else mine & (weight > 0)
+            alone = clone(tree).fit(X[live], y[live], None if weight is None else weight[live])
+            assert_same_tree(model.tree_, alone.tree_)
+            number = max(2, int(np.ceil(share * live.sum())))
+            same = clone(tree).set_params(**{limit: number}).fit(X, y, weighted(weight, live))
+            assert same.tree_.model.equals(model.tree_.model)
+            of_all = max(2, int(np.ceil(share * N_ROWS)))
+            other = clone(tree).set_params(**{limit: of_all}).fit(X, y, weighted(weight, live))
+            differ += not other.tree_.model.equals(model.tree_.model)
+    assert differ > 0
+
+
+def weighted(weight, rows):
+    """Weights that are zero but for some rows."""
+    return (np.ones(N_ROWS) if weight is None else weight) * rows
+
+
+def assert_same_tree(one, other):
+    """The same questions; values to the last digits of the fixed point."""
+    for name in ("children_left", "children_right", "feature", "n_node_samples"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    np.testing.assert_array_equal(one.threshold, other.threshold)
+    np.testing.assert_allclose(one.value, other.value, rtol=1e-9)
+
+
+def test_shares_where_classes_weigh_nothing():
+    """Rows of a class of weight zero do not count."""
+    X, y, rng = table(10)
+    y = np.digitize(y, [0, 2])
+    tree = estimator_of("DecisionTree", "Classifier", min_samples_leaf=0.1)
+    tree.set_params(class_weight={1: 0.0})
+    check(tree, X, y, None, sets(rng))
+    alone = clone(tree).set_params(min_samples_leaf=int(np.ceil(0.1 * (y != 1).sum())))
+    assert alone.fit(X, y).tree_.model.equals(clone(tree).fit(X, y).tree_.model)
+
+
+def test_shares_of_forests_are_of_the_table():
+    """Not of the bag, which has two rows in three."""
+    X, y, rng = table(11)
+    weight = rng.integers(0, 2, N_ROWS).astype(float)
+    for limit in ("min_samples_leaf", "min_samples_split"):
+        forest = estimator_of("RandomForest", "Regressor", **{limit: 0.2})
+        number = int(np.ceil(0.2 * (weight > 0).sum()))
+        same = clone(forest).set_params(**{limit: number}).fit(X, y, weight)
+        for a, b in zip(trees_of(forest.fit(X, y, weight)), trees_of(same), strict=True):
+            assert a.equals(b)
+            assert a.node_count > 1
 
 
 @pytest.mark.parametrize("class_weight", ["balanced", "balanced_subsample", {0: 3.0, 1: 0.5}])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from dtrees.core.grower import grow
 from dtrees.core.resampling import Resampling, of_sets
 from dtrees.core.rules import GrowthRules
 from dtrees.core.shared import MOST_NUMBERS, Sets
+from dtrees.core.shares import Shares
 from dtrees.core.source import ShardSource
 from dtrees.core.tuning import Tuning
 from dtrees.parallel import LocalRunner
@@ -50,20 +52,39 @@ def assume_weights(example: Example, rows: np.ndarray) -> None:
     assume(rows.any(axis=1).all() if live is None else (rows & live).any(axis=1).all())
 
 
-def grow_sets(example: Example, matrix, rows: np.ndarray, resampling=None, **source):
+def grow_sets(example: Example, matrix, rows: np.ndarray, resampling=None, shares=None, **source):
     resampling = of_sets(rows) if resampling is None else resampling
     source.setdefault("values", values_of(example.table))
-    shards = ShardSource([(matrix, example.target)], example.rules, **source)
-    return grow(shards, example.rules, resampling, thresholds_of(example.table))
+    rules, thresholds = example.rules, thresholds_of(example.table)
+    shards = ShardSource([(matrix, example.target)], rules, **source)
+    own = None if shares is None else shares.rules_of_sets(rules, resampling, example.target)
+    return grow(shards, rules, resampling, thresholds, rules_of_sets=own)
 
 
-def check(example: Example, rows: np.ndarray, matrix=None, **source) -> None:
+def check(example: Example, rows: np.ndarray, matrix=None, shares=None, **source) -> None:
     assume_weights(example, rows)
     matrix = coded(example.table) if matrix is None else matrix
-    trees = grow_sets(example, matrix, rows, **source)
+    trees = grow_sets(example, matrix, rows, shares=shares, **source)
     assert len(trees.trees) == len(rows)
     for mine, tree in zip(rows, trees.trees, strict=True):
-        assert_equal(grow_tree(example, matrix, example.target.only(mine)), tree)
+        own = example
+        if shares is not None:
+            own = replace(example, limits=limits_of(example, shares, mine))
+        assert_equal(grow_tree(own, matrix, example.target.only(mine)), tree)
+
+
+def limits_of(example: Example, shares: Shares, rows: np.ndarray) -> dict:
+    """The limits of an example in which a set is all there is; by the definition of a share."""
+    target = example.target.only(rows)
+    limits = dict(example.limits)
+    live = [i for i in range(example.n_rows) if target.has_weight[i]]
+    if shares.min_samples_split > 0:
+        limits["min_samples_split"] = max(2, math.ceil(shares.min_samples_split * len(live)))
+    if shares.min_samples_leaf > 0:
+        limits["min_samples_leaf"] = math.ceil(shares.min_samples_leaf * len(live))
+    if shares.min_weight_leaf > 0:
+        limits["min_weight_leaf"] = shares.min_weight_leaf * target.total_weight
+    return limits
 
 
 class TestSetsAreFits:
@@ -101,6 +122,41 @@ class TestSetsAreFits:
     def test_counted_columns(self, example, n_folds, seed):
         rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
         check(example, rows, tuning=Tuning(counted_rows=0))
+
+
+SHARES = st.builds(
+    Shares,
+    min_samples_split=st.sampled_from([0.0, 0.05, 0.21, 0.5]),
+    min_samples_leaf=st.sampled_from([0.0, 0.03, 0.1, 0.21]),
+    min_weight_leaf=st.sampled_from([0.0, 0.03, 0.1]),
+)
+
+
+class TestShares:
+    """Limits that are shares are other numbers in each set."""
+
+    @given(examples(draws=True, max_rows=120), st.integers(2, 7), SEEDS, SHARES)
+    def test_folds(self, example, n_folds, seed, shares):
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        check(example, rows, shares=shares)
+
+    @given(examples(draws=True, random_cuts=True), st.integers(1, 9), SEEDS, SHARES)
+    def test_masks(self, example, n_sets, seed, shares):
+        check(example, masks(example.n_rows, n_sets, seed), shares=shares)
+
+    @given(examples(draws=True, max_rows=120), st.integers(2, 6), SEEDS, SHARES)
+    def test_threads(self, example, n_folds, seed, shares):
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        tuning = Tuning(task_entries=1, level_entries=1)
+        check(example, rows, shares=shares, run=LocalRunner(2), n_threads=2, tuning=tuning)
+
+    @given(examples(), SEEDS, SHARES)
+    def test_one_set_or_several(self, example, seed, shares):
+        rows = masks(example.n_rows, 5, seed)
+        assume_weights(example, rows)
+        found = shares.rules_of_sets(example.rules, of_sets(rows), example.target)
+        alone = [shares.rules(example.rules, example.target.only(mine)) for mine in rows]
+        assert found == alone
 
 
 class TestThreads:
@@ -155,7 +211,7 @@ class TestResampling:
 def test_large_histograms_are_shared_by_fewer_sets():
     rows = folds(1000, 40, 0)
     target = Target.regression(np.arange(1000.0))
-    sets = Sets(target, GrowthRules(criterion="squared_error"), of_sets(rows), 0.0)
+    sets = Sets(target, [GrowthRules(criterion="squared_error")] * 41, of_sets(rows))
     assert [len(group) for group in sets.groups(1)] == [41]
     assert {len(group) for group in sets.groups(MOST_NUMBERS // 60)} == {16, 9}
     assert sets.groups(MOST_NUMBERS) == []

@@ -99,6 +99,21 @@ def test_models_are_fits_with_weights():
     assert found["fit_time"].shape == (3,)
 
 
+@pytest.mark.parametrize("limit", ["min_samples_leaf", "min_samples_split"])
+@pytest.mark.parametrize("data", [CANCER, DIABETES], ids=["classes", "numbers"])
+def test_shares_are_of_the_training_side(data, limit):
+    """As scikit-learn's fits have them, which see no other rows."""
+    estimator = dtrees.DecisionTreeClassifier if data is CANCER else dtrees.DecisionTreeRegressor
+    tree = estimator(random_state=0, **{limit: 0.075})
+    how = {"cv": theirs.ShuffleSplit(5, train_size=0.4, random_state=0), "return_estimator": True}
+    ours, expected = (f(tree, *data, **how) for f in (cross_validate, theirs.cross_validate))
+    same(ours, expected)
+    for one, other in zip(ours["estimator"], expected["estimator"], strict=True):
+        np.testing.assert_array_equal(one.tree_.feature, other.tree_.feature)
+        np.testing.assert_array_equal(one.tree_.threshold, other.tree_.threshold)
+        np.testing.assert_array_equal(one.tree_.n_node_samples, other.tree_.n_node_samples)
+
+
 def test_frames_with_categories():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.normal(size=200), "b": rng.choice(list("xyz"), 200)})
