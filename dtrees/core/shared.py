@@ -139,11 +139,13 @@ class Sets:
         self, target: Target, rules: Sequence[GrowthRules], resampling: Resampling
     ) -> None:
         self._target, self._rules, self._criterion = target, rules, rules[0].criterion
-        if resampling.cells is None:
-            resampling = replace(resampling, cells=np.zeros(target.n_rows, dtype=np.uint16))
+        cells = resampling.cells
+        if cells is None:
+            cells = np.zeros(target.n_rows, dtype=np.uint16)
+            resampling = replace(resampling, cells=cells)
+        self.cells: np.ndarray = cells
         self.has = resampling.mix > 0
         assert (resampling.mix == self.has).all(), "a set has a cell once or not at all"
-        self.cells = resampling.cells
         units = resampling.totals(units_of(target))
         largest = np.ones(resampling.n_cells, dtype=np.int64)
         if self._criterion == "poisson":

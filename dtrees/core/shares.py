@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -86,7 +87,7 @@ class Shares:
         return self.min_samples_split > 0 or self.min_samples_leaf > 0
 
     def _applied(self, rules: GrowthRules, n_rows: int, weight: float) -> GrowthRules:
-        limits: dict[str, float] = {}
+        limits: dict[str, Any] = {}
         if self.min_samples_split > 0:
             limits["min_samples_split"] = max(2, math.ceil(self.min_samples_split * n_rows))
         if self.min_samples_leaf > 0:
