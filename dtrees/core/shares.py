@@ -26,6 +26,11 @@ from dtrees.core.rules import GrowthRules
 from dtrees.core.scale import units_of
 
 
+def rows_of_share(share: float, n_rows: int) -> int:
+    """A share as a number of rows: rounded up."""
+    return math.ceil(share * n_rows)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Shares:
     """Limits of growth as shares; 0: the limit is a number, and stands in the rules.
@@ -89,9 +94,9 @@ class Shares:
     def _applied(self, rules: GrowthRules, n_rows: int, weight: float) -> GrowthRules:
         limits: dict[str, Any] = {}
         if self.min_samples_split > 0:
-            limits["min_samples_split"] = max(2, math.ceil(self.min_samples_split * n_rows))
+            limits["min_samples_split"] = max(2, rows_of_share(self.min_samples_split, n_rows))
         if self.min_samples_leaf > 0:
-            limits["min_samples_leaf"] = max(1, math.ceil(self.min_samples_leaf * n_rows))
+            limits["min_samples_leaf"] = max(1, rows_of_share(self.min_samples_leaf, n_rows))
         if self.min_weight_leaf > 0:
             limits["min_weight_leaf"] = self.min_weight_leaf * weight
         return replace(rules, **limits) if limits else rules

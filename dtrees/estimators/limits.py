@@ -12,7 +12,7 @@ from numbers import Integral
 
 import numpy as np
 
-from dtrees.core.shares import Shares
+from dtrees.core.shares import Shares, rows_of_share
 
 MOST_ROWS = 2**31 - 1  # a table has no more, so no limit needs to be larger
 
@@ -20,6 +20,12 @@ MOST_ROWS = 2**31 - 1  # a table has no more, so no limit needs to be larger
 def least_rows(limit: int | float) -> int:
     """A least number of rows; 1 where it is a share, which `shares_of` has."""
     return min(int(limit), MOST_ROWS) if isinstance(limit, Integral) else 1
+
+
+def rows_of_split(limit: int | float, n_rows: int) -> int:
+    """Least number of rows of a node that is split, in a training set of `n_rows` that count."""
+    number = isinstance(limit, Integral)
+    return max(2, least_rows(limit) if number else rows_of_share(limit, n_rows))
 
 
 def shares_of(split: int | float, leaf: int | float, weight: float) -> Shares:

@@ -50,12 +50,15 @@ class FittedSets:
         The table, ready to be walked.
     y : int64 or float64 (n_rows,)
         Numbers of classes, or the target as it was given.
+    n_live : int64 (n_sets,)
+        Rows of positive weight in each set.
     """
 
     models: list[Any]
     encoded: Encoded
     coded_rows: CodedRows
     y: np.ndarray
+    n_live: np.ndarray
 
     @property
     def classes(self) -> np.ndarray | None:
@@ -202,13 +205,15 @@ def fit_table(estimator: BaseTrees, table: TrainingTable, rows: np.ndarray) -> F
         values = encoded.target.y.astype(np.int64)
     else:
         values = table.values_of_y().astype(np.float64)
+    live = encoded.target.has_weight
+    n_live = np.count_nonzero(rows if live is None else rows & live, axis=1)
     X, y, weight = table.X, table.y, table.sample_weight
     models: list[Any]
     apart = estimator._fits_apart()
     if apart is not None:
         logger.info("%s: each set is fitted on its own", apart)
         models = [_fitted(fixed, X, y, weight, mine) for mine in rows]
-        return FittedSets(_with_random_state(given, models), encoded, coded_rows, values)
+        return FittedSets(_with_random_state(given, models), encoded, coded_rows, values, n_live)
     targets = _targets(estimator, encoded, table.values_of_y(), weight, rows)
     models = list(targets)
     together = [i for i, target in enumerate(targets) if target is None]
@@ -221,7 +226,7 @@ def fit_table(estimator: BaseTrees, table: TrainingTable, rows: np.ndarray) -> F
             rules = estimator._shares().rules(encoded.rules, target)
             own = replace(encoded, target=target, rules=rules)
             models[i] = estimator._model_of(own, estimator._grow_sets(own, plain(), run)[0])
-    return FittedSets(_with_random_state(given, models), encoded, coded_rows, values)
+    return FittedSets(_with_random_state(given, models), encoded, coded_rows, values, n_live)
 
 
 def _with_random_state(given: BaseTrees, models: list[Any]) -> list[Any]:

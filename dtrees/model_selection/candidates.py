@@ -67,14 +67,13 @@ class Growth:
         Parameters
         ----------
         n_rows : int
-            Of which shares are taken.
+            Of positive weight in the training set, of which shares are taken.
         """
-        leaf = self.estimator.min_samples_leaf
         asked = [_asked(self.given, self.candidates, name) for name in LATE]
         return [
             Limits(
                 max_depth=depth_of(depth, n_leaves),
-                min_samples_split=rows_of_split(split, leaf, n_rows),
+                min_samples_split=rows_of_split(split, n_rows),
                 min_impurity_decrease=float(decrease),
                 max_leaf_nodes=n_leaves,
                 ccp_alpha=float(alpha),

@@ -48,7 +48,7 @@ class Cells:
 
     def __init__(self, growth: Growth, fitted: FittedSets) -> None:
         self.growth, self.fitted = growth, fitted
-        self.limits = growth.limits(fitted.encoded.coded.n_rows)
+        self._limits: dict[int, list[Limits]] = {}
         self._n_trees = growth.n_trees()
         self._walked: dict[int, list[_Walked]] = {}
 
@@ -62,6 +62,13 @@ class Cells:
         model = self.fitted.models[number]
         return model if isinstance(model, Exception) else None
 
+    def limits(self, number: int) -> list[Limits]:
+        """Where the trees of every candidate end, in a set."""
+        n_rows = int(self.fitted.n_live[number])
+        if n_rows not in self._limits:
+            self._limits[n_rows] = self.growth.limits(n_rows)
+        return self._limits[n_rows]
+
     def trees(self, number: int) -> tuple[Tree, ...]:
         """What has grown for a set."""
         return trees_of(self.fitted.models[number])
@@ -71,7 +78,7 @@ class Cells:
         if self.growth.is_whole:
             return self.fitted.models[number]
         n_trees = self._n_trees[candidate]
-        trees = tuple(map(self.limits[candidate].cut, self.trees(number)[:n_trees]))
+        trees = tuple(map(self.limits(number)[candidate].cut, self.trees(number)[:n_trees]))
         estimator = self.growth.estimator_of(candidate)
         return estimator._model_of(self.fitted.encoded, trees if n_trees else trees[0])
 
@@ -86,7 +93,7 @@ class Cells:
         """
         if self.growth.is_whole:
             return self.fitted.values(number, rows)
-        limits, walked = self.limits[candidate], self._walked_rows(number, rows)
+        limits, walked = self.limits(number)[candidate], self._walked_rows(number, rows)
         trees = self.trees(number)
         n_trees = self._n_trees[candidate] or 1
         if limits != walked.limits or walked.n_trees > n_trees:

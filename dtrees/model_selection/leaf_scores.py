@@ -235,7 +235,7 @@ def scores_of_splits(
     names: Sequence[str],
     fitted: FittedSets,
     splits: Sequence[Split],
-    limits: Sequence[Limits],
+    limits: Callable[[int], Sequence[Limits]],
     side: str = "test",
 ) -> np.ndarray | None:
     """Scores of one side of all splits, for all smaller trees.
@@ -247,7 +247,8 @@ def scores_of_splits(
     fitted : FittedSets
         Trees; set i is the training side of split i.
     splits : sequence of (train, test)
-    limits : sequence of Limits
+    limits : callable (int) -> sequence of Limits
+        Of the trees of a set: as many in each.
     side : {"train", "test"}, default="test"
 
     Returns
@@ -263,7 +264,7 @@ def scores_of_splits(
             return None
         tree = trees_of(fitted.models[number])[0]
         leaves = fitted.coded_rows.leaves(tree, rows)
-        scores = leaf_scores(names, HeldOut(tree, leaves, fitted.y[rows]), limits)
+        scores = leaf_scores(names, HeldOut(tree, leaves, fitted.y[rows]), limits(number))
         if scores is None:
             return None
         of_splits.append(scores)

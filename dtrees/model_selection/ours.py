@@ -44,17 +44,34 @@ def why_not(estimator: Any, X: Any, y: Any, params: Iterable[str]) -> str | None
 
 def why_not_splits(splits: Sequence[Split], n_rows: int) -> str | None:
     """Why splits are no sets of rows; None: they are."""
-    for train, _ in splits:
+    if not splits:
+        return "there are no splits"
+    for split in splits:
+        if not isinstance(split, tuple | list) or len(split) != 2:
+            return "a split is no pair of a training side and a test side"
+        for side in split:
+            if not _are_rows(np.asarray(side), n_rows):
+                return "a side of a split is no rows of X"
+        train = np.asarray(split[0])
         listed = np.zeros(n_rows, dtype=bool)
-        if train.dtype != bool and len(train) > 0:
-            listed[train] = True
-            if np.count_nonzero(listed) < len(train):
-                return "a training side lists rows twice"
+        listed[train] = True
+        if not listed.any():
+            return "a training side is empty"
+        if train.dtype != bool and np.count_nonzero(listed) < len(train):
+            return "a training side lists rows twice"
     return None
 
 
+def _are_rows(side: np.ndarray, n_rows: int) -> bool:
+    """Whether these are numbers of rows, from the end where they are negative, or a mask."""
+    if side.dtype == bool:
+        return side.shape == (n_rows,)
+    if side.ndim != 1 or side.dtype.kind not in "iu":
+        return False
+    return len(side) == 0 or bool(-n_rows <= side.min() and side.max() < n_rows)
+
+
 def splits_of(estimator: Any, X: Any, y: Any, cv: Any, groups: Any) -> list[Split]:
-    """The splits, drawn once."""
+    """The splits, drawn once; sides are what the splitter gives, for `why_not_splits` to judge."""
     X, y = indexable(X, y)
-    found = check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y, groups)
-    return [(np.asarray(train), np.asarray(test)) for train, test in found]
+    return list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y, groups))

@@ -16,9 +16,10 @@ from functools import wraps
 from typing import Any, Protocol
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import accuracy_score, get_scorer, r2_score
 from sklearn.utils import _safe_indexing
+from sklearn.utils.metaestimators import available_if
 
 Split = tuple[np.ndarray, np.ndarray]
 
@@ -81,6 +82,10 @@ def _digest(table: np.ndarray) -> bytes:
     return hashlib.blake2b(np.ascontiguousarray(table).data, digest_size=16).digest()
 
 
+def _has_classes(stand_in: StandIn) -> bool:
+    return is_classifier(stand_in.estimator)
+
+
 class StandIn(BaseEstimator):
     """An estimator whose fits have been done.
 
@@ -123,7 +128,8 @@ class StandIn(BaseEstimator):
             raise error
         classes = self.models.classes
         if classes is not None:
-            self.classes_ = classes if self.by_label else np.arange(len(classes))
+            # by number: scikit-learn has numbered y, and asks for classes of the training side only
+            self.classes_ = classes if self.by_label else np.unique(y)
         return self
 
     @property
@@ -133,20 +139,26 @@ class StandIn(BaseEstimator):
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """A label or a number for every row."""
-        values = self.predict_proba(X)
+        values = self._values(X)
         if not hasattr(self, "classes_"):
             return values[:, 0]
         labels: np.ndarray = self.classes_.take(values.argmax(axis=1))
         return labels
 
+    @available_if(_has_classes)
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Shares of the classes."""
-        return self.models.values(self.candidate, self.number_, X[:, 0])
+        values = self._values(X)
+        return values if self.by_label else values[:, self.classes_]
 
+    @available_if(_has_classes)
     def predict_log_proba(self, X: np.ndarray) -> np.ndarray:
         """Logarithms of the shares."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
+
+    def _values(self, X: np.ndarray) -> np.ndarray:
+        return self.models.values(self.candidate, self.number_, X[:, 0])
 
     def score(self, X: np.ndarray, y: Any, sample_weight: Any = None) -> float:
         """What the estimator's ``score`` says: accuracy, or R^2."""

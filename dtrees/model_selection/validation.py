@@ -21,7 +21,10 @@ keeps every value.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
 from time import perf_counter
 from typing import Any
 
@@ -29,8 +32,10 @@ import numpy as np
 import sklearn
 import sklearn.model_selection
 from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import check_scoring
 from sklearn.utils import indexable
+from sklearn.utils.metadata_routing import get_routing_for_object
 
 from dtrees.core.smaller import Limits
 from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table, trees_of
@@ -47,6 +52,18 @@ from dtrees.model_selection.stand_in import (
 )
 
 logger = logging.getLogger(__name__)
+
+METHODS = ("predict", "predict_proba", "predict_log_proba")  # that are read from codes
+TYPES: Mapping[str, Any] = {  # of arguments that scikit-learn's function may not be asked about
+    "n_jobs": Integral | None,
+    "params": dict | None,
+    "pre_dispatch": Integral | str,
+    "verbose": Integral,
+    "error_score": Real | str,
+    "return_train_score": bool | np.bool_,
+    "return_estimator": bool | np.bool_,
+    "return_indices": bool | np.bool_,
+}
 
 
 def cross_validate(
@@ -86,21 +103,23 @@ def cross_validate(
     scoring : str, callable, list, tuple or dict, default=None
         One scorer or several; None: the estimator's ``score``.
     cv : int, cross-validation generator or iterable of (train, test), default=None
-        None: 5 folds, stratified for classifiers. Training sides may overlap test sides of other
-        splits, leave rows out, and share rows in any way.
+        None: 5 folds, stratified for classifiers. A side is an array or a list of row numbers, or
+        a mask. Sides may overlap, also the two of one split, share rows in any way (shuffle-split),
+        and leave rows out.
     n_jobs : int, default=None
         For scikit-learn's own function. Trees grow on the estimator's ``n_jobs`` threads.
     verbose : int, default=0
         As scikit-learn's.
     params : dict, default=None
-        For the estimator's ``fit``: ``sample_weight``, one weight per row of `X`. With others, and
-        where metadata routing is enabled, scikit-learn's own function does the work.
+        For the estimator's ``fit``: ``sample_weight``, one weight per row of `X`; scores are not
+        weighted. With others, and where metadata routing is enabled, scikit-learn's own function
+        does the work.
     pre_dispatch : int or str, default="2*n_jobs"
         For scikit-learn's own function.
     return_train_score, return_estimator, return_indices : bool, default=False
         What else to return.
     error_score : "raise" or number, default=nan
-        Score of a split whose fit or scorer fails; "raise" raises its error.
+        Score of a split whose fit or scorer fails, with a warning; "raise" raises its error.
 
     Returns
     -------
@@ -108,17 +127,32 @@ def cross_validate(
         ``test_score`` (or ``test_<name>`` for several scorers), ``fit_time`` and ``score_time`` in
         seconds, float64 of shape (n_splits,), and what was asked for. Models grow together, so
         ``fit_time`` is the time of all of them, divided by their number. ``final`` is the
-        estimator fitted to all rows.
+        estimator fitted to all rows; where that fails and `error_score` is a number, it is not
+        fitted, and there is a warning.
 
     Raises
     ------
+    ValueError, TypeError, IndexError
+        Where scikit-learn's function does, and with its message: it is called for all input that
+        models cannot be grown together from.
     ValueError
-        As scikit-learn's function does.
+        ``params["sample_weight"]`` has not one weight per row of `X`.
+
+    Warns
+    -----
+    sklearn.exceptions.FitFailedWarning
+        The fit of a split, or of the final model, failed.
+    UserWarning
+        A scorer failed, or a class has fewer rows than there are folds.
 
     Notes
     -----
     Costs one coding of the table and one shared growth ([CV] 2.2.2 and 3.4); the trees that splits
     have in common are grown once.
+
+    Models know the classes of all rows. Where a training side lacks one, scorers of shares
+    ("neg_log_loss", "roc_auc") see a column of zeros for it. Models of scikit-learn's function do
+    not know it, so that most of these scores are nan there. Scores of predictions are the same.
 
     Examples
     --------
@@ -133,60 +167,44 @@ def cross_validate(
     3
     """
     arguments = {
-        "groups": groups,
         "scoring": scoring,
         "return_train_score": return_train_score,
         "return_estimator": return_estimator,
         "return_indices": return_indices,
         "error_score": error_score,
         "verbose": verbose,
+        "pre_dispatch": pre_dispatch,
     }
-    if scoring is None and isinstance(estimator, SharedSearch):
-        arguments["scoring"] = scoring = scoring_of_search(estimator)
-    reason = _why_not(estimator, X, y, params)
-    if reason is None:
-        cv = splits_of(estimator, X, y, cv, groups)
-        reason = why_not_splits(cv, len(y))
-    if reason is not None:
-        logger.info("cross_validate is scikit-learn's: %s", reason)
-        result = sklearn.model_selection.cross_validate(
-            estimator,
-            X,
-            y,
-            cv=cv,
-            n_jobs=n_jobs,
-            params=params,
-            pre_dispatch=pre_dispatch,
-            **arguments,
-        )
-        result["final"] = clone(estimator).fit(X, y, **(params or {}))
-        return result
-    X, y = indexable(X, y)
+    given = {"groups": groups, "n_jobs": n_jobs, "params": params}
     start = perf_counter()
-    grown = _grown(estimator, X, y, cv, params)
-    seconds = perf_counter() - start
+    work = _plan("cross_validate", estimator, X, y, cv, given | arguments)
+    if work.grown is None:
+        result = sklearn.model_selection.cross_validate(
+            estimator, X, y, cv=work.cv, **given, **arguments
+        )
+        result["final"] = _final(lambda: _fitted(estimator, X, y, params), estimator, error_score)
+        return result
+    grown, splits, seconds = work.grown, work.cv, perf_counter() - start
+    scoring = _scoring_of(estimator, scoring)
     result = None
     if not return_indices and verbose == 0:
-        result = _scored_by_leaves(grown, cv, scoring, return_train_score)
+        result = _scored_by_leaves(grown, splits, scoring, return_train_score)
     if result is None:
         result = sklearn.model_selection.cross_validate(
             StandIn(grown, grown.rows, estimator),
             grown.rows.table,
             y,
-            cv=cv,
-            **(arguments | {"groups": None, "scoring": scoring_of_stand_ins(scoring, X)}),
+            cv=splits,
+            **(arguments | {"scoring": scoring_of_stand_ins(scoring, work.X)}),
         )
-    result["fit_time"] = np.full(len(cv), seconds / (len(cv) + 1))
+    result["fit_time"] = np.full(len(splits), seconds / (len(splits) + 1))
     if return_estimator:
         models = [
             grown.model(0, i) if grown.error(i) is None else clone(estimator)
-            for i in range(len(cv))
+            for i in range(len(splits))
         ]
         result["estimator"] = models
-    error = grown.error(-1)
-    if error is not None:
-        raise error
-    result["final"] = grown.model(0, -1)
+    result["final"] = _final(lambda: _grown_final(grown), estimator, error_score)
     return result
 
 
@@ -195,6 +213,13 @@ def _why_not(estimator: Any, X: Any, y: Any, params: Mapping[str, Any] | None) -
     if isinstance(estimator, SharedSearch):
         return why_not_nested(estimator, X, y, list(params or ()))
     return why_not(estimator, X, y, params or ())
+
+
+def _scoring_of(estimator: Any, scoring: Any) -> Any:
+    """What to score by; a search knows it itself."""
+    if scoring is None and isinstance(estimator, SharedSearch):
+        return scoring_of_search(estimator)
+    return scoring
 
 
 def _grown(
@@ -222,7 +247,7 @@ def _scored_by_leaves(
     result: dict[str, Any] = {"fit_time": None, "score_time": None}
     by_side = {}
     for side in ("test", "train") if return_train_score else ("test",):
-        scores = scores_of_splits(list(names.values()), fitted, splits, [Limits()], side)
+        scores = scores_of_splits(list(names.values()), fitted, splits, lambda _: [Limits()], side)
         if scores is None:
             return None
         by_side[side] = scores[:, 0]
@@ -263,22 +288,31 @@ def cross_val_score(
     scores : float64 array of shape (n_splits,)
         The scores of the held-out rows.
     """
-    one = check_scoring(estimator, scoring=scoring)
-    result = cross_validate(
-        estimator,
-        X,
+    arguments = {
+        "scoring": scoring,
+        "error_score": error_score,
+        "verbose": verbose,
+        "pre_dispatch": pre_dispatch,
+    }
+    given = {"groups": groups, "n_jobs": n_jobs, "params": params}
+    work = _plan("cross_val_score", estimator, X, y, cv, given | arguments)
+    if work.grown is None:
+        return sklearn.model_selection.cross_val_score(
+            estimator, X, y, cv=work.cv, **given, **arguments
+        )
+    scoring = _scoring_of(estimator, scoring)
+    if verbose == 0 and (scoring is None or isinstance(scoring, str)):
+        result = _scored_by_leaves(work.grown, work.cv, scoring, False)
+        if result is not None:
+            scores: np.ndarray = result["test_score"]
+            return scores
+    return sklearn.model_selection.cross_val_score(
+        StandIn(work.grown, work.grown.rows, estimator),
+        work.grown.rows.table,
         y,
-        groups=groups,
-        scoring=scoring if scoring is None or isinstance(scoring, str) else {"score": one},
-        cv=cv,
-        n_jobs=n_jobs,
-        verbose=verbose,
-        params=params,
-        pre_dispatch=pre_dispatch,
-        error_score=error_score,
+        cv=work.cv,
+        **(arguments | {"scoring": scoring_of_stand_ins(scoring, work.X)}),
     )
-    scores: np.ndarray = result["test_score"]
-    return scores
 
 
 def cross_val_predict(
@@ -310,34 +344,155 @@ def cross_val_predict(
     Returns
     -------
     predictions : array of shape (n_rows,) or (n_rows, n_classes)
-        In the order of the rows of `X`.
+        In the order of the rows of `X`. Columns are the sorted classes of all rows; one that a
+        training side lacks has share 0 there, or the least finite float for its logarithm.
+
+    Raises
+    ------
+    ValueError, TypeError, IndexError
+        As `cross_validate`; any fit that fails; test sides that are no partition of the rows.
+
+    Warns
+    -----
+    RuntimeWarning
+        A training side lacks a class, and `method` is not "predict".
     """
-    ours = {"predict", "predict_proba", "predict_log_proba"}
-    reason = _why_not(estimator, X, y, params)
-    if reason is None and method not in ours:
-        reason = f"method={method!r}"
-    if reason is None:
-        cv = splits_of(estimator, X, y, cv, groups)
-        reason = why_not_splits(cv, len(y))
-    arguments = {"groups": groups, "method": method, "verbose": verbose}
-    if reason is not None:
-        logger.info("cross_val_predict is scikit-learn's: %s", reason)
+    arguments = {"method": method, "verbose": verbose, "pre_dispatch": pre_dispatch}
+    given = {"groups": groups, "n_jobs": n_jobs, "params": params}
+    work = _plan("cross_val_predict", estimator, X, y, cv, given | arguments)
+    if work.grown is None:
         return sklearn.model_selection.cross_val_predict(
-            estimator,
-            X,
-            y,
-            cv=cv,
-            n_jobs=n_jobs,
-            params=params,
-            pre_dispatch=pre_dispatch,
-            **arguments,
+            estimator, X, y, cv=work.cv, **given, **arguments
         )
-    X, y = indexable(X, y)
-    grown = _grown(estimator, X, y, cv, params)
-    stand_in = StandIn(grown, grown.rows, estimator, by_label=method == "predict")
     return sklearn.model_selection.cross_val_predict(
-        stand_in, grown.rows.table, y, cv=cv, method=method, verbose=verbose
+        StandIn(work.grown, work.grown.rows, estimator, by_label=method == "predict"),
+        work.grown.rows.table,
+        y,
+        cv=work.cv,
+        **arguments,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What has been done before scikit-learn's function is called.
+
+    Attributes
+    ----------
+    X : table
+        Whose rows can be taken.
+    cv : list of (train, test), or what was given
+        Drawn once, where they had to be looked at.
+    grown : Grown, GrownSearches or None
+        None: scikit-learn's function fits the models itself.
+    """
+
+    X: Any
+    cv: Any
+    grown: Grown | GrownSearches | None = None
+
+
+def _plan(name: str, estimator: Any, X: Any, y: Any, cv: Any, arguments: Mapping[str, Any]) -> Work:
+    """Grow the models together, or find out why scikit-learn has to fit them.
+
+    Input that no model can be grown from goes to scikit-learn as well: its function, or each of its
+    fits, then says what is wrong, and what that is worth is for ``error_score`` to say.
+
+    Parameters
+    ----------
+    name : str
+        Of the function, for the log.
+    estimator, X, y, cv
+    arguments : mapping
+        Of the function, by name.
+    """
+    params = arguments["params"]
+    reason = _why_not_arguments(arguments)
+    if reason is None:
+        reason = _why_not(estimator, X, y, params)
+    method = arguments.get("method", "predict")
+    if reason is None and not (method in METHODS and hasattr(estimator, method)):
+        reason = f"method={method!r}"
+    grown = None
+    if reason is None:
+        try:
+            check_scoring(estimator, scoring=arguments.get("scoring"))  # before the work is done
+            X, y = indexable(X, y)
+            cv = splits_of(estimator, X, y, cv, arguments["groups"])
+        except Exception as error:
+            if isinstance(cv, Iterator):  # which cannot be asked again
+                raise
+            reason = str(error)
+        else:
+            reason = why_not_splits(cv, len(y))
+    if reason is None:
+        _check_one_per_row((params or {}).get("sample_weight"), len(y))
+        grown = _grown(estimator, X, y, cv, params)
+        if isinstance(grown, Grown) and grown.fitted is None:
+            reason = str(grown.error(0))
+    if reason is not None:
+        logger.info("%s is scikit-learn's: %s", name, reason)
+        return Work(X, cv)
+    return Work(X, cv, grown)
+
+
+def _why_not_arguments(arguments: Mapping[str, Any]) -> str | None:
+    """Which argument is for scikit-learn to judge, or to refuse."""
+    for name, types in TYPES.items():
+        if name in arguments and not isinstance(arguments[name], types):
+            return f"{name}={arguments[name]!r}"
+    error_score = arguments.get("error_score")
+    if isinstance(error_score, str) and error_score != "raise":
+        return f"error_score={error_score!r}"
+    return None
+
+
+def _check_one_per_row(sample_weight: Any, n_rows: int) -> None:
+    """scikit-learn hands weights of another length to each fit as they are.
+
+    Raises
+    ------
+    ValueError
+    """
+    shape = np.shape(sample_weight)
+    if sample_weight is not None and shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight in params has shape {shape}, but X has {n_rows} rows. Give one weight "
+            "per row of X; the weights of each training side are taken from these."
+        )
+
+
+def _fitted(estimator: Any, X: Any, y: Any, params: Mapping[str, Any] | None) -> Any:
+    """A clone, fitted to all rows with those parameters that are meant for its fit."""
+    params = dict(params or {})
+    if sklearn.get_config()["enable_metadata_routing"]:
+        used = get_routing_for_object(estimator).consumes("fit", params)
+        params = {name: value for name, value in params.items() if name in used}
+    return clone(estimator).fit(X, y, **params)
+
+
+def _grown_final(grown: Grown | GrownSearches) -> Any:
+    """The model of all rows; raises the error of its fit."""
+    error = grown.error(-1)
+    if error is not None:
+        raise error
+    return grown.model(0, -1)
+
+
+def _final(fit: Callable[[], Any], estimator: Any, error_score: Any) -> Any:
+    """The model of all rows; unfitted where its fit fails and scores of failures are numbers."""
+    try:
+        return fit()
+    except Exception as error:
+        if isinstance(error_score, str):  # "raise"
+            raise
+        warnings.warn(
+            f"The fit to all rows failed, so that 'final' is not fitted. {type(error).__name__}: "
+            f"{error}",
+            FitFailedWarning,
+            stacklevel=3,
+        )
+        return clone(estimator)
 
 
 class Grown:
@@ -360,11 +515,12 @@ class Grown:
         self, estimator: Any, X: Any, y: Any, splits: Sequence[Split], sample_weight: Any
     ) -> None:
         self.rows = RowNumbers(len(y), splits)
+        self._error: Exception | None = None
         self.fitted: FittedSets | None = None
         try:
             table = TrainingTable(X, y, sample_weight)
             self.fitted = fit_table(estimator, table, training_rows(splits, len(y), final=True))
-        except Exception as error:  # the error of every fit: scikit-learn decides what it is worth
+        except (ValueError, TypeError, NotImplementedError) as error:  # of the input
             self._error = error
 
     @property

@@ -6,6 +6,7 @@ from dtrees.estimators.limits import (
     MOST_ROWS,
     columns_per_split,
     least_rows,
+    rows_of_split,
     shares_of,
 )
 
@@ -16,6 +17,13 @@ def test_numbers_of_rows():
     assert least_rows(2**40) == MOST_ROWS
     assert least_rows(0.5) == 1
     assert least_rows(1.0) == 1
+
+
+def test_rows_of_a_split():
+    assert rows_of_split(7, 100) == 7
+    assert rows_of_split(0.041, 100) == 5
+    assert rows_of_split(1e-9, 100) == 2
+    assert rows_of_split(1.0, 100) == 100
 
 
 def test_shares():

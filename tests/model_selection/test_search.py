@@ -230,6 +230,22 @@ def test_one_growth_for_all_limits(monkeypatch):
     assert len(codings) == 2
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("scoring", ["accuracy", "f1"], ids=["leaves", "predictions"])
+def test_shares_are_of_the_training_side(scoring, weighted):
+    """A limit is another number of rows in each of them, and in the final model."""
+    X, y = CANCER
+    weight = (np.arange(len(y)) % 3 > 0).astype(float) if weighted else None
+    rows = np.random.default_rng(0).permutation(len(y))
+    splits = [(rows[:n], rows[n:]) for n in (120, 260, 410)]
+    grid = {"min_samples_split": [0.07, 0.2, 25], "min_samples_leaf": [1, 0.021]}
+    ours, expected = (
+        search(CLASSIFIER, grid, cv=splits, scoring=scoring).fit(X, y, sample_weight=weight)
+        for search in (GridSearchCV, theirs.GridSearchCV)
+    )
+    same(ours, expected)
+
+
 def test_weights():
     weight = np.random.default_rng(0).integers(0, 4, len(CANCER[1])).astype(float)
     how = {"cv": 3, "scoring": "accuracy"}

@@ -185,7 +185,7 @@ class TestFailures:
     @pytest.mark.parametrize(
         ("cv", "message"),
         [
-            (1, "n_splits=1"),
+            (1, "must be an int in the range"),
             (1000, "n_splits=1000"),
             ([(np.array([0, 1000]), np.array([1]))], "out of bounds"),
             (theirs.GroupKFold(3), "'groups' parameter should not be None"),
