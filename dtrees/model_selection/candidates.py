@@ -70,16 +70,26 @@ class Growth:
             Of positive weight in the training set, of which shares are taken.
         """
         asked = [_asked(self.given, self.candidates, name) for name in LATE]
-        return [
-            Limits(
-                max_depth=depth_of(depth, n_leaves),
-                min_samples_split=rows_of_split(split, n_rows),
-                min_impurity_decrease=float(decrease),
-                max_leaf_nodes=n_leaves,
-                ccp_alpha=float(alpha),
-            )
-            for depth, split, decrease, n_leaves, alpha in zip(*asked, strict=True)
-        ]
+        found: dict[Any, Limits] = {}  # many candidates end in the same way
+        limits = []
+        for depth, split, *others in zip(*asked, strict=True):
+            key = depth, split, isinstance(split, Integral), *others
+            if key not in found:
+                decrease, n_leaves, alpha = others
+                found[key] = Limits(
+                    max_depth=depth_of(depth, n_leaves),
+                    min_samples_split=rows_of_split(split, n_rows),
+                    min_impurity_decrease=float(decrease),
+                    max_leaf_nodes=n_leaves,
+                    ccp_alpha=float(alpha),
+                )
+            limits.append(found[key])
+        return limits
+
+    def has_shares(self) -> bool:
+        """Whether `limits` depend on the number of rows."""
+        splits = _asked(self.given, self.candidates, "min_samples_split")
+        return not all(isinstance(split, Integral) for split in splits)
 
 
 def growths_of(

@@ -48,6 +48,7 @@ class Cells:
 
     def __init__(self, growth: Growth, fitted: FittedSets) -> None:
         self.growth, self.fitted = growth, fitted
+        self._has_shares = growth.has_shares()
         self._limits: dict[int, list[Limits]] = {}
         self._n_trees = growth.n_trees()
         self._walked: dict[int, list[_Walked]] = {}
@@ -64,7 +65,7 @@ class Cells:
 
     def limits(self, number: int) -> list[Limits]:
         """Where the trees of every candidate end, in a set."""
-        n_rows = int(self.fitted.n_live[number])
+        n_rows = int(self.fitted.n_live[number]) if self._has_shares else 0
         if n_rows not in self._limits:
             self._limits[n_rows] = self.growth.limits(n_rows)
         return self._limits[n_rows]

@@ -158,8 +158,8 @@ def cost_complexity_cv(
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> path = cost_complexity_cv(DecisionTreeClassifier(random_state=0), X, y)
     >>> tree = path.model(path.one_standard_error_alpha)
-    >>> tree.get_n_leaves() == path.n_leaves[path.one_standard_error_index]
-    np.True_
+    >>> bool(tree.get_n_leaves() == path.n_leaves[path.one_standard_error_index])
+    True
     """
     reason = why_not(estimator, X, y, params or ())
     if reason is None and not isinstance(estimator, BaseDecisionTree):
