@@ -27,6 +27,9 @@ import numpy as np
 
 from dtrees._random import BOOTSTRAP, keyed_counts, keyed_largest
 
+BITS = 12  # sets that are looked at together
+LARGEST_TABLE = 2**16  # keys that are numbered by a table
+
 
 @dataclass(frozen=True)
 class Resampling:
@@ -105,20 +108,31 @@ def of_sets(rows: np.ndarray) -> Resampling:
     Resampling
         Cells are numbered in the order in which their rows come.
     """
-    n_sets, n_rows = rows.shape
-    packed = np.zeros((n_rows, -(-n_sets // 64) * 8), dtype=np.uint8)
-    bits = np.packbits(rows, axis=0)
-    packed[:, : len(bits)] = bits.T
-    keys = packed.view(np.uint64)
-    if keys.shape[1] == 1:
-        _, first, cells = np.unique(keys.ravel(), return_index=True, return_inverse=True)
-    else:
-        _, first, cells = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    kind = np.uint16 if len(order) <= 2**16 else np.uint32
-    return Resampling(place[cells.ravel()].astype(kind), rows[:, first[order]].astype(np.int64))
+    cells = np.zeros(rows.shape[1], dtype=np.int64)
+    first = np.zeros(1, dtype=np.int64)
+    for start in range(0, len(rows), BITS):
+        some = rows[start : start + BITS]
+        key = cells << len(some)
+        for bit, mine in enumerate(some):
+            key |= mine.astype(np.int64) << bit
+        cells, first = _by_first_row(key, len(first) << len(some))
+    kind = np.uint16 if len(first) <= 2**16 else np.uint32
+    return Resampling(cells.astype(kind), rows[:, first].astype(np.int64))
+
+
+def _by_first_row(key: np.ndarray, n_keys: int) -> tuple[np.ndarray, np.ndarray]:
+    """Number keys in the order in which rows have them; numbers by row, and the first rows."""
+    n_rows = len(key)
+    if n_keys > LARGEST_TABLE + 4 * n_rows:
+        _, key = np.unique(key, return_inverse=True)
+        key = key.ravel()
+        n_keys = int(key.max(initial=0)) + 1
+    first_row = np.full(n_keys, n_rows, dtype=np.int64)
+    first_row[key[::-1]] = np.arange(n_rows - 1, -1, -1)  # the last to be written is the first row
+    keys = np.argsort(first_row, kind="stable")[: np.count_nonzero(first_row < n_rows)]
+    number = np.empty(n_keys, dtype=np.int64)
+    number[keys] = np.arange(len(keys))
+    return number[key], first_row[keys]
 
 
 def plain() -> Resampling:

@@ -86,6 +86,9 @@ class Limits:
         return smaller, ends[np.searchsorted(kept[ends], leaves, "right") - 1]
 
 
+WHOLE = Limits()
+
+
 def sums_over_branches(tree: Tree, of_leaves: np.ndarray) -> np.ndarray:
     """What every branch has in its leaves.
 
@@ -128,7 +131,9 @@ def sums_over_leaves(tree: Tree, values: np.ndarray, limits: Sequence[Limits]) -
     kinds: dict[Limits, list[int]] = {}
     simple = []
     for place, one in enumerate(limits):
-        if one.max_leaf_nodes is None and one.ccp_alpha == 0.0:
+        if one == WHOLE:
+            found[place] = values[tree.test == LEAF].sum(axis=0)
+        elif one.max_leaf_nodes is None and one.ccp_alpha == 0.0:
             simple.append(place)
         else:
             kinds.setdefault(one.of_nodes, []).append(place)

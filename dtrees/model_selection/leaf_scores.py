@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from dtrees.core.model import Tree
 from dtrees.core.smaller import Limits, sums_over_branches, sums_over_leaves
 from dtrees.estimators.sets import FittedSets, trees_of
 from dtrees.model_selection.stand_in import Split
+from dtrees.parallel import threaded
 
 EPSILON = float(np.finfo(np.float64).eps)
 BITS = 60  # of sums in fixed point
@@ -256,19 +257,20 @@ def scores_of_splits(
     float64 (n_names, n_limits, n_splits) or None
         None: scikit-learn should be asked.
     """
-    of_splits = []
     row_numbers = np.arange(fitted.encoded.coded.n_rows)
-    for number, split in enumerate(splits):
-        rows = row_numbers[split[("train", "test").index(side)]]
+
+    def scores(number: int) -> np.ndarray | None:
+        rows = row_numbers[splits[number][("train", "test").index(side)]]
         if len(rows) < 2:  # of which some scores are not defined
             return None
         tree = trees_of(fitted.models[number])[0]
         leaves = fitted.coded_rows.leaves(tree, rows)
-        scores = leaf_scores(names, HeldOut(tree, leaves, fitted.y[rows]), limits(number))
-        if scores is None:
-            return None
-        of_splits.append(scores)
-    return np.stack(of_splits, axis=2)
+        return leaf_scores(names, HeldOut(tree, leaves, fitted.y[rows]), limits(number))
+
+    run = threaded(fitted.models[0].n_jobs)
+    of_splits = run([partial(scores, number) for number in range(len(splits))])
+    known = [found for found in of_splits if found is not None]
+    return np.stack(known, axis=2) if len(known) == len(splits) else None
 
 
 def leaf_scores(

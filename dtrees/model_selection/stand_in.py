@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any, Protocol
 
 import numpy as np
@@ -71,11 +71,15 @@ class RowNumbers:
 
     def __init__(self, n_rows: int, splits: Sequence[Split]) -> None:
         self.table = np.arange(n_rows)[:, None]
-        self._number = {_digest(self.table[train]): i for i, (train, _) in enumerate(splits)}
+        self._splits = splits
 
     def split_of(self, table: np.ndarray) -> int:
         """Number of the split whose training side a table is."""
         return self._number[_digest(table)]
+
+    @cached_property
+    def _number(self) -> dict[bytes, int]:
+        return {_digest(self.table[train]): i for i, (train, _) in enumerate(self._splits)}
 
 
 def _digest(table: np.ndarray) -> bytes:
