@@ -60,7 +60,14 @@ def weights_of(kind, rng, n_rows):
 
 
 def has_ties(estimator, X, y, sample_weight=None):
-    """scikit-learn's fit, and whether another seed gives another tree."""
+    """scikit-learn's fit, and whether another seed gives another tree.
+
+    Rows of weight zero are left out: scikit-learn counts them in shares of the rows, and nowhere
+    else.
+    """
+    if sample_weight is not None:
+        live = sample_weight > 0
+        X, y, sample_weight = X[live], y[live], sample_weight[live]
 
     def fit(seed):
         seeded = sklearn.base.clone(estimator).set_params(random_state=seed)
