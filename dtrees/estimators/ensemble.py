@@ -205,7 +205,8 @@ class BaseForest(BaseTrees):
             bags,
             encoded.book.thresholds,
             values=encoded.book.code_values() if self._random_cuts else None,
-            balanced=getattr(self, "class_weight", None) == "balanced_subsample",
+            balanced=bags is not None
+            and getattr(self, "class_weight", None) == "balanced_subsample",
             shares=self._shares(),
             max_leaf_nodes=self.max_leaf_nodes,
             ccp_alpha=self.ccp_alpha,

@@ -85,7 +85,9 @@ class ForestClassifier(LazyScore, ClassifierMixin, BaseForest):
         return self._answer("predict_log_proba", X)
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
-        weight = None if self.class_weight == "balanced_subsample" else self.class_weight
+        weight = self.class_weight
+        if weight == "balanced_subsample":  # in the bags; without bags, in the table
+            weight = None if self.bootstrap else "balanced"
         return classification_target(y, sample_weight, weight, spare_bits=SPARE_BITS)
 
     def _learned(self, target: Target) -> dict[str, Any]:
@@ -204,8 +206,8 @@ class RandomForestClassifier(ForestClassifier):
         `n_estimators`. With the same table the forest is the one that is grown at once.
     class_weight : dict, "balanced", "balanced_subsample" or None, default=None
         Weight of each class by its label, 1 for classes left out; "balanced" gives all classes
-        the same total weight, "balanced_subsample" does so in every bag. None: every class has
-        weight one.
+        the same total weight, "balanced_subsample" does so in every bag, or in the table where
+        there are no bags. None: every class has weight one.
     ccp_alpha : float, default=0.0
         What a leaf costs in minimal cost-complexity pruning of each tree.
     max_samples : int, float or None, default=None
@@ -564,8 +566,8 @@ class ExtraTreesClassifier(ForestClassifier):
         `n_estimators`. With the same table the forest is the one that is grown at once.
     class_weight : dict, "balanced", "balanced_subsample" or None, default=None
         Weight of each class by its label, 1 for classes left out; "balanced" gives all classes
-        the same total weight, "balanced_subsample" does so in every bag. None: every class has
-        weight one.
+        the same total weight, "balanced_subsample" does so in every bag, or in the table where
+        there are no bags. None: every class has weight one.
     ccp_alpha : float, default=0.0
         What a leaf costs in minimal cost-complexity pruning of each tree.
     max_samples : int, float or None, default=None
@@ -922,8 +924,8 @@ class BaggingClassifier(ForestClassifier):
         `n_estimators`. With the same table the forest is the one that is grown at once.
     class_weight : dict, "balanced", "balanced_subsample" or None, default=None
         Weight of each class by its label, 1 for classes left out; "balanced" gives all classes
-        the same total weight, "balanced_subsample" does so in every bag. None: every class has
-        weight one.
+        the same total weight, "balanced_subsample" does so in every bag, or in the table where
+        there are no bags. None: every class has weight one.
     ccp_alpha : float, default=0.0
         What a leaf costs in minimal cost-complexity pruning of each tree.
     max_samples : int, float or None, default=None

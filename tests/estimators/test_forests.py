@@ -265,6 +265,18 @@ def test_weights():
         RandomForestClassifier(2).fit(X, y, sample_weight=-weight)
 
 
+def test_without_bags_a_table_is_balanced():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), rng.random(200) < 0.1
+    a, b = (
+        RandomForestClassifier(2, bootstrap=False, class_weight=weight, random_state=0).fit(X, y)
+        for weight in ("balanced", "balanced_subsample")
+    )
+    assert all(one.equals(other) for one, other in zip(a.forest_, b.forest_, strict=True))
+    weight = a.forest_[0].weighted_n_node_samples[0] * a.forest_[0].value[0]
+    assert weight[0] == pytest.approx(weight[1])
+
+
 @pytest.mark.parametrize("weight", ["balanced", "balanced_subsample", {0: 1, 1: 20}])
 def test_class_weights(weight):
     rng = np.random.default_rng(0)
