@@ -212,6 +212,45 @@ def test_every_cell_is_its_fit(seed, kind, max_features):
         both(estimator, grid, (X, y), scoring=scoring, refit=scoring[0], cv=cv)
 
 
+@settings(max_examples=10)
+@given(
+    seed=st.integers(0, 10**6),
+    kind=st.sampled_from(["RandomForest", "ExtraTrees", "Bagging"]),
+    bootstrap=st.booleans(),
+    regression=st.booleans(),
+)
+def test_every_cell_of_a_forest_is_its_fit(seed, kind, bootstrap, regression):
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(60, 3)), 1)
+    y = rng.normal(size=60) if regression else rng.integers(0, 3, 60)
+    weight = rng.integers(0, 3, 60).astype(float)
+    weight[:5] = 1
+    made = getattr(dtrees, kind + ("Regressor" if regression else "Classifier"))
+    forest = made(4, bootstrap=bootstrap, random_state=seed, n_jobs=2)
+    grid = {
+        "n_estimators": [1, 4],
+        "max_depth": [2, None],
+        "min_samples_split": [2, 0.2],
+        "max_leaf_nodes": [None, 5],
+    }
+    cv = theirs.ShuffleSplit(2, test_size=0.3, random_state=seed)
+    search = GridSearchCV(forest, grid, cv=cv, scoring=plain_score)
+    search.fit(X, y, sample_weight=weight)
+    for number, (train, test) in enumerate(cv.split(X)):
+        own = np.zeros(60)
+        own[train] = weight[train]
+        for place, params in enumerate(search.cv_results_["params"]):
+            model = clone(forest).set_params(**params).fit(X, y, sample_weight=own)
+            score = search.cv_results_[f"split{number}_test_score"][place]
+            assert score == plain_score(model, X[test], y[test])
+
+
+def plain_score(model, X, y, sample_weight=None):
+    """A score that tells predictions apart, to the last bit."""
+    said = model.predict(X)
+    return float(np.sum(said * np.arange(1, len(said) + 1)))
+
+
 def test_one_growth_for_all_limits(monkeypatch):
     fits, codings = [], []
     fit_table, code = sets.fit_table, type(CLASSIFIER)._code
