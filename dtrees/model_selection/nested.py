@@ -108,11 +108,11 @@ def _searched(
     try:
         own: Any = clone(search)  # type: ignore[type-var]
         X, y = _safe_indexing(table.X, numbers), _safe_indexing(table.y, numbers)
+        own._validate_params()
         splits = own._splits(X, y, None)
         reason = why_not_splits(splits, len(numbers))
         if reason is not None:
             raise ValueError(f"{type(search).__name__} cannot be nested here: {reason}.")
-        own._validate_params()
         of_table = [(numbers[train], numbers[test]) for train, test in splits]
         return own, own._search(table, of_table, rows)
     except Exception as error:  # the error of a fit: scikit-learn decides what it is worth

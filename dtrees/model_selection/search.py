@@ -128,23 +128,29 @@ class SharedSearch:
             all fail, splits that cannot be made.
         """
         reason = why_not(self.estimator, X, y, params.keys() - {"groups"})
+        given = self.cv
         if reason is None:
+            self._validate_params()  # type: ignore[attr-defined]
             X, y = indexable(X, y)
             splits = self._splits(X, y, params.get("groups"))
             reason = why_not_splits(splits, len(y))
-        if reason is not None:
-            logger.info("%s.fit is scikit-learn's: %s", type(self).__name__, reason)
+            if reason is not None:
+                self.cv = splits  # which cannot be drawn twice from an iterator
+        if reason is None:
+            table = TrainingTable(X, y, params.get("sample_weight"))
+            self._search(table, splits, np.ones(len(y), dtype=bool))
+            return self
+        logger.info("%s.fit is scikit-learn's: %s", type(self).__name__, reason)
+        try:
             return super().fit(X, y, **params)  # type: ignore[misc]
-        self._validate_params()  # type: ignore[attr-defined]
-        table = TrainingTable(X, y, params.get("sample_weight"))
-        self._search(table, splits, np.ones(len(y), dtype=bool))
-        return self
+        finally:
+            self.cv = given
 
     def _splits(self, X: Any, y: Any, groups: Any) -> list[Split]:
         """The splits, drawn once."""
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         n_splits = cv.get_n_splits(X, y, groups)
-        splits = [(np.asarray(a), np.asarray(b)) for a, b in cv.split(X, y, groups)]
+        splits = list(cv.split(X, y, groups))
         if len(splits) != n_splits:
             raise ValueError(
                 "cv.split and cv.get_n_splits return inconsistent results. Expected "

@@ -369,10 +369,48 @@ class TestFailures:
     def test_of_choices(self):
         with pytest.raises(ValueError, match="refit"):
             GridSearchCV(CLASSIFIER, LIMITS, scoring=["accuracy", "roc_auc"]).fit(*CANCER)
-        with pytest.raises(ValueError, match="n_splits=1"):
+        with pytest.raises(ValueError, match="'cv' parameter"):
             GridSearchCV(CLASSIFIER, LIMITS, cv=1).fit(*CANCER)
         with pytest.raises(ValueError, match="No fits were performed"):
             GridSearchCV(CLASSIFIER, LIMITS, cv=iter([])).fit(*CANCER)
+
+
+TWICE = [(np.r_[0:100, 0:50], np.arange(100, 150)), (np.arange(50, 150), np.arange(50))]
+BAD = {  # what is given to the search, and to its fit
+    "1 fold": ({"cv": 1}, {}),
+    "more folds than rows": ({"cv": 200}, {}),
+    "no groups": ({"cv": theirs.GroupKFold(2)}, {}),
+    "groups of another length": ({"cv": theirs.GroupKFold(2)}, {"groups": np.arange(9)}),
+    "row numbers out of range": ({"cv": [(np.arange(100), np.array([1000]))]}, {}),
+    "an empty training side": ({"cv": [([], np.arange(9))]}, {}),
+    "rows listed twice": ({"cv": iter(TWICE)}, {}),
+    "y of another length": ({}, {"y": IRIS[1][:-1]}),
+    "y with nan": ({}, {"y": np.where(IRIS[1] == 0, np.nan, IRIS[1])}),
+    "no y": ({}, {"y": None}),
+    "negative weights": ({}, {"sample_weight": -np.ones(150)}),
+    "error_score that is no number": ({"error_score": "none"}, {}),
+    "a scorer that is not there": ({"scoring": "excellence"}, {}),
+    "a grid that is none": ({"param_grid": {"max_depth": 3}}, {}),
+    "an empty list of values": ({"param_grid": {"max_depth": []}}, {}),
+    "other parameters of fit": ({}, {"check_input": True}),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_what_it_is_for_scikit_learn(name):
+    how, given = BAD[name]
+    said = []
+    for kind in (theirs.GridSearchCV, GridSearchCV):
+        arguments = {"param_grid": {"max_depth": [2, 3]}, "cv": 3} | how
+        if "cv" in how and not isinstance(how["cv"], int | list | theirs.GroupKFold):
+            arguments["cv"] = iter(TWICE)
+        try:
+            search = kind(CLASSIFIER, **arguments).fit(**{"X": IRIS[0], "y": IRIS[1]} | given)
+            said.append(search.cv_results_["mean_test_score"].tolist())
+        except Exception as error:
+            said.append((type(error).__mro__[-3], str(error).splitlines()[:2]))
+    assert said[0] == said[1]
 
 
 def test_other_estimators(caplog):
