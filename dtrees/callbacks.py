@@ -10,6 +10,8 @@ depend on threads or workers::
 
 Other trees grow while a callback works; those that are there already when it stops are dropped. On
 threads they are few, as growth waits for a callback that is slower.
+
+A `Bar` counts trees without a fit: those of all models of a cross-validation.
 """
 
 from __future__ import annotations
@@ -175,11 +177,10 @@ def listening(fit: ForestFit, callbacks: Sequence[Callback]) -> Iterator[None]:
         yield
 
 
-class ProgressBar(Callback):
-    """A bar of the trees grown, in a terminal or a notebook; what ``verbose=1`` shows.
+class Bar:
+    """A bar of the trees grown, in a terminal or a notebook, or lines of a log without rich.
 
-    Drawn by rich, on the standard error stream. Notebooks need ipywidgets, too. Where rich is not
-    installed, ten lines are logged instead (``logging.getLogger("dtrees.callbacks")``, level INFO).
+    A context; nothing is drawn before the first tree is expected.
 
     Parameters
     ----------
@@ -191,9 +192,40 @@ class ProgressBar(Callback):
         self._console = console
         self._progress: Progress | None = None
         self._task: TaskID | None = None
+        self._total = self._grown = 0
 
-    def on_fit_begin(self, fit: ForestFit) -> None:
-        """Show an empty bar."""
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.end(None if kind is None else "failed")
+
+    def expect(self, n_trees: int) -> None:
+        """Make the bar longer by trees that are to come; show it, if it is not there."""
+        self._total += n_trees
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, total=self._total)
+        elif self._total == n_trees:
+            self._begin()
+
+    def advance(self, n_trees: int = 1, score: str = "") -> None:
+        """Draw the bar longer by trees that have come."""
+        before, self._grown = self._grown, self._grown + n_trees
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, advance=n_trees, score=score)
+        elif self._grown * LINES // self._total > before * LINES // self._total:
+            logger.info("%d of %d trees grown %s", self._grown, self._total, score)
+
+    def end(self, word: str | None = None) -> None:
+        """Leave the bar as it is; `word` says how it ended, if not well."""
+        if self._progress is None or self._task is None:
+            return
+        if word is not None:
+            self._progress.update(self._task, description=word)
+        self._progress.stop()
+        self._progress = self._task = None
+
+    def _begin(self) -> None:
         if find_spec("rich") is None:
             logger.warning(
                 "verbose=1 shows a bar where rich is installed (pip install rich). It is not, so "
@@ -221,25 +253,37 @@ class ProgressBar(Callback):
             refresh_per_second=4,
             redirect_stdout=False,  # what a program prints goes where it has always gone
         )
-        self._task = self._progress.add_task("growing trees", total=len(fit.numbers), score="")
+        self._task = self._progress.add_task("growing trees", total=self._total, score="")
         self._progress.start()
+
+
+class ProgressBar(Callback):
+    """A bar of the trees grown, in a terminal or a notebook; what ``verbose=1`` shows.
+
+    Drawn by rich, on the standard error stream. Notebooks need ipywidgets, too. Where rich is not
+    installed, ten lines are logged instead (``logging.getLogger("dtrees.callbacks")``, level INFO).
+
+    Parameters
+    ----------
+    console : rich.console.Console or None, default=None
+        Where to draw. None: the standard error stream, or the notebook.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console
+
+    def on_fit_begin(self, fit: ForestFit) -> None:
+        """Show an empty bar."""
+        self._bar = Bar(self._console)
+        self._bar.expect(len(fit.numbers))
 
     def on_tree_end(self, fit: ForestFit, number: int) -> None:
         """Draw the bar a tree longer."""
-        total = len(fit.numbers)
-        score = f"OOB {fit.oob_scores[-1]:.4f}" if fit.oob_scores else ""
-        if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, advance=1, score=score)
-        elif fit.n_grown * LINES // total > (fit.n_grown - 1) * LINES // total:
-            logger.info("%d of %d trees grown %s", fit.n_grown, total, score)
+        self._bar.advance(1, f"OOB {fit.oob_scores[-1]:.4f}" if fit.oob_scores else "")
 
     def on_fit_end(self, fit: ForestFit) -> None:
         """Leave the bar as it is."""
-        if self._progress is None or self._task is None:
-            return
         if fit.error is not None:
-            self._progress.update(self._task, description="failed")
-        elif fit.n_grown < len(fit.numbers):
-            self._progress.update(self._task, description="stopped")
-        self._progress.stop()
-        self._progress = self._task = None
+            self._bar.end("failed")
+        else:
+            self._bar.end("stopped" if fit.n_grown < len(fit.numbers) else None)

@@ -2,10 +2,20 @@
 
 A tree is a function of the table, the rules, the seed and its number. So trees are grown anywhere,
 in any order and as often as need be; the same number gives the same tree.
+
+Where there are several training sets, every number stands for a tree of each of them. What is grown
+in one go, a *unit*, is the trees of one number and one group of sets, which share their growth::
+
+                 sets 0 1 2 3    sets 4 5 6
+    number 0     unit 0          unit 1
+    number 1     unit 2          unit 3
+
+A forest that is fitted has one set, and its units are its trees.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -95,7 +105,7 @@ class ForestGrowth:
         return pruning.ccp(tree, self.ccp_alpha)
 
     def trees_of_sets(
-        self, number: int, resampling: Resampling, run: Runner = serial
+        self, number: int, resampling: Resampling, run: Runner = serial, n_threads: int = 1
     ) -> list[Tree]:
         """Grow a tree for each training set: the one of a forest in which other rows weigh nothing.
 
@@ -107,9 +117,11 @@ class ForestGrowth:
             Every set has a cell once or not at all, and rows of positive weight.
         run : Runner, default=serial
             Its event ``cancelled`` ends the growth.
+        n_threads : int, default=1
+            As for `tree`.
         """
         if resampling.is_plain:
-            return [self.tree(number, run)]
+            return [self.tree(number, run, n_threads)]
         rules = replace(self.rules, tree=number)
         target = self.target
         times = None
@@ -121,7 +133,12 @@ class ForestGrowth:
         trees = {}
         if len(together) > 0:
             source = ShardSource(
-                [(self.coded, target)], rules, run=run, values=self.values, pool=self.pool
+                [(self.coded, target)],
+                rules,
+                run=run,
+                n_threads=n_threads,
+                values=self.values,
+                pool=self.pool,
             )
             some = Resampling(resampling.cells, resampling.mix[together])
             own = self.shares.rules_of_sets(rules, some, self.target, target)
@@ -129,7 +146,7 @@ class ForestGrowth:
             trees = dict(zip(together.tolist(), map(self._pruned, grown), strict=True))
         for i in np.flatnonzero(apart).tolist():
             rows = resampling.rows(i)
-            trees[i] = replace(self, target=self.target.only(rows)).tree(number, run)
+            trees[i] = replace(self, target=self.target.only(rows)).tree(number, run, n_threads)
         return [trees[i] for i in range(resampling.n_sets)]
 
     def _apart(self, resampling: Resampling, times: np.ndarray | None) -> np.ndarray:
@@ -149,3 +166,50 @@ class ForestGrowth:
         if self.bags is None:
             return np.ones(self.coded.n_rows, dtype=np.uint16)
         return self.bags.multiplicity(number, self.target.has_weight)
+
+
+@dataclass(frozen=True, eq=False)
+class UnitsOfGrowth:
+    """The trees of some training sets, unit by unit.
+
+    Attributes
+    ----------
+    growth : ForestGrowth
+    resampling : Resampling, default=plain()
+        The sets.
+    n_groups : int, default=1
+        In how many parts they are grown, from 1 to the number of sets: the more there are, the less
+        is shared.
+    """
+
+    growth: ForestGrowth
+    resampling: Resampling = field(default_factory=plain)
+    n_groups: int = 1
+
+    def sets(self, unit: int) -> range:
+        """The sets of a unit."""
+        group, n_sets = unit % self.n_groups, self.resampling.n_sets
+        return range(n_sets * group // self.n_groups, n_sets * (group + 1) // self.n_groups)
+
+    def trees(self, unit: int, run: Runner = serial, n_threads: int = 1) -> list[Tree]:
+        """Grow the trees of a unit, one for each of its sets.
+
+        Parameters
+        ----------
+        unit : int
+            0, 1, 2, ...
+        run : Runner, default=serial
+            Its event ``cancelled`` ends the growth.
+        n_threads : int, default=1
+            Of this unit alone.
+        """
+        some = self.resampling
+        if self.n_groups > 1:
+            some = Resampling(some.cells, some.mix[self.sets(unit)])
+        return self.growth.trees_of_sets(unit // self.n_groups, some, run, n_threads)
+
+    def name(self, units: Sequence[int]) -> str:
+        """What some units are, for messages."""
+        trees = f"trees {units[0] // self.n_groups} to {units[-1] // self.n_groups}"
+        n_sets = self.resampling.n_sets
+        return trees if n_sets == 1 else f"{trees} of {n_sets} training sets"

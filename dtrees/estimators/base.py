@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -37,6 +37,7 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table, read_table
 from dtrees.coding.target import Target
 from dtrees.core import pruning
+from dtrees.core.forest import ForestGrowth
 from dtrees.core.grower import grow
 from dtrees.core.model import Tree
 from dtrees.core.resampling import Resampling, plain
@@ -63,7 +64,7 @@ from dtrees.estimators.limits import (
 from dtrees.estimators.prediction import Predictor, TreePredictor
 from dtrees.estimators.view import TreeView, columns_with_missing
 from dtrees.export.parts import Parts
-from dtrees.parallel import LocalRunner, is_lazy, map_rows, threaded
+from dtrees.parallel import LocalRunner, grow_sets, is_lazy, map_rows, threaded
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -151,11 +152,23 @@ class BaseTrees(BaseEstimator, ABC):
         """Why several training sets are fitted one by one; None: they grow together."""
         return None
 
+    @property
+    @abstractmethod
+    def _n_trees(self) -> int:
+        """Number of trees of a fit."""
+
     @abstractmethod
     def _grow_sets(
-        self, encoded: Encoded, resampling: Resampling, run: LocalRunner
+        self,
+        encoded: Encoded,
+        resampling: Resampling,
+        run: LocalRunner,
+        advance: Callable[[int], object] | None = None,
     ) -> Sequence[Any]:
-        """What is grown from each training set; a tree, or the trees of a forest."""
+        """What is grown from each training set; a tree, or the trees of a forest.
+
+        `advance` hears how many trees have come, as often as some have.
+        """
 
     @abstractmethod
     def _model_of(self, encoded: Encoded, grown: Any) -> Any:
@@ -327,16 +340,26 @@ class BaseDecisionTree(BaseTrees):
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(learned)
 
-    def _grow_sets(self, encoded: Encoded, resampling: Resampling, run: LocalRunner) -> list[Tree]:
-        source = ShardSource(
-            [(encoded.coded, encoded.target)], encoded.rules, run=run, n_threads=run.n_threads
+    _n_trees = 1
+
+    def _grow_sets(
+        self,
+        encoded: Encoded,
+        resampling: Resampling,
+        run: LocalRunner,
+        advance: Callable[[int], object] | None = None,
+    ) -> list[Tree]:
+        growth = ForestGrowth(
+            encoded.coded,
+            encoded.target,
+            encoded.rules,
+            None,
+            encoded.book.thresholds,
+            shares=self._shares(),
+            max_leaf_nodes=self.max_leaf_nodes,
+            ccp_alpha=self.ccp_alpha,
         )
-        rules, thresholds = encoded.rules, encoded.book.thresholds
-        own = None
-        if not resampling.is_plain:
-            own = self._shares().rules_of_sets(rules, resampling, encoded.target)
-        grown = grow(source, rules, resampling, thresholds, rules_of_sets=own)
-        return [pruning.ccp(self._limited(tree), self.ccp_alpha) for tree in grown.trees]
+        return [tree for (tree,) in grow_sets(growth, 1, resampling, run, advance=advance)]
 
     def _model_of(self, encoded: Encoded, grown: Tree) -> Any:
         model = self._unfitted()

@@ -22,7 +22,7 @@ import logging
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from numbers import Integral
@@ -53,7 +53,7 @@ from dtrees.estimators.prediction import ForestPredictor, Predictor
 from dtrees.estimators.view import TreeView, columns_with_missing
 from dtrees.export.parts import Parts
 from dtrees.inspection.importance import impurity_importances
-from dtrees.parallel import REGIMES, LocalRunner, choose_regime, grow_trees, threaded
+from dtrees.parallel import REGIMES, LocalRunner, grow_sets, grow_trees, threaded
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -232,22 +232,25 @@ class BaseForest(BaseTrees):
             return "out-of-bag scores are asked for"
         if self.warm_start:
             return "warm_start=True"
-        if choose_regime(self.regime).regime != "local":
-            return "a cluster grows the trees"
         return None
 
+    @property
+    def _n_trees(self) -> int:
+        return self.n_estimators
+
     def _grow_sets(
-        self, encoded: Encoded, resampling: Resampling, run: LocalRunner
+        self,
+        encoded: Encoded,
+        resampling: Resampling,
+        run: LocalRunner,
+        advance: Callable[[int], object] | None = None,
     ) -> list[tuple[Tree, ...]]:
         self._check_bootstrap()
         self._check_max_features(encoded)
         growth = self._growth_of(encoded, self._bags(encoded.seed, encoded.coded.n_rows, None))
-        alone = run.alone()
-        tasks = [
-            partial(growth.trees_of_sets, number, resampling, alone)
-            for number in range(self.n_estimators)
-        ]
-        return list(zip(*run(tasks), strict=True))
+        return grow_sets(
+            growth, self._n_trees, resampling, run, regime=self.regime, advance=advance
+        )
 
     def _model_of(self, encoded: Encoded, grown: tuple[Tree, ...]) -> Any:
         model = self._unfitted()

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -26,6 +26,7 @@ import joblib
 import numpy as np
 from sklearn.base import clone
 
+from dtrees.callbacks import Bar
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table
@@ -170,26 +171,34 @@ class TrainingTable:
 
 
 def fit_sets(
-    estimator: BaseTrees, X: Any, y: Any, sample_weight: Any, rows: np.ndarray
+    estimator: BaseTrees,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    rows: np.ndarray,
+    *,
+    bar: Bar | None = None,
 ) -> FittedSets:
     """Fit a clone of an estimator to each training set of a table that nobody else needs.
 
     Parameters
     ----------
-    estimator, rows
+    estimator, rows, bar
         As for `fit_table`.
     X, y, sample_weight
         As for ``fit``.
 
     Raises
     ------
-    ValueError
+    ClusterError, ValueError
         As `fit_table` does.
     """
-    return fit_table(estimator, TrainingTable(X, y, sample_weight), rows)
+    return fit_table(estimator, TrainingTable(X, y, sample_weight), rows, bar=bar)
 
 
-def fit_table(estimator: BaseTrees, table: TrainingTable, rows: np.ndarray) -> FittedSets:
+def fit_table(
+    estimator: BaseTrees, table: TrainingTable, rows: np.ndarray, *, bar: Bar | None = None
+) -> FittedSets:
     """Fit a clone of an estimator to each training set.
 
     Parameters
@@ -199,9 +208,13 @@ def fit_table(estimator: BaseTrees, table: TrainingTable, rows: np.ndarray) -> F
     table : TrainingTable
     rows : bool (n_sets, n_rows)
         Training rows of each set.
+    bar : Bar or None, default=None
+        Counts the trees of all sets as they come.
 
     Raises
     ------
+    ClusterError
+        A Dask cluster is in force, or asked for, and cannot be used.
     ValueError
         A parameter or the table is not what it should be.
     """
@@ -227,21 +240,39 @@ def fit_table(estimator: BaseTrees, table: TrainingTable, rows: np.ndarray) -> F
     apart = estimator._fits_apart()
     if apart is not None:
         logger.info("%s: each set is fitted on its own", apart)
-        models = [_fitted(fixed, X, y, weight, mine) for mine in rows]
+        if getattr(estimator, "verbose", 0) > 0:  # every fit has a bar of its own
+            bar = None
+        advance = _counting(bar, estimator._n_trees * len(rows))
+        models = []
+        for mine in rows:
+            models.append(_fitted(fixed, X, y, weight, mine))
+            advance(estimator._n_trees)
         return FittedSets(_with_random_state(given, models), encoded, coded_rows, values, n_live)
     targets = _targets(estimator, encoded, table.values_of_y(), weight, rows)
     models = list(targets)
     together = [i for i, target in enumerate(targets) if target is None]
+    n_sets = len(rows) - sum(isinstance(target, Exception) for target in targets)
+    advance = _counting(bar, estimator._n_trees * n_sets)
     if together:
-        grown = estimator._grow_sets(encoded, of_sets(rows[together]), run)
+        grown = estimator._grow_sets(encoded, of_sets(rows[together]), run, advance)
         for i, trees in zip(together, grown, strict=True):
             models[i] = estimator._model_of(encoded, trees)
     for i, target in enumerate(targets):
         if isinstance(target, Target):
             rules = estimator._shares().rules(encoded.rules, target)
             own = replace(encoded, target=target, rules=rules)
-            models[i] = estimator._model_of(own, estimator._grow_sets(own, plain(), run)[0])
+            models[i] = estimator._model_of(
+                own, estimator._grow_sets(own, plain(), run, advance)[0]
+            )
     return FittedSets(_with_random_state(given, models), encoded, coded_rows, values, n_live)
+
+
+def _counting(bar: Bar | None, n_trees: int) -> Callable[[int], object]:
+    """What hears of trees that have come, where so many are expected."""
+    if bar is None:
+        return lambda n_trees: None
+    bar.expect(n_trees)
+    return bar.advance
 
 
 def _with_random_state(given: BaseTrees, models: list[Any]) -> list[Any]:

@@ -20,6 +20,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from dtrees.estimators.sets import FittedSets, TrainingTable
+from dtrees.exceptions import ClusterError
 from dtrees.model_selection.ours import why_not, why_not_splits
 from dtrees.model_selection.search import SharedSearch
 from dtrees.model_selection.stand_in import RowNumbers, Split, training_rows
@@ -115,5 +116,7 @@ def _searched(
             raise ValueError(f"{type(search).__name__} cannot be nested here: {reason}.")
         of_table = [(numbers[train], numbers[test]) for train, test in splits]
         return own, own._search(table, of_table, rows)
+    except ClusterError:
+        raise
     except Exception as error:  # the error of a fit: scikit-learn decides what it is worth
         return error

@@ -35,6 +35,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.utils import indexable
 
 from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table
+from dtrees.exceptions import ClusterError
 from dtrees.model_selection.candidates import Parameters, growths_of
 from dtrees.model_selection.cells import Cells, score_models
 from dtrees.model_selection.leaf_scores import names_of_scores, scores_of_splits
@@ -200,6 +201,8 @@ class SharedSearch:
             start = time.perf_counter()
             try:
                 cells = Cells(growth, fit_table(growth.estimator, table, sets))
+            except ClusterError:
+                raise
             except Exception as error:  # the error of every fit, as in scikit-learn's search
                 if self.error_score == "raise":
                     raise

@@ -23,6 +23,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from numbers import Integral, Real
 from time import perf_counter
@@ -37,7 +38,9 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from dtrees.callbacks import Bar
 from dtrees.core.smaller import Limits
+from dtrees.estimators.ensemble import BaseForest
 from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table, trees_of
 from dtrees.model_selection.leaf_scores import names_of_scores, scores_of_splits
 from dtrees.model_selection.nested import GrownSearches, scoring_of_search, why_not_nested
@@ -109,7 +112,8 @@ def cross_validate(
     n_jobs : int, default=None
         For scikit-learn's own function. Trees grow on the estimator's ``n_jobs`` threads.
     verbose : int, default=0
-        As scikit-learn's.
+        As scikit-learn's, whose lines come as the models are scored; the trees of forests, by model
+        and number, are counted by a bar on the standard error stream before.
     params : dict, default=None
         For the estimator's ``fit``: ``sample_weight``, one weight per row of `X`; scores are not
         weighted. With others, and where metadata routing is enabled, scikit-learn's own function
@@ -132,6 +136,8 @@ def cross_validate(
 
     Raises
     ------
+    ClusterError
+        A Dask cluster is in force, or asked for by ``regime``, and cannot be used.
     ValueError, TypeError, IndexError
         Where scikit-learn's function does, and with its message: it is called for all input that
         models cannot be grown together from.
@@ -223,11 +229,18 @@ def _scoring_of(estimator: Any, scoring: Any) -> Any:
 
 
 def _grown(
-    estimator: Any, X: Any, y: Any, splits: Sequence[Split], params: Mapping[str, Any] | None
+    estimator: Any,
+    X: Any,
+    y: Any,
+    splits: Sequence[Split],
+    params: Mapping[str, Any] | None,
+    verbose: int,
 ) -> Grown | GrownSearches:
     """The models of all splits and of all rows."""
-    kind = GrownSearches if isinstance(estimator, SharedSearch) else Grown
-    return kind(estimator, X, y, splits, (params or {}).get("sample_weight"))
+    sample_weight = (params or {}).get("sample_weight")
+    if isinstance(estimator, SharedSearch):
+        return GrownSearches(estimator, X, y, splits, sample_weight)
+    return Grown(estimator, X, y, splits, sample_weight, verbose)
 
 
 def _scored_by_leaves(
@@ -427,7 +440,7 @@ def _plan(name: str, estimator: Any, X: Any, y: Any, cv: Any, arguments: Mapping
             reason = why_not_splits(cv, len(y))
     if reason is None:
         _check_one_per_row((params or {}).get("sample_weight"), len(y))
-        grown = _grown(estimator, X, y, cv, params)
+        grown = _grown(estimator, X, y, cv, params, arguments["verbose"])
         if isinstance(grown, Grown) and grown.fitted is None:
             reason = str(grown.error(0))
     if reason is not None:
@@ -505,6 +518,8 @@ class Grown:
         As for ``fit``.
     splits : sequence of (train, test)
     sample_weight : array-like of shape (n_rows,) or None
+    verbose : int, default=0
+        Above 0: a bar counts the trees of forests.
 
     Attributes
     ----------
@@ -512,14 +527,23 @@ class Grown:
     """
 
     def __init__(
-        self, estimator: Any, X: Any, y: Any, splits: Sequence[Split], sample_weight: Any
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        splits: Sequence[Split],
+        sample_weight: Any,
+        verbose: int = 0,
     ) -> None:
         self.rows = RowNumbers(len(y), splits)
         self._error: Exception | None = None
         self.fitted: FittedSets | None = None
+        counts = verbose > 0 and isinstance(estimator, BaseForest)
         try:
             table = TrainingTable(X, y, sample_weight)
-            self.fitted = fit_table(estimator, table, training_rows(splits, len(y), final=True))
+            sets = training_rows(splits, len(y), final=True)
+            with Bar() if counts else nullcontext() as bar:
+                self.fitted = fit_table(estimator, table, sets, bar=bar)
         except (ValueError, TypeError, NotImplementedError) as error:  # of the input
             self._error = error
 

@@ -7,7 +7,7 @@ its tasks.
 from dtrees.parallel.client import REGIMES, choose_regime
 from dtrees.parallel.dask_predict import Answer, computed, is_lazy, map_rows
 from dtrees.parallel.local import LocalRunner, effective_n_jobs, threaded
-from dtrees.parallel.regimes import grow_trees
+from dtrees.parallel.regimes import grow_sets, grow_trees
 
 __all__ = [
     "REGIMES",
@@ -16,6 +16,7 @@ __all__ = [
     "choose_regime",
     "computed",
     "effective_n_jobs",
+    "grow_sets",
     "grow_trees",
     "is_lazy",
     "map_rows",

@@ -5,13 +5,15 @@ Where trees are grown is a *regime*::
     local        threads of this process
     replicated   workers of a cluster, each of which gets the whole coded table once
 
-The regime never changes a model. Unless it is asked for by name, it follows from what is in force
-where the fit is called:
+The regime never changes a model. Unless it is asked for by name, by a parameter or by
+``dask.config.set({"dtrees.regime": ...})``, it follows from what is in force where the fit is
+called:
 
     no client                                                    local
     dask.config.set(scheduler="threads"), "synchronous", ...     local
     an asynchronous client                                       local
     a client                                                     replicated
+    a client, but too little work for a cluster                  local
     in a task on a worker, whose thread is the task's share      local
     in a task on a worker, within ``worker_client()``            replicated
 
@@ -70,13 +72,16 @@ class Choice:
     reason: str
 
 
-def choose_regime(requested: str | None = None) -> Choice:
+def choose_regime(requested: str | None = None, *, pays: bool = True) -> Choice:
     """Choose where trees are grown; the choice is logged.
 
     Parameters
     ----------
     requested : {"local", "replicated"} or None, default=None
-        None: as the table at the top of the module says.
+        None: what ``dask.config`` says under "dtrees.regime", or as the table at the top of the
+        module says.
+    pays : bool, default=True
+        Whether there is enough work for a cluster.
 
     Returns
     -------
@@ -87,9 +92,19 @@ def choose_regime(requested: str | None = None) -> Choice:
     ClusterError
         The client in force is closed, or "replicated" is asked for without a client that a
         synchronous fit can use.
+    ValueError
+        ``dask.config`` asks for a regime that there is not.
     """
     assert requested is None or requested in REGIMES, requested
+    if requested is None:
+        requested = dask.config.get("dtrees.regime", None)
+        if requested is not None and requested not in REGIMES:
+            raise ValueError(
+                f"dask.config has 'dtrees.regime' = {requested!r}; it must be one of {REGIMES}."
+            )
     choice = _choose(requested)
+    if choice.regime == "replicated" and requested is None and not pays:
+        choice = Choice("local", "too little work for a cluster")
     logger.info("regime %s: %s", choice.regime, choice.reason)
     return choice
 

@@ -1,18 +1,40 @@
-"""The trees of a forest, grown wherever that is to be done, and handed over in their order."""
+"""Trees, grown wherever that is to be done, and handed over in their order.
+
+Work comes in units (`dtrees.core.forest`): the trees of a forest, or of some training sets. On a
+cluster, where there are fewer numbers of trees than threads, the sets of a number are parted into
+groups, so that every thread has a unit::
+
+    10 folds and all rows, a tree, four threads        0 1 | 2 3 4 | 5 6 7 | 8 9 10
+
+Groups share less than all sets do, but fully grown trees soon differ between sets anyway. Measured on
+adult, covertype, california, letter and 300,000 x 30, against eleven sets together on one thread:
+
+                       two groups, in all    eleven groups, in all    the longest of two, of eleven
+    fully grown        1.0 to 1.1            1.0 to 1.6               0.55 to 0.6, 0.1
+    6 or 8 levels      1.2                   1.4 to 1.9               0.6 to 0.65, 0.13 to 0.17
+
+A cluster costs 0.05 s more, so it pays for a single tree from a tenth of a second of work on.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from dtrees.core.forest import ForestGrowth
+from dtrees.core.forest import ForestGrowth, UnitsOfGrowth
 from dtrees.core.model import Tree
-from dtrees.parallel.client import choose_regime, cluster_client
+from dtrees.core.resampling import Resampling
+from dtrees.parallel.client import await_workers, choose_regime, cluster_client
 from dtrees.parallel.local import LocalRunner
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 T = TypeVar("T")
+
+LEAST_CELLS = 2**23  # of the table times sets, of a single tree: a tenth of a second of work
 
 
 def grow_trees(
@@ -55,28 +77,101 @@ def grow_trees(
     """
     if len(numbers) == 0:
         return
-    if choose_regime(regime).regime == "replicated":
+
+    def look_at(number: int, trees: list[Tree]) -> Any:
+        return None if look is None else look(number, trees[0])
+
+    with (
+        _place(choose_regime(regime).regime) as client,
+        closing(_grown(UnitsOfGrowth(growth), numbers, run, client, look_at)) as grown,
+    ):
+        for number, (tree,), seen in grown:
+            yield number, tree, seen
+
+
+def grow_sets(
+    growth: ForestGrowth,
+    n_trees: int,
+    resampling: Resampling,
+    run: LocalRunner,
+    *,
+    regime: str | None = None,
+    advance: Callable[[int], object] | None = None,
+) -> list[tuple[Tree, ...]]:
+    """Grow the trees of several training sets.
+
+    Parameters
+    ----------
+    growth : ForestGrowth
+    n_trees : int
+        Of each set; their numbers are 0, 1, 2, ...
+    resampling : Resampling
+        The sets, as for `ForestGrowth.trees_of_sets`.
+    run, regime
+        As for `grow_trees`; but the sets of a single tree go to a cluster only if they are many
+        enough, and the table large enough, unless it is asked for.
+    advance : callable, default=None
+        Called in this thread with the number of trees that have come, as often as some have.
+
+    Returns
+    -------
+    list of tuple of Tree
+        The trees of each set.
+
+    Raises
+    ------
+    ClusterError
+        As `grow_trees`.
+    """
+    n_sets = resampling.n_sets
+    n_cells = growth.coded.n_rows * growth.coded.n_columns * n_sets
+    pays = n_trees > 1 or (n_sets > 1 and n_cells >= LEAST_CELLS)
+    trees: list[list[Tree]] = [[] for _ in range(n_sets)]
+    with _place(choose_regime(regime, pays=pays).regime) as client:
+        n_threads = 1 if client is None else sum(await_workers(client).values())
+        units = UnitsOfGrowth(growth, resampling, min(n_sets, -(-n_threads // n_trees)))
+        numbers = range(n_trees * units.n_groups)
+        with closing(_grown(units, numbers, run, client)) as grown:
+            for unit, found, _ in grown:
+                for number, tree in zip(units.sets(unit), found, strict=True):
+                    trees[number].append(tree)
+                if advance is not None:
+                    advance(len(found))
+    return [tuple(mine) for mine in trees]
+
+
+def _place(regime: str) -> AbstractContextManager[Client | None]:
+    """Where a regime grows trees: a client of a cluster, or None for the threads of a runner."""
+    return cluster_client() if regime == "replicated" else nullcontext()
+
+
+def _grown(
+    units: UnitsOfGrowth,
+    numbers: Sequence[int],
+    run: LocalRunner,
+    client: Client | None,
+    look: Callable[[int, list[Tree]], Any] = lambda number, trees: None,
+) -> Generator[tuple[int, list[Tree], Any]]:
+    """Numbers of units, their trees and what `look` has said of them, in the order of numbers."""
+    if client is not None:
         from dtrees.parallel.replicated import grow_replicated
 
-        with (
-            cluster_client() as client,
-            closing(grow_replicated(growth, numbers, client)) as grown,
-        ):
-            for number, tree in in_order(numbers, grown):
-                yield number, tree, None if look is None else look(number, tree)
+        with closing(grow_replicated(units, numbers, client)) as found:
+            for number, trees in in_order(numbers, found):
+                yield number, trees, look(number, trees)
         return
 
-    def grow(number: int, run: LocalRunner) -> tuple[Tree, Any]:
-        tree = growth.tree(number, run, run.n_threads)
-        return tree, None if look is None else look(number, tree)
+    def grow(number: int, run: LocalRunner) -> tuple[list[Tree], Any]:
+        trees = units.trees(number, run, run.n_threads)
+        return trees, look(number, trees)
 
     if len(numbers) == 1:
         yield numbers[0], *grow(numbers[0], run)
         return
     alone = run.alone()
     with closing(run.stream([partial(grow, number, alone) for number in numbers])) as results:
-        for number, (tree, seen) in zip(numbers, results, strict=True):
-            yield number, tree, seen
+        for number, (trees, seen) in zip(numbers, results, strict=True):
+            yield number, trees, seen
 
 
 def in_order(numbers: Iterable[int], found: Iterator[tuple[int, T]]) -> Iterator[tuple[int, T]]:

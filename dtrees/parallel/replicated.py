@@ -4,13 +4,16 @@ The table is sent to one worker and passed on from worker to worker, so that eve
 once. A task grows a few trees from it, on one thread, and returns them as a few flat arrays::
 
     client   table ──scatter──▶ worker A ──▶ worker B ──▶ ...        once each
-    tasks    ("grow-trees-<fit>", batch, copy) : (table, numbers) ──▶ packed trees
+    tasks    ("grow-trees-<fit>", batch, copy) : (table, units) ──▶ packed trees
     client   ◀── every batch as soon as it is there
 
-There are several batches per thread, each a fraction of a second of work. They wait in the
-scheduler's queue: a worker that joins takes the next one and gets the table from a worker that has
-it. Tasks are pure, and a tree is a function of the table and its number, so it does not matter how
-often or where one is grown.
+A unit is a tree, or the trees of several training sets that share their growth; which rows each set
+has goes with the table (`dtrees.core.forest.UnitsOfGrowth`). A batch is a few units.
+
+There are several batches per thread, if there are so many units, each a fraction of a second of
+work. They wait in the scheduler's queue: a worker that joins takes the next one and gets the table
+from a worker that has it. Tasks are pure, and a unit is a function of the table and its number, so
+it does not matter how often or where one is grown.
 
 What can go wrong, and what it costs:
 
@@ -23,8 +26,8 @@ What can go wrong, and what it costs:
     nor dies                             the batches that it holds go to other workers
     no worker is left                    the client waits for one, then raises
     the scheduler is lost                the client raises when it has given up to connect again
-    Ctrl-C, or an error in a task        the client cancels what is left; a task that runs ends with
-                                         the tree it is at
+    Ctrl-C, or an error in a task        the client cancels what is left; a task that runs ends
+                                         within a slice of its work, a few milliseconds
 
 Of several copies of a batch the first counts, and the others are cancelled: they are the same
 trees. The client never waits without looking at its connection, and leaves nothing on the cluster.
@@ -39,17 +42,18 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import distributed
 
 import dtrees
-from dtrees.core.forest import ForestGrowth
+from dtrees.core.forest import UnitsOfGrowth
 from dtrees.core.model import Tree
 from dtrees.exceptions import ClusterError, NoAnswerError
 from dtrees.parallel.client import (
@@ -61,6 +65,7 @@ from dtrees.parallel.client import (
     patiently,
 )
 from dtrees.parallel.wire import SharedGrowth, pack, unpack
+from dtrees.typing import Task, serial
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -81,14 +86,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Batch:
-    """Trees that one task grows.
+    """Units that one task grows.
 
     Attributes
     ----------
     place : int
         Among the batches.
-    numbers : tuple of int
-        Of the trees.
+    units : tuple of int
     deaths : int, default=0
         How often it was blamed for the death of workers.
     fetches : int, default=0
@@ -100,7 +104,7 @@ class Batch:
     """
 
     place: int
-    numbers: tuple[int, ...]
+    units: tuple[int, ...]
     deaths: int = 0
     fetches: int = 0
     held: frozenset[str] = frozenset()
@@ -108,34 +112,34 @@ class Batch:
 
 
 def grow_replicated(
-    growth: ForestGrowth,
-    numbers: Sequence[int],
+    growth: UnitsOfGrowth,
+    units: Sequence[int],
     client: Client,
     *,
-    trees_per_task: int | None = None,
-) -> Generator[tuple[int, Tree]]:
-    """Grow some trees of a forest on the workers of a cluster.
+    units_per_task: int | None = None,
+) -> Generator[tuple[int, list[Tree]]]:
+    """Grow trees on the workers of a cluster.
 
     Closing the iterator ends the growth and leaves nothing on the cluster. Close it
     (`contextlib.closing`).
 
     Parameters
     ----------
-    growth : ForestGrowth
-        Every worker gets a copy of its arrays, about a byte per cell.
-    numbers : sequence of int
-        Which trees.
+    growth : UnitsOfGrowth
+        Every worker gets a copy of its arrays, about a byte per cell of the table.
+    units : sequence of int
+        Which units.
     client : distributed.Client
         Synchronous. Within a task: of a `worker_client`, or a thread of the worker is blocked.
-    trees_per_task : int or None, default=None
-        At most. None: as many as make eight tasks per thread of the cluster, and fewer where a
-        tree has many rows.
+    units_per_task : int or None, default=None
+        At most. None: as many as make eight tasks per thread of the cluster, and fewer where the
+        trees of a unit have many rows.
 
     Yields
     ------
-    (int, Tree)
-        Number and tree, as soon as it has come, in any order; the trees that `ForestGrowth.tree`
-        grows.
+    (int, list of Tree)
+        A unit and its trees, as soon as they have come, in any order; those that
+        `UnitsOfGrowth.trees` grows.
 
     Raises
     ------
@@ -143,18 +147,20 @@ def grow_replicated(
         No workers, workers with another version of dtrees, workers that die again and again, or a
         connection that is lost.
     """
-    numbers = list(numbers)
-    if not numbers:
+    units = list(units)
+    if not units:
         return
     check_open(client)
     n_threads = sum(await_workers(client).values())
-    if trees_per_task is None:
-        even = -(-len(numbers) // (BATCHES_PER_THREAD * max(1, n_threads)))
-        trees_per_task = max(1, min(even, ROWS_PER_BATCH // growth.coded.n_rows))
-    n_batches = -(-len(numbers) // trees_per_task)
-    ends = [len(numbers) * place // n_batches for place in range(n_batches + 1)]
+    if units_per_task is None:
+        even = -(-len(units) // (BATCHES_PER_THREAD * max(1, n_threads)))
+        n_trees = -(-len(growth.sets(0)) // 2)  # that cost as much as those that are shared
+        n_rows = growth.growth.coded.n_rows * n_trees
+        units_per_task = max(1, min(even, ROWS_PER_BATCH // n_rows))
+    n_batches = -(-len(units) // units_per_task)
+    ends = [len(units) * place // n_batches for place in range(n_batches + 1)]
     batches = [
-        Batch(place, tuple(numbers[start:end])) for place, (start, end) in enumerate(pairwise(ends))
+        Batch(place, tuple(units[start:end])) for place, (start, end) in enumerate(pairwise(ends))
     ]
     span = getattr(distributed, "span", nullcontext)
     with span("dtrees.fit"):
@@ -162,20 +168,22 @@ def grow_replicated(
         try:
             work.begin(batches)
             for batch, packed in work.results():
-                yield from zip(batch.numbers, unpack(packed), strict=True)
+                trees = iter(unpack(packed))
+                for unit in batch.units:
+                    yield unit, list(islice(trees, len(growth.sets(unit))))
         finally:
             work.end()
 
 
 def grow_batch(
-    table: SharedGrowth, numbers: Sequence[int], version: str
+    table: SharedGrowth, units: Sequence[int], version: str
 ) -> tuple[dict[str, Any], float]:
-    """What a task does: grow a few trees on one thread, as long as somebody wants them.
+    """What a task does: grow a few units on one thread, as long as somebody wants them.
 
     Parameters
     ----------
     table : SharedGrowth
-    numbers : sequence of int
+    units : sequence of int
     version : str
         Of the client's dtrees: a worker may have joined after all others were asked.
 
@@ -189,15 +197,52 @@ def grow_batch(
     began = time.monotonic()
     if version != dtrees.__version__:
         check_version(distributed.get_worker().address, dtrees.__version__, version)
-    worker = distributed.get_worker()
-    key = worker.get_current_task()
-    trees = []
-    for number in numbers:
-        task = worker.state.tasks.get(key)
-        if task is None or task.state == "cancelled":  # nobody waits for the rest
-            raise distributed.Reschedule
-        trees.append(table.growth.tree(number))
+    run = OfTask(distributed.get_worker())
+    trees: list[Tree] = []
+    try:
+        for unit in units:
+            if run.cancelled.is_set():
+                raise CancelledError
+            trees += table.growth.trees(unit, run)
+    except CancelledError:  # nobody waits for the rest
+        raise distributed.Reschedule from None
     return pack(trees), time.monotonic() - began
+
+
+class OfTask:
+    """Runs the work of a task of Dask in its thread, as long as somebody waits for it.
+
+    Parameters
+    ----------
+    worker : distributed.Worker
+        Which runs the task.
+    """
+
+    def __init__(self, worker: Any) -> None:
+        self.cancelled = Forgotten(worker.state, worker.get_current_task())
+
+    def __call__(self, tasks: Sequence[Task[Any]]) -> list[Any]:
+        """Run them one after the other."""
+        return serial(tasks)
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """An event that is set when nobody waits for a task of Dask any more.
+
+    Attributes
+    ----------
+    state : distributed.worker_state_machine.WorkerState
+    key : str or tuple
+    """
+
+    state: Any
+    key: Any
+
+    def is_set(self) -> bool:
+        """Whether the task is cancelled; a look at a dictionary."""
+        task = self.state.tasks.get(self.key)
+        return task is None or task.state == "cancelled"
 
 
 class Work:
@@ -210,12 +255,13 @@ class Work:
 
     Parameters
     ----------
-    growth : ForestGrowth
+    growth : UnitsOfGrowth
     client : distributed.Client
     """
 
-    def __init__(self, growth: ForestGrowth, client: Client) -> None:
+    def __init__(self, growth: UnitsOfGrowth, client: Client) -> None:
         self._client = client
+        self._name_of = growth.name
         self._table = SharedGrowth(growth)
         self._name = uuid4().hex
         self._sent: Future | None = None
@@ -321,7 +367,8 @@ class Work:
         for batch in copies.values():
             others = first - batch.held or second
             if others:
-                logger.info("trees %s do not come from %s", batch.numbers, sorted(batch.held))
+                name = self._name_of(batch.units)
+                logger.info("%s do not come from %s", name, sorted(batch.held))
                 self._submit([batch], sorted(others))
 
     def _holders(self) -> tuple[dict[Any, frozenset[str]], dict[Any, frozenset[str]]]:
@@ -376,7 +423,7 @@ class Work:
             futures = self._client.map(
                 grow_batch,
                 [self._sent] * len(batches),
-                [list(batch.numbers) for batch in batches],
+                [list(batch.units) for batch in batches],
                 [dtrees.__version__] * len(batches),
                 key=keys,
                 pure=False,
@@ -392,13 +439,13 @@ class Work:
 
     def _try_again(self, future: Future, batch: Batch, error: Exception | None) -> None:
         """Submit a batch again that has ended without a result, or raise its error."""
-        status = future.status
+        status, name = future.status, self._name_of(batch.units)
         if status in ("pending", "lost", "finished"):  # its result was lost, and comes again
             fetches = batch.fetches + (error is not None or status == "finished")
             if fetches == ATTEMPTS:
                 raise ClusterError(
-                    f"Trees {batch.numbers[0]} to {batch.numbers[-1]} are grown, but cannot be "
-                    f"fetched from their worker, at {ATTEMPTS} attempts."
+                    f"{name.capitalize()} are grown, but cannot be fetched from their worker, at "
+                    f"{ATTEMPTS} attempts."
                 ) from error
             self._pending[future.key] = future, replace(batch, fetches=fetches)
             future.add_done_callback(self._done.put)
@@ -411,13 +458,12 @@ class Work:
             again = replace(batch, deaths=batch.deaths + 1)
             if again.deaths == ATTEMPTS:
                 raise ClusterError(
-                    f"Workers have died {ATTEMPTS} times over while they grew trees "
-                    f"{batch.numbers[0]} to {batch.numbers[-1]}. They may have too little memory: "
-                    "see their logs."
+                    f"Workers have died {ATTEMPTS} times over while they grew {name}. They may "
+                    "have too little memory: see their logs."
                 ) from reason
         elif batch.sending == self._sending:  # cancelled: the table it waited for is lost
             self._send(len(self._pending))
-        logger.info("trees %s are submitted again: %s", batch.numbers, status)
+        logger.info("%s are submitted again: %s", name, status)
         del self._pending[future.key]
         self._submit([again])
 

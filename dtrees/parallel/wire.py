@@ -3,7 +3,7 @@
 A message of many small arrays costs a frame for each of them, and arrays may come out of a message
 unaligned, which the kernels cannot read safely. So
 
-    the table    ForestGrowth ──▶ SharedGrowth: every array is a buffer of its own beside the
+    the table    UnitsOfGrowth ──▶ SharedGrowth: every array is a buffer of its own beside the
                  pickle; buffers that arrive unaligned are copied once, when a worker unpacks them
     the trees    list of Tree ──▶ one array per attribute, the trees one behind the other: integers
                  in the narrowest type that holds them, and nothing that the others imply
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.core.forest import ForestGrowth
+from dtrees.core.forest import UnitsOfGrowth
 from dtrees.core.model import FACTS, LEAF, NO_CHILD, Tree
 
 ALIGNMENT = 64  # bytes: a cache line, and more than any item needs
@@ -32,10 +32,10 @@ class SharedGrowth:
 
     Parameters
     ----------
-    growth : ForestGrowth
+    growth : UnitsOfGrowth
     """
 
-    def __init__(self, growth: ForestGrowth) -> None:
+    def __init__(self, growth: UnitsOfGrowth) -> None:
         self.growth = growth
 
     def __reduce__(self) -> tuple:

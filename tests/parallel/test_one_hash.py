@@ -6,14 +6,13 @@ in blocks of several sizes, which are summarized, coded and counted apart from e
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 
 import dask
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from distributed import Client, LocalCluster
+from distributed import Client
 
 from dtrees import (
     BaggingClassifier,
@@ -31,6 +30,7 @@ from dtrees.coding.tables import read_table
 from dtrees.core.grower import grow
 from dtrees.core.resampling import plain
 from dtrees.core.source import ShardSource
+from tests.parallel.clusters import connect, digest
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -80,14 +80,6 @@ CASES = {
 cases = pytest.mark.parametrize("case", CASES)
 
 
-def digest(trees):
-    found = hashlib.sha256()
-    for tree in trees:
-        for name, array in tree.arrays().items():
-            found.update(f"{name} {array.dtype} {array.shape}".encode() + array.tobytes())
-    return found.hexdigest()
-
-
 def fitted(case, storage="dense", **parameters):
     return digest(CASES[case].fit(storage, **parameters).forest_.trees)
 
@@ -114,16 +106,7 @@ def test_threads(case, storage, scheduler, n_jobs, expected):
 @pytest.mark.parametrize("layout", [(1, 1), (2, 1), (1, 2)])
 def test_clusters(layout, processes, expected):
     n_workers, threads = layout
-    with (
-        LocalCluster(
-            n_workers=n_workers,
-            threads_per_worker=threads,
-            processes=processes,
-            dashboard_address=":0",
-            memory_limit=0,
-        ) as cluster,
-        Client(cluster),
-    ):
+    with connect(n_workers, threads, processes) as cluster, Client(cluster):
         for case in CASES:
             for storage in STORAGE:
                 assert fitted(case, storage, regime="replicated") == expected[case], (case, storage)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _thread
 import asyncio
-import hashlib
 import logging
 import os
 import pickle
@@ -14,7 +13,7 @@ import sys
 import threading
 import time
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import dask
 import distributed
@@ -27,13 +26,14 @@ from distributed import Client, KilledWorker, LocalCluster, worker_client
 import dtrees
 from dtrees import BaggingRegressor, ExtraTreesClassifier, RandomForestClassifier
 from dtrees.callbacks import Callback
-from dtrees.core.forest import ForestGrowth
+from dtrees.core.forest import ForestGrowth, UnitsOfGrowth
 from dtrees.exceptions import ClusterError
 from dtrees.parallel import client as clients
 from dtrees.parallel import replicated
 from dtrees.parallel.client import choose_regime, current_client, patiently
 from dtrees.parallel.local import effective_n_jobs
 from dtrees.parallel.wire import _unpickled, aligned, pack, unpack
+from tests.parallel.clusters import Deadly, connect, digest, ours
 
 TIME = pytest.mark.timeout(60)  # a hang is a failure, and soon
 pytestmark = TIME
@@ -52,15 +52,6 @@ def forest(**parameters):
     return RandomForestClassifier(**{"n_estimators": 20, "random_state": 5, **parameters})
 
 
-def digest(trees):
-    """One hash of all arrays of all trees."""
-    found = hashlib.sha256()
-    for tree in trees:
-        for name, array in tree.arrays().items():
-            found.update(f"{name} {array.dtype} {array.shape}".encode() + array.tobytes())
-    return found.hexdigest()
-
-
 def growth_of(model, X, y):
     """What a forest's trees are grown from."""
 
@@ -75,8 +66,9 @@ def growth_of(model, X, y):
 def grow_replicated(growth, numbers, client, *, on_tree=None, **parameters):
     """The trees in the order of their numbers; `on_tree` hears of them as they come."""
     grown = {}
-    with closing(replicated.grow_replicated(growth, numbers, client, **parameters)) as trees:
-        for number, tree in trees:
+    units = UnitsOfGrowth(growth)
+    with closing(replicated.grow_replicated(units, numbers, client, **parameters)) as trees:
+        for number, (tree,) in trees:
             grown[number] = tree
             if on_tree is not None:
                 on_tree(number, tree)
@@ -127,61 +119,9 @@ class HangingGrowth(ForestGrowth):
         return super().tree(number, *args)
 
 
-@dataclass
-class Deadly:
-    """Thresholds that end the process when they are first asked for."""
-
-    thresholds: object
-    path: str
-
-    def __call__(self, *args):
-        if os.path.exists(self.path):
-            os.remove(self.path)
-            os._exit(1)
-        return self.thresholds(*args)
-
-
 def as_kind(kind):
     SlowGrowth.grown = []
     return kind(**vars(GROWTH))
-
-
-def connect(n_workers, threads, processes):
-    return LocalCluster(
-        n_workers=n_workers,
-        threads_per_worker=threads,
-        processes=processes,
-        dashboard_address=":0",
-        memory_limit=0,
-    )
-
-
-@pytest.fixture(scope="module")
-def processes():
-    """A client of two worker processes."""
-    with connect(2, 1, True) as cluster, Client(cluster, set_as_default=False) as client:
-        yield client
-
-
-@pytest.fixture
-def here():
-    """A client of one worker in this process, with one thread."""
-    with connect(1, 1, False) as cluster, Client(cluster) as client:
-        yield client
-
-
-def ours(client):
-    """Keys of ours that the scheduler knows, once it has had time to forget them."""
-
-    def keys(dask_scheduler):
-        return [str(key) for key in dask_scheduler.tasks]
-
-    for _ in range(100):
-        found = client.run_on_scheduler(keys)
-        if not found:
-            break
-        time.sleep(0.05)
-    return found
 
 
 class TestOneHash:
@@ -231,11 +171,11 @@ class TestOneHash:
             model.set_params(regime="replicated").fit(mixed, Y, sample_weight=weight)
         assert digest(model.forest_.trees) == expected
 
-    @pytest.mark.parametrize("trees_per_task", [1, 3, 50])
-    def test_any_number_of_trees_per_task(self, trees_per_task, here):
+    @pytest.mark.parametrize("units_per_task", [1, 3, 50])
+    def test_any_number_of_units_per_task(self, units_per_task, here):
         seen = {}
         trees = grow_replicated(
-            GROWTH, range(20), here, trees_per_task=trees_per_task, on_tree=seen.__setitem__
+            GROWTH, range(20), here, units_per_task=units_per_task, on_tree=seen.__setitem__
         )
         assert digest(trees) == LOCAL
         assert sorted(seen) == list(range(20))
@@ -273,7 +213,7 @@ class TestWorkersThatComeAndGo:
         before = set(processes.run(os.getpid).values())
         on_tree = self.kill(processes, n_killed)
         with caplog.at_level(logging.INFO, "dtrees"):
-            trees = grow_replicated(growth, range(40), processes, trees_per_task=1, on_tree=on_tree)
+            trees = grow_replicated(growth, range(40), processes, units_per_task=1, on_tree=on_tree)
         assert digest(trees) == expected
         if n_killed == 2:  # and with them all copies of the table
             assert "submitted again: cancelled" in caplog.text
@@ -317,7 +257,7 @@ class TestWorkersThatComeAndGo:
             if len(here.cluster.workers) == 1:
                 here.cluster.scale(2)
 
-        trees = grow_replicated(as_kind(SlowGrowth), range(20), here, trees_per_task=1, on_tree=add)
+        trees = grow_replicated(as_kind(SlowGrowth), range(20), here, units_per_task=1, on_tree=add)
         assert digest(trees) == LOCAL
         assert len({address for address, _ in SlowGrowth.grown}) == 2
         assert len({table for _, table in SlowGrowth.grown}) == 1  # nobody has copied it
@@ -383,7 +323,7 @@ class TestWorkersThatHang:
                 stop()
 
         with caplog.at_level(logging.INFO, "dtrees"):
-            trees = grow_replicated(growth, range(40), processes, trees_per_task=1, on_tree=on_tree)
+            trees = grow_replicated(growth, range(40), processes, units_per_task=1, on_tree=on_tree)
         assert digest(trees) == expected
         assert sorted(come) == list(range(40))  # each of them once
         assert "do not come from ['tcp://" in caplog.text
@@ -392,7 +332,7 @@ class TestWorkersThatHang:
     def test_stopped_before(self, processes, stop, caplog):
         stop()
         with caplog.at_level(logging.INFO, "dtrees"):
-            trees = grow_replicated(GROWTH, range(20), processes, trees_per_task=1)
+            trees = grow_replicated(GROWTH, range(20), processes, units_per_task=1)
         assert digest(trees) == LOCAL
         assert "does not answer" in caplog.text
 
@@ -416,7 +356,7 @@ class TestWorkersThatHang:
         here.wait_for_workers(2, timeout=20)
         growth = as_kind(HangingGrowth)
         try:
-            assert digest(grow_replicated(growth, range(20), here, trees_per_task=20)) == LOCAL
+            assert digest(grow_replicated(growth, range(20), here, units_per_task=20)) == LOCAL
         finally:
             HangingGrowth.go_on.set()
         assert len(HangingGrowth.hung) == 1
@@ -434,7 +374,7 @@ class TestWorkersThatHang:
         timer.start()
         growth = as_kind(HangingGrowth)
         with caplog.at_level(logging.INFO, "dtrees"):
-            trees = grow_replicated(growth, range(20), here, trees_per_task=10)
+            trees = grow_replicated(growth, range(20), here, units_per_task=10)
         timer.join()
         assert digest(trees) == LOCAL
         assert "do not come" not in caplog.text
@@ -454,7 +394,7 @@ class TestWorkersThatHang:
         here.cluster.scale(2)
         here.wait_for_workers(2, timeout=20)
         try:
-            trees = grow_replicated(as_kind(SlowGrowth), range(20), here, trees_per_task=1)
+            trees = grow_replicated(as_kind(SlowGrowth), range(20), here, units_per_task=1)
         finally:
             go_on.set()
         assert digest(trees) == LOCAL
@@ -505,7 +445,7 @@ class TestOnTheScheduler:
 
         monkeypatch.setattr(here, "gather", gather)
         with pytest.raises(ClusterError, match="Trees 0 to 1 are grown, but cannot be fetched"):
-            grow_replicated(GROWTH, range(2), here, trees_per_task=2)
+            grow_replicated(GROWTH, range(2), here, units_per_task=2)
         assert ours(here) == []
 
 
@@ -764,7 +704,7 @@ class TestClustersThatCannot:
             )
         try:
             with pytest.raises(ClusterError, match=rf"Worker {other} has dtrees 0\.0\.1, the"):
-                grow_replicated(GROWTH, range(20), processes, trees_per_task=1)
+                grow_replicated(GROWTH, range(20), processes, units_per_task=1)
         finally:
             processes.run(set_version, dtrees.__version__, workers=[other])
         assert ours(processes) == []

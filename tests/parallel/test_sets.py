@@ -1,0 +1,501 @@
+"""The models of a cross-validation, wherever they grow, and whatever happens there."""
+
+from __future__ import annotations
+
+import _thread
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
+
+import dask
+import distributed
+import numpy as np
+import psutil
+import pytest
+import scipy.sparse as sp
+from distributed import Client, worker_client
+
+from dtrees import (
+    BaggingRegressor,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from dtrees.callbacks import Bar
+from dtrees.core.forest import ForestGrowth, UnitsOfGrowth
+from dtrees.core.resampling import of_sets
+from dtrees.estimators.sets import fit_sets, trees_of
+from dtrees.exceptions import ClusterError
+from dtrees.model_selection import cross_val_predict, cross_validate
+from dtrees.parallel import grow_sets, regimes, replicated, threaded
+from dtrees.parallel.client import choose_regime
+from tests.parallel.clusters import Deadly, connect, digest, ours
+
+pytestmark = pytest.mark.timeout(60)  # a hang is a failure, and soon
+
+
+def table(n_rows=600):
+    """A numeric table with missing values, and three classes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 6)).round(2)
+    y = (X[:, 0] + X[:, 1] ** 2 + rng.normal(size=n_rows) > 1).astype(int) + (X[:, 2] > 1)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X, y
+
+
+def folds(n_rows, n_folds=5):
+    """Training rows of the folds, and all rows."""
+    fold = np.random.default_rng(1).permutation(np.arange(n_rows) % n_folds)
+    return np.vstack([fold != np.arange(n_folds)[:, None], np.ones((1, n_rows), dtype=bool)])
+
+
+X, Y = table()
+ROWS = folds(len(Y))
+WEIGHTS = np.random.default_rng(2).integers(0, 4, len(Y)).astype(float)
+FOREST = RandomForestClassifier(8, random_state=0)
+TREE = DecisionTreeClassifier(random_state=0)
+CASES = {
+    "forest": (FOREST, None),
+    "weights": (RandomForestRegressor(3, random_state=0, min_weight_fraction_leaf=0.02), WEIGHTS),
+    "pruned": (BaggingRegressor(3, random_state=0, ccp_alpha=0.01, max_leaf_nodes=12), None),
+    "one by one": (ExtraTreesClassifier(3, random_state=0), None),
+    "classes of their own": (RandomForestClassifier(3, class_weight="balanced_subsample"), None),
+    "a forest of one tree": (RandomForestClassifier(1, random_state=0), None),
+    "tree": (TREE, None),
+    "tree of numbers": (DecisionTreeRegressor(random_state=0, min_samples_leaf=5), WEIGHTS),
+    "tree, pruned": (DecisionTreeClassifier(criterion="entropy", max_leaf_nodes=9), None),
+    "tree with draws": (
+        DecisionTreeClassifier(max_features=2, min_weight_fraction_leaf=0.05, random_state=3),
+        None,
+    ),
+    "tree of class weights": (DecisionTreeClassifier(class_weight="balanced"), None),
+}
+CASES = {
+    name: (model.set_params(random_state=7), weights) for name, (model, weights) in CASES.items()
+}
+
+
+def digests(name, rows=ROWS, X=X, **parameters):
+    """One hash for the model of each set."""
+    model, weights = CASES[name]
+    found = fit_sets(type(model)(**{**model.get_params(), **parameters}), X, Y, weights, rows)
+    return [digest(trees_of(model)) for model in found.models]
+
+
+def on_a_cluster():
+    return dask.config.set({"dtrees.regime": "replicated"})
+
+
+@pytest.fixture(scope="module")
+def expected():
+    assert choose_regime().regime == "local"
+    return {name: digests(name) for name in CASES}
+
+
+def growth_of(model, X, y):
+    """What a model's trees are grown from."""
+    encoded = model._encode(X, y, None, 0, threaded(1))
+    if isinstance(model, DecisionTreeClassifier):
+        return ForestGrowth(
+            encoded.coded, encoded.target, encoded.rules, None, encoded.book.thresholds
+        )
+    return model._growth_of(encoded, model._bags(0, len(y), None))
+
+
+def growing(growth, n_trees, rows, client, advance=None, regime="replicated"):
+    """A hash for each set."""
+    with client.as_current():
+        grown = grow_sets(
+            growth, n_trees, of_sets(rows), threaded(1), regime=regime, advance=advance
+        )
+    return [digest(trees) for trees in grown]
+
+
+def growing_here(growth, n_trees, rows):
+    """The same on threads."""
+    grown = grow_sets(growth, n_trees, of_sets(rows), threaded(2), regime="local")
+    return [digest(trees) for trees in grown]
+
+
+def assert_dead(pids):
+    """Processes that were killed are gone, or soon will be."""
+    for pid in pids:
+        with suppress(psutil.NoSuchProcess):
+            psutil.Process(pid).wait(10)
+
+
+@contextmanager
+def slow_units(monkeypatch, seconds=0.03):
+    """Let units take their time, and tell where they grow: in-process clusters only."""
+    grow, places = ForestGrowth.trees_of_sets, []
+
+    def slow(self, *arguments):
+        time.sleep(seconds)
+        places.append(distributed.get_worker().address)
+        return grow(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ForestGrowth, "trees_of_sets", slow)
+        yield places
+
+
+@pytest.fixture
+def two(processes):
+    """The client of two worker processes, both of which are there."""
+    processes.wait_for_workers(2, timeout=20)
+    yield processes
+    assert ours(processes) == []
+
+
+class TestOneHash:
+    def test_models_differ(self, expected):
+        assert len({hash for each in expected.values() for hash in each}) == len(CASES) * len(ROWS)
+
+    @pytest.mark.parametrize("name", CASES)
+    def test_threads(self, name, expected):
+        assert digests(name, n_jobs=2) == expected[name]
+        assert digests(name, ROWS[[4, 0]]) == [expected[name][4], expected[name][0]]
+
+    @pytest.mark.parametrize("layout", [(1, 1), (2, 1), (1, 2)])
+    def test_workers_in_this_process(self, layout, expected):
+        with connect(*layout, False) as cluster, Client(cluster) as client, on_a_cluster():
+            for name in CASES:
+                assert digests(name) == expected[name], name
+            assert ours(client) == []
+
+    def test_two_processes(self, processes, expected):
+        with processes.as_current(), on_a_cluster():
+            for name in CASES:
+                assert digests(name) == expected[name], name
+        assert ours(processes) == []
+
+    def test_one_process(self, expected):
+        with connect(1, 1, True) as cluster, Client(cluster), on_a_cluster():
+            for name in CASES:
+                assert digests(name) == expected[name], name
+
+    def test_sparse(self, processes):
+        stored = sp.csc_array(np.nan_to_num(X))
+        for name in ("forest", "tree"):
+            alone = digests(name, X=np.nan_to_num(X))
+            with processes.as_current(), on_a_cluster():
+                assert digests(name, X=stored) == alone
+
+    @pytest.mark.parametrize("n_groups", [1, 2, 3, 6])
+    @pytest.mark.parametrize("name", ["forest", "tree"])
+    def test_any_number_of_groups(self, name, n_groups):
+        together = UnitsOfGrowth(growth_of(CASES[name][0], X, Y), of_sets(ROWS))
+        units = replace(together, n_groups=n_groups)
+        assert [number for unit in range(n_groups) for number in units.sets(unit)] == [*range(6)]
+        for number in (0, 1):
+            mine = range(number * n_groups, (number + 1) * n_groups)
+            found = [tree for unit in mine for tree in units.trees(unit)]
+            assert len(found) == 6
+            assert all(a.equals(b) for a, b in zip(found, together.trees(number), strict=True))
+
+    def test_a_group_for_every_thread(self, here, monkeypatch):
+        """Where there are fewer trees than threads."""
+        asked = []
+        grow = replicated.grow_replicated
+
+        def ask(units, numbers, client):
+            asked.append((units.n_groups, len(numbers)))
+            return grow(units, numbers, client)
+
+        monkeypatch.setattr(replicated, "grow_replicated", ask)
+        here.cluster.scale(3)
+        here.wait_for_workers(3, timeout=20)
+        growth = growth_of(FOREST, X, Y)
+        for n_trees, n_groups in ((1, 3), (2, 2), (3, 1)):
+            assert growing(growth, n_trees, ROWS, here) == growing_here(growth, n_trees, ROWS)
+            assert asked.pop() == (n_groups, n_trees * n_groups)
+        growing(growth, 1, ROWS[:2], here)
+        assert asked.pop() == (2, 2)
+        assert ours(here) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+class TestWorkersThatComeAndGo:
+    LARGE = table(6_000)
+    ROWS = folds(6_000)
+
+    @pytest.mark.parametrize("n_killed", [1, 2])
+    def test_killed_in_the_middle(self, n_killed, two, caplog):
+        growth = growth_of(FOREST, *self.LARGE)
+        pids = sorted(two.run(os.getpid).values())[:n_killed]
+        come = []
+
+        def kill(n_trees):
+            come.append(n_trees)
+            if len(come) == 3:
+                for pid in pids:
+                    os.kill(pid, signal.SIGKILL)
+
+        with caplog.at_level(logging.INFO, "dtrees"):
+            found = growing(growth, 12, self.ROWS, two, kill)
+        assert found == growing_here(growth, 12, self.ROWS)
+        assert come == [6] * 12
+        assert_dead(pids)
+        if n_killed == 2:  # and with them all copies of the table; the nannies start others
+            assert "of 6 training sets are submitted again: cancelled" in caplog.text
+
+    def test_a_group_of_a_tree_that_a_worker_dies_of(self, two, tmp_path):
+        deadly = tmp_path / "deadly"
+        deadly.touch()
+        growth = growth_of(TREE, *self.LARGE)
+        before = set(two.run(os.getpid).values())
+        dying = replace(growth, thresholds=Deadly(growth.thresholds, str(deadly)))
+        found = growing(dying, 1, self.ROWS, two)
+        assert found == growing_here(growth, 1, self.ROWS)
+        assert not deadly.exists()
+        two.wait_for_workers(2, timeout=20)
+        (dead,) = before - set(two.run(os.getpid).values())
+        assert_dead([dead])
+
+    def test_all_are_killed_while_a_tree_grows(self, two):
+        growth, rows = growth_of(TREE, *table(100_000)), folds(100_000)
+        pids = sorted(two.run(os.getpid).values())
+        busy = []
+
+        def kill():
+            while not (busy and all(busy)):
+                busy[:] = [len(keys) for keys in two.processing().values()]
+                time.sleep(0.01)
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        found = growing(growth, 1, rows, two)
+        killer.join()
+        assert_dead(pids)
+        assert busy == [1, 1]  # a group each
+        assert found == growing_here(growth, 1, rows)
+
+    def test_restarted_in_the_middle(self, two):
+        growth = growth_of(FOREST, *self.LARGE)
+        restarted = []
+
+        def restart(n_trees):
+            if not restarted:
+                restarted.append(n_trees)
+                two.restart()
+
+        found = growing(growth, 12, self.ROWS, two, restart)
+        assert found == growing_here(growth, 12, self.ROWS)
+
+    def test_a_table_that_is_lost(self, here, monkeypatch, caplog):
+        lost = []
+
+        def lose(n_trees):
+            if not lost:
+                lost.extend(key for key in list(here.futures) if "coded-table" in str(key))
+                here.cancel([distributed.Future(key, here) for key in lost], force=True)
+
+        growth = growth_of(FOREST, X, Y)
+        with caplog.at_level(logging.INFO, "dtrees"), slow_units(monkeypatch):
+            found = growing(growth, 12, ROWS, here, lose)
+        assert found == growing_here(growth, 12, ROWS)
+        assert len(lost) == 1
+        assert "submitted again: cancelled" in caplog.text
+        assert ours(here) == []
+
+    def test_added_in_the_middle(self, here, monkeypatch):
+        def add(n_trees):
+            if len(here.cluster.workers) == 1:
+                here.cluster.scale(2)
+
+        growth = growth_of(FOREST, X, Y)
+        with slow_units(monkeypatch) as places:
+            found = growing(growth, 20, ROWS, here, add)
+        assert found == growing_here(growth, 20, ROWS)
+        assert len(set(places)) == 2
+        assert ours(here) == []
+
+    @pytest.mark.long
+    @pytest.mark.timeout(600)
+    def test_killed_again_and_again(self):
+        """Whoever has the table is killed, as soon as there are two workers again."""
+        growth, rows = growth_of(FOREST, *table(20_000)), folds(20_000)
+        killed = []
+
+        def kill(n_trees):
+            holders = [address for address, keys in client.has_what().items() if keys]
+            if len(client.nthreads()) < 2:
+                return
+            for nanny in cluster.workers.values():
+                process = nanny.process  # a nanny may lose a worker that is killed as it starts
+                if nanny.worker_address not in holders or process.status.name != "running":
+                    continue
+                if process.pid not in killed:
+                    killed.append(process.pid)
+                    os.kill(process.pid, signal.SIGKILL)
+                    return
+
+        with connect(2, 1, True) as cluster, Client(cluster, set_as_default=False) as client:
+            found = growing(growth, 400, rows, client, kill)
+            assert ours(client) == []
+        assert found == growing_here(growth, 400, rows)
+        assert len(killed) >= 5
+        assert_dead(killed)
+
+
+class TestNothingIsLeft:
+    @pytest.mark.parametrize("error", [ZeroDivisionError("told so"), KeyboardInterrupt()])
+    def test_after_an_error(self, error, here, monkeypatch):
+        def advance(n_trees):
+            raise error
+
+        with slow_units(monkeypatch) as places, pytest.raises(type(error)):
+            growing(growth_of(FOREST, X, Y), 20, ROWS, here, advance)
+        assert ours(here) == []
+        assert len(places) < 20
+
+    @pytest.mark.parametrize("model", [FOREST, TREE], ids=["forest", "tree"])
+    def test_after_ctrl_c(self, model, here, monkeypatch):
+        """Units that would go on for half a minute end, as they look whether they are wanted."""
+        begun, ended = threading.Event(), threading.Event()
+
+        def endless(self, number, resampling, run, n_threads):
+            begun.set()
+            for _ in range(3000):
+                if run.cancelled.is_set():
+                    ended.set()
+                    raise CancelledError
+                time.sleep(0.01)
+
+        monkeypatch.setattr(ForestGrowth, "trees_of_sets", endless)
+        # a shell that starts the tests in the background has them ignore the signal
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        timer = threading.Thread(target=lambda: begun.wait(20) and _thread.interrupt_main())
+        timer.start()
+        try:
+            with on_a_cluster(), pytest.raises(KeyboardInterrupt):
+                cross_validate(model, X, Y)
+        finally:
+            timer.join()
+            signal.signal(signal.SIGINT, before)
+        assert ended.wait(5)
+        assert ours(here) == []
+        assert here.submit(abs, -1).result(20) == 1  # the thread is free
+
+
+class TestCrossValidation:
+    @pytest.mark.parametrize("model", [FOREST, TREE], ids=["forest", "tree"])
+    def test_results(self, model, two):
+        alone = cross_validate(model, X, Y, return_estimator=True)
+        predicted = cross_val_predict(model, X, Y)
+        with two.as_current(), on_a_cluster():
+            found = cross_validate(model, X, Y, return_estimator=True)
+            np.testing.assert_array_equal(cross_val_predict(model, X, Y), predicted)
+        np.testing.assert_array_equal(found["test_score"], alone["test_score"])
+        for a, b in zip(found["estimator"], alone["estimator"], strict=True):
+            assert digest(trees_of(a)) == digest(trees_of(b))
+        assert digest(trees_of(found["final"])) == digest(trees_of(alone["final"]))
+
+    def test_clusters_that_cannot(self):
+        """Their errors are not those of fits, which might be worth a score."""
+        with (
+            connect(0, 1, False) as cluster,
+            Client(cluster) as client,
+            dask.config.set({"dtrees.workers-timeout": "300 ms"}),
+        ):
+            with pytest.raises(ClusterError, match=r"has had no worker for 0\.3 seconds"):
+                cross_validate(FOREST, X, Y)
+            assert cross_validate(TREE, X, Y)["test_score"].shape == (5,)  # needs none
+            assert ours(client) == []
+            client.close()
+            with client.as_current(), pytest.raises(ClusterError, match="client is closed"):
+                cross_validate(FOREST, X, Y)
+
+
+class TestChoice:
+    def regimes(self, caplog, model, **parameters):
+        """What was chosen, and why."""
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "dtrees.parallel.client"):
+            fit_sets(model.set_params(**parameters), X, Y, None, ROWS)
+        return [message for message in caplog.messages if message.startswith("regime")]
+
+    def test_forests(self, here, caplog):
+        forest = RandomForestClassifier(3)
+        assert "regime replicated: client of inproc" in self.regimes(caplog, forest)[0]
+        assert self.regimes(caplog, forest, regime="local") == ["regime local: asked for"]
+        found = self.regimes(caplog, forest, regime=None, n_estimators=1)
+        assert found == ["regime local: too little work for a cluster"]
+
+    def test_trees(self, here, caplog, monkeypatch):
+        tree = DecisionTreeClassifier()
+        few = "regime local: too little work for a cluster"
+        assert self.regimes(caplog, tree) == [few]
+        with on_a_cluster():
+            assert self.regimes(caplog, tree) == ["regime replicated: asked for"]
+        monkeypatch.setattr(regimes, "LEAST_CELLS", X.size * len(ROWS))
+        assert "regime replicated: client of inproc" in self.regimes(caplog, tree)[0]
+        with dask.config.set(scheduler="threads"):
+            assert self.regimes(caplog, tree) == ["regime local: scheduler 'threads'"]
+        assert self.regimes(caplog, tree, class_weight="balanced") == [few] * len(ROWS)
+
+    def test_no_such_regime(self):
+        with (
+            dask.config.set({"dtrees.regime": "everywhere"}),
+            pytest.raises(ValueError, match=r"'dtrees.regime' = 'everywhere'; it must be one of"),
+        ):
+            fit_sets(TREE, X, Y, None, ROWS)
+
+    @pytest.mark.parametrize("name", ["forest", "tree"])
+    def test_in_a_task(self, name, here, expected):
+        """One thread: work that waited for it would wait for ever."""
+
+        def task(how):
+            forced = how == "forced" or name == "tree"  # which is small
+            with (
+                worker_client() if how == "client" else nullcontext(),
+                on_a_cluster() if forced else nullcontext(),
+            ):
+                return choose_regime().regime, digests(name)
+
+        assert here.submit(task, "client").result(30) == ("replicated", expected[name])
+        assert here.submit(task, "forced").result(30) == ("replicated", expected[name])
+        if name == "forest":
+            assert here.submit(task, "plain").result(30) == ("local", expected[name])
+        assert ours(here) == []
+
+
+class Counter(Bar):
+    """Remembers what it is told."""
+
+    def __init__(self):
+        self.expected, self.come = 0, []
+
+    def expect(self, n_trees):
+        self.expected += n_trees
+
+    def advance(self, n_trees):
+        self.come.append(n_trees)
+
+
+@pytest.mark.parametrize("regime", ["local", "replicated"])
+@pytest.mark.parametrize(
+    ("name", "come"),
+    [
+        ("forest", [6] * 8),
+        ("classes of their own", [5] * 3 + [1] * 3),  # the last set in units of its own
+        ("a forest of one tree", {"local": [6], "replicated": [3, 3]}),  # in two groups
+    ],
+)
+def test_trees_are_counted(name, come, regime, two):
+    bar, model = Counter(), CASES[name][0]
+    model = type(model)(**{**model.get_params(), "regime": regime})
+    with two.as_current():
+        fit_sets(model, X, Y, None, ROWS, bar=bar)
+    assert bar.come == (come[regime] if isinstance(come, dict) else come)
+    assert bar.expected == sum(bar.come) == model.n_estimators * len(ROWS)
