@@ -28,7 +28,7 @@ from dtrees import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from dtrees.callbacks import Callback, ProgressBar
+from dtrees.callbacks import Bar, Callback, ProgressBar
 from dtrees.core.forest import ForestGrowth
 
 IRIS = load_iris(return_X_y=True)
@@ -423,6 +423,53 @@ class TestProgressBar:
         assert done.stdout == ""
         assert ("5/5" in done.stderr) == (verbose > 0)
         assert verbose > 0 or done.stderr == ""
+
+
+class TestBar:
+    """Trees that are counted without a fit."""
+
+    def test_grows_with_what_is_expected(self):
+        console = pytest.importorskip("rich.console").Console(file=io.StringIO(), width=120)
+        with Bar(console) as bar:
+            bar.expect(10)
+            bar.advance(10)
+            bar.expect(30)
+            bar.advance(29)
+            bar.advance(1, "the last one")
+        assert "growing trees" in console.file.getvalue()
+        assert "40/40 the last one" in console.file.getvalue()
+
+    def test_nothing_to_draw(self):
+        console = pytest.importorskip("rich.console").Console(file=io.StringIO(), width=120)
+        with Bar(console):
+            pass
+        assert console.file.getvalue() == ""
+
+    def test_fails(self):
+        console = pytest.importorskip("rich.console").Console(file=io.StringIO(), width=120)
+
+        def fit():
+            with Bar(console) as bar:
+                bar.expect(5)
+                bar.advance(2)
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            fit()
+        assert "failed" in console.file.getvalue()
+        assert "2/5" in console.file.getvalue()
+
+    def test_without_rich_lines_are_logged(self, caplog):
+        with without("rich"), caplog.at_level(logging.INFO, "dtrees.callbacks"), Bar() as bar:
+            bar.expect(30)
+            bar.expect(30)
+            for _ in range(12):
+                bar.advance(5)
+        lines = [record.getMessage().strip() for record in caplog.records]
+        assert "pip install rich" in lines[0]
+        assert lines[1:3] == ["10 of 60 trees grown", "15 of 60 trees grown"]
+        assert lines[-1] == "60 of 60 trees grown"
+        assert len(lines) == 11
 
 
 @pytest.mark.parametrize("answer", [5, "stop", np.int64(1), [True]])

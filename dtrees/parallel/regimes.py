@@ -6,8 +6,8 @@ groups, so that every thread has a unit::
 
     10 folds and all rows, a tree, four threads        0 1 | 2 3 4 | 5 6 7 | 8 9 10
 
-Groups share less than all sets do, but fully grown trees soon differ between sets anyway. Measured on
-adult, covertype, california, letter and 300,000 x 30, against eleven sets together on one thread:
+Groups share less than all sets do, but fully grown trees soon differ between sets anyway. Measured
+on adult, covertype, california, letter and 300,000 x 30, against eleven sets together on a thread:
 
                        two groups, in all    eleven groups, in all    the longest of two, of eleven
     fully grown        1.0 to 1.1            1.0 to 1.6               0.55 to 0.6, 0.1

@@ -244,3 +244,40 @@ class TestWhatIsNotOurs:
             found = cross_validate(tree, *IRIS, params={"sample_weight": weight})
         assert found["test_score"].shape == (5,)
         assert found["final"].tree_.node_count > 1
+
+
+class TestVerbose:
+    def shown(self, capfd, estimator, f=cross_validate, **how):
+        """What is drawn on the standard error stream, and printed."""
+        pytest.importorskip("rich")
+        capfd.readouterr()
+        f(estimator, *IRIS, cv=3, **how)
+        return capfd.readouterr()
+
+    @pytest.mark.parametrize("f", [cross_validate, cross_val_score, cross_val_predict])
+    def test_trees_of_forests_are_counted_by_model(self, f, capfd, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "120")
+        shown = self.shown(capfd, FOREST, f, verbose=1)
+        assert "growing trees" in shown.err
+        assert "20/20" in shown.err  # 5 trees of each of 3 models, and of the one of all rows
+        assert self.shown(capfd, FOREST, f).err == ""
+
+    def test_fits_of_their_own(self, capfd, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "120")
+        forest = dtrees.RandomForestClassifier(30, random_state=0, oob_score=True)
+        assert "120/120" in self.shown(capfd, forest, verbose=1).err
+        own = self.shown(capfd, forest.set_params(verbose=1), verbose=1).err
+        assert own.count("30/30") == 4
+        assert "120/120" not in own
+
+    def test_lines_are_those_of_scikit_learn(self, capfd):
+        assert "[CV] END" in self.shown(capfd, FOREST, verbose=2).out
+        shown = self.shown(capfd, TREE, verbose=2)
+        assert shown.out.count("[CV] END") == 3
+        assert "growing trees" not in shown.err
+
+    def test_no_bar_of_a_fit_that_fails_at_once(self, capfd):
+        wrong = dtrees.RandomForestClassifier(max_depth=-1)
+        with pytest.raises(ValueError, match="All the 3 fits failed"):
+            self.shown(capfd, wrong, verbose=1)
+        assert "growing trees" not in capfd.readouterr().err
