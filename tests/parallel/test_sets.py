@@ -413,6 +413,10 @@ class TestCrossValidation:
                 cross_validate(FOREST, X, Y)
             assert cross_validate(TREE, X, Y)["test_score"].shape == (5,)  # needs none
             assert ours(client) == []
+
+    def test_a_closed_client(self):
+        with connect(1, 1, False) as cluster:
+            client = Client(cluster, set_as_default=False)
             client.close()
             with client.as_current(), pytest.raises(ClusterError, match="client is closed"):
                 cross_validate(FOREST, X, Y)
