@@ -73,7 +73,9 @@ CASES = {
     "tree of numbers": (DecisionTreeRegressor(random_state=0, min_samples_leaf=5), WEIGHTS),
     "tree, pruned": (DecisionTreeClassifier(criterion="entropy", max_leaf_nodes=9), None),
     "tree with draws": (
-        DecisionTreeClassifier(max_features=2, min_weight_fraction_leaf=0.05, random_state=3),
+        DecisionTreeClassifier(
+            max_features=2, min_weight_fraction_leaf=0.05, min_samples_split=0.1, random_state=3
+        ),
         None,
     ),
     "tree of class weights": (DecisionTreeClassifier(class_weight="balanced"), None),
