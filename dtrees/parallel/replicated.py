@@ -27,7 +27,7 @@ What can go wrong, and what it costs:
     no worker is left                    the client waits for one, then raises
     the scheduler is lost                the client raises when it has given up to connect again
     Ctrl-C, or an error in a task        the client cancels what is left; a task that runs ends
-                                         within a slice of its work, a few milliseconds
+                                         between two slices of its work, after a tenth of a second
 
 Of several copies of a batch the first counts, and the others are cancelled: they are the same
 trees. The client never waits without looking at its connection, and leaves nothing on the cluster.
