@@ -414,7 +414,7 @@ def test_nothing_is_grown_before_the_scorer_is_known(monkeypatch):
 def test_what_is_no_bad_input(monkeypatch):
     """Nothing is fitted again when memory, say, is short."""
 
-    def no_memory(*args):
+    def no_memory(*args, **options):
         raise MemoryError("no memory today")
 
     monkeypatch.setattr("dtrees.model_selection.validation.fit_table", no_memory)
