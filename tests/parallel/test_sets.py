@@ -37,7 +37,7 @@ from dtrees.exceptions import ClusterError
 from dtrees.model_selection import cross_val_predict, cross_validate
 from dtrees.parallel import grow_sets, regimes, replicated, threaded
 from dtrees.parallel.client import choose_regime
-from tests.parallel.clusters import Deadly, connect, digest, ours
+from tests.parallel.clusters import Deadly, Waiting, connect, digest, ours
 
 pytestmark = pytest.mark.timeout(60)  # a hang is a failure, and soon
 
@@ -262,25 +262,37 @@ class TestWorkersThatComeAndGo:
         (dead,) = before - set(two.run(os.getpid).values())
         assert_dead([dead])
 
-    def test_all_are_killed_while_a_tree_grows(self, two):
-        growth, rows = growth_of(TREE, *table(100_000)), folds(100_000)
+    def test_all_are_killed_while_a_tree_grows(self, two, tmp_path):
+        growth = growth_of(TREE, *self.LARGE)
         pids = sorted(two.run(os.getpid).values())
-        busy = []
+        gate = tmp_path / "gate"
+        gate.touch()
+        killed = []
 
         def kill():
-            while not (busy and all(busy)):
-                busy[:] = [len(keys) for keys in two.processing().values()]
+            end = time.monotonic() + 30
+            while not all((tmp_path / str(pid)).exists() for pid in pids):  # a group each
+                if time.monotonic() > end:
+                    return
                 time.sleep(0.01)
             for pid in pids:
                 os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
 
-        killer = threading.Thread(target=kill)
+        def kill_and_open():
+            try:
+                kill()
+            finally:
+                gate.unlink()
+
+        killer = threading.Thread(target=kill_and_open)
         killer.start()
-        found = growing(growth, 1, rows, two)
+        waiting = replace(growth, thresholds=Waiting(growth.thresholds, str(tmp_path)))
+        found = growing(waiting, 1, self.ROWS, two)
         killer.join()
+        assert killed == pids
         assert_dead(pids)
-        assert busy == [1, 1]  # a group each
-        assert found == growing_here(growth, 1, rows)
+        assert found == growing_here(growth, 1, self.ROWS)
 
     def test_restarted_in_the_middle(self, two):
         growth = growth_of(FOREST, *self.LARGE)
