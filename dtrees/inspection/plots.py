@@ -247,6 +247,7 @@ class Pen:
             fontsize=FONT * self.scale,
             linespacing=1.15,
             zorder=3,
+            parse_math=False,  # a dollar is a dollar
         )
         room = 0.97 * WIDTH * self.scale * self.ax.figure.dpi
         for _ in range(MOST_FITTINGS):  # letters may be wide, and are as many dots as are whole

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from dtrees.model_selection.cost_complexity import CostComplexity
     from dtrees.model_selection.surface import ValidationSurface
 
+MOST_CORNERS = 500  # of an area that is kept as a polygon
+
 
 def new_axes(ax: Axes | None) -> Axes:
     """The axes that are given, or those of a new figure.
@@ -74,6 +76,7 @@ def plot_cost_complexity(path: CostComplexity, ax: Axes | None) -> Axes:
         path.errors + path.standard_errors,
         alpha=0.25,
         linewidth=0,
+        rasterized=len(path.errors) > MOST_CORNERS,
         label="± one standard error",
     )
     ax.plot(path.n_leaves, path.errors, linewidth=1.5)

@@ -183,3 +183,11 @@ def test_matplotlib_is_not_installed():
 def test_no_share(share):
     with pytest.raises(ValueError, match=r"min_share must be in \[0, 1\], got"):
         plot_shared_forest(stumps(0), min_share=share)
+
+
+def test_a_dollar_is_no_formula():
+    X = np.random.default_rng(0).normal(size=(40, 1))
+    tree = DecisionTreeClassifier(max_depth=1).fit(X, X[:, 0] > 0)
+    ax = plot_shared_forest([tree], feature_names=["$\\frac{x$"], class_names=["$\\q$", "b"])
+    ax.figure.canvas.draw()
+    assert any("$\\frac{x$ <=" in text for text in texts(ax))
