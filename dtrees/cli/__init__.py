@@ -7,8 +7,11 @@ A command reads files, asks the floors below, and prints what they say. Nothing 
     predict.py    MODEL file, TABLE --> predictions
     show.py       MODEL file --> what it is, and which columns it looks at
 
-and what they share::
+what they tell, and what they share::
 
+    run.py           what a cross-validation has found, and its JSON
+    run_text.py      the same in tables
+    as_given.py      commands as words for a shell
     tables.py        options that say which table, and its target; the problem in it
     models.py        options that say which model; the estimator they ask for
     files.py         models that are read, models and predictions that are written

@@ -37,6 +37,8 @@ PARAMETER_OF = {
     "criterion": "criterion",
     "max_depth": "max_depth",
     "min_samples_leaf": "min_samples_leaf",
+    "min_samples_split": "min_samples_split",
+    "ccp_alpha": "ccp_alpha",
     "max_codes": "max_codes",
     "max_features": "max_features",
     "trees": "n_estimators",
@@ -104,6 +106,13 @@ MODEL = (
     ),
     click.option("--max-depth", type=click.IntRange(min=1), help="No limit by default."),
     click.option("--min-samples-leaf", type=click.IntRange(min=1), help="1 by default."),
+    click.option("--min-samples-split", type=click.IntRange(min=2), help="2 by default."),
+    click.option(
+        "--ccp-alpha",
+        type=float,
+        metavar="ALPHA",
+        help="Price of a leaf in cost-complexity pruning; 0 by default.",
+    ),
     click.option(
         "--max-codes",
         type=Amount(2, "exact"),

@@ -6,7 +6,7 @@ import io
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,8 +23,8 @@ def console() -> Any:
 
 
 @contextmanager
-def progress(steps: int, show: bool) -> Iterator[Any]:
-    """A bar on standard error when it is a terminal; yields a function that takes a step."""
+def progress(steps: int, show: bool) -> Iterator[Callable[[str], None]]:
+    """A bar on standard error when it is a terminal; yields a function that begins a step."""
     if show:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -32,11 +32,18 @@ def progress(steps: int, show: bool) -> Iterator[Any]:
 
         error = Console(stderr=True)
         if error.is_terminal:
-            words = TextColumn("{task.description:<14}")
+            words = TextColumn("{task.description}")
             columns = (words, BarColumn(), MofNCompleteColumn(), Elapsed())
             with Progress(*columns, console=error, transient=True) as bar:
-                task = bar.add_task("fold 1", total=steps)
-                yield lambda words: bar.update(task, advance=1, description=words)
+
+                def begin(words: str) -> None:
+                    if not bar.task_ids:
+                        bar.add_task(words, total=steps)
+                    else:
+                        task = bar.task_ids[0]
+                        bar.update(task, advance=1, description=words, refresh=True)
+
+                yield begin
             return
     yield lambda words: None
 

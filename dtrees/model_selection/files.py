@@ -166,11 +166,25 @@ def dates_of(column: Any) -> Any:
         return None
 
 
-def extra(module: str) -> Any:
-    """Import a module of the extra ``cli``, or say how to get it."""
+def extra(module: str, *, of: str = "cli", for_: str = "the command line") -> Any:
+    """Import a module of an extra, or say how to get it.
+
+    Parameters
+    ----------
+    module : str
+    of : str, default="cli"
+        The extra, or several with commas between them.
+    for_ : str, default="the command line"
+        What needs it, for the message.
+
+    Raises
+    ------
+    ImportError
+        It is not installed.
+    """
     try:
         return import_module(module)
     except ImportError as error:
         raise ImportError(
-            f"the command line needs {module}, which is not installed: pip install 'dtrees[cli]'"
+            f"{for_} needs {module}, which is not installed: pip install 'dtrees[{of}]'"
         ) from error

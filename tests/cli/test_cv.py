@@ -1,16 +1,20 @@
 """`cv`, from inside (click's runner) and from outside (a process)."""
 
+import contextlib
 import gzip
 import json
+import os
+import subprocess
 import sys
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import dtrees
 from dtrees.cli.terminal import finite
-from dtrees.model_selection import problem_of, read_table
-from tests.cli.asking import ADULT, ask, ask_json, check_refused, process
+from dtrees.model_selection import problem_of, read_table, shuffled_folds
+from tests.cli.asking import ADULT, ROOT, ask, ask_json, check_refused, process
 
 pd = pytest.importorskip("pandas")
 
@@ -65,9 +69,9 @@ def test_json_is_one_document_with_the_promised_fields(csv):
             "rows",
             "rows_without_target",
         ),
-        *("dropped", "parameters", "columns", "folds", "mean", "standard_error", "tree"),
+        *("dropped", "parameters", "columns", "folds", "mean", "standard_error", "seconds", "tree"),
     }
-    assert run_["format"] == "dtrees.cv/1"
+    assert run_["format"] == "dtrees.cv/2"
     assert (run_["task"], run_["score"], run_["rows"]) == ("classification", "accuracy", 60)
     assert run_["parameters"]["random_state"] == 3
     assert run_["parameters"]["min_samples_leaf"] == 2
@@ -79,12 +83,12 @@ def test_json_is_one_document_with_the_promised_fields(csv):
     assert [column["name"] for column in run_["columns"]] == ["number", "word", "mixed", "amount"]
     assert [c["kind"] for c in run_["columns"]] == ["ordered", "categorical", "hybrid", "ordered"]
     assert sum(column["importance"] for column in run_["columns"]) == pytest.approx(1)
-    assert set(run_["tree"]) == {"depth", "n_leaves", "seconds", "text"}
+    assert set(run_["tree"]) == {"depth", "n_leaves", "text"}
+    assert set(run_["folds"][0]) == {"fold", "n_train", "n_test", "score", "depth", "n_leaves"}
 
 
 def without_seconds(document):
-    for part in [*document["folds"], document["tree"]]:
-        del part["seconds"]
+    del document["seconds"]
     del document["parameters"]["n_jobs"]
     return document
 
@@ -95,6 +99,45 @@ def test_the_same_seed_gives_the_same_run_whatever_the_threads(csv):
         for jobs in (1, 2)
     )
     assert one == two
+
+
+def test_folds_and_model_are_those_of_cross_validate(csv):
+    run_ = run_json(csv, "--target", "class", "--folds", 3, "--seed", 5, "--max-depth", 2)
+    problem = problem_of(read_table(csv), "class")
+    splits = shuffled_folds(problem.y, 3, 5, stratified=True)
+    tree = dtrees.DecisionTreeClassifier(max_depth=2, random_state=5)
+    for fold, (train, test) in zip(run_["folds"], splits, strict=True):
+        weight = np.zeros(60)
+        weight[train] = 1
+        model = clone(tree).fit(problem.X, problem.y, sample_weight=weight)
+        assert fold["score"] == model.score(problem.X.iloc[test], problem.y[test])
+        assert fold["n_leaves"] == model.get_n_leaves()
+        assert fold["depth"] == model.get_depth()
+        assert (fold["n_train"], fold["n_test"]) == (len(train), len(test))
+    tree.fit(problem.X, problem.y)
+    assert run_["tree"]["text"] == dtrees.export_text(tree)
+    importances = [column["importance"] for column in run_["columns"]]
+    assert importances == tree.feature_importances_.tolist()
+
+
+def test_a_terminal_sees_what_is_done(csv):
+    pty = pytest.importorskip("pty")
+    words = [sys.executable, "-m", "dtrees", "cv", csv, "--target", "class", "--folds", "2"]
+    ours, theirs = pty.openpty()
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
+    done = subprocess.Popen(
+        [*map(str, words), "--tune"], stdout=subprocess.DEVNULL, stderr=theirs, env=environment
+    )
+    os.close(theirs)
+    seen = b""
+    with contextlib.suppress(OSError):  # the end of a terminal
+        while more := os.read(ours, 2**12):
+            seen += more
+    os.close(ours)
+    assert done.wait() == 0
+    assert b"choosing the size" in seen
+    assert b"0/2" in seen
+    assert b"2 folds and all rows" in seen
 
 
 def test_another_seed_cuts_other_folds(csv):
@@ -326,6 +369,8 @@ def test_version_and_help():
     assert dtrees.__version__ in process("--version").stdout
     help_ = process("cv", "--help")
     assert help_.returncode == 0
+    for option in ("--tune", "--tune-simplest", "--pruning-table"):
+        assert option in help_.stdout
     for option in ("--target", "--folds", "--max-depth", "--json", "--seed", "--jobs", "--task"):
         assert option in help_.stdout
     for words in ("--drop", "--sep", "--encoding", "ISO 8601"):

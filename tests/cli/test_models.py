@@ -34,6 +34,7 @@ def test_the_options_become_parameters(csv, tmp_path):
     out = tmp_path / "a.dtrees"
     options = ["--trees", 7, "--max-features", "0.5", "--max-samples", 20, "--oob", "--seed", 3]
     options += ["--min-samples-leaf", 2, "--max-codes", "exact", "--criterion", "entropy"]
+    options += ["--min-samples-split", 6, "--ccp-alpha", 0.001]
     options += ["--jobs", 1, "--max-depth", 4, "--bootstrap"]
     result = ask("fit", csv, "--target", "class", "--model", "forest", "--out", out, *options)
     assert result.exit_code == 0, result.output
@@ -46,6 +47,8 @@ def test_the_options_become_parameters(csv, tmp_path):
         "oob_score": True,
         "random_state": 3,
         "min_samples_leaf": 2,
+        "min_samples_split": 6,
+        "ccp_alpha": 0.001,
         "max_codes": None,
         "criterion": "entropy",
         "n_jobs": 1,
@@ -87,6 +90,7 @@ def test_what_is_no_amount(csv, option, text):
         (["--model", "extra-trees", "--oob"], "--oob is about bags, and there are none: add --boo"),
         (["--model", "forest", "--no-bootstrap", "--max-samples", 9], "--max-samples is about bag"),
         (["--model", "forest", "--criterion", "poisson"], "--criterion poisson is not for class"),
+        (["--ccp-alpha", -1], "'ccp_alpha' parameter of DecisionTreeClassifier"),
         (["--model", "forest", "--max-features", 9], "is more than the 4 columns"),
         (["--model", "forest", "--max-samples", 61], "61"),
     ],
@@ -112,10 +116,10 @@ def test_cv_of_a_forest(csv):
     assert "importance" in result.stdout
     assert "\x1b" not in result.stdout
     run = ask_json("cv", csv, *args)
-    assert run["format"] == "dtrees.cv/1"
+    assert run["format"] == "dtrees.cv/2"
     assert run["model"] == "forest"
     assert run["parameters"]["n_estimators"] == 30
-    assert set(run["forest"]) == {"trees", "depth", "n_leaves", "seconds", "oob_score"}
+    assert set(run["forest"]) == {"trees", "depth", "n_leaves", "oob_score"}
     assert run["forest"]["trees"] == 30
     assert "tree" not in run
 

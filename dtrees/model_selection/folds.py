@@ -1,4 +1,4 @@
-"""Cross-validation, fold by fold.
+"""Folds: how rows are cut into them, and what a cross-validation says of each.
 
 k-fold cross-validation [CV 1] cuts the rows into k parts; model i, a tree or a forest, is grown on
 all parts but the i-th and scored on the i-th::
@@ -8,23 +8,18 @@ all parts but the i-th and scored on the i-th::
     model 2  [train][test ][train .........]
     model k  [train ................][test ]
 
-The loop below grows the k models one after the other, each from raw values, and costs k fits. It
-stands here for what it yields, not for how: the shared growth [CV 2.2.2], where all folds are
-cells of one mix and grow in one pass, will take its place behind the same generator.
+`dtrees.model_selection.validation` grows the k models, all of them together.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.utils import _safe_indexing
 
 from dtrees.model_selection.size import size_of
 
@@ -45,8 +40,6 @@ class FoldResult:
         ``estimator.score`` on the test rows: accuracy in [0, 1] or R^2 in (-inf, 1].
     depth, n_leaves : int
         Depth of the fold's deepest tree, and leaves of all its trees.
-    seconds : float
-        Wall time of the fit, coding included.
     """
 
     fold: int
@@ -55,7 +48,6 @@ class FoldResult:
     score: float
     depth: int
     n_leaves: int
-    seconds: float
 
 
 def shuffled_folds(y: np.ndarray, n_folds: int, seed: int, *, stratified: bool) -> list[Split]:
@@ -87,46 +79,22 @@ def shuffled_folds(y: np.ndarray, n_folds: int, seed: int, *, stratified: bool) 
     return list(splitter.split(np.zeros((len(y), 1), dtype=np.uint8), y))
 
 
-def cross_validation(
-    estimator: Any, X: Any, y: np.ndarray, splits: Sequence[Split]
-) -> Iterator[FoldResult]:
-    """Fit and score a clone of the estimator on every split; yield each result as it comes.
+def fold_results(found: Mapping[str, Any], splits: Sequence[Split]) -> list[FoldResult]:
+    """Return what a cross-validation says of its folds.
 
     Parameters
     ----------
-    estimator : tree or forest of dtrees
-        Never fitted itself.
-    X : table with n_rows rows
-        Anything the estimator takes.
-    y : array of shape (n_rows,)
-        The target.
+    found : dict
+        Of `cross_validate` with one scorer and ``return_estimator=True``.
     splits : sequence of (train, test) pairs of row arrays
-        As `shuffled_folds` or any splitter of scikit-learn makes them.
-
-    Yields
-    ------
-    FoldResult
-        In the order of `splits`.
-
-    Notes
-    -----
-    Costs one fit and one copy of the training rows per fold.
+        What it was given as ``cv``.
     """
-    for number, (train, test) in enumerate(splits, start=1):
-        X_train, X_test = _safe_indexing(X, train), _safe_indexing(X, test)
-        start = perf_counter()
-        model = clone(estimator).fit(X_train, y[train])
-        seconds = perf_counter() - start
+    results = []
+    per_fold = zip(splits, found["test_score"].tolist(), found["estimator"], strict=True)
+    for number, ((train, test), score, model) in enumerate(per_fold, start=1):
         size = size_of(model)
-        yield FoldResult(
-            fold=number,
-            n_train=len(train),
-            n_test=len(test),
-            score=float(model.score(X_test, y[test])),
-            depth=size.depth,
-            n_leaves=size.n_leaves,
-            seconds=seconds,
-        )
+        results.append(FoldResult(number, len(train), len(test), score, size.depth, size.n_leaves))
+    return results
 
 
 def mean_and_standard_error(scores: Sequence[float]) -> tuple[float, float]:

@@ -1,0 +1,48 @@
+"""A command as it was given, and the one that may come next: words for a shell."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from dtrees.cli.models import PARAMETER_OF, option_of
+
+START = ("python", "-m", "dtrees")
+OF_CV_ALONE = ("folds", "tune", "tune_simplest", "pruning_table", "report", "as_json")
+
+
+def cv_command(context: click.Context) -> str:
+    """The command that was given."""
+    return shlex.join([*START, "cv", *words_of(context)])
+
+
+def fit_command(context: click.Context, parameters: Mapping[str, Any]) -> str:
+    """The command `fit` for the same model, but for some parameters."""
+    names = {PARAMETER_OF[name]: name for name in PARAMETER_OF if PARAMETER_OF[name] in parameters}
+    words = words_of(context, without={*OF_CV_ALONE, *names.values()})
+    for parameter, value in parameters.items():
+        words += [option_of(names[parameter]), repr(value)]
+    return shlex.join([*START, "fit", *words, "--out", "MODEL"])
+
+
+def words_of(context: click.Context, without: Collection[str] = ()) -> list[str]:
+    """Arguments and options that were given, but for some."""
+    words = []
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        is_given = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+        if not is_given or name in without:
+            continue
+        value = context.params[name]
+        if isinstance(parameter, click.Argument):
+            words.append(str(value))
+        elif isinstance(parameter, click.Option) and parameter.is_flag:
+            words.append(parameter.opts[0] if value else parameter.secondary_opts[0])
+        else:
+            for one in value if parameter.multiple else [value]:
+                words += [parameter.opts[0], str(one)]
+    return words

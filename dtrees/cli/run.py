@@ -1,0 +1,206 @@
+"""What a cross-validation has found, for whoever tells it: a terminal, a machine, a page."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import dtrees
+from dtrees.cli.description import columns_of, first_rules, is_tree
+from dtrees.cli.models import KINDS, chosen_parameters
+
+if TYPE_CHECKING:
+    from dtrees.model_selection import CostComplexity, FoldResult, Problem, SizeChoice, TunedSize
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for.
+
+    Attributes
+    ----------
+    file, target : str
+    kind : str
+        Of `dtrees.cli.models.KINDS`.
+    problem : Problem
+    n_folds : int
+    rule : 'best', 'simplest' or None
+        By which the size is chosen, if it is.
+    wants_path : bool
+        Whether cost-complexity pruning is to be told.
+    """
+
+    file: str
+    target: str
+    kind: str
+    problem: Problem
+    n_folds: int
+    rule: Any
+    wants_path: bool
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything a run found out; `document` is its JSON form.
+
+    Attributes
+    ----------
+    request : Request
+    folds : list of FoldResult
+    models : list
+        Of the folds.
+    model : object
+        The estimator, fitted on all rows.
+    seconds : float
+        Of all of it, but for reading the file.
+    tuned : TunedSize or None
+        If the size was to be chosen.
+    path : CostComplexity or None
+        If pruning was to be told.
+    """
+
+    request: Request
+    folds: list[FoldResult]
+    models: list[Any]
+    model: Any
+    seconds: float
+    tuned: TunedSize | None
+    path: CostComplexity | None
+
+    @property
+    def problem(self) -> Problem:
+        """The table that was asked about."""
+        return self.request.problem
+
+    @property
+    def noun(self) -> str:
+        """What the model is called."""
+        return KINDS[self.request.kind].noun
+
+    @property
+    def mean_and_error(self) -> tuple[float, float]:
+        """Mean of the folds' scores, and its standard error."""
+        from dtrees.model_selection import mean_and_standard_error
+
+        return mean_and_standard_error([fold.score for fold in self.folds])
+
+    def document(self) -> dict[str, Any]:
+        """The run as one JSON document; docs/user_guide/command_line.md describes it."""
+        mean, standard_error = self.mean_and_error
+        document = {
+            "format": "dtrees.cv/2",
+            "dtrees": dtrees.__version__,
+            "file": self.request.file,
+            "target": self.request.target,
+            "task": self.problem.task,
+            "model": self.request.kind,
+            "score": {"classification": "accuracy", "regression": "r2"}[self.problem.task],
+            "rows": len(self.problem.y),
+            "rows_without_target": self.problem.rows_without_target,
+            "dropped": list(self.problem.dropped),
+            "parameters": {"folds": len(self.folds), **chosen_parameters(self.model)},
+            "columns": columns_of(self.model),
+            "folds": [asdict(fold) for fold in self.folds],
+            "mean": mean,
+            "standard_error": standard_error,
+            "seconds": self.seconds,
+            self.noun: self._final(),
+        }
+        if self.tuned is not None:
+            document["tuned"] = _tuned_document(self.tuned)
+        if self.path is not None:
+            document["cost_complexity"] = _path_document(self.path)
+        return document
+
+    def _final(self) -> dict[str, Any]:
+        """The model on all rows."""
+        from dtrees.model_selection import size_of
+
+        found = asdict(size_of(self.model))
+        if is_tree(self.model):
+            del found["trees"]
+            found["text"] = first_rules(self.model)
+        if hasattr(self.model, "oob_score_"):
+            found["oob_score"] = float(self.model.oob_score_)
+        return found
+
+
+def untuned_mean_and_error(tuned: TunedSize) -> tuple[float, float]:
+    """Mean of the scores of the largest model, and its standard error."""
+    from dtrees.model_selection import mean_and_standard_error
+
+    return mean_and_standard_error(tuned.untuned.tolist())
+
+
+def parameters_in_words(parameters: dict[str, Any]) -> str:
+    """Parameters of a size as they are read: ``max_depth 3, min_samples_split 20``."""
+    return ", ".join(f"{name} {value:.4g}" for name, value in parameters.items())
+
+
+def _tuned_document(tuned: TunedSize) -> dict[str, Any]:
+    mean, standard_error = untuned_mean_and_error(tuned)
+    return {
+        "way": tuned.chosen.way,
+        "rule": tuned.chosen.rule,
+        "parameters": tuned.chosen.parameters,
+        "untuned": {"mean": mean, "standard_error": standard_error},
+        "choices": [_choice_document(choice) for choice in tuned.choices],
+    }
+
+
+def _choice_document(choice: SizeChoice) -> dict[str, Any]:
+    mean, standard_error = choice.mean_and_error
+    return {
+        "way": choice.way,
+        "rule": choice.rule,
+        "parameters": choice.parameters,
+        "mean": mean,
+        "standard_error": standard_error,
+        "n_leaves": choice.n_leaves,
+    }
+
+
+def _path_document(path: CostComplexity) -> dict[str, Any]:
+    steps = {
+        "ccp_alpha": path.ccp_alphas,
+        "n_leaves": path.n_leaves,
+        "error": path.errors,
+        "standard_error": path.standard_errors,
+    }
+    return {
+        "best": path.best_index,
+        "one_standard_error": path.one_standard_error_index,
+        "steps": [
+            dict(zip(steps, values, strict=True))
+            for values in zip(*(column.tolist() for column in steps.values()), strict=True)
+        ],
+    }
+
+
+def steps_to_show(path: CostComplexity, most: int) -> list[int]:
+    """Steps of a path for a table: the ends, the best, the simplest, and others between.
+
+    Leaves of the steps between are about equally far apart on a logarithmic scale.
+    """
+    n_steps = len(path.n_leaves)
+    shown = {0, path.best_index, path.one_standard_error_index, n_steps - 1}
+    between = np.geomspace(path.n_leaves[0], path.n_leaves[-1], most - len(shown) + 2)
+    for n_leaves in between:
+        if len(shown) < most:
+            shown.add(int(np.argmin(np.abs(np.log(path.n_leaves / n_leaves)))))
+    return sorted(shown)
+
+
+def marks_of_step(path: CostComplexity, step: int) -> list[str]:
+    """What a step of a path is."""
+    marks = {path.one_standard_error_index: ["one standard error"]}
+    return ["best"] * (step == path.best_index) + marks.get(step, [])
+
+
+def error_of_step(path: CostComplexity, step: int) -> str:
+    """The error of a step of a path, with its standard error."""
+    error, standard_error = path.errors[step], path.standard_errors[step]
+    form = ".4f" if error < 1 else ",.4g"
+    return f"{error:{form}} ± {standard_error:{form}}"

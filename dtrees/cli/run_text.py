@@ -1,0 +1,115 @@
+"""What a cross-validation has found, in tables for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dtrees.cli.description import (
+    SCORE_NAME,
+    TEXT_LEVELS,
+    columns_of,
+    first_rules,
+    importance_table,
+    is_tree,
+    oob_line,
+    size_in_words,
+)
+from dtrees.cli.run import (
+    Run,
+    error_of_step,
+    marks_of_step,
+    parameters_in_words,
+    steps_to_show,
+    untuned_mean_and_error,
+)
+from dtrees.cli.tables import headlines
+from dtrees.cli.terminal import console
+
+if TYPE_CHECKING:
+    from dtrees.model_selection import CostComplexity, TunedSize
+
+STEPS_SHOWN = 10  # of a path
+
+
+def print_run(run: Run) -> None:
+    """Print a run for people."""
+    columns = columns_of(run.model)
+    out = console()
+    kinds = [column["kind"] for column in columns]
+    request = run.request
+    for line in headlines(Path(request.file), request.target, run.problem, kinds):
+        click.echo(line)
+    score = SCORE_NAME[run.problem.task]
+    if run.tuned is not None:
+        out.print(size_table(run.tuned, score))
+        click.echo("* chosen, by the folds that score it: the score is a little too good")
+    if run.path is not None:
+        out.print(path_table(run.path))
+    out.print(fold_table(run, score))
+    mean, standard_error = run.mean_and_error
+    out.print(f"[bold]{score} {mean:.4f} ± {standard_error:.4f}[/bold]", end="")
+    out.print(f" (mean ± standard error of {len(run.folds)} folds)")
+    out.print(importance_table(columns))
+    model = run.model
+    is_cut = is_tree(model) and model.get_depth() > TEXT_LEVELS
+    shown = f"; its first {TEXT_LEVELS} levels" if is_cut else ""
+    out.print(f"[bold]The {run.noun} on all rows[/bold]: {size_in_words(model)}{shown}")
+    for line in oob_line(model):
+        click.echo(line)
+    if is_tree(model):
+        click.echo(first_rules(model).rstrip("\n"))
+    click.echo(f"All models took {run.seconds:.2f} s.")
+
+
+def fold_table(run: Run, score: str) -> Any:
+    """One line per fold."""
+    lines = _table("fold", score, "depth", "leaves")
+    for column in lines.columns:
+        column.justify = "right"
+    for fold in run.folds:
+        lines.add_row(str(fold.fold), f"{fold.score:.4f}", str(fold.depth), f"{fold.n_leaves:,}")
+    return lines
+
+
+def size_table(tuned: TunedSize, score: str) -> Any:
+    """One line per size that was to be chosen from."""
+    lines = _table("", "size", score, "leaves", "")
+    lines.collapse_padding = True  # to fit into 80 letters
+    for column in lines.columns[2:4]:
+        column.justify = "right"
+    mean, standard_error = untuned_mean_and_error(tuned)
+    lines.add_row("", "largest", f"{mean:.4f} ± {standard_error:.4f}")
+    for choice in tuned.choices:
+        mean, standard_error = choice.mean_and_error
+        lines.add_row(
+            choice.rule,
+            parameters_in_words(choice.parameters),
+            f"{mean:.4f} ± {standard_error:.4f}",
+            f"{choice.n_leaves:,}",
+            "*" if choice is tuned.chosen else "",
+        )
+    return lines
+
+
+def path_table(path: CostComplexity) -> Any:
+    """Some steps of cost-complexity pruning."""
+    lines = _table("ccp_alpha", "leaves", "error", "")
+    for column in lines.columns[:3]:
+        column.justify = "right"
+    for step in steps_to_show(path, STEPS_SHOWN):
+        lines.add_row(
+            f"{path.ccp_alphas[step]:.3g}",
+            f"{path.n_leaves[step]:,}",
+            error_of_step(path, step),
+            ", ".join(marks_of_step(path, step)),
+        )
+    return lines
+
+
+def _table(*names: str) -> Any:
+    from rich import box, table
+
+    return table.Table(*names, box=box.SIMPLE_HEAD)

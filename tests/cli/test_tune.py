@@ -1,0 +1,144 @@
+"""`cv --tune`, `--tune-simplest` and `--pruning-table`."""
+
+import shlex
+
+import numpy as np
+import pytest
+
+import dtrees
+from dtrees.cli.run import steps_to_show
+from dtrees.model_selection import (
+    cost_complexity_cv,
+    problem_of,
+    read_table,
+    shuffled_folds,
+    tuned_size,
+)
+from tests.cli.asking import ask, ask_json, check_refused
+
+pd = pytest.importorskip("pandas")
+
+NOISY = ("--target", "class", "--drop", "amount", "--drop", "mixed", "--folds", 3, "--seed", 1)
+
+
+@pytest.fixture
+def noisy(table, tmp_path):
+    """Classes that a tree half knows, so that sizes differ."""
+    wrong = np.random.default_rng(3).random(60) < 0.2
+    table["class"] = np.where(wrong != (table["class"] == "yes"), "yes", "no")
+    path = tmp_path / "noisy.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize(("option", "rule"), [("--tune", "best"), ("--tune-simplest", "simplest")])
+def test_the_model_and_its_scores_are_those_of_the_choice(noisy, option, rule):
+    run = ask_json("cv", noisy, *NOISY, option)
+    problem = problem_of(read_table(noisy), "class", drop=["amount", "mixed"])
+    splits = shuffled_folds(problem.y, 3, 1, stratified=True)
+    tree = dtrees.DecisionTreeClassifier(random_state=1)
+    expected = tuned_size(tree, problem.X, problem.y, splits, rule)
+    tuned = run["tuned"]
+    assert tuned["rule"] == rule
+    assert tuned["way"] == expected.chosen.way
+    assert tuned["parameters"] == expected.chosen.parameters
+    assert [fold["score"] for fold in run["folds"]] == expected.chosen.scores.tolist()
+    assert run["tree"]["n_leaves"] == expected.chosen.n_leaves
+    assert {name: run["parameters"][name] for name in tuned["parameters"]} == tuned["parameters"]
+    assert tuned["untuned"]["mean"] == pytest.approx(expected.untuned.mean())
+    for told, choice in zip(tuned["choices"], expected.choices, strict=True):
+        mean, standard_error = choice.mean_and_error
+        assert told == {
+            "way": choice.way,
+            "rule": choice.rule,
+            "parameters": choice.parameters,
+            "mean": mean,
+            "standard_error": standard_error,
+            "n_leaves": choice.n_leaves,
+        }
+
+
+def test_the_command_that_is_named_saves_the_model(noisy, tmp_path):
+    result = ask("cv", noisy, *NOISY, "--tune", "--max-depth", 5)
+    assert result.exit_code == 0, result.output
+    assert "* chosen, by the folds that score it" in result.stdout
+    assert result.stdout.count(" *\n") + result.stdout.count(" *  \n") == 1
+    line = result.stdout.splitlines()[-1]
+    assert line.startswith("To save it: python -m dtrees fit ")
+    words = shlex.split(line)[6:]
+    words[words.index("MODEL")] = out = str(tmp_path / "a.dtrees")
+    assert ask(*words).exit_code == 0
+    run = ask_json("cv", noisy, *NOISY, "--tune", "--max-depth", 5)
+    model = dtrees.export.load(out)
+    assert dtrees.export_text(model, max_depth=2) == run["tree"]["text"]
+    assert model.get_n_leaves() == run["tree"]["n_leaves"]
+    importances = [column["importance"] for column in run["columns"]]
+    assert model.feature_importances_.tolist() == importances
+
+
+def test_pruning_is_told_in_full_in_json_and_in_short_in_print(noisy):
+    run = ask_json("cv", noisy, *NOISY, "--pruning-table")
+    assert "tuned" not in run
+    told = run["cost_complexity"]
+    problem = problem_of(read_table(noisy), "class", drop=["amount", "mixed"])
+    splits = shuffled_folds(problem.y, 3, 1, stratified=True)
+    tree = dtrees.DecisionTreeClassifier(random_state=1)
+    path = cost_complexity_cv(tree, problem.X, problem.y, cv=splits)
+    assert [step["ccp_alpha"] for step in told["steps"]] == path.ccp_alphas.tolist()
+    assert [step["n_leaves"] for step in told["steps"]] == path.n_leaves.tolist()
+    assert [step["error"] for step in told["steps"]] == path.errors.tolist()
+    assert [step["standard_error"] for step in told["steps"]] == path.standard_errors.tolist()
+    assert (told["best"], told["one_standard_error"]) == (
+        path.best_index,
+        path.one_standard_error_index,
+    )
+    lines = ask("cv", noisy, *NOISY, "--pruning-table").stdout.splitlines()
+    (best,) = [line for line in lines if "best" in line]
+    assert f"{path.errors[path.best_index]:.4f} ± " in best
+    assert any("one standard error" in line for line in lines)
+    assert ask_json("cv", noisy, *NOISY, "--tune")["cost_complexity"] == told
+
+
+@pytest.mark.parametrize("most", [4, 10, 12])
+def test_a_short_table_has_the_ends_and_the_marked_steps(most):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = X[:, 0] + rng.normal(size=300)
+    path = cost_complexity_cv(dtrees.DecisionTreeRegressor(), X, y, cv=5)
+    assert len(path.n_leaves) > 100
+    steps = steps_to_show(path, most)
+    assert steps == sorted(set(steps))
+    marked = {0, len(path.n_leaves) - 1, path.best_index, path.one_standard_error_index}
+    assert marked <= set(steps)
+    assert most - 3 <= len(steps) <= most
+
+
+def test_a_tree_that_asks_nothing(csv):
+    result = ask("cv", csv, "--target", "class", "--folds", 2, "--min-samples-leaf", 60, "--tune")
+    assert result.exit_code == 0, result.output
+    assert "depth 0, 1 leaves" in result.stdout
+
+
+def test_a_forest(csv):
+    options = ["--target", "amount", "--folds", 2, "--model", "forest", "--trees", 3, "--oob"]
+    run = ask_json("cv", csv, *options, "--tune")
+    assert run["tuned"]["way"] == "limits"
+    assert run["parameters"]["max_depth"] == run["tuned"]["parameters"]["max_depth"]
+    assert "oob_score" in run["forest"]
+    assert "cost_complexity" not in run
+    result = ask("cv", csv, *options, "--tune")
+    assert result.exit_code == 0, result.output
+    assert "ccp_alpha" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--tune", "--tune-simplest"], "--tune and --tune-simplest: give either"),
+        (["--tune", "--ccp-alpha", 0.1], "--ccp-alpha is what --tune chooses: give either"),
+        (["--tune", "--min-samples-split", 4], "--min-samples-split is what --tune chooses"),
+        (["--pruning-table", "--model", "forest"], "--pruning-table is for --model tree, not for"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_before_the_table_is_read(tmp_path, args, words):
+    check_refused(ask("cv", tmp_path / "no.csv", "--target", "y", *args), words)

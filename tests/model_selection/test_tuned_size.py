@@ -1,0 +1,112 @@
+"""The size that folds choose, beside fits of every size that was to be chosen from."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes
+
+from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestRegressor
+from dtrees.model_selection import cost_complexity_cv, shuffled_folds, tuned_size
+from dtrees.model_selection.tuned_size import alpha_of_step
+
+
+def problem(is_classes):
+    X, y = (load_breast_cancer if is_classes else load_diabetes)(return_X_y=True)
+    return X[:200], y[:200], shuffled_folds(y[:200], 4, 0, stratified=is_classes)
+
+
+def scores_of_fits(estimator, X, y, splits):
+    """The scores of the folds, by a fit each."""
+    scores = []
+    for train, test in splits:
+        weight = np.zeros(len(y))
+        weight[train] = 1
+        scores.append(clone(estimator).fit(X, y, sample_weight=weight).score(X[test], y[test]))
+    return scores
+
+
+@pytest.mark.parametrize("is_classes", [True, False])
+@pytest.mark.parametrize("rule", ["best", "simplest"])
+def test_every_choice_is_what_its_fits_score(is_classes, rule):
+    X, y, splits = problem(is_classes)
+    kind = DecisionTreeClassifier if is_classes else DecisionTreeRegressor
+    tree = kind(random_state=0, min_samples_leaf=2)
+    tuned = tuned_size(tree, X, y, splits, rule)
+    assert [(choice.way, choice.rule) for choice in tuned.choices] == [
+        *(("limits", "best"), ("limits", "simplest")),
+        *(("pruning", "best"), ("pruning", "simplest")),
+    ]
+    for choice in tuned.choices:
+        own = clone(tree).set_params(**choice.parameters)
+        assert choice.scores.tolist() == pytest.approx(scores_of_fits(own, X, y, splits), abs=1e-12)
+        assert own.fit(X, y).get_n_leaves() == choice.n_leaves
+    assert tuned.untuned.tolist() == pytest.approx(scores_of_fits(tree, X, y, splits), abs=1e-12)
+    best = {choice.way: choice for choice in tuned.choices if choice.rule == "best"}
+    means = {way: best[way].scores.mean() for way in best}
+    if is_classes:  # a tie: the smaller tree
+        assert means["limits"] == pytest.approx(means["pruning"], abs=1e-12)
+        way = min(best, key=lambda way: best[way].n_leaves)
+    else:
+        way = max(means, key=means.get)
+    assert (tuned.chosen.way, tuned.chosen.rule) == (way, rule)
+    assert tuned.chosen in tuned.choices
+
+
+def test_limits_are_the_best_of_all():
+    X, y, splits = problem(is_classes=False)
+    tree = DecisionTreeRegressor(random_state=0, max_depth=3)
+    tuned = tuned_size(tree, X, y, splits)
+    assert tuned.surface.max_depth.tolist() == [1, 2, 3]
+    means = {
+        (depth, rows): np.mean(
+            scores_of_fits(
+                DecisionTreeRegressor(random_state=0, max_depth=depth, min_samples_split=rows),
+                *(X, y, splits),
+            )
+        )
+        for depth in (1, 2, 3)
+        for rows in tuned.surface.min_samples_split.tolist()
+    }
+    chosen = tuned.choices[0].parameters
+    assert means[chosen["max_depth"], chosen["min_samples_split"]] == pytest.approx(
+        max(means.values()), abs=1e-12
+    )
+
+
+def test_the_alpha_of_a_step_gives_its_tree():
+    X, y, splits = problem(is_classes=True)
+    tree = DecisionTreeClassifier(random_state=0)
+    path = cost_complexity_cv(tree, X, y, cv=splits)
+    assert len(path.ccp_alphas) > 5
+    for step, n_leaves in enumerate(path.n_leaves):
+        pruned = clone(tree).set_params(ccp_alpha=alpha_of_step(path, step)).fit(X, y)
+        assert pruned.get_n_leaves() == n_leaves
+
+
+def test_equal_scores_take_the_smaller_tree():
+    X, y = np.arange(40.0)[:, None], np.arange(40) >= 20
+    splits = shuffled_folds(y, 4, 0, stratified=True)
+    tuned = tuned_size(DecisionTreeClassifier(), X, y, splits)
+    assert {choice.n_leaves for choice in tuned.choices} == {2}
+    assert tuned.chosen.parameters["max_depth"] == 1
+
+
+def test_a_tree_that_cannot_split():
+    X, y = np.zeros((20, 1)), np.arange(20) % 2
+    splits = shuffled_folds(y, 2, 0, stratified=True)
+    tuned = tuned_size(DecisionTreeClassifier(), X, y, splits)
+    assert {choice.n_leaves for choice in tuned.choices} == {1}
+
+
+@pytest.mark.parametrize(
+    ("most", "depths"), [(None, [4, 8, 12, 16, 24, 64]), (3, [3]), (12, [4, 8, 12])]
+)
+def test_a_forest_has_few_limits(most, depths):
+    X, y, splits = problem(is_classes=False)
+    forest = RandomForestRegressor(3, random_state=0, max_depth=most)
+    tuned = tuned_size(forest, X, y, splits)
+    assert tuned.surface.max_depth.tolist() == depths
+    assert tuned.path is None
+    for choice in tuned.choices:
+        own = clone(forest).set_params(**choice.parameters)
+        assert choice.scores.tolist() == pytest.approx(scores_of_fits(own, X, y, splits), abs=1e-12)
