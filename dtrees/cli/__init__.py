@@ -11,6 +11,7 @@ what they tell, and what they share::
 
     run.py           what a cross-validation has found, and its JSON
     run_text.py      the same in tables
+    report.py        the same as a page: templates/, with pictures.py
     as_given.py      commands as words for a shell
     tables.py        options that say which table, and its target; the problem in it
     models.py        options that say which model; the estimator they ask for
@@ -24,7 +25,7 @@ People get tables on standard output and a progress bar on a terminal; machines 
 document on standard output and nothing else.
 
 pandas reads the files and rich draws; both come with the extra ``cli`` and are imported when they
-are needed, so that ``--help`` answers at once.
+are needed, so that ``--help`` answers at once. A report takes jinja2 and matplotlib, too.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     FILE --read--> DataFrame --problem_of--> Problem (X, y, task)
       Problem --tuned_size--> a size, if one is to be chosen
       Problem --cross_validate--> folds, and the model of all rows --> Run
-      Run --> tables and text, or JSON
+      Run --> tables and text, or JSON; and a page, if one is asked for
 
 How the models are grown is the business of `dtrees.model_selection`.
 """
@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dtrees.cli.as_given import fit_command
+from dtrees.cli.as_given import cv_command, fit_command
 from dtrees.cli.errors import RequestError, notes, one_line_errors
+from dtrees.cli.files import bytes_in_words, check_out, file_errors, is_stream, write_text
 from dtrees.cli.models import MODEL, check_options, estimator_of, option_of
 from dtrees.cli.run import Request, Run
 from dtrees.cli.run_text import print_run
@@ -56,6 +57,12 @@ CHOSEN_BY_TUNING = ("min_samples_split", "ccp_alpha")
         is_flag=True,
         help="The errors of a tree under cost-complexity pruning; --tune shows them, too.",
     ),
+    click.option(
+        "--report",
+        type=click.Path(path_type=Path),
+        metavar="FILE.html",
+        help="Also write a page with tables and pictures; one that is there is replaced.",
+    ),
     *MODEL,
     click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output."),
 )
@@ -72,6 +79,7 @@ def command(
     tune: bool,
     tune_simplest: bool,
     pruning_table: bool,
+    report: Path | None,
     as_json: bool,
     **model: Any,
 ) -> None:
@@ -93,21 +101,28 @@ def command(
         rule = rule_of(tune, tune_simplest, model)
         if pruning_table and model["model"] != "tree":
             raise RequestError(f"--pruning-table is for --model tree, not for {model['model']}")
+        if report is not None:
+            check_report(report, file)
         problem = problem_of(read(file, sep, encoding), target, task, drop=drop)
         estimator = estimator_of(problem.task, **model)
         if not as_json:
             extra("rich")
         check_folds(problem, folds)
         request = Request(str(file), target, model["model"], problem, folds, rule, pruning_table)
-        steps = 1 + (rule is not None or pruning_table)
+        steps = 1 + (rule is not None or pruning_table) + (report is not None)
         with notes(), progress(steps, show=not as_json) as begin:
             run = validated(request, estimator, begin)
+            if report is not None:
+                begin("drawing the report")
+                write_report(run, report, context)
     if as_json:
         print_json(run.document())
         return
     print_run(run)
     if run.tuned is not None:
         click.echo(f"To save it: {fit_command(context, run.tuned.chosen.parameters)}")
+    if report is not None:
+        click.echo(f"{report}: {bytes_in_words(report)}")
 
 
 def rule_of(tune: bool, tune_simplest: bool, model: dict[str, Any]) -> str | None:
@@ -126,6 +141,28 @@ def rule_of(tune: bool, tune_simplest: bool, model: dict[str, Any]) -> str | Non
         if model[name] is not None:
             raise RequestError(f"{option_of(name)} is what --tune chooses: give either")
     return "simplest" if tune_simplest else "best"
+
+
+def check_report(report: Path, file: Path) -> None:
+    """Refuse, before the work is done, a page that cannot be made or written."""
+    from dtrees.cli.report import check_libraries
+
+    if is_stream(report):
+        raise RequestError("--report: a page goes to a file, not to standard output")
+    check_out(report, file, option="--report")
+    check_libraries()
+
+
+def write_report(run: Run, report: Path, context: click.Context) -> None:
+    """Write the page of a run."""
+    from dtrees.cli.report import page
+
+    next_command = None
+    if run.tuned is not None:
+        next_command = fit_command(context, run.tuned.chosen.parameters)
+    text = page(run, cv_command(context), next_command)
+    with file_errors(report, "written"):
+        write_text(text, report)
 
 
 def validated(request: Request, estimator: Any, begin: Callable[[str], None]) -> Run:

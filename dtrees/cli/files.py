@@ -20,7 +20,7 @@ def is_stream(file: Path) -> bool:
     return file == STANDARD_STREAM
 
 
-def check_out(out: Path, *sources: Path) -> None:
+def check_out(out: Path, *sources: Path, option: str = "--out") -> None:
     """Refuse, before the work is done, a file that cannot be written or must not be replaced."""
     if out.exists() and not out.is_file():
         raise RequestError(f"{out}: not a file")
@@ -28,7 +28,7 @@ def check_out(out: Path, *sources: Path) -> None:
         raise RequestError(f"{out}: there is no folder {out.parent}")
     for source in sources:
         if out.resolve() == source.resolve():
-            raise RequestError(f"--out {out} would replace what is read")
+            raise RequestError(f"{option} {out} would replace what is read")
 
 
 def check_format(out: Path) -> None:
@@ -57,20 +57,33 @@ def load_model(path: Path) -> Any:
         return load(path)
 
 
-def write_table(frame: Any, out: Path) -> None:
-    """Write a DataFrame under another name and rename it: the file is whole, or not there."""
-    name = out.name.lower()
+@contextmanager
+def whole_file(out: Path) -> Iterator[Path]:
+    """Another name to write to, renamed in the end: the file is whole, or as it was."""
     partial = out.with_name(f".{out.name}.{secrets.token_hex(8)}.partial")
     try:
+        yield partial
+        os.replace(partial, out)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def write_table(frame: Any, out: Path) -> None:
+    """Write a DataFrame; the file is whole, or as it was."""
+    name = out.name.lower()
+    with whole_file(out) as partial:
         if name.endswith(".parquet"):
             frame.to_parquet(partial, index=False)
         else:
             packed = "gzip" if name.endswith(".gz") else None
             frame.to_csv(partial, index=False, compression=packed)
-        os.replace(partial, out)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+
+
+def write_text(text: str, out: Path) -> None:
+    """Write a text in UTF-8; the file is whole, or as it was."""
+    with whole_file(out) as partial:
+        partial.write_text(text, encoding="utf-8")
 
 
 def bytes_in_words(path: Path) -> str:

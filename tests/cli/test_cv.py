@@ -369,7 +369,7 @@ def test_version_and_help():
     assert dtrees.__version__ in process("--version").stdout
     help_ = process("cv", "--help")
     assert help_.returncode == 0
-    for option in ("--tune", "--tune-simplest", "--pruning-table"):
+    for option in ("--tune", "--tune-simplest", "--pruning-table", "--report"):
         assert option in help_.stdout
     for option in ("--target", "--folds", "--max-depth", "--json", "--seed", "--jobs", "--task"):
         assert option in help_.stdout
