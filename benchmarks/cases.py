@@ -34,11 +34,13 @@ class Scale:
         """Rows of a random table that has n in full."""
         return n // 10 if self.quick else n
 
-    def verdict(self, reached: bool, missed: str) -> str:
+    def verdict(self, reached: bool, missed: str, *, aim: bool = False) -> str:
         """What a survey says of a figure that has a limit; tiny tables say nothing."""
         if self.quick:
             return "-"
-        return "reached" if reached else f"**missed**: {missed}"
+        if not reached:
+            return f"**missed**: {missed}"
+        return "aim reached" if aim else "reached"
 
 
 @dataclass(frozen=True)

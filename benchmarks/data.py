@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.datasets import make_classification, make_regression
 
-from benchmarks.cases import Skipped
+from benchmarks.cases import Scale, Skipped
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -45,6 +45,23 @@ def real(name: str) -> tuple[Any, np.ndarray]:
         raise Skipped(f"the data set {name} is not among those that are here")
     X, y, _ = load.load(name)
     return X, y
+
+
+def real_part(name: str, scale: Scale) -> tuple[Any, np.ndarray]:
+    """The same; of a quick run about 500 of its rows."""
+    X, y = real(name)
+    if not scale.quick:
+        return X, y
+    rows = np.arange(0, len(y), max(1, len(y) // 500))
+    return X.iloc[rows].reset_index(drop=True), y[rows]
+
+
+def ordinal(X: Any) -> Any:
+    """Categories as the numbers of their order, missing ones as -1; float32, or sparse as it is."""
+    if scipy.sparse.issparse(X):
+        return X
+    numbers = X.apply(lambda c: c.cat.codes if c.dtype == "category" else c)
+    return numbers.to_numpy(np.float32)
 
 
 @cache

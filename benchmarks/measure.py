@@ -26,7 +26,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -115,6 +115,28 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
         return time.perf_counter() - start, result
     finally:
         gc.enable()
+
+
+def in_turns(
+    works: Sequence[Callable[[], Any]], turns: int, budget: float
+) -> tuple[list[float], list[Any]]:
+    """Median seconds of several works that take turns, and what they returned last.
+
+    Parameters
+    ----------
+    works : sequence of callables
+        Each has one more turn before, that does not count.
+    turns : int
+    budget : float
+        Seconds of all turns that count, after which no further one is begun. Each has one.
+    """
+    results = [timed(work)[1] for work in works]
+    found: list[list[float]] = [[] for _ in works]
+    while len(found[0]) < turns and (not found[0] or sum(map(sum, found)) < budget):
+        for place, work in enumerate(works):
+            seconds, results[place] = timed(work)
+            found[place].append(seconds)
+    return [statistics.median(seconds) for seconds in found], results
 
 
 def contest(case: Contest, repeats: int, budget: float) -> Times:

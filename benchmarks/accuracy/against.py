@@ -15,7 +15,7 @@ import sklearn.ensemble
 
 import dtrees
 from benchmarks import data
-from benchmarks.accuracy.seeds import by_seed, compared, held_out_score, ordinal, take
+from benchmarks.accuracy.seeds import by_seed, compared, held_out_score, take
 from benchmarks.cases import THREADS, Case, Scale, Survey, Table
 
 TABLE = Table(
@@ -56,7 +56,7 @@ def _lines(name: str, scale: Scale) -> Iterator[tuple[str, ...]]:
     X, y = data.real(name)
     trees, has_categories = SETS[name]
     trees = 5 if scale.quick else trees
-    numbers = ordinal(X)
+    numbers = data.ordinal(X)
 
     def score(module: Any, X: Any, seed: int, train: np.ndarray, held_out: np.ndarray) -> float:
         model = forest(module, y, trees, seed).fit(take(X, train), y[train])

@@ -19,7 +19,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 import scipy.stats
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
@@ -46,14 +45,6 @@ def parts(name: str, n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def take(X: Any, rows: np.ndarray) -> Any:
     """Rows of a data frame, an array or a sparse matrix."""
     return X.iloc[rows].reset_index(drop=True) if hasattr(X, "iloc") else X[rows]
-
-
-def ordinal(X: Any) -> Any:
-    """Categories as the numbers of their order, missing ones as -1; float32, or sparse as it is."""
-    if scipy.sparse.issparse(X):
-        return X
-    numbers = X.apply(lambda c: c.cat.codes if c.dtype == "category" else c)
-    return numbers.to_numpy(np.float32)
 
 
 def held_out_score(model: Any, X: Any, y: np.ndarray) -> float:
