@@ -193,7 +193,7 @@ def _in_order(tree: Tree, values: np.ndarray, limits: Sequence[Limits]) -> np.nd
             smaller = tree
             if n_leaves is not None:
                 smaller, kept = Limits(max_leaf_nodes=n_leaves).cut_and_kept(tree)
-            of_alphas = _of_alphas(smaller, values[kept], alphas)
+            of_alphas = sums_over_alphas(smaller, values[kept], alphas)
             found[np.array(places)[alphas > 0]] = of_alphas[alphas > 0]
         if n_leaves is None and (alphas == 0).any():
             whole = values[tree.test == LEAF].sum(axis=0)
@@ -201,8 +201,23 @@ def _in_order(tree: Tree, values: np.ndarray, limits: Sequence[Limits]) -> np.nd
     return found
 
 
-def _of_alphas(tree: Tree, values: np.ndarray, alphas: np.ndarray) -> np.ndarray:
-    """Sums after all weakest links of at most each alpha are cut."""
+def sums_over_alphas(tree: Tree, values: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+    """The same for all weakest links of at most each alpha, above 0.
+
+    Parameters
+    ----------
+    tree : Tree
+    values : int64 (n_nodes, m)
+    alphas : float64 (n,)
+
+    Returns
+    -------
+    int64 (n, m)
+
+    Notes
+    -----
+    O(nodes log nodes + n log nodes).
+    """
     links, strengths, _ = pruning.weakest_links_of(tree)
     cut_at = np.full(tree.node_count, len(links), dtype=np.int64)
     cut_at[links] = np.arange(len(links))

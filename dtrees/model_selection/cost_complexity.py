@@ -25,10 +25,10 @@ from sklearn.base import clone
 from sklearn.utils import indexable
 
 from dtrees.core import pruning
-from dtrees.core.smaller import Limits, sums_over_leaves
+from dtrees.core.smaller import sums_over_alphas
 from dtrees.estimators.base import BaseDecisionTree
 from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table, trees_of
-from dtrees.model_selection.leaf_scores import HeldOut, errors_of_limits
+from dtrees.model_selection.leaf_scores import HeldOut, errors_of_alphas
 from dtrees.model_selection.ours import splits_of, why_not, why_not_splits
 from dtrees.model_selection.stand_in import Split, training_rows
 
@@ -194,17 +194,16 @@ def path_of(whole: Any, fitted: FittedSets, splits: Sequence[Split]) -> CostComp
     alphas = alphas[alphas >= 0]
     of_folds = np.append(np.sqrt(alphas[:-1] * alphas[1:]), np.inf)
     of_folds[0] = 0.0 if len(alphas) > 1 else np.inf
-    limits = [Limits(ccp_alpha=alpha) for alpha in of_folds.tolist()]
     row_numbers = np.arange(len(fitted.y))
     n_rows = 0
-    first, second = np.zeros(len(limits)), np.zeros(len(limits))
+    first, second = np.zeros(len(alphas)), np.zeros(len(alphas))
     for number, (_, test) in enumerate(splits):
         rows = row_numbers[test]
         if len(rows) == 0:
             continue
         tree = trees_of(fitted.models[number])[0]
         held_out = HeldOut(tree, fitted.coded_rows.leaves(tree, rows), fitted.y[rows])
-        own, squares = errors_of_limits(held_out, limits)
+        own, squares = errors_of_alphas(held_out, of_folds)
         first, second, n_rows = first + own, second + squares, n_rows + len(rows)
     if n_rows == 0:
         raise ValueError("No row is held out: every test side is empty.")
@@ -213,7 +212,8 @@ def path_of(whole: Any, fitted: FittedSets, splits: Sequence[Split]) -> CostComp
     best = int(np.flatnonzero(errors == errors.min())[-1])
     simple = int(np.flatnonzero(errors <= errors[best] + standard_errors[best])[-1])
     ones = np.ones((final.node_count, 1), dtype=np.int64)
-    n_leaves = sums_over_leaves(final, ones, [Limits(ccp_alpha=a) for a in alphas.tolist()])[:, 0]
+    n_leaves = sums_over_alphas(final, ones, alphas)[:, 0]
+    n_leaves[alphas == 0] = final.n_leaves
     return CostComplexity(
         alphas, n_leaves, of_folds, errors, standard_errors, best, simple, whole, fitted
     )

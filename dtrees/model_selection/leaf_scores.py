@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.core.model import Tree
-from dtrees.core.smaller import Limits, sums_over_branches, sums_over_leaves
+from dtrees.core.model import LEAF, Tree
+from dtrees.core.smaller import Limits, sums_over_alphas, sums_over_branches, sums_over_leaves
 from dtrees.estimators.sets import FittedSets, trees_of
 from dtrees.model_selection.stand_in import Split
 from dtrees.parallel import threaded
@@ -308,38 +308,40 @@ def leaf_scores(
     return np.array(found)
 
 
-def errors_of_limits(held_out: HeldOut, limits: Sequence[Limits]) -> tuple[np.ndarray, np.ndarray]:
-    """Errors of all smaller trees: 0 or 1 for a row with a class, squared for a number.
+def errors_of_alphas(held_out: HeldOut, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Errors of pruned trees: 0 or 1 for a row with a class, squared for a number.
 
     Parameters
     ----------
     held_out : HeldOut
-    limits : sequence of Limits
+    alphas : float64 (n,)
+        Of the weakest links that are cut; 0: none.
 
     Returns
     -------
-    errors, squares : float64 (n_limits,)
+    errors, squares : float64 (n,)
         Sum over the rows, and the sum of their squares.
     """
     if not held_out.tree.is_regression:
         wrong = held_out.counts.sum(axis=1) - _right(held_out)
-        sums = sums_over_leaves(held_out.tree, wrong[:, None], limits)[:, 0].astype(np.float64)
-        return sums, sums
-    y, away = held_out.y - held_out.center, held_out.values[:, 0] - held_out.center
-    n, s1, s2, s3, s4 = held_out.summed(np.column_stack([y**power for power in range(5)])).T
-    second = np.maximum(s2 - 2 * away * s1 + n * away**2, 0)
-    fourth = s4 - 4 * away * s3 + 6 * away**2 * s2 - 4 * away**3 * s1 + n * away**4
-    found = []
-    for of_nodes in (second, np.maximum(fourth, 0)):
-        integers, unit = _fixed_point(of_nodes[:, None])
-        found.append(sums_over_leaves(held_out.tree, integers, limits)[:, 0] * unit)
-    return found[0], found[1]
+        of_nodes = [(wrong, 1.0)]
+    else:
+        y, away = held_out.y - held_out.center, held_out.values[:, 0] - held_out.center
+        n, s1, s2, s3, s4 = held_out.summed(np.column_stack([y**power for power in range(5)])).T
+        second = np.maximum(s2 - 2 * away * s1 + n * away**2, 0)
+        fourth = s4 - 4 * away * s3 + 6 * away**2 * s2 - 4 * away**3 * s1 + n * away**4
+        of_nodes = [_fixed_point(second), _fixed_point(np.maximum(fourth, 0))]
+    values = np.column_stack([integers for integers, _ in of_nodes])
+    sums = sums_over_alphas(held_out.tree, values, alphas)
+    sums[alphas == 0] = values[held_out.tree.test == LEAF].sum(axis=0)
+    found = [own * unit for own, (_, unit) in zip(sums.T, of_nodes, strict=True)]
+    return found[0], found[-1]
 
 
 def _fixed_point(values: np.ndarray) -> tuple[np.ndarray, float]:
     """Integers whose sums cannot overflow, and their unit."""
     if values.dtype.kind == "i":
         return values, 1.0
-    _, exponent = np.frexp(np.abs(values).sum(axis=0).max())
+    _, exponent = np.frexp(np.abs(values).sum(axis=0).max(initial=0))
     scaled = np.rint(np.ldexp(values, BITS - exponent)).astype(np.int64)
     return scaled, float(np.ldexp(1.0, exponent - BITS))
