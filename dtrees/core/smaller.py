@@ -108,7 +108,43 @@ def sums_over_branches(tree: Tree, of_leaves: np.ndarray) -> np.ndarray:
     return before[pruning.last_of_branch(tree) + 1] - before[:-1]
 
 
-def sums_over_leaves(tree: Tree, values: np.ndarray, limits: Sequence[Limits]) -> np.ndarray:
+class ManyLimits:
+    """Limits of many smaller trees, put in order once for all trees that they are asked of.
+
+    Parameters
+    ----------
+    limits : sequence of Limits
+    """
+
+    def __init__(self, limits: Sequence[Limits]) -> None:
+        self.limits = list(limits)
+        self.whole, self.of_nodes = [], []
+        self.kinds: dict[Limits, list[int]] = {}  # others, by their limits of nodes
+        for place, one in enumerate(self.limits):
+            if one == WHOLE:
+                self.whole.append(place)
+            elif one.max_leaf_nodes is None and one.ccp_alpha == 0.0:
+                self.of_nodes.append(place)
+            else:
+                self.kinds.setdefault(one.of_nodes, []).append(place)
+        some = [self.limits[place] for place in self.of_nodes]
+        self.asked = (
+            np.array([one.max_depth for one in some], dtype=np.int64),
+            np.array([one.min_samples_split for one in some], dtype=np.int64),
+            np.array([one.min_impurity_decrease for one in some], dtype=np.float64),
+        )
+        found = [np.unique(asked, return_inverse=True) for asked in self.asked]
+        self.axes = [axis for axis, _ in found]
+        self.places = [place.ravel() for _, place in found]
+
+    def __len__(self) -> int:
+        return len(self.limits)
+
+    def __getitem__(self, i: int) -> Limits:
+        return self.limits[i]
+
+
+def sums_over_leaves(tree: Tree, values: np.ndarray, limits: ManyLimits) -> np.ndarray:
     """What values of nodes add up to over the leaves of smaller trees.
 
     Parameters
@@ -116,7 +152,7 @@ def sums_over_leaves(tree: Tree, values: np.ndarray, limits: Sequence[Limits]) -
     tree : Tree
     values : int64 (n_nodes, m)
         Integers, so that a sum is one of the smaller tree, however it was found.
-    limits : sequence of Limits
+    limits : ManyLimits
 
     Returns
     -------
@@ -128,50 +164,42 @@ def sums_over_leaves(tree: Tree, values: np.ndarray, limits: Sequence[Limits]) -
     nodes) for each combination of the others.
     """
     found = np.empty((len(limits), values.shape[1]), dtype=np.int64)
-    kinds: dict[Limits, list[int]] = {}
-    simple = []
-    for place, one in enumerate(limits):
-        if one == WHOLE:
-            found[place] = values[tree.test == LEAF].sum(axis=0)
-        elif one.max_leaf_nodes is None and one.ccp_alpha == 0.0:
-            simple.append(place)
-        else:
-            kinds.setdefault(one.of_nodes, []).append(place)
-    if simple:
-        found[simple] = _in_boxes(tree, values, [limits[place] for place in simple])
-    for of_nodes, places in kinds.items():
+    found[limits.whole] = values[tree.test == LEAF].sum(axis=0)
+    if limits.of_nodes:
+        found[limits.of_nodes] = _in_boxes(tree, values, limits)
+    for of_nodes, places in limits.kinds.items():
         smaller, kept = of_nodes.cut_and_kept(tree)
         found[places] = _in_order(smaller, values[kept], [limits[place] for place in places])
     return found
 
 
-def _in_boxes(tree: Tree, values: np.ndarray, limits: Sequence[Limits]) -> np.ndarray:
+def _in_boxes(tree: Tree, values: np.ndarray, limits: ManyLimits) -> np.ndarray:
     """Sums for limits of nodes."""
     inner = np.flatnonzero(tree.test != LEAF)
     change = _changes(tree, values)[inner]
     depth, rows = tree.depth[inner], tree.n_node_samples[inner]
     decrease = _least_above(tree, _decrease(tree))[inner]
-    asked = (
-        [one.max_depth for one in limits],
-        [one.min_samples_split for one in limits],
-        [one.min_impurity_decrease for one in limits],
-    )
-    axes, places = zip(*(np.unique(a, return_inverse=True) for a in asked), strict=True)
-    n_cells = int(np.prod([len(axis) + 1 for axis in axes]))
-    if n_cells * values.shape[1] > ROOM + 8 * len(limits):  # a few cells of a large grid
-        sums = np.empty((len(limits), values.shape[1]), dtype=np.int64)
+    asked, axes, n_limits = limits.asked, limits.axes, len(limits.of_nodes)
+    shape = [len(axis) + 1 for axis in axes]
+    n_cells = int(np.prod(shape))
+    if n_cells * values.shape[1] > ROOM + 8 * n_limits:  # a few cells of a large grid
+        sums = np.empty((n_limits, values.shape[1]), dtype=np.int64)
         for sum_, most, least, gain in zip(sums, *asked, strict=True):
             sum_[:] = change[(depth < most) & (rows >= least) & (decrease >= gain)].sum(axis=0)
         return values[0] + sums
-    box = np.zeros((*(len(axis) + 1 for axis in axes), values.shape[1]), dtype=np.int64)
-    corner = (
-        np.searchsorted(axes[0], depth, "right"),
-        np.searchsorted(axes[1], rows, "right"),
-        np.searchsorted(axes[2], decrease, "right"),
+    box = np.zeros((n_cells, values.shape[1]), dtype=np.int64)
+    corner = np.ravel_multi_index(
+        (
+            np.searchsorted(axes[0], depth, "right"),
+            np.searchsorted(axes[1], rows, "right"),
+            np.searchsorted(axes[2], decrease, "right"),
+        ),
+        shape,
     )
     np.add.at(box, corner, change)
+    box = box.reshape(*shape, values.shape[1])
     box = box.cumsum(axis=0)[:, ::-1].cumsum(axis=1)[:, ::-1, ::-1].cumsum(axis=2)[:, :, ::-1]
-    by_depth, by_rows, by_decrease = (place.ravel() for place in places)
+    by_depth, by_rows, by_decrease = limits.places
     return values[0] + box[by_depth, by_rows + 1, by_decrease + 1]
 
 

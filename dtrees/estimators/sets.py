@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -65,12 +65,21 @@ class FittedSets:
     coded_rows: CodedRows
     y: np.ndarray
     n_live: np.ndarray
+    _known: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
 
     @property
     def classes(self) -> np.ndarray | None:
         """Labels of the classes, sorted; None for regression."""
         target = self.encoded.target
         return target.classes if target.kind == "classification" else None
+
+    def leaves(self, number: int, rows: np.ndarray) -> np.ndarray:
+        """Leaves of some rows in the tree of a set; of those that were asked for last, at hand."""
+        known = self._known.get(number)
+        if known is None or not np.array_equal(known[0], rows):
+            found = self.coded_rows.leaves(trees_of(self.models[number])[0], rows)
+            known = self._known[number] = rows, found
+        return known[1]
 
     @property
     def has_forests(self) -> bool:

@@ -19,7 +19,7 @@ import sklearn.model_selection
 from sklearn.exceptions import FitFailedWarning
 
 from dtrees.core.model import Tree
-from dtrees.core.smaller import Limits
+from dtrees.core.smaller import Limits, ManyLimits
 from dtrees.estimators.sets import FittedSets, TrainingTable, trees_of
 from dtrees.model_selection.candidates import Growth
 from dtrees.model_selection.stand_in import RowNumbers, Split, StandIn, scoring_of_stand_ins
@@ -49,7 +49,7 @@ class Cells:
     def __init__(self, growth: Growth, fitted: FittedSets) -> None:
         self.growth, self.fitted = growth, fitted
         self._has_shares = growth.has_shares()
-        self._limits: dict[int, list[Limits]] = {}
+        self._limits: dict[int, ManyLimits] = {}
         self._n_trees = growth.n_trees()
         self._walked: dict[int, list[_Walked]] = {}
 
@@ -63,11 +63,11 @@ class Cells:
         model = self.fitted.models[number]
         return model if isinstance(model, Exception) else None
 
-    def limits(self, number: int) -> list[Limits]:
+    def limits(self, number: int) -> ManyLimits:
         """Where the trees of every candidate end, in a set."""
         n_rows = int(self.fitted.n_live[number]) if self._has_shares else 0
         if n_rows not in self._limits:
-            self._limits[n_rows] = self.growth.limits(n_rows)
+            self._limits[n_rows] = ManyLimits(self.growth.limits(n_rows))
         return self._limits[n_rows]
 
     def trees(self, number: int) -> tuple[Tree, ...]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,9 +29,10 @@ from dtrees.core import pruning
 from dtrees.core.smaller import sums_over_alphas
 from dtrees.estimators.base import BaseDecisionTree
 from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table, trees_of
-from dtrees.model_selection.leaf_scores import HeldOut, errors_of_alphas
+from dtrees.model_selection.leaf_scores import errors_of_alphas, held_out_of
 from dtrees.model_selection.ours import splits_of, why_not, why_not_splits
 from dtrees.model_selection.stand_in import Split, training_rows
+from dtrees.parallel import threaded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -195,20 +197,20 @@ def path_of(whole: Any, fitted: FittedSets, splits: Sequence[Split]) -> CostComp
     of_folds = np.append(np.sqrt(alphas[:-1] * alphas[1:]), np.inf)
     of_folds[0] = 0.0 if len(alphas) > 1 else np.inf
     row_numbers = np.arange(len(fitted.y))
-    n_rows = 0
-    first, second = np.zeros(len(alphas)), np.zeros(len(alphas))
-    for number, (_, test) in enumerate(splits):
-        rows = row_numbers[test]
-        if len(rows) == 0:
-            continue
-        tree = trees_of(fitted.models[number])[0]
-        held_out = HeldOut(tree, fitted.coded_rows.leaves(tree, rows), fitted.y[rows])
-        own, squares = errors_of_alphas(held_out, of_folds)
-        first, second, n_rows = first + own, second + squares, n_rows + len(rows)
+    sides = [row_numbers[test] for _, test in splits]
+
+    def errors_of(number: int) -> tuple[np.ndarray, np.ndarray]:
+        return errors_of_alphas(held_out_of(fitted, number, sides[number]), of_folds)
+
+    run = threaded(whole.n_jobs)
+    some = [number for number, rows in enumerate(sides) if len(rows) > 0]
+    found = run([partial(errors_of, number) for number in some])
+    n_rows = sum(map(len, sides))
     if n_rows == 0:
         raise ValueError("No row is held out: every test side is empty.")
+    first, squares = (np.sum(sums, axis=0) for sums in zip(*found, strict=True))
     errors = first / n_rows
-    standard_errors = np.sqrt(np.maximum(second / n_rows - errors**2, 0) / n_rows)
+    standard_errors = np.sqrt(np.maximum(squares / n_rows - errors**2, 0) / n_rows)
     best = int(np.flatnonzero(errors == errors.min())[-1])
     simple = int(np.flatnonzero(errors <= errors[best] + standard_errors[best])[-1])
     ones = np.ones((final.node_count, 1), dtype=np.int64)

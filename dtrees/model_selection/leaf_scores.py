@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.core.model import LEAF, Tree
-from dtrees.core.smaller import Limits, sums_over_alphas, sums_over_branches, sums_over_leaves
+from dtrees.core.smaller import ManyLimits, sums_over_alphas, sums_over_branches, sums_over_leaves
 from dtrees.estimators.sets import FittedSets, trees_of
 from dtrees.model_selection.stand_in import Split
 from dtrees.parallel import threaded
@@ -204,6 +204,20 @@ SCORES = {
 }
 
 
+def held_out_of(fitted: FittedSets, number: int, rows: np.ndarray) -> HeldOut:
+    """The tree of a set, and some rows of the table.
+
+    Parameters
+    ----------
+    fitted : FittedSets
+        Of trees.
+    number : int
+    rows : int64 (n,)
+    """
+    tree = trees_of(fitted.models[number])[0]
+    return HeldOut(tree, fitted.leaves(number, rows), fitted.y[rows])
+
+
 def names_of_scores(scoring: Any, *, of_classes: bool) -> dict[str, str] | None:
     """Scores by leaves that a ``scoring`` of scikit-learn asks for, by the names of their results.
 
@@ -236,7 +250,7 @@ def scores_of_splits(
     names: Sequence[str],
     fitted: FittedSets,
     splits: Sequence[Split],
-    limits: Callable[[int], Sequence[Limits]],
+    limits: Callable[[int], ManyLimits],
     side: str = "test",
 ) -> np.ndarray | None:
     """Scores of one side of all splits, for all smaller trees.
@@ -248,7 +262,7 @@ def scores_of_splits(
     fitted : FittedSets
         Trees; set i is the training side of split i.
     splits : sequence of (train, test)
-    limits : callable (int) -> sequence of Limits
+    limits : callable (int) -> ManyLimits
         Of the trees of a set: as many in each.
     side : {"train", "test"}, default="test"
 
@@ -263,9 +277,7 @@ def scores_of_splits(
         rows = row_numbers[splits[number][("train", "test").index(side)]]
         if len(rows) < 2:  # of which some scores are not defined
             return None
-        tree = trees_of(fitted.models[number])[0]
-        leaves = fitted.coded_rows.leaves(tree, rows)
-        return leaf_scores(names, HeldOut(tree, leaves, fitted.y[rows]), limits(number))
+        return leaf_scores(names, held_out_of(fitted, number, rows), limits(number))
 
     run = threaded(fitted.models[0].n_jobs)
     of_splits = run([partial(scores, number) for number in range(len(splits))])
@@ -273,9 +285,7 @@ def scores_of_splits(
     return np.stack(known, axis=2) if len(known) == len(splits) else None
 
 
-def leaf_scores(
-    names: Sequence[str], held_out: HeldOut, limits: Sequence[Limits]
-) -> np.ndarray | None:
+def leaf_scores(names: Sequence[str], held_out: HeldOut, limits: ManyLimits) -> np.ndarray | None:
     """Scores of all smaller trees inside a tree.
 
     Parameters
@@ -284,8 +294,8 @@ def leaf_scores(
         Of `SCORES`.
     held_out : HeldOut
         At least one row.
-    limits : sequence of Limits
-        One for each smaller tree.
+    limits : ManyLimits
+        Of the smaller trees.
 
     Returns
     -------

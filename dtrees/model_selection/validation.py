@@ -39,7 +39,7 @@ from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from dtrees.callbacks import Bar
-from dtrees.core.smaller import Limits
+from dtrees.core.smaller import WHOLE, ManyLimits
 from dtrees.estimators.ensemble import BaseForest
 from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table, trees_of
 from dtrees.model_selection.leaf_scores import names_of_scores, scores_of_splits
@@ -56,6 +56,7 @@ from dtrees.model_selection.stand_in import (
 
 logger = logging.getLogger(__name__)
 
+WHOLE_TREES = ManyLimits([WHOLE])
 METHODS = ("predict", "predict_proba", "predict_log_proba")  # that are read from codes
 TYPES: Mapping[str, Any] = {  # of arguments that scikit-learn's function may not be asked about
     "n_jobs": Integral | None,
@@ -260,7 +261,7 @@ def _scored_by_leaves(
     result: dict[str, Any] = {"fit_time": None, "score_time": None}
     by_side = {}
     for side in ("test", "train") if return_train_score else ("test",):
-        scores = scores_of_splits(list(names.values()), fitted, splits, lambda _: [Limits()], side)
+        scores = scores_of_splits(list(names.values()), fitted, splits, lambda _: WHOLE_TREES, side)
         if scores is None:
             return None
         by_side[side] = scores[:, 0]
