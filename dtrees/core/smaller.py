@@ -113,35 +113,54 @@ class ManyLimits:
 
     Parameters
     ----------
-    limits : sequence of Limits
+    max_depth, min_samples_split : int64 (n,)
+    min_impurity_decrease : float64 (n,)
+    max_leaf_nodes : int64 (n,)
+        0: none.
+    ccp_alpha : float64 (n,)
     """
 
-    def __init__(self, limits: Sequence[Limits]) -> None:
-        self.limits = list(limits)
-        self.whole, self.of_nodes = [], []
+    def __init__(
+        self,
+        max_depth: np.ndarray,
+        min_samples_split: np.ndarray,
+        min_impurity_decrease: np.ndarray,
+        max_leaf_nodes: np.ndarray,
+        ccp_alpha: np.ndarray,
+    ) -> None:
+        of_nodes = max_depth, min_samples_split, min_impurity_decrease
+        self._columns = *of_nodes, max_leaf_nodes, ccp_alpha
+        in_order = (max_leaf_nodes > 0) | (ccp_alpha > 0)
+        is_whole = ~in_order & (max_depth == NO_LIMIT) & (min_samples_split <= 2)
+        is_whole &= min_impurity_decrease == 0
+        self.whole = np.flatnonzero(is_whole)
+        self.of_nodes = np.flatnonzero(~in_order & ~is_whole)
         self.kinds: dict[Limits, list[int]] = {}  # others, by their limits of nodes
-        for place, one in enumerate(self.limits):
-            if one == WHOLE:
-                self.whole.append(place)
-            elif one.max_leaf_nodes is None and one.ccp_alpha == 0.0:
-                self.of_nodes.append(place)
-            else:
-                self.kinds.setdefault(one.of_nodes, []).append(place)
-        some = [self.limits[place] for place in self.of_nodes]
-        self.asked = (
-            np.array([one.max_depth for one in some], dtype=np.int64),
-            np.array([one.min_samples_split for one in some], dtype=np.int64),
-            np.array([one.min_impurity_decrease for one in some], dtype=np.float64),
-        )
+        for place in np.flatnonzero(in_order).tolist():
+            self.kinds.setdefault(self[place].of_nodes, []).append(place)
+        self.asked = tuple(column[self.of_nodes] for column in of_nodes)
         found = [np.unique(asked, return_inverse=True) for asked in self.asked]
         self.axes = [axis for axis, _ in found]
         self.places = [place.ravel() for _, place in found]
 
+    @classmethod
+    def of(cls, limits: Sequence[Limits]) -> ManyLimits:
+        """Put limits in order."""
+        return cls(
+            np.array([one.max_depth for one in limits], dtype=np.int64),
+            np.array([one.min_samples_split for one in limits], dtype=np.int64),
+            np.array([one.min_impurity_decrease for one in limits], dtype=np.float64),
+            np.array([one.max_leaf_nodes or 0 for one in limits], dtype=np.int64),
+            np.array([one.ccp_alpha for one in limits], dtype=np.float64),
+        )
+
     def __len__(self) -> int:
-        return len(self.limits)
+        return len(self._columns[0])
 
     def __getitem__(self, i: int) -> Limits:
-        return self.limits[i]
+        depth, rows, decrease, n_leaves, alpha = (column[i] for column in self._columns)
+        most = int(n_leaves) if n_leaves > 0 else None
+        return Limits(int(depth), int(rows), float(decrease), most, float(alpha))
 
 
 def sums_over_leaves(tree: Tree, values: np.ndarray, limits: ManyLimits) -> np.ndarray:
@@ -165,7 +184,7 @@ def sums_over_leaves(tree: Tree, values: np.ndarray, limits: ManyLimits) -> np.n
     """
     found = np.empty((len(limits), values.shape[1]), dtype=np.int64)
     found[limits.whole] = values[tree.test == LEAF].sum(axis=0)
-    if limits.of_nodes:
+    if len(limits.of_nodes) > 0:
         found[limits.of_nodes] = _in_boxes(tree, values, limits)
     for of_nodes, places in limits.kinds.items():
         smaller, kept = of_nodes.cut_and_kept(tree)

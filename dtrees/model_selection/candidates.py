@@ -17,9 +17,10 @@ from numbers import Integral
 from typing import Any
 
 import joblib
+import numpy as np
 from sklearn.base import clone
 
-from dtrees.core.smaller import Limits
+from dtrees.core.smaller import ManyLimits
 from dtrees.estimators.constraints import check_parameters
 from dtrees.estimators.limits import MOST_ROWS, depth_of, rows_of_split
 
@@ -61,7 +62,7 @@ class Growth:
         """Trees of every candidate; None: a tree is no forest."""
         return _asked(self.given, self.candidates, N_TREES)
 
-    def limits(self, n_rows: int) -> list[Limits]:
+    def limits(self, n_rows: int) -> ManyLimits:
         """Where the trees of every candidate end.
 
         Parameters
@@ -69,22 +70,21 @@ class Growth:
         n_rows : int
             Of positive weight in the training set, of which shares are taken.
         """
-        asked = [_asked(self.given, self.candidates, name) for name in LATE]
-        found: dict[Any, Limits] = {}  # many candidates end in the same way
-        limits = []
-        for depth, split, *others in zip(*asked, strict=True):
-            key = depth, split, isinstance(split, Integral), *others
-            if key not in found:
-                decrease, n_leaves, alpha = others
-                found[key] = Limits(
-                    max_depth=depth_of(depth, n_leaves),
-                    min_samples_split=rows_of_split(split, n_rows),
-                    min_impurity_decrease=float(decrease),
-                    max_leaf_nodes=n_leaves,
-                    ccp_alpha=float(alpha),
-                )
-            limits.append(found[key])
-        return limits
+        depth, split, decrease, n_leaves, alpha = (
+            _asked(self.given, self.candidates, name) for name in LATE
+        )
+        depths = {pair: depth_of(*pair) for pair in set(zip(depth, n_leaves, strict=True))}
+        splits = {
+            pair: rows_of_split(pair[1], n_rows)
+            for pair in {(isinstance(least, Integral), least) for least in split}
+        }
+        return ManyLimits(
+            np.array([depths[pair] for pair in zip(depth, n_leaves, strict=True)], dtype=np.int64),
+            np.array([splits[isinstance(s, Integral), s] for s in split], dtype=np.int64),
+            np.array(decrease, dtype=np.float64),
+            np.array([most or 0 for most in n_leaves], dtype=np.int64),
+            np.array(alpha, dtype=np.float64),
+        )
 
     def has_shares(self) -> bool:
         """Whether `limits` depend on the number of rows."""

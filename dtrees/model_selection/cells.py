@@ -67,7 +67,7 @@ class Cells:
         """Where the trees of every candidate end, in a set."""
         n_rows = int(self.fitted.n_live[number]) if self._has_shares else 0
         if n_rows not in self._limits:
-            self._limits[n_rows] = ManyLimits(self.growth.limits(n_rows))
+            self._limits[n_rows] = self.growth.limits(n_rows)
         return self._limits[n_rows]
 
     def trees(self, number: int) -> tuple[Tree, ...]:

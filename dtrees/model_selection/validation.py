@@ -56,7 +56,7 @@ from dtrees.model_selection.stand_in import (
 
 logger = logging.getLogger(__name__)
 
-WHOLE_TREES = ManyLimits([WHOLE])
+WHOLE_TREES = ManyLimits.of([WHOLE])
 METHODS = ("predict", "predict_proba", "predict_log_proba")  # that are read from codes
 TYPES: Mapping[str, Any] = {  # of arguments that scikit-learn's function may not be asked about
     "n_jobs": Integral | None,

@@ -32,7 +32,7 @@ LIMITS = st.builds(
 def test_sums_are_those_of_the_trees_that_are_cut_out(seed, limits):
     tree = grown(seed)[0].tree_.model
     values = np.random.default_rng(seed).integers(-50, 50, (tree.node_count, 2))
-    sums = sums_over_leaves(tree, values, ManyLimits(limits))
+    sums = sums_over_leaves(tree, values, ManyLimits.of(limits))
     for one, found in zip(limits, sums, strict=True):
         smaller, kept = one.cut_and_kept(tree)
         leaves = smaller.test == LEAF
@@ -45,9 +45,9 @@ def test_a_grid_that_is_too_large_is_summed_cell_by_cell(monkeypatch):
     tree = grown(0)[0].tree_.model
     values = np.arange(tree.node_count)[:, None]
     limits = [Limits(max_depth=d, min_samples_split=2 + d * d) for d in range(20)]
-    expected = sums_over_leaves(tree, values, ManyLimits(limits))
+    expected = sums_over_leaves(tree, values, ManyLimits.of(limits))
     monkeypatch.setattr("dtrees.core.smaller.ROOM", -1000)
-    np.testing.assert_array_equal(sums_over_leaves(tree, values, ManyLimits(limits)), expected)
+    np.testing.assert_array_equal(sums_over_leaves(tree, values, ManyLimits.of(limits)), expected)
 
 
 @pytest.mark.parametrize(
