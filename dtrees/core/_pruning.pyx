@@ -150,3 +150,38 @@ def weakest_links(
             costs[n_links] = branch[0]
 
     return links_array[:n_links], alphas_array[:n_links], costs_array[: n_links + 1]
+
+
+ctypedef fused number_t:
+    int64_t
+    double
+
+
+def least_above(const int32_t[::1] left, const int32_t[::1] right, number_t[::1] values):
+    """Give every node the least value of its own and of its ancestors, in place.
+
+    Parameters
+    ----------
+    left, right : int32 (n_nodes,)
+        Children, -1 in leaves; nodes in preorder.
+    values : int64 or float64 (n_nodes,)
+    """
+    cdef int64_t i
+    cdef int64_t n = left.shape[0]
+    with nogil:
+        for i in range(n):  # parents stand before their children
+            if left[i] >= 0:
+                values[left[i]] = min(values[left[i]], values[i])
+                values[right[i]] = min(values[right[i]], values[i])
+
+
+def depths(const int32_t[::1] left, const int32_t[::1] right):
+    """Depth of every node, int64 (n_nodes,); the root has 0. Nodes in preorder."""
+    found = np.zeros(left.shape[0], dtype=np.int64)
+    cdef int64_t[::1] depth = found
+    cdef int64_t i
+    with nogil:
+        for i in range(depth.shape[0]):
+            if left[i] >= 0:
+                depth[left[i]] = depth[right[i]] = depth[i] + 1
+    return found

@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from dtrees.core._pruning import depths
+
 LEAF, AT_MOST, ABOVE, IN_SUBSET = 0, 1, 2, 3
 NO_FEATURE = -2
 NO_CHILD = -1
@@ -182,14 +184,8 @@ class Tree:
     @property
     def depth(self) -> np.ndarray:
         """Depth of every node, int64 (n_nodes,); the root has 0. O(nodes)."""
-        depth = np.zeros(self.node_count, dtype=np.int64)
-        level = np.zeros(1, dtype=np.intp)
-        while len(level):
-            level = level[self.test[level] != LEAF]
-            children = np.concatenate([self.children_left[level], self.children_right[level]])
-            depth[children] = np.tile(depth[level] + 1, 2)
-            level = children
-        return depth
+        found: np.ndarray = depths(self.children_left, self.children_right)
+        return found
 
     @property
     def max_depth(self) -> int:

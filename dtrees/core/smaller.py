@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dtrees.core import pruning
+from dtrees.core._pruning import least_above
 from dtrees.core.model import LEAF, Tree
 
 NO_LIMIT = 2**31 - 1
@@ -293,11 +294,6 @@ def _decrease(tree: Tree) -> np.ndarray:
 
 def _least_above(tree: Tree, values: np.ndarray) -> np.ndarray:
     """The least value of a node and its ancestors. O(nodes)."""
-    least = values.copy()
-    level = np.zeros(1, dtype=np.intp)
-    while len(level):
-        level = level[tree.test[level] != LEAF]
-        for children in (tree.children_left[level], tree.children_right[level]):
-            least[children] = np.minimum(least[children], least[level])
-        level = np.concatenate([tree.children_left[level], tree.children_right[level]])
+    least: np.ndarray = values.copy()
+    least_above(tree.children_left, tree.children_right, least)
     return least

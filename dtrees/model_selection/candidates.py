@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
+from types import NoneType
 from typing import Any
 
 import joblib
@@ -74,13 +75,13 @@ class Growth:
             _asked(self.given, self.candidates, name) for name in LATE
         )
         depths = {pair: depth_of(*pair) for pair in set(zip(depth, n_leaves, strict=True))}
-        splits = {
+        rows = {
             pair: rows_of_split(pair[1], n_rows)
-            for pair in {(isinstance(least, Integral), least) for least in split}
+            for pair in set(zip(map(type, split), split, strict=True))
         }
         return ManyLimits(
             np.array([depths[pair] for pair in zip(depth, n_leaves, strict=True)], dtype=np.int64),
-            np.array([splits[isinstance(s, Integral), s] for s in split], dtype=np.int64),
+            np.array([rows[type(least), least] for least in split], dtype=np.int64),
             np.array(decrease, dtype=np.float64),
             np.array([most or 0 for most in n_leaves], dtype=np.int64),
             np.array(alpha, dtype=np.float64),
@@ -89,7 +90,7 @@ class Growth:
     def has_shares(self) -> bool:
         """Whether `limits` depend on the number of rows."""
         splits = _asked(self.given, self.candidates, "min_samples_split")
-        return not all(isinstance(split, Integral) for split in splits)
+        return not _are_integers(splits)
 
 
 def growths_of(
@@ -152,7 +153,7 @@ def _furthest(given: Any, candidates: Sequence[Parameters]) -> Any:
     """An estimator whose trees have those of every candidate inside."""
     depth, split, decrease, n_leaves, _ = (_asked(given, candidates, name) for name in LATE)
     deepest = max(map(depth_of, depth, n_leaves))
-    of_one_kind = len({isinstance(least, Integral) for least in split}) == 1
+    of_one_kind = _are_integers(split) or not any(isinstance(least, Integral) for least in split)
     furthest = {
         "max_depth": None if deepest == MOST_ROWS else deepest,
         "min_samples_split": min(split) if of_one_kind else 2,
@@ -168,12 +169,18 @@ def _furthest(given: Any, candidates: Sequence[Parameters]) -> Any:
 def _asked(given: Any, candidates: Sequence[Parameters], name: str) -> list[Any]:
     """The value that every candidate has for a parameter; None where there is none."""
     default = getattr(given, name, None)
+    if not any(name in candidate for candidate in candidates):
+        return [default] * len(candidates)
     return [candidate.get(name, default) for candidate in candidates]
+
+
+def _are_integers(values: Sequence[Any]) -> bool:
+    return all(issubclass(kind, Integral) for kind in set(map(type, values)))
 
 
 def _error_of(estimator: Any, name: str, value: Any, judged: dict[Any, Exception | None]) -> Any:
     """The error that a value of a parameter deserves; None: it is right."""
-    is_plain = isinstance(value, Integral | float | str | None)
+    is_plain = type(value) in (int, float, str, NoneType)
     key = name, type(value), value if is_plain else id(value)
     if key not in judged:
         judged[key] = None
