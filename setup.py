@@ -41,6 +41,8 @@ EXTENSIONS = [
     "dtrees.core._assembly",
     "dtrees.core._shard",
     "dtrees.core._pool",
+    "dtrees.core._shared_nodes",
+    "dtrees.core._shared_counts",
     "dtrees.core._shared",
     "dtrees.core._large_node",
     "dtrees.core._levels",

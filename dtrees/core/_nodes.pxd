@@ -9,6 +9,9 @@ from dtrees.core._structs cimport Payload, Totals
 from dtrees.core._workspace cimport OpenNode, Workspace
 
 cdef void free_node(OpenNode* node) noexcept nogil
+cdef void clear_totals(Totals* totals) noexcept nogil
+cdef void add_to_totals(const Payload* payload, const Plan* plan, int64_t row, Totals* totals,
+                        int64_t* class_totals) noexcept nogil
 cdef void sum_rows(const Payload* payload, const Plan* plan, const uint32_t* rows, int64_t n,
                    Totals* totals, int64_t* class_totals) noexcept nogil
 cdef void describe(OpenNode* node, const Plan* plan) noexcept nogil

@@ -69,6 +69,31 @@ cdef void sum_rows(const Payload* payload, const Plan* plan, const uint32_t* row
     totals[0] = t
 
 
+cdef void clear_totals(Totals* totals) noexcept nogil:
+    """Sums that `add_to_totals` may add to."""
+    memset(totals, 0, sizeof(Totals))
+    totals.lowest = 0x7FFFFFFFFFFFFFFF
+    totals.highest = -0x7FFFFFFFFFFFFFFF
+
+
+cdef void add_to_totals(const Payload* payload, const Plan* plan, int64_t row, Totals* totals,
+                        int64_t* class_totals) noexcept nogil:
+    """Add a row to sums. class_totals : (n_classes,); NULL for regression."""
+    cdef int64_t w, y
+    totals.n += 1
+    if class_totals != NULL:
+        w = weight_of(payload, row)
+        y = payload.label[row]
+        class_totals[y] += w
+        totals.weight += w
+        totals.target += w if y == 1 else 0
+        return
+    y = payload.value[row]
+    totals.lowest = y if y < totals.lowest else totals.lowest
+    totals.highest = y if y > totals.highest else totals.highest
+    add_value(totals, payload, plan, row)
+
+
 cdef void range_of_rows(const Payload* payload, const uint32_t* rows, int64_t n,
                         Totals* totals) noexcept nogil:
     """Least and greatest y of n rows."""

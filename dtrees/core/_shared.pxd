@@ -5,35 +5,12 @@ from dtrees.core._columns cimport Column
 from dtrees.core._plan cimport Plan
 from dtrees.core._pool cimport Memory, Pool
 from dtrees.core._records cimport Records
-from dtrees.core._route cimport Route
 from dtrees.core._search cimport Search
 from dtrees.core._shard cimport Shard
-from dtrees.core._structs cimport Payload, Run, Totals
+from dtrees.core._shared_counts cimport Counting
+from dtrees.core._shared_nodes cimport MOST_SETS, SharedNode
+from dtrees.core._structs cimport Run, Totals
 from dtrees.core._workspace cimport OpenNode, Workspace
-
-cpdef enum:
-    MOST_SETS = 64          # a bit each
-    MOST_CELLS = 64
-
-cdef struct SharedNode:
-    # A node of several sets. Rows that belong here in all of their trees stand by cell.
-    int n_members
-    int* set_of             # number of the set, by member
-    OpenNode* open          # of each member: its sums and its record
-    uint32_t* rows
-    int n_cells
-    uint64_t* without       # by cell: the members whose sets lack it
-    int64_t* end            # by cell: where its rows end
-    uint32_t* some          # rows that only some of the members have here,
-    uint64_t* who           # a bit for each of them
-    int64_t n_some
-    int64_t room
-    int64_t n               # rows that all have
-    int64_t* record         # by member, once it is written
-    uint64_t active         # members that are not leaves here
-    uint64_t waiting        # members that go on alone, and have not begun
-    SharedNode* below       # on the stack
-
 
 cdef class TrainingSets:
     cdef Shard shard
@@ -80,14 +57,16 @@ cdef class SharedGrowth:
     cdef const int64_t* all     # and of all rows that all have
     cdef const int64_t* more    # and, by member, of what only some have; NULL: nothing
     cdef int64_t n_cells_of_scratch
+    cdef Counting counting  # of the node that is searched
+    cdef int64_t* added     # what its rows add, packed
+    cdef int64_t n_added    # room
     cdef uint32_t* code     # codes that occur in the node
     cdef uint32_t* rank     # and their places; by code
     cdef uint64_t* hit
     cdef uint64_t* left_of  # by code: the members that send it left
     cdef Totals* totals     # by cell
     cdef int64_t* class_totals
-    cdef Totals one
-    cdef int64_t* sums
+    cdef int64_t* sums      # where rows are packed
 
     cdef list grow(self, cancelled, run=*, int n_blocks=*, list idle=*)
     cdef search_large(self, run, int n_blocks, list idle)
@@ -100,7 +79,8 @@ cdef class SharedGrowth:
     cdef list take_handed(self)
     cdef open_root(self)
     cdef void sum_cells(self, const SharedNode* node) noexcept nogil
-    cdef void sum_member(self, const SharedNode* node, int member, OpenNode* open) noexcept nogil
+    cdef void sum_members(self, SharedNode* node) noexcept nogil
+    cdef void unpack_members(self, SharedNode* node) noexcept nogil
     cdef bint go_on(self, int64_t work) noexcept nogil
     cdef bint take_up(self, SharedNode* node) noexcept nogil
     cdef void hand_over(self, SharedNode* node) noexcept nogil
@@ -116,8 +96,5 @@ cdef class SharedGrowth:
     cdef void part_node(self, SharedNode* node) noexcept nogil
     cdef void part_members(self, SharedNode* node, uint64_t together,
                            int32_t number) noexcept nogil
-    cdef void part_rows(self, const SharedNode* node, const Column* column, const Route* route,
-                        int n, bint by_table, int64_t first, int64_t last, uint64_t full,
-                        SharedNode* left, SharedNode* right) noexcept nogil
     cdef void open_members(self, const SharedNode* node, SharedNode* child, const int* member,
-                           bint is_left) noexcept nogil
+                           const int64_t* sums, bint is_left) noexcept nogil

@@ -5,9 +5,10 @@ cross-validation set i lacks fold i, and the last set nothing ([CV] 2.2.2). As l
 the sets look at the same column, their nodes are one node: its rows are read once and counted by
 cell, and a set has the histogram of all rows less those of the cells that it lacks::
 
-    rows of the node    | cell 0 | cell 1 | ... | cell k |      each row once
-    one column          |   H0   |   H1   | ... |   Hk   |      one pass
-    set i               H0 + H1 + ... + Hk - Hi                 exact: sums of integers
+    rows of the node    12  13  17  20  ...            each row once
+    cell of each         3   0   k   3  ...
+    one column          | H0 | H1 | ... | Hk |         one pass
+    set i               H0 + H1 + ... + Hk - Hi        exact: sums of integers
 
 Sets that choose one column but different thresholds stay together ([CV] 3.4): a row on which they
 differ goes to both children, there with the sets that sent it (*some* rows). Sets that choose
@@ -26,17 +27,21 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 from dtrees._random cimport hash64
-from dtrees.core._columns cimport STORED_U8, Column, code_t, last_ordered
+from dtrees.core._columns cimport Column, last_ordered
 from dtrees.core._drawn cimport draw_columns
 from dtrees.core._finish cimport Growth, begin_growth, end_growth, grow_for
 from dtrees.core._groups cimport reserve_groups, search_groups
-from dtrees.core._histogram cimport add_row
-from dtrees.core._nodes cimport describe, free_node, sum_rows
+from dtrees.core._nodes cimport add_to_totals, clear_totals, describe
 from dtrees.core._plan cimport Plan, gains_enough
 from dtrees.core._reader cimport FIELD, LARGEST_FIELD
 from dtrees.core._records cimport Records, free_records, subtree_of, write_record, write_test
-from dtrees.core._route cimport Route, goes_left, route_of
+from dtrees.core._route cimport route_of
 from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
+from dtrees.core._shared_counts cimport count_rows, count_some, rank_codes
+from dtrees.core._shared_nodes cimport (
+    MOST_CELLS, MOST_SETS, Parting, SharedNode, free_shared, free_shared_list, mark_codes_left,
+    new_shared, part_shared, reserve_rows, work_of
+)
 from dtrees.core._structs cimport (
     COUNT, IN_SUBSET, LEAF, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Mode, Payload, Run, Totals
 )
@@ -223,6 +228,10 @@ cdef class SharedGrowth:
             most_codes = max(most_codes, shard.columns[j].n_codes)
         self.view.n_rows = shard.n_rows
         self.view.payload = shard.payload
+        self.counting.payload = &shard.payload
+        self.counting.mode = shard.plan.mode
+        self.counting.stride = sets.stride
+        self.counting.packed = sets.packed
         self.order = <int32_t*>malloc(n_columns * sizeof(int32_t))
         self.swapped = <int32_t*>malloc(n_columns * sizeof(int32_t))
         for j in range(n_columns):
@@ -231,7 +240,7 @@ cdef class SharedGrowth:
         self.rank = <uint32_t*>malloc((most_codes + 2) * sizeof(uint32_t))
         self.hit = <uint64_t*>calloc((most_codes >> 6) + 2, sizeof(uint64_t))
         self.left_of = <uint64_t*>malloc((most_codes + 2) * sizeof(uint64_t))
-        self.sums = <int64_t*>malloc((K + 4) * sizeof(int64_t))
+        self.sums = <int64_t*>malloc(MOST_CELLS * sizeof(int64_t))
         self.totals = <Totals*>malloc(MOST_CELLS * sizeof(Totals))
         self.class_totals = <int64_t*>malloc(MOST_CELLS * (K + 1) * sizeof(int64_t))
 
@@ -252,6 +261,7 @@ cdef class SharedGrowth:
         free(self.order)
         free(self.swapped)
         free(self.cells)
+        free(self.added)
         free(self.code)
         free(self.rank)
         free(self.hit)
@@ -361,81 +371,108 @@ cdef class SharedGrowth:
     # nodes
 
     cdef open_root(self):
-        """All rows that count, by cell."""
+        """All rows that count."""
         cdef int n_cells = <int>self.sets.has.shape[1]
-        cdef SharedNode* node = new_shared(self.n_sets, n_cells)
-        cdef int64_t n_rows = self.shard.n_rows
+        cdef SharedNode* node = new_shared(self.n_sets, n_cells, &self.shard.plan)
         cdef const uint16_t[::1] cell = self.sets.cell
         cdef const uint8_t[::1] live = self.shard.live
-        cdef int64_t[::1] next = np.zeros(n_cells + 1, dtype=np.int64)
         cdef int64_t i
         cdef int s, c
         self.top = node
-        node.rows = <uint32_t*>malloc((n_rows + 1) * sizeof(uint32_t))
         for s in range(self.n_sets):
             node.set_of[s] = s
+            node.open[s].parent = -1
             for c in range(n_cells):
                 if not self.sets.has[s, c]:
                     node.without[c] |= <uint64_t>1 << s
         with nogil:
-            for i in range(n_rows):
-                next[cell[i] + 1] += live[i]
-            for c in range(n_cells):
-                next[c + 1] += next[c]
-                node.end[c] = next[c + 1]
-            node.n = next[n_cells]
-            for i in range(n_rows):
-                if live[i]:
-                    node.rows[next[cell[i]]] = <uint32_t>i
-                    next[cell[i]] += 1
+            reserve_rows(node, self.shard.n_rows)
+            for i in range(self.shard.n_rows):
+                node.rows[node.n] = <uint32_t>i
+                node.cell[node.n] = <uint8_t>cell[i]
+                node.n += live[i]
             self.sum_cells(node)
-            for s in range(self.n_sets):
-                node.open[s].parent = -1
-                self.sum_member(node, s, &node.open[s])
-                describe(&node.open[s], &self.plans[s])
+            self.sum_members(node)
 
     cdef void sum_cells(self, const SharedNode* node) noexcept nogil:
         """What the rows of each cell add up to, in scratch."""
+        cdef const int64_t* packed = self.sets.packed
         cdef int64_t K = self.shard.plan.criterion.n_classes
-        cdef int64_t first = 0
+        cdef int64_t i
         cdef int c
+        if packed != NULL:
+            memset(self.sums, 0, node.n_cells * sizeof(int64_t))
+            for i in range(node.n):
+                self.sums[node.cell[i]] += packed[node.rows[i]]
+            return
+        memset(self.class_totals, 0, node.n_cells * K * sizeof(int64_t))
         for c in range(node.n_cells):
-            sum_rows(&self.shard.payload, &self.shard.plan, node.rows + first,
-                     node.end[c] - first, &self.totals[c],
-                     self.class_totals + c * K if K > 0 else NULL)
-            first = node.end[c]
+            clear_totals(&self.totals[c])
+        for i in range(node.n):
+            c = node.cell[i]
+            add_to_totals(&self.shard.payload, &self.shard.plan, node.rows[i], &self.totals[c],
+                          self.class_totals + c * K if K > 0 else NULL)
 
-    cdef void sum_member(self, const SharedNode* node, int member, OpenNode* open) noexcept nogil:
-        """The sums of a member: of the cells that it does not lack, and of what only some have."""
+    cdef void sum_members(self, SharedNode* node) noexcept nogil:
+        """Sums of each member, of the cells that it does not lack and of what only some have, and
+        its description. Those of the cells are in scratch."""
         cdef int64_t K = self.shard.plan.criterion.n_classes
-        cdef Totals* t = &open.totals
-        cdef uint32_t* own
-        cdef int64_t i, k, n_own
-        cdef int c
-        memset(t, 0, sizeof(Totals))
-        t.lowest = 0x7FFFFFFFFFFFFFFF
-        t.highest = -0x7FFFFFFFFFFFFFFF
-        if K > 0:
-            open.class_totals = <int64_t*>calloc(K, sizeof(int64_t))
-        for c in range(node.n_cells):
-            if node.without[c] >> member & 1 or self.totals[c].n == 0:
-                continue
-            add_totals(t, &self.totals[c])
-            for k in range(K):
-                open.class_totals[k] += self.class_totals[c * K + k]
-        if node.n_some > 0:
-            own = <uint32_t*>malloc(node.n_some * sizeof(uint32_t))
-            n_own = 0
+        cdef int64_t i, k
+        cdef int c, m
+        cdef uint64_t bits
+        cdef OpenNode* open
+        if self.sets.packed != NULL:
+            self.unpack_members(node)
+        else:
+            for m in range(node.n_members):
+                open = &node.open[m]
+                clear_totals(&open.totals)
+                for c in range(node.n_cells):
+                    if node.without[c] >> m & 1:
+                        continue
+                    add_totals(&open.totals, &self.totals[c])
+                    for k in range(K):
+                        open.class_totals[k] += self.class_totals[c * K + k]
             for i in range(node.n_some):
-                own[n_own] = node.some[i]
-                n_own += (node.who[i] >> member) & 1
-            if n_own > 0:
-                sum_rows(&self.shard.payload, &self.shard.plan, own, n_own, &self.one, self.sums
-                         if K > 0 else NULL)
-                add_totals(t, &self.one)
-                for k in range(K):
-                    open.class_totals[k] += self.sums[k]
-            free(own)
+                bits = node.who[i]
+                while bits != 0:
+                    open = &node.open[trailing_zeros(bits)]
+                    bits &= bits - 1
+                    add_to_totals(&self.shard.payload, &self.shard.plan, node.some[i],
+                                  &open.totals, open.class_totals)
+        for m in range(node.n_members):
+            describe(&node.open[m], &self.plans[node.set_of[m]])
+
+    cdef void unpack_members(self, SharedNode* node) noexcept nogil:
+        """The sums alone, where rows are packed."""
+        cdef int64_t sums[MOST_SETS]
+        cdef int64_t all = 0
+        cdef int64_t i
+        cdef int c, m
+        cdef uint64_t bits
+        cdef OpenNode* open
+        for c in range(node.n_cells):
+            all += self.sums[c]
+        for m in range(node.n_members):
+            sums[m] = all
+        for c in range(node.n_cells):
+            bits = node.without[c]
+            while bits != 0:
+                sums[trailing_zeros(bits)] -= self.sums[c]
+                bits &= bits - 1
+        for i in range(node.n_some):
+            bits = node.who[i]
+            while bits != 0:
+                sums[trailing_zeros(bits)] += self.sets.packed[node.some[i]]
+                bits &= bits - 1
+        for m in range(node.n_members):
+            open = &node.open[m]
+            open.totals.n = sums[m] >> 2 * FIELD
+            open.totals.weight = sums[m] >> FIELD & LARGEST_FIELD
+            open.totals.target = sums[m] & LARGEST_FIELD
+            open.class_totals[0] = open.totals.weight - open.totals.target
+            if self.shard.plan.criterion.n_classes > 1:
+                open.class_totals[1] = open.totals.target
 
     cdef bint go_on(self, int64_t work) noexcept nogil:
         """Grow until about `work` entries were looked at; False when all trees are complete."""
@@ -536,23 +573,24 @@ cdef class SharedGrowth:
         cdef Plan* plan = &self.plans[s]
         cdef OpenNode root = node.open[member]
         cdef int64_t n = 0
-        cdef int64_t i, j, first
+        cdef int64_t i, j
         cdef int c
+        cdef size_t n_bytes = plan.criterion.n_classes * sizeof(int64_t)
+        cdef uint8_t has[MOST_CELLS]
         cdef Run* run
-        node.open[member].class_totals = NULL  # taken over
+        if root.class_totals != NULL:
+            root.class_totals = <int64_t*>malloc(n_bytes)
+            memcpy(root.class_totals, node.open[member].class_totals, n_bytes)
         free(self.view.rows)
         self.view.rows = <uint32_t*>malloc((root.totals.n + 1) * sizeof(uint32_t))
-        first = 0
         for c in range(node.n_cells):
-            if not node.without[c] >> member & 1:
-                memcpy(self.view.rows + n, node.rows + first,
-                       (node.end[c] - first) * sizeof(uint32_t))
-                n += node.end[c] - first
-            first = node.end[c]
+            has[c] = not node.without[c] >> member & 1
+        for i in range(node.n):
+            self.view.rows[n] = node.rows[i]
+            n += has[node.cell[i]]
         for i in range(node.n_some):
-            if node.who[i] >> member & 1:
-                self.view.rows[n] = node.some[i]
-                n += 1
+            self.view.rows[n] = node.some[i]
+            n += node.who[i] >> member & 1
         root.start = 0
         if not plan.draws:
             root.runs = <Run*>malloc((plan.limits.n_columns + 1) * sizeof(Run))
@@ -617,7 +655,16 @@ cdef class SharedGrowth:
         self.end_search(node)
 
     cdef void begin_search(self, const SharedNode* node) noexcept nogil:
+        cdef int64_t i
         cdef int m
+        if self.sets.packed != NULL:
+            if node.n > self.n_added:
+                free(self.added)
+                self.added = <int64_t*>malloc(node.n * sizeof(int64_t))
+                self.n_added = node.n
+            for i in range(node.n):
+                self.added[i] = self.sets.packed[node.rows[i]]
+        self.counting.added = self.added
         for m in range(node.n_members):
             begin_node(self.searches[node.set_of[m]], &node.open[m].totals,
                        node.open[m].class_totals)
@@ -652,44 +699,24 @@ cdef class SharedGrowth:
         cdef int64_t stride = self.sets.stride
         cdef int64_t width = column.n_codes + <int64_t>1
         cdef int n_blocks = node.n_cells + 2 + 2 * node.n_members
-        cdef int64_t size, first, i, word, code
-        cdef uint64_t bits
+        cdef int64_t size, code
         cdef int64_t* block
-        cdef const uint32_t* rank = NULL
         cdef int c, m, n_lacking
+        self.counting.rank = NULL
         if width > 2 * (node.n + node.n_some):  # most codes are not there
-            mark_hits(column, node.rows, node.n, self.hit)
-            mark_hits(column, node.some, node.n_some, self.hit)
-            i = 0
-            for word in range((width >> 6) + 1):
-                bits = self.hit[word]
-                self.hit[word] = 0
-                while bits != 0:
-                    code = (word << 6) + trailing_zeros(bits)
-                    bits &= bits - 1
-                    self.code[i] = <uint32_t>code
-                    self.rank[code] = <uint32_t>i
-                    i += 1
-            width = i
-            rank = self.rank
+            width = rank_codes(node, column, self.hit, self.code, self.rank)
+            self.counting.rank = self.rank
         else:
             for code in range(width):
                 self.code[code] = <uint32_t>code
         size = width * stride
+        self.counting.size = size
         if n_blocks * size > self.n_cells_of_scratch:
             free(self.cells)
             self.n_cells_of_scratch = n_blocks * size
             self.cells = <int64_t*>malloc(self.n_cells_of_scratch * sizeof(int64_t))
         memset(self.cells, 0, (node.n_cells + 2) * size * sizeof(int64_t))
-        first = 0
-        for c in range(node.n_cells):
-            if self.sets.packed != NULL:
-                count_packed(column, self.sets.packed, rank, node.rows + first,
-                             node.end[c] - first, self.cells + c * size)
-            else:
-                count_rows(column, &self.shard.payload, self.shard.plan.mode, stride, rank,
-                           node.rows + first, node.end[c] - first, self.cells + c * size)
-            first = node.end[c]
+        count_rows(node, column, &self.counting, self.cells)
         block = self.cells + node.n_cells * size
         self.all = block
         for c in range(node.n_cells):
@@ -715,8 +742,7 @@ cdef class SharedGrowth:
         self.more = NULL
         if node.n_some > 0:
             memset(block, 0, node.n_members * size * sizeof(int64_t))
-            count_some(column, &self.shard.payload, self.shard.plan.mode, stride,
-                       self.sets.packed, rank, node.some, node.who, node.n_some, block, size)
+            count_some(node, column, &self.counting, block)
             self.more = block
         return width
 
@@ -807,110 +833,68 @@ cdef class SharedGrowth:
         """The children of members with tests on one column."""
         cdef const Column* column = self.shard.columns + number
         cdef int64_t width = column.n_codes + <int64_t>1
-        cdef Route route[MOST_SETS]
+        cdef Parting p
         cdef int member[MOST_SETS]
-        cdef int place[MOST_SETS]
-        cdef uint64_t without[MOST_CELLS]
         cdef int n = 0
-        cdef int m, c, k, s
+        cdef int k, m
         cdef int64_t i
-        cdef uint64_t full, mask, who
-        cdef bint by_table = width <= 2 * node.n + 64
         cdef bint has_subset = False
         cdef SharedNode* left
         cdef SharedNode* right
         cdef Search* q
+        cdef uint64_t* who = node.who
         for m in range(node.n_members):
             if together >> m & 1:
                 q = self.searches[node.set_of[m]]
                 has_subset |= q.split.test == IN_SUBSET
-                route[n] = route_of(&q.split, last_ordered(column), q.split_subset,
-                                    q.split_subset_words)
+                p.route[n] = route_of(&q.split, last_ordered(column), q.split_subset,
+                                      q.split_subset_words)
                 member[n] = m
-                place[m] = n
                 n += 1
-        full = (<uint64_t>1 << n) - 1 if n < 64 else <uint64_t>-1
-        if by_table:
-            for i in range(width):
-                self.left_of[i] = left_members(route, n, <uint32_t>i)
-        left = new_shared(n, node.n_cells)
-        right = new_shared(n, node.n_cells)
-        left.rows = <uint32_t*>malloc((node.n + 1) * sizeof(uint32_t))
-        right.rows = <uint32_t*>malloc((node.n + 1) * sizeof(uint32_t))
-        # cells that the same members lack become one; what all of them lack is left behind
-        left.n_cells = 0
-        for c in range(node.n_cells):
-            without[c] = placed(node.without[c] & together, place)
-        for c in range(node.n_cells):
-            mask = without[c]
-            if mask == full or is_among(without, c, mask):
-                continue
-            for k in range(c, node.n_cells):
-                if without[k] == mask:
-                    self.part_rows(node, column, route, n, by_table,
-                                   0 if k == 0 else node.end[k - 1], node.end[k], full & ~mask,
-                                   left, right)
-            left.without[left.n_cells] = right.without[left.n_cells] = mask
-            left.end[left.n_cells] = left.n
-            right.end[left.n_cells] = right.n
-            left.n_cells += 1
-        right.n_cells = left.n_cells
-        for i in range(node.n_some):
-            who = placed(node.who[i] & together, place)
-            if who == 0:
-                continue
-            mask = self.left_of[code_in(column, node.some[i])] if by_table else left_members(
-                route, n, code_in(column, node.some[i]))
-            if who & mask:
-                add_some(left, node.some[i], who & mask)
-            if who & ~mask:
-                add_some(right, node.some[i], who & ~mask)
-        left.rows = <uint32_t*>realloc(left.rows, (left.n + 1) * sizeof(uint32_t))
-        right.rows = <uint32_t*>realloc(right.rows, (right.n + 1) * sizeof(uint32_t))
+        p.n = n
+        p.left_of = NULL
+        if width <= 2 * node.n + 64:
+            mark_codes_left(p.route, n, width, self.left_of)
+            p.left_of = self.left_of
+        left = new_shared(n, node.n_cells, &self.shard.plan)
+        right = new_shared(n, node.n_cells, &self.shard.plan)
+        left.n_cells = right.n_cells = place_cells(node, together, &p, left.without)
+        memcpy(right.without, left.without, left.n_cells * sizeof(uint64_t))
+        if n < node.n_members:
+            who = <uint64_t*>malloc((node.n_some + 1) * sizeof(uint64_t))
+            for i in range(node.n_some):
+                who[i] = placed(node.who[i], together)
+        part_shared(node, column, self.counting.added, who, &p, left, right)
+        if n < node.n_members:
+            free(who)
         for k in range(n):
             left.set_of[k] = right.set_of[k] = node.set_of[member[k]]
-        self.open_members(node, left, member, True)
-        self.open_members(node, right, member, False)
+        self.open_members(node, left, member, p.left_sums, True)
+        self.open_members(node, right, member, p.right_sums, False)
         if has_subset:
             width = self.count_column(node, column)
         for k in range(n):
             m = member[k]
-            s = node.set_of[m]
-            q = self.searches[s]
+            q = self.searches[node.set_of[m]]
             if q.split.test == IN_SUBSET:
                 self.groups_of_member(q, node, m, width)
-            write_test(&self.records[s], node.record[m], &self.plans[s], &self.view, q,
-                       &self.no_run, &left.open[k].totals, &right.open[k].totals)
+            write_test(&self.records[node.set_of[m]], node.record[m],
+                       &self.plans[node.set_of[m]], &self.view, q, &self.no_run,
+                       &left.open[k].totals, &right.open[k].totals)
         right.below = self.top
         left.below = right
         self.top = left
 
-    cdef void part_rows(self, const SharedNode* node, const Column* column, const Route* route,
-                        int n, bint by_table, int64_t first, int64_t last, uint64_t full,
-                        SharedNode* left, SharedNode* right) noexcept nogil:
-        """Rows of a cell: where all members go that train on them (`full`), or to both sides."""
-        cdef int64_t i
-        cdef uint32_t row, code
-        cdef uint64_t mask
-        for i in range(first, last):
-            row = node.rows[i]
-            code = code_in(column, row)
-            mask = full & (self.left_of[code] if by_table else left_members(route, n, code))
-            left.rows[left.n] = row
-            right.rows[right.n] = row
-            left.n += mask == full
-            right.n += mask == 0
-            if mask != full and mask != 0:
-                add_some(left, row, mask)
-                add_some(right, row, full & ~mask)
-
     cdef void open_members(self, const SharedNode* node, SharedNode* child, const int* member,
-                           bint is_left) noexcept nogil:
-        """Sums and descriptions of the members of a child."""
+                           const int64_t* sums, bint is_left) noexcept nogil:
+        """Sums and descriptions of the members of a child; `sums` by cell where rows are packed."""
         cdef const OpenNode* parent
         cdef OpenNode* open
         cdef int k
-        self.sum_cells(child)
+        if self.sets.packed != NULL:
+            memcpy(self.sums, sums, child.n_cells * sizeof(int64_t))
+        else:
+            self.sum_cells(child)
         for k in range(child.n_members):
             parent = &node.open[member[k]]
             open = &child.open[k]
@@ -918,81 +902,48 @@ cdef class SharedGrowth:
             open.path = hash64(parent.path, 1 if is_left else 2)
             open.parent = node.record[member[k]]
             open.is_left = is_left
-            self.sum_member(child, k, open)
-            describe(open, &self.plans[child.set_of[k]])
+        self.sum_members(child)
 
 
 # ---------------------------------------------------------------------------------------------
 # nodes
 
-cdef SharedNode* new_shared(int n_members, int n_cells) noexcept nogil:
-    """A node without rows. Freed by `free_shared`."""
-    cdef SharedNode* node = <SharedNode*>calloc(1, sizeof(SharedNode))
-    node.n_members = n_members
-    node.active = (<uint64_t>1 << n_members) - 1 if n_members < 64 else <uint64_t>-1
-    node.set_of = <int*>calloc(n_members, sizeof(int))
-    node.open = <OpenNode*>calloc(n_members, sizeof(OpenNode))
-    node.record = <int64_t*>calloc(n_members, sizeof(int64_t))
-    node.n_cells = n_cells
-    node.without = <uint64_t*>calloc(n_cells, sizeof(uint64_t))
-    node.end = <int64_t*>calloc(n_cells, sizeof(int64_t))
-    return node
-
-
-cdef void free_shared(SharedNode* node) noexcept nogil:
-    cdef int m
-    for m in range(node.n_members):
-        free_node(&node.open[m])
-    free(node.set_of)
-    free(node.open)
-    free(node.record)
-    free(node.without)
-    free(node.end)
-    free(node.rows)
-    free(node.some)
-    free(node.who)
-    free(node)
-
-
-cdef void free_shared_list(SharedNode* node) noexcept nogil:
-    cdef SharedNode* next
-    while node != NULL:
-        next = node.below
-        free_shared(node)
-        node = next
-
-
-cdef inline int64_t work_of(const SharedNode* node) noexcept nogil:
-    """What the subtrees below a node cost, about."""
-    return node.n * node.n_members
-
-
-cdef void add_some(SharedNode* node, uint32_t row, uint64_t who) noexcept nogil:
-    """A row that only some of the members have."""
-    if node.n_some == node.room:
-        node.room = 2 * node.room + 64
-        node.some = <uint32_t*>realloc(node.some, node.room * sizeof(uint32_t))
-        node.who = <uint64_t*>realloc(node.who, node.room * sizeof(uint64_t))
-    node.some[node.n_some] = row
-    node.who[node.n_some] = who
-    node.n_some += 1
-
-
-cdef inline uint64_t placed(uint64_t members, const int* place) noexcept nogil:
-    """Bits of members, moved to their places."""
+cdef inline uint64_t placed(uint64_t members, uint64_t together) noexcept nogil:
+    """The bits of the members that are together, moved to their places among these."""
     cdef uint64_t moved = 0
-    while members != 0:
-        moved |= <uint64_t>1 << place[trailing_zeros(members)]
-        members &= members - 1
+    cdef uint64_t bit = 1
+    while together != 0:
+        if members & together & -together:
+            moved |= bit
+        together &= together - 1
+        bit <<= 1
     return moved
 
 
-cdef inline bint is_among(const uint64_t* masks, int n, uint64_t mask) noexcept nogil:
-    cdef int i
-    for i in range(n):
-        if masks[i] == mask:
-            return True
-    return False
+cdef int place_cells(const SharedNode* node, uint64_t together, Parting* p,
+                     uint64_t* without) noexcept nogil:
+    """The cells of the children: those that the same members lack become one, and what all of them
+    lack is left behind. Returns how many.
+
+    p : `full` and `place` are filled here. without : by cell of the children, filled.
+    """
+    cdef uint64_t full = (<uint64_t>1 << p.n) - 1 if p.n < 64 else <uint64_t>-1
+    cdef uint64_t lack
+    cdef int n = 0
+    cdef int c, k
+    for c in range(node.n_cells):
+        lack = placed(node.without[c], together)
+        p.full[c] = full & ~lack
+        p.place[c] = 0
+        if lack == full:
+            continue
+        k = 0
+        while k < n and without[k] != lack:
+            k += 1
+        without[k] = lack
+        p.place[c] = <uint8_t>k
+        n = k + 1 if k == n else n
+    return n
 
 
 cdef inline void add_numbers(int64_t* to, const int64_t* numbers, int64_t n) noexcept nogil:
@@ -1008,106 +959,3 @@ cdef inline void add_totals(Totals* to, const Totals* one) noexcept nogil:
     to.moment += one.moment
     to.lowest = one.lowest if one.lowest < to.lowest else to.lowest
     to.highest = one.highest if one.highest > to.highest else to.highest
-
-
-# ---------------------------------------------------------------------------------------------
-# codes
-
-cdef inline uint32_t code_in(const Column* column, uint32_t row) noexcept nogil:
-    """The code of a row in a column of 8 or 16 bits."""
-    if column.storage == STORED_U8:
-        return (<const uint8_t*>column.codes)[row]
-    return (<const uint16_t*>column.codes)[row]
-
-
-cdef inline uint64_t left_members(const Route* route, int n, uint32_t code) noexcept nogil:
-    """A bit for each of n members whose test sends a code left."""
-    cdef uint64_t mask = 0
-    cdef int k
-    for k in range(n):
-        mask |= <uint64_t>goes_left(&route[k], code) << k
-    return mask
-
-
-cdef void mark_hits(const Column* column, const uint32_t* rows, int64_t n,
-                    uint64_t* hit) noexcept nogil:
-    cdef int64_t i
-    cdef uint32_t code
-    for i in range(n):
-        code = code_in(column, rows[i])
-        hit[code >> 6] |= <uint64_t>1 << (code & 63)
-
-
-cdef inline void count_in(const code_t* codes, const Payload* payload, Mode mode, int64_t stride,
-                          const uint32_t* rank, const uint32_t* rows, int64_t n,
-                          int64_t* cells) noexcept nogil:
-    cdef int64_t i
-    if rank == NULL:
-        for i in range(n):
-            add_row(cells + codes[rows[i]] * stride, rows[i], payload, mode)
-    else:
-        for i in range(n):
-            add_row(cells + rank[codes[rows[i]]] * stride, rows[i], payload, mode)
-
-
-cdef inline void count_codes(const code_t* codes, const Payload* payload, Mode mode,
-                             int64_t stride, const uint32_t* rank, const uint32_t* rows,
-                             int64_t n, int64_t* cells) noexcept nogil:
-    if mode == COUNT:
-        count_in(codes, payload, COUNT, 1, rank, rows, n, cells)
-    elif mode == SUM:
-        count_in(codes, payload, SUM, 2, rank, rows, n, cells)
-    elif mode == WEIGHTED_SUM:
-        count_in(codes, payload, WEIGHTED_SUM, 3, rank, rows, n, cells)
-    else:
-        count_in(codes, payload, mode, stride, rank, rows, n, cells)
-
-
-cdef void count_rows(const Column* column, const Payload* payload, Mode mode, int64_t stride,
-                     const uint32_t* rank, const uint32_t* rows, int64_t n,
-                     int64_t* cells) noexcept nogil:
-    """Add rows to the histogram of a column; rank : places of codes, NULL: the codes."""
-    if column.storage == STORED_U8:
-        count_codes(<const uint8_t*>column.codes, payload, mode, stride, rank, rows, n, cells)
-    else:
-        count_codes(<const uint16_t*>column.codes, payload, mode, stride, rank, rows, n, cells)
-
-
-cdef inline void count_packed_in(const code_t* codes, const int64_t* packed, const uint32_t* rank,
-                                 const uint32_t* rows, int64_t n, int64_t* cells) noexcept nogil:
-    cdef int64_t i
-    if rank == NULL:
-        for i in range(n):
-            cells[codes[rows[i]]] += packed[rows[i]]
-    else:
-        for i in range(n):
-            cells[rank[codes[rows[i]]]] += packed[rows[i]]
-
-
-cdef void count_packed(const Column* column, const int64_t* packed, const uint32_t* rank,
-                       const uint32_t* rows, int64_t n, int64_t* cells) noexcept nogil:
-    """The same of rows that are packed into a number."""
-    if column.storage == STORED_U8:
-        count_packed_in(<const uint8_t*>column.codes, packed, rank, rows, n, cells)
-    else:
-        count_packed_in(<const uint16_t*>column.codes, packed, rank, rows, n, cells)
-
-
-cdef void count_some(const Column* column, const Payload* payload, Mode mode, int64_t stride,
-                     const int64_t* packed, const uint32_t* rank, const uint32_t* some,
-                     const uint64_t* who, int64_t n, int64_t* cells,
-                     int64_t size) noexcept nogil:
-    """Add rows to the histograms of the members that have them, `size` numbers apart."""
-    cdef int64_t i, at
-    cdef uint64_t bits
-    for i in range(n):
-        at = code_in(column, some[i])
-        if rank != NULL:
-            at = rank[at]
-        bits = who[i]
-        while bits != 0:
-            if packed != NULL:
-                cells[trailing_zeros(bits) * size + at] += packed[some[i]]
-            else:
-                add_row(cells + trailing_zeros(bits) * size + at * stride, some[i], payload, mode)
-            bits &= bits - 1

@@ -27,7 +27,8 @@ from dtrees.core._levels import Levels
 from dtrees.core._pool import Pool
 from dtrees.core._records import Subtree
 from dtrees.core._shard import Shard
-from dtrees.core._shared import MOST_CELLS, MOST_SETS, TrainingSets
+from dtrees.core._shared import TrainingSets
+from dtrees.core._shared_nodes import MOST_CELLS, MOST_SETS
 from dtrees.core.assembly import Piece, join
 from dtrees.core.resampling import Resampling
 from dtrees.core.rules import GrowthRules

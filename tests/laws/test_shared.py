@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dtrees.coding.target import Target
-from dtrees.core._shared import MOST_SETS
+from dtrees.core._shared_nodes import MOST_SETS
 from dtrees.core.grower import grow
 from dtrees.core.resampling import Resampling, of_sets
 from dtrees.core.rules import GrowthRules
