@@ -74,6 +74,7 @@ cdef class SharedGrowth:
                            int64_t step) noexcept nogil
     cdef take_better(self, SharedGrowth other)
     cdef void begin_search(self, const SharedNode* node) noexcept nogil
+    cdef void gather(self, const SharedNode* node) noexcept nogil
     cdef void end_search(self, const SharedNode* node) noexcept nogil
     cdef list grow_task(self, SharedTask task, cancelled)
     cdef list take_handed(self)

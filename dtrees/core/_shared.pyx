@@ -37,7 +37,7 @@ from dtrees.core._reader cimport FIELD, LARGEST_FIELD
 from dtrees.core._records cimport Records, free_records, subtree_of, write_record, write_test
 from dtrees.core._route cimport route_of
 from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
-from dtrees.core._shared_counts cimport count_rows, count_some, rank_codes
+from dtrees.core._shared_counts cimport count_rows, count_some, numbers_of_some, rank_codes
 from dtrees.core._shared_nodes cimport (
     MOST_CELLS, MOST_SETS, Parting, SharedNode, free_shared, free_shared_list, mark_codes_left,
     new_shared, part_shared, reserve_rows, work_of
@@ -231,7 +231,6 @@ cdef class SharedGrowth:
         self.counting.payload = &shard.payload
         self.counting.mode = shard.plan.mode
         self.counting.stride = sets.stride
-        self.counting.packed = sets.packed
         self.order = <int32_t*>malloc(n_columns * sizeof(int32_t))
         self.swapped = <int32_t*>malloc(n_columns * sizeof(int32_t))
         for j in range(n_columns):
@@ -446,11 +445,14 @@ cdef class SharedGrowth:
     cdef void unpack_members(self, SharedNode* node) noexcept nogil:
         """The sums alone, where rows are packed."""
         cdef int64_t sums[MOST_SETS]
+        cdef int64_t* added = <int64_t*>malloc((node.n_some + 1) * sizeof(int64_t))
         cdef int64_t all = 0
         cdef int64_t i
         cdef int c, m
         cdef uint64_t bits
         cdef OpenNode* open
+        for i in range(node.n_some):
+            added[i] = self.sets.packed[node.some[i]]
         for c in range(node.n_cells):
             all += self.sums[c]
         for m in range(node.n_members):
@@ -460,12 +462,9 @@ cdef class SharedGrowth:
             while bits != 0:
                 sums[trailing_zeros(bits)] -= self.sums[c]
                 bits &= bits - 1
-        for i in range(node.n_some):
-            bits = node.who[i]
-            while bits != 0:
-                sums[trailing_zeros(bits)] += self.sets.packed[node.some[i]]
-                bits &= bits - 1
         for m in range(node.n_members):
+            for i in range(node.n_some):
+                sums[m] += added[i] & -<int64_t>(node.who[i] >> m & 1)
             open = &node.open[m]
             open.totals.n = sums[m] >> 2 * FIELD
             open.totals.weight = sums[m] >> FIELD & LARGEST_FIELD
@@ -473,6 +472,7 @@ cdef class SharedGrowth:
             open.class_totals[0] = open.totals.weight - open.totals.target
             if self.shard.plan.criterion.n_classes > 1:
                 open.class_totals[1] = open.totals.target
+        free(added)
 
     cdef bint go_on(self, int64_t work) noexcept nogil:
         """Grow until about `work` entries were looked at; False when all trees are complete."""
@@ -596,7 +596,7 @@ cdef class SharedGrowth:
             root.runs = <Run*>malloc((plan.limits.n_columns + 1) * sizeof(Run))
             root.n_runs = 0
             for j in range(plan.limits.n_columns):
-                if plan.columns[j].n_codes == 0:
+                if plan.columns[j].n_codes == 0 or node.constant[j]:
                     continue
                 run = root.runs + root.n_runs
                 memset(run, 0, sizeof(Run))
@@ -655,19 +655,31 @@ cdef class SharedGrowth:
         self.end_search(node)
 
     cdef void begin_search(self, const SharedNode* node) noexcept nogil:
-        cdef int64_t i
         cdef int m
-        if self.sets.packed != NULL:
-            if node.n > self.n_added:
-                free(self.added)
-                self.added = <int64_t*>malloc(node.n * sizeof(int64_t))
-                self.n_added = node.n
-            for i in range(node.n):
-                self.added[i] = self.sets.packed[node.rows[i]]
-        self.counting.added = self.added
+        self.gather(node)
         for m in range(node.n_members):
             begin_node(self.searches[node.set_of[m]], &node.open[m].totals,
                        node.open[m].class_totals)
+
+    cdef void gather(self, const SharedNode* node) noexcept nogil:
+        """What the rows of a node add, one behind the other, where they are packed."""
+        cdef const int64_t* packed = self.sets.packed
+        cdef int64_t n = node.n + node.n_some
+        cdef int64_t* some
+        cdef int64_t i
+        if packed == NULL:
+            return
+        if n > self.n_added:
+            free(self.added)
+            self.added = <int64_t*>malloc(n * sizeof(int64_t))
+            self.n_added = n
+        some = self.added + node.n
+        for i in range(node.n):
+            self.added[i] = packed[node.rows[i]]
+        for i in range(node.n_some):
+            some[i] = packed[node.some[i]]
+        self.counting.added = self.added
+        self.counting.some_added = some
 
     cdef void end_search(self, const SharedNode* node) noexcept nogil:
         cdef int m
@@ -680,7 +692,8 @@ cdef class SharedGrowth:
         cdef int64_t width
         cdef int m
         cdef Search* q
-        if column.n_codes == 0:
+        cdef bint varies = members != node.active
+        if column.n_codes == 0 or node.constant[number]:
             return
         width = self.count_column(node, column)
         self.work += node.n + width * node.n_members
@@ -689,7 +702,9 @@ cdef class SharedGrowth:
                 q = self.searches[node.set_of[m]]
                 self.groups_of_member(q, node, m, width)
                 if q.groups.count > 1:
+                    varies = True
                     search_groups(q, number, last_ordered(column))
+        node.constant[number] = not varies
 
     cdef int64_t count_column(self, const SharedNode* node, const Column* column) noexcept nogil:
         """Histograms of a column, cell by cell; returns how many codes they have.
@@ -698,8 +713,8 @@ cdef class SharedGrowth:
         """
         cdef int64_t stride = self.sets.stride
         cdef int64_t width = column.n_codes + <int64_t>1
-        cdef int n_blocks = node.n_cells + 2 + 2 * node.n_members
-        cdef int64_t size, code
+        cdef int n_blocks = node.n_cells + 2 + 2 * node.n_members + 3
+        cdef int64_t size, n_more, code
         cdef int64_t* block
         cdef int c, m, n_lacking
         self.counting.rank = NULL
@@ -741,7 +756,8 @@ cdef class SharedGrowth:
                 add_numbers(block - size, self.cells + c * size, size)
         self.more = NULL
         if node.n_some > 0:
-            memset(block, 0, node.n_members * size * sizeof(int64_t))
+            n_more = size * (node.n_members if self.sets.packed == NULL else numbers_of_some(node))
+            memset(block, 0, n_more * sizeof(int64_t))
             count_some(node, column, &self.counting, block)
             self.more = block
         return width
@@ -758,15 +774,16 @@ cdef class SharedGrowth:
         cdef int64_t d, k, x, n, w
         cdef int64_t g = 0
         cdef int64_t* target
+        cdef int64_t step = numbers_of_some(node)
         if self.more != NULL:
-            more = self.more + member * width * stride
+            more = self.more + (member if self.sets.packed != NULL else member * width * stride)
         reserve_groups(q, width + 1)
         target = q.groups.target
         for d in range(width):
             if self.sets.packed != NULL:
                 x = all[d] - own[d]
                 if more != NULL:
-                    x += more[d]
+                    x += more[d * step]
                 n = x >> 2 * FIELD
                 w = x >> FIELD & LARGEST_FIELD
                 target[g] = x & LARGEST_FIELD
@@ -860,6 +877,8 @@ cdef class SharedGrowth:
         right = new_shared(n, node.n_cells, &self.shard.plan)
         left.n_cells = right.n_cells = place_cells(node, together, &p, left.without)
         memcpy(right.without, left.without, left.n_cells * sizeof(uint64_t))
+        memcpy(left.constant, node.constant, self.shard.plan.limits.n_columns)
+        memcpy(right.constant, node.constant, self.shard.plan.limits.n_columns)
         if n < node.n_members:
             who = <uint64_t*>malloc((node.n_some + 1) * sizeof(uint64_t))
             for i in range(node.n_some):

@@ -4,6 +4,11 @@
     what they add              a   b   c   d  ...   gathered once for all columns, where it is packed
     cells of a column      | H0 | H1 | ... | Hk |   a row goes to the histogram of its cell
 
+Rows that some members have go to histograms of these members. Where rows are packed the numbers of
+all members stand side by side, so that a row is added to all of them at once::
+
+    a code                 | m0 | m1 | m2 | ... |   and the row, or 0 for those that lack it
+
 Neighbouring rows mostly belong to different cells, so an addition seldom waits for the one before.
 """
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -11,9 +16,16 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from dtrees.core._columns cimport STORED_U8, Column, code_t
 from dtrees.core._histogram cimport add_row
 from dtrees.core._structs cimport COUNT, SUM, WEIGHTED_SUM, Mode
+from dtrees.core._wide cimport is_wide
 
 cdef extern from *:
     int trailing_zeros "__builtin_ctzll"(uint64_t) noexcept nogil
+
+cdef extern from "counting.h" nogil:
+    void count_some_u8(int64_t*, int64_t, const uint8_t*, const uint32_t*, const uint32_t*,
+                       const uint64_t*, const int64_t*, int64_t) noexcept
+    void count_some_u16(int64_t*, int64_t, const uint16_t*, const uint32_t*, const uint32_t*,
+                        const uint64_t*, const int64_t*, int64_t) noexcept
 
 
 cdef inline void mark_hits(const SharedNode* node, const code_t* codes,
@@ -90,7 +102,7 @@ cdef inline void count_packed(const SharedNode* node, const code_t* codes,
 cdef inline void count_codes(const SharedNode* node, const code_t* codes,
                              const Counting* counting, bint ranked, int64_t* cells) noexcept nogil:
     """Pick the loop that was compiled for the mode."""
-    if counting.packed != NULL:
+    if counting.added != NULL:
         count_packed(node, codes, counting, ranked, cells)
     elif counting.mode == COUNT:
         count_in(node, codes, counting, COUNT, 1, ranked, cells)
@@ -122,29 +134,39 @@ cdef void count_rows(const SharedNode* node, const Column* column, const Countin
 
 cdef inline void count_some_in(const SharedNode* node, const code_t* codes,
                                const Counting* counting, int64_t* cells) noexcept nogil:
+    cdef bint packed = counting.some_added != NULL
+    cdef int64_t width = numbers_of_some(node)
     cdef int64_t i, at
     cdef uint64_t bits
-    cdef uint32_t row
-    cdef int64_t* cell
     for i in range(node.n_some):
-        row = node.some[i]
-        at = codes[row]
+        at = codes[node.some[i]]
         if counting.rank != NULL:
             at = counting.rank[at]
         bits = node.who[i]
         while bits != 0:
-            cell = cells + trailing_zeros(bits) * counting.size + at * counting.stride
-            bits &= bits - 1
-            if counting.packed != NULL:
-                cell[0] += counting.packed[row]
+            if packed:
+                cells[at * width + trailing_zeros(bits)] += counting.some_added[i]
             else:
-                add_row(cell, row, counting.payload, counting.mode)
+                add_row(cells + trailing_zeros(bits) * counting.size + at * counting.stride,
+                        node.some[i], counting.payload, counting.mode)
+            bits &= bits - 1
 
 
 cdef void count_some(const SharedNode* node, const Column* column, const Counting* counting,
                      int64_t* cells) noexcept nogil:
-    """Add the other rows to the histograms of the members that have them."""
-    if column.storage == STORED_U8:
-        count_some_in(node, <const uint8_t*>column.codes, counting, cells)
+    """Add the other rows to the histograms of the members that have them: one behind the other, or
+    side by side where rows are packed."""
+    cdef const uint8_t* narrow = <const uint8_t*>column.codes
+    cdef const uint16_t* wide = <const uint16_t*>column.codes
+    cdef int64_t width = numbers_of_some(node)
+    if is_wide and counting.some_added != NULL:
+        if column.storage == STORED_U8:
+            count_some_u8(cells, width, narrow, counting.rank, node.some, node.who,
+                          counting.some_added, node.n_some)
+        else:
+            count_some_u16(cells, width, wide, counting.rank, node.some, node.who,
+                           counting.some_added, node.n_some)
+    elif column.storage == STORED_U8:
+        count_some_in(node, narrow, counting, cells)
     else:
-        count_some_in(node, <const uint16_t*>column.codes, counting, cells)
+        count_some_in(node, wide, counting, cells)

@@ -25,6 +25,7 @@ cdef struct SharedNode:
     uint64_t* who           # a bit for each of them
     int64_t n_some
     int64_t room
+    uint8_t* constant       # by column: 1 where it is known to be, for all active members
     uint64_t active         # members that are not leaves here
     uint64_t waiting        # members that go on alone, and have not begun
     SharedNode* below       # on the stack

@@ -24,7 +24,7 @@ cdef SharedNode* new_shared(int n_members, int n_cells, const Plan* plan) noexce
     cdef size_t K = plan.criterion.n_classes
     cdef size_t numbers = n_members * (K + 1) + n_cells
     cdef char* at = <char*>calloc(1, n_members * (sizeof(OpenNode) + sizeof(int))
-                                  + numbers * sizeof(int64_t))
+                                  + numbers * sizeof(int64_t) + plan.limits.n_columns)
     cdef int m
     node.n_members = n_members
     node.active = (<uint64_t>1 << n_members) - 1 if n_members < 64 else <uint64_t>-1
@@ -40,6 +40,7 @@ cdef SharedNode* new_shared(int n_members, int n_cells, const Plan* plan) noexce
     node.without = <uint64_t*>at
     at += n_cells * sizeof(uint64_t)
     node.set_of = <int*>at
+    node.constant = <uint8_t*>at + n_members * sizeof(int)
     return node
 
 

@@ -85,24 +85,28 @@ cdef int64_t entries_of_codes(const Column* column, const uint32_t* row_id, int6
     cdef const uint16_t* wide = <const uint16_t*>column.codes
     cdef uint32_t low[256]
     cdef uint32_t high[256]
+    cdef int64_t n_codes = column.n_codes + <int64_t>1
     cdef int64_t i
     cdef uint32_t a = 0
     cdef uint32_t b = 0
     cdef uint32_t t, entry
-    memset(low, 0, sizeof(low))
-    memset(high, 0, sizeof(high))
     if column.storage == STORED_U8:
+        memset(low, 0, n_codes * sizeof(uint32_t))
         for i in range(n):
-            low[narrow[row_id[i]]] += 1
-        for i in range(256):
+            t = narrow[row_id[i]]
+            scratch[i] = t
+            low[t] += 1
+        for i in range(n_codes):
             t = low[i]
             low[i] = a
             a += t
         for i in range(n):
-            t = narrow[row_id[i]]
+            t = scratch[i]
             entries[low[t]] = t << 16 | <uint32_t>i
             low[t] += 1
         return n
+    memset(low, 0, sizeof(low))
+    memset(high, 0, sizeof(high))
     for i in range(n):
         t = wide[row_id[i]]
         low[t & 255] += 1
