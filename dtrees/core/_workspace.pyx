@@ -74,41 +74,82 @@ cdef int64_t* gather(const int64_t* values, const uint32_t* rows, int64_t n) noe
     return out
 
 
-cdef int64_t entries_of_codes(const Column* column, const uint32_t* row_id, int64_t n,
-                              uint32_t* entries, uint32_t* scratch) noexcept nogil:
-    """Entries of a uint8 or uint16 column for n <= 65,535 rows, by radix sort; O(n).
+cdef void count_narrow(const uint8_t* codes, const uint32_t* row_id, int64_t n, int64_t n_codes,
+                       uint32_t* own, uint32_t* count) noexcept nogil:
+    """How many of n rows hold each of the codes 0 .. n_codes of a uint8 column.
 
-    row_id : rows of the coded matrix; entry i stands for row_id[i].
-    Returns n. Ranks are the codes.
+    own : their codes, filled. Neighbouring rows often hold one code, so they are counted in four
+    places: no addition waits for the one before.
     """
-    cdef const uint8_t* narrow = <const uint8_t*>column.codes
-    cdef const uint16_t* wide = <const uint16_t*>column.codes
+    cdef uint32_t place[4][256]
+    cdef int64_t i, k
+    for k in range(4):
+        memset(place[k], 0, (n_codes + 1) * sizeof(uint32_t))
+    for i in range(n):
+        own[i] = codes[row_id[i]]
+    for i in range(n):
+        place[i & 3][own[i]] += 1
+    for i in range(n_codes + 1):
+        count[i] = place[0][i] + place[1][i] + place[2][i] + place[3][i]
+
+
+cdef int64_t entries_of_narrow(const Column* column, const uint32_t* row_id, int64_t n,
+                               uint32_t* entries, uint32_t* scratch,
+                               uint32_t* majority) noexcept nogil:
+    """Entries of a uint8 column for n <= 65,535 rows, by their counts; O(n + n_codes).
+
+    row_id : rows of the coded matrix; entry i stands for row_id[i]. Ranks are the codes.
+    majority : a code, other than 0, that more than half of the rows hold, which has no entries;
+    NO_RANK without one.
+    Returns how many entries there are.
+    """
+    cdef uint32_t count[256]
+    cdef int64_t n_codes = column.n_codes
+    cdef int64_t m = 0
+    cdef int64_t i
+    cdef uint32_t code, t
+    cdef uint32_t total = 0
+    cdef uint32_t common = NO_RANK
+    count_narrow(<const uint8_t*>column.codes, row_id, n, n_codes, scratch, count)
+    for i in range(n_codes + 1):
+        t = count[i]
+        if i > 0 and 2 * <int64_t>t > n:
+            common = <uint32_t>i
+            t = 0
+        count[i] = total
+        total += t
+    majority[0] = common
+    if common == NO_RANK:
+        for i in range(n):
+            code = scratch[i]
+            entries[count[code]] = code << 16 | <uint32_t>i
+            count[code] += 1
+        return n
+    for i in range(n):  # without a branch, in place
+        code = scratch[i]
+        scratch[m] = code << 16 | <uint32_t>i
+        m += code != common
+    for i in range(m):
+        code = scratch[i] >> 16
+        entries[count[code]] = scratch[i]
+        count[code] += 1
+    return m
+
+
+cdef int64_t entries_of_wide(const Column* column, const uint32_t* row_id, int64_t n,
+                             uint32_t* entries, uint32_t* scratch) noexcept nogil:
+    """The same of all rows of a uint16 column, by radix sort; O(n)."""
+    cdef const uint16_t* codes = <const uint16_t*>column.codes
     cdef uint32_t low[256]
     cdef uint32_t high[256]
-    cdef int64_t n_codes = column.n_codes + <int64_t>1
     cdef int64_t i
     cdef uint32_t a = 0
     cdef uint32_t b = 0
     cdef uint32_t t, entry
-    if column.storage == STORED_U8:
-        memset(low, 0, n_codes * sizeof(uint32_t))
-        for i in range(n):
-            t = narrow[row_id[i]]
-            scratch[i] = t
-            low[t] += 1
-        for i in range(n_codes):
-            t = low[i]
-            low[i] = a
-            a += t
-        for i in range(n):
-            t = scratch[i]
-            entries[low[t]] = t << 16 | <uint32_t>i
-            low[t] += 1
-        return n
     memset(low, 0, sizeof(low))
     memset(high, 0, sizeof(high))
     for i in range(n):
-        t = wide[row_id[i]]
+        t = codes[row_id[i]]
         low[t & 255] += 1
         high[t >> 8] += 1
     for i in range(256):
@@ -119,7 +160,7 @@ cdef int64_t entries_of_codes(const Column* column, const uint32_t* row_id, int6
         high[i] = b
         b += t
     for i in range(n):
-        t = wide[row_id[i]]
+        t = codes[row_id[i]]
         scratch[low[t & 255]] = t << 16 | <uint32_t>i
         low[t & 255] += 1
     for i in range(n):
@@ -256,15 +297,16 @@ cdef int64_t largest_share(const Column* column, const uint32_t* row_id, int64_t
                            uint32_t* count) noexcept nogil:
     """How many of n rows hold the commonest code of a uint8 or uint16 column. O(n + n_codes).
 
-    count : scratch, n_codes + 1 numbers.
+    count : scratch, as many numbers as rows, which are more than n_codes.
     """
     cdef int64_t i
     cdef uint32_t most = 0
-    memset(count, 0, (column.n_codes + <size_t>1) * sizeof(uint32_t))
+    cdef uint32_t narrow[256]
     if column.storage == STORED_U8:
-        for i in range(n):
-            count[(<const uint8_t*>column.codes)[row_id[i]]] += 1
+        count_narrow(<const uint8_t*>column.codes, row_id, n, column.n_codes, count, narrow)
+        count = narrow
     else:
+        memset(count, 0, (column.n_codes + <size_t>1) * sizeof(uint32_t))
         for i in range(n):
             count[(<const uint16_t*>column.codes)[row_id[i]]] += 1
     for i in range(column.n_codes + <int64_t>1):
@@ -297,6 +339,46 @@ cdef bint is_counted(const Column* column, const Workspace* w, const CountRule* 
     return True
 
 
+cdef inline uint32_t write_ranks(const entry_t* entries, int64_t length, const uint32_t* number,
+                                 uint32_t fill_code, uint32_t last_ordered, uint32_t* target,
+                                 uint32_t* fill, uint32_t* ordered) noexcept nogil:
+    """Entries of codes, ascending, become entries of ranks; returns the last rank.
+
+    number : new numbers of the rows; NULL: those that they have. fill_code : of the rows without an
+    entry, NO_RANK where there are none. fill, ordered : its rank or NO_RANK, and the rank of the
+    last ordered code; filled. target : may be `entries`.
+    """
+    cdef int64_t shift = 4 * sizeof(entry_t)
+    cdef entry_t mask = (<entry_t>1 << shift) - 1
+    cdef uint32_t rank = 0
+    cdef uint32_t previous = 0
+    cdef uint32_t of_fill = NO_RANK
+    cdef uint32_t last = 0
+    cdef int64_t i
+    cdef uint32_t code, row
+    for i in range(length):
+        code = <uint32_t>(entries[i] >> shift)
+        row = <uint32_t>(entries[i] & mask)
+        if of_fill == NO_RANK and code > fill_code:
+            rank += fill_code > 0
+            of_fill = rank
+            if fill_code <= last_ordered:
+                last = rank
+        rank += code != previous
+        previous = code
+        if code <= last_ordered:
+            last = rank
+        target[i] = rank << 16 | (row if number == NULL else number[row])
+    if of_fill == NO_RANK and fill_code != NO_RANK:
+        rank += fill_code > 0
+        of_fill = rank
+        if fill_code <= last_ordered:
+            last = rank
+    fill[0] = of_fill
+    ordered[0] = last
+    return rank
+
+
 cdef int64_t relocate_runs(const Workspace* old, const entry_t* entries, Workspace* new,
                            Run* runs, int64_t n_runs, int64_t at, const Column* columns,
                            uint32_t* scratch, const CountRule* rule,
@@ -307,66 +389,43 @@ cdef int64_t relocate_runs(const Workspace* old, const entry_t* entries, Workspa
     is counted there, added to.
     Returns how many are left: columns that turn out constant are dropped. O(entries).
     """
-    cdef int64_t shift = 4 * sizeof(entry_t)
-    cdef entry_t mask = (<entry_t>1 << shift) - 1
     cdef int64_t n = new.n_rows
-    cdef const uint32_t* number = old.number
     cdef int64_t kept = 0
-    cdef int64_t i, r, length, n_fill, cells
-    cdef uint32_t rank, ordered, fill, fill_code, code, previous, middle
+    cdef int64_t r, length, n_fill, cells
+    cdef uint32_t rank, ordered, fill, fill_code, middle
     cdef bint distinct
     cdef uint32_t* target
     cdef Run* run
-    cdef const entry_t* e
     for r in range(n_runs):
         run = runs + r
         target = <uint32_t*>new.entries + at
-        fill = NO_RANK
-        ordered = 0
-        rank = 0
-        previous = 0
         cells = counted.n_cells
         if run.length == 0 and is_counted(&columns[run.column], new, rule, scratch, counted):
             runs[kept] = run[0]
             runs[kept].offset = cells
             kept += 1
             continue
-        if run.length == 0:
-            length = entries_of_codes(&columns[run.column], new.row_id, n, target, scratch)
-            n_fill = 0
-            for i in range(n):
-                code = target[i] >> 16
-                rank += code != previous
-                previous = code
-                if code <= run.last_ordered:
-                    ordered = rank
-                target[i] = rank << 16 | (target[i] & 0xFFFF)
+        fill_code = NO_RANK
+        length = run.length
+        if length > 0:
+            if length < n:
+                fill_code = run.fill
+            rank = write_ranks(entries + run.offset, length, old.number, fill_code,
+                               run.last_ordered, target, &fill, &ordered)
+            fill_code = run.fill_code
         else:
-            length = run.length
-            n_fill = n - length
-            e = entries + run.offset
-            for i in range(length):
-                code = <uint32_t>(e[i] >> shift)
-                if n_fill > 0 and fill == NO_RANK and code > run.fill:
-                    rank += run.fill > 0
-                    fill = rank
-                    if run.fill <= run.last_ordered:
-                        ordered = rank
-                rank += code != previous
-                previous = code
-                if code <= run.last_ordered:
-                    ordered = rank
-                target[i] = rank << 16 | number[e[i] & mask]
-            if n_fill > 0 and fill == NO_RANK:
-                rank += run.fill > 0
-                fill = rank
-                if run.fill <= run.last_ordered:
-                    ordered = rank
-        if n_fill == 0 and target[0] >> 16 == target[length - 1] >> 16:
+            if columns[run.column].storage == STORED_U8:
+                length = entries_of_narrow(&columns[run.column], new.row_id, n, target, scratch,
+                                           &fill_code)
+            else:
+                length = entries_of_wide(&columns[run.column], new.row_id, n, target, scratch)
+            rank = write_ranks(<const uint32_t*>target, length, NULL, fill_code,
+                               run.last_ordered, target, &fill, &ordered)
+        n_fill = n - length
+        if length == 0 or (n_fill == 0 and target[0] >> 16 == target[length - 1] >> 16):
             continue
         # without a fill code the ranks are 1..length, or 0..length-1, when all of them differ
         distinct = n_fill == 0 and length == rank + (target[0] >> 16 == 0) and rank > 1
-        fill_code = run.fill_code
         if n_fill == 0 and not distinct:
             middle = target[length // 2] & 0xFFFF
             length = leave_out_majority(target, length, &fill)
