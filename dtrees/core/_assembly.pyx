@@ -1,13 +1,15 @@
-"""The records of a grown tree as arrays, each in one pass without the interpreter."""
+"""The records of grown trees: pieces put together, and arrays of them, without the interpreter."""
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memcpy
 
 from dtrees.core._records cimport Record
 from dtrees.core._structs cimport LEAF
 
 cdef enum:
     NO_FEATURE = -2
+    SUBTREE = -3            # column of a record that stands for a later piece
 
 
 def arrays_of(nodes):
@@ -51,3 +53,73 @@ def arrays_of(nodes):
         "missing_go_to_left": np.asarray(missing),
         "impurity": np.asarray(impurity), "gain": np.asarray(gain),
     }
+
+
+def join_records(list pieces, list statistics, list n_words):
+    """The records of a tree in preorder, from those of its pieces. O(nodes).
+
+    Parameters
+    ----------
+    pieces : list of `dtrees.core.structs.RECORD` (n_nodes,)
+        As for `dtrees.core.assembly.join`.
+    statistics : list of int64 (n_nodes, n_statistics)
+    n_words : list of int
+        Of the subsets of each, which stand one behind the other.
+
+    Returns
+    -------
+    nodes, statistics
+    """
+    cdef int64_t n_statistics = statistics[0].shape[1]
+    cdef int64_t n_top = len(pieces[0])
+    cdef int64_t[::1] start = np.empty(n_top, dtype=np.int64)
+    cdef int64_t[::1] stack = np.empty(n_top + 1, dtype=np.int64)
+    cdef int64_t[::1] first_word = np.cumsum([0] + n_words)
+    cdef int64_t n = sum([len(piece) for piece in pieces]) - len(pieces) + 1
+    nodes = np.empty(n, dtype=pieces[0].dtype)
+    sums = np.empty((n, n_statistics), dtype=np.int64)
+    cdef uint8_t[::1] raw = nodes.view(np.uint8)
+    cdef int64_t[:, ::1] of_node = sums
+    cdef const uint8_t[::1] raw_top = pieces[0].view(np.uint8)
+    cdef const int64_t[:, ::1] of_top = statistics[0]
+    cdef const uint8_t[::1] raw_piece
+    cdef const int64_t[:, ::1] of_piece
+    cdef const Record* top = <const Record*>&raw_top[0]
+    cdef Record* out = <Record*>&raw[0]
+    cdef Record* record
+    cdef size_t width = n_statistics * sizeof(int64_t)
+    cdef int64_t position = 0
+    cdef int64_t depth = 1
+    cdef int64_t i, k, length, words
+    stack[0] = 0
+    while depth > 0:
+        depth -= 1
+        i = stack[depth]
+        start[i] = position
+        if top[i].column != SUBTREE:
+            out[position] = top[i]
+            memcpy(&of_node[position, 0], &of_top[i, 0], width)
+            position += 1
+            if top[i].left >= 0:
+                stack[depth] = top[i].right
+                stack[depth + 1] = top[i].left
+                depth += 2
+            continue
+        raw_piece = pieces[top[i].left].view(np.uint8)
+        of_piece = statistics[top[i].left]
+        length = of_piece.shape[0]
+        words = first_word[top[i].left]
+        memcpy(out + position, &raw_piece[0], length * sizeof(Record))
+        memcpy(&of_node[position, 0], &of_piece[0, 0], length * width)
+        for k in range(position, position + length):
+            record = out + k
+            record.left += position if record.left >= 0 else 0
+            record.right += position if record.right >= 0 else 0
+            record.subset += words if record.subset >= 0 else 0
+        position += length
+    for i in range(n_top):
+        if top[i].column != SUBTREE and top[i].left >= 0:
+            out[start[i]].left = start[top[i].left]
+            out[start[i]].right = start[top[i].right]
+    assert position == n, (position, n)
+    return nodes, sums

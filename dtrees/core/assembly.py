@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dtrees.coding.target import Target
-from dtrees.core._assembly import arrays_of
+from dtrees.core._assembly import arrays_of, join_records
 from dtrees.core.model import IN_SUBSET, REGRESSION, Tree, count_type
 
 SUBTREE = -3  # column of a record that stands for a later piece, whose number is in `left`
@@ -50,40 +50,12 @@ def join(pieces: Sequence[Piece]) -> Piece:
     top = pieces[0].nodes
     if len(top) == 1 and top["column"][0] == SUBTREE:
         return pieces[1]
-    column, left, right = (top[name].tolist() for name in ("column", "left", "right"))
-    start = np.zeros(len(top), dtype=np.int64)
-    position = 0
-    stack = [0]
-    while stack:
-        i = stack.pop()
-        start[i] = position
-        if column[i] == SUBTREE:
-            position += len(pieces[left[i]].nodes)
-            continue
-        position += 1
-        if left[i] >= 0:
-            stack += (right[i], left[i])
-    nodes = np.empty(position, dtype=top.dtype)
-    statistics = np.empty((position, pieces[0].statistics.shape[1]), dtype=np.int64)
-    words = np.concatenate([piece.words for piece in pieces])
-    first_word = np.cumsum([0] + [len(piece.words) for piece in pieces])
-    own = np.flatnonzero(top["column"] != SUBTREE)
-    whole = top[own]
-    inner = whole["left"] >= 0
-    whole["left"][inner] = start[whole["left"][inner]]
-    whole["right"][inner] = start[whole["right"][inner]]
-    nodes[start[own]] = whole
-    statistics[start[own]] = pieces[0].statistics[own]
-    for i in np.flatnonzero(top["column"] == SUBTREE).tolist():
-        number = left[i]
-        piece = pieces[number]
-        part = nodes[start[i] : start[i] + len(piece.nodes)]
-        part.view(np.uint8)[:] = piece.nodes.view(np.uint8)  # field by field is slow
-        part["left"][piece.nodes["left"] >= 0] += start[i]
-        part["right"][piece.nodes["right"] >= 0] += start[i]
-        part["subset"][piece.nodes["subset"] >= 0] += first_word[number]
-        statistics[start[i] : start[i] + len(piece.nodes)] = piece.statistics
-    return Piece(nodes, statistics, words)
+    nodes, statistics = join_records(
+        [piece.nodes for piece in pieces],
+        [piece.statistics for piece in pieces],
+        [len(piece.words) for piece in pieces],
+    )
+    return Piece(nodes, statistics, np.concatenate([piece.words for piece in pieces]))
 
 
 def in_node_order(
@@ -101,18 +73,19 @@ def in_node_order(
     return offset, words[source + np.arange(len(source))]
 
 
-def tree_of(
-    piece: Piece,
+def trees_of(
+    pieces: Sequence[Piece],
     target: Target,
     n_codes: np.ndarray,
     thresholds: Thresholds,
     criterion: str,
-) -> Tree:
-    """The frozen tree of a piece in preorder.
+) -> list[Tree]:
+    """The frozen trees of pieces in preorder; their arrays are stretches of common ones.
 
     Parameters
     ----------
-    piece : Piece
+    pieces : sequence of Piece
+        A tree each.
     target : Target
         For the units of the statistics.
     n_codes : int64 (n_columns,)
@@ -120,23 +93,57 @@ def tree_of(
         `dtrees.coding.CodeBook.thresholds`.
     criterion : str
     """
-    nodes = piece.nodes
-    arrays = arrays_of(nodes)
+    nodes, statistics, words = side_by_side(pieces)
     threshold, code = thresholds(nodes["column"], nodes["boundary"], nodes["beyond"])
-    subset_offset, subset_words = in_node_order(nodes, piece.words, n_codes)
+    subset_offset, subset_words = in_node_order(nodes, words, n_codes)
+    bounds = np.cumsum([0] + [len(piece.nodes) for piece in pieces])
+    roots = bounds[:-1]
+    statistics_type = np.int64 if criterion in REGRESSION else count_type(statistics[roots])
+    arrays = {
+        **arrays_of(nodes),
+        "code": code,
+        "threshold": threshold,
+        "n_node_samples": nodes["n"].astype(count_type(nodes["n"][roots])),
+        "statistics": statistics.astype(statistics_type),  # a copy: they may be lent
+    }
     assert np.count_nonzero(subset_offset >= 0) == np.count_nonzero(arrays["test"] == IN_SUBSET)
-    statistics_type = np.int64 if criterion in REGRESSION else count_type(piece.statistics)
-    return Tree(
-        **arrays,
-        code=code,
-        threshold=threshold,
-        subset_offset=subset_offset,
-        subset_words=subset_words,
-        n_node_samples=nodes["n"].astype(count_type(nodes["n"])),
-        statistics=piece.statistics.astype(statistics_type),  # a copy: they may be lent
-        n_columns=len(n_codes),
-        criterion=criterion,
-        weight_unit=target.weight_unit,
-        unit=target.wy_unit,
-        offset=target.offset,
-    )
+    facts = {
+        "n_columns": len(n_codes),
+        "criterion": criterion,
+        "weight_unit": target.weight_unit,
+        "unit": target.wy_unit,
+        "offset": target.offset,
+    }
+    if len(pieces) == 1:
+        return [Tree(**arrays, subset_offset=subset_offset, subset_words=subset_words, **facts)]
+    with_subset = np.flatnonzero(subset_offset >= 0)
+    first_word = np.append(subset_offset[with_subset], len(subset_words))
+    first_word = first_word[np.searchsorted(with_subset, bounds)]
+    trees = []
+    for i in range(len(pieces)):
+        own = slice(bounds[i], bounds[i + 1])
+        offset = subset_offset[own]
+        trees.append(
+            Tree(
+                **{name: array[own] for name, array in arrays.items()},
+                subset_offset=np.where(offset >= 0, offset - first_word[i], -1),
+                subset_words=subset_words[first_word[i] : first_word[i + 1]],
+                **facts,
+            )
+        )
+    return trees
+
+
+def side_by_side(pieces: Sequence[Piece]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Nodes, statistics and words of trees, one behind the other; subsets count from the first."""
+    first = pieces[0]
+    if len(pieces) == 1:
+        return first.nodes, first.statistics, first.words
+    raw = np.concatenate([piece.nodes.view(np.uint8) for piece in pieces])
+    nodes = raw.view(first.nodes.dtype)  # field by field is slow
+    words = np.concatenate([piece.words for piece in pieces])
+    if len(words) > 0:
+        n_words = np.cumsum([0] + [len(piece.words) for piece in pieces[:-1]])
+        shift = np.repeat(n_words, [len(piece.nodes) for piece in pieces])
+        nodes["subset"] += np.where(nodes["subset"] >= 0, shift, 0)
+    return nodes, np.concatenate([piece.statistics for piece in pieces]), words

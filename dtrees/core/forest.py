@@ -140,7 +140,9 @@ class ForestGrowth:
                 values=self.values,
                 pool=self.pool,
             )
-            some = Resampling(resampling.cells, resampling.mix[together])
+            some = resampling
+            if apart.any():
+                some = Resampling(resampling.cells, resampling.mix[together])
             own = self.shares.rules_of_sets(rules, some, self.target, target)
             grown = grow(source, rules, some, self.thresholds, rules_of_sets=own).trees
             trees = dict(zip(together.tolist(), map(self._pruned, grown), strict=True))
@@ -158,7 +160,7 @@ class ForestGrowth:
         assert resampling.cells is not None
         live = self.target.has_weight
         in_bag = (times > 0) if live is None else (times > 0) & live
-        n_drawn = np.bincount(resampling.cells[in_bag], minlength=resampling.n_cells)
+        n_drawn = np.bincount(resampling.cells, in_bag, resampling.n_cells)
         return (resampling.mix > 0) @ n_drawn == 0
 
     def times(self, number: int) -> np.ndarray:

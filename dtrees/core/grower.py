@@ -28,9 +28,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from dtrees.core._shard import child_path
-from dtrees.core.assembly import Piece, Thresholds, join, tree_of
+from dtrees.core.assembly import Piece, Thresholds, join, trees_of
 from dtrees.core.frontier import FoundSplit, Frontier, Sums
-from dtrees.core.model import IN_SUBSET, Forest, Tree
+from dtrees.core.model import IN_SUBSET, Forest
 from dtrees.core.resampling import Resampling
 from dtrees.core.rules import GrowthRules
 from dtrees.core.source import ROOT_PATH, Source
@@ -69,12 +69,13 @@ def grow(
     """
     n_codes, n_ordered = source.coded.n_codes, source.coded.n_ordered
 
-    def tree(piece: Piece) -> Tree:
-        return tree_of(piece, source.target, n_codes, thresholds, rules.criterion)
+    def forest(pieces: Sequence[Piece]) -> Forest:
+        trees = trees_of(pieces, source.target, n_codes, thresholds, rules.criterion)
+        return Forest(tuple(trees))
 
     if not resampling.is_plain:
         by_set = [rules] * resampling.n_sets if rules_of_sets is None else rules_of_sets
-        return Forest(tuple(map(tree, source.sets(resampling, by_set))))
+        return forest(source.sets(resampling, by_set))
     frontier = Frontier()
     splitter = source.splitter
     bytes_per_node = 8 * int(splitter.histogram_sizes().sum())
@@ -103,7 +104,7 @@ def grow(
                 for child, is_left in zip(sums, (True, False), strict=True)
             )
             frontier.link(node, left, right)
-    return Forest((tree(join(frontier.pieces())),))
+    return forest([join(frontier.pieces())])
 
 
 def learned(

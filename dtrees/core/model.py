@@ -41,9 +41,15 @@ def total_of(statistics: np.ndarray, criterion: str) -> np.ndarray:
     return statistics.sum(axis=1, dtype=np.int64)
 
 
-def count_type(counts: np.ndarray) -> np.dtype:
-    """The type of the counts of a tree, which its root has most of: int32 where they fit."""
-    return np.dtype(np.int32 if counts[:1].sum() < 2**31 else np.int64)
+def count_type(roots: np.ndarray) -> np.dtype:
+    """The type of the counts of trees, of which their roots have most: int32 where they fit.
+
+    Parameters
+    ----------
+    roots : integers (n_trees,) or (n_trees, n_statistics)
+    """
+    totals = roots if roots.ndim == 1 else roots.sum(axis=1)
+    return np.dtype(np.int32 if (totals < 2**31).all() else np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +118,7 @@ class Tree:
         if not self.is_regression:
             small["statistics"] = self.statistics
         for name, array in small.items():
-            object.__setattr__(self, name, array.astype(count_type(array), copy=False))
+            object.__setattr__(self, name, array.astype(count_type(array[:1]), copy=False))
         for field in fields(self):
             array = getattr(self, field.name)
             if isinstance(array, np.ndarray):

@@ -19,7 +19,7 @@ distributed, which is what a bootstrap's tends to with many rows; only its sum i
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from functools import cache
 
@@ -45,6 +45,27 @@ class Resampling:
 
     cells: np.ndarray | None
     mix: np.ndarray
+    _apart: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def cells_of(self, sets: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        """The cells that some of the sets tell apart; computed once for every tree of a forest.
+
+        Returns
+        -------
+        cells : uint16 (n_rows,)
+        has : uint8 (len(sets), n_cells)
+            1 where a set has the rows of a cell.
+        """
+        assert self.cells is not None
+        found = self._apart.get(tuple(sets))
+        if found is None:
+            has, number = np.unique(self.mix[sets] > 0, axis=1, return_inverse=True)
+            cells = number.ravel().astype(np.uint16)[self.cells]
+            found = cells, np.ascontiguousarray(has).view(np.uint8)
+            self._apart[tuple(sets)] = found
+        return found
 
     @property
     def n_sets(self) -> int:

@@ -83,7 +83,7 @@ def pieces_of_sets(
     pieces: dict[int, Piece] = {}
     for group in sets.groups(numbers_of(coded, target)) if can_share(coded, rules[0]) else []:
         shard = Shard(coded, target, rules[0], sets.scales[group[0]])
-        cells, has = sets.cells_of(group)
+        cells, has = sets.resampling.cells_of(group)
         total_weight, least_of = sets.limits_of(group)
         shared = TrainingSets(shard, cells, has, total_weight, least_of, tuning.counted_rows)
         least = HANDED * tuning.task_entries
@@ -130,6 +130,8 @@ class Sets:
 
     Attributes
     ----------
+    resampling : Resampling
+        Whose cells are known.
     has : bool (n_sets, n_cells)
     cells : uint16 (n_rows,)
     scales : list of Scale
@@ -144,6 +146,7 @@ class Sets:
         if cells is None:
             cells = np.zeros(target.n_rows, dtype=np.uint16)
             resampling = replace(resampling, cells=cells)
+        self.resampling = resampling
         self.cells: np.ndarray = cells
         self.has = resampling.mix > 0
         assert (resampling.mix == self.has).all(), "a set has a cell once or not at all"
@@ -178,18 +181,12 @@ class Sets:
         for like in by_scale.values():
             for size in SIZES:
                 cut = [like[i : i + size] for i in range(0, len(like), size)]
-                cells = max(len(np.unique(self.has[group], axis=1).T) for group in cut)
+                cells = max(self.resampling.cells_of(group)[1].shape[1] for group in cut)
                 blocks = cells + 2 + 2 * size
                 if cells <= MOST_CELLS and blocks * histogram <= MOST_NUMBERS:
                     found += [group for group in cut if len(group) > 1]
                     break
         return found
-
-    def cells_of(self, group: list[int]) -> tuple[np.ndarray, np.ndarray]:
-        """The cell of every row, and which set has it; cells that the same sets have are one."""
-        has, number = np.unique(self.has[group], axis=1, return_inverse=True)
-        cells = number.ravel().astype(np.uint16)[self.cells]
-        return cells, np.ascontiguousarray(has).astype(np.uint8)
 
     def limits_of(self, group: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """Total weight of each set, and its limits as `TrainingSets` takes them."""

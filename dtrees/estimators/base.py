@@ -171,8 +171,12 @@ class BaseTrees(BaseEstimator, ABC):
         """
 
     @abstractmethod
+    def _models_of(self, encoded: Encoded, grown: Sequence[Any]) -> list[Any]:
+        """Fitted estimators with these parameters, from what `_grow_sets` has grown."""
+
     def _model_of(self, encoded: Encoded, grown: Any) -> Any:
-        """A fitted estimator with these parameters, from what `_grow_sets` has grown."""
+        """The same for one training set."""
+        return self._models_of(encoded, [grown])[0]
 
     def _unfitted(self) -> Any:
         """What `clone` makes, which asks for the signature each time."""
@@ -361,10 +365,11 @@ class BaseDecisionTree(BaseTrees):
         )
         return [tree for (tree,) in grow_sets(growth, 1, resampling, run, advance=advance)]
 
-    def _model_of(self, encoded: Encoded, grown: Tree) -> Any:
-        model = self._unfitted()
-        model._learn(encoded, grown)
-        return model
+    def _models_of(self, encoded: Encoded, grown: Sequence[Tree]) -> list[Any]:
+        models = [self._unfitted() for _ in grown]
+        for model, tree in zip(models, grown, strict=True):
+            model._learn(encoded, tree)
+        return models
 
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf of every row.

@@ -252,15 +252,17 @@ class BaseForest(BaseTrees):
             growth, self._n_trees, resampling, run, regime=self.regime, advance=advance
         )
 
-    def _model_of(self, encoded: Encoded, grown: tuple[Tree, ...]) -> Any:
-        model = self._unfitted()
+    def _models_of(self, encoded: Encoded, grown: Sequence[tuple[Tree, ...]]) -> list[Any]:
         bags = self._bags(encoded.seed, encoded.coded.n_rows, None)
-        model.__dict__.update(
-            self._facts_of(encoded, bags, encoded.seed),
-            forest_=Forest(grown),
-            _saw_missing=columns_with_missing(grown, encoded.coded),
-        )
-        return model
+        facts = self._facts_of(encoded, bags, encoded.seed)
+        models = [self._unfitted() for _ in grown]
+        for model, trees in zip(models, grown, strict=True):
+            model.__dict__.update(
+                facts,
+                forest_=Forest(trees),
+                _saw_missing=columns_with_missing(trees, encoded.coded),
+            )
+        return models
 
     def _check_max_features(self, encoded: Encoded) -> None:
         if encoded.max_features > encoded.book.n_columns:

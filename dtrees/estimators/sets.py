@@ -264,15 +264,14 @@ def fit_table(
     advance = _counting(bar, estimator._n_trees * n_sets)
     if together:
         grown = estimator._grow_sets(encoded, of_sets(rows[together]), run, advance)
-        for i, trees in zip(together, grown, strict=True):
-            models[i] = estimator._model_of(encoded, trees)
+        for i, model in zip(together, estimator._models_of(encoded, grown), strict=True):
+            models[i] = model
     for i, target in enumerate(targets):
         if isinstance(target, Target):
             rules = estimator._shares().rules(encoded.rules, target)
             own = replace(encoded, target=target, rules=rules)
-            models[i] = estimator._model_of(
-                own, estimator._grow_sets(own, plain(), run, advance)[0]
-            )
+            grown = estimator._grow_sets(own, plain(), run, advance)
+            (models[i],) = estimator._models_of(own, grown)
     return FittedSets(_with_random_state(given, models), encoded, coded_rows, values, n_live)
 
 
