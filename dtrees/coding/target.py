@@ -227,6 +227,13 @@ class Target:
             changed |= {"class_multiplier": multiplier, "class_exponent": exponent}
         return Target(**changed)
 
+    @property
+    def times(self) -> np.ndarray | None:
+        """How often each row counts, uint16 (n_rows,), where nothing else weighs; else None."""
+        if self.w is None or self.w.dtype != np.uint16 or self.class_multiplier is not None:
+            return None
+        return self.w
+
     def only(self, rows: np.ndarray) -> Target:
         """The same target, in the same units, in which other rows weigh nothing.
 

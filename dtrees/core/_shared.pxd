@@ -18,6 +18,7 @@ cdef class TrainingSets:
     cdef Plan* plans        # by set
     cdef const uint8_t[:, ::1] has  # (n_sets, n_cells)
     cdef const uint16_t[::1] cell
+    cdef const uint16_t[::1] times  # of a bag, or None
     cdef int64_t* packed    # by row, two classes: row, weight, weight of class 1; NULL: too large
     cdef int64_t stride     # numbers of a cell of a histogram
 

@@ -77,17 +77,20 @@ cdef class TrainingSets:
         Rows of a node that is split, rows of a leaf, and its weight in units of the weights.
     counted_rows : int
         As in `dtrees.core.tuning.Tuning`.
+    times : uint16 (n_rows,) or None
+        The weights, where rows count a whole number of times and columns are drawn.
     """
 
     def __cinit__(self, Shard shard, const uint16_t[::1] cell, const uint8_t[:, ::1] has,
                   const double[::1] total_weight, const int64_t[:, ::1] least,
-                  int64_t counted_rows):
+                  int64_t counted_rows, const uint16_t[::1] times):
         cdef int s
         assert has.shape[0] <= MOST_SETS and has.shape[1] <= MOST_CELLS
         self.shard = shard
         self.cell = cell
         self.n_sets = <int>has.shape[0]
         self.has = has
+        self.times = times
         self.plans = <Plan*>calloc(self.n_sets, sizeof(Plan))
         if self.plans == NULL:
             raise MemoryError
@@ -228,6 +231,10 @@ cdef class SharedGrowth:
             most_codes = max(most_codes, shard.columns[j].n_codes)
         self.view.n_rows = shard.n_rows
         self.view.payload = shard.payload
+        if sets.times is not None and n_columns > 0:
+            self.view.payload.times = <uint16_t*>&sets.times[0]
+            self.view.payload.weight = NULL
+            self.view.payload.target = shard.payload.value
         self.counting.payload = &shard.payload
         self.counting.mode = shard.plan.mode
         self.counting.stride = sets.stride

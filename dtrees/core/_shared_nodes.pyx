@@ -10,13 +10,17 @@ that sent it::
 """
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memset
+from libc.string cimport memchr, memset
 
 from dtrees.core._columns cimport STORED_U8, Column, code_t
 from dtrees.core._plan cimport Plan
 from dtrees.core._route cimport Route, goes_left
 from dtrees.core._workspace cimport OpenNode
 
+cdef enum:                  # where the members that have a row send it
+    BOTH = 0
+    LEFT = 1
+    RIGHT = 2               # 3: none of them has it
 
 cdef SharedNode* new_shared(int n_members, int n_cells, const Plan* plan) noexcept nogil:
     """A node without rows. Freed by `free_shared`."""
@@ -67,12 +71,16 @@ cdef void reserve_rows(SharedNode* node, int64_t n) noexcept nogil:
     node.cell = <uint8_t*>realloc(node.cell, n + 1)
 
 
+cdef void reserve_some(SharedNode* node, int64_t n) noexcept nogil:
+    """Room for so many rows, and one more, that only some of the members have."""
+    node.room = n + 1
+    node.some = <uint32_t*>realloc(node.some, node.room * sizeof(uint32_t))
+    node.who = <uint64_t*>realloc(node.who, node.room * sizeof(uint64_t))
+
+
 cdef void add_some(SharedNode* node, uint32_t row, uint64_t who) noexcept nogil:
-    """A row that only some of the members have."""
     if node.n_some == node.room:
-        node.room = 2 * node.room + 64
-        node.some = <uint32_t*>realloc(node.some, node.room * sizeof(uint32_t))
-        node.who = <uint64_t*>realloc(node.who, node.room * sizeof(uint64_t))
+        reserve_some(node, 2 * node.room + 64)
     node.some[node.n_some] = row
     node.who[node.n_some] = who
     node.n_some += 1
@@ -128,62 +136,110 @@ cdef inline uint64_t left_members(const Parting* p, uint32_t code) noexcept nogi
 # ---------------------------------------------------------------------------------------------
 # rows
 
-cdef inline void part_rows(const SharedNode* node, const code_t* codes, const int64_t* added,
-                           Parting* p, SharedNode* left, SharedNode* right) noexcept nogil:
-    """Rows go where all members that have them agree, or to both sides; without a branch where
-    they agree."""
+cdef inline void side_rows(const SharedNode* node, const code_t* codes, const Parting* p,
+                           uint8_t* side) noexcept nogil:
+    """Where each row goes, as the members that have it agree."""
     cdef const uint32_t* rows = node.rows
-    cdef const uint8_t* cells = node.cell
+    cdef const uint8_t* cell = node.cell
+    cdef const uint64_t* left_of = p.left_of
+    cdef int64_t i
+    cdef uint64_t full, left
+    if left_of != NULL:
+        for i in range(node.n):
+            full = p.full[cell[i]]
+            left = full & left_of[codes[rows[i]]]
+            side[i] = (left == full) | (left == 0) << 1
+    else:
+        for i in range(node.n):
+            full = p.full[cell[i]]
+            left = full & left_members(p, codes[rows[i]])
+            side[i] = (left == full) | (left == 0) << 1
+
+
+cdef void move_rows(const SharedNode* node, const uint8_t* side, const Parting* p,
+                    SharedNode* left, SharedNode* right) noexcept nogil:
+    """Rows on which the members agree, in their order; without a branch."""
+    cdef const uint32_t* rows = node.rows
+    cdef const uint8_t* cell = node.cell
     cdef uint32_t* left_rows = left.rows
     cdef uint32_t* right_rows = right.rows
     cdef uint8_t* left_cell = left.cell
     cdef uint8_t* right_cell = right.cell
-    cdef int64_t sums[3 * MOST_CELLS]
     cdef int64_t n_left = 0
     cdef int64_t n_right = 0
     cdef int64_t i
-    cdef uint64_t full, mask, all_left, all_right
-    cdef uint32_t row
-    cdef uint8_t cell, place
-    memset(sums, 0, sizeof(sums))
     for i in range(node.n):
-        row = rows[i]
-        cell = cells[i]
-        full = p.full[cell]
-        place = p.place[cell]
-        mask = full & left_members(p, codes[row])
-        all_left = (mask == full) & (full != 0)
-        all_right = (mask == 0) & (full != 0)
-        left_rows[n_left] = row
-        left_cell[n_left] = place
-        right_rows[n_right] = row
-        right_cell[n_right] = place
-        n_left += all_left
-        n_right += all_right
-        if added != NULL:
-            sums[(2 * all_right + all_left) * MOST_CELLS + place] += added[i]
-        if mask != full and mask != 0:
-            add_some(left, row, mask)
-            add_some(right, row, full & ~mask)
+        left_rows[n_left] = rows[i]
+        right_rows[n_right] = rows[i]
+        n_left += side[i] == LEFT
+        n_right += side[i] == RIGHT
     left.n = n_left
     right.n = n_right
-    for i in range(MOST_CELLS):
-        p.left_sums[i] = sums[MOST_CELLS + i]
-        p.right_sums[i] = sums[2 * MOST_CELLS + i]
+    n_left = 0
+    n_right = 0
+    for i in range(node.n):
+        left_cell[n_left] = p.place[cell[i]]
+        right_cell[n_right] = p.place[cell[i]]
+        n_left += side[i] == LEFT
+        n_right += side[i] == RIGHT
+
+
+cdef void sum_sides(const SharedNode* node, const uint8_t* side, const int64_t* added,
+                    Parting* p) noexcept nogil:
+    """What the rows of each cell of the children add up to."""
+    cdef int64_t sums[4 * MOST_CELLS]
+    cdef const uint8_t* cell = node.cell
+    cdef int64_t i
+    cdef int c
+    memset(sums, 0, sizeof(sums))
+    for i in range(node.n):
+        sums[side[i] * MOST_CELLS + cell[i]] += added[i]
+    memset(p.left_sums, 0, sizeof(p.left_sums))
+    memset(p.right_sums, 0, sizeof(p.right_sums))
+    for c in range(node.n_cells):
+        p.left_sums[p.place[c]] += sums[LEFT * MOST_CELLS + c]
+        p.right_sums[p.place[c]] += sums[RIGHT * MOST_CELLS + c]
+
+
+cdef inline void split_rows(const SharedNode* node, const code_t* codes, const uint8_t* side,
+                            const Parting* p, SharedNode* left,
+                            SharedNode* right) noexcept nogil:
+    """Rows on which the members differ, to both children."""
+    cdef const uint8_t* at = <const uint8_t*>memchr(side, BOTH, node.n)
+    cdef int64_t i
+    cdef uint64_t full, mask
+    while at != NULL:
+        i = at - side
+        full = p.full[node.cell[i]]
+        mask = full & left_members(p, codes[node.rows[i]])
+        add_some(left, node.rows[i], mask)
+        add_some(right, node.rows[i], full & ~mask)
+        at = <const uint8_t*>memchr(at + 1, BOTH, node.n - i - 1)
 
 
 cdef inline void part_some(const SharedNode* node, const code_t* codes, const uint64_t* who,
                            const Parting* p, SharedNode* left, SharedNode* right) noexcept nogil:
+    """Rows that only some have, to the children that somebody sends them to; without a branch."""
+    cdef uint32_t* left_rows = left.some
+    cdef uint32_t* right_rows = right.some
+    cdef uint64_t* left_who = left.who
+    cdef uint64_t* right_who = right.who
+    cdef int64_t n_left = 0
+    cdef int64_t n_right = 0
     cdef int64_t i
     cdef uint64_t mask
+    cdef uint32_t row
     for i in range(node.n_some):
-        if who[i] == 0:
-            continue
-        mask = left_members(p, codes[node.some[i]])
-        if who[i] & mask:
-            add_some(left, node.some[i], who[i] & mask)
-        if who[i] & ~mask:
-            add_some(right, node.some[i], who[i] & ~mask)
+        row = node.some[i]
+        mask = left_members(p, codes[row])
+        left_rows[n_left] = row
+        left_who[n_left] = who[i] & mask
+        right_rows[n_right] = row
+        right_who[n_right] = who[i] & ~mask
+        n_left += (who[i] & mask) != 0
+        n_right += (who[i] & ~mask) != 0
+    left.n_some = n_left
+    right.n_some = n_right
 
 
 cdef void part_shared(const SharedNode* node, const Column* column, const int64_t* added,
@@ -196,13 +252,22 @@ cdef void part_shared(const SharedNode* node, const Column* column, const int64_
     """
     cdef const uint8_t* narrow = <const uint8_t*>column.codes
     cdef const uint16_t* wide = <const uint16_t*>column.codes
+    cdef uint8_t* side = <uint8_t*>malloc(node.n + 1)
     reserve_rows(left, node.n)
     reserve_rows(right, node.n)
+    reserve_some(left, node.n_some)
+    reserve_some(right, node.n_some)
     if column.storage == STORED_U8:
-        part_rows(node, narrow, added, p, left, right)
+        side_rows(node, narrow, p, side)
         part_some(node, narrow, who, p, left, right)
+        split_rows(node, narrow, side, p, left, right)
     else:
-        part_rows(node, wide, added, p, left, right)
+        side_rows(node, wide, p, side)
         part_some(node, wide, who, p, left, right)
+        split_rows(node, wide, side, p, left, right)
+    move_rows(node, side, p, left, right)
+    if added != NULL:
+        sum_sides(node, side, added, p)
+    free(side)
     reserve_rows(left, left.n)
     reserve_rows(right, right.n)

@@ -81,11 +81,16 @@ def pieces_of_sets(
     """
     sets = Sets(target, rules, resampling)
     pieces: dict[int, Piece] = {}
+    most_columns = rules[0].max_features
+    draws = most_columns is not None and most_columns < coded.n_columns
+    times = target.times if draws else None
     for group in sets.groups(numbers_of(coded, target)) if can_share(coded, rules[0]) else []:
         shard = Shard(coded, target, rules[0], sets.scales[group[0]])
         cells, has = sets.resampling.cells_of(group)
         total_weight, least_of = sets.limits_of(group)
-        shared = TrainingSets(shard, cells, has, total_weight, least_of, tuning.counted_rows)
+        shared = TrainingSets(
+            shard, cells, has, total_weight, least_of, tuning.counted_rows, times
+        )
         least = HANDED * tuning.task_entries
         grown = shared.grow(pool, run, n_threads, cancelled, least, tuning.level_entries)
         if cancelled():
