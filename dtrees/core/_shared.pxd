@@ -20,6 +20,7 @@ cdef class TrainingSets:
     cdef const uint16_t[::1] cell
     cdef const uint16_t[::1] times  # of a bag, or None
     cdef int64_t* packed    # by row, two classes: row, weight, weight of class 1; NULL: too large
+    cdef int64_t shared_rows    # of a node whose sets stay together
     cdef int64_t stride     # numbers of a cell of a histogram
 
     cdef pack_rows(self)

@@ -51,13 +51,14 @@ from dtrees.typing import serial
 
 cdef extern from *:
     int trailing_zeros "__builtin_ctzll"(uint64_t) noexcept nogil
+    int count_bits "__builtin_popcountll"(uint64_t) noexcept nogil
 
 cdef enum:
     SLICE = 1 << 24         # entries between two looks at signals
     SUBTREE = -3            # column of a record that stands for a piece (`dtrees.core.assembly`)
     TASKS = 4               # subtrees for each thread
     BLOCKS = 3              # of columns for each thread
-    LEAST_SHARED = 300      # rows of a node whose sets stay together
+    NODE_COST = 50          # of a shared node for each set, in rows
 
 
 cdef class TrainingSets:
@@ -75,15 +76,15 @@ cdef class TrainingSets:
         In the user's units.
     least : int64 (n_sets, 3)
         Rows of a node that is split, rows of a leaf, and its weight in units of the weights.
-    counted_rows : int
-        As in `dtrees.core.tuning.Tuning`.
     times : uint16 (n_rows,) or None
         The weights, where rows count a whole number of times and columns are drawn.
+    counted_rows, shared_rows : int
+        As in `dtrees.core.tuning.Tuning`.
     """
 
     def __cinit__(self, Shard shard, const uint16_t[::1] cell, const uint8_t[:, ::1] has,
                   const double[::1] total_weight, const int64_t[:, ::1] least,
-                  int64_t counted_rows, const uint16_t[::1] times):
+                  const uint16_t[::1] times, int64_t counted_rows, int64_t shared_rows):
         cdef int s
         assert has.shape[0] <= MOST_SETS and has.shape[1] <= MOST_CELLS
         self.shard = shard
@@ -91,6 +92,7 @@ cdef class TrainingSets:
         self.n_sets = <int>has.shape[0]
         self.has = has
         self.times = times
+        self.shared_rows = shared_rows
         self.plans = <Plan*>calloc(self.n_sets, sizeof(Plan))
         if self.plans == NULL:
             raise MemoryError
@@ -569,7 +571,8 @@ cdef class SharedGrowth:
 
     cdef bint pays(self, const SharedNode* node) noexcept nogil:
         """Whether the sets of a node are better off together."""
-        return node.n >= LEAST_SHARED
+        cdef int64_t others = count_bits(node.active) - 1
+        return self.sets.shared_rows == 0 or (node.n - NODE_COST) * others >= self.sets.shared_rows
 
     # -----------------------------------------------------------------------------------------
     # a set that goes on alone

@@ -22,8 +22,13 @@ class Tuning:
     counted_rows : int, default=128
         Nodes of fewer rows are searched by sorted entries, never by histogram. Above, the cells
         of a column's histogram decide; 0: every column that can be is read by histogram.
+    shared_rows : int, default=700
+        Nodes of several training sets of fewer rows are grown set by set, where rows are what all
+        sets have and count once for every set beyond the first, less the 50 that any node costs;
+        0: sets stay together as long as they can.
     """
 
     level_entries: int = 1 << 19
     task_entries: int = 1 << 15
     counted_rows: int = 128
+    shared_rows: int = 700

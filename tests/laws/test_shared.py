@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dtrees.coding.target import Target
+from dtrees.core import _wide
 from dtrees.core._shared_nodes import MOST_SETS
 from dtrees.core.grower import grow
 from dtrees.core.resampling import Resampling, of_sets
@@ -32,6 +33,7 @@ from tests.laws.tables import (
 from tests.laws.test_growth import assert_equal
 
 SEEDS = st.integers(0, 2**32 - 1)
+TOGETHER = Tuning(shared_rows=0)
 
 
 def folds(n_rows: int, n_folds: int, seed: int) -> np.ndarray:
@@ -147,7 +149,7 @@ class TestShares:
     @given(examples(draws=True, max_rows=120), st.integers(2, 6), SEEDS, SHARES)
     def test_threads(self, example, n_folds, seed, shares):
         rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
-        tuning = Tuning(task_entries=1, level_entries=1)
+        tuning = Tuning(task_entries=1, level_entries=1, shared_rows=0)
         check(example, rows, shares=shares, run=LocalRunner(2), n_threads=2, tuning=tuning)
 
     @given(examples(), SEEDS, SHARES)
@@ -159,17 +161,48 @@ class TestShares:
         assert found == alone
 
 
+class TestSetsStayTogether:
+    """However small a node is."""
+
+    @given(examples(draws=True, max_rows=120), st.integers(2, 11), SEEDS)
+    def test_folds(self, example, n_folds, seed):
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        check(example, rows, tuning=TOGETHER)
+
+    @given(examples(draws=True), st.integers(1, 9), SEEDS)
+    def test_masks(self, example, n_sets, seed):
+        check(example, masks(example.n_rows, n_sets, seed), tuning=TOGETHER)
+
+    @given(examples(draws=True), SEEDS)
+    def test_more_sets_than_bits(self, example, seed):
+        check(example, masks(example.n_rows, MOST_SETS + 7, seed), tuning=TOGETHER)
+
+    @given(examples(draws=True), st.integers(2, 5), SEEDS)
+    def test_wide_columns(self, example, n_folds, seed):
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        check(example, rows, coded(example.table, 300), tuning=TOGETHER)
+
+    @given(examples(draws=True), st.integers(2, 9), SEEDS)
+    def test_plain_loops(self, example, n_folds, seed):
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        before = _wide.use_wide(False)
+        try:
+            check(example, rows, tuning=TOGETHER)
+        finally:
+            _wide.use_wide(before)
+
+
 class TestThreads:
     @given(examples(draws=True, max_rows=120), st.integers(2, 6), SEEDS)
     def test_sets_on_threads(self, example, n_folds, seed):
         rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
-        tuning = Tuning(task_entries=1)
+        tuning = Tuning(task_entries=1, shared_rows=0)
         check(example, rows, run=LocalRunner(2), n_threads=2, tuning=tuning)
 
     @given(examples(draws=True, max_rows=120), st.integers(2, 6), SEEDS)
     def test_columns_on_threads(self, example, n_folds, seed):
         rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
-        tuning = Tuning(task_entries=1, level_entries=1)
+        tuning = Tuning(task_entries=1, level_entries=1, shared_rows=0)
         check(example, rows, run=LocalRunner(2), n_threads=2, tuning=tuning)
 
 
