@@ -25,15 +25,14 @@ from libc.string cimport memcpy, memmove, memset
 
 from dtrees.core._component cimport order_by_component
 from dtrees.core._search cimport (
-    BUFFER, NONE, Groups, Keyed, Search, add_group, beats, begin_pass, by_class, consider, flush,
-    heavy_enough, offer, permitted, score_side
+    BUFFER, NONE, SMALL_WEIGHT, Groups, Keyed, Search, add_group, beats, begin_pass, by_class,
+    consider, flush, heavy_enough, offer, permitted, score_side
 )
 from dtrees.core._sort cimport merge_sort
 from dtrees.core._structs cimport ABOVE, AT_MOST, GINI, IN_SUBSET, Run, Split, entry_t
 
 cdef enum:
     MAX_SUBSETS = 1023      # all subsets of up to 11 categories
-    SMALL_WEIGHT = 1 << 30  # of a node, whose square fits 64 bits
 
 
 cdef void reserve_groups(Search* q, int64_t count) noexcept nogil:

@@ -22,7 +22,8 @@ from dtrees.core._structs cimport (
 )
 
 cdef enum:
-    BUFFER = 256  # boundaries that are scored together
+    BUFFER = 256            # boundaries that are scored together
+    SMALL_WEIGHT = 1 << 30  # of a node, whose square fits 64 bits
 
 cdef extern from *:
     """
@@ -157,17 +158,31 @@ cdef inline void add_row(Search* q, int64_t row) noexcept nogil:
 
 
 cdef inline void add_group(Search* q, int64_t g, int sign) noexcept nogil:
+    cdef int K = q.criterion.n_classes
+    cdef const int64_t* of_class = q.groups.target + g * K
+    cdef int64_t squares, cross, x, old
     cdef int k
-    cdef int64_t weight
     q.n += sign * q.groups.n[g]
-    if by_class(q):
-        for k in range(q.criterion.n_classes):
-            weight = q.groups.target[g * q.criterion.n_classes + k]
-            if weight != 0:
-                add_to_class(q, k, sign * weight)
-    else:
+    if not by_class(q):
         q.w += sign * q.groups.weight[g]
         q.s += sign * q.groups.target[g]
+    elif q.criterion.impurity == GINI and q.totals.weight < SMALL_WEIGHT:
+        squares = <int64_t>q.side_squares
+        cross = <int64_t>q.cross
+        for k in range(K):
+            x = sign * of_class[k]
+            old = q.side[k]
+            squares += x * (2 * old + x)
+            cross += x * q.class_totals[k]
+            q.side[k] = old + x
+        q.side_squares = squares
+        q.cross = cross
+        q.w += sign * q.groups.weight[g]
+        q.side_is_clear = False
+    else:
+        for k in range(K):
+            if of_class[k] != 0:
+                add_to_class(q, k, sign * of_class[k])
 
 
 cdef inline double gini_score(double w, double rest, double left, double right) noexcept nogil:

@@ -93,24 +93,20 @@ cdef void count_narrow(const uint8_t* codes, const uint32_t* row_id, int64_t n, 
         count[i] = place[0][i] + place[1][i] + place[2][i] + place[3][i]
 
 
-cdef int64_t entries_of_narrow(const Column* column, const uint32_t* row_id, int64_t n,
-                               uint32_t* entries, uint32_t* scratch,
-                               uint32_t* majority) noexcept nogil:
-    """Entries of a uint8 column for n <= 65,535 rows, by their counts; O(n + n_codes).
+cdef int64_t entries_of_narrow(uint32_t* own, uint32_t* count, int64_t n, int64_t n_codes,
+                               uint32_t* entries, uint32_t* majority) noexcept nogil:
+    """Entries of a uint8 column for n <= 65,535 rows, numbered from 0, from their codes and counts
+    (`count_narrow`), which are used up; O(n + n_codes). Ranks are the codes.
 
-    row_id : rows of the coded matrix; entry i stands for row_id[i]. Ranks are the codes.
     majority : a code, other than 0, that more than half of the rows hold, which has no entries;
     NO_RANK without one.
     Returns how many entries there are.
     """
-    cdef uint32_t count[256]
-    cdef int64_t n_codes = column.n_codes
     cdef int64_t m = 0
     cdef int64_t i
     cdef uint32_t code, t
     cdef uint32_t total = 0
     cdef uint32_t common = NO_RANK
-    count_narrow(<const uint8_t*>column.codes, row_id, n, n_codes, scratch, count)
     for i in range(n_codes + 1):
         t = count[i]
         if i > 0 and 2 * <int64_t>t > n:
@@ -121,24 +117,27 @@ cdef int64_t entries_of_narrow(const Column* column, const uint32_t* row_id, int
     majority[0] = common
     if common == NO_RANK:
         for i in range(n):
-            code = scratch[i]
+            code = own[i]
             entries[count[code]] = code << 16 | <uint32_t>i
             count[code] += 1
         return n
     for i in range(n):  # without a branch, in place
-        code = scratch[i]
-        scratch[m] = code << 16 | <uint32_t>i
+        code = own[i]
+        own[m] = code << 16 | <uint32_t>i
         m += code != common
     for i in range(m):
-        code = scratch[i] >> 16
-        entries[count[code]] = scratch[i]
+        code = own[i] >> 16
+        entries[count[code]] = own[i]
         count[code] += 1
     return m
 
 
 cdef int64_t entries_of_wide(const Column* column, const uint32_t* row_id, int64_t n,
                              uint32_t* entries, uint32_t* scratch) noexcept nogil:
-    """The same of all rows of a uint16 column, by radix sort; O(n)."""
+    """The same for a uint16 column, by radix sort of all codes; O(n).
+
+    row_id : rows of the coded matrix; entry i stands for row_id[i].
+    """
     cdef const uint16_t* codes = <const uint16_t*>column.codes
     cdef uint32_t low[256]
     cdef uint32_t high[256]
@@ -293,36 +292,26 @@ cdef Workspace* relocate_rows(Workspace* old, const OpenNode* node,
     return new
 
 
-cdef int64_t largest_share(const Column* column, const uint32_t* row_id, int64_t n,
-                           uint32_t* count) noexcept nogil:
-    """How many of n rows hold the commonest code of a uint8 or uint16 column. O(n + n_codes).
-
-    count : scratch, as many numbers as rows, which are more than n_codes.
-    """
+cdef void count_wide(const uint16_t* codes, const uint32_t* row_id, int64_t n, int64_t n_codes,
+                     uint32_t* count) noexcept nogil:
+    """The same of a uint16 column, in one place each."""
     cdef int64_t i
-    cdef uint32_t most = 0
-    cdef uint32_t narrow[256]
-    if column.storage == STORED_U8:
-        count_narrow(<const uint8_t*>column.codes, row_id, n, column.n_codes, count, narrow)
-        count = narrow
-    else:
-        memset(count, 0, (column.n_codes + <size_t>1) * sizeof(uint32_t))
-        for i in range(n):
-            count[(<const uint16_t*>column.codes)[row_id[i]]] += 1
-    for i in range(column.n_codes + <int64_t>1):
-        most = count[i] if count[i] > most else most
-    return most
+    memset(count, 0, (n_codes + 1) * sizeof(uint32_t))
+    for i in range(n):
+        count[codes[row_id[i]]] += 1
 
 
 cdef bint is_counted(const Column* column, const Workspace* w, const CountRule* rule,
-                     uint32_t* scratch, Counted* counted) noexcept nogil:
+                     const uint32_t* count, uint32_t* scratch, Counted* counted) noexcept nogil:
     """Whether a column goes on being read by histogram; if so, its cells are reserved.
 
     A histogram costs its cells and half of the rows, entries cost each of theirs several times.
     They win in small nodes, and where most rows hold one value, which needs none.
 
-    scratch : a number per row.
+    count : rows by code, of a uint8 column. scratch : a number per row.
     """
+    cdef int64_t i
+    cdef uint32_t most = 0
     cdef int64_t cells = (column.n_codes + <int64_t>1) * rule.stride
     cdef int64_t least = cells if cells > rule.least_rows else rule.least_rows
     if rule.least_rows == 0:
@@ -331,7 +320,12 @@ cdef bint is_counted(const Column* column, const Workspace* w, const CountRule* 
         return False
     if GENERATIONS * least > w.n_rows and rule.least_rows > 0:
         return False
-    if 4 * largest_share(column, w.row_id, w.n_rows, scratch) > 3 * w.n_rows:
+    if column.storage != STORED_U8:
+        count_wide(<const uint16_t*>column.codes, w.row_id, w.n_rows, column.n_codes, scratch)
+        count = scratch
+    for i in range(column.n_codes + <int64_t>1):
+        most = count[i] if count[i] > most else most
+    if 4 * <int64_t>most > 3 * w.n_rows:
         return False
     counted.n_cells += cells
     if least > counted.least_rows:
@@ -393,14 +387,21 @@ cdef int64_t relocate_runs(const Workspace* old, const entry_t* entries, Workspa
     cdef int64_t kept = 0
     cdef int64_t r, length, n_fill, cells
     cdef uint32_t rank, ordered, fill, fill_code, middle
-    cdef bint distinct
+    cdef uint32_t count[256]
+    cdef bint distinct, is_narrow
+    cdef const Column* column
     cdef uint32_t* target
     cdef Run* run
     for r in range(n_runs):
         run = runs + r
         target = <uint32_t*>new.entries + at
         cells = counted.n_cells
-        if run.length == 0 and is_counted(&columns[run.column], new, rule, scratch, counted):
+        column = &columns[run.column]
+        is_narrow = run.length == 0 and column.storage == STORED_U8
+        if is_narrow:
+            count_narrow(<const uint8_t*>column.codes, new.row_id, n, column.n_codes, scratch,
+                         count)
+        if run.length == 0 and is_counted(column, new, rule, count, scratch, counted):
             runs[kept] = run[0]
             runs[kept].offset = cells
             kept += 1
@@ -414,11 +415,10 @@ cdef int64_t relocate_runs(const Workspace* old, const entry_t* entries, Workspa
                                run.last_ordered, target, &fill, &ordered)
             fill_code = run.fill_code
         else:
-            if columns[run.column].storage == STORED_U8:
-                length = entries_of_narrow(&columns[run.column], new.row_id, n, target, scratch,
-                                           &fill_code)
+            if is_narrow:
+                length = entries_of_narrow(scratch, count, n, column.n_codes, target, &fill_code)
             else:
-                length = entries_of_wide(&columns[run.column], new.row_id, n, target, scratch)
+                length = entries_of_wide(column, new.row_id, n, target, scratch)
             rank = write_ranks(<const uint32_t*>target, length, NULL, fill_code,
                                run.last_ordered, target, &fill, &ordered)
         n_fill = n - length
@@ -430,7 +430,7 @@ cdef int64_t relocate_runs(const Workspace* old, const entry_t* entries, Workspa
             middle = target[length // 2] & 0xFFFF
             length = leave_out_majority(target, length, &fill)
             if fill != NO_RANK:
-                fill_code = code_at(&columns[run.column], new.row_id[middle])
+                fill_code = code_at(column, new.row_id[middle])
         runs[kept] = run[0]
         run = runs + kept
         if run.last_ordered != ALL_ORDERED:
