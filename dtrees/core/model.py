@@ -114,13 +114,10 @@ class Tree:
     offset: float = 0.0
 
     def __post_init__(self) -> None:
-        small = {"n_node_samples": self.n_node_samples}
-        if not self.is_regression:
-            small["statistics"] = self.statistics
-        for name, array in small.items():
-            object.__setattr__(self, name, array.astype(count_type(array[:1]), copy=False))
-        for field in fields(self):
-            array = getattr(self, field.name)
+        state = vars(self)
+        for name in ("n_node_samples",) if self.is_regression else ("n_node_samples", "statistics"):
+            state[name] = state[name].astype(count_type(state[name][:1]), copy=False)
+        for array in state.values():
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
 

@@ -62,7 +62,7 @@ from dtrees.estimators.limits import (
     shares_of,
 )
 from dtrees.estimators.prediction import Predictor, TreePredictor
-from dtrees.estimators.view import TreeView, columns_with_missing
+from dtrees.estimators.view import TreeView, missing_by_model
 from dtrees.export.parts import Parts
 from dtrees.parallel import LocalRunner, grow_sets, is_lazy, map_rows, threaded
 
@@ -326,23 +326,28 @@ class BaseDecisionTree(BaseTrees):
         Costs O(n_rows x n_columns x depth), and one sort of every ordered column.
         """
         growth = self._grow(X, y, sample_weight)
-        self._learn(growth.encoded, pruning.ccp(growth.tree, self.ccp_alpha))
+        tree = pruning.ccp(growth.tree, self.ccp_alpha)
+        (learned,) = self._learned_of(growth.encoded, [tree])
+        self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update(learned)
         return self
 
-    def _learn(self, encoded: Encoded, tree: Tree) -> None:
-        """Take over a tree that was grown with these parameters."""
+    def _learned_of(self, encoded: Encoded, trees: Sequence[Tree]) -> list[dict[str, Any]]:
+        """The attributes of a fit for each of the trees that were grown with these parameters."""
         book = encoded.book.without_values()  # as large as the table; the tree has its thresholds
-        learned = {
+        facts = {
             "n_features_in_": book.n_columns,
             "n_outputs_": 1,
             "max_features_": encoded.max_features,
-            "tree_": TreeView(tree, book, columns_with_missing([tree], encoded.coded)),
             **self._learned(encoded.target),
         }
         if book.feature_names is not None:
-            learned["feature_names_in_"] = book.feature_names
-        self.__dict__.pop("feature_names_in_", None)
-        self.__dict__.update(learned)
+            facts["feature_names_in_"] = book.feature_names
+        missing = missing_by_model([[tree] for tree in trees], encoded.coded)
+        return [
+            {**facts, "tree_": TreeView(tree, book, mine)}
+            for tree, mine in zip(trees, missing, strict=True)
+        ]
 
     _n_trees = 1
 
@@ -367,8 +372,8 @@ class BaseDecisionTree(BaseTrees):
 
     def _models_of(self, encoded: Encoded, grown: Sequence[Tree]) -> list[Any]:
         models = [self._unfitted() for _ in grown]
-        for model, tree in zip(models, grown, strict=True):
-            model._learn(encoded, tree)
+        for model, learned in zip(models, self._learned_of(encoded, grown), strict=True):
+            model.__dict__.update(learned)
         return models
 
     def apply(self, X: Any) -> np.ndarray:

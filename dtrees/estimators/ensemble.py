@@ -50,7 +50,7 @@ from dtrees.estimators.constraints import (
 )
 from dtrees.estimators.early_stopping import OobStopping
 from dtrees.estimators.prediction import ForestPredictor, Predictor
-from dtrees.estimators.view import TreeView, columns_with_missing
+from dtrees.estimators.view import TreeView, columns_with_missing, missing_by_model
 from dtrees.export.parts import Parts
 from dtrees.inspection.importance import impurity_importances
 from dtrees.parallel import REGIMES, LocalRunner, grow_sets, grow_trees, threaded
@@ -255,13 +255,10 @@ class BaseForest(BaseTrees):
     def _models_of(self, encoded: Encoded, grown: Sequence[tuple[Tree, ...]]) -> list[Any]:
         bags = self._bags(encoded.seed, encoded.coded.n_rows, None)
         facts = self._facts_of(encoded, bags, encoded.seed)
+        missing = missing_by_model(grown, encoded.coded)
         models = [self._unfitted() for _ in grown]
-        for model, trees in zip(models, grown, strict=True):
-            model.__dict__.update(
-                facts,
-                forest_=Forest(trees),
-                _saw_missing=columns_with_missing(trees, encoded.coded),
-            )
+        for model, trees, mine in zip(models, grown, missing, strict=True):
+            model.__dict__.update(facts, forest_=Forest(trees), _saw_missing=mine)
         return models
 
     def _check_max_features(self, encoded: Encoded) -> None:

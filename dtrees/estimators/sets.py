@@ -228,10 +228,11 @@ def fit_table(
         A parameter or the table is not what it should be.
     """
     estimator._check_parameters()
-    given, estimator = estimator, clone(estimator)
+    given, estimator = estimator, estimator._unfitted()
     if estimator.random_state is None:  # the same draws for all sets
         estimator.random_state = estimator._seed()
-    fixed = clone(estimator)
+    apart = estimator._fits_apart()
+    fixed = estimator if apart is None else clone(estimator)  # a state that is given draws once
     run = threaded(estimator.n_jobs)
     seed = estimator._seed()
     encoded = table.encoded(estimator, seed, run)
@@ -246,7 +247,6 @@ def fit_table(
     n_live = np.count_nonzero(rows if live is None else rows & live, axis=1)
     X, y, weight = table.X, table.y, table.sample_weight
     models: list[Any]
-    apart = estimator._fits_apart()
     if apart is not None:
         logger.info("%s: each set is fitted on its own", apart)
         if getattr(estimator, "verbose", 0) > 0:  # every fit has a bar of its own

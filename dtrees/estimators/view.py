@@ -174,12 +174,7 @@ def columns_with_missing(trees: Sequence[Tree], coded: CodedMatrix) -> np.ndarra
     O(nodes), of as many trees as it takes to see all columns tested.
     """
     found = np.zeros(coded.n_columns, dtype=bool)
-    tested = np.zeros(coded.n_columns - NO_FEATURE, dtype=bool)  # behind the columns: leaves
-    for tree in trees:
-        tested[tree.feature] = True
-        if tested[: coded.n_columns].all():
-            break
-    for column in np.flatnonzero(tested[: coded.n_columns]).tolist():
+    for column in np.flatnonzero(columns_tested(trees, coded.n_columns)).tolist():
         slot, store = int(coded.slot[column]), int(coded.storage[column])
         if store == SPARSE:
             part = slice(coded.sparse_indptr[slot], coded.sparse_indptr[slot + 1])
@@ -191,3 +186,22 @@ def columns_with_missing(trees: Sequence[Tree], coded: CodedMatrix) -> np.ndarra
         found[column] = codes.min(initial=1) == 0
     found.flags.writeable = False
     return found
+
+
+def missing_by_model(models: Sequence[Sequence[Tree]], coded: CodedMatrix) -> list[np.ndarray]:
+    """`columns_with_missing` for the trees of each model; columns are looked at once."""
+    found = columns_with_missing([tree for trees in models for tree in trees], coded)
+    each = [found & columns_tested(trees, coded.n_columns) for trees in models]
+    for mine in each:
+        mine.flags.writeable = False
+    return each
+
+
+def columns_tested(trees: Sequence[Tree], n_columns: int) -> np.ndarray:
+    """Which columns trees test, bool (n_columns,)."""
+    tested = np.zeros(n_columns - NO_FEATURE, dtype=bool)  # behind the columns: leaves
+    for tree in trees:
+        tested[tree.feature] = True
+        if tested[:n_columns].all():
+            break
+    return tested[:n_columns]
