@@ -1,7 +1,7 @@
 """Histograms of the rows of a node of several sets, one for each cell.
 
     rows of the node          12  13  17  20  ...
-    what they add              a   b   c   d  ...   gathered once for all columns, where it is packed
+    what they add              a   b   c   d  ...   gathered once for all columns, if packed
     cells of a column      | H0 | H1 | ... | Hk |   a row goes to the histogram of its cell
 
 Rows that some members have go to histograms of these members. Where rows are packed the numbers of

@@ -34,7 +34,7 @@ cdef struct Parting:
     # Tests of some members, all on one column, and what becomes of the rows of their node.
     int n
     Route route[MOST_SETS]
-    const uint64_t* left_of # by code: the members that send it left; NULL: by their routes
+    const uint64_t* left_of     # by code: the members that send it left; NULL: by their routes
     uint64_t full[MOST_CELLS]   # by cell: the members that have its rows; 0: it is left behind
     uint8_t place[MOST_CELLS]   # by cell: its number in the children
     int64_t left_sums[MOST_CELLS]   # what the rows of the children add up to, where rows are

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -99,7 +100,7 @@ def trees_of(
     bounds = np.cumsum([0] + [len(piece.nodes) for piece in pieces])
     roots = bounds[:-1]
     statistics_type = np.int64 if criterion in REGRESSION else count_type(statistics[roots])
-    arrays = {
+    arrays: dict[str, Any] = {
         **arrays_of(nodes),
         "code": code,
         "threshold": threshold,
@@ -107,7 +108,7 @@ def trees_of(
         "statistics": statistics.astype(statistics_type),  # a copy: they may be lent
     }
     assert np.count_nonzero(subset_offset >= 0) == np.count_nonzero(arrays["test"] == IN_SUBSET)
-    facts = {
+    facts: dict[str, Any] = {
         "n_columns": len(n_codes),
         "criterion": criterion,
         "weight_unit": target.weight_unit,

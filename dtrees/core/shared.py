@@ -87,10 +87,9 @@ def pieces_of_sets(
     for group in sets.groups(numbers_of(coded, target)) if can_share(coded, rules[0]) else []:
         shard = Shard(coded, target, rules[0], sets.scales[group[0]])
         cells, has = sets.resampling.cells_of(group)
-        limits = sets.limits_of(group)
-        shared = TrainingSets(
-            shard, cells, has, *limits, times, tuning.counted_rows, tuning.shared_rows
-        )
+        total_weight, least_of = sets.limits_of(group)
+        tuned = tuning.counted_rows, tuning.shared_rows
+        shared = TrainingSets(shard, cells, has, total_weight, least_of, times, *tuned)
         least = HANDED * tuning.task_entries
         grown = shared.grow(pool, run, n_threads, cancelled, least, tuning.level_entries)
         if cancelled():
