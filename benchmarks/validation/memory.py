@@ -44,9 +44,9 @@ from benchmarks.cases import THREADS, Case, Scale, Skipped, Survey, Table
 from benchmarks.measure import MB, forget_peak, in_a_child, recorded_peak, resident
 from benchmarks.validation.ratios import estimator_of
 from dtrees.core.model import LEAF, Tree
-from dtrees.core.resampling import of_sets, plain
+from dtrees.core.resampling import plain
 from dtrees.model_selection import cross_validate
-from dtrees.model_selection.stand_in import training_rows
+from dtrees.model_selection.stand_in import training_sets
 from dtrees.parallel import threaded
 
 FOLDS = (3, 5, 10, 20, 50)
@@ -181,8 +181,7 @@ def _growth(tree: Any, X: Any, y: np.ndarray, cv: Any) -> Found:
     encoded = tree._encode(X, y, None, 0, run)
     splits = [] if cv is None else list(cv.split(y))
     before = _resident_now()
-    rows = training_rows(splits, len(y), final=True)
-    grown = tree._grow_sets(encoded, of_sets(rows) if splits else plain(), run)
+    grown = tree._grow_sets(encoded, training_sets(splits, len(y)) if splits else plain(), run)
     peak = recorded_peak() - before
     return Found(peak, bytes_of(grown), groups_at_once(grown, THREADS))
 

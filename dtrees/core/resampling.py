@@ -22,6 +22,7 @@ import hashlib
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from functools import cache
+from typing import Protocol
 
 import numpy as np
 
@@ -116,29 +117,45 @@ class Resampling:
         return np.tensordot(self.mix, cell_statistics, axes=1)
 
 
-def of_sets(rows: np.ndarray) -> Resampling:
+class Rows(Protocol):
+    """The rows of some sets, one set at a time: a matrix has them all at once."""
+
+    def __len__(self) -> int:
+        """Number of sets."""
+
+    def __getitem__(self, number: int, /) -> np.ndarray:
+        """Which rows a set has; bool (n_rows,)."""
+
+
+def of_sets(rows: Rows) -> Resampling:
     """The resampling of given training sets.
 
     Parameters
     ----------
-    rows : bool (n_sets, n_rows)
-        Which rows each set has.
+    rows : bool (n_sets, n_rows), or one set after the other
+        Which rows each set has. At least one set.
 
     Returns
     -------
     Resampling
         Cells are numbered in the order in which their rows come.
+
+    Notes
+    -----
+    O(n_sets x n_rows) steps, and a few bytes per row.
     """
-    cells = np.zeros(rows.shape[1], dtype=np.int64)
+    n_sets = len(rows)
+    cells = np.zeros(len(rows[0]), dtype=np.int64)
     first = np.zeros(1, dtype=np.int64)
-    for start in range(0, len(rows), BITS):
-        some = rows[start : start + BITS]
-        key = cells << len(some)
-        for bit, mine in enumerate(some):
-            key |= mine.astype(np.int64) << bit
-        cells, first = _by_first_row(key, len(first) << len(some))
+    for start in range(0, n_sets, BITS):
+        n_bits = min(BITS, n_sets - start)
+        key = cells << n_bits
+        for bit in range(n_bits):
+            key |= rows[start + bit].astype(np.int64) << bit
+        cells, first = _by_first_row(key, len(first) << n_bits)
     kind = np.uint16 if len(first) <= 2**16 else np.uint32
-    return Resampling(cells.astype(kind), rows[:, first].astype(np.int64))
+    mix = np.stack([rows[number][first] for number in range(n_sets)])
+    return Resampling(cells.astype(kind), mix.astype(np.int64))
 
 
 def _by_first_row(key: np.ndarray, n_keys: int) -> tuple[np.ndarray, np.ndarray]:

@@ -33,7 +33,7 @@ from dtrees.coding.tables import Table
 from dtrees.coding.target import Target
 from dtrees.core.coded_walk import CodedRows
 from dtrees.core.model import Tree
-from dtrees.core.resampling import of_sets, plain
+from dtrees.core.resampling import Resampling, of_sets, plain
 from dtrees.estimators.base import BaseTrees, Encoded
 from dtrees.parallel import LocalRunner, threaded
 
@@ -192,21 +192,23 @@ def fit_sets(
 
     Parameters
     ----------
-    estimator, rows, bar
+    estimator, bar
         As for `fit_table`.
     X, y, sample_weight
         As for ``fit``.
+    rows : bool (n_sets, n_rows)
+        Training rows of each set.
 
     Raises
     ------
     ClusterError, ValueError
         As `fit_table` does.
     """
-    return fit_table(estimator, TrainingTable(X, y, sample_weight), rows, bar=bar)
+    return fit_table(estimator, TrainingTable(X, y, sample_weight), of_sets(rows), bar=bar)
 
 
 def fit_table(
-    estimator: BaseTrees, table: TrainingTable, rows: np.ndarray, *, bar: Bar | None = None
+    estimator: BaseTrees, table: TrainingTable, sets: Resampling, *, bar: Bar | None = None
 ) -> FittedSets:
     """Fit a clone of an estimator to each training set.
 
@@ -215,8 +217,8 @@ def fit_table(
     estimator : tree or forest
         Never fitted itself.
     table : TrainingTable
-    rows : bool (n_sets, n_rows)
-        Training rows of each set.
+    sets : Resampling
+        The training sets, as `of_sets` makes them.
     bar : Bar or None, default=None
         Counts the trees of all sets as they come.
 
@@ -237,33 +239,35 @@ def fit_table(
     seed = estimator._seed()
     encoded = table.encoded(estimator, seed, run)
     coded_rows = table.coded_rows(estimator, seed)
-    if rows.shape[1] != encoded.coded.n_rows:
-        raise ValueError(f"X has {encoded.coded.n_rows} rows, but the sets are of {rows.shape[1]}.")
+    assert sets.cells is not None
+    n_rows = encoded.coded.n_rows
+    if len(sets.cells) != n_rows:
+        raise ValueError(f"X has {n_rows} rows, but the sets are of {len(sets.cells)}.")
     if encoded.target.kind == "classification":
         values = encoded.target.y.astype(np.int64)
     else:
         values = table.values_of_y().astype(np.float64)
-    live = encoded.target.has_weight
-    n_live = np.count_nonzero(rows if live is None else rows & live, axis=1)
+    n_live = sets.totals(encoded.target.has_weight)
     X, y, weight = table.X, table.y, table.sample_weight
     models: list[Any]
     if apart is not None:
         logger.info("%s: each set is fitted on its own", apart)
         if getattr(estimator, "verbose", 0) > 0:  # every fit has a bar of its own
             bar = None
-        advance = _counting(bar, estimator._n_trees * len(rows))
+        advance = _counting(bar, estimator._n_trees * sets.n_sets)
         models = []
-        for mine in rows:
-            models.append(_fitted(fixed, X, y, weight, mine))
+        for number in range(sets.n_sets):
+            models.append(_fitted(fixed, X, y, weight, sets.rows(number)))
             advance(estimator._n_trees)
         return FittedSets(_with_random_state(given, models), encoded, coded_rows, values, n_live)
-    targets = _targets(estimator, encoded, table.values_of_y(), weight, rows)
+    targets = _targets(estimator, encoded, table.values_of_y(), weight, sets)
     models = list(targets)
     together = [i for i, target in enumerate(targets) if target is None]
-    n_sets = len(rows) - sum(isinstance(target, Exception) for target in targets)
+    n_sets = len(targets) - sum(isinstance(target, Exception) for target in targets)
     advance = _counting(bar, estimator._n_trees * n_sets)
     if together:
-        grown = estimator._grow_sets(encoded, of_sets(rows[together]), run, advance)
+        some = Resampling(sets.cells, sets.mix[together])
+        grown = estimator._grow_sets(encoded, some, run, advance)
         for i, model in zip(together, estimator._models_of(encoded, grown), strict=True):
             models[i] = model
     for i, target in enumerate(targets):
@@ -301,7 +305,7 @@ def _fitted(estimator: BaseTrees, X: Any, y: Any, sample_weight: Any, rows: np.n
 
 
 def _targets(
-    estimator: BaseTrees, encoded: Encoded, y: np.ndarray, sample_weight: Any, rows: np.ndarray
+    estimator: BaseTrees, encoded: Encoded, y: np.ndarray, sample_weight: Any, sets: Resampling
 ) -> list[Target | Exception | None]:
     """For each set None where its target is that of all rows, less the rows outside; else its own.
 
@@ -309,18 +313,18 @@ def _targets(
     """
     whole = encoded.target
     weight = np.ones(whole.n_rows) if sample_weight is None else np.asarray(sample_weight, float)
-    weighs = whole.has_weight
-    counts = np.asarray((rows if weighs is None else rows & weighs).any(axis=1))
+    counts = sets.totals(whole.has_weight) > 0
     same_units = (
         getattr(estimator, "class_weight", None) is None
         and (whole.w is None or (whole.kind == "classification" and whole.w_exponent == 0))
         and encoded.rules.criterion != "poisson"  # whose targets are looked at set by set
     )
     found: list[Target | Exception | None] = []
-    for mine, has_rows in zip(rows, counts, strict=True):
+    for number, has_rows in enumerate(counts.tolist()):
         if same_units and has_rows:
             found.append(None)
             continue
+        mine = sets.rows(number)
         try:
             own = estimator._encode_target(y, weight * mine)
         except ValueError as error:

@@ -31,7 +31,7 @@ from dtrees.estimators.base import BaseDecisionTree
 from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table, trees_of
 from dtrees.model_selection.leaf_scores import errors_of_alphas, held_out_of
 from dtrees.model_selection.ours import splits_of, why_not, why_not_splits
-from dtrees.model_selection.stand_in import Split, training_rows
+from dtrees.model_selection.stand_in import Split, training_sets
 from dtrees.parallel import threaded
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def cost_complexity_cv(
         raise TypeError(f"cost_complexity_cv: {reason}.")
     whole = clone(estimator).set_params(ccp_alpha=0.0)
     table = TrainingTable(X, y, (params or {}).get("sample_weight"))
-    fitted = fit_table(whole, table, training_rows(splits, len(y), final=True))
+    fitted = fit_table(whole, table, training_sets(splits, len(y)))
     for model in fitted.models:
         if isinstance(model, Exception):
             raise model

@@ -23,7 +23,7 @@ from dtrees.estimators.sets import FittedSets, TrainingTable
 from dtrees.exceptions import ClusterError
 from dtrees.model_selection.ours import why_not, why_not_splits
 from dtrees.model_selection.search import SharedSearch
-from dtrees.model_selection.stand_in import RowNumbers, Split, training_rows
+from dtrees.model_selection.stand_in import RowNumbers, Split, TrainingRows
 
 
 def why_not_nested(search: Any, X: Any, y: Any, params: Sequence[str]) -> str | None:
@@ -73,8 +73,9 @@ class GrownSearches:
         self.rows = RowNumbers(len(y), splits)
         self._found: list[tuple[Any, FittedSets] | Exception] = []
         table = TrainingTable(X, y, sample_weight)
-        for rows in training_rows(splits, len(y), final=True):
-            self._found.append(_searched(search, table, rows))
+        sides = TrainingRows(splits, len(y), np.ones(len(y), dtype=bool))
+        for number in range(len(sides)):
+            self._found.append(_searched(search, table, sides[number]))
 
     @property
     def classes(self) -> np.ndarray | None:

@@ -34,13 +34,14 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.utils import indexable
 
+from dtrees.core.resampling import of_sets
 from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table
 from dtrees.exceptions import ClusterError
 from dtrees.model_selection.candidates import Parameters, growths_of
 from dtrees.model_selection.cells import Cells, score_models
 from dtrees.model_selection.leaf_scores import names_of_scores, scores_of_splits
 from dtrees.model_selection.ours import why_not, why_not_splits
-from dtrees.model_selection.stand_in import Split, training_rows
+from dtrees.model_selection.stand_in import Split, TrainingRows
 
 logger = logging.getLogger(__name__)
 
@@ -194,10 +195,8 @@ class SharedSearch:
         shape = len(candidates), len(splits)
         found = Found(np.zeros(shape), np.zeros(shape))
         keeps_final = bool(self.refit) and len(growths) == 1
+        sets = of_sets(TrainingRows(splits, len(rows), rows if keeps_final else None))
         for growth in growths:
-            sets = training_rows(splits, len(rows), final=False)
-            if keeps_final:
-                sets = np.vstack([sets, rows])
             start = time.perf_counter()
             try:
                 cells = Cells(growth, fit_table(growth.estimator, table, sets))
@@ -208,7 +207,7 @@ class SharedSearch:
                     raise
                 failures[_text(error)] += len(growth.places) * len(splits)
                 continue
-            seconds = (time.perf_counter() - start) / (len(growth.places) * len(sets))
+            seconds = (time.perf_counter() - start) / (len(growth.places) * sets.n_sets)
             found.fit_time[growth.places] = seconds
             failures += self._score(cells, table, splits, found)
         self._report(failures, n_fits)
@@ -224,7 +223,7 @@ class SharedSearch:
             if not isinstance(model, Exception):
                 model = cells.model(candidate, -1)
         else:
-            fitted = fit_table(growth.estimator_of(candidate), table, rows[None])
+            fitted = fit_table(growth.estimator_of(candidate), table, of_sets(rows[None]))
             model = fitted.models[0]
         if isinstance(model, Exception):
             raise model

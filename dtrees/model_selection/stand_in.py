@@ -21,6 +21,8 @@ from sklearn.metrics import accuracy_score, get_scorer, r2_score
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 
+from dtrees.core.resampling import Resampling, of_sets
+
 Split = tuple[np.ndarray, np.ndarray]
 
 
@@ -45,14 +47,38 @@ class Models(Protocol):
         ...
 
 
-def training_rows(splits: Sequence[Split], n_rows: int, *, final: bool) -> np.ndarray:
-    """The training sides as sets: bool (n_splits, n_rows), and a row of ones if `final`."""
-    rows = np.zeros((len(splits) + final, n_rows), dtype=bool)
-    for mine, (train, _) in zip(rows, splits, strict=False):
+class TrainingRows:
+    """The training sides of splits as sets of rows, made one at a time.
+
+    Parameters
+    ----------
+    splits : sequence of (train, test)
+    n_rows : int
+    final : bool (n_rows,) or None, default=None
+        One set more. None: none.
+    """
+
+    def __init__(
+        self, splits: Sequence[Split], n_rows: int, final: np.ndarray | None = None
+    ) -> None:
+        self._splits, self._n_rows, self._final = splits, n_rows, final
+
+    def __len__(self) -> int:
+        return len(self._splits) + (self._final is not None)
+
+    def __getitem__(self, number: int) -> np.ndarray:
+        if number == len(self._splits) and self._final is not None:
+            return self._final
+        rows = np.zeros(self._n_rows, dtype=bool)
+        train = self._splits[number][0]
         if len(train) > 0:
-            mine[train] = True
-    rows[len(splits) :] = True
-    return rows
+            rows[train] = True
+        return rows
+
+
+def training_sets(splits: Sequence[Split], n_rows: int, *, final: bool = True) -> Resampling:
+    """The training sides of splits, and all rows, if the final model is wanted."""
+    return of_sets(TrainingRows(splits, n_rows, np.ones(n_rows, dtype=bool) if final else None))
 
 
 class RowNumbers:

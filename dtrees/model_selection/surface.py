@@ -23,7 +23,7 @@ from dtrees.model_selection.cells import Cells, score_models
 from dtrees.model_selection.cost_complexity import CostComplexity, path_of
 from dtrees.model_selection.leaf_scores import names_of_scores, scores_of_splits
 from dtrees.model_selection.ours import splits_of, why_not, why_not_splits
-from dtrees.model_selection.stand_in import Split, training_rows
+from dtrees.model_selection.stand_in import Split, training_sets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -234,7 +234,7 @@ def validation_surface(
         whole.set_params(min_samples_split=int(min(min_samples_split)))
     furthest = clone(whole).set_params(max_leaf_nodes=None, ccp_alpha=0.0)
     table = TrainingTable(X, y, (params or {}).get("sample_weight"))
-    fitted = fit_table(furthest, table, training_rows(splits, len(y), final=True))
+    fitted = fit_table(furthest, table, training_sets(splits, len(y)))
     for model in fitted.models:
         if isinstance(model, Exception):
             raise model

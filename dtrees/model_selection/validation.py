@@ -51,7 +51,7 @@ from dtrees.model_selection.stand_in import (
     Split,
     StandIn,
     scoring_of_stand_ins,
-    training_rows,
+    training_sets,
 )
 
 logger = logging.getLogger(__name__)
@@ -542,7 +542,7 @@ class Grown:
         counts = verbose > 0 and isinstance(estimator, BaseForest)
         try:
             table = TrainingTable(X, y, sample_weight)
-            sets = training_rows(splits, len(y), final=True)
+            sets = training_sets(splits, len(y))
             with Bar() if counts else nullcontext() as bar:
                 self.fitted = fit_table(estimator, table, sets, bar=bar)
         except (ValueError, TypeError, NotImplementedError) as error:  # of the input
