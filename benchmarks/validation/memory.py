@@ -45,6 +45,7 @@ from benchmarks.measure import MB, forget_peak, in_a_child, recorded_peak, resid
 from benchmarks.validation.ratios import estimator_of
 from dtrees.core.model import LEAF, Tree
 from dtrees.core.resampling import plain
+from dtrees.core.source import DEFAULT_TUNING
 from dtrees.model_selection import cross_validate
 from dtrees.model_selection.stand_in import training_sets
 from dtrees.parallel import threaded
@@ -56,7 +57,7 @@ WORKS: dict[str, tuple[str, dict[str, Any]]] = {
     "adult": ("adult, leaves of at least 10", {"min_samples_leaf": 10}),
 }
 PER_ROW_AND_GROUP = 16.0  # bytes
-TASKS, LEAST_SHARED = 4, 300  # of `dtrees.core._shared`
+TASKS, NODE_COST = 4, 50  # of `dtrees.core._shared`
 TABLE = Table(
     (
         "n folds and the final model",
@@ -143,7 +144,7 @@ def _replayed(trees: Sequence[Tree], root: Node, handed_work: int) -> tuple[int,
             handed.append(node)  # and goes on waiting
             continue
         waiting -= n
-        if n_active > 1 and n >= LEAST_SHARED:
+        if n_active > 1 and (n - NODE_COST) * (n_active - 1) >= DEFAULT_TUNING.shared_rows:
             for members in parts.values():
                 sets = tuple(s for s, _ in members)
                 for side in ("children_right", "children_left"):
