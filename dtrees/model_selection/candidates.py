@@ -41,9 +41,9 @@ class Growth:
         With its parameters as they are; never fitted.
     estimator : tree or forest
         Has what the candidates have in common, and grows as far as the furthest of them.
-    places : list of int
+    places : sequence of int
         Of the candidates, among all.
-    candidates : list of dict
+    candidates : sequence of dict
         Their parameters.
     is_whole : bool
         There is one candidate, and nothing is left to decide.
@@ -51,8 +51,8 @@ class Growth:
 
     given: Any
     estimator: Any
-    places: list[int]
-    candidates: list[Parameters]
+    places: Sequence[int]
+    candidates: Sequence[Parameters]
     is_whole: bool
 
     def estimator_of(self, number: int) -> Any:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,14 +45,21 @@ class Cells:
     growth : Growth
     fitted : FittedSets
         Of ``growth.estimator``.
+    limits : ManyLimits or None, default=None
+        Where the trees of every candidate end, in any set; None: asked of `growth`.
     """
 
-    def __init__(self, growth: Growth, fitted: FittedSets) -> None:
+    def __init__(
+        self, growth: Growth, fitted: FittedSets, limits: ManyLimits | None = None
+    ) -> None:
         self.growth, self.fitted = growth, fitted
-        self._has_shares = growth.has_shares()
-        self._limits: dict[int, ManyLimits] = {}
-        self._n_trees = growth.n_trees()
+        self._has_shares = limits is None and growth.has_shares()
+        self._limits: dict[int, ManyLimits] = {} if limits is None else {0: limits}
         self._walked: dict[int, list[_Walked]] = {}
+
+    @cached_property
+    def _n_trees(self) -> list[int | None]:
+        return self.growth.n_trees()
 
     @property
     def classes(self) -> np.ndarray | None:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import indexable
 
+from dtrees.core.smaller import ManyLimits
+from dtrees.estimators.limits import depth_of
 from dtrees.estimators.sets import TrainingTable, fit_table
 from dtrees.model_selection.candidates import Growth
 from dtrees.model_selection.cells import Cells, score_models
@@ -245,12 +246,9 @@ def validation_surface(
         min_samples_split = np.geomspace(2, most, VALUES).round().astype(int).tolist()
     depths = np.unique(np.asarray(max_depth, dtype=np.int64))
     limits = np.unique(np.asarray(min_samples_split, dtype=np.int64))
-    candidates: list[Any] = [
-        {"max_depth": depth, "min_samples_split": limit}
-        for depth, limit in product(depths.tolist(), limits.tolist())
-    ]
-    growth = Growth(whole, furthest, list(range(len(candidates))), candidates, is_whole=False)
-    cells = Cells(growth, fitted)
+    candidates = GridCells(depths, limits)
+    growth = Growth(whole, furthest, range(len(candidates)), candidates, is_whole=False)
+    cells = Cells(growth, fitted, _limits_of(whole, depths, limits))
     names = names_of_scores(scoring, of_classes=fitted.classes is not None)
     found = None
     if names is not None and list(names) == ["score"] and not fitted.has_forests:
@@ -261,3 +259,35 @@ def validation_surface(
     name = names["score"] if names is not None else str(getattr(scoring, "__name__", scoring))
     scores = found[0].reshape(len(depths), len(limits), len(splits))
     return ValidationSurface(depths, limits, scores, name, cells, splits)
+
+
+class GridCells(Sequence[Mapping[str, int]]):
+    """The parameters of every cell, made when they are asked for; depths change last.
+
+    Parameters
+    ----------
+    max_depth, min_samples_split : int64 (n,)
+    """
+
+    def __init__(self, max_depth: np.ndarray, min_samples_split: np.ndarray) -> None:
+        self._depths, self._limits = max_depth.tolist(), min_samples_split.tolist()
+
+    def __len__(self) -> int:
+        return len(self._depths) * len(self._limits)
+
+    def __getitem__(self, place: Any) -> Any:
+        depth, limit = divmod(range(len(self))[place], len(self._limits))
+        return {"max_depth": self._depths[depth], "min_samples_split": self._limits[limit]}
+
+
+def _limits_of(whole: Any, depths: np.ndarray, limits: np.ndarray) -> ManyLimits:
+    """Where the trees of every cell end; `whole` has what they have in common."""
+    n_cells = len(depths) * len(limits)
+    deepest = [depth_of(depth, whole.max_leaf_nodes) for depth in depths.tolist()]
+    return ManyLimits(
+        np.repeat(np.array(deepest, dtype=np.int64), len(limits)),
+        np.tile(limits, len(depths)),
+        np.full(n_cells, float(whole.min_impurity_decrease)),
+        np.full(n_cells, whole.max_leaf_nodes or 0),
+        np.full(n_cells, float(whole.ccp_alpha)),
+    )
