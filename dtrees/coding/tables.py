@@ -444,8 +444,8 @@ def _from_pandas(X: Any, pandas: Any) -> Table:
     if dtypes and all(isinstance(dtype, pandas.SparseDtype) for dtype in dtypes):
         return replace(_from_sparse(X.sparse.to_coo()), names=names)
     parts = []
-    for j, dtype in enumerate(dtypes):
-        parts.append(_pandas_column(X.iloc[:, j], dtype, j, f"{columns[j]!r}", pandas))
+    for j, (dtype, (name, series)) in enumerate(zip(dtypes, X.items(), strict=True)):
+        parts.append(_pandas_column(series, dtype, j, f"{name!r}", pandas))
     return _table(X.shape[0], X.shape[1], names, parts)
 
 
@@ -460,8 +460,8 @@ def _pandas_column(
         pyarrow = sys.modules["pyarrow"]
         return _arrow_column(pyarrow.array(series), j, name, pyarrow)
     if isinstance(dtype, pandas.CategoricalDtype):
-        codes = series.cat.codes.to_numpy()
-        return Labels(j, codes, list(series.cat.categories), is_category=True), NUMBER
+        values = series.array  # the accessor makes a Series more
+        return Labels(j, values.codes, list(values.categories), is_category=True), NUMBER
     if isinstance(dtype, pandas.SparseDtype):
         return _array_column(np.asarray(series), j, name)
     if types.is_bool_dtype(dtype) or types.is_numeric_dtype(dtype):
