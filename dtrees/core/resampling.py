@@ -29,6 +29,7 @@ import numpy as np
 from dtrees._random import BOOTSTRAP, keyed_counts, keyed_largest
 
 BITS = 12  # sets that are looked at together
+BLOCK = 2**16  # rows
 LARGEST_TABLE = 2**16  # keys that are numbered by a table
 
 
@@ -145,32 +146,62 @@ def of_sets(rows: Rows) -> Resampling:
     O(n_sets x n_rows) steps, and a few bytes per row.
     """
     n_sets = len(rows)
-    cells = np.zeros(len(rows[0]), dtype=np.int64)
+    cells = np.zeros(len(rows[0]), dtype=np.uint16)
     first = np.zeros(1, dtype=np.int64)
     for start in range(0, n_sets, BITS):
         n_bits = min(BITS, n_sets - start)
-        key = cells << n_bits
+        bits = np.zeros(len(cells), dtype=np.uint16)
         for bit in range(n_bits):
-            key |= rows[start + bit].astype(np.int64) << bit
-        cells, first = _by_first_row(key, len(first) << n_bits)
-    kind = np.uint16 if len(first) <= 2**16 else np.uint32
+            bits |= np.left_shift(rows[start + bit], bit, dtype=np.uint16)
+        cells, first = _by_first_row(cells, len(first), bits, n_bits)
     mix = np.stack([rows[number][first] for number in range(n_sets)])
-    return Resampling(cells.astype(kind), mix.astype(np.int64))
+    return Resampling(cells, mix.astype(np.int64))
 
 
-def _by_first_row(key: np.ndarray, n_keys: int) -> tuple[np.ndarray, np.ndarray]:
-    """Number keys in the order in which rows have them; numbers by row, and the first rows."""
-    n_rows = len(key)
+def _by_first_row(
+    cells: np.ndarray, n_cells: int, bits: np.ndarray, n_bits: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Cut cells by some sets, and number what is left in the order in which rows have it.
+
+    Parameters
+    ----------
+    cells : uint16 or uint32 (n_rows,)
+    n_cells : int
+    bits : uint16 (n_rows,)
+        A bit for each set, 1 where it has the row.
+    n_bits : int
+
+    Returns
+    -------
+    cells : uint16 or uint32 (n_rows,)
+    first : int64 (n_cells,)
+        The first row of each.
+    """
+    n_rows, n_keys = len(cells), n_cells << n_bits
+    blocks = [slice(start, start + BLOCK) for start in range(0, n_rows, BLOCK)]
+    distinct = np.zeros(0, dtype=np.int64)  # keys, where they are too many for a table
     if n_keys > LARGEST_TABLE + 4 * n_rows:
-        _, key = np.unique(key, return_inverse=True)
-        key = key.ravel()
-        n_keys = int(key.max(initial=0)) + 1
-    first_row = np.full(n_keys, n_rows, dtype=np.int64)
-    first_row[key[::-1]] = np.arange(n_rows - 1, -1, -1)  # the last to be written is the first row
-    keys = np.argsort(first_row, kind="stable")[: np.count_nonzero(first_row < n_rows)]
-    number = np.empty(n_keys, dtype=np.int64)
-    number[keys] = np.arange(len(keys))
-    return number[key], first_row[keys]
+        distinct = np.unique((cells.astype(np.int64) << n_bits) | bits)
+        n_keys = len(distinct)
+    number = np.full(n_keys, -1, dtype=np.int64)
+    first: list[np.ndarray] = []
+    n_found = 0
+    found = np.empty(n_rows, dtype=np.uint32)
+    for block in blocks:
+        keys = (cells[block].astype(np.int64) << n_bits) | bits[block]
+        if len(distinct) > 0:
+            keys = np.searchsorted(distinct, keys)
+        new = np.flatnonzero(number[keys] < 0)
+        if len(new) > 0:
+            _, where = np.unique(keys[new], return_index=True)
+            where = new[np.sort(where)]
+            number[keys[where]] = n_found + np.arange(len(where))
+            first.append(block.start + where)
+            n_found += len(where)
+        found[block] = number[keys]
+    if n_found <= 2**16:
+        found = found.astype(np.uint16)
+    return found, np.concatenate(first)
 
 
 def plain() -> Resampling:

@@ -36,7 +36,7 @@ from dtrees.core.scale import scale_of, scale_of_sums, units_of
 from dtrees.core.tuning import Tuning
 from dtrees.typing import Runner
 
-HANDED = 64  # times the entries of a subtree that is worth a task
+HANDED = 48  # times the entries of a subtree that is worth a task
 SIZES = (MOST_SETS, MOST_SETS - 1, 32, 16, 8, 4, 2)  # of groups
 MOST_NUMBERS = 2**24  # of the histograms of a column in a group, 8 bytes each, for every thread
 MOST_UNITS = 2**62  # no leaf weighs more
