@@ -19,11 +19,11 @@ cdef class TrainingSets:
     cdef const uint8_t[:, ::1] has  # (n_sets, n_cells)
     cdef const uint16_t[::1] cell
     cdef const uint16_t[::1] times  # of a bag, or None
-    cdef int64_t* packed    # by row, two classes: row, weight, weight of class 1; NULL: too large
+    cdef bint is_packed     # two classes, and what rows add goes into one number
     cdef int64_t shared_rows    # of a node whose sets stay together
     cdef int64_t stride     # numbers of a cell of a histogram
 
-    cdef pack_rows(self)
+    cdef choose_cells(self)
 
 
 cdef class SharedTask:

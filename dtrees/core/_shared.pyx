@@ -104,31 +104,24 @@ cdef class TrainingSets:
             self.plans[s].limits.min_weight = least[s, 2]
             self.plans[s].count_rule.least_rows = counted_rows
             self.plans[s].draws = shard.plan.limits.max_features < shard.plan.limits.n_columns
-        self.pack_rows()
+        self.choose_cells()
 
     def __dealloc__(self):
         free(self.plans)
-        free(self.packed)
 
-    cdef pack_rows(self):
-        """Two classes: all that a row adds in one number, where no sum overflows its field."""
+    cdef choose_cells(self):
+        """Two classes: all that a row adds is one number, where no sum overflows its field."""
         cdef const Payload* payload = &self.shard.payload
         cdef int64_t total = 0
-        cdef int64_t i, w
+        cdef int64_t i
         self.stride = self.shard.plan.stride
         if payload.value != NULL or self.shard.plan.mode not in (COUNT, WEIGHTED_SUM):
             return
-        self.packed = <int64_t*>malloc((self.shard.n_rows + 1) * sizeof(int64_t))
-        if self.packed == NULL:
-            raise MemoryError
         for i in range(self.shard.n_rows):
-            w = self.shard.live[i] if payload.weight == NULL else payload.weight[i]
-            total += w
+            total += self.shard.live[i] if payload.weight == NULL else payload.weight[i]
             if total > LARGEST_FIELD:
-                free(self.packed)
-                self.packed = NULL
                 return
-            self.packed[i] = <int64_t>1 << 2 * FIELD | w << FIELD | w * payload.label[i]
+        self.is_packed = True
         self.stride = 1
 
     def grow(self, Pool pool, run, int n_threads, cancelled, int64_t least_handed,
@@ -404,14 +397,13 @@ cdef class SharedGrowth:
 
     cdef void sum_cells(self, const SharedNode* node) noexcept nogil:
         """What the rows of each cell add up to, in scratch."""
-        cdef const int64_t* packed = self.sets.packed
         cdef int64_t K = self.shard.plan.criterion.n_classes
         cdef int64_t i
         cdef int c
-        if packed != NULL:
+        if self.sets.is_packed:
             memset(self.sums, 0, node.n_cells * sizeof(int64_t))
             for i in range(node.n):
-                self.sums[node.cell[i]] += packed[node.rows[i]]
+                self.sums[node.cell[i]] += packed(&self.shard.payload, node.rows[i])
             return
         memset(self.class_totals, 0, node.n_cells * K * sizeof(int64_t))
         for c in range(node.n_cells):
@@ -429,7 +421,7 @@ cdef class SharedGrowth:
         cdef int c, m
         cdef uint64_t bits
         cdef OpenNode* open
-        if self.sets.packed != NULL:
+        if self.sets.is_packed:
             self.unpack_members(node)
         else:
             for m in range(node.n_members):
@@ -461,7 +453,7 @@ cdef class SharedGrowth:
         cdef uint64_t bits
         cdef OpenNode* open
         for i in range(node.n_some):
-            added[i] = self.sets.packed[node.some[i]]
+            added[i] = packed(&self.shard.payload, node.some[i])
         for c in range(node.n_cells):
             all += self.sums[c]
         for m in range(node.n_members):
@@ -673,11 +665,11 @@ cdef class SharedGrowth:
 
     cdef void gather(self, const SharedNode* node) noexcept nogil:
         """What the rows of a node add, one behind the other, where they are packed."""
-        cdef const int64_t* packed = self.sets.packed
+        cdef const Payload* payload = &self.shard.payload
         cdef int64_t n = node.n + node.n_some
         cdef int64_t* some
         cdef int64_t i
-        if packed == NULL:
+        if not self.sets.is_packed:
             return
         if n > self.n_added:
             free(self.added)
@@ -685,9 +677,9 @@ cdef class SharedGrowth:
             self.n_added = n
         some = self.added + node.n
         for i in range(node.n):
-            self.added[i] = packed[node.rows[i]]
+            self.added[i] = packed(payload, node.rows[i])
         for i in range(node.n_some):
-            some[i] = packed[node.some[i]]
+            some[i] = packed(payload, node.some[i])
         self.counting.added = self.added
         self.counting.some_added = some
 
@@ -766,7 +758,7 @@ cdef class SharedGrowth:
                 add_numbers(block - size, self.cells + c * size, size)
         self.more = NULL
         if node.n_some > 0:
-            n_more = size * (node.n_members if self.sets.packed == NULL else numbers_of_some(node))
+            n_more = size * (node.n_members if not self.sets.is_packed else numbers_of_some(node))
             memset(block, 0, n_more * sizeof(int64_t))
             count_some(node, column, &self.counting, block)
             self.more = block
@@ -786,11 +778,11 @@ cdef class SharedGrowth:
         cdef int64_t* target
         cdef int64_t step = numbers_of_some(node)
         if self.more != NULL:
-            more = self.more + (member if self.sets.packed != NULL else member * width * stride)
+            more = self.more + (member if self.sets.is_packed else member * width * stride)
         reserve_groups(q, width + 1)
         target = q.groups.target
         for d in range(width):
-            if self.sets.packed != NULL:
+            if self.sets.is_packed:
                 x = all[d] - own[d]
                 if more != NULL:
                     x += more[d * step]
@@ -920,7 +912,7 @@ cdef class SharedGrowth:
         cdef const OpenNode* parent
         cdef OpenNode* open
         cdef int k
-        if self.sets.packed != NULL:
+        if self.sets.is_packed:
             memcpy(self.sums, sums, child.n_cells * sizeof(int64_t))
         else:
             self.sum_cells(child)
@@ -973,6 +965,12 @@ cdef int place_cells(const SharedNode* node, uint64_t together, Parting* p,
         p.place[c] = <uint8_t>k
         n = k + 1 if k == n else n
     return n
+
+
+cdef inline int64_t packed(const Payload* payload, uint32_t row) noexcept nogil:
+    """Two classes: row, weight and weight of class 1 of a row that counts, in one number."""
+    cdef int64_t w = 1 if payload.weight == NULL else payload.weight[row]
+    return <int64_t>1 << 2 * FIELD | w << FIELD | w * payload.label[row]
 
 
 cdef inline void add_numbers(int64_t* to, const int64_t* numbers, int64_t n) noexcept nogil:
