@@ -59,6 +59,8 @@ from dtrees.typing import Runner, serial
 KINDS = ("numbers or labels", "dates", "time spans", "booleans")  # by place in `UNITS`
 UNSEEN = ("missing", "majority", "error")
 
+SAMPLE_ROWS = 200_000  # of a column, that quantiles are read from
+
 
 @dataclass(frozen=True, eq=False)
 class CodeBook:
@@ -107,7 +109,7 @@ class CodeBook:
         max_codes: int | None = None,
         unseen: str = "missing",
         seed: int = 0,
-        sample_rows: int = 200_000,
+        sample_rows: int = SAMPLE_ROWS,
         run: Runner = serial,
     ) -> tuple[CodeBook, CodedMatrix]:
         """Learn the codes of a table and code it.

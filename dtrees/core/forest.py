@@ -161,7 +161,7 @@ class ForestGrowth:
         live = self.target.has_weight
         in_bag = (times > 0) if live is None else (times > 0) & live
         n_drawn = np.bincount(resampling.cells, in_bag, resampling.n_cells)
-        return (resampling.mix > 0) @ n_drawn == 0
+        return np.array([n_drawn[has].sum() == 0 for has in resampling.mix > 0])
 
     def times(self, number: int) -> np.ndarray:
         """How often each row is in the bag of a tree; uint16 (n_rows,)."""

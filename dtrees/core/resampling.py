@@ -41,7 +41,7 @@ class Resampling:
     ----------
     cells : uint16 or uint32 (n_rows,) or None
         The cell of every row; None when there is a single one.
-    mix : int64 (n_sets, n_cells)
+    mix : int64 or bool (n_sets, n_cells)
         How often a cell counts in a set.
     """
 
@@ -101,6 +101,8 @@ class Resampling:
         assert self.cells is not None
         of_cell = np.zeros(self.n_cells, dtype=np.int64)
         np.add.at(of_cell, self.cells, 1 if numbers is None else numbers.astype(np.int64))
+        if self.mix.dtype == bool:  # which a product would make eight times as large
+            return np.array([of_cell[has].sum() for has in self.mix], dtype=np.int64)
         total: np.ndarray = self.mix @ of_cell
         return total
 
@@ -115,7 +117,7 @@ class Resampling:
         -------
         int64 (n_sets, ...)
         """
-        return np.tensordot(self.mix, cell_statistics, axes=1)
+        return np.tensordot(self.mix.astype(np.int64), cell_statistics, axes=1)
 
 
 class Rows(Protocol):
@@ -155,7 +157,7 @@ def of_sets(rows: Rows) -> Resampling:
             bits |= np.left_shift(rows[start + bit], bit, dtype=np.uint16)
         cells, first = _by_first_row(cells, len(first), bits, n_bits)
     mix = np.stack([rows[number][first] for number in range(n_sets)])
-    return Resampling(cells, mix.astype(np.int64))
+    return Resampling(cells, mix)
 
 
 def _by_first_row(

@@ -27,7 +27,7 @@ import numpy as np
 from sklearn.base import clone
 
 from dtrees.callbacks import Bar
-from dtrees.coding.codebook import CodeBook
+from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table
 from dtrees.coding.target import Target
@@ -141,6 +141,7 @@ class TrainingTable:
     def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
         self.X, self.y, self.sample_weight = X, y, sample_weight
         self._read: tuple[Table, np.ndarray] | None = None
+        self._seed: int | None = None
         self._codes: dict[str, tuple[CodeBook, CodedMatrix, CodedRows]] = {}
 
     def encoded(self, estimator: BaseTrees, seed: int, run: LocalRunner) -> Encoded:
@@ -163,6 +164,20 @@ class TrainingTable:
         book, coded, _ = self._codes[key]
         return estimator._resolve(book, coded, target, seed)
 
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table, which has been read."""
+        assert self._read is not None
+        return self._read[0].n_rows
+
+    def seed_of(self, estimator: BaseTrees) -> int:
+        """A seed for an estimator; without a random state, the same for all of this table."""
+        if estimator.random_state is not None:
+            return estimator._seed()
+        if self._seed is None:
+            self._seed = estimator._seed()
+        return self._seed
+
     def coded_rows(self, estimator: BaseTrees, seed: int) -> CodedRows:
         """The codes that were made for an estimator, ready to be walked."""
         return self._codes[self._key(estimator, seed)][2]
@@ -174,7 +189,8 @@ class TrainingTable:
 
     def _key(self, estimator: BaseTrees, seed: int) -> str:
         """What codes depend on."""
-        of_sample = None if estimator.max_codes is None else seed
+        samples = estimator.max_codes is not None and self.n_rows > SAMPLE_ROWS
+        of_sample = seed if samples else None
         how = (estimator.max_codes, estimator.categorical_features, estimator.unseen, of_sample)
         return joblib.hash(how)
 
@@ -231,8 +247,8 @@ def fit_table(
     """
     estimator._check_parameters()
     given, estimator = estimator, estimator._unfitted()
-    if estimator.random_state is None:  # the same draws for all sets
-        estimator.random_state = estimator._seed()
+    if estimator.random_state is None:  # the same draws for all sets, and all growths of a search
+        estimator.random_state = table.seed_of(estimator)
     apart = estimator._fits_apart()
     fixed = estimator if apart is None else clone(estimator)  # a state that is given draws once
     run = threaded(estimator.n_jobs)

@@ -151,6 +151,7 @@ def score_models(
     scoring: Any,
     error_score: Any,
     return_train_score: bool = False,
+    weigh: bool = True,
 ) -> ModelScores:
     """Score the models of cells by their predictions, in scikit-learn's own search.
 
@@ -161,6 +162,8 @@ def score_models(
     splits : sequence of (train, test)
     scoring, error_score, return_train_score
         As for `dtrees.model_selection.GridSearchCV`.
+    weigh : bool, default=True
+        Whether weights are handed to scorers that take them, if scikit-learn's search does so.
     """
     numbers = RowNumbers(len(table.y), splits)
     search = sklearn.model_selection.GridSearchCV(
@@ -172,7 +175,9 @@ def score_models(
         error_score=error_score,
         return_train_score=return_train_score,
     )
-    weight = {} if table.sample_weight is None else {"sample_weight": table.sample_weight}
+    weight = (
+        {} if table.sample_weight is None or not weigh else {"sample_weight": table.sample_weight}
+    )
     with warnings.catch_warnings():  # whoever asks says more
         warnings.filterwarnings("ignore", "One or more of the .* scores are non-finite")
         warnings.filterwarnings("ignore", category=FitFailedWarning)

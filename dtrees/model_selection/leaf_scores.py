@@ -272,6 +272,8 @@ def scores_of_splits(
         None: scikit-learn should be asked.
     """
     row_numbers = np.arange(fitted.encoded.coded.n_rows)
+    if "neg_brier_score" in names and not _tells_which_is_positive(fitted.classes):
+        return None
 
     def scores(number: int) -> np.ndarray | None:
         rows = row_numbers[splits[number][("train", "test").index(side)]]
@@ -283,6 +285,11 @@ def scores_of_splits(
     of_splits = run([partial(scores, number) for number in range(len(splits))])
     known = [found for found in of_splits if found is not None]
     return np.stack(known, axis=2) if len(known) == len(splits) else None
+
+
+def _tells_which_is_positive(classes: np.ndarray | None) -> bool:
+    """Whether scikit-learn knows the positive one of two labels by itself."""
+    return classes is not None and classes.tolist() in ([0, 1], [-1, 1], [False, True])
 
 
 def leaf_scores(names: Sequence[str], held_out: HeldOut, limits: ManyLimits) -> np.ndarray | None:

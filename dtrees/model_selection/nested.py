@@ -21,7 +21,7 @@ from sklearn.utils import _safe_indexing
 
 from dtrees.estimators.sets import FittedSets, TrainingTable
 from dtrees.exceptions import ClusterError
-from dtrees.model_selection.ours import why_not, why_not_splits
+from dtrees.model_selection.ours import TogetherError, why_not, why_not_splits
 from dtrees.model_selection.search import SharedSearch
 from dtrees.model_selection.stand_in import RowNumbers, Split, TrainingRows
 
@@ -102,6 +102,11 @@ class GrownSearches:
         return fitted.values_of(search.best_estimator_, rows)
 
 
+def _looks_at_rows_only(cv: Any) -> bool:
+    """Whether a splitter asks X for its number of rows, and for nothing else."""
+    return cv is None or isinstance(cv, int) or type(cv).__module__.startswith("sklearn.")
+
+
 def _searched(
     search: SharedSearch, table: TrainingTable, rows: np.ndarray
 ) -> tuple[Any, FittedSets] | Exception:
@@ -109,15 +114,17 @@ def _searched(
     numbers = np.flatnonzero(rows)
     try:
         own: Any = clone(search)  # type: ignore[type-var]
-        X, y = _safe_indexing(table.X, numbers), _safe_indexing(table.y, numbers)
         own._validate_params()
+        X, y = numbers[:, None], _safe_indexing(table.y, numbers)
+        if not _looks_at_rows_only(own.cv):
+            X = _safe_indexing(table.X, numbers)
         splits = own._splits(X, y, None)
         reason = why_not_splits(splits, len(numbers))
         if reason is not None:
-            raise ValueError(f"{type(search).__name__} cannot be nested here: {reason}.")
+            raise TogetherError(reason)
         of_table = [(numbers[train], numbers[test]) for train, test in splits]
         return own, own._search(table, of_table, rows)
-    except ClusterError:
+    except (ClusterError, TogetherError):
         raise
     except Exception as error:  # the error of a fit: scikit-learn decides what it is worth
         return error

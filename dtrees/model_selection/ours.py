@@ -15,6 +15,11 @@ from dtrees.estimators.base import BaseTrees
 from dtrees.model_selection.stand_in import Split
 from dtrees.parallel import is_lazy
 
+
+class TogetherError(Exception):
+    """Models cannot be grown together; scikit-learn's own function says what each is worth."""
+
+
 OURS = ("dtrees.estimators.trees", "dtrees.estimators.forests")  # and not what is made of them
 
 

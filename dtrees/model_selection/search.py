@@ -35,12 +35,12 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.utils import indexable
 
 from dtrees.core.resampling import of_sets
+from dtrees.estimators.constraints import InvalidParameterError
 from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table
-from dtrees.exceptions import ClusterError
 from dtrees.model_selection.candidates import Parameters, growths_of
 from dtrees.model_selection.cells import Cells, score_models
 from dtrees.model_selection.leaf_scores import names_of_scores, scores_of_splits
-from dtrees.model_selection.ours import why_not, why_not_splits
+from dtrees.model_selection.ours import TogetherError, why_not, why_not_splits
 from dtrees.model_selection.stand_in import Split, TrainingRows
 
 logger = logging.getLogger(__name__)
@@ -56,21 +56,24 @@ class Found:
         By scorer; "score" where there is one.
     fit_time, score_time : float64 (n_candidates, n_splits)
         Seconds.
+    of_failures : float
+        Score of fits that fail.
     is_single : bool
         Whether there is one scorer, without a name.
     """
 
     fit_time: np.ndarray
     score_time: np.ndarray
+    of_failures: float = np.nan
     test: dict[str, np.ndarray] = field(default_factory=dict)
     train: dict[str, np.ndarray] = field(default_factory=dict)
     is_single: bool = True
 
     def put(self, side: str, name: str, places: Sequence[int], scores: np.ndarray) -> None:
-        """Scores of some candidates; nan for those of which nothing is known."""
+        """Scores of some candidates; those of which nothing is known have failed."""
         into = self.test if side == "test" else self.train
         if name not in into:
-            into[name] = np.full(self.fit_time.shape, np.nan)
+            into[name] = np.full(self.fit_time.shape, self.of_failures)
         into[name][places] = scores
 
     def outputs(self) -> list[dict[str, Any]]:
@@ -140,8 +143,11 @@ class SharedSearch:
                 self.cv = splits  # which cannot be drawn twice from an iterator
         if reason is None:
             table = TrainingTable(X, y, params.get("sample_weight"))
-            self._search(table, splits, np.ones(len(y), dtype=bool))
-            return self
+            try:
+                self._search(table, splits, np.ones(len(y), dtype=bool))
+                return self
+            except TogetherError as error:
+                reason, self.cv = str(error), splits
         logger.info("%s.fit is scikit-learn's: %s", type(self).__name__, reason)
         try:
             return super().fit(X, y, **params)  # type: ignore[misc]
@@ -175,6 +181,11 @@ class SharedSearch:
             Row numbers of the table.
         rows : bool (n_rows,)
             Of the best model, which is there when it is asked for (``refit``).
+
+        Raises
+        ------
+        TogetherError
+            Models cannot be grown from the input as a whole; some fits may be possible.
         """
         scorers, refit_metric = self._get_scorers()  # type: ignore[attr-defined]
         candidates = self._candidates()
@@ -193,20 +204,21 @@ class SharedSearch:
         if errors and self.error_score == "raise":
             raise errors[min(errors)]
         shape = len(candidates), len(splits)
-        found = Found(np.zeros(shape), np.zeros(shape))
+        of_failures = np.nan if self.error_score == "raise" else float(self.error_score)
+        found = Found(np.zeros(shape), np.zeros(shape), of_failures)
         keeps_final = bool(self.refit) and len(growths) == 1
         sets = of_sets(TrainingRows(splits, len(rows), rows if keeps_final else None))
         for growth in growths:
             start = time.perf_counter()
             try:
                 cells = Cells(growth, fit_table(growth.estimator, table, sets))
-            except ClusterError:
-                raise
-            except Exception as error:  # the error of every fit, as in scikit-learn's search
+            except InvalidParameterError as error:  # of every fit
                 if self.error_score == "raise":
                     raise
                 failures[_text(error)] += len(growth.places) * len(splits)
                 continue
+            except (ValueError, TypeError, NotImplementedError) as error:
+                raise TogetherError(str(error)) from error
             seconds = (time.perf_counter() - start) / (len(growth.places) * sets.n_sets)
             found.fit_time[growth.places] = seconds
             failures += self._score(cells, table, splits, found)
@@ -317,8 +329,6 @@ class SharedSearch:
         refit_metric: Any,
     ) -> None:
         """The results, and which candidate is the best."""
-        for scores in (*found.test.values(), *found.train.values()):
-            scores[np.isnan(scores)] = self.error_score if self.error_score != "raise" else np.nan
         results = self._format_results(  # type: ignore[attr-defined]
             candidates, n_splits, found.outputs()
         )

@@ -94,6 +94,8 @@ class ValidationSurface:
 
     def _place_of_best(self) -> tuple[int, int]:
         mean = self.mean
+        if np.isnan(mean).all():
+            raise ValueError("Every mean of the surface is nan, so that no cell is the best.")
         depth, limit = np.nonzero(mean == np.nanmax(mean))
         first = depth[0]
         return int(first), int(limit[depth == first][-1])
@@ -191,7 +193,7 @@ def validation_surface(
     groups : array-like of shape (n_rows,), default=None
         For the splitter.
     params : dict, default=None
-        For the estimator's ``fit``: ``sample_weight``.
+        For the estimator's ``fit``: ``sample_weight``. Held-out rows count once.
     error_score : "raise" or number, default=nan
         Where a scorer fails.
 
@@ -228,24 +230,29 @@ def validation_surface(
     reason = reason or why_not_splits(splits, len(y))
     if reason is not None:
         raise TypeError(f"validation_surface needs models that grow together: {reason}.")
+    if not (scoring is None or isinstance(scoring, str) or callable(scoring)):
+        raise ValueError(f"A surface has one scorer: a name or a callable. Got {scoring!r}.")
     whole = clone(estimator).set_params(max_depth=None, min_samples_split=2)
+    depths = limits = None
     if max_depth is not None:
-        whole.set_params(max_depth=int(max(max_depth)))
+        depths = _whole_numbers("max_depth", max_depth, 1)
+        whole.set_params(max_depth=int(depths.max()))
     if min_samples_split is not None:
-        whole.set_params(min_samples_split=int(min(min_samples_split)))
+        limits = _whole_numbers("min_samples_split", min_samples_split, 2)
+        whole.set_params(min_samples_split=int(limits.min()))
     furthest = clone(whole).set_params(max_leaf_nodes=None, ccp_alpha=0.0)
     table = TrainingTable(X, y, (params or {}).get("sample_weight"))
     fitted = fit_table(furthest, table, training_sets(splits, len(y)))
     for model in fitted.models:
         if isinstance(model, Exception):
             raise model
-    if max_depth is None:
-        max_depth = range(1, max(1, *map(fitted.depth, range(len(splits) + 1))) + 1)
-    if min_samples_split is None:
+    if depths is None:
+        deepest = max(map(fitted.depth, range(len(splits) + 1)))
+        depths = np.arange(1, max(1, deepest) + 1)
+    if limits is None:
         most = max(2, int(LARGEST_SHARE * len(y)))
-        min_samples_split = np.geomspace(2, most, VALUES).round().astype(int).tolist()
-    depths = np.unique(np.asarray(max_depth, dtype=np.int64))
-    limits = np.unique(np.asarray(min_samples_split, dtype=np.int64))
+        limits = np.geomspace(2, most, VALUES).round().astype(np.int64)
+    depths, limits = np.unique(depths), np.unique(limits)
     candidates = GridCells(depths, limits)
     growth = Growth(whole, furthest, range(len(candidates)), candidates, is_whole=False)
     cells = Cells(growth, fitted, _limits_of(whole, depths, limits))
@@ -254,11 +261,27 @@ def validation_surface(
     if names is not None and list(names) == ["score"] and not fitted.has_forests:
         found = scores_of_splits(list(names.values()), fitted, splits, cells.limits)
     if found is None:
-        by_models = score_models(cells, table, splits, scoring, error_score)
+        by_models = score_models(cells, table, splits, scoring, error_score, weigh=False)
         found = by_models.scores["test", "score"][None]
     name = names["score"] if names is not None else str(getattr(scoring, "__name__", scoring))
     scores = found[0].reshape(len(depths), len(limits), len(splits))
     return ValidationSurface(depths, limits, scores, name, cells, splits)
+
+
+def _whole_numbers(name: str, values: Any, least: int) -> np.ndarray:
+    """Values of a limit as an array.
+
+    Raises
+    ------
+    ValueError
+    """
+    array = np.asarray(values)
+    if array.ndim != 1 or len(array) == 0 or array.dtype.kind not in "iu" or array.min() < least:
+        raise ValueError(
+            f"{name} must be a sequence of one or more integers of at least {least}. Got "
+            f"{values!r}."
+        )
+    return array.astype(np.int64)
 
 
 class GridCells(Sequence[Mapping[str, int]]):

@@ -44,7 +44,7 @@ from dtrees.estimators.ensemble import BaseForest
 from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table, trees_of
 from dtrees.model_selection.leaf_scores import names_of_scores, scores_of_splits
 from dtrees.model_selection.nested import GrownSearches, scoring_of_search, why_not_nested
-from dtrees.model_selection.ours import splits_of, why_not, why_not_splits
+from dtrees.model_selection.ours import TogetherError, splits_of, why_not, why_not_splits
 from dtrees.model_selection.search import SharedSearch
 from dtrees.model_selection.stand_in import (
     RowNumbers,
@@ -441,7 +441,10 @@ def _plan(name: str, estimator: Any, X: Any, y: Any, cv: Any, arguments: Mapping
             reason = why_not_splits(cv, len(y))
     if reason is None:
         _check_one_per_row((params or {}).get("sample_weight"), len(y))
-        grown = _grown(estimator, X, y, cv, params, arguments["verbose"])
+        try:
+            grown = _grown(estimator, X, y, cv, params, arguments["verbose"])
+        except TogetherError as error:
+            reason = str(error)
         if isinstance(grown, Grown) and grown.fitted is None:
             reason = str(grown.error(0))
     if reason is not None:

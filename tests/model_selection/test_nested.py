@@ -109,3 +109,15 @@ def test_a_search_that_fails():
     search = GridSearchCV(TREE, {"max_depth": [-1]})
     with pytest.raises(ValueError, match="All the 3 fits failed"):
         cross_validate(search, *CANCER, cv=3)
+
+
+def test_inner_splits_that_list_rows_twice():
+    inner = [(np.r_[0, 0, 1:60], np.arange(60, 100))]
+    ours, expected = (
+        score(search(TREE, {"max_depth": [1, 3]}, cv=inner), *CANCER, cv=OUTER)
+        for score, search in (
+            (cross_val_score, GridSearchCV),
+            (theirs.cross_val_score, theirs.GridSearchCV),
+        )
+    )
+    np.testing.assert_allclose(ours, expected)

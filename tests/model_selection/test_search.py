@@ -43,7 +43,7 @@ def same(ours, expected):
     for name in ("best_index_", "best_params_", "n_splits_", "multimetric_"):
         assert getattr(ours, name, None) == getattr(expected, name, None), name
     if hasattr(expected, "best_score_"):
-        assert ours.best_score_ == pytest.approx(expected.best_score_)
+        assert ours.best_score_ == pytest.approx(expected.best_score_, nan_ok=True)
     assert hasattr(ours, "best_estimator_") == hasattr(expected, "best_estimator_")
     if hasattr(expected, "best_estimator_"):
         assert ours.best_estimator_.get_params() == expected.best_estimator_.get_params()
@@ -373,6 +373,42 @@ class TestFailures:
             GridSearchCV(CLASSIFIER, LIMITS, cv=1).fit(*CANCER)
         with pytest.raises(ValueError, match="No fits were performed"):
             GridSearchCV(CLASSIFIER, LIMITS, cv=iter([])).fit(*CANCER)
+
+
+@pytest.mark.parametrize("score", [-7.0, np.nan])
+@pytest.mark.filterwarnings("ignore")
+def test_a_score_that_is_nan_is_no_failure(score):
+    how = {"cv": theirs.LeaveOneOut(), "scoring": "r2", "error_score": score}  # R^2 of single rows
+    data = DIABETES[0][:20], DIABETES[1][:20]
+    both(REGRESSOR, {"max_depth": [1, 2]}, data, **how)
+
+
+@pytest.mark.parametrize("labels", [["a", "b"], [1, 2], [False, True], [-1, 1]], ids=str)
+@pytest.mark.filterwarnings("ignore")
+def test_which_label_is_positive(labels):
+    y = np.array(labels)[CANCER[1]]
+    grid = {"max_depth": [1, 3]}
+    both(CLASSIFIER, grid, (CANCER[0], y), scoring=["neg_brier_score", "accuracy"], refit=False)
+
+
+def test_without_a_random_state_a_table_is_coded_once(monkeypatch):
+    codings, code = [], type(CLASSIFIER)._code
+    monkeypatch.setattr(
+        dtrees.RandomForestClassifier, "_code", lambda *args: codings.append(args) or code(*args)
+    )
+    grid = {"min_samples_leaf": [1, 2, 3], "criterion": ["gini", "entropy"]}
+    GridSearchCV(dtrees.RandomForestClassifier(2), grid, cv=2).fit(*IRIS)
+    assert len(codings) == 1
+
+
+def test_rows_that_no_split_has():
+    X, y = np.vstack([DIABETES[0], DIABETES[0][:1]]), np.append(DIABETES[1], np.nan)
+    cv = list(theirs.KFold(3).split(DIABETES[0]))
+    ours, expected = (
+        kind(REGRESSOR, {"max_depth": [1, 2]}, cv=cv, refit=False).fit(X, y)
+        for kind in (GridSearchCV, theirs.GridSearchCV)
+    )
+    same(ours, expected)
 
 
 TWICE = [(np.r_[0:100, 0:50], np.arange(100, 150)), (np.arange(50, 150), np.arange(50))]

@@ -7,6 +7,7 @@ import sklearn.model_selection as theirs
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import Ridge
+from sklearn.metrics import accuracy_score, make_scorer
 
 import dtrees
 from dtrees.estimators.sets import trees_of
@@ -126,6 +127,34 @@ def test_errors():
     surface = validation_surface(TREE, *CANCER, max_depth=[3], cv=3)
     with pytest.raises(ValueError, match="no cell"):
         surface.model(4, 2)
+
+
+@pytest.mark.parametrize("limits", [[2.5], [], [0], [None], 3, [[1, 2]]], ids=str)
+def test_limits_that_are_none(limits):
+    with pytest.raises(ValueError, match="max_depth must be a sequence"):
+        validation_surface(TREE, *CANCER, max_depth=limits)
+    with pytest.raises(ValueError, match="min_samples_split must be a sequence"):
+        validation_surface(TREE, *CANCER, min_samples_split=limits)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_scores_that_are_none():
+    tree = dtrees.DecisionTreeRegressor()
+    surface = validation_surface(tree, DIABETES[0][:15], DIABETES[1][:15], cv=15, max_depth=[2])
+    with pytest.raises(ValueError, match="Every mean of the surface is nan"):
+        surface.best  # noqa: B018
+    with pytest.raises(ValueError, match="one scorer"):
+        validation_surface(TREE, *CANCER, scoring=["accuracy"])
+
+
+def test_held_out_rows_count_once_whatever_the_scorer():
+    weight = np.random.default_rng(0).integers(1, 9, len(CANCER[1])).astype(float)
+    how = {"params": {"sample_weight": weight}, "cv": 3, "max_depth": [1, 2]}
+    a, b = (
+        validation_surface(TREE, *CANCER, min_samples_split=[2], scoring=scoring, **how)
+        for scoring in ("accuracy", make_scorer(accuracy_score))
+    )
+    np.testing.assert_allclose(a.scores, b.scores)
 
 
 def test_picture():
