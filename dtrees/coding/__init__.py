@@ -4,6 +4,7 @@ tables      the front door: any table in memory as typed columns
 labels      columns that are not numbers by their type
 kinds       which columns are ordered, categorical or hybrid
 ordered     numbers to codes, dense and sparse
+sampling    which rows cuts are read from
 summaries   what a codebook knows of a column, mergeable
 codebook    what every code means: encode, decode, thresholds
 admission   what a table has to meet: names, no infinities

@@ -19,7 +19,7 @@ values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -29,7 +29,7 @@ import scipy.sparse
 
 from dtrees.coding import _encode
 from dtrees.coding.admission import check_names, refuse_columns, refuse_infinities
-from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.coding.kinds import (
     Categories,
     Columns,
@@ -38,7 +38,7 @@ from dtrees.coding.kinds import (
     refuse_strings,
     sort_columns,
 )
-from dtrees.coding.labels import Labels, object_array, sort_labels
+from dtrees.coding.labels import Labels, object_array
 from dtrees.coding.ordered import (
     CodeStore,
     CutRules,
@@ -194,40 +194,63 @@ class CodeBook:
         summary: TableSummary,
         *,
         feature_names: np.ndarray | None = None,
-        units: np.ndarray | None = None,
         unseen: str = "missing",
     ) -> CodeBook:
         """The book of a table of which only a (merged) summary is known.
 
-        The same as `fit_encode` on the whole table learns, whatever chunks the summary comes from.
+        The same as `fit_encode` on the whole table learns, whatever parts the summary comes from.
+
+        Raises
+        ------
+        ValueError
+            Infinities, or dates in the place of numbers.
         """
-        n_columns = len(summary.ordered)
-        values = [
-            (np.empty(0), np.empty(0), True) if part is None else part.codes()
-            for part in summary.ordered
-        ]
-        categories = {
-            j: object_array(sort_labels(part.counts))
-            for j, part in enumerate(summary.categories)
-            if part is not None and part.counts
-        }
-        n_ordered = np.array([len(low) for low, _, _ in values], dtype=np.int64)
+        names = feature_names
+        _refuse_summary(summary, names)
+        categories = summary.labels()
+        n_columns = len(summary.units)
         n_labels = np.array([len(categories.get(j, ())) for j in range(n_columns)], dtype=np.int64)
-        exact = np.array([is_exact for _, _, is_exact in values], dtype=bool)
-        low = np.concatenate([low for low, _, _ in values])
+        offsets, low, high, exact = join_values(summary.ordered_values(), n_columns)
+        n_ordered = np.diff(offsets)
         return cls(
             n_columns=n_columns,
-            feature_names=feature_names,
+            feature_names=names,
             n_codes=n_ordered + n_labels,
             n_ordered=n_ordered,
-            offsets=np.concatenate([[0], np.cumsum(n_ordered)]),
+            offsets=offsets,
             low=low,
-            high=low if exact.all() else np.concatenate([high for _, high, _ in values]),
+            high=high,
             exact=exact,
-            units=np.zeros(n_columns, dtype=np.uint8) if units is None else units,
+            units=summary.units,
             categories=categories,
             unseen=unseen,
         )
+
+    def encode_part(self, table: Table) -> CodedMatrix:
+        """Codes of some rows of the table that the book is of, for `stack_parts`."""
+        # all categories are known, and no room is left for others
+        return replace(self, unseen="missing", _numbers={}).encode(self.check(table))
+
+    def stack_parts(self, parts: Sequence[CodedMatrix]) -> CodedMatrix:
+        """The coded table that the book is of, from all of its parts in order.
+
+        The same as `fit_encode` makes of the whole table, but for the order of the rows of wide
+        columns (``order32``), which growth then finds itself.
+        """
+        coded = CodedMatrix.stack(parts)
+        if len(coded.sparse_rows) == 0:
+            return coded
+        # zero has a code where it is a value, and in cut columns where a row does not store it
+        sparse = np.flatnonzero(coded.storage == SPARSE)
+        is_stored = np.diff(coded.sparse_indptr)[coded.slot[sparse]] == coded.n_rows
+        is_value = [
+            (self.low[self.offsets[j] : self.offsets[j + 1]] == 0).any() if self.exact[j] else not full
+            for j, full in zip(sparse, is_stored, strict=True)
+        ]
+        fill = np.zeros_like(coded.fill_code)
+        slots = coded.slot[sparse][np.array(is_value, dtype=bool)]
+        fill[slots] = coded.fill_code[slots]
+        return replace(coded, fill_code=fill)
 
     def thresholds(
         self, column: np.ndarray, code_left: np.ndarray, code_right: np.ndarray
@@ -578,6 +601,17 @@ def midpoints(below: np.ndarray, above: np.ndarray) -> np.ndarray:
     """Halfway between values a < b, float64; a where that is not below b."""
     middle = below / 2 + above / 2
     return np.where(middle < above, middle, below)
+
+
+def _refuse_summary(summary: TableSummary, names: np.ndarray | None) -> None:
+    """Refuse what `fit_encode` refuses when it has seen the whole table."""
+    named = Table(summary.n_rows, len(summary.units), names, (), (), None, summary.units)
+    if summary.clashes.any():
+        raise ValueError(
+            f"Column {named.name(int(np.argmax(summary.clashes)))} of X holds dates or time spans "
+            "in some rows, and something else in others. Convert it to one type."
+        )
+    refuse_columns(named, summary.infinite)
 
 
 def _code_dense(

@@ -299,12 +299,16 @@ class CodedMatrix:
             format="csc",
         )
         stored.sort_indices()
-        u8, u16, u32 = (
-            np.asfortranarray(np.concatenate([getattr(part, name) for part in parts]))
-            for name in ("u8", "u16", "u32")
-        )
+        n_rows = sum(part.n_rows for part in parts)
+        blocks = []
+        for name in ("u8", "u16", "u32"):
+            block = getattr(first, name)
+            stacked = np.empty((n_rows, block.shape[1]), dtype=block.dtype, order="F")
+            np.concatenate([getattr(part, name) for part in parts], out=stacked)
+            blocks.append(stacked)
+        u8, u16, u32 = blocks
         return cls(
-            n_rows=sum(part.n_rows for part in parts),
+            n_rows=n_rows,
             n_columns=first.n_columns,
             n_codes=first.n_codes,
             n_ordered=first.n_ordered,

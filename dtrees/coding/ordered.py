@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -30,7 +30,7 @@ import scipy.sparse
 
 from dtrees.coding import _encode
 from dtrees.coding.coded import SPARSE, U8, U16, U32, WIDTHS, CodedMatrix, storage_for
-from dtrees.coding.summaries import bottom, quantile_codes, row_hashes
+from dtrees.coding.sampling import bottom, quantile_codes, row_hashes
 from dtrees.coding.tables import Numbers, Table
 from dtrees.typing import Runner, serial
 
@@ -223,18 +223,35 @@ def load(values: np.ndarray, room: np.ndarray | None = None) -> np.ndarray:
 
 
 class Sample:
-    """The rows that cuts are read from; found at the first column that needs them."""
+    """The rows that cuts are read from; found at the first column that needs them.
+
+    Parameters
+    ----------
+    rules : CutRules
+    n_rows : int
+        Of the table.
+    hashes : uint64 (n_kept,), default=None
+        Of the rows that there are, in their order; None: all rows of the table.
+    """
 
     hashes: np.ndarray | None
     rows: np.ndarray | None
 
-    def __init__(self, rules: CutRules, n_rows: int) -> None:
+    def __init__(self, rules: CutRules, n_rows: int, hashes: np.ndarray | None = None) -> None:
         self.rules = rules
         self.hashes = None
         self.rows = None
         if rules.max_codes is not None and n_rows > max(rules.max_codes, rules.sample_rows):
-            self.hashes = row_hashes(0, n_rows, rules.seed)
+            self.hashes = row_hashes(0, n_rows, rules.seed) if hashes is None else hashes
             self.rows = bottom(self.hashes, rules.sample_rows)
+
+    @cached_property
+    def is_in(self) -> np.ndarray:
+        """Whether each row is sampled in columns without missing values, bool."""
+        assert self.hashes is not None
+        is_in = np.zeros(len(self.hashes), dtype=bool)
+        is_in[self.rows] = True
+        return is_in
 
     def of(self, values: np.ndarray) -> np.ndarray:
         """The sampled values of a column, (n_rows,), ascending and without NaN."""
@@ -244,6 +261,22 @@ class Sample:
             present = np.flatnonzero(~np.isnan(values))
             sample = values[present[bottom(self.hashes[present], self.rules.sample_rows)]]
         return _encode.sorted_values(sample)
+
+    def of_sparse(
+        self, values: np.ndarray, rows: np.ndarray, n_rows: int
+    ) -> tuple[np.ndarray, int]:
+        """The sampled values of those that a column stores, and how many zeros are beside them."""
+        if self.hashes is None:
+            return values[~np.isnan(values)], n_rows - len(rows)
+        if not np.isnan(values).any():
+            kept = values[self.is_in[rows]]
+            return kept, int(np.count_nonzero(self.is_in)) - len(kept)
+        present = np.ones(n_rows, dtype=bool)
+        present[rows[np.isnan(values)]] = False
+        chosen = np.flatnonzero(present)
+        chosen = chosen[bottom(self.hashes[chosen], self.rules.sample_rows)]
+        kept = values[np.isin(rows, chosen)]
+        return kept, len(chosen) - len(kept)
 
 
 def code_numbers(
@@ -466,26 +499,11 @@ def _cut_sparse(
     lows = [low[a : a + c] for a, c in zip(start, n_codes, strict=True)]
     highs = list(lows)
     n_rows = matrix.shape[0]
-    in_sample = np.zeros(n_rows, dtype=bool)
-    in_sample[slice(None) if sample.rows is None else sample.rows] = True
-    n_sampled = int(np.count_nonzero(in_sample))
     for j in np.flatnonzero(~exact):
         stored = slice(indptr[j], indptr[j + 1])
         values = matrix.data[stored] + matrix.data.dtype.type(0)
         rows = matrix.indices[stored]
-        n_zeros = n_rows - len(rows)
-        if sample.hashes is None:
-            kept = values[~np.isnan(values)]
-        elif not np.isnan(values).any():
-            kept = values[in_sample[rows]]
-            n_zeros = n_sampled - len(kept)
-        else:
-            present = np.ones(n_rows, dtype=bool)
-            present[rows[np.isnan(values)]] = False
-            chosen = np.flatnonzero(present)
-            chosen = chosen[bottom(sample.hashes[chosen], sample.rules.sample_rows)]
-            kept = values[np.isin(rows, chosen)]
-            n_zeros = len(chosen) - len(kept)
+        kept, n_zeros = sample.of_sparse(values, rows, n_rows)
         status[j] = 0
         limit = min(n_rows, sample.rules.max_codes or n_rows)
         lows[j], highs[j] = quantile_codes(np.sort(kept), limit, n_zeros)

@@ -1,84 +1,41 @@
-"""What a codebook has to know of a column, in a form that merges.
+"""What a codebook has to know of a table, in a form that merges.
 
 A summary of some rows and one of other rows give that of all of them, in any order and any
-grouping, so a codebook does not depend on how the rows were cut into chunks:
+grouping, so a codebook does not depend on how the rows were cut into parts:
 
     distinct values   the union, given up for good once there are more than `max_codes`
-    sample            of the rows that have a value, those with the smallest hashes ("bottom k");
-                      hash = draw of (seed, row id)
+    sample            of the rows that have a value, those with the smallest hashes
+                      (`dtrees.coding.sampling`); none where every value is kept
     categories        the union
     missing           a sum
+    type of a column  the type that holds the values of both; labels, where one part has labels
 
-The sample is the same set of rows for every column without missing values. Quantile cuts are exact
-quantiles of it: with m sampled values in ascending order, cut k of K stands at value number
-``ceil(k m / K)``, counted from 1. Equal cuts are one.
+The sample is the same set of rows for every column without missing values. Of a sparse table the
+sampled rows are kept as they are, and which hashes they have; rows that store nothing cost nothing.
+
+A part of a large table has to look at rows of small hashes only (`hash_bound`). Where that turns
+out to be too few, because most values of a column are missing, the summary says so
+(`TableSummary.has_enough`), and has to be made anew from all rows.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 
 import numpy as np
+import scipy.sparse
 
-from dtrees._random import SAMPLE_ROWS, keyed_uint64
-from dtrees.coding.kinds import Columns
+from dtrees.coding import _encode
+from dtrees.coding.kinds import Columns, sort_columns
+from dtrees.coding.labels import object_array, sort_labels
+from dtrees.coding.ordered import CutRules, OrderedValues, Sample, load, read_sparse, tile_type
+from dtrees.coding.sampling import bottom, quantile_codes, row_hashes
+from dtrees.coding.tables import DATETIME, NUMBER, TIMEDELTA, Numbers, Table
 
-
-def row_hashes(first_row: int, n_rows: int, seed: int) -> np.ndarray:
-    """The sampling hash of rows ``first_row ..``, uint64 (n_rows,). O(n_rows), 2 ns a row."""
-    return keyed_uint64(seed, SAMPLE_ROWS, first_row, n_rows)
-
-
-def bottom(hashes: np.ndarray, k: int) -> np.ndarray:
-    """Places of the k smallest hashes, ascending; all that equal the k-th are in."""
-    if len(hashes) <= k:
-        return np.arange(len(hashes))
-    # a bound that more than k hashes meet with near certainty, so that few are partitioned
-    expected = int((k + 8 * k**0.5 + 8) / len(hashes) * 2**64)
-    if expected < 2**64:
-        places = np.flatnonzero(hashes <= np.uint64(expected))
-        if len(places) >= k:
-            kept = hashes[places]
-            return places[kept <= np.partition(kept, k - 1)[k - 1]]
-    return np.flatnonzero(hashes <= np.partition(hashes, k - 1)[k - 1])
-
-
-def quantile_codes(
-    ordered: np.ndarray, max_codes: int, n_zeros: int = 0
-) -> tuple[np.ndarray, np.ndarray]:
-    """Least and greatest value of every code, from a sample.
-
-    Parameters
-    ----------
-    ordered : float (m,)
-        Sampled values, ascending, without NaN.
-    max_codes : int
-    n_zeros : int, default=0
-        Zeros that were sampled beside these values (rows that a sparse column does not store).
-
-    Returns
-    -------
-    low, high : same type (n_codes,)
-        A value x has the first code with ``x <= high[code - 1]``; the last when there is none.
-    """
-    n_below = int(np.searchsorted(ordered, 0.0)) if n_zeros else 0
-
-    def at(places: np.ndarray) -> np.ndarray:
-        shifted = np.where(places < n_below, places, np.maximum(places - n_zeros, n_below))
-        inside = (places >= n_below) & (places < n_below + n_zeros)
-        values = ordered[np.minimum(shifted, len(ordered) - 1)] if len(ordered) else 0.0 * places
-        return np.where(inside, ordered.dtype.type(0), values).astype(ordered.dtype, copy=False)
-
-    m = len(ordered) + n_zeros
-    high = np.unique(at((np.arange(1, max_codes + 1) * m + max_codes - 1) // max_codes - 1))
-    # the place behind the last value that is at most high[c]
-    stored = np.searchsorted(ordered, high, side="right")
-    begin = np.concatenate([[0], (stored + n_zeros * (high >= 0))[:-1]]) if n_zeros else (
-        np.concatenate([[0], stored[:-1]])
-    )  # fmt: skip
-    return at(begin), high
+EVERY = sys.maxsize  # distinct values, where all are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +49,12 @@ class OrderedSummary:
     distinct : float64 (at most cap,) or None
         Ascending; None when there are more than ``cap``.
     hashes : uint64 (at most sample_rows,)
-        Of the sampled rows, which have a value; in no order.
+        Of the sampled rows, which have a value; in no order. Empty where every value is kept.
     sample : float64, as hashes
         Their values.
     n_rows, n_missing : int
+    is_infinite : bool
+        Whether one of the values is.
     """
 
     cap: int
@@ -105,23 +64,56 @@ class OrderedSummary:
     sample: np.ndarray
     n_rows: int
     n_missing: int
+    is_infinite: bool = False
 
     @classmethod
     def of(
-        cls, values: np.ndarray, *, cap: int, sample_rows: int, seed: int, first_row: int
+        cls,
+        values: np.ndarray,
+        *,
+        cap: int,
+        sample_rows: int,
+        seed: int,
+        first_row: int,
+        bound: int | None = None,
     ) -> OrderedSummary:
-        """The summary of values that begin at row ``first_row`` of the whole table."""
-        values = values.astype(np.float64) + 0.0
-        present = values[~np.isnan(values)]
-        distinct: np.ndarray | None = np.unique(present)
-        if distinct is not None and len(distinct) > cap:
-            distinct = None
-        hashes = row_hashes(first_row, len(values), seed)[~np.isnan(values)]
-        rows = bottom(hashes, sample_rows)
-        n_missing = len(values) - len(present)
+        """The summary of values that begin at row ``first_row`` of the whole table.
+
+        ``bound``: rows of larger hashes are not sampled.
+        """
+        hashes = row_hashes(first_row, 0 if cap == EVERY else len(values), seed)
+        return cls.of_rows(values, cap, sample_rows, *_below(hashes, bound))
+
+    @classmethod
+    def of_rows(
+        cls, values: np.ndarray, cap: int, sample_rows: int, rows: np.ndarray, hashes: np.ndarray
+    ) -> OrderedSummary:
+        """The summary of values, with the places of the rows that may be sampled and their hashes.
+
+        O(n_rows), and one sort of the distinct values.
+        """
+        values = load(values[:, None])[0]
+        distinct, is_infinite = _distinct(values, cap)
+        missing = np.isnan(values)
+        sample = values[rows].astype(np.float64)
+        present = ~np.isnan(sample)
+        hashes, sample = hashes[present], sample[present]
+        kept = bottom(hashes, sample_rows)
+        n_missing = int(np.count_nonzero(missing))
         return cls(
-            cap, sample_rows, distinct, hashes[rows], present[rows], len(values), n_missing
+            cap, sample_rows, distinct, hashes[kept], sample[kept], len(values), n_missing,
+            is_infinite,
         )  # fmt: skip
+
+    @property
+    def n_values(self) -> int:
+        """Rows that have a value."""
+        return self.n_rows - self.n_missing
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether the sample is that of all rows."""
+        return self.distinct is not None or len(self.hashes) >= min(self.sample_rows, self.n_values)
 
     def merge(self, other: OrderedSummary) -> OrderedSummary:
         """The summary of both parts."""
@@ -141,6 +133,7 @@ class OrderedSummary:
             sample[rows],
             self.n_rows + other.n_rows,
             self.n_missing + other.n_missing,
+            self.is_infinite or other.is_infinite,
         )
 
     def codes(self) -> tuple[np.ndarray, np.ndarray, bool]:
@@ -169,63 +162,403 @@ class CategorySummary:
 
 
 @dataclass(frozen=True, eq=False)
-class TableSummary:
-    """Summaries of the columns of a table: numbers, labels, or (hybrid) both."""
+class SparseSummary:
+    """All columns of a sparse table.
 
-    ordered: tuple[OrderedSummary | None, ...]
-    categories: tuple[CategorySummary | None, ...]
+    Attributes
+    ----------
+    rules : CutRules
+    n_rows : int
+    start : int64 (n_columns + 1,)
+        Where the distinct values of each column begin.
+    distinct : float64 (start[-1],)
+        Ascending in a column; with zero, where a row holds it. None of columns that have too many.
+    has_too_many, is_infinite : bool (n_columns,)
+    n_stored, n_missing : int64 (n_columns,)
+    hashes : uint64 (n_kept,)
+        Of the rows that may be sampled. Empty where every value is kept.
+    kept : csc_array (n_kept, n_columns)
+        These rows.
+    """
+
+    rules: CutRules
+    n_rows: int
+    start: np.ndarray
+    distinct: np.ndarray
+    has_too_many: np.ndarray
+    is_infinite: np.ndarray
+    n_stored: np.ndarray
+    n_missing: np.ndarray
+    hashes: np.ndarray
+    kept: scipy.sparse.csc_array
 
     @classmethod
     def of(
         cls,
-        columns: Columns,
-        n_columns: int,
-        *,
-        max_codes: int | None = None,
-        sample_rows: int = 200_000,
-        seed: int = 0,
+        matrix: scipy.sparse.csc_array,
+        rules: CutRules,
         first_row: int = 0,
+        bound: int | None = None,
+    ) -> SparseSummary:
+        """The summary of the rows from ``first_row`` on: canonical, float32 or float64."""
+        n_rows, n_columns = matrix.shape
+        indptr = matrix.indptr.astype(np.int64)
+        limit = n_rows if rules.max_codes is None else min(n_rows, rules.max_codes)
+        low = np.empty(len(matrix.data) + n_columns, dtype=matrix.dtype)
+        n_codes = np.zeros(n_columns, dtype=np.int64)
+        status = np.zeros(n_columns, dtype=np.uint8)
+        codes, fill = np.empty(len(matrix.data), np.uint32), np.zeros(n_columns, np.uint32)
+        _encode.rank_sparse(
+            matrix.data, indptr, 0, n_columns, n_rows, limit, codes, low, n_codes, fill, status
+        )
+        n_codes[status != 0] = 0
+        total = _encode.compact_values(low, indptr[:-1] + np.arange(n_columns), n_codes)
+        missing = np.concatenate([[0], np.cumsum(np.isnan(matrix.data))])
+        hashes = row_hashes(first_row, 0 if rules.max_codes is None else n_rows, rules.seed)
+        rows, hashes = _below(hashes, bound)
+        return cls(
+            rules,
+            n_rows,
+            np.concatenate([[0], np.cumsum(n_codes)]),
+            low[:total].astype(np.float64),
+            status == _encode.STATUS_TOO_MANY,
+            status == _encode.STATUS_INFINITE,
+            np.diff(indptr),
+            np.diff(missing[indptr]),
+            hashes,
+            matrix if len(rows) == n_rows else scipy.sparse.csc_array(matrix.tocsr()[rows]),
+        )
+
+    def merge(self, other: SparseSummary) -> SparseSummary:
+        """The summary of both parts."""
+        has_too_many = self.has_too_many | other.has_too_many
+        columns = np.concatenate([part._columns() for part in (self, other)])
+        values = np.concatenate([self.distinct, other.distinct])
+        order = np.lexsort((values, columns))
+        columns, values = columns[order], values[order]
+        is_new = np.ones(len(values), dtype=bool)
+        is_new[1:] = (columns[1:] != columns[:-1]) | (values[1:] != values[:-1])
+        counts = np.bincount(columns[is_new], minlength=len(has_too_many))
+        if self.rules.max_codes is not None:
+            has_too_many |= counts > self.rules.max_codes
+        is_new &= ~has_too_many[columns]
+        counts[has_too_many] = 0
+        return SparseSummary(
+            self.rules,
+            self.n_rows + other.n_rows,
+            np.concatenate([[0], np.cumsum(counts)]),
+            values[is_new],
+            has_too_many,
+            self.is_infinite | other.is_infinite,
+            self.n_stored + other.n_stored,
+            self.n_missing + other.n_missing,
+            np.concatenate([self.hashes, other.hashes]),
+            scipy.sparse.csc_array(scipy.sparse.vstack([self.kept, other.kept], format="csc")),
+        )
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether the samples are those of all rows."""
+        cut = np.flatnonzero(self.has_too_many)
+        if len(cut) == 0 or len(self.hashes) == self.n_rows:
+            return True
+        kept = self.kept
+        missing = [np.isnan(kept.data[kept.indptr[j] : kept.indptr[j + 1]]).sum() for j in cut]
+        wanted = np.minimum(self.rules.sample_rows, self.n_rows - self.n_missing[cut])
+        return bool(np.all(len(self.hashes) - np.array(missing) >= wanted))
+
+    def values(self) -> OrderedValues:
+        """Least and greatest value of every code of every column, float64."""
+        sample = Sample(self.rules, self.n_rows, self.hashes)
+        lows = np.split(self.distinct, self.start[1:-1])
+        highs = list(lows)
+        kept = self.kept
+        for j in np.flatnonzero(self.has_too_many):
+            stored = slice(kept.indptr[j], kept.indptr[j + 1])
+            cells = kept.data[stored] + kept.data.dtype.type(0)
+            values, n_zeros = sample.of_sparse(cells, kept.indices[stored], kept.shape[0])
+            lows[j], highs[j] = quantile_codes(np.sort(values), self.rules.max_codes, n_zeros)
+        n_codes = np.array([len(low) for low in lows], dtype=np.int64)
+        columns = np.arange(len(n_codes))
+        low, high = (np.concatenate(parts).astype(np.float64) for parts in (lows, highs))
+        return OrderedValues(columns, n_codes, low, high, ~self.has_too_many)
+
+    def _columns(self) -> np.ndarray:
+        """The column of each distinct value."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+
+@dataclass(frozen=True, eq=False)
+class TableSummary:
+    """Summaries of the columns of a table: numbers, labels, or (hybrid) both.
+
+    Attributes
+    ----------
+    n_rows : int
+    ordered : tuple of OrderedSummary or None, of length n_columns
+    categories : tuple of CategorySummary or None, of length n_columns
+    dtypes : tuple of dtype or None, of length n_columns
+        None: labels.
+    units : uint8 (n_columns,)
+        Places in `dtrees.coding.tables.UNITS`.
+    has_values : bool (n_columns,)
+    clashes : bool (n_columns,)
+        Dates or time spans in some rows, and something else in others.
+    sparse : SparseSummary or None
+        Then there are no other columns.
+    """
+
+    n_rows: int
+    ordered: tuple[OrderedSummary | None, ...]
+    categories: tuple[CategorySummary | None, ...]
+    dtypes: tuple[np.dtype | None, ...]
+    units: np.ndarray
+    has_values: np.ndarray
+    clashes: np.ndarray
+    sparse: SparseSummary | None = field(default=None)
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        mask: np.ndarray | None = None,
+        *,
+        rules: CutRules,
+        first_row: int = 0,
+        bound: int | None = None,
     ) -> TableSummary:
-        """The summary of the rows ``first_row ..`` of a table whose columns were sorted by kind."""
-        cap = sys.maxsize if max_codes is None else max_codes
-        ordered: list[OrderedSummary | None] = [None] * n_columns
-        categories: list[CategorySummary | None] = [None] * n_columns
+        """The summary of the rows ``first_row ..`` of a table.
+
+        Parameters
+        ----------
+        table : Table
+            Some rows of the table, at least one.
+        mask : bool (n_columns,) or None, default=None
+            As for `sort_columns`.
+        rules : CutRules
+        first_row : int, default=0
+            Number of the first of these rows within the table.
+        bound : int or None, default=None
+            Rows of larger hashes are not sampled.
+        """
+        n_columns = table.n_columns
+        none = np.zeros(n_columns, dtype=bool)
+        nothing = (None,) * n_columns
+        if table.sparse is not None:
+            sparse = SparseSummary.of(read_sparse(table), rules, first_row, bound)
+            dtypes = (table.sparse.dtype,) * n_columns
+            return cls(table.n_rows, nothing, nothing, dtypes, table.units, ~none, none, sparse)
+        columns = sort_columns(table, mask)
+        cap = EVERY if rules.max_codes is None else rules.max_codes
+        hashes = row_hashes(first_row, 0 if cap == EVERY else table.n_rows, rules.seed)
+        rows, hashes = _below(hashes, bound)
+        ordered: list[OrderedSummary | None] = list(nothing)
         for block in columns.ordered:
             for j, values in zip(block.columns.tolist(), block.values.T, strict=True):
-                ordered[j] = OrderedSummary.of(
-                    values, cap=cap, sample_rows=sample_rows, seed=seed, first_row=first_row
-                )
-        for block in columns.named:
-            for j, values in zip(block.columns.tolist(), block.values.T, strict=True):
-                missing = np.isnan(values.astype(np.float64))
-                found, counts = np.unique(values[~missing], return_counts=True)
-                labels = dict(zip(found.tolist(), counts.tolist(), strict=True))
-                categories[j] = CategorySummary(labels, len(values), int(missing.sum()))
-        for named in columns.categories:
-            codes = named.labels.codes
-            counts = np.bincount(codes[codes >= 0], minlength=len(named.labels.labels))
-            labels = {
-                label: int(count)
-                for label, count, place in zip(
-                    named.labels.labels, counts, named.place, strict=True
-                )
-                if place
-            }
-            n_missing = int(np.count_nonzero(codes < 0))
-            categories[named.labels.column] = CategorySummary(labels, len(codes), n_missing)
-        return cls(tuple(ordered), tuple(categories))
+                ordered[j] = OrderedSummary.of_rows(values, cap, rules.sample_rows, rows, hashes)
+        return cls(
+            table.n_rows,
+            tuple(ordered),
+            _categories(columns, n_columns),
+            _dtypes(table),
+            table.units,
+            _has_values(table),
+            none,
+        )
 
     def merge(self, other: TableSummary) -> TableSummary:
         """The summary of both parts."""
         assert len(self.ordered) == len(other.ordered)
+        if (self.sparse is None) != (other.sparse is None):
+            raise ValueError(
+                "Some blocks of X are sparse and others are dense. Make them all of one kind, for "
+                "example with X.map_blocks(scipy.sparse.csr_array)."
+            )
         pairs = zip(self.ordered, other.ordered, strict=True)
         labels = zip(self.categories, other.categories, strict=True)
+        dtypes = zip(self.dtypes, other.dtypes, strict=True)
+        units, clashes = _units(self, other)
         return TableSummary(
+            self.n_rows + other.n_rows,
             tuple(a.merge(b) if a and b else a or b for a, b in pairs),
             tuple(a.merge(b) if a and b else a or b for a, b in labels),
+            tuple(_wider(a, b) for a, b in dtypes),
+            units,
+            self.has_values | other.has_values,
+            clashes,
+            None if self.sparse is None or other.sparse is None else self.sparse.merge(other.sparse),
         )
 
     @staticmethod
-    def merge_all(summaries: list[TableSummary]) -> TableSummary:
+    def merge_all(summaries: Sequence[TableSummary]) -> TableSummary:
         """The summary of all parts."""
         return reduce(TableSummary.merge, summaries)
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether the samples are those of all rows."""
+        if self.sparse is not None:
+            return self.sparse.has_enough
+        return all(part is None or part.has_enough for part in self.ordered)
+
+    @property
+    def infinite(self) -> np.ndarray:
+        """Columns that hold an infinity, bool (n_columns,)."""
+        if self.sparse is not None:
+            return self.sparse.is_infinite
+        ordered = [part is not None and part.is_infinite for part in self.ordered]
+        labels = [
+            part is not None and dtype is not None and bool({np.inf, -np.inf} & part.counts.keys())
+            for part, dtype in zip(self.categories, self.dtypes, strict=True)
+        ]
+        return np.array(ordered, dtype=bool) | np.array(labels, dtype=bool)
+
+    def ordered_values(self) -> list[OrderedValues]:
+        """Values of the ordered codes, column by column; a sparse table's all at once.
+
+        Float32 where the columns of the whole table would be coded as such.
+        """
+        if self.sparse is not None:
+            dtype = self.dtypes[0]
+            return [_as_type(self.sparse.values(), np.float64 if dtype is None else dtype)]
+        found = []
+        for j, (part, dtype) in enumerate(zip(self.ordered, self.dtypes, strict=True)):
+            labels = self.categories[j]
+            if part is None or (part.n_values == 0 and labels is not None and labels.counts):
+                continue
+            low, high, is_exact = part.codes()
+            values = OrderedValues(
+                np.array([j]), np.array([len(low)]), low, high, np.array([is_exact])
+            )
+            found.append(_as_type(values, np.float64 if dtype is None else dtype))
+        return found
+
+    def labels(self) -> dict[int, np.ndarray]:
+        """The categories of every column that has some, in the order of their codes."""
+        found = {}
+        for j, (part, dtype) in enumerate(zip(self.categories, self.dtypes, strict=True)):
+            if part is None or not part.counts:
+                continue
+            if dtype is None:
+                found[j] = object_array(sort_labels(part.counts))
+            else:
+                found[j] = np.unique(np.array(list(part.counts), tile_type(dtype))).astype(dtype)
+        return found
+
+
+def _below(hashes: np.ndarray, bound: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Places of the rows whose hashes are small enough, and their hashes."""
+    if bound is None:
+        return np.arange(len(hashes)), hashes
+    rows = np.flatnonzero(hashes <= np.uint64(bound))
+    return rows, hashes[rows]
+
+
+def _distinct(values: np.ndarray, cap: int) -> tuple[np.ndarray | None, bool]:
+    """Distinct values as float64, ascending, None for more than ``cap``; is one infinite?
+
+    values : float32 or float64 (n_rows,), contiguous
+    """
+    n = len(values)
+    if n == 0:
+        return np.empty(0), False
+    limit = min(n, cap)
+    low = np.empty((1, limit), dtype=values.dtype)
+    n_codes, status = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.uint8)
+    _encode.rank_columns(
+        values[None],
+        limit,
+        np.zeros(1, dtype=np.int64),
+        np.empty(_encode.scratch_bytes(n), dtype=np.uint8),
+        np.empty(n, dtype=np.uint8),
+        np.empty(n if limit > 0xFF else 0, dtype=np.uint16),
+        np.empty(n if limit > 0xFFFF else 0, dtype=np.uint32),
+        np.empty(0, dtype=np.uint32),
+        low,
+        n_codes,
+        status,
+    )
+    if status[0] == _encode.STATUS_TOO_MANY:
+        return None, bool(np.isinf(values).any())
+    return low[0, : n_codes[0]].astype(np.float64), status[0] == _encode.STATUS_INFINITE
+
+
+def _categories(columns: Columns, n_columns: int) -> tuple[CategorySummary | None, ...]:
+    """Labels of the columns that have categories."""
+    found: list[CategorySummary | None] = [None] * n_columns
+    for block in columns.named:
+        for j, values in zip(block.columns.tolist(), block.values.T, strict=True):
+            found[j] = _of_named(values)
+    for named in columns.categories:
+        codes = named.labels.codes
+        counts = np.bincount(codes[codes >= 0], minlength=len(named.labels.labels))
+        labels = {
+            label: int(count)
+            for label, count, place in zip(named.labels.labels, counts, named.place, strict=True)
+            if place
+        }
+        n_missing = int(np.count_nonzero(codes < 0))
+        found[named.labels.column] = CategorySummary(labels, len(codes), n_missing)
+    return tuple(found)
+
+
+def _of_named(values: np.ndarray) -> CategorySummary:
+    """Numbers that are names, told apart as they are when they are coded."""
+    loaded = load(values[:, None])[0]
+    present = loaded[~np.isnan(loaded)]
+    found, counts = np.unique(present, return_counts=True)
+    names = found if not np.isfinite(found).all() else found.astype(values.dtype)
+    labels = dict(zip(names.tolist(), counts.tolist(), strict=True))
+    return CategorySummary(labels, len(values), len(values) - len(present))
+
+
+def _dtypes(table: Table) -> tuple[np.dtype | None, ...]:
+    """Types of the columns of a dense table."""
+    found: list[np.dtype | None] = [None] * table.n_columns
+    for block in table.numbers:
+        for j in block.columns.tolist():
+            found[j] = block.values.dtype
+    return tuple(found)
+
+
+def _has_values(table: Table) -> np.ndarray:
+    """Columns of a dense table that are not all missing, bool (n_columns,)."""
+    found = np.zeros(table.n_columns, dtype=bool)
+    for block in table.numbers:
+        found[block.columns] = _any_number(block)
+    for column in table.labels:
+        found[column.column] = column.present().any()
+    return found
+
+
+def _any_number(block: Numbers) -> np.ndarray:
+    if block.values.dtype.kind != "f":
+        return np.ones(len(block.columns), dtype=bool)
+    return np.asarray((block.values == block.values).any(axis=0))
+
+
+def _wider(a: np.dtype | None, b: np.dtype | None) -> np.dtype | None:
+    """The type of a column whose parts are of these types."""
+    if a is None or b is None:
+        return None
+    return a if a == b else np.result_type(a, b)
+
+
+def _units(a: TableSummary, b: TableSummary) -> tuple[np.ndarray, np.ndarray]:
+    """Units of columns, and those whose parts cannot be of one column."""
+    times = (DATETIME, TIMEDELTA)
+    differ = a.units != b.units
+    of_time = np.isin(a.units, times) | np.isin(b.units, times)
+    clashes = differ & of_time & a.has_values & b.has_values
+    units = np.where(differ, NUMBER, a.units)
+    units = np.where(differ & ~a.has_values, b.units, units)
+    units = np.where(differ & a.has_values & ~b.has_values, a.units, units)
+    return units.astype(np.uint8), a.clashes | b.clashes | clashes
+
+
+def _as_type(values: OrderedValues, dtype: np.dtype | type) -> OrderedValues:
+    """The same values as columns of a type are coded with."""
+    narrow = tile_type(np.dtype(dtype))
+    low = values.low.astype(narrow)
+    high = values.high.astype(narrow)
+    return OrderedValues(values.columns, values.n_codes, low, high, values.exact)

@@ -7,15 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.coding import CodeBook
-from dtrees.coding.kinds import sort_columns
-from dtrees.coding.summaries import (
-    CategorySummary,
-    OrderedSummary,
-    TableSummary,
-    bottom,
-    quantile_codes,
-    row_hashes,
-)
+from dtrees.coding.ordered import CutRules
+from dtrees.coding.sampling import bottom, quantile_codes, row_hashes
+from dtrees.coding.summaries import CategorySummary, OrderedSummary, TableSummary
 from dtrees.coding.tables import read_table
 
 
@@ -116,9 +110,8 @@ def test_codebook_of_merged_chunks_is_that_of_the_table(max_codes):
     book, coded = CodeBook.fit_encode(table, **options)
     parts = []
     for a, b in ((200, 300), (0, 10), (10, 200)):
-        read = read_table(table[a:b])
-        columns = sort_columns(read, None)
-        parts.append(TableSummary.of(columns, read.n_columns, first_row=a, **options))
+        rules = CutRules(**options)
+        parts.append(TableSummary.of(read_table(table[a:b]), rules=rules, first_row=a))
     merged = CodeBook.from_summary(TableSummary.merge_all(parts), feature_names=book.feature_names)
     for name in ("n_codes", "n_ordered", "offsets", "low", "high", "exact"):
         assert np.array_equal(getattr(merged, name), getattr(book, name)), name
@@ -135,10 +128,3 @@ def test_categories_and_tables_merge():
     b = CategorySummary({"y": 5, "z": 1}, 6, 0)
     assert a.merge(b).counts == {"x": 2, "y": 6, "z": 1}
     assert a.merge(b).n_rows == 10
-    number = OrderedSummary.of(np.arange(3.0), cap=5, sample_rows=9, seed=0, first_row=0)
-    tables = [TableSummary((number, None), (None, a)), TableSummary((number, None), (a, b))]
-    merged = TableSummary.merge_all(tables)
-    assert merged.ordered[0].n_rows == 6
-    assert merged.ordered[1] is None
-    assert merged.categories[0].counts == a.counts
-    assert merged.categories[1].counts == {"x": 2, "y": 6, "z": 1}

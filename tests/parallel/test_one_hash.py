@@ -24,7 +24,7 @@ from dtrees import (
 )
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
-from dtrees.coding.kinds import sort_columns
+from dtrees.coding.ordered import CutRules
 from dtrees.coding.summaries import TableSummary
 from dtrees.coding.tables import read_table
 from dtrees.core.grower import grow
@@ -151,10 +151,8 @@ def coded_in_blocks(table, blocks, seed) -> tuple[CodeBook, list[CodedMatrix]]:
     """The codebook of merged summaries, and every block coded by itself."""
     summaries = [
         TableSummary.of(
-            sort_columns(read_table(X[rows]), None),
-            X.shape[1],
-            max_codes=64,
-            seed=seed,
+            read_table(X[rows]),
+            rules=CutRules(max_codes=64, seed=seed),
             first_row=rows.start,
         )
         for rows in blocks
