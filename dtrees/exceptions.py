@@ -17,6 +17,10 @@ class ModelFileError(ValueError):
     """A model file that is damaged, of a newer version, or none at all."""
 
 
+class TableTooLargeError(MemoryError):
+    """A table whose codes do not fit the process that is to hold them."""
+
+
 class ClusterError(RuntimeError):
     """A Dask cluster that cannot be used: no client, no workers, another version, no connection."""
 

@@ -35,6 +35,7 @@ from dtrees.coding.kinds import (
     Columns,
     categorical_mask,
     numbers_of,
+    refuse_sparse_categories,
     refuse_strings,
     sort_columns,
 )
@@ -157,15 +158,11 @@ class CodeBook:
         if not (isinstance(sample_rows, (int, np.integer)) and sample_rows > 0):
             raise ValueError(f"sample_rows must be a positive integer, got {sample_rows!r}.")
         table = read_table(X)
-        mask = categorical_mask(categorical_features, table)
+        mask = categorical_mask(categorical_features, table.n_columns, table.names)
         rules = CutRules(max_codes=max_codes, sample_rows=sample_rows, seed=seed)
         categories: dict[int, np.ndarray] = {}
         if table.sparse is not None:
-            if mask is not None and mask.any():
-                raise ValueError(
-                    f"categorical_features names column {table.name(int(np.argmax(mask)))} of a "
-                    "sparse X, whose columns are numbers. Give X as a dense table."
-                )
+            refuse_sparse_categories(table, mask)
             coded, part, status = code_sparse(read_sparse(table), rules, run)
             refuse_columns(table, status == _encode.STATUS_INFINITE)
             parts = [part]
@@ -242,14 +239,14 @@ class CodeBook:
             return coded
         # zero has a code where it is a value, and in cut columns where a row does not store it
         sparse = np.flatnonzero(coded.storage == SPARSE)
-        is_stored = np.diff(coded.sparse_indptr)[coded.slot[sparse]] == coded.n_rows
-        is_value = [
-            (self.low[self.offsets[j] : self.offsets[j + 1]] == 0).any() if self.exact[j] else not full
-            for j, full in zip(sparse, is_stored, strict=True)
-        ]
+        slots = coded.slot[sparse]
+        zeros = np.flatnonzero(self.low == 0)
+        has_zero = np.zeros(self.n_columns, dtype=bool)
+        has_zero[np.searchsorted(self.offsets, zeros, side="right") - 1] = True
+        is_stored = np.diff(coded.sparse_indptr)[slots] == coded.n_rows
+        is_value = np.where(self.exact[sparse], has_zero[sparse], ~is_stored)
         fill = np.zeros_like(coded.fill_code)
-        slots = coded.slot[sparse][np.array(is_value, dtype=bool)]
-        fill[slots] = coded.fill_code[slots]
+        fill[slots] = np.where(is_value, coded.fill_code[slots], 0)
         return replace(coded, fill_code=fill)
 
     def thresholds(

@@ -51,14 +51,18 @@ class Columns:
     categories: tuple[Categories, ...]
 
 
-def categorical_mask(categorical_features: Any, table: Table) -> np.ndarray | None:
+def categorical_mask(
+    categorical_features: Any, n_columns: int, column_names: np.ndarray | None
+) -> np.ndarray | None:
     """Which columns the user calls categorical, bool (n_columns,); None: by their types.
 
     Parameters
     ----------
     categorical_features : "from_dtype", None, bool (n_columns,), list of int or list of str
+    n_columns : int
+    column_names : object (n_columns,) of str, or None
     """
-    n = table.n_columns
+    n = n_columns
     if categorical_features is None:
         return np.zeros(n, dtype=bool)
     if isinstance(categorical_features, str):
@@ -90,22 +94,31 @@ def categorical_mask(categorical_features: Any, table: Table) -> np.ndarray | No
         return mask
     names = [name for name in chosen.ravel().tolist() if isinstance(name, str)]
     if len(names) == len(chosen) and chosen.ndim == 1:
-        if table.names is None:
+        if column_names is None:
             raise ValueError(
                 f"categorical_features holds names ({names[0]!r}), but the columns of X have none. "
                 "Give column numbers, or X as a DataFrame."
             )
-        unknown = sorted(set(names) - set(table.names))
+        unknown = sorted(set(names) - set(column_names))
         if unknown:
             raise ValueError(
                 f"categorical_features holds {unknown[0]!r}, which is no column of X "
-                f"({', '.join(table.names[:5])}{', ...' if n > 5 else ''})."
+                f"({', '.join(column_names[:5])}{', ...' if n > 5 else ''})."
             )
-        return np.isin(table.names.astype(str), np.asarray(names, dtype=str))
+        return np.isin(column_names.astype(str), np.asarray(names, dtype=str))
     raise ValueError(
         "categorical_features must be 'from_dtype', None, a boolean mask, column numbers or "
         f"column names, got an array of {chosen.dtype} and shape {chosen.shape}."
     )
+
+
+def refuse_sparse_categories(table: Table, mask: np.ndarray | None) -> None:
+    """Raise when columns of a sparse table are called categorical."""
+    if mask is not None and mask.any():
+        raise ValueError(
+            f"categorical_features names column {table.name(int(np.argmax(mask)))} of a "
+            "sparse X, whose columns are numbers. Give X as a dense table."
+        )
 
 
 def sort_columns(table: Table, mask: np.ndarray | None) -> Columns:

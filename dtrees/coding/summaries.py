@@ -22,14 +22,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from dtrees.coding import _encode
-from dtrees.coding.kinds import Columns, sort_columns
+from dtrees.coding.kinds import Columns, refuse_sparse_categories, sort_columns
 from dtrees.coding.labels import object_array, sort_labels
 from dtrees.coding.ordered import CutRules, OrderedValues, Sample, load, read_sparse, tile_type
 from dtrees.coding.sampling import bottom, quantile_codes, row_hashes
@@ -277,11 +278,17 @@ class SparseSummary:
             stored = slice(kept.indptr[j], kept.indptr[j + 1])
             cells = kept.data[stored] + kept.data.dtype.type(0)
             values, n_zeros = sample.of_sparse(cells, kept.indices[stored], kept.shape[0])
+            assert self.rules.max_codes is not None
             lows[j], highs[j] = quantile_codes(np.sort(values), self.rules.max_codes, n_zeros)
         n_codes = np.array([len(low) for low in lows], dtype=np.int64)
         columns = np.arange(len(n_codes))
-        low, high = (np.concatenate(parts).astype(np.float64) for parts in (lows, highs))
-        return OrderedValues(columns, n_codes, low, high, ~self.has_too_many)
+        return OrderedValues(
+            columns,
+            n_codes,
+            np.concatenate(lows).astype(np.float64),
+            np.concatenate(highs).astype(np.float64),
+            ~self.has_too_many,
+        )
 
     def _columns(self) -> np.ndarray:
         """The column of each distinct value."""
@@ -315,7 +322,7 @@ class TableSummary:
     units: np.ndarray
     has_values: np.ndarray
     clashes: np.ndarray
-    sparse: SparseSummary | None = field(default=None)
+    sparse: SparseSummary | None = None
 
     @classmethod
     def of(
@@ -345,6 +352,7 @@ class TableSummary:
         none = np.zeros(n_columns, dtype=bool)
         nothing = (None,) * n_columns
         if table.sparse is not None:
+            refuse_sparse_categories(table, mask)
             sparse = SparseSummary.of(read_sparse(table), rules, first_row, bound)
             dtypes = (table.sparse.dtype,) * n_columns
             return cls(table.n_rows, nothing, nothing, dtypes, table.units, ~none, none, sparse)
@@ -386,7 +394,7 @@ class TableSummary:
             units,
             self.has_values | other.has_values,
             clashes,
-            None if self.sparse is None or other.sparse is None else self.sparse.merge(other.sparse),
+            self.sparse.merge(other.sparse) if self.sparse and other.sparse else None,
         )
 
     @staticmethod
@@ -455,7 +463,7 @@ def _below(hashes: np.ndarray, bound: int | None) -> tuple[np.ndarray, np.ndarra
 
 
 def _distinct(values: np.ndarray, cap: int) -> tuple[np.ndarray | None, bool]:
-    """Distinct values as float64, ascending, None for more than ``cap``; is one infinite?
+    """Distinct values as float64, ascending, None for more than ``cap``; whether one is infinite.
 
     values : float32 or float64 (n_rows,), contiguous
     """
@@ -558,7 +566,5 @@ def _units(a: TableSummary, b: TableSummary) -> tuple[np.ndarray, np.ndarray]:
 
 def _as_type(values: OrderedValues, dtype: np.dtype | type) -> OrderedValues:
     """The same values as columns of a type are coded with."""
-    narrow = tile_type(np.dtype(dtype))
-    low = values.low.astype(narrow)
-    high = values.high.astype(narrow)
-    return OrderedValues(values.columns, values.n_codes, low, high, values.exact)
+    narrow: Any = tile_type(np.dtype(dtype))
+    return replace(values, low=values.low.astype(narrow), high=values.high.astype(narrow))

@@ -217,14 +217,14 @@ def _table(
     parts: Sequence[tuple[np.ndarray | Labels, int]],
 ) -> Table:
     """A table of columns one by one, each an array of numbers or labels, and its unit."""
-    _check_shape((n_rows, n_columns))
+    check_shape((n_rows, n_columns))
     numbers = [(j, part) for j, (part, _) in enumerate(parts) if isinstance(part, np.ndarray)]
     labels = tuple(part for part, _ in parts if isinstance(part, Labels))
     units = np.array([unit for _, unit in parts], dtype=np.uint8)
     return Table(n_rows, n_columns, names, join_columns(numbers), labels, None, units)
 
 
-def _check_shape(shape: tuple[int, int]) -> None:
+def check_shape(shape: tuple[int, int]) -> None:
     """Refuse empty tables, in scikit-learn's words, and tables of too many rows."""
     for count, what in zip(shape, ("sample", "feature"), strict=True):
         if count == 0:
@@ -288,7 +288,7 @@ def _unmasked(X: Any) -> np.ndarray:
 def _from_array(X: np.ndarray) -> Table:
     """A 2-d array of any dtype."""
     n_rows, n_columns = X.shape
-    _check_shape(X.shape)
+    check_shape(X.shape)
     if X.dtype.kind in "biuf":
         units = np.full(n_columns, BOOL if X.dtype.kind == "b" else NUMBER, dtype=np.uint8)
         columns = np.arange(n_columns, dtype=np.int64)
@@ -358,7 +358,7 @@ def _from_sparse(X: Any) -> Table:
     """A sparse matrix or array of any format; the user's object is left as it is."""
     if X.ndim != 2:
         raise ValueError(f"Expected 2D array, got a sparse array of shape {X.shape} instead.")
-    _check_shape(X.shape)
+    check_shape(X.shape)
     kind = X.dtype.kind
     if kind == "c":
         raise ValueError(f"Complex data not supported: X is sparse of dtype {X.dtype}.")

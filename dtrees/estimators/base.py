@@ -64,7 +64,16 @@ from dtrees.estimators.limits import (
 from dtrees.estimators.prediction import Predictor, TreePredictor
 from dtrees.estimators.view import TreeView, missing_by_model
 from dtrees.export.parts import Parts
-from dtrees.parallel import LocalRunner, grow_sets, is_lazy, map_rows, threaded
+from dtrees.parallel import (
+    LocalRunner,
+    PartitionedTable,
+    admitted,
+    encode_partitions,
+    grow_sets,
+    is_lazy,
+    map_rows,
+    threaded,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -251,10 +260,10 @@ class BaseTrees(BaseEstimator, ABC):
                 f"must be None. Got {self.monotonic_cst!r} instead."
             )
 
-    def _read(self, X: Any, y: Any) -> tuple[Table, np.ndarray]:
+    def _read(self, X: Any, y: Any) -> tuple[Table | PartitionedTable, np.ndarray]:
         """A table, and a target of as many rows."""
         owner = type(self).__name__
-        table = read_table(X)
+        table = X if isinstance(X, PartitionedTable) else read_table(X)
         values = one_target(y, owner)
         if len(values) != table.n_rows:
             raise ValueError(
@@ -263,16 +272,19 @@ class BaseTrees(BaseEstimator, ABC):
             )
         return table, values
 
-    def _code(self, table: Table, seed: int, run: LocalRunner) -> tuple[CodeBook, CodedMatrix]:
+    def _code(
+        self, table: Table | PartitionedTable, seed: int, run: LocalRunner
+    ) -> tuple[CodeBook, CodedMatrix]:
         """The table as codes."""
-        return CodeBook.fit_encode(
-            table,
-            categorical_features=self.categorical_features,
-            max_codes=self.max_codes,
-            unseen=self.unseen,
-            seed=seed,
-            run=run,
-        )
+        how: dict[str, Any] = {
+            "categorical_features": self.categorical_features,
+            "max_codes": self.max_codes,
+            "unseen": self.unseen,
+            "seed": seed,
+        }
+        if isinstance(table, PartitionedTable):
+            return encode_partitions(table, **how)
+        return CodeBook.fit_encode(table, **how, run=run)
 
     def _resolve(self, book: CodeBook, coded: CodedMatrix, target: Target, seed: int) -> Encoded:
         """Codes and target, with the rules that the parameters are for them."""
@@ -302,10 +314,11 @@ class BaseDecisionTree(BaseTrees):
         ----------
         X : table of shape (n_rows, n_columns)
             A NumPy array, a SciPy sparse matrix or array, a pandas or polars data frame, an Arrow
-            table or a list of rows. Numbers, booleans, dates, strings and categories; missing
-            values are welcome. It is read only, and not kept.
+            table or a list of rows; or a Dask array (of dense or sparse blocks) or data frame,
+            which is coded where its partitions are. Numbers, booleans, dates, strings and
+            categories; missing values are welcome. It is read only, and not kept.
         y : array-like of shape (n_rows,)
-            The target.
+            The target; a Dask collection, if you like, cut in any way.
         sample_weight : array-like of shape (n_rows,), default=None
             Not negative, not all zero. A row of weight 2 is as good as two rows, except for
             ``min_samples_split`` and ``min_samples_leaf``, which count rows of positive weight.
@@ -477,6 +490,7 @@ class BaseDecisionTree(BaseTrees):
     def _grow(self, X: Any, y: Any, sample_weight: Any) -> Growth:
         self._check_parameters()
         run = threaded(self.n_jobs)
+        X, y, sample_weight = admitted(X, {"y": y, "sample_weight": sample_weight})
         encoded = self._encode(X, y, sample_weight, self._seed(), run)
         source = ShardSource(
             [(encoded.coded, encoded.target)], encoded.rules, run=run, n_threads=run.n_threads

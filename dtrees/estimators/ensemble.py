@@ -53,7 +53,16 @@ from dtrees.estimators.prediction import ForestPredictor, Predictor
 from dtrees.estimators.view import TreeView, columns_with_missing, missing_by_model
 from dtrees.export.parts import Parts
 from dtrees.inspection.importance import impurity_importances
-from dtrees.parallel import REGIMES, LocalRunner, grow_sets, grow_trees, threaded
+from dtrees.parallel import (
+    REGIMES,
+    LocalRunner,
+    PartitionedTable,
+    admitted,
+    computed,
+    grow_sets,
+    grow_trees,
+    threaded,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -158,6 +167,9 @@ class BaseForest(BaseTrees):
         self._check_bootstrap()
         kept, seed = self._kept()
         run = threaded(self.n_jobs)
+        X, y, sample_weight, bootstrap_groups = admitted(
+            X, {"y": y, "sample_weight": sample_weight, "bootstrap_groups": bootstrap_groups}
+        )
         encoded = self._encode(X, y, sample_weight, seed, run)
         self._check_max_features(encoded)
         bags = self._bags(seed, encoded.coded.n_rows, bootstrap_groups)
@@ -344,16 +356,28 @@ class BaseForest(BaseTrees):
         """
         if not fit.trees:
             return
-        table = book.check(X, estimator=type(self).__name__, run=run)
+        leaves = self._leaves_of(fit.trees, book, X, run)
         enough = False
-        for number, tree in enumerate(fit.trees):
+        for number, (tree, found) in enumerate(zip(fit.trees, leaves, strict=True)):
             rows = oob.rows(number)
-            oob.add(tree, Votes(rows, apply(tree, book, table, run)[rows]))
+            oob.add(tree, Votes(rows, found[rows]))
             if stopping is not None:
                 enough |= stopping.see(fit.oob_scores)
         if enough:
             logger.info("no tree is added: the out-of-bag score of those that are there is flat")
             fit.numbers = fit.numbers[:0]
+
+    def _leaves_of(
+        self, trees: Sequence[Tree], book: CodeBook, X: Any, run: LocalRunner
+    ) -> Iterator[np.ndarray]:
+        """Leaves of all rows in each of the trees that are there."""
+        if isinstance(X, PartitionedTable):
+            (leaves,) = computed(self.apply(X.collection))
+            yield from np.asarray(leaves).T
+            return
+        table = book.check(X, estimator=type(self).__name__, run=run)
+        for tree in trees:
+            yield apply(tree, book, table, run)
 
     def _score_out_of_bag(self, oob: OutOfBag, y: np.ndarray, target: Target) -> float:
         """Score of the rows that have a vote."""

@@ -35,7 +35,7 @@ from dtrees.core.coded_walk import CodedRows
 from dtrees.core.model import Tree
 from dtrees.core.resampling import Resampling, of_sets, plain
 from dtrees.estimators.base import BaseTrees, Encoded
-from dtrees.parallel import LocalRunner, threaded
+from dtrees.parallel import LocalRunner, PartitionedTable, admitted, threaded
 
 TREES_AT_ONCE = 32  # whose leaves are held
 
@@ -139,8 +139,8 @@ class TrainingTable:
     """
 
     def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self.X, self.y, self.sample_weight = X, y, sample_weight
-        self._read: tuple[Table, np.ndarray] | None = None
+        self.X, self.y, self.sample_weight = admitted(X, {"y": y, "sample_weight": sample_weight})
+        self._read: tuple[Table | PartitionedTable, np.ndarray] | None = None
         self._seed: int | None = None
         self._codes: dict[str, tuple[CodeBook, CodedMatrix, CodedRows]] = {}
 

@@ -30,9 +30,9 @@ from dtrees.core.smaller import sums_over_alphas
 from dtrees.estimators.base import BaseDecisionTree
 from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table, trees_of
 from dtrees.model_selection.leaf_scores import errors_of_alphas, held_out_of
-from dtrees.model_selection.ours import splits_of, why_not, why_not_splits
+from dtrees.model_selection.ours import in_memory, splits_of, why_not, why_not_splits
 from dtrees.model_selection.stand_in import Split, training_sets
-from dtrees.parallel import threaded
+from dtrees.parallel import admitted, threaded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -163,10 +163,11 @@ def cost_complexity_cv(
     >>> bool(tree.get_n_leaves() == path.n_leaves[path.one_standard_error_index])
     True
     """
-    reason = why_not(estimator, X, y, params or ())
+    reason = why_not(estimator, y, params or ())
     if reason is None and not isinstance(estimator, BaseDecisionTree):
         reason = "it is of a single tree"
-    X, y = indexable(X, y)
+    y, groups, params = in_memory(y, groups, params)
+    X, y = indexable(*admitted(X, {"y": y}))
     splits = splits_of(estimator, X, y, cv, groups)
     reason = reason or why_not_splits(splits, len(y))
     if reason is not None:

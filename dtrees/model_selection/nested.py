@@ -24,13 +24,14 @@ from dtrees.exceptions import ClusterError
 from dtrees.model_selection.ours import TogetherError, why_not, why_not_splits
 from dtrees.model_selection.search import SharedSearch
 from dtrees.model_selection.stand_in import RowNumbers, Split, TrainingRows
+from dtrees.parallel import PartitionedTable
 
 
-def why_not_nested(search: Any, X: Any, y: Any, params: Sequence[str]) -> str | None:
+def why_not_nested(search: Any, y: Any, params: Sequence[str]) -> str | None:
     """Why searches are not made on one coded table; None: they are."""
     if not search.refit:
         return "refit=False leaves no model to be scored"
-    return why_not(search.estimator, X, y, params)
+    return why_not(search.estimator, y, params)
 
 
 def scoring_of_search(search: Any) -> Any:
@@ -116,7 +117,8 @@ def _searched(
         own: Any = clone(search)  # type: ignore[type-var]
         own._validate_params()
         X, y = numbers[:, None], _safe_indexing(table.y, numbers)
-        if not _looks_at_rows_only(own.cv):
+        is_partitioned = isinstance(table.X, PartitionedTable)  # whose rows cannot be taken
+        if not is_partitioned and not _looks_at_rows_only(own.cv):
             X = _safe_indexing(table.X, numbers)
         splits = own._splits(X, y, None)
         reason = why_not_splits(splits, len(numbers))

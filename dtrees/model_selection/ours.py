@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.utils import indexable
 
 from dtrees.estimators.base import BaseTrees
 from dtrees.model_selection.stand_in import Split
-from dtrees.parallel import is_lazy
+from dtrees.parallel import admitted
 
 
 class TogetherError(Exception):
@@ -23,13 +23,13 @@ class TogetherError(Exception):
 OURS = ("dtrees.estimators.trees", "dtrees.estimators.forests")  # and not what is made of them
 
 
-def why_not(estimator: Any, X: Any, y: Any, params: Iterable[str]) -> str | None:
+def why_not(estimator: Any, y: Any, params: Iterable[str]) -> str | None:
     """Why the models of an estimator are not grown together; None: they are.
 
     Parameters
     ----------
     estimator : object
-    X, y : object
+    y : object
     params : iterable of str
         Names of what is given to ``fit`` besides.
     """
@@ -37,14 +37,21 @@ def why_not(estimator: Any, X: Any, y: Any, params: Iterable[str]) -> str | None
         return f"{type(estimator).__name__} is not an estimator of dtrees"
     if y is None:
         return "there is no y"
-    if is_lazy(X) or is_lazy(y):
-        return "X or y is a Dask collection"
     others = sorted(set(params) - {"sample_weight"})
     if others:
         return f"fit is given {', '.join(others)}"
     if sklearn.get_config()["enable_metadata_routing"]:
         return "metadata routing is enabled"
     return None
+
+
+def in_memory(y: Any, groups: Any, params: Any) -> tuple[Any, Any, Any]:
+    """What belongs to the rows of a table: fetched, where it is a Dask collection."""
+    if not isinstance(params, Mapping):
+        return *admitted(None, {"y": y, "groups": groups})[1:], params
+    named = {f"params[{name!r}]": value for name, value in params.items()}
+    _, y, groups, *values = admitted(None, {"y": y, "groups": groups, **named})
+    return y, groups, dict(zip(params, values, strict=True))
 
 
 def why_not_splits(splits: Sequence[Split], n_rows: int) -> str | None:

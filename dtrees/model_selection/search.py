@@ -40,8 +40,9 @@ from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table
 from dtrees.model_selection.candidates import Parameters, growths_of
 from dtrees.model_selection.cells import Cells, score_models
 from dtrees.model_selection.leaf_scores import names_of_scores, scores_of_splits
-from dtrees.model_selection.ours import TogetherError, why_not, why_not_splits
+from dtrees.model_selection.ours import TogetherError, in_memory, why_not, why_not_splits
 from dtrees.model_selection.stand_in import Split, TrainingRows
+from dtrees.parallel import PartitionedTable, admitted
 
 logger = logging.getLogger(__name__)
 
@@ -132,24 +133,31 @@ class SharedSearch:
             As scikit-learn's search does: a parameter that the estimator does not have, fits that
             all fail, splits that cannot be made.
         """
-        reason = why_not(self.estimator, X, y, params.keys() - {"groups"})
+        y, groups, params = in_memory(y, params.pop("groups", None), params)
+        reason = why_not(self.estimator, y, params)
         given = self.cv
         if reason is None:
             self._validate_params()  # type: ignore[attr-defined]
-            X, y = indexable(X, y)
-            splits = self._splits(X, y, params.get("groups"))
+            table, y = indexable(*admitted(X, {"y": y}))
+            splits = self._splits(table, y, groups)
             reason = why_not_splits(splits, len(y))
+            if reason is not None and isinstance(table, PartitionedTable):
+                raise TypeError(f"{type(self).__name__} of a Dask collection: {reason}.")
             if reason is not None:
                 self.cv = splits  # which cannot be drawn twice from an iterator
         if reason is None:
-            table = TrainingTable(X, y, params.get("sample_weight"))
+            whole = TrainingTable(table, y, params.get("sample_weight"))
             try:
-                self._search(table, splits, np.ones(len(y), dtype=bool))
+                self._search(whole, splits, np.ones(len(y), dtype=bool))
                 return self
             except TogetherError as error:
+                if isinstance(table, PartitionedTable) and error.__cause__ is not None:
+                    raise error.__cause__ from None
                 reason, self.cv = str(error), splits
         logger.info("%s.fit is scikit-learn's: %s", type(self).__name__, reason)
         try:
+            if groups is not None:
+                params["groups"] = groups
             return super().fit(X, y, **params)  # type: ignore[misc]
         finally:
             self.cv = given

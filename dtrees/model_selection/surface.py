@@ -23,8 +23,9 @@ from dtrees.model_selection.candidates import Growth
 from dtrees.model_selection.cells import Cells, score_models
 from dtrees.model_selection.cost_complexity import CostComplexity, path_of
 from dtrees.model_selection.leaf_scores import names_of_scores, scores_of_splits
-from dtrees.model_selection.ours import splits_of, why_not, why_not_splits
+from dtrees.model_selection.ours import in_memory, splits_of, why_not, why_not_splits
 from dtrees.model_selection.stand_in import Split, training_sets
+from dtrees.parallel import admitted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -224,8 +225,9 @@ def validation_surface(
     True
     >>> tree = surface.model(**surface.one_standard_error)
     """
-    reason = why_not(estimator, X, y, params or ())
-    X, y = indexable(X, y)
+    reason = why_not(estimator, y, params or ())
+    y, groups, params = in_memory(y, groups, params)
+    X, y = indexable(*admitted(X, {"y": y}))
     splits = splits_of(estimator, X, y, cv, groups)
     reason = reason or why_not_splits(splits, len(y))
     if reason is not None:

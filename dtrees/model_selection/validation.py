@@ -44,7 +44,13 @@ from dtrees.estimators.ensemble import BaseForest
 from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table, trees_of
 from dtrees.model_selection.leaf_scores import names_of_scores, scores_of_splits
 from dtrees.model_selection.nested import GrownSearches, scoring_of_search, why_not_nested
-from dtrees.model_selection.ours import TogetherError, splits_of, why_not, why_not_splits
+from dtrees.model_selection.ours import (
+    TogetherError,
+    in_memory,
+    splits_of,
+    why_not,
+    why_not_splits,
+)
 from dtrees.model_selection.search import SharedSearch
 from dtrees.model_selection.stand_in import (
     RowNumbers,
@@ -53,6 +59,7 @@ from dtrees.model_selection.stand_in import (
     scoring_of_stand_ins,
     training_sets,
 )
+from dtrees.parallel import PartitionedTable, admitted
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +106,8 @@ def cross_validate(
         is one fit more. A search is made anew on every training side (nested cross-validation),
         all of them from one coded table.
     X : table of shape (n_rows, n_columns)
-        Anything that the estimator takes.
+        Anything that the estimator takes, Dask collections included; `y`, `groups` and weights may
+        be such, too.
     y : array-like of shape (n_rows,)
         The target.
     groups : array-like of shape (n_rows,), default=None
@@ -182,6 +190,7 @@ def cross_validate(
         "verbose": verbose,
         "pre_dispatch": pre_dispatch,
     }
+    y, groups, params = in_memory(y, groups, params)
     given = {"groups": groups, "n_jobs": n_jobs, "params": params}
     start = perf_counter()
     work = _plan("cross_validate", estimator, X, y, cv, given | arguments)
@@ -215,11 +224,11 @@ def cross_validate(
     return result
 
 
-def _why_not(estimator: Any, X: Any, y: Any, params: Mapping[str, Any] | None) -> str | None:
+def _why_not(estimator: Any, y: Any, params: Mapping[str, Any] | None) -> str | None:
     """Why the models of an estimator, or of a search, are not grown together."""
     if isinstance(estimator, SharedSearch):
-        return why_not_nested(estimator, X, y, list(params or ()))
-    return why_not(estimator, X, y, params or ())
+        return why_not_nested(estimator, y, list(params or ()))
+    return why_not(estimator, y, params or ())
 
 
 def _scoring_of(estimator: Any, scoring: Any) -> Any:
@@ -308,6 +317,7 @@ def cross_val_score(
         "verbose": verbose,
         "pre_dispatch": pre_dispatch,
     }
+    y, groups, params = in_memory(y, groups, params)
     given = {"groups": groups, "n_jobs": n_jobs, "params": params}
     work = _plan("cross_val_score", estimator, X, y, cv, given | arguments)
     if work.grown is None:
@@ -372,6 +382,7 @@ def cross_val_predict(
         A training side lacks a class, and `method` is not "predict".
     """
     arguments = {"method": method, "verbose": verbose, "pre_dispatch": pre_dispatch}
+    y, groups, params = in_memory(y, groups, params)
     given = {"groups": groups, "n_jobs": n_jobs, "params": params}
     work = _plan("cross_val_predict", estimator, X, y, cv, given | arguments)
     if work.grown is None:
@@ -423,22 +434,26 @@ def _plan(name: str, estimator: Any, X: Any, y: Any, cv: Any, arguments: Mapping
     params = arguments["params"]
     reason = _why_not_arguments(arguments)
     if reason is None:
-        reason = _why_not(estimator, X, y, params)
+        reason = _why_not(estimator, y, params)
     method = arguments.get("method", "predict")
     if reason is None and not (method in METHODS and hasattr(estimator, method)):
         reason = f"method={method!r}"
     grown = None
     if reason is None:
+        (X,) = admitted(X, {})
         try:
             check_scoring(estimator, scoring=arguments.get("scoring"))  # before the work is done
             X, y = indexable(X, y)
             cv = splits_of(estimator, X, y, cv, arguments["groups"])
         except Exception as error:
-            if isinstance(cv, Iterator):  # which cannot be asked again
+            # an iterator cannot be asked again, and rows of a collection cannot be taken
+            if isinstance(cv, Iterator) or isinstance(X, PartitionedTable):
                 raise
             reason = str(error)
         else:
             reason = why_not_splits(cv, len(y))
+            if reason is not None and isinstance(X, PartitionedTable):
+                raise TypeError(f"{name} of a Dask collection: {reason}.")
     if reason is None:
         _check_one_per_row((params or {}).get("sample_weight"), len(y))
         try:
@@ -446,7 +461,10 @@ def _plan(name: str, estimator: Any, X: Any, y: Any, cv: Any, arguments: Mapping
         except TogetherError as error:
             reason = str(error)
         if isinstance(grown, Grown) and grown.fitted is None:
-            reason = str(grown.error(0))
+            failure = grown.error(0)
+            if isinstance(X, PartitionedTable) and failure is not None:
+                raise failure
+            reason = str(failure)
     if reason is not None:
         logger.info("%s is scikit-learn's: %s", name, reason)
         return Work(X, cv)

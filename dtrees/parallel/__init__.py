@@ -6,16 +6,21 @@ its tasks.
 
 from dtrees.parallel.client import REGIMES, choose_regime
 from dtrees.parallel.dask_predict import Answer, computed, is_lazy, map_rows
+from dtrees.parallel.encoding import encode_partitions
 from dtrees.parallel.local import LocalRunner, effective_n_jobs, threaded
+from dtrees.parallel.partitions import PartitionedTable, admitted
 from dtrees.parallel.regimes import grow_sets, grow_trees
 
 __all__ = [
     "REGIMES",
     "Answer",
     "LocalRunner",
+    "PartitionedTable",
+    "admitted",
     "choose_regime",
     "computed",
     "effective_n_jobs",
+    "encode_partitions",
     "grow_sets",
     "grow_trees",
     "is_lazy",

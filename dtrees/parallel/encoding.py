@@ -1,0 +1,298 @@
+"""From the partitions of a Dask collection to codes, in two passes over the user's graph.
+
+    pass 1   partition ──▶ summary ──┐                        types, distinct values, categories,
+             partition ──▶ summary ──┼──▶ merged ──▶ book     sample of rows by their numbers
+             partition ──▶ summary ──┘                │
+    pass 2   partition ──▶ codes  ◀───────────────────┤       a byte per cell, as a rule
+             partition ──▶ codes  ◀───────────────────┘
+    client   codes of all rows, the book
+
+Raw values stay where the scheduler computes them. Summaries are merged there too, `FAN_IN` at a
+time and in the order of the rows, and what comes to the client is the book: at most ``max_codes``
+values a column, or its distinct values where every one has a code, and the categories.
+
+Book and codes are the same, bit for bit, as those of the table in memory (`CodeBook.fit_encode`),
+because both are made by the same summaries and cuts (`dtrees.coding`), which merge in any grouping.
+
+Codes are held where they were made (`CodedPartitions`) until they are gathered: a growth from codes
+that stay on the workers begins there.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+import dask
+import numpy as np
+from dask.utils import format_bytes, parse_bytes
+
+from dtrees.coding.codebook import CodeBook
+from dtrees.coding.coded import WIDTHS, CodedMatrix, storage_for
+from dtrees.coding.kinds import categorical_mask
+from dtrees.coding.ordered import CutRules
+from dtrees.coding.sampling import hash_bound
+from dtrees.coding.summaries import TableSummary
+from dtrees.coding.tables import Table, read_table
+from dtrees.exceptions import TableTooLargeError
+from dtrees.parallel.carriers import Carrier, carried
+from dtrees.parallel.partitions import PartitionedTable
+
+FAN_IN = 8  # summaries that a task merges
+SAMPLE_ROWS = 200_000
+STORED_BYTES = 8  # of a cell that a sparse column stores
+COPIES = 2  # of the codes, while they are put together
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Summarized:
+    """What pass 1 yields.
+
+    Attributes
+    ----------
+    book : CodeBook or None
+        None: too few rows were sampled.
+    n_stored : int or None
+        Cells that a sparse table stores; None for a dense one.
+    """
+
+    book: CodeBook | None
+    n_stored: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class CodedPartitions:
+    """Coded partitions, where they were made.
+
+    Attributes
+    ----------
+    book : CodeBook
+    lengths : tuple of int
+        Rows of each of them, at least one.
+    n_bytes : int
+        Of all codes, about.
+    held : list
+        A `CodedMatrix` each, as their carrier holds it.
+    carrier : Carrier
+    """
+
+    book: CodeBook
+    lengths: tuple[int, ...]
+    n_bytes: int
+    held: list[Any]
+    carrier: Carrier
+
+    def gather(self) -> CodedMatrix:
+        """The codes of all rows in this process."""
+        return self.book.stack_parts(self.carrier.fetch(self.held))
+
+
+def encode_partitions(
+    table: PartitionedTable,
+    *,
+    categorical_features: Any = "from_dtype",
+    max_codes: int | None = None,
+    unseen: str = "missing",
+    seed: int = 0,
+    sample_rows: int = SAMPLE_ROWS,
+) -> tuple[CodeBook, CodedMatrix]:
+    """Learn the codes of a table whose partitions are computed by Dask, and code it.
+
+    Parameters
+    ----------
+    table : PartitionedTable
+    categorical_features, max_codes, unseen, seed, sample_rows
+        As for `CodeBook.fit_encode`.
+
+    Returns
+    -------
+    book : CodeBook
+    coded : CodedMatrix
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `CodeBook.fit_encode`, and where a partition has not the rows that it should have.
+    TableTooLargeError
+        The codes do not fit this process.
+    ClusterError
+        A Dask cluster is in force and cannot be used.
+
+    Notes
+    -----
+    The graph of the collection is computed twice; ``persist`` it where that is dear and there is
+    room for it.
+    """
+    mask = categorical_mask(categorical_features, table.n_columns, table.names)
+    rules = CutRules(max_codes=max_codes, sample_rows=sample_rows, seed=seed)
+
+    def work(carrier: Carrier) -> tuple[CodeBook, CodedMatrix]:
+        parts = code_partitions(table, mask, rules, unseen, carrier)
+        return parts.book, parts.gather()
+
+    return carried([table.collection], work)
+
+
+def code_partitions(
+    table: PartitionedTable,
+    mask: np.ndarray | None,
+    rules: CutRules,
+    unseen: str,
+    carrier: Carrier,
+) -> CodedPartitions:
+    """The two passes; codes stay where they are made."""
+    parts = table.parts()
+    bound = hash_bound(rules.sample_rows, table.n_rows)
+    held, found = _summarized(table, parts, mask, rules, unseen, bound, carrier)
+    if found.book is None:
+        logger.info("many values are missing: rows are sampled once more")
+        held, found = _summarized(table, parts, mask, rules, unseen, None, carrier)
+    book = found.book
+    assert book is not None
+    n_bytes = size_of_codes(book, table.n_rows, found.n_stored)
+    check_room(n_bytes, table.shape)
+    logger.info(
+        "%d x %d cells in %d partitions: %s of codes",
+        *table.shape,
+        len(parts),
+        format_bytes(n_bytes),
+    )
+    encode = dask.delayed(partial(_encode, columns=(table.n_columns, table.names)), pure=False)
+    name, leaf = f"encode-rows-{uuid4().hex}", carrier.leaf(held)
+    tasks = [
+        encode(part, length, summarized=leaf, dask_key_name=(name, i))
+        for i, (part, _, length) in enumerate(parts)
+    ]
+    lengths = tuple(length for _, _, length in parts)
+    return CodedPartitions(book, lengths, n_bytes, carrier.hold(tasks), carrier)
+
+
+def size_of_codes(book: CodeBook, n_rows: int, n_stored: int | None) -> int:
+    """Bytes of a coded table, from what is known before it is coded."""
+    if n_stored is not None:
+        return STORED_BYTES * n_stored
+    widths = np.array([np.dtype(width).itemsize for width in WIDTHS])
+    return n_rows * int(widths[storage_for(book.n_codes)].sum())
+
+
+def check_room(n_bytes: int, shape: tuple[int, int]) -> None:
+    """Raise when codes of so many bytes cannot be gathered in this process.
+
+    There is room for what the machine has free, or ``dask.config.get("dtrees.client-memory")``.
+
+    Raises
+    ------
+    TableTooLargeError
+    """
+    given = dask.config.get("dtrees.client-memory", None)
+    if given is None:
+        import psutil
+        from distributed.system import MEMORY_LIMIT
+
+        mine = psutil.Process().memory_info().rss
+        room = min(psutil.virtual_memory().available, MEMORY_LIMIT - mine)
+    else:
+        room = parse_bytes(given)
+    if COPIES * n_bytes > room:
+        raise TableTooLargeError(
+            f"The codes of X, {shape[0]} x {shape[1]} cells, take {format_bytes(n_bytes)}, and "
+            f"twice that while they are put together, but this process has {format_bytes(room)} "
+            "left. Fit where there is more memory, on fewer rows or columns, or with a smaller "
+            "max_codes: at most 255 codes take a byte per cell."
+        )
+
+
+def _summarized(
+    table: PartitionedTable,
+    parts: Sequence[tuple[Any, int, int]],
+    mask: np.ndarray | None,
+    rules: CutRules,
+    unseen: str,
+    bound: int | None,
+    carrier: Carrier,
+) -> tuple[Any, Summarized]:
+    """Pass 1: the result as it is held, and in this process."""
+    hexes = uuid4().hex
+    columns = table.n_columns, table.names
+    summarize = dask.delayed(
+        partial(_summarize, mask=mask, rules=rules, bound=bound, columns=columns), pure=False
+    )
+    tasks = [
+        summarize(part, first, length, dask_key_name=(f"summarize-rows-{hexes}", i))
+        for i, (part, first, length) in enumerate(parts)
+    ]
+    merge = dask.delayed(_merge, pure=False)
+    level = 0
+    while len(tasks) > FAN_IN:
+        level += 1
+        tasks = [
+            merge(tasks[i : i + FAN_IN], dask_key_name=(f"merge-summaries-{hexes}", level, i))
+            for i in range(0, len(tasks), FAN_IN)
+        ]
+    conclude = dask.delayed(partial(_conclude, names=table.names, unseen=unseen), pure=False)
+    (held,) = carrier.hold([conclude(tasks, dask_key_name=f"codebook-{hexes}")])
+    (found,) = carrier.fetch([held])
+    return held, found
+
+
+def _read(block: Any, n_rows: int, n_columns: int, names: np.ndarray | None) -> Table:
+    """A partition as a table, which is what it was expected to be."""
+    table = read_table(block)
+    if (table.n_rows, table.n_columns) != (n_rows, n_columns):
+        raise ValueError(
+            f"A partition of X has the shape {(table.n_rows, table.n_columns)}, where "
+            f"{(n_rows, n_columns)} was expected: its graph does not give the same rows each time, "
+            "or the chunks of an array are not what they say. Persist X, or call "
+            "X.compute_chunk_sizes()."
+        )
+    if names is not None and table.names is not None and np.any(names != table.names):
+        raise ValueError(
+            f"A partition of X has the columns {table.names.tolist()[:5]}, but X has "
+            f"{names.tolist()[:5]}. Give all partitions the same columns."
+        )
+    return replace(table, names=names)
+
+
+def _summarize(
+    block: Any,
+    first_row: int,
+    n_rows: int,
+    *,
+    mask: np.ndarray | None,
+    rules: CutRules,
+    bound: int | None,
+    columns: tuple[int, np.ndarray | None],
+) -> TableSummary:
+    """Pass 1 of a partition."""
+    table = _read(block, n_rows, *columns)
+    return TableSummary.of(table, mask, rules=rules, first_row=first_row, bound=bound)
+
+
+def _merge(summaries: Sequence[TableSummary]) -> TableSummary:
+    return TableSummary.merge_all(summaries)
+
+
+def _conclude(
+    summaries: Sequence[TableSummary], *, names: np.ndarray | None, unseen: str
+) -> Summarized:
+    """The end of pass 1."""
+    summary = TableSummary.merge_all(summaries)
+    book = None
+    if summary.has_enough:
+        book = CodeBook.from_summary(summary, feature_names=names, unseen=unseen)
+    n_stored = None if summary.sparse is None else int(summary.sparse.n_stored.sum())
+    return Summarized(book, n_stored)
+
+
+def _encode(
+    block: Any, n_rows: int, columns: tuple[int, np.ndarray | None], summarized: Summarized
+) -> CodedMatrix:
+    """Pass 2 of a partition."""
+    assert summarized.book is not None
+    return summarized.book.encode_part(_read(block, n_rows, *columns))

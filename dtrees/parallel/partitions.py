@@ -1,0 +1,204 @@
+"""Tables that are Dask collections: what is known of them, and what belongs to their rows.
+
+    X              array or data frame, cut into partitions of rows; it stays where it is
+    y, weights,    one value per row: they are fetched, and stand in the order of the rows
+    groups
+
+Everything is told apart by the number of a row. So it does not matter how y is cut into
+partitions, or whether it is an array and X a data frame: only the numbers of rows have to be equal,
+as for tables in memory; an index is not looked at.
+
+Row numbers need the lengths of the partitions. Arrays know them, or their blocks are counted; those
+of data frames are counted by their index, for which a Parquet file reads no column. A partition
+that then has another number of rows is an error, never a shift.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import dask
+import numpy as np
+
+from dtrees.coding.tables import check_shape, feature_names
+from dtrees.parallel.carriers import Carrier, carried
+from dtrees.parallel.dask_predict import is_lazy
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionedTable:
+    """A Dask collection whose partitions have known lengths.
+
+    Attributes
+    ----------
+    collection : dask.array.Array or dask.dataframe.DataFrame
+        As given, but for chunks along columns, which are joined.
+    lengths : int64 (n_partitions,)
+    n_columns : int
+    names : object (n_columns,) of str, or None
+    """
+
+    collection: Any
+    lengths: np.ndarray
+    n_columns: int
+    names: np.ndarray | None
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all partitions."""
+        return int(self.lengths.sum())
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.n_rows, self.n_columns
+
+    def __len__(self) -> int:
+        """Rows of all partitions."""
+        return self.n_rows
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Rows cannot be taken: they are on their workers."""
+        raise TypeError(
+            "Rows of a Dask collection cannot be taken by number here: a scorer of your own, or "
+            "scikit-learn's function, asks for them. Use a scorer that asks for predictions only, "
+            "or give X.compute(), if it fits."
+        )
+
+    def parts(self) -> list[tuple[Any, int, int]]:
+        """Partitions that have rows: (delayed partition, number of its first row, its length)."""
+        first = np.cumsum(self.lengths) - self.lengths
+        rows = zip(first.tolist(), self.lengths.tolist(), strict=True)
+        return [
+            (part, start, length)
+            for part, (start, length) in zip(_delayed(self.collection), rows, strict=True)
+            if length > 0
+        ]
+
+
+def admitted(X: Any, columns: Mapping[str, Any]) -> tuple[Any, ...]:
+    """A table, and what belongs to its rows, ready for a fit.
+
+    Parameters
+    ----------
+    X : table
+    columns : mapping of str to array-like or None
+        By the name of the argument: values of each row.
+
+    Returns
+    -------
+    X : `PartitionedTable` for a Dask collection, or as it was given
+    columns : array-like or None
+        In their order. Dask collections are in memory.
+
+    Raises
+    ------
+    ValueError
+        A collection has no rows, not two dimensions, an unknown number of columns, or another
+        number of rows than `X`, as far as that is known; the fit looks at the rest.
+    TypeError
+        `X` is a collection of another kind.
+    """
+    if not any(map(is_lazy, (X, *columns.values()))):
+        return (X, *columns.values())
+    if is_lazy(X):
+        X = _of_rows(X)
+        _check_known_lengths(X, columns)
+    lazy = [value for value in columns.values() if is_lazy(value)]
+    is_table = is_lazy(X)
+
+    def fetched(carrier: Carrier) -> tuple[np.ndarray | None, list[Any]]:
+        counts = _counts(X) if is_table and _known_lengths(X) is None else []
+        results = carrier.fetch(carrier.hold([*counts, *lazy])) if counts or lazy else []
+        lengths = np.array(results[: len(counts)], dtype=np.int64) if counts else None
+        return lengths, results[len(counts) :]
+
+    lengths, values = carried([X] if is_table else lazy, fetched)
+    found = iter(values)
+    rest = [next(found) if is_lazy(value) else value for value in columns.values()]
+    if is_table:
+        lengths = _known_lengths(X) if lengths is None else lengths
+        assert lengths is not None
+        names = feature_names(X.columns) if hasattr(X, "columns") else None
+        X = PartitionedTable(X, lengths, int(X.shape[1]), names)
+        check_shape(X.shape)
+    return (X, *rest)
+
+
+def _of_rows(X: Any) -> Any:
+    """A collection of two dimensions whose partitions have all columns."""
+    array, frame = sys.modules.get("dask.array"), sys.modules.get("dask.dataframe")
+    if frame is not None and isinstance(X, frame.DataFrame):
+        return X
+    if array is None or not isinstance(X, array.Array):
+        raise TypeError(
+            f"X is a Dask collection of type {type(X).__name__}. Give a Dask array of shape "
+            "(n_rows, n_columns) or a Dask data frame, or X.compute()."
+        )
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D array instead: X is a Dask array of shape {X.shape}."
+        )
+    if X.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: X is a Dask array of dtype {X.dtype}.")
+    if np.isnan(X.shape[1]):
+        raise ValueError(
+            f"The number of columns of X is not known: it is a Dask array of shape {X.shape}. Call "
+            "X.compute_chunk_sizes() first."
+        )
+    if X.numblocks[1] > 1:
+        warnings.warn(
+            f"X has chunks along columns ({X.numblocks[1]} of them), which are joined. "
+            "X.rechunk({1: -1}) does that once and for all.",
+            stacklevel=5,
+        )
+        return X.rechunk({1: -1})
+    return X
+
+
+def _known_lengths(X: Any) -> np.ndarray | None:
+    """Rows of each partition of an array; None where they are not known."""
+    chunks = getattr(X, "chunks", None)
+    if chunks is None or np.isnan(chunks[0]).any():
+        return None
+    return np.array(chunks[0], dtype=np.int64)
+
+
+def _check_known_lengths(X: Any, columns: Mapping[str, Any]) -> None:
+    """Refuse, before anything is computed, what is known to be of another length than X."""
+    lengths = _known_lengths(X)
+    if lengths is None:
+        return
+    n_rows = int(lengths.sum())
+    for name, value in columns.items():
+        shape = getattr(value, "shape", None)
+        n_values = shape[0] if isinstance(shape, Sequence) and len(shape) > 0 else n_rows
+        if isinstance(n_values, int | np.integer) and n_values != n_rows:
+            raise ValueError(
+                "Found input variables with inconsistent numbers of samples: X has "
+                f"{n_rows} rows, {name} has {n_values} values. Give one value of {name} per row "
+                "of X."
+            )
+
+
+def _counts(X: Any) -> list[Any]:
+    """A task for the number of rows of each partition."""
+    blocks = _delayed(X.index if hasattr(X, "index") else X)
+    count = dask.delayed(_n_rows, pure=False)
+    name = f"count-rows-{uuid4().hex}"
+    return [count(block, dask_key_name=(name, i)) for i, block in enumerate(blocks)]
+
+
+def _n_rows(block: Any) -> int:
+    return int(block.shape[0])
+
+
+def _delayed(X: Any) -> list[Any]:
+    """The partitions of a collection, one by one."""
+    blocks = X.to_delayed()
+    return blocks.ravel().tolist() if isinstance(blocks, np.ndarray) else list(blocks)
