@@ -204,21 +204,21 @@ def carried(collections: Sequence[Any], work: Callable[[Carrier], T]) -> T:
 @contextmanager
 def _carrier(collections: Sequence[Any]) -> Iterator[Carrier]:
     """Where Dask would compute collections."""
-    get = get_scheduler(collections=list(collections))
+    try:
+        get = get_scheduler(collections=list(collections))
+    except RuntimeError as error:
+        raise ClusterError(
+            "The current Dask client was made with asynchronous=True, and a fit of a Dask "
+            "collection waits for its results. Fit in a thread with a synchronous Client of the "
+            "same scheduler, or under dask.config.set(scheduler='threads')."
+        ) from error
     distributed = sys.modules.get("distributed")
     client = getattr(get, "__self__", None)
     if distributed is None or not isinstance(client, distributed.Client):
         yield Here(get)
         return
     check_open(client)
-    is_task = in_task()
-    if client.asynchronous and not is_task:
-        raise ClusterError(
-            "The current Dask client was made with asynchronous=True, and a fit of a Dask "
-            "collection waits for its results. Fit in a thread with a synchronous Client of the "
-            "same scheduler, or under dask.config.set(scheduler='threads')."
-        )
-    with cluster_client() if is_task else nullcontext(client) as client:
+    with cluster_client() if in_task() else nullcontext(client) as client:
         carrier = OnCluster(client)
         try:
             yield carrier

@@ -109,7 +109,7 @@ def admitted(X: Any, columns: Mapping[str, Any]) -> tuple[Any, ...]:
     if is_lazy(X):
         X = _of_rows(X)
         _check_known_lengths(X, columns)
-    lazy = [value for value in columns.values() if is_lazy(value)]
+    lazy = [_in_one(value) for value in columns.values() if is_lazy(value)]
     is_table = is_lazy(X)
 
     def fetched(carrier: Carrier) -> tuple[np.ndarray | None, list[Any]]:
@@ -184,6 +184,13 @@ def _check_known_lengths(X: Any, columns: Mapping[str, Any]) -> None:
                 f"{n_rows} rows, {name} has {n_values} values. Give one value of {name} per row "
                 "of X."
             )
+
+
+def _in_one(values: Any) -> Any:
+    """A collection that can be computed together with arrays: of a frame, its only partition."""
+    if hasattr(values, "repartition"):
+        return values.repartition(npartitions=1).to_delayed()[0]
+    return values
 
 
 def _counts(X: Any) -> list[Any]:

@@ -1,0 +1,605 @@
+"""Fits of Dask collections: the model is that of the table in memory, however it is cut."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from uuid import uuid4
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from distributed import Client, worker_client
+from numpy.testing import assert_array_equal
+from sklearn.model_selection import GroupKFold
+
+from dtrees import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from dtrees.coding import CodeBook
+from dtrees.exceptions import ClusterError, TableTooLargeError
+from dtrees.model_selection import (
+    GridSearchCV,
+    cost_complexity_cv,
+    cross_val_predict,
+    cross_validate,
+    validation_surface,
+)
+from dtrees.parallel import admitted, carriers, encode_partitions
+from tests.parallel.clusters import connect, digest, ours
+
+pd = pytest.importorskip("pandas")
+dd = pytest.importorskip("dask.dataframe")
+
+pytestmark = pytest.mark.timeout(120)
+
+N_ROWS = 600
+UNEVEN = tuple(np.diff([0, *sorted(np.random.default_rng(3).integers(0, 40, 63) * 15), N_ROWS]))
+LAYOUTS = {"1": (N_ROWS,), "2": (250, 350), "7": (90,) * 6 + (60,), "64": UNEVEN}
+
+
+def numbers():
+    """Numbers, most columns of more values than codes, some of them missing."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N_ROWS, 5)).round(2)
+    X[:, 1] = rng.integers(0, 9, N_ROWS)
+    y = (X[:, 0] + X[:, 1] / 4 + rng.normal(size=N_ROWS) > 1).astype(int) + (X[:, 2] > 1)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    return X, y
+
+
+X, Y = numbers()
+WEIGHTS = np.random.default_rng(1).choice([0, 0.5, 1, 2.25], size=N_ROWS)
+SPARSE = sp.csr_array(np.where(np.random.default_rng(2).random(X.shape) < 0.4, X, 0))
+
+
+def mixed():
+    """A frame with a column of every kind."""
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(X[:, :2], columns=["a", "b"], index=np.arange(N_ROWS) * 2 + 7)
+    frame["single"] = X[:, 2].astype(np.float32)
+    frame["flag"] = X[:, 3] > 0
+    frame["whole"] = pd.array(rng.integers(0, 300, N_ROWS), dtype="Int64")
+    frame.loc[frame.index[::11], "whole"] = pd.NA
+    frame["arrow"] = pd.array(rng.integers(0, 5, N_ROWS), dtype="int8[pyarrow]")
+    frame.loc[frame.index[400:410], "arrow"] = pd.NA
+    frame["day"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(N_ROWS) % 50, unit="D")
+    frame["kind"] = pd.Categorical(rng.choice(["p", "q", "r", "s"], N_ROWS))
+    frame["word"] = rng.choice([f"w{i}" for i in range(40)], N_ROWS)
+    frame["text"] = pd.Series(
+        rng.choice(["1", "2.5", "u", None], N_ROWS), frame.index, dtype=object
+    )
+    return frame
+
+
+FRAME = mixed()
+
+
+def cut(table, layout="7", columns=None):
+    """A table as a Dask array of partitions of these sizes."""
+    chunks = LAYOUTS[layout] if isinstance(layout, str) else layout
+    if sp.issparse(table):
+        return cut(table.toarray(), layout).map_blocks(sp.csr_array)
+    array = da.from_array(table, chunks=-1)
+    return array.rechunk((chunks, *((columns or -1,) if array.ndim == 2 else ())))
+
+
+def parted(frame, layout="7"):
+    """A data frame as partitions of these sizes, each with the categories that it has."""
+    ends = np.cumsum(LAYOUTS[layout])
+    parts = [frame.iloc[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+
+    def part(rows):
+        rows = rows.copy()
+        for name in rows.select_dtypes("category"):
+            rows[name] = rows[name].cat.remove_unused_categories()
+        return rows
+
+    meta = frame.iloc[:0].copy()
+    for name in meta.select_dtypes("category"):
+        meta[name] = dd.utils.clear_known_categories(meta[name])
+    lazy = [dask.delayed(part(rows)) for rows in parts]
+    return dd.from_delayed(lazy, meta=meta, verify_meta=False)
+
+
+@contextmanager
+def on(client):
+    """A cluster in force. Not by the client in the configuration, which workers are sent."""
+    with client.as_current(), dask.config.set(scheduler="dask.distributed"):
+        yield
+
+
+def hash_of(model):
+    trees = model.forest_.trees if hasattr(model, "forest_") else [model.tree_.model]
+    return digest(trees)
+
+
+CASES = {
+    "tree": (DecisionTreeClassifier(), X, Y, None),
+    "regression": (DecisionTreeRegressor(min_samples_leaf=3), X, Y + X[:, 4] ** 2, WEIGHTS),
+    "forest": (RandomForestClassifier(3, random_state=5, max_codes=32), X, Y, None),
+    "weights": (RandomForestClassifier(2, random_state=5, max_codes=32), X, Y, WEIGHTS),
+    "cuts": (ExtraTreesRegressor(2, random_state=5, max_codes=32), X, 1.0 * Y, None),
+    "sparse": (RandomForestClassifier(2, random_state=5, max_codes=8), SPARSE, Y, None),
+    "sparse-exact": (DecisionTreeClassifier(), SPARSE, Y, WEIGHTS),
+    "mixed": (RandomForestClassifier(3, random_state=5, max_codes=32), FRAME, Y, None),
+    "mixed-exact": (DecisionTreeClassifier(), FRAME, np.array(["n", "y", "z"])[Y], None),
+}
+CASES["regression"] = (*CASES["regression"][:2], np.nan_to_num(CASES["regression"][2]), WEIGHTS)
+
+
+def fitted(case, layout=None):
+    """The hash of a case's model, of collections that are cut in this way."""
+    model, table, y, weight = CASES[case]
+    if layout is not None:
+        table = parted(table, layout) if table is FRAME else cut(table, layout)
+        y, weight = cut(y, "2"), None if weight is None else cut(weight, "7")
+    return hash_of(model.fit(table, y, weight))
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return {case: fitted(case) for case in CASES}
+
+
+class TestOneHash:
+    def test_models_differ(self, expected):
+        assert len(set(expected.values())) == len(CASES)
+
+    @pytest.mark.parametrize("case", CASES)
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+    def test_schedulers(self, case, layout, scheduler, expected):
+        with dask.config.set(scheduler=scheduler):
+            assert fitted(case, layout) == expected[case]
+
+    @pytest.mark.parametrize("processes", [False, True])
+    def test_clusters(self, processes, expected):
+        with connect(2, 1, processes) as cluster, Client(cluster) as client:
+            for case in CASES:
+                for layout in ("2", "64") if case in ("forest", "mixed") else ("7",):
+                    assert fitted(case, layout) == expected[case], (case, layout)
+            assert ours(client) == []
+
+    def test_processes(self, expected):
+        with dask.config.set(scheduler="processes", num_workers=2):
+            assert fitted("mixed", "7") == expected["mixed"]
+
+    def test_in_a_task(self, here, expected):
+        def fit(case):
+            with worker_client():
+                return fitted(case, "7")
+
+        for case in ("tree", "mixed"):
+            assert here.submit(fitted, case, "7").result(30) == expected[case]
+            assert here.submit(fit, case).result(30) == expected[case]
+
+
+@pytest.mark.parametrize("max_codes", [None, 8, 300])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("which", ["float64", "float32", "int8", "bool", "sparse", "mixed"])
+def test_book_and_codes_are_those_of_the_table(which, layout, max_codes):
+    if which == "mixed":
+        table, lazy = FRAME, parted(FRAME, layout)
+    elif which == "sparse":
+        full = X[:, :1].copy()  # stores every row, zeros as well
+        full[::7] = 0
+        stored = sp.csr_array(np.where(np.nan_to_num(full) == 0, 99, full))
+        stored.data[stored.data == 99] = 0
+        table = sp.csr_array(sp.hstack([SPARSE, stored, np.abs(stored)]))
+        lazy = da.concatenate(
+            [
+                da.from_delayed(dask.delayed(table[a:b]), (b - a, table.shape[1]), meta=table[:0])
+                for b, a in zip(
+                    np.cumsum(LAYOUTS[layout]),
+                    np.cumsum(LAYOUTS[layout]) - LAYOUTS[layout],
+                    strict=True,
+                )
+            ]
+        )
+    else:
+        table = np.nan_to_num(X * 10) if which in ("int8", "bool") else X
+        table = table.astype(which)
+        lazy = cut(table, layout)
+    # few rows are sampled, and not all of them below the bound
+    how = {"max_codes": max_codes, "sample_rows": 100, "seed": 3}
+    book, coded = CodeBook.fit_encode(table, **how)
+    (lazy,) = admitted(lazy, {})
+    found, codes = encode_partitions(lazy, **how)
+    assert_same_books(found, book)
+    for name in ("n_codes", "n_ordered", "storage", "slot", "u8", "u16", "u32", "fill_code"):
+        assert_array_equal(getattr(codes, name), getattr(coded, name), err_msg=name, strict=True)
+    for name in ("sparse_indptr", "sparse_rows", "sparse_codes"):
+        assert_array_equal(getattr(codes, name), getattr(coded, name), err_msg=name, strict=True)
+
+
+def assert_same_books(found, book):
+    for name in ("n_codes", "n_ordered", "offsets", "low", "high", "exact", "units"):
+        assert_array_equal(getattr(found, name), getattr(book, name), err_msg=name, strict=True)
+    assert_array_equal(found.feature_names, book.feature_names)
+    assert found.categories.keys() == book.categories.keys()
+    for j, labels in book.categories.items():
+        assert_array_equal(found.categories[j], labels, strict=True)
+
+
+class TestKindsOfColumns:
+    """What a column is follows from all partitions, not from one."""
+
+    def fit_parts(self, *parts, **how):
+        frame = pd.concat(parts)
+        meta = frame.iloc[:0]
+        lazy = dd.from_delayed([dask.delayed(part) for part in parts], meta=meta, verify_meta=False)
+        book, coded = CodeBook.fit_encode(frame, **how)
+        found, codes = encode_partitions(admitted(lazy, {})[0], **how)
+        assert_same_books(found, book)
+        for j in range(book.n_columns):
+            assert_array_equal(codes.column(j), coded.column(j), strict=True)
+        return found
+
+    @pytest.mark.parametrize("mask", ["from_dtype", [True]])
+    @pytest.mark.parametrize("types", [("i1", "f4"), ("i1", "i8"), ("f8", "i4"), ("u2", "i2")])
+    def test_numbers_of_several_types(self, types, mask):
+        parts = [pd.DataFrame({"x": np.array([3, 1, 2, 9]).astype(kind)}) for kind in types]
+        self.fit_parts(*parts, categorical_features=mask)
+
+    def test_strings_in_one_partition_only(self):
+        parts = [
+            pd.DataFrame({"x": np.array(cells, dtype=object)})
+            for cells in ([1, 2.5, 3], ["7", "a", None], [None, None, None])
+        ]
+        book = self.fit_parts(*parts)
+        assert (book.n_ordered[0], book.n_codes[0]) == (4, 5)
+
+    def test_a_category_that_one_partition_has_not(self):
+        parts = [
+            pd.DataFrame({"x": pd.Categorical(cells, categories=["a", "b"])})
+            for cells in (["a", "b"], [None, None], ["a", None])
+        ]
+        assert self.fit_parts(*parts).n_ordered[0] == 0
+
+    def test_all_missing(self):
+        parts = [pd.DataFrame({"x": [np.nan, np.nan], "y": [1.0, 2.0]})] * 2
+        assert self.fit_parts(*parts).n_codes.tolist() == [0, 2]
+
+    def test_dates_in_the_place_of_numbers(self):
+        days = pd.DataFrame({"x": pd.to_datetime(["2026-01-01", "2026-01-02"])})
+        lazy = dd.from_delayed(
+            [dask.delayed(days), dask.delayed(pd.DataFrame({"x": [1, 2]}))],
+            meta=days.iloc[:0],
+            verify_meta=False,
+        )
+        with pytest.raises(ValueError, match="Column 'x' of X holds dates or time spans in some"):
+            DecisionTreeClassifier().fit(lazy, [0, 1, 0, 1])
+
+    def test_sparse_beside_dense(self):
+        dense = da.from_array(np.eye(4), chunks=(2, 4))
+        both = da.concatenate([dense, dense.map_blocks(sp.csr_array)])
+        with pytest.raises(ValueError, match="Some blocks of X are sparse"):
+            DecisionTreeClassifier().fit(both, np.arange(8) % 2)
+
+    def test_mostly_missing_columns_are_sampled_once_more(self):
+        rng = np.random.default_rng(5)
+        table = rng.normal(size=(N_ROWS, 2))
+        table[rng.random(N_ROWS) < 0.8, 0] = np.nan
+        for some in (table, sp.csr_array(table)):
+            how = {"max_codes": 8, "sample_rows": 60, "seed": 0}
+            found, _ = encode_partitions(admitted(cut(some, "7"), {})[0], **how)
+            assert_same_books(found, CodeBook.fit_encode(some, **how)[0])
+
+
+class TestAlignment:
+    """Rows are told by their numbers; what has another number of rows is refused."""
+
+    expected = hash_of(DecisionTreeClassifier().fit(X, Y, WEIGHTS))
+
+    @pytest.mark.parametrize("y", ["1", "2", "64", "frame", "unknown", "numpy", "column"])
+    @pytest.mark.parametrize("table", ["2", "64", "frame", "unknown", "numpy"])
+    def test_any_pair(self, table, y):
+        def lazily(values, how):
+            if how == "frame":
+                frame = pd.DataFrame(values) if values.ndim == 2 else pd.Series(values)
+                return dd.from_pandas(frame, npartitions=5, sort=False)
+            if how == "unknown":
+                lazy = cut(values, "7")
+                return lazy[cut(np.ones(N_ROWS, dtype=bool), "7")]
+            return values if how == "numpy" else cut(values, how)
+
+        labels = lazily(Y, "2")[:, None] if y == "column" else lazily(Y, y)
+        weight = lazily(WEIGHTS, "7")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore" if y == "column" else "error")
+            model = DecisionTreeClassifier().fit(lazily(X, table), labels, weight)
+        assert hash_of(model) == self.expected
+
+    @pytest.mark.parametrize("known", [True, False])
+    @pytest.mark.parametrize("what", ["y", "sample_weight", "bootstrap_groups"])
+    def test_other_lengths(self, what, known):
+        values = {"y": Y, "sample_weight": WEIGHTS, "bootstrap_groups": Y}
+        lazy = {name: cut(value, "2") for name, value in values.items()}
+        short = lazy[what][: N_ROWS - 1]
+        lazy[what] = short if known else short[short > -1]
+        began = time.monotonic()
+        model = RandomForestClassifier(2)
+        with pytest.raises(ValueError, match=r"rows|shape") as error:
+            model.fit(cut(X), **lazy)
+        assert "600" in str(error.value)
+        assert "599" in str(error.value)
+        assert time.monotonic() < began + 2
+        assert not hasattr(model, "forest_")
+
+    def test_chunks_along_columns_are_joined_with_one_warning(self):
+        lazy = cut(X, "7", columns=2)
+        with pytest.warns(UserWarning, match="chunks along columns") as caught:
+            model = DecisionTreeClassifier().fit(lazy, Y, WEIGHTS)
+        assert len(caught) == 1
+        assert hash_of(model) == self.expected
+
+    def test_groups(self):
+        forest = RandomForestClassifier(3, random_state=0)
+        groups = np.arange(N_ROWS) // 5
+        expected = hash_of(forest.fit(X, Y, bootstrap_groups=groups))
+        assert hash_of(forest.fit(cut(X), Y, bootstrap_groups=cut(groups, "2"))) == expected
+
+    def test_partitions_that_are_not_as_long_as_they_say(self):
+        lying = da.from_delayed(dask.delayed(X), (N_ROWS - 1, 5), dtype=float)
+        with pytest.raises(ValueError, match=r"has the shape \(600, 5\), where \(599, 5\)"):
+            DecisionTreeClassifier().fit(lying, Y[1:])
+
+
+class TestBadInput:
+    def both(self, table, lazy, y=Y, lazy_y=Y, model=None):
+        """The errors of the fit in memory and of the other."""
+        model = DecisionTreeClassifier() if model is None else model
+        errors = []
+        for X_, y_ in ((table, y), (lazy, lazy_y)):
+            with pytest.raises((ValueError, TypeError)) as error:
+                model.fit(X_, y_)
+            assert not hasattr(model, "n_features_in_")
+            errors.append((type(error.value), str(error.value)))
+        assert errors[0] == errors[1]
+
+    def test_infinity(self):
+        table = X.copy()
+        table[[555, 3], [2, 4]] = np.inf
+        self.both(table, cut(table, "64"))
+        self.both(pd.DataFrame(table), dd.from_pandas(pd.DataFrame(table), npartitions=3))
+        table = sp.csr_array(np.nan_to_num(table, nan=0, posinf=np.inf))
+        self.both(table, cut(table))
+        self.both(table, cut(table), model=RandomForestClassifier(2, max_codes=8))
+
+    def test_garbage(self):
+        cells = np.array([1, "a", None, {}] * 150, dtype=object)
+        table = pd.DataFrame({"x": cells})
+        with dask.config.set({"dataframe.convert-string": False}):
+            self.both(table, dd.from_pandas(table, npartitions=3))
+
+    def test_target(self):
+        for bad in (np.nan, np.inf):
+            y = Y.astype(float)
+            y[599] = bad
+            self.both(X, cut(X), y, cut(y, "64"))
+            self.both(X, cut(X), y, cut(y, "64"), DecisionTreeRegressor())
+
+    def test_no_rows(self):
+        self.both(X[:0], cut(X)[:0], Y[:0], cut(Y)[:0])
+        with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\)"):
+            DecisionTreeClassifier().fit(cut(X)[cut(X)[:, 0] > 1e9], Y[:0])
+        with pytest.raises(ValueError, match=r"Found array with 0 feature\(s\)"):
+            DecisionTreeClassifier().fit(cut(X)[:, :0], Y)
+
+    def test_other_collections(self):
+        model = DecisionTreeClassifier()
+        with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
+            model.fit(cut(Y), cut(Y))
+        with pytest.raises(TypeError, match="Dask collection of type Series"):
+            model.fit(dd.from_pandas(pd.Series(Y), npartitions=2), Y)
+        with pytest.raises(ValueError, match="number of columns of X is not known"):
+            model.fit(cut(X)[:, cut(X).sum(axis=0) > 0], Y)
+
+    def test_categories_by_name(self):
+        lazy = parted(FRAME)
+        for how in (["nobody"], [99], [True]):
+            model = DecisionTreeClassifier(categorical_features=how)
+            self.both(FRAME, lazy, model=model)
+        expected = DecisionTreeClassifier(categorical_features=["word", "kind", "b"])
+        table = FRAME[["a", "b", "word", "kind", "flag"]]
+        hashes = [hash_of(expected.fit(some, Y)) for some in (table, parted(table, "64"))]
+        assert hashes[0] == hashes[1]
+        sparse = DecisionTreeClassifier(categorical_features=[0])
+        self.both(SPARSE, cut(SPARSE), model=sparse)
+
+
+class TestModelSelection:
+    def test_cross_validate(self):
+        model = RandomForestClassifier(2, random_state=0, max_codes=32)
+        expected = cross_validate(model, X, Y, cv=3, return_estimator=True)
+        found = cross_validate(model, cut(X, "64"), cut(Y, "2"), cv=3, return_estimator=True)
+        assert_array_equal(found["test_score"], expected["test_score"])
+        for one, other in zip(found["estimator"], expected["estimator"], strict=True):
+            assert hash_of(one) == hash_of(other)
+        assert hash_of(found["final"]) == hash_of(expected["final"])
+
+    def test_frames_with_weights_and_groups(self):
+        how = {"cv": GroupKFold(3), "scoring": "neg_log_loss"}
+        groups = np.arange(N_ROWS) // 7
+        model = DecisionTreeClassifier(max_depth=3)
+        params = {"sample_weight": WEIGHTS}
+        lazy = {"sample_weight": cut(WEIGHTS, "2")}
+        expected = cross_validate(model, FRAME, Y, params=params, groups=groups, **how)
+        found = cross_validate(model, parted(FRAME), cut(Y), params=lazy, groups=cut(groups), **how)
+        assert_array_equal(found["test_score"], expected["test_score"])
+        assert_array_equal(
+            cross_val_predict(model, parted(FRAME), cut(Y), cv=3),
+            cross_val_predict(model, FRAME, Y, cv=3),
+        )
+
+    def test_searches(self):
+        grid = {"max_depth": [2, 4], "min_samples_leaf": [1, 5]}
+        expected = GridSearchCV(DecisionTreeClassifier(), grid, cv=3).fit(X, Y)
+        found = GridSearchCV(DecisionTreeClassifier(), grid, cv=3).fit(cut(X), cut(Y))
+        name = "mean_test_score"
+        assert_array_equal(found.cv_results_[name], expected.cv_results_[name])
+        assert hash_of(found.best_estimator_) == hash_of(expected.best_estimator_)
+        nested = [
+            cross_validate(GridSearchCV(DecisionTreeClassifier(), grid, cv=2), table, Y, cv=2)
+            for table in (X, cut(X))
+        ]
+        assert_array_equal(nested[0]["test_score"], nested[1]["test_score"])
+
+    def test_paths_and_surfaces(self):
+        model = DecisionTreeClassifier(random_state=0)
+        assert_array_equal(
+            cost_complexity_cv(model, cut(X), cut(Y), cv=3).errors,
+            cost_complexity_cv(model, X, Y, cv=3).errors,
+        )
+        assert_array_equal(
+            validation_surface(model, cut(X), cut(Y), cv=3, max_depth=[1, 3]).scores,
+            validation_surface(model, X, Y, cv=3, max_depth=[1, 3]).scores,
+        )
+
+    def test_scorers_that_ask_for_rows(self):
+        def score(model, X, y):
+            return model.score(X, y)
+
+        with pytest.raises(TypeError, match="Rows of a Dask collection cannot be taken"):
+            cross_validate(
+                DecisionTreeClassifier(), cut(X), Y, cv=2, scoring=score, error_score="raise"
+            )
+
+    def test_errors(self):
+        bad = np.where(np.arange(N_ROWS)[:, None] == 5, np.inf, X)
+        with pytest.raises(ValueError, match="contains infinity"):
+            cross_validate(DecisionTreeClassifier(), cut(bad), cut(Y), cv=3)
+
+
+class TestForests:
+    def test_out_of_bag_and_warm_start(self):
+        how = {"oob_score": True, "warm_start": True, "random_state": 0}
+        models = []
+        for table, y in ((X, Y), (cut(X), cut(Y))):
+            model = RandomForestClassifier(20, **how).fit(table, y)
+            models.append(model.set_params(n_estimators=25).fit(table, y))
+        assert hash_of(models[0]) == hash_of(models[1])
+        assert models[0].oob_score_ == models[1].oob_score_
+
+    def test_predictions(self):
+        model = RandomForestRegressor(3, random_state=0).fit(parted(FRAME), cut(1.0 * Y))
+        assert list(model.feature_names_in_) == list(FRAME.columns)
+        assert_array_equal(model.predict(parted(FRAME)).compute(), model.predict(FRAME))
+
+
+class TestPlaces:
+    def test_codes_that_do_not_fit_are_refused(self):
+        with (
+            dask.config.set({"dtrees.client-memory": "5 kB"}),
+            pytest.raises(TableTooLargeError, match="600 x 5 cells, take"),
+        ):
+            DecisionTreeClassifier().fit(cut(X), Y)
+
+    def test_raw_values_do_not_come_to_the_client(self, processes):
+        """What is computed here is the book, the codes and y."""
+        calls = []
+
+        def here(block):
+            calls.append(len(block))
+            return block
+
+        lazy = cut(X).map_blocks(here, meta=X[:0])
+        with on(processes):
+            model = DecisionTreeClassifier().fit(lazy, Y)
+        assert calls == []
+        assert hash_of(model) == hash_of(DecisionTreeClassifier().fit(X, Y))
+
+    def test_a_closed_client(self):
+        with connect(1, 1, False) as cluster:
+            client = Client(cluster, set_as_default=False)
+            client.close()
+            with (
+                dask.config.set(scheduler=client),
+                pytest.raises(ClusterError, match="closed"),
+            ):
+                DecisionTreeClassifier().fit(cut(X), Y)
+
+    def test_an_asynchronous_client(self):
+        async def fit():
+            options = {"processes": False, "asynchronous": True, "dashboard_address": ":0"}
+            async with Client(**options):
+                with pytest.raises(ClusterError, match="asynchronous=True"):
+                    DecisionTreeClassifier().fit(cut(X), Y)
+
+        asyncio.run(fit())
+
+    def test_nothing_is_left_after_an_error(self, processes):
+        bad = cut(np.where(np.arange(N_ROWS)[:, None] == 5, np.inf, X), "64")
+        with on(processes), pytest.raises(ValueError, match="infinity"):
+            DecisionTreeClassifier().fit(bad, cut(Y))
+        assert ours(processes) == []
+
+
+class TestFaults:
+    """Workers that die, or are all restarted, while they code."""
+
+    expected = hash_of(DecisionTreeClassifier().fit(X, Y))
+
+    def fit(self, processes, block, path):
+        lazy = cut(X).map_blocks(block, str(path), meta=X[:0])
+        processes.wait_for_workers(2, timeout=20)
+        with on(processes):
+            return DecisionTreeClassifier().fit(lazy, cut(Y))
+
+    @pytest.mark.parametrize("passes", [1, 2])
+    def test_a_worker_dies(self, processes, tmp_path, passes):
+        def die_once(block, path):
+            seen = len(os.listdir(path))
+            open(os.path.join(path, uuid4().hex), "w").close()
+            if seen == 7 * passes - 2:
+                os._exit(1)
+            return block
+
+        assert hash_of(self.fit(processes, die_once, tmp_path)) == self.expected
+        assert len(os.listdir(tmp_path)) > 14  # some were computed once more
+
+    def test_all_are_restarted(self, processes, tmp_path):
+        def wait(block, path):
+            open(os.path.join(path, uuid4().hex), "w").close()
+            while os.path.exists(os.path.join(path, "gate")):
+                time.sleep(0.01)
+            return block
+
+        (tmp_path / "gate").touch()
+        with ThreadPoolExecutor(1) as pool:
+            fit = pool.submit(self.fit, processes, wait, tmp_path)
+            while len(os.listdir(tmp_path)) < 3:
+                time.sleep(0.01)
+            processes.restart()
+            (tmp_path / "gate").unlink()
+            assert hash_of(fit.result(60)) == self.expected
+
+    def test_workers_that_always_die(self, processes, monkeypatch):
+        def die(block, path):
+            os._exit(1)
+
+        monkeypatch.setattr(carriers, "ATTEMPTS", 1)
+        allowed = processes.run_on_scheduler(allow_failures, 0)
+        try:
+            with pytest.raises(ClusterError, match="Workers have died while they coded"):
+                self.fit(processes, die, "")
+        finally:
+            processes.run_on_scheduler(allow_failures, allowed)
+
+
+def allow_failures(number, dask_scheduler):
+    """Set how often a task may be blamed; returns what it was."""
+    before = dask_scheduler.allowed_failures
+    dask_scheduler.allowed_failures = number
+    return before
