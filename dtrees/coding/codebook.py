@@ -59,6 +59,7 @@ from dtrees.typing import Runner, serial
 
 KINDS = ("numbers or labels", "dates", "time spans", "booleans")  # by place in `UNITS`
 UNSEEN = ("missing", "majority", "error")
+MANY_CUTS = 16  # per row, from which on rows are sorted instead of looking at every cut
 
 SAMPLE_ROWS = 200_000  # of a column, that quantiles are read from
 
@@ -225,8 +226,10 @@ class CodeBook:
 
     def encode_part(self, table: Table) -> CodedMatrix:
         """Codes of some rows of the table that the book is of, for `stack_parts`."""
-        # all categories are known, and no room is left for others
-        return replace(self, unseen="missing", _numbers={}).encode(self.check(table))
+        # All categories are known, and no room is left for others. Values are known, too: they are
+        # cuts themselves.
+        known = replace(self, unseen="missing", exact=np.zeros_like(self.exact), _numbers={})
+        return known.encode(self.check(table))
 
     def stack_parts(self, parts: Sequence[CodedMatrix]) -> CodedMatrix:
         """The coded table that the book is of, from all of its parts in order.
@@ -288,7 +291,7 @@ class CodeBook:
         """
         part = slice(self.offsets[column], self.offsets[column + 1])
         assert part.stop - part.start == self.n_ordered[column], "the values were left out"
-        high = self.high[part].astype(np.float64)
+        high = self.high[part].astype(np.float64, copy=False)
         return midpoints(high[:-1], high[1:]) if self.exact[column] else high[:-1]
 
     def code_values(self) -> tuple[np.ndarray, np.ndarray]:
@@ -530,8 +533,11 @@ class CodeBook:
             codes = store.place(j, largest[j])
             if self.n_ordered[j] == 0:
                 codes[:] = 0
+                continue
+            cuts = _lowered(self.cuts(j), tile.dtype)
+            if len(cuts) > MANY_CUTS * len(codes):
+                _cut_few_rows(tile[k], cuts, codes)
             else:
-                cuts = _lowered(self.cuts(j), tile.dtype)
                 _encode.cut_column(tile[k], cuts, codes)
 
     def _encode_labels(self, column: Labels, codes: np.ndarray, name: str) -> None:
@@ -653,6 +659,13 @@ def _code_categories(found: Categories, store: CodeStore) -> None:
         store.order[at : at + store.n_rows] = np.argsort(codes, kind="stable")
 
 
+def _cut_few_rows(values: np.ndarray, cuts: np.ndarray, codes: np.ndarray) -> None:
+    """`_encode.cut_column` in O(rows log cuts)."""
+    order = np.argsort(values)
+    codes[order] = np.searchsorted(cuts, values[order]) + 1
+    codes[np.isnan(values)] = 0
+
+
 def _number_labels(values: np.ndarray, column: int) -> Labels:
     """A column of numbers as labels, for columns whose categories are numbers."""
     distinct, codes = np.unique(values, return_inverse=True)
@@ -661,5 +674,7 @@ def _number_labels(values: np.ndarray, column: int) -> Labels:
 
 def _lowered(cuts: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Cuts in a narrower type that no value of that type tells from the given ones."""
+    if cuts.dtype == dtype:
+        return cuts
     narrow = cuts.astype(dtype)
     return np.where(narrow > cuts, np.nextafter(narrow, dtype.type(-np.inf)), narrow)

@@ -21,7 +21,7 @@ out to be too few, because most values of a column are missing, the summary says
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -32,7 +32,15 @@ import scipy.sparse
 from dtrees.coding import _encode
 from dtrees.coding.kinds import Columns, refuse_sparse_categories, sort_columns
 from dtrees.coding.labels import object_array, sort_labels
-from dtrees.coding.ordered import CutRules, OrderedValues, Sample, load, read_sparse, tile_type
+from dtrees.coding.ordered import (
+    CutRules,
+    OrderedValues,
+    Sample,
+    load,
+    read_sparse,
+    tile_type,
+    tiles,
+)
 from dtrees.coding.sampling import bottom, quantile_codes, row_hashes
 from dtrees.coding.tables import DATETIME, NUMBER, TIMEDELTA, Numbers, Table
 
@@ -83,28 +91,28 @@ class OrderedSummary:
         ``bound``: rows of larger hashes are not sampled.
         """
         hashes = row_hashes(first_row, 0 if cap == EVERY else len(values), seed)
-        return cls.of_rows(values, cap, sample_rows, *_below(hashes, bound))
+        loaded = load(values[:, None])[0]
+        return cls.of_rows(loaded, cap, sample_rows, *_below(hashes, bound))
 
     @classmethod
     def of_rows(
         cls, values: np.ndarray, cap: int, sample_rows: int, rows: np.ndarray, hashes: np.ndarray
     ) -> OrderedSummary:
-        """The summary of values, with the places of the rows that may be sampled and their hashes.
+        """The summary of values: float32 or float64 (n_rows,), contiguous, -0.0 as 0.0.
 
-        O(n_rows), and one sort of the distinct values.
+        ``rows`` are the places of those that may be sampled, with their hashes. O(n_rows), and one
+        sort of the distinct values.
         """
-        values = load(values[:, None])[0]
         distinct, is_infinite = _distinct(values, cap)
-        missing = np.isnan(values)
+        n_missing = int(np.count_nonzero(values != values))
         sample = values[rows].astype(np.float64)
-        present = ~np.isnan(sample)
-        hashes, sample = hashes[present], sample[present]
+        if n_missing:
+            present = ~np.isnan(sample)
+            hashes, sample = hashes[present], sample[present]
         kept = bottom(hashes, sample_rows)
-        n_missing = int(np.count_nonzero(missing))
-        return cls(
-            cap, sample_rows, distinct, hashes[kept], sample[kept], len(values), n_missing,
-            is_infinite,
-        )  # fmt: skip
+        if len(kept) < len(hashes):
+            hashes, sample = hashes[kept], sample[kept]
+        return cls(cap, sample_rows, distinct, hashes, sample, len(values), n_missing, is_infinite)
 
     @property
     def n_values(self) -> int:
@@ -118,23 +126,31 @@ class OrderedSummary:
 
     def merge(self, other: OrderedSummary) -> OrderedSummary:
         """The summary of both parts."""
-        assert (self.cap, self.sample_rows) == (other.cap, other.sample_rows)
-        distinct = None
-        if self.distinct is not None and other.distinct is not None:
-            distinct = np.union1d(self.distinct, other.distinct)
-            distinct = distinct if len(distinct) <= self.cap else None
-        hashes = np.concatenate([self.hashes, other.hashes])
-        sample = np.concatenate([self.sample, other.sample])
-        rows = bottom(hashes, self.sample_rows)
-        return OrderedSummary(
-            self.cap,
-            self.sample_rows,
+        return self.merge_all([self, other])
+
+    @classmethod
+    def merge_all(cls, parts: Sequence[OrderedSummary]) -> OrderedSummary:
+        """The summary of all parts."""
+        cap, sample_rows = parts[0].cap, parts[0].sample_rows
+        assert all((part.cap, part.sample_rows) == (cap, sample_rows) for part in parts)
+        kept = [part.distinct for part in parts if part.distinct is not None]
+        distinct = np.unique(np.concatenate(kept)) if len(kept) == len(parts) else None
+        if distinct is not None and len(distinct) > cap:
+            distinct = None
+        hashes = np.concatenate([part.hashes for part in parts])
+        sample = np.concatenate([part.sample for part in parts])
+        rows = bottom(hashes, sample_rows)
+        if len(rows) < len(hashes):
+            hashes, sample = hashes[rows], sample[rows]
+        return cls(
+            cap,
+            sample_rows,
             distinct,
-            hashes[rows],
-            sample[rows],
-            self.n_rows + other.n_rows,
-            self.n_missing + other.n_missing,
-            self.is_infinite or other.is_infinite,
+            hashes,
+            sample,
+            sum(part.n_rows for part in parts),
+            sum(part.n_missing for part in parts),
+            any(part.is_infinite for part in parts),
         )
 
     def codes(self) -> tuple[np.ndarray, np.ndarray, bool]:
@@ -154,12 +170,17 @@ class CategorySummary:
 
     def merge(self, other: CategorySummary) -> CategorySummary:
         """The summary of both parts."""
-        counts = dict(self.counts)
-        for label, count in other.counts.items():
-            counts[label] = counts.get(label, 0) + count
-        return CategorySummary(
-            counts, self.n_rows + other.n_rows, self.n_missing + other.n_missing
-        )  # fmt: skip
+        return self.merge_all([self, other])
+
+    @classmethod
+    def merge_all(cls, parts: Sequence[CategorySummary]) -> CategorySummary:
+        """The summary of all parts."""
+        counts: dict[object, int] = {}
+        for part in parts:
+            for label, count in part.counts.items():
+                counts[label] = counts.get(label, 0) + count
+        n_missing = sum(part.n_missing for part in parts)
+        return cls(counts, sum(part.n_rows for part in parts), n_missing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,31 +251,35 @@ class SparseSummary:
             matrix if len(rows) == n_rows else scipy.sparse.csc_array(matrix.tocsr()[rows]),
         )
 
-    def merge(self, other: SparseSummary) -> SparseSummary:
-        """The summary of both parts."""
-        has_too_many = self.has_too_many | other.has_too_many
-        columns = np.concatenate([part._columns() for part in (self, other)])
-        values = np.concatenate([self.distinct, other.distinct])
+    @classmethod
+    def merge_all(cls, parts: Sequence[SparseSummary]) -> SparseSummary:
+        """The summary of all parts."""
+        rules = parts[0].rules
+        columns = np.concatenate([part._columns() for part in parts])
+        values = np.concatenate([part.distinct for part in parts])
         order = np.lexsort((values, columns))
         columns, values = columns[order], values[order]
         is_new = np.ones(len(values), dtype=bool)
         is_new[1:] = (columns[1:] != columns[:-1]) | (values[1:] != values[:-1])
+        has_too_many = np.any([part.has_too_many for part in parts], axis=0)
         counts = np.bincount(columns[is_new], minlength=len(has_too_many))
-        if self.rules.max_codes is not None:
-            has_too_many |= counts > self.rules.max_codes
+        if rules.max_codes is not None:
+            has_too_many |= counts > rules.max_codes
         is_new &= ~has_too_many[columns]
         counts[has_too_many] = 0
-        return SparseSummary(
-            self.rules,
-            self.n_rows + other.n_rows,
+        return cls(
+            rules,
+            sum(part.n_rows for part in parts),
             np.concatenate([[0], np.cumsum(counts)]),
             values[is_new],
             has_too_many,
-            self.is_infinite | other.is_infinite,
-            self.n_stored + other.n_stored,
-            self.n_missing + other.n_missing,
-            np.concatenate([self.hashes, other.hashes]),
-            scipy.sparse.csc_array(scipy.sparse.vstack([self.kept, other.kept], format="csc")),
+            np.any([part.is_infinite for part in parts], axis=0),
+            np.sum([part.n_stored for part in parts], axis=0),
+            np.sum([part.n_missing for part in parts], axis=0),
+            np.concatenate([part.hashes for part in parts]),
+            scipy.sparse.csc_array(
+                scipy.sparse.vstack([part.kept for part in parts], format="csc")
+            ),
         )
 
     @property
@@ -362,8 +387,12 @@ class TableSummary:
         rows, hashes = _below(hashes, bound)
         ordered: list[OrderedSummary | None] = list(nothing)
         for block in columns.ordered:
-            for j, values in zip(block.columns.tolist(), block.values.T, strict=True):
-                ordered[j] = OrderedSummary.of_rows(values, cap, rules.sample_rows, rows, hashes)
+            for places in tiles(block):
+                tile = load(block.values[:, places[0] : places[-1] + 1])
+                for j, values in zip(block.columns[places].tolist(), tile, strict=True):
+                    ordered[j] = OrderedSummary.of_rows(
+                        values, cap, rules.sample_rows, rows, hashes
+                    )
         return cls(
             table.n_rows,
             tuple(ordered),
@@ -374,33 +403,26 @@ class TableSummary:
             none,
         )
 
-    def merge(self, other: TableSummary) -> TableSummary:
-        """The summary of both parts."""
-        assert len(self.ordered) == len(other.ordered)
-        if (self.sparse is None) != (other.sparse is None):
+    @staticmethod
+    def merge_all(parts: Sequence[TableSummary]) -> TableSummary:
+        """The summary of all parts, in the order of the rows."""
+        sparse = [part.sparse for part in parts if part.sparse is not None]
+        if 0 < len(sparse) < len(parts):
             raise ValueError(
                 "Some blocks of X are sparse and others are dense. Make them all of one kind, for "
                 "example with X.map_blocks(scipy.sparse.csr_array)."
             )
-        pairs = zip(self.ordered, other.ordered, strict=True)
-        labels = zip(self.categories, other.categories, strict=True)
-        dtypes = zip(self.dtypes, other.dtypes, strict=True)
-        units, clashes = _units(self, other)
+        units, clashes = _units(parts)
         return TableSummary(
-            self.n_rows + other.n_rows,
-            tuple(a.merge(b) if a and b else a or b for a, b in pairs),
-            tuple(a.merge(b) if a and b else a or b for a, b in labels),
-            tuple(_wider(a, b) for a, b in dtypes),
+            sum(part.n_rows for part in parts),
+            _merged(OrderedSummary.merge_all, [part.ordered for part in parts]),
+            _merged(CategorySummary.merge_all, [part.categories for part in parts]),
+            tuple(reduce(_wider, of) for of in zip(*(part.dtypes for part in parts), strict=True)),
             units,
-            self.has_values | other.has_values,
+            np.any([part.has_values for part in parts], axis=0),
             clashes,
-            self.sparse.merge(other.sparse) if self.sparse and other.sparse else None,
+            SparseSummary.merge_all(sparse) if sparse else None,
         )
-
-    @staticmethod
-    def merge_all(summaries: Sequence[TableSummary]) -> TableSummary:
-        """The summary of all parts."""
-        return reduce(TableSummary.merge, summaries)
 
     @property
     def has_enough(self) -> bool:
@@ -552,16 +574,27 @@ def _wider(a: np.dtype | None, b: np.dtype | None) -> np.dtype | None:
     return a if a == b else np.result_type(a, b)
 
 
-def _units(a: TableSummary, b: TableSummary) -> tuple[np.ndarray, np.ndarray]:
+def _units(parts: Sequence[TableSummary]) -> tuple[np.ndarray, np.ndarray]:
     """Units of columns, and those whose parts cannot be of one column."""
-    times = (DATETIME, TIMEDELTA)
-    differ = a.units != b.units
-    of_time = np.isin(a.units, times) | np.isin(b.units, times)
-    clashes = differ & of_time & a.has_values & b.has_values
-    units = np.where(differ, NUMBER, a.units)
-    units = np.where(differ & ~a.has_values, b.units, units)
-    units = np.where(differ & a.has_values & ~b.has_values, a.units, units)
-    return units.astype(np.uint8), a.clashes | b.clashes | clashes
+    units = np.array([part.units for part in parts])
+    tells = np.array([part.has_values for part in parts])
+    tells[:, ~tells.any(axis=0)] = True
+    least = np.where(tells, units, 255).min(axis=0)
+    differs = least != np.where(tells, units, 0).max(axis=0)
+    of_time = np.any(tells & np.isin(units, (DATETIME, TIMEDELTA)), axis=0)
+    clashes = np.any([part.clashes for part in parts], axis=0) | (differs & of_time)
+    return np.where(differs, NUMBER, least).astype(np.uint8), clashes
+
+
+def _merged(
+    merge_all: Callable[[Sequence[Any]], Any], parts: Sequence[Sequence[Any]]
+) -> tuple[Any, ...]:
+    """Column by column, the summary of those parts that have one."""
+    found = []
+    for of_column in zip(*parts, strict=True):
+        there = [part for part in of_column if part is not None]
+        found.append(merge_all(there) if there else None)
+    return tuple(found)
 
 
 def _as_type(values: OrderedValues, dtype: np.dtype | type) -> OrderedValues:

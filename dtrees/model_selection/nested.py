@@ -126,7 +126,7 @@ def _searched(
             raise TogetherError(reason)
         of_table = [(numbers[train], numbers[test]) for train, test in splits]
         return own, own._search(table, of_table, rows)
-    except (ClusterError, TogetherError):
+    except (ClusterError, MemoryError, TogetherError):
         raise
     except Exception as error:  # the error of a fit: scikit-learn decides what it is worth
         return error

@@ -459,6 +459,8 @@ def _plan(name: str, estimator: Any, X: Any, y: Any, cv: Any, arguments: Mapping
         try:
             grown = _grown(estimator, X, y, cv, params, arguments["verbose"])
         except TogetherError as error:
+            if isinstance(X, PartitionedTable):
+                raise TypeError(f"{name} of a Dask collection: {error}.") from error
             reason = str(error)
         if isinstance(grown, Grown) and grown.fitted is None:
             failure = grown.error(0)

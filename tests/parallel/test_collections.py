@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -40,6 +41,7 @@ from tests.parallel.clusters import connect, digest, ours
 
 pd = pytest.importorskip("pandas")
 dd = pytest.importorskip("dask.dataframe")
+ReadParquet = pytest.importorskip("dask.dataframe.dask_expr.io.parquet").ReadParquet
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -519,6 +521,55 @@ class TestPlaces:
             model = DecisionTreeClassifier().fit(lazy, Y)
         assert calls == []
         assert hash_of(model) == hash_of(DecisionTreeClassifier().fit(X, Y))
+
+    @pytest.mark.parametrize("unknown", [False, True])
+    def test_every_pass_reads_once(self, unknown):
+        read = []
+
+        def block(rows):
+            read.append(len(rows))
+            return rows
+
+        lazy = cut(X).map_blocks(block, meta=X[:0])
+        if unknown:
+            lazy = lazy[cut(np.ones(N_ROWS, dtype=bool))]
+        DecisionTreeClassifier().fit(lazy, Y)
+        assert len(read) == (3 if unknown else 2) * 7
+
+    def test_lengths_of_files_without_their_columns(self, tmp_path):
+        FRAME.reset_index(drop=True).to_parquet(tmp_path / "0.parquet")
+        FRAME.reset_index(drop=True).to_parquet(tmp_path / "1.parquet")
+        lazy = dd.read_parquet(tmp_path)
+        steps = list(lazy.index.optimize(fuse=False).expr.walk())
+        reads = [it for step in steps for it in step.operands if isinstance(it, ReadParquet)]
+        assert [it.operand("columns") for it in reads] == [[]]
+        model = RandomForestClassifier(2, random_state=0)
+        both = pd.concat([FRAME, FRAME])
+        expected = hash_of(model.fit(both.drop(columns="flag"), both["flag"]))
+        assert hash_of(model.fit(lazy.drop(columns="flag"), lazy["flag"])) == expected
+
+    def test_interrupted(self, processes, tmp_path):
+        def wait(block, path):
+            open(os.path.join(path, uuid4().hex), "w").close()
+            while os.path.exists(os.path.join(path, "gate")):
+                time.sleep(0.01)
+            return block
+
+        def interrupt():
+            while len(os.listdir(tmp_path)) < 3:
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        (tmp_path / "gate").touch()
+        lazy = cut(X).map_blocks(wait, str(tmp_path), meta=X[:0])
+        model = DecisionTreeClassifier()
+        with ThreadPoolExecutor(1) as pool, on(processes):
+            pool.submit(interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                model.fit(lazy, cut(Y))
+        (tmp_path / "gate").unlink()
+        assert not hasattr(model, "tree_")
+        assert ours(processes) == []
 
     def test_a_closed_client(self):
         with connect(1, 1, False) as cluster:
