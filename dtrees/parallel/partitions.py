@@ -195,7 +195,11 @@ def _in_one(values: Any) -> Any:
 
 def _counts(X: Any) -> list[Any]:
     """A task for the number of rows of each partition."""
-    blocks = _delayed(X.index if hasattr(X, "index") else X)
+    blocks = _delayed(X)
+    if hasattr(X, "index"):
+        indexes = _delayed(X.index)
+        if len(indexes) == len(blocks):
+            blocks = indexes
     count = dask.delayed(_n_rows, pure=False)
     name = f"count-rows-{uuid4().hex}"
     return [count(block, dask_key_name=(name, i)) for i, block in enumerate(blocks)]
@@ -206,6 +210,11 @@ def _n_rows(block: Any) -> int:
 
 
 def _delayed(X: Any) -> list[Any]:
-    """The partitions of a collection, one by one."""
-    blocks = X.to_delayed()
-    return blocks.ravel().tolist() if isinstance(blocks, np.ndarray) else list(blocks)
+    """The partitions of a collection, one by one.
+
+    Those of data frames read the columns that they need, but are not joined with others, as Dask
+    does with files of which few columns are read: the index would have other partitions than X.
+    """
+    if hasattr(X, "simplify"):
+        return list(X.simplify().to_delayed(optimize_graph=False))
+    return X.to_delayed().ravel().tolist()

@@ -478,10 +478,6 @@ class TestBadInput:
             with pytest.raises(ValueError, match="not fitted"):
                 getattr(RandomForestClassifier(), method)(LAZY)
 
-    def test_fit_takes_no_collection(self):
-        with pytest.raises(TypeError, match="Dask collection"):
-            RandomForestClassifier().fit(LAZY, Y)
-
 
 def test_what_is_lazy():
     assert is_lazy(LAZY)
