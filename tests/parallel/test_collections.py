@@ -185,6 +185,10 @@ class TestOneHash:
         for case in ("tree", "mixed"):
             assert here.submit(fitted, case, "7").result(30) == expected[case]
             assert here.submit(fit, case).result(30) == expected[case]
+        several = [here.submit(fitted, "forest", "7", pure=False) for _ in range(8)]
+        assert set(here.gather(several)) == {expected["forest"]}
+        del several
+        assert ours(here) == []
 
 
 @pytest.mark.parametrize("max_codes", [None, 8, 300])
