@@ -23,6 +23,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,8 +35,10 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.utils import indexable
 
+from dtrees.callbacks import Bar
 from dtrees.core.resampling import of_sets
 from dtrees.estimators.constraints import InvalidParameterError
+from dtrees.estimators.ensemble import BaseForest
 from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table
 from dtrees.model_selection.candidates import Parameters, growths_of
 from dtrees.model_selection.cells import Cells, score_models
@@ -148,7 +151,9 @@ class SharedSearch:
         if reason is None:
             whole = TrainingTable(table, y, params.get("sample_weight"))
             try:
-                self._search(whole, splits, np.ones(len(y), dtype=bool))
+                counts = self.verbose > 0 and isinstance(self.estimator, BaseForest)
+                with Bar() if counts else nullcontext() as bar:
+                    self._search(whole, splits, np.ones(len(y), dtype=bool), bar)
                 return self
             except TogetherError as error:
                 if isinstance(table, PartitionedTable) and error.__cause__ is not None:
@@ -178,7 +183,11 @@ class SharedSearch:
         raise NotImplementedError
 
     def _search(
-        self, table: TrainingTable, splits: Sequence[Split], rows: np.ndarray
+        self,
+        table: TrainingTable,
+        splits: Sequence[Split],
+        rows: np.ndarray,
+        bar: Bar | None = None,
     ) -> FittedSets | None:
         """Search by splits of some rows of a table; returns the growth of the best model.
 
@@ -189,6 +198,8 @@ class SharedSearch:
             Row numbers of the table.
         rows : bool (n_rows,)
             Of the best model, which is there when it is asked for (``refit``).
+        bar : Bar or None, default=None
+            Counts the trees of all growths as they come.
 
         Raises
         ------
@@ -219,7 +230,7 @@ class SharedSearch:
         for growth in growths:
             start = time.perf_counter()
             try:
-                cells = Cells(growth, fit_table(growth.estimator, table, sets))
+                cells = Cells(growth, fit_table(growth.estimator, table, sets, bar=bar))
             except InvalidParameterError as error:  # of every fit
                 if self.error_score == "raise":
                     raise
@@ -380,7 +391,8 @@ class GridSearchCV(SharedSearch, sklearn.model_selection.GridSearchCV):
     cv : int, cross-validation generator or iterable of (train, test), default=None
         None: 5 folds, stratified for classifiers.
     verbose : int, default=0
-        1: the number of fits that a search by brute force would take.
+        1: the number of fits that a search by brute force would take, and for forests a bar of the
+        trees that grow, on the standard error stream.
     pre_dispatch : int or str, default="2*n_jobs"
         For scikit-learn's own search.
     error_score : "raise" or number, default=nan

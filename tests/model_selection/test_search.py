@@ -16,6 +16,7 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import f1_score, make_scorer
 
 import dtrees
+from dtrees.callbacks import Bar
 from dtrees.estimators import sets
 from dtrees.model_selection import GridSearchCV, RandomizedSearchCV
 
@@ -256,7 +257,9 @@ def test_one_growth_for_all_limits(monkeypatch):
     fit_table, code = sets.fit_table, type(CLASSIFIER)._code
     monkeypatch.setattr(
         "dtrees.model_selection.search.fit_table",
-        lambda estimator, *args: fits.append(estimator) or fit_table(estimator, *args),
+        lambda estimator, *args, **how: (
+            fits.append(estimator) or fit_table(estimator, *args, **how)
+        ),
     )
     monkeypatch.setattr(
         type(CLASSIFIER), "_code", lambda *args: codings.append(args) or code(*args)
@@ -461,3 +464,19 @@ def test_verbose(capsys):
     GridSearchCV(CLASSIFIER, LIMITS, cv=3, verbose=1).fit(*IRIS)
     said = capsys.readouterr().out
     assert said == "Fitting 3 folds for each of 36 candidates, totalling 108 fits\n"
+
+
+def test_a_bar_counts_the_trees_of_all_growths(monkeypatch):
+    bars = []
+
+    class Counted(Bar):
+        def _begin(self):
+            bars.append(self)
+
+    monkeypatch.setattr("dtrees.model_selection.search.Bar", Counted)
+    grid = {"max_depth": [1, 2], "criterion": ["gini", "entropy"]}
+    GridSearchCV(FOREST, grid, cv=3, verbose=1).fit(*IRIS)
+    (bar,) = bars
+    assert bar._total == bar._grown == 2 * 3 * 6  # growths, folds, trees
+    GridSearchCV(CLASSIFIER, grid, cv=3, verbose=1).fit(*IRIS)
+    assert len(bars) == 1
