@@ -559,10 +559,13 @@ class TestPlaces:
             return block
 
         def interrupt():
-            while len(os.listdir(tmp_path)) < 3:
+            end = time.monotonic() + 30
+            while len(os.listdir(tmp_path)) < 2 and time.monotonic() < end:  # the gate, and a task
                 time.sleep(0.01)
+            time.sleep(0.1)  # the fit waits
             os.kill(os.getpid(), signal.SIGINT)
 
+        processes.wait_for_workers(2, timeout=20)
         (tmp_path / "gate").touch()
         lazy = cut(X).map_blocks(wait, str(tmp_path), meta=X[:0])
         model = DecisionTreeClassifier()
