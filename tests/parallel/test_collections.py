@@ -569,11 +569,15 @@ class TestPlaces:
         (tmp_path / "gate").touch()
         lazy = cut(X).map_blocks(wait, str(tmp_path), meta=X[:0])
         model = DecisionTreeClassifier()
-        with ThreadPoolExecutor(1) as pool, on(processes):
-            pool.submit(interrupt)
-            with pytest.raises(KeyboardInterrupt):
-                model.fit(lazy, cut(Y))
-        (tmp_path / "gate").unlink()
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            with ThreadPoolExecutor(1) as pool, on(processes):
+                pool.submit(interrupt)
+                with pytest.raises(KeyboardInterrupt):
+                    model.fit(lazy, cut(Y))
+        finally:
+            signal.signal(signal.SIGINT, before)
+            (tmp_path / "gate").unlink()
         assert not hasattr(model, "tree_")
         assert ours(processes) == []
 
