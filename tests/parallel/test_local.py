@@ -250,9 +250,11 @@ def interrupted(program: str) -> tuple[float, float]:
     The program defines ``run`` and ``n_threads``; Ctrl-C is sent a moment after ``run`` begins.
     """
     program = textwrap.dedent(program) + textwrap.dedent("""
+        import signal
         import time
         from dtrees.parallel import LocalRunner
 
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # of a background job, it is not
         print("ready", flush=True)
         try:
             run()
