@@ -12,11 +12,16 @@ once its rows have walked down it, and the scores of all smaller trees inside it
 The numbers are those of scikit-learn's scorers, but for the last digits. Losses are added up in
 fixed point, so cells of a grid that are the same tree have the same score, and tie.
 Anything that scikit-learn has its own word for (classes that the held-out rows lack, a Poisson
-deviance of means that are not positive) is left to it: `why_not` says so.
+deviance of means that are not positive) is left to it: `LeafScore.is_asked` says so.
+
+A score of the predicted classes (F1, precision, recall) is a function of how many rows of each
+class are told to be of each: a matrix of sums over leaves, too, of which scikit-learn's own
+function makes the score (`dtrees.model_selection.confusion`).
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -27,11 +32,14 @@ import numpy as np
 from dtrees.core.model import LEAF, Tree
 from dtrees.core.smaller import ManyLimits, sums_over_alphas, sums_over_branches, sums_over_leaves
 from dtrees.estimators.sets import FittedSets, trees_of
+from dtrees.model_selection.confusion import scores_of_matrices, told_apart
 from dtrees.model_selection.stand_in import Split
 from dtrees.parallel import threaded
 
 EPSILON = float(np.finfo(np.float64).eps)
 BITS = 60  # of sums in fixed point
+BITS_OF_DOUBLE = 53
+MOST_SUMS = 2**23  # of all nodes, or of all smaller trees, that a score may keep
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +53,17 @@ class HeldOut:
         Leaf of every row.
     y : int64 (n_rows,) or float64 (n_rows,)
         Numbers of classes, or the target.
+    classes : array (n_classes,) or None
+        Labels of the classes; None for regression.
+    weight : float64 (n_rows,) or None, default=None
+        Above 0, and such that no sum of them is rounded. None: 1 for every row.
     """
 
     tree: Tree
     leaves: np.ndarray
     y: np.ndarray
+    classes: np.ndarray | None
+    weight: np.ndarray | None = None
 
     @cached_property
     def values(self) -> np.ndarray:
@@ -58,10 +72,12 @@ class HeldOut:
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """Rows of each class in every node, int64 (n_nodes, n_classes)."""
+        """Rows of each class in every node, int64 (n_nodes, n_classes); or float64: weights."""
         shape = self.tree.node_count, self.tree.n_values
         cell = self.leaves * shape[1] + self.y
-        counts = np.bincount(cell, minlength=shape[0] * shape[1]).astype(np.int64)
+        counts = np.bincount(cell, self.weight, minlength=shape[0] * shape[1])
+        if self.weight is None:
+            counts = counts.astype(np.int64)
         return sums_over_branches(self.tree, counts.reshape(shape))
 
     @cached_property
@@ -72,14 +88,19 @@ class HeldOut:
 
     @property
     def totals(self) -> np.ndarray:
-        """Rows of each class, int64 (n_classes,)."""
+        """Rows of each class, or their weight; (n_classes,)."""
         total: np.ndarray = self.counts[0]
         return total
 
     @cached_property
+    def total(self) -> float:
+        """Number of rows, or their weight."""
+        return float(len(self.y) if self.weight is None else self.weight.sum())
+
+    @cached_property
     def center(self) -> float:
         """What sums of squares are taken around: the mean of the rows."""
-        return float(self.y.mean())
+        return float(np.average(self.y, weights=self.weight))
 
     @cached_property
     def moments(self) -> np.ndarray:
@@ -89,6 +110,8 @@ class HeldOut:
 
     def summed(self, each: np.ndarray) -> np.ndarray:
         """What the rows of every node add up to; float64 (n_nodes, m) of (n_rows, m)."""
+        if self.weight is not None:
+            each = each * self.weight[:, None]
         columns = [
             np.bincount(self.leaves, column, minlength=self.tree.node_count) for column in each.T
         ]
@@ -104,6 +127,14 @@ def _right_by_class(held_out: HeldOut) -> np.ndarray:
     right = np.zeros_like(held_out.counts)
     right[np.arange(len(right)), held_out.said] = _right(held_out)
     return right
+
+
+def _by_said(held_out: HeldOut) -> np.ndarray:
+    """Rows of each class where the class of their place is said; (n_nodes, n_classes**2)."""
+    n_nodes, n_classes = held_out.counts.shape
+    matrix = np.zeros((n_nodes, n_classes, n_classes), dtype=held_out.counts.dtype)
+    matrix[np.arange(n_nodes), held_out.said] = held_out.counts
+    return matrix.reshape(n_nodes, -1)
 
 
 def _log_likelihood(held_out: HeldOut) -> np.ndarray:
@@ -137,23 +168,28 @@ class LeafScore:
 
     Attributes
     ----------
+    name : str
     of_classes : bool
     share : callable (HeldOut) -> int64 or float64 (n_nodes,) or (n_nodes, m)
         What a node adds to the sums, when it is a leaf.
-    score : callable (float64 (n, m), HeldOut) -> float64 (n,)
-        The scores that sums stand for.
+    score : callable (float64 (n, m), HeldOut) -> float64 (n,) or None
+        The scores that sums stand for; None: scikit-learn should be asked.
     is_asked : callable (HeldOut) -> bool, default=None
-        Whether scikit-learn should be asked; None: never.
+        Whether scikit-learn should be asked at once; None: never.
+    is_matrix : bool, default=False
+        Whether there is a sum for each pair of classes.
     """
 
+    name: str
     of_classes: bool
     share: Callable[[HeldOut], np.ndarray]
-    score: Callable[[np.ndarray, HeldOut], np.ndarray]
+    score: Callable[[np.ndarray, HeldOut], np.ndarray | None]
     is_asked: Callable[[HeldOut], bool] | None = None
+    is_matrix: bool = False
 
 
 def _mean(sums: np.ndarray, held_out: HeldOut) -> np.ndarray:
-    mean: np.ndarray = sums[:, 0] / len(held_out.y)
+    mean: np.ndarray = sums[:, 0] / held_out.total
     return mean
 
 
@@ -171,16 +207,17 @@ def _twice(sums: np.ndarray, held_out: HeldOut) -> np.ndarray:
 
 
 def _r2(sums: np.ndarray, held_out: HeldOut) -> np.ndarray:
-    around_mean = ((held_out.y - held_out.center) ** 2).mean()
+    around_mean = np.average((held_out.y - held_out.center) ** 2, weights=held_out.weight)
     return 1 + _mean(sums, held_out) / around_mean
+
+
+def _of_matrices(scorer: Any, sums: np.ndarray, held_out: HeldOut) -> np.ndarray | None:
+    assert held_out.classes is not None
+    return scores_of_matrices(scorer, sums, held_out.classes)
 
 
 def _lacks_classes(held_out: HeldOut) -> bool:
     return not held_out.totals.all()
-
-
-def _not_two_classes(held_out: HeldOut) -> bool:
-    return len(held_out.totals) != 2 or _lacks_classes(held_out)
 
 
 def _is_constant(held_out: HeldOut) -> bool:
@@ -192,19 +229,31 @@ def _not_positive(held_out: HeldOut) -> bool:
     return bool((held_out.y < 0).any() or (held_out.values[passed, 0] <= 0).any())
 
 
+def _positive_is_unknown(held_out: HeldOut) -> bool:
+    """Whether scikit-learn would have to be told which label is the positive one."""
+    assert held_out.classes is not None
+    known = held_out.classes.tolist() in ([0, 1], [-1, 1], [False, True])
+    return not known or _lacks_classes(held_out)
+
+
 SCORES = {
-    "accuracy": LeafScore(True, _right, _mean),
-    "balanced_accuracy": LeafScore(True, _right_by_class, _mean_of_recalls, _lacks_classes),
-    "neg_log_loss": LeafScore(True, _log_likelihood, _mean, _lacks_classes),
-    "neg_brier_score": LeafScore(True, _squares_of_shares, _mean, _not_two_classes),
-    "neg_mean_squared_error": LeafScore(False, _squares, _mean),
-    "neg_root_mean_squared_error": LeafScore(False, _squares, _root),
-    "r2": LeafScore(False, _squares, _r2, _is_constant),
-    "neg_mean_poisson_deviance": LeafScore(False, _poisson, _twice, _not_positive),
+    score.name: score
+    for score in (
+        LeafScore("accuracy", True, _right, _mean),
+        LeafScore("balanced_accuracy", True, _right_by_class, _mean_of_recalls, _lacks_classes),
+        LeafScore("neg_log_loss", True, _log_likelihood, _mean, _lacks_classes),
+        LeafScore("neg_brier_score", True, _squares_of_shares, _mean, _positive_is_unknown),
+        LeafScore("neg_mean_squared_error", False, _squares, _mean),
+        LeafScore("neg_root_mean_squared_error", False, _squares, _root),
+        LeafScore("r2", False, _squares, _r2, _is_constant),
+        LeafScore("neg_mean_poisson_deviance", False, _poisson, _twice, _not_positive),
+    )
 }
 
 
-def held_out_of(fitted: FittedSets, number: int, rows: np.ndarray) -> HeldOut:
+def held_out_of(
+    fitted: FittedSets, number: int, rows: np.ndarray, weight: np.ndarray | None = None
+) -> HeldOut:
     """The tree of a set, and some rows of the table.
 
     Parameters
@@ -213,17 +262,21 @@ def held_out_of(fitted: FittedSets, number: int, rows: np.ndarray) -> HeldOut:
         Of trees.
     number : int
     rows : int64 (n,)
+    weight : float64 (n,) or None, default=None
+        Of the rows, as for `HeldOut`.
     """
     tree = trees_of(fitted.models[number])[0]
-    return HeldOut(tree, fitted.leaves(number, rows), fitted.y[rows])
+    leaves = fitted.leaves(number, rows)
+    return HeldOut(tree, leaves, fitted.y[rows], fitted.classes, weight)
 
 
-def names_of_scores(scoring: Any, *, of_classes: bool) -> dict[str, str] | None:
+def leaf_scores_of(scoring: Any, *, of_classes: bool) -> dict[str, LeafScore] | None:
     """Scores by leaves that a ``scoring`` of scikit-learn asks for, by the names of their results.
 
     Parameters
     ----------
-    scoring : None, str, list, tuple, set or mapping of str to str
+    scoring : None, str, callable, list, tuple, set or mapping
+        As scikit-learn takes it.
     of_classes : bool
 
     Returns
@@ -232,73 +285,85 @@ def names_of_scores(scoring: Any, *, of_classes: bool) -> dict[str, str] | None:
         "score" is the name of the result where there is one scorer. None: some scorer is not a
         function of sums over leaves.
     """
-    if scoring is None or isinstance(scoring, str):
-        names: dict[str, Any] = {"score": scoring or ("accuracy" if of_classes else "r2")}
+    if scoring is None:
+        asked: dict[str, Any] = {"score": "accuracy" if of_classes else "r2"}
     elif isinstance(scoring, Mapping):
-        names = dict(scoring)
+        asked = dict(scoring)
     elif isinstance(scoring, list | tuple | set):
-        names = {name: name for name in scoring}
+        asked = {name: name for name in scoring}
     else:
+        asked = {"score": scoring}
+    found = {name: _leaf_score_of(scorer) for name, scorer in asked.items()}
+    known = {name: score for name, score in found.items() if score is not None}
+    if len(known) < len(found) or any(score.of_classes != of_classes for score in known.values()):
         return None
-    known = [isinstance(name, str) and name in SCORES for name in names.values()]
-    if not all(known) or any(SCORES[name].of_classes != of_classes for name in names.values()):
+    return known
+
+
+def _leaf_score_of(scorer: Any) -> LeafScore | None:
+    """A scorer, or one that a name stands for, as a function of sums; None: it is none."""
+    if isinstance(scorer, str) and scorer in SCORES:
+        return SCORES[scorer]
+    of_matrix = told_apart(scorer)
+    if of_matrix is None:
         return None
-    return names
+    score = partial(_of_matrices, of_matrix)
+    return LeafScore(str(scorer), True, _by_said, score, is_matrix=True)
 
 
 def scores_of_splits(
-    names: Sequence[str],
+    scores: Sequence[LeafScore],
     fitted: FittedSets,
     splits: Sequence[Split],
     limits: Callable[[int], ManyLimits],
     side: str = "test",
+    sample_weight: Any = None,
 ) -> np.ndarray | None:
     """Scores of one side of all splits, for all smaller trees.
 
     Parameters
     ----------
-    names : sequence of str
-        Of `SCORES`.
+    scores : sequence of LeafScore
     fitted : FittedSets
         Trees; set i is the training side of split i.
     splits : sequence of (train, test)
     limits : callable (int) -> ManyLimits
         Of the trees of a set: as many in each.
     side : {"train", "test"}, default="test"
+    sample_weight : array-like of shape (n_rows,) or None, default=None
+        What rows count in the scores.
 
     Returns
     -------
-    float64 (n_names, n_limits, n_splits) or None
+    float64 (n_scores, n_limits, n_splits) or None
         None: scikit-learn should be asked.
     """
     row_numbers = np.arange(fitted.encoded.coded.n_rows)
-    if "neg_brier_score" in names and not _tells_which_is_positive(fitted.classes):
-        return None
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
 
-    def scores(number: int) -> np.ndarray | None:
+    def of_split(number: int) -> np.ndarray | None:
         rows = row_numbers[splits[number][("train", "test").index(side)]]
-        if len(rows) < 2:  # of which some scores are not defined
+        own = None if weight is None else _exact_in_sums(weight[rows])
+        if len(rows) < 2 or (own is not None and (own <= 0).any()):  # not defined, some of them
             return None
-        return leaf_scores(names, held_out_of(fitted, number, rows), limits(number))
+        return leaf_scores(scores, held_out_of(fitted, number, rows, own), limits(number))
 
     run = threaded(fitted.models[0].n_jobs)
-    of_splits = run([partial(scores, number) for number in range(len(splits))])
+    with warnings.catch_warnings():  # of a matrix there are few rows for each class
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        of_splits = run([partial(of_split, number) for number in range(len(splits))])
     known = [found for found in of_splits if found is not None]
     return np.stack(known, axis=2) if len(known) == len(splits) else None
 
 
-def _tells_which_is_positive(classes: np.ndarray | None) -> bool:
-    """Whether scikit-learn knows the positive one of two labels by itself."""
-    return classes is not None and classes.tolist() in ([0, 1], [-1, 1], [False, True])
-
-
-def leaf_scores(names: Sequence[str], held_out: HeldOut, limits: ManyLimits) -> np.ndarray | None:
+def leaf_scores(
+    scores: Sequence[LeafScore], held_out: HeldOut, limits: ManyLimits
+) -> np.ndarray | None:
     """Scores of all smaller trees inside a tree.
 
     Parameters
     ----------
-    names : sequence of str
-        Of `SCORES`.
+    scores : sequence of LeafScore
     held_out : HeldOut
         At least one row.
     limits : ManyLimits
@@ -306,23 +371,43 @@ def leaf_scores(names: Sequence[str], held_out: HeldOut, limits: ManyLimits) -> 
 
     Returns
     -------
-    float64 (n_names, n_limits) or None
+    float64 (n_scores, n_limits) or None
         None: scikit-learn should be asked.
 
     Notes
     -----
-    O(rows + nodes x classes), and what `sums_over_leaves` costs.
+    O(rows + nodes x classes), and what `sums_over_leaves` costs. For scores of a matrix O(nodes x
+    classes**2), and a call of scikit-learn's function for each matrix that is another one.
     """
-    scores = [SCORES[name] for name in names]
     if any(score.is_asked is not None and score.is_asked(held_out) for score in scores):
         return None
+    n_sums = held_out.tree.n_values**2 * max(held_out.tree.node_count, len(limits))
+    if any(score.is_matrix for score in scores) and n_sums > MOST_SUMS:
+        return None
     found = []
+    sums: dict[Callable[[HeldOut], np.ndarray], np.ndarray] = {}
     for score in scores:
-        share = score.share(held_out)
-        integers, unit = _fixed_point(share.reshape(len(share), -1))
-        sums = sums_over_leaves(held_out.tree, integers, limits)
-        found.append(score.score(sums * unit, held_out))
+        if score.share not in sums:
+            sums[score.share] = _summed(score.share(held_out), held_out.tree, limits)
+        of_limits = score.score(sums[score.share], held_out)
+        if of_limits is None:
+            return None
+        found.append(of_limits)
     return np.array(found)
+
+
+def _exact_in_sums(weight: np.ndarray) -> np.ndarray:
+    """Weights in fixed point, so that a sum of them does not depend on its order."""
+    _, exponent = np.frexp(weight.sum())
+    whole = np.rint(np.ldexp(weight, BITS_OF_DOUBLE - exponent))
+    fixed: np.ndarray = np.ldexp(whole, exponent - BITS_OF_DOUBLE)
+    return fixed
+
+
+def _summed(share: np.ndarray, tree: Tree, limits: ManyLimits) -> np.ndarray:
+    """What nodes add up to over the leaves of smaller trees; float64 (n_limits, m)."""
+    integers, unit = _fixed_point(share.reshape(len(share), -1))
+    return sums_over_leaves(tree, integers, limits) * unit
 
 
 def errors_of_alphas(held_out: HeldOut, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -22,7 +22,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,7 +42,7 @@ from dtrees.estimators.ensemble import BaseForest
 from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table
 from dtrees.model_selection.candidates import Parameters, growths_of
 from dtrees.model_selection.cells import Cells, score_models
-from dtrees.model_selection.leaf_scores import names_of_scores, scores_of_splits
+from dtrees.model_selection.leaf_scores import leaf_scores_of, scores_of_splits
 from dtrees.model_selection.ours import TogetherError, in_memory, why_not, why_not_splits
 from dtrees.model_selection.stand_in import Split, TrainingRows
 from dtrees.parallel import PartitionedTable, admitted
@@ -273,9 +273,7 @@ class SharedSearch:
         failed = [error for error in errors if error is not None]
         if failed and self.error_score == "raise":
             raise failed[0]
-        counts = Counter({_text(error): 0 for error in failed})
-        for error in failed:
-            counts[_text(error)] += len(places)
+        counts = Counter([text for text in map(_text, failed) for _ in places])
         if len(failed) == len(splits):
             return counts
         start = time.perf_counter()
@@ -295,23 +293,21 @@ class SharedSearch:
         self, cells: Cells, table: TrainingTable, splits: Sequence[Split], found: Found
     ) -> bool:
         """Score by sums over leaves; False: that cannot be done."""
-        names = names_of_scores(self.scoring, of_classes=cells.classes is not None)
-        if names is None or hasattr(self.estimator, "n_estimators"):
+        by_name = leaf_scores_of(self.scoring, of_classes=cells.classes is not None)
+        if by_name is None or hasattr(self.estimator, "n_estimators"):
             return False
-        if table.sample_weight is not None:  # scikit-learn may weight its scores
-            return False
-        sides = ("test", "train") if self.return_train_score else ("test",)
-        keys = list(names.values())
+        fitted, scores = cells.fitted, list(by_name.values())
         by_side = {
-            side: scores_of_splits(keys, cells.fitted, splits, cells.limits, side) for side in sides
+            side: scores_of_splits(scores, fitted, splits, cells.limits, side, table.sample_weight)
+            for side in (("test", "train") if self.return_train_score else ("test",))
         }
-        if any(scores is None for scores in by_side.values()):
+        if any(of_names is None for of_names in by_side.values()):
             return False
-        found.is_single = self.scoring is None or isinstance(self.scoring, str)
+        found.is_single = not isinstance(self.scoring, Mapping | list | tuple | set)
         for side, of_names in by_side.items():
             assert of_names is not None
-            for name, scores in zip(names, of_names, strict=True):
-                found.put(side, name, cells.growth.places, scores)
+            for name, of_splits in zip(by_name, of_names, strict=True):
+                found.put(side, name, cells.growth.places, of_splits)
         return True
 
     def _report(self, failures: Counter[str], n_fits: int) -> None:

@@ -22,7 +22,7 @@ from dtrees.estimators.sets import TrainingTable, fit_table
 from dtrees.model_selection.candidates import Growth
 from dtrees.model_selection.cells import Cells, score_models
 from dtrees.model_selection.cost_complexity import CostComplexity, path_of
-from dtrees.model_selection.leaf_scores import names_of_scores, scores_of_splits
+from dtrees.model_selection.leaf_scores import leaf_scores_of, scores_of_splits
 from dtrees.model_selection.ours import in_memory, splits_of, why_not, why_not_splits
 from dtrees.model_selection.stand_in import Split, training_sets
 from dtrees.parallel import admitted
@@ -258,14 +258,16 @@ def validation_surface(
     candidates = GridCells(depths, limits)
     growth = Growth(whole, furthest, range(len(candidates)), candidates, is_whole=False)
     cells = Cells(growth, fitted, _limits_of(whole, depths, limits))
-    names = names_of_scores(scoring, of_classes=fitted.classes is not None)
+    by_leaves = leaf_scores_of(scoring, of_classes=fitted.classes is not None)
     found = None
-    if names is not None and list(names) == ["score"] and not fitted.has_forests:
-        found = scores_of_splits(list(names.values()), fitted, splits, cells.limits)
+    if by_leaves is not None and not fitted.has_forests:
+        found = scores_of_splits(list(by_leaves.values()), fitted, splits, cells.limits)
     if found is None:
         by_models = score_models(cells, table, splits, scoring, error_score, weigh=False)
         found = by_models.scores["test", "score"][None]
-    name = names["score"] if names is not None else str(getattr(scoring, "__name__", scoring))
+    name = str(getattr(scoring, "__name__", scoring))
+    if by_leaves is not None:
+        name = by_leaves["score"].name
     scores = found[0].reshape(len(depths), len(limits), len(splits))
     return ValidationSurface(depths, limits, scores, name, cells, splits)
 

@@ -42,7 +42,7 @@ from dtrees.callbacks import Bar
 from dtrees.core.smaller import WHOLE, ManyLimits
 from dtrees.estimators.ensemble import BaseForest
 from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table, trees_of
-from dtrees.model_selection.leaf_scores import names_of_scores, scores_of_splits
+from dtrees.model_selection.leaf_scores import leaf_scores_of, scores_of_splits
 from dtrees.model_selection.nested import GrownSearches, scoring_of_search, why_not_nested
 from dtrees.model_selection.ours import (
     TogetherError,
@@ -264,17 +264,18 @@ def _scored_by_leaves(
         return None
     fitted = grown.fitted
     assert fitted is not None
-    names = names_of_scores(scoring, of_classes=grown.classes is not None)
-    if names is None or any(len(trees_of(model)) > 1 for model in fitted.models):
+    by_name = leaf_scores_of(scoring, of_classes=grown.classes is not None)
+    if by_name is None or any(len(trees_of(model)) > 1 for model in fitted.models):
         return None
     result: dict[str, Any] = {"fit_time": None, "score_time": None}
     by_side = {}
     for side in ("test", "train") if return_train_score else ("test",):
-        scores = scores_of_splits(list(names.values()), fitted, splits, lambda _: WHOLE_TREES, side)
+        wanted = list(by_name.values())
+        scores = scores_of_splits(wanted, fitted, splits, lambda _: WHOLE_TREES, side)
         if scores is None:
             return None
         by_side[side] = scores[:, 0]
-    for place, name in enumerate(names):
+    for place, name in enumerate(by_name):
         for side, scores in by_side.items():
             result[f"{side}_{name}"] = scores[place]
     result["score_time"] = np.full(len(splits), (perf_counter() - start) / len(splits))
@@ -325,7 +326,7 @@ def cross_val_score(
             estimator, X, y, cv=work.cv, **given, **arguments
         )
     scoring = _scoring_of(estimator, scoring)
-    if verbose == 0 and (scoring is None or isinstance(scoring, str)):
+    if verbose == 0 and not isinstance(scoring, Mapping | list | tuple | set):
         result = _scored_by_leaves(work.grown, work.cv, scoring, False)
         if result is not None:
             scores: np.ndarray = result["test_score"]

@@ -2,6 +2,7 @@
 
 import logging
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,7 +14,17 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import Ridge
-from sklearn.metrics import f1_score, make_scorer
+from sklearn.metrics import (
+    cohen_kappa_score,
+    f1_score,
+    fbeta_score,
+    get_scorer,
+    jaccard_score,
+    make_scorer,
+    precision_score,
+    recall_score,
+    zero_one_loss,
+)
 
 import dtrees
 from dtrees.callbacks import Bar
@@ -90,6 +101,148 @@ def test_scorers_of_classes(scoring):
 )  # fmt: skip
 def test_scorers_of_numbers(scoring):
     both(REGRESSOR, LIMITS | {"ccp_alpha": [0.0, 50.0]}, DIABETES, scoring=scoring)
+
+
+OF_MATRICES = [
+    *(f"{metric}{average}" for metric in ("f1", "precision", "recall", "jaccard")
+      for average in ("_macro", "_micro", "_weighted")),
+    "matthews_corrcoef",
+    make_scorer(fbeta_score, beta=2, average="macro", zero_division=1, pos_label=None),
+    make_scorer(precision_score, average="weighted", labels=["b", "c"], pos_label=None),
+    make_scorer(jaccard_score, average="weighted", zero_division=0, pos_label=None),
+    make_scorer(zero_one_loss, greater_is_better=False, normalize=False),
+    make_scorer(cohen_kappa_score, weights=None),
+]  # fmt: skip
+
+
+@pytest.fixture
+def by_leaves_alone(monkeypatch):
+    """No score of a prediction, but for those of scikit-learn's own search."""
+
+    def refuse(*args, **how):
+        raise AssertionError("a model was asked to predict")
+
+    monkeypatch.setattr("dtrees.model_selection.search.score_models", refuse)
+
+
+def named(data, labels):
+    return data[0], np.array(labels)[data[1]]
+
+
+@pytest.mark.filterwarnings("ignore:.*ill-defined|.*is ill-defined")
+@pytest.mark.parametrize("labels", ["ba", "cab"], ids=["two classes", "three"])
+def test_scorers_of_predicted_classes(labels, by_leaves_alone):
+    data = named(CANCER if labels == "ba" else IRIS, list(labels))
+    scoring = {str(number): scorer for number, scorer in enumerate(OF_MATRICES)}
+    both(CLASSIFIER, LIMITS, data, scoring=scoring, refit="0", return_train_score=True)
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [False, True], [-1, 1], [1.0, 2.0]], ids=str)
+def test_scorers_of_a_positive_class(labels, by_leaves_alone):
+    scoring = ["f1", "precision", "recall", "jaccard"]
+    both(CLASSIFIER, LIMITS, named(CANCER, labels), scoring=scoring, refit="f1")
+    both(
+        CLASSIFIER,
+        {"max_depth": [1, 2]},
+        named(CANCER, labels),
+        scoring=make_scorer(fbeta_score, beta=0.5, pos_label=labels[0]),
+    )
+
+
+def test_a_positive_class_that_is_named(by_leaves_alone):
+    scoring = {
+        label: make_scorer(recall_score, average="binary", pos_label=label) for label in "ab"
+    }
+    both(CLASSIFIER, LIMITS, named(CANCER, ["b", "a"]), scoring=scoring, refit="a")
+
+
+FAILING = {
+    "no positive label": (CANCER, "f1"),
+    "three classes": (IRIS, "f1"),
+    "no list of labels": (CANCER, "f1_samples"),
+    "no such label": (CANCER, make_scorer(f1_score, pos_label="c")),
+    "a positive label that does not matter": (CANCER, make_scorer(f1_score, average="macro")),
+    "several numbers": (IRIS, make_scorer(f1_score, average=None, pos_label=None)),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", FAILING)
+def test_scorers_that_fail(name):
+    data, scoring = FAILING[name]
+    said = []
+    for kind in (theirs.GridSearchCV, GridSearchCV):
+        try:
+            search = kind(
+                CLASSIFIER, {"max_depth": [1, 2]}, cv=3, scoring=scoring, error_score=-2.0
+            )
+            said.append(search.fit(*named(data, ["a", "b", "d"])).cv_results_["mean_test_score"])
+        except ValueError as error:
+            said.append(str(error)[:40])
+    np.testing.assert_array_equal(*said)
+
+
+SCORES_OF_CLASSES = [
+    "accuracy", "balanced_accuracy", "neg_log_loss", "f1_macro", "precision_weighted",
+    "jaccard_micro", "matthews_corrcoef",
+]  # fmt: skip
+SCORES_OF_NUMBERS = [
+    "r2", "neg_mean_squared_error", "neg_root_mean_squared_error", "neg_mean_poisson_deviance",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("scale", [1, 0.37, 1e-9], ids=["whole", "fractions", "tiny"])
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_held_out_rows_have_weights(kind, scale, by_leaves_alone):
+    estimator, data, scoring = {
+        "classes": (CLASSIFIER, CANCER, [*SCORES_OF_CLASSES, "neg_brier_score", "f1"]),
+        "numbers": (REGRESSOR, DIABETES, SCORES_OF_NUMBERS),
+    }[kind]
+    X, y = data
+    weight = np.random.default_rng(0).integers(1, 9, len(y)) * scale
+    how = {"scoring": scoring, "refit": False, "return_train_score": kind == "classes"}
+    cv, grid = theirs.KFold(3, shuffle=True, random_state=0), LIMITS | {"ccp_alpha": [0.0, 0.01]}
+    search = GridSearchCV(estimator, grid, cv=cv, **how).fit(X, y, sample_weight=weight)
+    for number, sides in enumerate(cv.split(X)):
+        own = np.zeros(len(y))
+        own[sides[0]] = weight[sides[0]]
+        for place, params in enumerate(search.cv_results_["params"]):
+            model = clone(estimator).set_params(**params).fit(X, y, sample_weight=own)
+            for name, (side, rows) in product(scoring, zip(("train", "test"), sides, strict=True)):
+                if side == "train" and kind == "numbers":  # losses of full trees, which are nothing
+                    continue
+                score = get_scorer(name)(model, X[rows], y[rows], sample_weight=weight[rows])
+                found = search.cv_results_[f"split{number}_{side}_{name}"][place]
+                assert found == pytest.approx(score, rel=1e-9, abs=1e-11)
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 10**6), weighted=st.booleans())
+def test_matrices_of_few_rows(seed, weighted):
+    """Classes that are held out only, that nobody says, and held-out rows of no weight."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(12, 40))
+    X, y = rng.integers(0, 6, (n, 2)).astype(float), rng.integers(0, rng.integers(2, 6), n)
+    weight = rng.integers(0 if seed % 2 else 1, 4, n).astype(float) if weighted else None
+    n_train = n // 2
+    cv = theirs.ShuffleSplit(2, train_size=n_train, random_state=seed)
+    if weighted:
+        for train, _ in cv.split(X):
+            weight[train[:2]] = 1
+    scoring = ["f1_macro", "precision_micro", "recall_weighted", "jaccard_macro",
+               "matthews_corrcoef", "accuracy"]  # fmt: skip
+    with warnings.catch_warnings(action="ignore"):
+        ours, expected = (
+            search(CLASSIFIER, {"max_depth": [1, 2, None]}, cv=cv, scoring=scoring, refit=False)
+            .fit(X, y, sample_weight=weight)
+            for search in (GridSearchCV, theirs.GridSearchCV)
+        )  # fmt: skip
+    same(ours, expected)
+
+
+def test_a_matrix_of_too_many_classes_is_not_made(monkeypatch):
+    monkeypatch.setattr("dtrees.model_selection.leaf_scores.MOST_SUMS", 100)
+    both(CLASSIFIER, LIMITS, IRIS, scoring="f1_macro")
 
 
 @pytest.mark.parametrize(
@@ -273,7 +426,7 @@ def test_one_growth_for_all_limits(monkeypatch):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("scoring", ["accuracy", "f1"], ids=["leaves", "predictions"])
+@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc"], ids=["leaves", "predictions"])
 def test_shares_are_of_the_training_side(scoring, weighted):
     """A limit is another number of rows in each of them, and in the final model."""
     X, y = CANCER

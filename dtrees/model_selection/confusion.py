@@ -1,0 +1,121 @@
+"""Scores of predicted classes, by scikit-learn's own functions, from few rows.
+
+How often which class is taken for which is a matrix of K x K numbers, and a score of predictions
+knows no more of the held-out rows. So these are K x K rows, one for each pair of classes, with the
+numbers as their weights::
+
+    true   said   rows                      y_true  y_pred  sample_weight
+      a      a     40    a row for each       a       a          40
+      a      b      2    ──────────────▶      a       b           2
+      b      b     17                         b       b          17
+
+No formula is written down again: what a class that nobody predicts is worth, which label is
+positive, and which warnings there are is for scikit-learn to say.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import (
+    accuracy_score,
+    balanced_accuracy_score,
+    cohen_kappa_score,
+    f1_score,
+    fbeta_score,
+    get_scorer,
+    hamming_loss,
+    jaccard_score,
+    matthews_corrcoef,
+    precision_score,
+    recall_score,
+    zero_one_loss,
+)
+
+METRICS = (  # of the matrix, with weights
+    accuracy_score,
+    balanced_accuracy_score,
+    cohen_kappa_score,
+    f1_score,
+    fbeta_score,
+    hamming_loss,
+    jaccard_score,
+    matthews_corrcoef,
+    precision_score,
+    recall_score,
+    zero_one_loss,
+)
+
+
+def told_apart(scorer: Any) -> Any:
+    """A scorer of scikit-learn that looks at predicted classes only; None: it is another one.
+
+    Parameters
+    ----------
+    scorer : object
+        A name, or what `sklearn.metrics.make_scorer` has made.
+    """
+    if isinstance(scorer, str):
+        try:
+            scorer = get_scorer(scorer)
+        except ValueError:  # no such name
+            return None
+    if type(scorer).__module__ != get_scorer.__module__:
+        return None
+    is_known = any(getattr(scorer, "_score_func", None) is metric for metric in METRICS)
+    of_classes = getattr(scorer, "_response_method", None) == "predict"
+    return scorer if is_known and of_classes and "sample_weight" not in scorer._kwargs else None
+
+
+class SaysWhatItIsTold(ClassifierMixin, BaseEstimator):
+    """Stands for a fitted classifier where predictions are there; a row is the number of a class.
+
+    Parameters
+    ----------
+    classes : array (n_classes,)
+        Labels.
+    """
+
+    def __init__(self, classes: np.ndarray) -> None:
+        self.classes = self.classes_ = classes
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """The labels of the classes."""
+        labels: np.ndarray = self.classes[X]
+        return labels
+
+
+def scores_of_matrices(scorer: Any, matrices: np.ndarray, classes: np.ndarray) -> np.ndarray | None:
+    """What a scorer says of models, by the classes that they take for one another.
+
+    Parameters
+    ----------
+    scorer : scorer of `told_apart`
+    matrices : float64 (n_models, n_classes * n_classes)
+        Rows, or their weight; for every predicted class the true ones.
+    classes : array (n_classes,)
+        Labels.
+
+    Returns
+    -------
+    float64 (n_models,) or None
+        None: it fails, which is for scikit-learn's loop to deal with.
+
+    Notes
+    -----
+    A call of scikit-learn's function for each matrix that is another one.
+    """
+    said, true = np.divmod(np.arange(matrices.shape[1]), len(classes))
+    model, true_labels = SaysWhatItIsTold(classes), classes[true]
+    distinct, place = np.unique(matrices, axis=0, return_inverse=True)
+    found = np.empty(len(distinct))
+    try:
+        for number, weight in enumerate(distinct):
+            some = np.flatnonzero(weight)
+            found[number] = scorer(model, said[some], true_labels[some], sample_weight=weight[some])
+    except Exception:  # of any kind: what a scorer that fails is worth is not known here
+        return None
+    scores: np.ndarray = found[place.ravel()]
+    return scores
