@@ -5,6 +5,9 @@ somebody looks at it. What it says of held-out rows is read from the leaves of t
 which the rows have walked once::
 
     row ──walks──▶ leaf of the large tree ──the branch it is in──▶ leaf of the smaller tree
+
+Many cells of a grid are the same tree: no node is between their limits. Those are found without
+cutting one of them, and scored once.
 """
 
 from __future__ import annotations
@@ -20,10 +23,16 @@ import sklearn.model_selection
 from sklearn.exceptions import FitFailedWarning
 
 from dtrees.core.model import Tree
-from dtrees.core.smaller import Limits, ManyLimits
+from dtrees.core.smaller import Limits, ManyLimits, sums_over_leaves
 from dtrees.estimators.sets import FittedSets, TrainingTable, trees_of
 from dtrees.model_selection.candidates import Growth
-from dtrees.model_selection.stand_in import RowNumbers, Split, StandIn, scoring_of_stand_ins
+from dtrees.model_selection.stand_in import (
+    RowNumbers,
+    Split,
+    StandIn,
+    asks_for_predictions,
+    scoring_of_stand_ins,
+)
 
 
 @dataclass
@@ -116,6 +125,37 @@ class Cells:
         mean: np.ndarray = walked.total if n_trees == 1 else walked.total / n_trees
         return mean
 
+    def distinct(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Candidates whose models are the same trees, in a set.
+
+        A tree is known by its leaves. With two random numbers for every node, 128 bits, equal sums
+        over leaves are equal leaves.
+
+        Returns
+        -------
+        first : int64 (n_distinct,)
+            A candidate for each model, the first one, in ascending order.
+        place : int64 (n_candidates,)
+            Where in `first` the model of each candidate is.
+
+        Notes
+        -----
+        Costs for every tree what `sums_over_leaves` does.
+        """
+        n_candidates = len(self.growth.places)
+        if n_candidates == 1:
+            return np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        n_trees = np.array([n or 1 for n in self._n_trees])
+        limits, rng = self.limits(number), np.random.default_rng(0)
+        keys = np.zeros((n_candidates, 2), dtype=np.int64)
+        for place, tree in enumerate(self.trees(number)):
+            has = n_trees > place
+            values = rng.integers(-(2**63), 2**63 - 1, (tree.node_count, 2))
+            keys[has] += sums_over_leaves(tree, values, limits)[has]  # modulo 2**64
+        _, first, place_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        return first[order], np.argsort(order)[place_of.ravel()]
+
     def _walked_rows(self, number: int, rows: np.ndarray) -> _Walked:
         known = self._walked.setdefault(number, [])
         for walked in known:
@@ -123,6 +163,61 @@ class Cells:
                 return walked
         known.append(_Walked(rows.copy()))
         return known[-1]
+
+
+@dataclass(frozen=True)
+class _Distinct:
+    """Models that are not the same trees: `stand_in.Models`, with other candidates in each set.
+
+    Attributes
+    ----------
+    cells : Cells
+    candidates : int64 (n_distinct, n_sets)
+        Of `cells`. In a set that has fewer different ones, the last again and again.
+    """
+
+    cells: Cells
+    candidates: np.ndarray
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """Labels of the classes; None for regression."""
+        return self.cells.classes
+
+    def error(self, number: int) -> Exception | None:
+        """Why there is no model of a set."""
+        return self.cells.error(number)
+
+    def model(self, candidate: int, number: int) -> Any:
+        """A fitted estimator."""
+        return self.cells.model(int(self.candidates[candidate, number]), number)
+
+    def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
+        """What a model says of some rows."""
+        return self.cells.values(int(self.candidates[candidate, number]), number, rows)
+
+
+def _distinct(cells: Cells, n_splits: int, scoring: Any) -> tuple[_Distinct, np.ndarray]:
+    """Models that are scored, and which of them stands for a candidate in each split.
+
+    Returns
+    -------
+    models : _Distinct
+    place : int64 (n_candidates, n_splits)
+    """
+    n_candidates = len(cells.growth.places)
+    every = np.arange(n_candidates)
+    found = [(every, every)] * n_splits
+    if asks_for_predictions(scoring):  # others may look at parameters, too
+        found = [
+            (every[:1], 0 * every) if cells.error(number) is not None else cells.distinct(number)
+            for number in range(n_splits)
+        ]
+    most = max(len(first) for first, _ in found)
+    candidates = [np.pad(first, (0, most - len(first)), mode="edge") for first, _ in found]
+    return _Distinct(cells, np.column_stack(candidates)), np.column_stack(
+        [place for _, place in found]
+    )
 
 
 @dataclass(frozen=True)
@@ -155,6 +250,8 @@ def score_models(
 ) -> ModelScores:
     """Score the models of cells by their predictions, in scikit-learn's own search.
 
+    Models that are the same trees are scored once, unless a scorer is no one of scikit-learn's.
+
     Parameters
     ----------
     cells : Cells
@@ -166,9 +263,10 @@ def score_models(
         Whether weights are handed to scorers that take them, if scikit-learn's search does so.
     """
     numbers = RowNumbers(len(table.y), splits)
+    models, place = _distinct(cells, len(splits), scoring)
     search = sklearn.model_selection.GridSearchCV(
-        StandIn(cells, numbers, cells.growth.estimator),
-        {"candidate": list(range(len(cells.growth.places)))},
+        StandIn(models, numbers, cells.growth.estimator),
+        {"candidate": list(range(len(models.candidates)))},
         scoring=scoring_of_stand_ins(scoring, table.X),
         cv=splits,
         refit=False,
@@ -187,6 +285,7 @@ def score_models(
     for key in results:
         if key.startswith("split0_"):
             side, name = key.removeprefix("split0_").split("_", 1)
-            columns = [results[f"split{i}_{side}_{name}"] for i in range(len(splits))]
+            columns = [results[f"split{i}_{side}_{name}"][place[:, i]] for i in range(len(splits))]
             scores[side, name] = np.column_stack(columns)
-    return ModelScores(scores, results["mean_score_time"], not search.multimetric_)
+    seconds = results["mean_score_time"][place].mean(axis=1)
+    return ModelScores(scores, seconds, not search.multimetric_)

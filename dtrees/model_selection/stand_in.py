@@ -196,6 +196,19 @@ class StandIn(BaseEstimator):
         return float(metric(y, self.predict(X), sample_weight=sample_weight))
 
 
+def asks_for_predictions(scoring: Any) -> bool:
+    """Whether scorers look at nothing of a model but its predictions, as scikit-learn's own do.
+
+    Parameters
+    ----------
+    scoring : None, str, callable, list, tuple, set or mapping
+        As scikit-learn takes it.
+    """
+    if isinstance(scoring, Mapping):
+        return all(map(asks_for_predictions, scoring.values()))
+    return not callable(scoring) or type(scoring).__module__ == get_scorer.__module__
+
+
 def scoring_of_stand_ins(scoring: Any, X: Any) -> Any:
     """Scorers that see what they would see without stand-ins: the model, and rows of the table.
 
@@ -208,7 +221,7 @@ def scoring_of_stand_ins(scoring: Any, X: Any) -> Any:
     """
     if isinstance(scoring, Mapping):
         return {name: scoring_of_stand_ins(one, X) for name, one in scoring.items()}
-    if not callable(scoring) or type(scoring).__module__ == get_scorer.__module__:
+    if asks_for_predictions(scoring):
         return scoring
 
     @wraps(scoring)
