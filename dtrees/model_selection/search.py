@@ -42,6 +42,7 @@ from dtrees.estimators.ensemble import BaseForest
 from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table
 from dtrees.model_selection.candidates import Parameters, growths_of
 from dtrees.model_selection.cells import Cells, score_models
+from dtrees.model_selection.fit_lines import FitLines
 from dtrees.model_selection.leaf_scores import leaf_scores_of, scores_of_splits
 from dtrees.model_selection.ours import TogetherError, in_memory, why_not, why_not_splits
 from dtrees.model_selection.stand_in import Split, TrainingRows
@@ -79,6 +80,18 @@ class Found:
         if name not in into:
             into[name] = np.full(self.fit_time.shape, self.of_failures)
         into[name][places] = scores
+
+    @property
+    def seconds(self) -> np.ndarray:
+        """To fit and to score; float64 (n_candidates, n_splits)."""
+        return self.fit_time + self.score_time
+
+    def scores(
+        self, names: Sequence[str], has_train: bool
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """`test` and `train`; if nothing is known yet, scores of failures by these names."""
+        failed = {name: np.full(self.fit_time.shape, self.of_failures) for name in names}
+        return self.test or failed, (self.train or failed) if has_train else {}
 
     def outputs(self) -> list[dict[str, Any]]:
         """A dict for each candidate and split, as scikit-learn's loops make them."""
@@ -225,22 +238,29 @@ class SharedSearch:
         shape = len(candidates), len(splits)
         of_failures = np.nan if self.error_score == "raise" else float(self.error_score)
         found = Found(np.zeros(shape), np.zeros(shape), of_failures)
+        lines = FitLines(self.verbose, candidates, len(splits))
+        names = list(getattr(scorers, "_scorers", ["score"]))  # of what is known before a score is
+        lines.start(sorted(errors))
+        lines.end(sorted(errors), *found.scores(names, self.return_train_score), found.seconds)
         keeps_final = bool(self.refit) and len(growths) == 1
         sets = of_sets(TrainingRows(splits, len(rows), rows if keeps_final else None))
         for growth in growths:
             start = time.perf_counter()
+            lines.start(growth.places)
             try:
                 cells = Cells(growth, fit_table(growth.estimator, table, sets, bar=bar))
             except InvalidParameterError as error:  # of every fit
                 if self.error_score == "raise":
                     raise
                 failures[_text(error)] += len(growth.places) * len(splits)
-                continue
             except (ValueError, TypeError, NotImplementedError) as error:
                 raise TogetherError(str(error)) from error
-            seconds = (time.perf_counter() - start) / (len(growth.places) * sets.n_sets)
-            found.fit_time[growth.places] = seconds
-            failures += self._score(cells, table, splits, found)
+            else:
+                seconds = (time.perf_counter() - start) / (len(growth.places) * sets.n_sets)
+                found.fit_time[growth.places] = seconds
+                failures += self._score(cells, table, splits, found)
+            scores = found.scores(names, self.return_train_score)
+            lines.end(growth.places, *scores, found.seconds)
         self._report(failures, n_fits)
         self._conclude(found, candidates, len(splits), scorers, refit_metric)
         if not self.refit:
@@ -388,7 +408,8 @@ class GridSearchCV(SharedSearch, sklearn.model_selection.GridSearchCV):
         None: 5 folds, stratified for classifiers.
     verbose : int, default=0
         1: the number of fits that a search by brute force would take, and for forests a bar of the
-        trees that grow, on the standard error stream.
+        trees that grow, on the standard error stream. Above 1: scikit-learn's line for each of
+        these fits, when the scores of its growth are there; its time is its share of the growth.
     pre_dispatch : int or str, default="2*n_jobs"
         For scikit-learn's own search.
     error_score : "raise" or number, default=nan
