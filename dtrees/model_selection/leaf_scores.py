@@ -252,7 +252,11 @@ SCORES = {
 
 
 def held_out_of(
-    fitted: FittedSets, number: int, rows: np.ndarray, weight: np.ndarray | None = None
+    fitted: FittedSets,
+    number: int,
+    rows: np.ndarray,
+    weight: np.ndarray | None = None,
+    keeps: bool = True,
 ) -> HeldOut:
     """The tree of a set, and some rows of the table.
 
@@ -264,9 +268,12 @@ def held_out_of(
     rows : int64 (n,)
     weight : float64 (n,) or None, default=None
         Of the rows, as for `HeldOut`.
+    keeps : bool, default=True
+        Whether the leaves are to be at hand when these rows are asked for again.
     """
     tree = trees_of(fitted.models[number])[0]
-    leaves = fitted.leaves(number, rows)
+    walk = partial(fitted.leaves, number) if keeps else partial(fitted.coded_rows.leaves, tree)
+    leaves = walk(rows)
     return HeldOut(tree, leaves, fitted.y[rows], fitted.classes, weight)
 
 
@@ -344,9 +351,10 @@ def scores_of_splits(
     def of_split(number: int) -> np.ndarray | None:
         rows = row_numbers[splits[number][("train", "test").index(side)]]
         own = None if weight is None else _exact_in_sums(weight[rows])
-        if len(rows) < 2 or (own is not None and (own <= 0).any()):  # not defined, some of them
+        if len(rows) == 0 or (own is not None and (own <= 0).any()):  # not defined, some of them
             return None
-        return leaf_scores(scores, held_out_of(fitted, number, rows, own), limits(number))
+        held_out = held_out_of(fitted, number, rows, own, keeps=side == "test")
+        return leaf_scores(scores, held_out, limits(number))
 
     run = threaded(fitted.models[0].n_jobs)
     with warnings.catch_warnings():  # of a matrix there are few rows for each class

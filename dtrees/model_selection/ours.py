@@ -12,7 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 
 from dtrees.estimators.base import BaseTrees
-from dtrees.model_selection.stand_in import Split
+from dtrees.model_selection.stand_in import Split, Splits
 from dtrees.parallel import admitted
 
 
@@ -83,7 +83,8 @@ def _are_rows(side: np.ndarray, n_rows: int) -> bool:
     return len(side) == 0 or bool(-n_rows <= side.min() and side.max() < n_rows)
 
 
-def splits_of(estimator: Any, X: Any, y: Any, cv: Any, groups: Any) -> list[Split]:
+def splits_of(estimator: Any, X: Any, y: Any, cv: Any, groups: Any) -> Sequence[Split]:
     """The splits, drawn once; sides are what the splitter gives, for `why_not_splits` to judge."""
     X, y = indexable(X, y)
-    return list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y, groups))
+    splitter = check_cv(cv, y, classifier=is_classifier(estimator))
+    return Splits(splitter.split(X, y, groups), len(y))

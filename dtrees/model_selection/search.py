@@ -45,7 +45,7 @@ from dtrees.model_selection.cells import Cells, score_models
 from dtrees.model_selection.fit_lines import FitLines
 from dtrees.model_selection.leaf_scores import leaf_scores_of, scores_of_splits
 from dtrees.model_selection.ours import TogetherError, in_memory, why_not, why_not_splits
-from dtrees.model_selection.stand_in import Split, TrainingRows
+from dtrees.model_selection.stand_in import Split, Splits, TrainingRows
 from dtrees.parallel import PartitionedTable, admitted
 
 logger = logging.getLogger(__name__)
@@ -180,11 +180,11 @@ class SharedSearch:
         finally:
             self.cv = given
 
-    def _splits(self, X: Any, y: Any, groups: Any) -> list[Split]:
+    def _splits(self, X: Any, y: Any, groups: Any) -> Sequence[Split]:
         """The splits, drawn once."""
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         n_splits = cv.get_n_splits(X, y, groups)
-        splits = list(cv.split(X, y, groups))
+        splits = Splits(cv.split(X, y, groups), len(y))
         if len(splits) != n_splits:
             raise ValueError(
                 "cv.split and cv.get_n_splits return inconsistent results. Expected "

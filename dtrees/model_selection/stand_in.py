@@ -11,7 +11,7 @@ rows; a fit looks up which training side they are, and predictions come from the
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, wraps
 from typing import Any, Protocol
 
@@ -45,6 +45,57 @@ class Models(Protocol):
     def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
         """What a model says of rows: float64 (n, n_classes) or (n, 1)."""
         ...
+
+
+class Splits(Sequence[Split]):
+    """Splits that are drawn once; what a test side leaves over is not kept, but found again.
+
+    Parameters
+    ----------
+    splits : iterable of (train, test)
+        As a splitter gives them, and whatever they are.
+    n_rows : int
+
+    Notes
+    -----
+    Parts of the rows take 8 bytes per row in all, also where they are single rows (leave-one-out):
+    the training sides of those are as many numbers as the square of the rows. O(n_rows) for each
+    side that is looked at.
+    """
+
+    def __init__(self, splits: Iterable[Any], n_rows: int) -> None:
+        self._n_rows = n_rows
+        self._kept = [self._short(split) for split in splits]
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return [self[i] for i in range(len(self))[number]]
+        kept = self._kept[number]
+        return (self._others(kept), kept) if isinstance(kept, np.ndarray) else kept
+
+    def _short(self, split: Any) -> Any:
+        """The test side alone, if the training side are all other rows in their order."""
+        if not isinstance(split, tuple) or len(split) != 2:
+            return split
+        train, test = split
+        for side in split:
+            if not isinstance(side, np.ndarray) or side.dtype != np.intp or side.ndim != 1:
+                return split
+        if (
+            len(train) + len(test) != self._n_rows
+            or (test < 0).any()
+            or (test >= self._n_rows).any()
+        ):
+            return split
+        return test if np.array_equal(self._others(test), train) else split
+
+    def _others(self, test: np.ndarray) -> np.ndarray:
+        is_other = np.ones(self._n_rows, dtype=bool)
+        is_other[test] = False
+        return np.flatnonzero(is_other)
 
 
 class TrainingRows:

@@ -540,6 +540,21 @@ def test_a_score_that_is_nan_is_no_failure(score):
     both(REGRESSOR, {"max_depth": [1, 2]}, data, **how)
 
 
+@pytest.mark.filterwarnings("ignore:.*ill-defined|.*is ill-defined|.*single label")
+@pytest.mark.parametrize("scoring", ["accuracy", "f1_micro", "matthews_corrcoef"])
+def test_single_rows_are_scored_by_leaves(scoring, by_leaves_alone):
+    X, y = CANCER[0][::8], CANCER[1][::8]
+    how = {"cv": theirs.LeaveOneOut(), "scoring": scoring}
+    both(CLASSIFIER, {"max_depth": [1, 3], "ccp_alpha": [0.0, 0.02]}, (X, y), **how)
+
+
+@pytest.mark.parametrize("scoring", ["neg_mean_squared_error", "neg_root_mean_squared_error"])
+def test_numbers_of_single_rows(scoring, by_leaves_alone):
+    data = DIABETES[0][:40], DIABETES[1][:40]
+    how = {"cv": theirs.LeaveOneOut(), "scoring": scoring}
+    both(REGRESSOR, {"max_depth": [1, 3]}, data, **how)
+
+
 @pytest.mark.parametrize("labels", [["a", "b"], [1, 2], [False, True], [-1, 1]], ids=str)
 @pytest.mark.filterwarnings("ignore")
 def test_which_label_is_positive(labels):
