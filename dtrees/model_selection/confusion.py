@@ -18,34 +18,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn import metrics
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import (
-    accuracy_score,
-    balanced_accuracy_score,
-    cohen_kappa_score,
-    f1_score,
-    fbeta_score,
-    get_scorer,
-    hamming_loss,
-    jaccard_score,
-    matthews_corrcoef,
-    precision_score,
-    recall_score,
-    zero_one_loss,
-)
 
-METRICS = (  # of the matrix, with weights
-    accuracy_score,
-    balanced_accuracy_score,
-    cohen_kappa_score,
-    f1_score,
-    fbeta_score,
-    hamming_loss,
-    jaccard_score,
-    matthews_corrcoef,
-    precision_score,
-    recall_score,
-    zero_one_loss,
+OF_MATRICES = (  # and of weights
+    metrics.accuracy_score,
+    metrics.balanced_accuracy_score,
+    metrics.cohen_kappa_score,
+    metrics.f1_score,
+    metrics.fbeta_score,
+    metrics.hamming_loss,
+    metrics.jaccard_score,
+    metrics.matthews_corrcoef,
+    metrics.precision_score,
+    metrics.recall_score,
+    metrics.zero_one_loss,
 )
 
 
@@ -59,12 +46,12 @@ def told_apart(scorer: Any) -> Any:
     """
     if isinstance(scorer, str):
         try:
-            scorer = get_scorer(scorer)
+            scorer = metrics.get_scorer(scorer)
         except ValueError:  # no such name
             return None
-    if type(scorer).__module__ != get_scorer.__module__:
+    if type(scorer).__module__ != metrics.get_scorer.__module__:
         return None
-    is_known = any(getattr(scorer, "_score_func", None) is metric for metric in METRICS)
+    is_known = any(getattr(scorer, "_score_func", None) is metric for metric in OF_MATRICES)
     of_classes = getattr(scorer, "_response_method", None) == "predict"
     return scorer if is_known and of_classes and "sample_weight" not in scorer._kwargs else None
 

@@ -10,9 +10,9 @@ from one coded table::
 
 Scores that are sums over leaves are computed for all candidates at once
 (`dtrees.model_selection.leaf_scores`). For any other scorer, scikit-learn's own search goes through
-the candidates of a growth, with stand-ins for the estimators. Either way every cell is what the fit
-of its candidate scores: ``clone(estimator).set_params(**candidate)``, with the weights of the rows
-outside of the training side set to zero.
+the different trees of a growth, with stand-ins for the estimators. Either way every cell is what
+the fit of its candidate scores: ``clone(estimator).set_params(**candidate)``, with the weights of
+the rows outside of the training side set to zero.
 """
 
 from __future__ import annotations
@@ -148,6 +148,29 @@ class SharedSearch:
         ValueError
             As scikit-learn's search does: a parameter that the estimator does not have, fits that
             all fail, splits that cannot be made.
+        TypeError
+            `X` is a Dask collection, and models cannot be grown together: rows of it cannot be
+            taken for scikit-learn's own search, or for a scorer that asks for them. Nor can a
+            splitter look at them.
+        ClusterError
+            A Dask cluster is in force, or asked for by ``regime``, and cannot be used.
+
+        Notes
+        -----
+        A growth for each combination of parameters that are not decided later, all splits
+        together, from one coding. Then, for c candidates of limits and each split:
+
+        ======================================  ================================================
+        accuracy, losses, R^2 of a tree         O(nodes + c)
+        F1, precision, recall, Jaccard,         the same for each pair of classes, and
+        Matthews' coefficient of a tree         scikit-learn's scorer for each different matrix
+        others of scikit-learn, and all of a    a prediction and a score for each different tree
+        forest
+        a function of the model and its rows    a model, a prediction and a score for each c
+        ======================================  ================================================
+
+        Losses, by name: see `GridSearchCV`. Splits that are parts of the rows, leave-one-out among
+        them, take 8 bytes per row, and a byte for each pair of different training sides.
         """
         y, groups, params = in_memory(y, params.pop("groups", None), params)
         reason = why_not(self.estimator, y, params)
@@ -436,8 +459,11 @@ class GridSearchCV(SharedSearch, sklearn.model_selection.GridSearchCV):
     -----
     For single trees and the scorers accuracy, balanced_accuracy, neg_log_loss, neg_brier_score,
     neg_mean_squared_error, neg_root_mean_squared_error, r2 and neg_mean_poisson_deviance, a further
-    value of a limit costs next to nothing. For forests and any other scorer it costs a prediction
-    of the held-out rows.
+    value of a limit costs next to nothing. f1, precision, recall and jaccard with their averages,
+    matthews_corrcoef, and what `sklearn.metrics.make_scorer` makes of such functions, are computed
+    by scikit-learn from the matrix of predicted and true classes, once for each different one (2
+    ms). For forests and any other scorer, trees that are different cost a prediction of the
+    held-out rows. Scores are weighted, as scikit-learn's, where ``sample_weight`` is given.
 
     Examples
     --------
