@@ -68,10 +68,15 @@ def truncate(tree: Tree, is_leaf: np.ndarray) -> Tree:
     Tree
         Compact, in preorder; the same object when nothing is cut. O(nodes x log depth).
     """
+    return truncated_and_kept(tree, is_leaf)[0]
+
+
+def truncated_and_kept(tree: Tree, is_leaf: np.ndarray) -> tuple[Tree, np.ndarray]:
+    """What `truncate` returns, and the numbers its nodes had, int64 (n_kept,), ascending."""
     cut = is_leaf & (tree.test != LEAF)
     if not cut.any():
-        return tree
-    kept = kept_nodes(tree, cut)
+        return tree, np.arange(tree.node_count)
+    kept = np.flatnonzero(_times_below(tree, cut) == 0)
     new_number = np.full(tree.node_count, NO_CHILD, dtype=np.int32)
     new_number[kept] = np.arange(len(kept), dtype=np.int32)
     now_leaf = (cut | (tree.test == LEAF))[kept]
@@ -86,12 +91,7 @@ def truncate(tree: Tree, is_leaf: np.ndarray) -> Tree:
     arrays["subset_offset"], arrays["subset_words"] = _compact_subsets(
         arrays["subset_offset"], tree
     )
-    return replace(tree, **arrays)
-
-
-def kept_nodes(tree: Tree, is_leaf: np.ndarray) -> np.ndarray:
-    """Numbers of the nodes that `truncate` keeps, in their order; int64 (n_kept,)."""
-    return np.flatnonzero(_times_below(tree, is_leaf & (tree.test != LEAF)) == 0)
+    return replace(tree, **arrays), kept
 
 
 def max_depth(tree: Tree, depth: int) -> Tree:

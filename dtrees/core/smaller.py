@@ -66,16 +66,15 @@ class Limits:
         is_leaf = tree.n_node_samples < self.min_samples_split
         is_leaf |= tree.depth >= self.max_depth
         is_leaf |= _decrease(tree) < self.min_impurity_decrease
-        kept = pruning.kept_nodes(tree, is_leaf)
-        tree = pruning.truncate(tree, is_leaf)
+        tree, kept = pruning.truncated_and_kept(tree, is_leaf)
         if self.max_leaf_nodes is not None:
             is_leaf = pruning.best_first_leaves(tree, min(self.max_leaf_nodes, tree.n_leaves))
-            kept = kept[pruning.kept_nodes(tree, is_leaf)]
-            tree = pruning.truncate(tree, is_leaf)
+            tree, of_these = pruning.truncated_and_kept(tree, is_leaf)
+            kept = kept[of_these]
         if self.ccp_alpha > 0.0:
             is_leaf = pruning.ccp_leaves(tree, self.ccp_alpha)
-            kept = kept[pruning.kept_nodes(tree, is_leaf)]
-            tree = pruning.truncate(tree, is_leaf)
+            tree, of_these = pruning.truncated_and_kept(tree, is_leaf)
+            kept = kept[of_these]
         return tree, kept
 
     def cut_and_leaves(self, tree: Tree, leaves: np.ndarray) -> tuple[Tree, np.ndarray]:
