@@ -183,10 +183,6 @@ class BaseTrees(BaseEstimator, ABC):
     def _models_of(self, encoded: Encoded, grown: Sequence[Any]) -> list[Any]:
         """Fitted estimators with these parameters, from what `_grow_sets` has grown."""
 
-    def _model_of(self, encoded: Encoded, grown: Any) -> Any:
-        """The same for one training set."""
-        return self._models_of(encoded, [grown])[0]
-
     def _unfitted(self) -> Any:
         """What `clone` makes, which asks for the signature each time."""
         if not isinstance(self.random_state, Integral | None):

@@ -65,7 +65,9 @@ class FittedSets:
     coded_rows: CodedRows
     y: np.ndarray
     n_live: np.ndarray
-    _known: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
+    _known: dict[int, tuple[np.ndarray, np.ndarray]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     @property
     def classes(self) -> np.ndarray | None:

@@ -25,6 +25,7 @@ from sklearn.exceptions import FitFailedWarning
 from dtrees.core.model import Tree
 from dtrees.core.smaller import Limits, ManyLimits, sums_over_leaves
 from dtrees.estimators.sets import FittedSets, TrainingTable, trees_of
+from dtrees.estimators.smaller import model_of_trees
 from dtrees.model_selection.candidates import Growth
 from dtrees.model_selection.stand_in import (
     RowNumbers,
@@ -98,7 +99,7 @@ class Cells:
         n_trees = self._n_trees[candidate]
         trees = tuple(map(self.limits(number)[candidate].cut, self.trees(number)[:n_trees]))
         estimator = self.growth.estimator_of(candidate)
-        return estimator._model_of(self.fitted.encoded, trees if n_trees else trees[0])
+        return model_of_trees(estimator, self.fitted.models[number], trees)
 
     def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
         """What the model of a cell says of some rows: float64 (n, n_classes) or (n, 1).

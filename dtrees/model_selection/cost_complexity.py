@@ -16,23 +16,22 @@ and of all rows grow together, and a pruned tree is a sum over its leaves (`dtre
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import indexable
 
 from dtrees.core import pruning
-from dtrees.core.smaller import sums_over_alphas
-from dtrees.estimators.base import BaseDecisionTree
-from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table, trees_of
+from dtrees.core.smaller import WHOLE, Limits, sums_over_alphas
+from dtrees.estimators.sets import trees_of
+from dtrees.estimators.smaller import model_of_trees
+from dtrees.model_selection.grown import GrownSplits, grow_splits
 from dtrees.model_selection.leaf_scores import errors_of_alphas, held_out_of
-from dtrees.model_selection.ours import in_memory, splits_of, why_not, why_not_splits
-from dtrees.model_selection.stand_in import Split, training_sets
-from dtrees.parallel import admitted, threaded
+from dtrees.model_selection.ours import table_and_splits
+from dtrees.parallel import threaded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False)
 class CostComplexity:
     """The cost-complexity path of a tree, with cross-validated errors.
+
+    Holds the tree of all rows, but neither the table nor the trees of the folds.
 
     Attributes
     ----------
@@ -66,7 +67,7 @@ class CostComplexity:
     best_index: int
     one_standard_error_index: int
     _estimator: Any = field(repr=False)
-    _fitted: FittedSets = field(repr=False)
+    _final: Any = field(repr=False)  # of all rows, not pruned
 
     @property
     def best_alpha(self) -> float:
@@ -85,11 +86,16 @@ class CostComplexity:
         ----------
         ccp_alpha : float
             Not negative.
+
+        Raises
+        ------
+        ValueError
+            It is negative, or no number.
         """
         estimator = clone(self._estimator).set_params(ccp_alpha=ccp_alpha)
         estimator._check_parameters()
-        tree = pruning.ccp(trees_of(self._fitted.models[-1])[0], ccp_alpha)
-        return estimator._model_of(self._fitted.encoded, tree)
+        tree = pruning.ccp(trees_of(self._final)[0], ccp_alpha)
+        return model_of_trees(estimator, self._final, (tree,))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the errors with their standard errors over the number of leaves.
@@ -143,8 +149,10 @@ def cost_complexity_cv(
     ------
     TypeError
         `estimator` is no tree of dtrees, or its models cannot be grown together.
+    ClusterError
+        A Dask cluster is in force, or asked for by a Dask collection, and cannot be used.
     ValueError
-        The fits fail, or no row is held out.
+        A fit fails, or no row is held out.
 
     Notes
     -----
@@ -163,36 +171,32 @@ def cost_complexity_cv(
     >>> bool(tree.get_n_leaves() == path.n_leaves[path.one_standard_error_index])
     True
     """
-    reason = why_not(estimator, y, params or ())
-    if reason is None and not isinstance(estimator, BaseDecisionTree):
-        reason = "it is of a single tree"
-    y, groups, params = in_memory(y, groups, params)
-    X, y = indexable(*admitted(X, {"y": y}))
-    splits = splits_of(estimator, X, y, cv, groups)
-    reason = reason or why_not_splits(splits, len(y))
-    if reason is not None:
-        raise TypeError(f"cost_complexity_cv: {reason}.")
+    table, splits = table_and_splits(
+        "cost_complexity_cv", estimator, X, y, cv=cv, groups=groups, params=params, single=True
+    )
     whole = clone(estimator).set_params(ccp_alpha=0.0)
-    table = TrainingTable(X, y, (params or {}).get("sample_weight"))
-    fitted = fit_table(whole, table, training_sets(splits, len(y)))
-    for model in fitted.models:
-        if isinstance(model, Exception):
-            raise model
-    return path_of(whole, fitted, splits)
+    return path_of(whole, grow_splits(whole, table, splits))
 
 
-def path_of(whole: Any, fitted: FittedSets, splits: Sequence[Split]) -> CostComplexity:
+def path_of(whole: Any, grown: GrownSplits, limits: Limits = WHOLE) -> CostComplexity:
     """The path of trees that have grown.
 
     Parameters
     ----------
     whole : tree
         With ``ccp_alpha=0``.
-    fitted : FittedSets
-        Of `whole`: the training sides of the splits, and all rows.
-    splits : sequence of (train, test)
+    grown : GrownSplits
+        Its trees, or larger ones.
+    limits : Limits, default=WHOLE
+        Where the trees of `whole` end in these.
+
+    Raises
+    ------
+    ValueError
+        No row is held out.
     """
-    final = trees_of(fitted.models[-1])[0]
+    fitted, splits = grown.fitted, grown.splits
+    final = limits.cut(trees_of(grown.final)[0])
     alphas = np.unique(pruning.cost_complexity_path(final)[0])
     alphas = alphas[alphas >= 0]
     of_folds = np.append(np.sqrt(alphas[:-1] * alphas[1:]), np.inf)
@@ -201,7 +205,9 @@ def path_of(whole: Any, fitted: FittedSets, splits: Sequence[Split]) -> CostComp
     sides = [row_numbers[test] for _, test in splits]
 
     def errors_of(number: int) -> tuple[np.ndarray, np.ndarray]:
-        return errors_of_alphas(held_out_of(fitted, number, sides[number]), of_folds)
+        held_out = held_out_of(fitted, number, sides[number])
+        tree, leaves = limits.cut_and_leaves(held_out.tree, held_out.leaves)
+        return errors_of_alphas(replace(held_out, tree=tree, leaves=leaves), of_folds)
 
     run = threaded(whole.n_jobs)
     some = [number for number, rows in enumerate(sides) if len(rows) > 0]
@@ -217,6 +223,7 @@ def path_of(whole: Any, fitted: FittedSets, splits: Sequence[Split]) -> CostComp
     ones = np.ones((final.node_count, 1), dtype=np.int64)
     n_leaves = sums_over_alphas(final, ones, alphas)[:, 0]
     n_leaves[alphas == 0] = final.n_leaves
+    model = model_of_trees(whole, grown.final, (final,))
     return CostComplexity(
-        alphas, n_leaves, of_folds, errors, standard_errors, best, simple, whole, fitted
+        alphas, n_leaves, of_folds, errors, standard_errors, best, simple, whole, model
     )

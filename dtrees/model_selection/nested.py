@@ -66,6 +66,13 @@ class GrownSearches:
     Attributes
     ----------
     rows : RowNumbers
+
+    Raises
+    ------
+    TogetherError
+        A search cannot be made from the codes of the table.
+    ClusterError, MemoryError
+        Of whichever search; other errors are those of a fit, and are kept for it.
     """
 
     def __init__(

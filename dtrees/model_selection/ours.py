@@ -11,7 +11,8 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 
-from dtrees.estimators.base import BaseTrees
+from dtrees.estimators.base import BaseDecisionTree, BaseTrees
+from dtrees.estimators.sets import TrainingTable
 from dtrees.model_selection.stand_in import Split, Splits
 from dtrees.parallel import admitted
 
@@ -88,3 +89,46 @@ def splits_of(estimator: Any, X: Any, y: Any, cv: Any, groups: Any) -> Sequence[
     X, y = indexable(X, y)
     splitter = check_cv(cv, y, classifier=is_classifier(estimator))
     return Splits(splitter.split(X, y, groups), len(y))
+
+
+def table_and_splits(
+    who: str,
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    cv: Any,
+    groups: Any = None,
+    params: Mapping[str, Any] | None = None,
+    single: bool = False,
+) -> tuple[TrainingTable, Sequence[Split]]:
+    """What models of splits grow together from, for whom there is no other way.
+
+    Parameters
+    ----------
+    who : str
+        Asks; for the message.
+    estimator, X, y, cv, groups, params
+        As for `dtrees.model_selection.validation_surface`.
+    single : bool, default=False
+        Whether only a single tree will do.
+
+    Raises
+    ------
+    TypeError
+        The models cannot be grown together; said before a split is drawn, where it is known.
+    ClusterError, ValueError
+        The input, or a Dask cluster that it lies on, cannot be used.
+    """
+    reason = why_not(estimator, y, params or ())
+    if reason is None and single and not isinstance(estimator, BaseDecisionTree):
+        reason = f"{type(estimator).__name__} is not a single tree"
+    splits: Sequence[Split] = []
+    if reason is None:
+        y, groups, params = in_memory(y, groups, params)
+        X, y = indexable(*admitted(X, {"y": y}))
+        splits = splits_of(estimator, X, y, cv, groups)
+        reason = why_not_splits(splits, len(y))
+    if reason is not None:
+        raise TypeError(f"{who} needs models that grow together: {reason}.")
+    return TrainingTable(X, y, (params or {}).get("sample_weight")), splits

@@ -95,7 +95,7 @@ def plot_cost_complexity(path: CostComplexity, ax: Axes | None) -> Axes:
         )
     if path.n_leaves[0] > 30:
         ax.set_xscale("log")
-    is_classes = path._fitted.classes is not None
+    is_classes = hasattr(path._final, "classes_")
     what = "share of held-out rows misclassified" if is_classes else "mean squared error"
     ax.set(xlabel="leaves of the pruned tree", ylabel=what)
     ax.legend(fontsize="small")

@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import indexable
 
-from dtrees.core.smaller import ManyLimits
+from dtrees.callbacks import Bar
+from dtrees.core.smaller import Limits, ManyLimits
 from dtrees.estimators.limits import depth_of
-from dtrees.estimators.sets import TrainingTable, fit_table
-from dtrees.model_selection.candidates import Growth
-from dtrees.model_selection.cells import Cells, score_models
+from dtrees.estimators.sets import TrainingTable, trees_of
+from dtrees.estimators.smaller import model_of_trees
 from dtrees.model_selection.cost_complexity import CostComplexity, path_of
-from dtrees.model_selection.leaf_scores import leaf_scores_of, scores_of_splits
-from dtrees.model_selection.ours import in_memory, splits_of, why_not, why_not_splits
-from dtrees.model_selection.stand_in import Split, training_sets
-from dtrees.parallel import admitted
+from dtrees.model_selection.grown import GrownSplits, grow_splits
+from dtrees.model_selection.leaf_scores import leaf_scores_of
+from dtrees.model_selection.ours import table_and_splits
+from dtrees.model_selection.stand_in import Split
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,6 +36,9 @@ LARGEST_SHARE = 0.04  # of the rows, of those values
 @dataclass(frozen=True, eq=False)
 class ValidationSurface:
     """Scores over ``max_depth`` and ``min_samples_split``.
+
+    Holds the table's codes and the trees of all splits, from which `cost_complexity` is computed. A
+    copy that is pickled holds the model of all rows only: it has everything else.
 
     Attributes
     ----------
@@ -54,8 +56,12 @@ class ValidationSurface:
     min_samples_split: np.ndarray
     scores: np.ndarray
     scoring: str
-    _cells: Cells = field(repr=False)
-    _splits: Sequence[Split] = field(repr=False)
+    _whole: Any = field(repr=False)  # an estimator with what the cells have in common
+    _final: Any = field(repr=False)  # of all rows, and as large as the largest cell's
+    _grown: GrownSplits | None = field(repr=False)  # not in a pickle
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_grown": None}
 
     @property
     def mean(self) -> np.ndarray:
@@ -114,6 +120,11 @@ class ValidationSurface:
         ----------
         max_depth, min_samples_split : int
             Of the surface's.
+
+        Raises
+        ------
+        ValueError
+            They are not.
         """
         depth = np.flatnonzero(self.max_depth == max_depth)
         limit = np.flatnonzero(self.min_samples_split == min_samples_split)
@@ -122,7 +133,10 @@ class ValidationSurface:
                 f"max_depth={max_depth} and min_samples_split={min_samples_split} are no cell of "
                 "the surface."
             )
-        return self._cells.model(int(depth[0]) * len(self.min_samples_split) + int(limit[0]), -1)
+        parameters = self._parameters(int(depth[0]), int(limit[0]))
+        estimator = clone(self._whole).set_params(**parameters)
+        limits = _limits_of(estimator, self.max_depth[depth], self.min_samples_split[limit])[0]
+        return model_of_trees(estimator, self._final, tuple(map(limits.cut, trees_of(self._final))))
 
     def cost_complexity(self) -> CostComplexity:
         """The cost-complexity path of the largest tree, from the same growth.
@@ -130,16 +144,29 @@ class ValidationSurface:
         Returns
         -------
         path : CostComplexity
-            As that of `cost_complexity_cv`. O(nodes log nodes) for each training side.
+            That of `cost_complexity_cv` for the estimator of the surface, with the largest
+            ``max_depth`` and the least ``min_samples_split`` of the surface, where they were
+            given, and without such limits otherwise. O(nodes log nodes) for each training side.
 
         Raises
         ------
         TypeError
             The surface is that of a forest.
+        RuntimeError
+            The surface was pickled, and has left the trees of the splits behind.
+        ValueError
+            No row is held out.
         """
-        if self._cells.fitted.has_forests:
+        if hasattr(self._final, "forest_"):
             raise TypeError("A cost-complexity path is of a single tree, not of a forest.")
-        return path_of(self._cells.growth.estimator, self._cells.fitted, self._splits)
+        if self._grown is None:
+            raise RuntimeError(
+                "A surface that was pickled or copied has left behind the table and the trees of "
+                "the splits. Ask the first one for its cost_complexity(), which can be pickled, "
+                "or call cost_complexity_cv."
+            )
+        whole = clone(self._whole).set_params(ccp_alpha=0.0)
+        return path_of(whole, self._grown, Limits(max_leaf_nodes=whole.max_leaf_nodes))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the means as a picture, with the best cell and the one-standard-error cell.
@@ -177,7 +204,8 @@ def validation_surface(
     Parameters
     ----------
     estimator : tree or forest of dtrees
-        Its own two limits are not looked at.
+        Its own two limits are not looked at; ``max_leaf_nodes``, ``ccp_alpha`` and
+        ``min_impurity_decrease`` hold in every cell.
     X : table of shape (n_rows, n_columns)
         Anything that the estimator takes.
     y : array-like of shape (n_rows,)
@@ -206,8 +234,11 @@ def validation_surface(
     ------
     TypeError
         `estimator` is not one of dtrees, or its models cannot be grown together.
+    ClusterError
+        A Dask cluster is in force, or asked for by ``regime`` or a Dask collection, and cannot be
+        used.
     ValueError
-        A limit is too small, or the fits fail.
+        A limit is too small, or a fit fails.
 
     Notes
     -----
@@ -225,15 +256,43 @@ def validation_surface(
     True
     >>> tree = surface.model(**surface.one_standard_error)
     """
-    reason = why_not(estimator, y, params or ())
-    y, groups, params = in_memory(y, groups, params)
-    X, y = indexable(*admitted(X, {"y": y}))
-    splits = splits_of(estimator, X, y, cv, groups)
-    reason = reason or why_not_splits(splits, len(y))
-    if reason is not None:
-        raise TypeError(f"validation_surface needs models that grow together: {reason}.")
     if not (scoring is None or isinstance(scoring, str) or callable(scoring)):
         raise ValueError(f"A surface has one scorer: a name or a callable. Got {scoring!r}.")
+    table, splits = table_and_splits(
+        "validation_surface", estimator, X, y, cv=cv, groups=groups, params=params
+    )
+    return surface_of(
+        estimator,
+        table,
+        splits,
+        max_depth=max_depth,
+        min_samples_split=min_samples_split,
+        scoring=scoring,
+        error_score=error_score,
+    )
+
+
+def surface_of(
+    estimator: Any,
+    table: TrainingTable,
+    splits: Sequence[Split],
+    *,
+    rows: np.ndarray | None = None,
+    max_depth: Sequence[int] | None = None,
+    min_samples_split: Sequence[int] | None = None,
+    scoring: Any = None,
+    error_score: Any = np.nan,
+    bar: Bar | None = None,
+) -> ValidationSurface:
+    """The same for a table and splits of it.
+
+    Parameters
+    ----------
+    table, splits, rows, bar
+        As for `grow_splits`.
+    estimator, max_depth, min_samples_split, scoring, error_score
+        As for `validation_surface`.
+    """
     whole = clone(estimator).set_params(max_depth=None, min_samples_split=2)
     depths = limits = None
     if max_depth is not None:
@@ -243,33 +302,23 @@ def validation_surface(
         limits = _whole_numbers("min_samples_split", min_samples_split, 2)
         whole.set_params(min_samples_split=int(limits.min()))
     furthest = clone(whole).set_params(max_leaf_nodes=None, ccp_alpha=0.0)
-    table = TrainingTable(X, y, (params or {}).get("sample_weight"))
-    fitted = fit_table(furthest, table, training_sets(splits, len(y)))
-    for model in fitted.models:
-        if isinstance(model, Exception):
-            raise model
+    grown = grow_splits(furthest, table, splits, rows=rows, bar=bar)
     if depths is None:
-        deepest = max(map(fitted.depth, range(len(splits) + 1)))
+        deepest = max(map(grown.fitted.depth, range(len(splits) + 1)))
         depths = np.arange(1, max(1, deepest) + 1)
     if limits is None:
-        most = max(2, int(LARGEST_SHARE * len(y)))
+        n_rows = len(table.y) if rows is None else np.count_nonzero(rows)
+        most = max(2, int(LARGEST_SHARE * n_rows))
         limits = np.geomspace(2, most, VALUES).round().astype(np.int64)
     depths, limits = np.unique(depths), np.unique(limits)
-    candidates = GridCells(depths, limits)
-    growth = Growth(whole, furthest, range(len(candidates)), candidates, is_whole=False)
-    cells = Cells(growth, fitted, _limits_of(whole, depths, limits))
-    by_leaves = leaf_scores_of(scoring, of_classes=fitted.classes is not None)
-    found = None
-    if by_leaves is not None and not fitted.has_forests:
-        found = scores_of_splits(list(by_leaves.values()), fitted, splits, cells.limits)
-    if found is None:
-        by_models = score_models(cells, table, splits, scoring, error_score, weigh=False)
-        found = by_models.scores["test", "score"][None]
+    cells = grown.cells(whole, GridCells(depths, limits), _limits_of(whole, depths, limits))
+    found = grown.scores_of_cells(cells, scoring, error_score)
+    scores = found.reshape(len(depths), len(limits), len(splits))
+    by_leaves = leaf_scores_of(scoring, of_classes=grown.fitted.classes is not None)
     name = str(getattr(scoring, "__name__", scoring))
     if by_leaves is not None:
         name = by_leaves["score"].name
-    scores = found[0].reshape(len(depths), len(limits), len(splits))
-    return ValidationSurface(depths, limits, scores, name, cells, splits)
+    return ValidationSurface(depths, limits, scores, name, whole, grown.final, grown)
 
 
 def _whole_numbers(name: str, values: Any, least: int) -> np.ndarray:

@@ -1,5 +1,7 @@
 """The alpha of cost-complexity pruning and its standard error, against a direct computation."""
 
+import pickle
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -17,6 +19,10 @@ DATA = {
     "wine": (
         dtrees.DecisionTreeClassifier(criterion="entropy"),
         *load_wine(return_X_y=True),
+    ),
+    "few leaves": (
+        dtrees.DecisionTreeClassifier(max_leaf_nodes=9, random_state=0),
+        *load_breast_cancer(return_X_y=True),
     ),
     "diabetes": (dtrees.DecisionTreeRegressor(min_samples_leaf=5), *load_diabetes(return_X_y=True)),
 }
@@ -100,6 +106,21 @@ def test_a_tree_that_is_a_leaf():
     assert path.ccp_alphas.tolist() == [0.0]
     assert path.n_leaves.tolist() == [1]
     assert path.errors.tolist() == [0.5]
+
+
+@pytest.mark.parametrize("name", ["cancer", "diabetes"])
+def test_a_path_holds_the_tree_and_not_the_table(name):
+    estimator, X, y = DATA[name]
+    path = cost_complexity_cv(clone(estimator).set_params(max_depth=3), X, y)
+    kept = pickle.dumps(path)
+    assert len(kept) < 20_000 < X.nbytes
+    again = pickle.loads(kept)
+    np.testing.assert_array_equal(again.errors, path.errors)
+    alpha = path.one_standard_error_alpha
+    assert again.model(alpha).tree_.model.equals(path.model(alpha).tree_.model)
+    np.testing.assert_array_equal(again.model(alpha).predict(X), path.model(alpha).predict(X))
+    assert again.plot().get_ylabel() == path.plot().get_ylabel()
+    mpl.pyplot.close("all")
 
 
 def test_errors():

@@ -1,5 +1,7 @@
 """Every cell of a validation surface is the score of its fits."""
 
+import pickle
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from dtrees.model_selection import (
     GridSearchCV,
     cost_complexity_cv,
     cross_val_score,
+    tuned_size,
     validation_surface,
 )
 
@@ -106,17 +109,113 @@ def test_weights():
     np.testing.assert_allclose(surface.scores[0, 0], cross_val_score(alone, *CANCER, **how))
 
 
-def test_the_path_from_the_same_growth():
-    surface = validation_surface(TREE, *CANCER, cv=5)
-    path, expected = surface.cost_complexity(), cost_complexity_cv(TREE, *CANCER, cv=5)
-    np.testing.assert_array_equal(path.ccp_alphas, expected.ccp_alphas)
-    np.testing.assert_array_equal(path.errors, expected.errors)
-    tree = path.model(path.best_alpha).tree_.model
-    assert tree.equals(expected.model(expected.best_alpha).tree_.model)
+@pytest.mark.parametrize(
+    ("given", "grid"),
+    [
+        ({}, {}),
+        ({"max_leaf_nodes": 9}, {}),
+        ({"max_leaf_nodes": 9, "min_impurity_decrease": 0.004}, {}),
+        ({"min_impurity_decrease": 0.004, "min_samples_leaf": 3}, {}),
+        ({"ccp_alpha": 0.01}, {}),
+        ({"max_leaf_nodes": 5, "ccp_alpha": 0.01}, {"max_depth": [2, 4]}),
+        ({}, {"max_depth": [2, 4], "min_samples_split": [20, 40]}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("is_classes", [True, False])
+def test_the_path_from_the_same_growth(is_classes, given, grid):
+    data = CANCER if is_classes else DIABETES
+    if not is_classes and "min_impurity_decrease" in given:
+        given = given | {"min_impurity_decrease": 40.0}
+    tree = clone(TREE if is_classes else dtrees.DecisionTreeRegressor()).set_params(**given)
+    path = validation_surface(tree, *data, cv=5, **grid).cost_complexity()
+    if grid:
+        largest = {"max_depth": 4, "min_samples_split": min(grid.get("min_samples_split", [2]))}
+        tree.set_params(**largest)
+    expected = cost_complexity_cv(tree, *data, cv=5)
+    for name in ("ccp_alphas", "n_leaves", "fold_alphas", "errors", "standard_errors"):
+        np.testing.assert_array_equal(getattr(path, name), getattr(expected, name), name)
+    assert path.best_index == expected.best_index
+    assert path.one_standard_error_index == expected.one_standard_error_index
+    for alpha in (0.0, path.best_alpha, path.one_standard_error_alpha):
+        alone = clone(tree).set_params(ccp_alpha=alpha).fit(*data)
+        assert path.model(alpha).tree_.model.equals(alone.tree_.model)
+        assert path.model(alpha).get_params() == alone.get_params()
+
+
+def test_a_forest_has_no_path():
     forest = dtrees.RandomForestClassifier(2, max_codes=20, random_state=0)
     surface = validation_surface(forest, *CANCER, max_depth=[2], min_samples_split=[2], cv=2)
     with pytest.raises(TypeError, match="single tree"):
         surface.cost_complexity()
+
+
+@pytest.mark.parametrize("task", ["Classifier", "Regressor"])
+@pytest.mark.parametrize("kind", ["DecisionTree", "RandomForest"])
+def test_a_pickle_leaves_the_table_behind(kind, task):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 30))
+    y = X[:, 0] + rng.normal(size=3000)
+    y = y > 0 if task == "Classifier" else y
+    model = getattr(dtrees, kind + task)(random_state=0, max_codes=255)
+    if kind == "RandomForest":
+        model.set_params(n_estimators=3)
+    surface = validation_surface(model, X, y, max_depth=[1, 3], min_samples_split=[2, 9], cv=3)
+    kept = pickle.dumps(surface)
+    codes = surface._grown.fitted.encoded.coded.u8
+    assert len(kept) < codes.nbytes == 90_000
+    again = pickle.loads(kept)
+    np.testing.assert_array_equal(again.scores, surface.scores)
+    assert (again.best, again.scoring) == (surface.best, surface.scoring)
+    for cell in (surface.best, {"max_depth": 1, "min_samples_split": 9}):
+        mine, other = surface.model(**cell), again.model(**cell)
+        assert mine.get_params() == other.get_params()
+        np.testing.assert_array_equal(mine.predict(X), other.predict(X))
+    if kind == "DecisionTree":
+        with pytest.raises(RuntimeError, match="left behind the table and the trees of the splits"):
+            again.cost_complexity()
+        assert len(pickle.dumps(surface.cost_complexity())) < codes.nbytes
+    else:
+        with pytest.raises(TypeError, match="single tree"):
+            again.cost_complexity()
+
+
+class NeverAsked:
+    """A splitter that must not be asked for splits."""
+
+    def split(self, X, y=None, groups=None):
+        """Fail."""
+        raise AssertionError
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        """Any number."""
+        return 3
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda model: validation_surface(model, *DIABETES, cv=NeverAsked()),
+        lambda model: cost_complexity_cv(model, *DIABETES, cv=NeverAsked()),
+        lambda model: tuned_size(model, *DIABETES, NeverAsked()),
+    ],
+    ids=["surface", "path", "size"],
+)
+def test_what_is_not_ours_is_refused_before_splits_are_drawn(ask):
+    with pytest.raises(TypeError, match="Ridge is not an estimator of dtrees"):
+        ask(Ridge())
+
+
+def test_parameters_of_other_fits_are_refused_before_splits_are_drawn():
+    how = {"cv": NeverAsked(), "params": {"check_input": False}}
+    with pytest.raises(TypeError, match=r"validation_surface needs .* fit is given check_input"):
+        validation_surface(TREE, *CANCER, **how)
+    with pytest.raises(TypeError, match=r"cost_complexity_cv needs .* fit is given check_input"):
+        cost_complexity_cv(TREE, *CANCER, **how)
+    with pytest.raises(TypeError, match="there is no y"):
+        validation_surface(TREE, CANCER[0], None, cv=NeverAsked())
+    with pytest.raises(TypeError, match="RandomForestClassifier is not a single tree"):
+        cost_complexity_cv(dtrees.RandomForestClassifier(2), *CANCER, cv=NeverAsked())
 
 
 def test_errors():

@@ -34,6 +34,7 @@ from dtrees.model_selection import (
     cost_complexity_cv,
     cross_val_predict,
     cross_validate,
+    tuned_size,
     validation_surface,
 )
 from dtrees.parallel import admitted, carriers, encode_partitions
@@ -487,6 +488,19 @@ class TestModelSelection:
         with pytest.raises(ValueError, match="contains infinity"):
             cross_validate(DecisionTreeClassifier(), cut(bad), cut(Y), cv=3)
 
+    @pytest.mark.parametrize("train", [[0, 0, 1], [], [0, N_ROWS]], ids=str)
+    def test_sides_that_only_tables_in_memory_can_have(self, train):
+        cv = [(np.array(train, dtype=int), np.arange(5, 9))]
+        model = DecisionTreeClassifier()
+        search = GridSearchCV(model, {"max_depth": [1, 2]}, cv=cv)
+        for work in (
+            lambda: search.fit(cut(X), cut(Y)),
+            lambda: validation_surface(model, cut(X), cut(Y), cv=cv),
+            lambda: cost_complexity_cv(model, cut(X), cut(Y), cv=cv),
+        ):
+            with pytest.raises(TypeError, match="side"):
+                work()
+
 
 class TestForests:
     def test_out_of_bag_and_warm_start(self):
@@ -590,6 +604,15 @@ class TestPlaces:
                 pytest.raises(ClusterError, match="closed"),
             ):
                 DecisionTreeClassifier().fit(cut(X), Y)
+            model = DecisionTreeClassifier()
+            for work in (
+                lambda: GridSearchCV(model, {"max_depth": [1, 2]}).fit(cut(X), Y),
+                lambda: validation_surface(model, cut(X), Y),
+                lambda: cost_complexity_cv(model, cut(X), Y),
+                lambda: tuned_size(model, cut(X), Y, [(np.arange(300), np.arange(300, 600))]),
+            ):
+                with dask.config.set(scheduler=client), pytest.raises(ClusterError, match="closed"):
+                    work()
 
     def test_an_asynchronous_client(self):
         async def fit():
