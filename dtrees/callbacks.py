@@ -186,10 +186,12 @@ class Bar:
     ----------
     console : rich.console.Console or None, default=None
         Where to draw. None: the standard error stream, or the notebook.
+    transient : bool, default=False
+        Whether a bar that has ended is wiped out.
     """
 
-    def __init__(self, console: Console | None = None) -> None:
-        self._console = console
+    def __init__(self, console: Console | None = None, *, transient: bool = False) -> None:
+        self._console, self._transient = console, transient
         self._progress: Progress | None = None
         self._task: TaskID | None = None
         self._total = self._grown = 0
@@ -251,6 +253,7 @@ class Bar:
             TimeRemainingColumn(),
             console=Console(stderr=True) if self._console is None else self._console,
             refresh_per_second=4,
+            transient=self._transient,
             redirect_stdout=False,  # what a program prints goes where it has always gone
         )
         self._task = self._progress.add_task("growing trees", total=self._total, score="")

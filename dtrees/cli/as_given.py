@@ -12,7 +12,9 @@ from click.core import ParameterSource
 from dtrees.cli.models import PARAMETER_OF, option_of
 
 START = ("python", "-m", "dtrees")
-OF_CV_ALONE = ("folds", "tune", "tune_simplest", "pruning_table", "report", "as_json")
+OF_CV_ALONE = (
+    *("folds", "tune", "tune_simplest", "tune_nested", "pruning_table", "report", "as_json"),
+)
 
 
 def cv_command(context: click.Context) -> str:

@@ -3,8 +3,8 @@
 ::
 
     FILE --read--> DataFrame --problem_of--> Problem (X, y, task)
-      Problem --tuned_size--> a size, if one is to be chosen
-      Problem --cross_validate--> folds, and the model of all rows --> Run
+      Problem --validate_folds--> folds, the model of all rows, a size if one is to be chosen
+        --> Run
       Run --> tables and text, or JSON; and a page, if one is asked for
 
 How the models are grown is the business of `dtrees.model_selection`.
@@ -12,9 +12,9 @@ How the models are grown is the business of `dtrees.model_selection`.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -28,10 +28,14 @@ from dtrees.cli.models import MODEL, check_options, estimator_of, option_of
 from dtrees.cli.run import Request, Run
 from dtrees.cli.run_text import print_run
 from dtrees.cli.tables import PROBLEM, options, read
-from dtrees.cli.terminal import print_json, progress
+from dtrees.cli.terminal import print_json, trees_grown, waiting
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from dtrees.callbacks import Bar
     from dtrees.model_selection import Problem
+    from dtrees.model_selection.folds import Split
 
 CHOSEN_BY_TUNING = ("min_samples_split", "ccp_alpha")
 
@@ -45,12 +49,18 @@ CHOSEN_BY_TUNING = ("min_samples_split", "ccp_alpha")
         is_flag=True,
         help="Choose the size of the model by the folds: max_depth with min_samples_split or, of a "
         "tree, ccp_alpha, whichever has the better mean score. The score is then somewhat too "
-        "good. --max-depth is the largest depth that is tried.",
+        "good: --tune-nested. --max-depth is the largest depth that is tried.",
     ),
     click.option(
         "--tune-simplest",
         is_flag=True,
         help="The same, but the simplest size whose score is at most a standard error below.",
+    ),
+    click.option(
+        "--tune-nested",
+        is_flag=True,
+        help="With --tune or --tune-simplest: also what such a choice is worth on new rows, chosen "
+        "anew for each fold from the rows outside of it. Takes a cross-validation for each fold.",
     ),
     click.option(
         "--pruning-table",
@@ -78,6 +88,7 @@ def command(
     folds: int,
     tune: bool,
     tune_simplest: bool,
+    tune_nested: bool,
     pruning_table: bool,
     report: Path | None,
     as_json: bool,
@@ -99,6 +110,8 @@ def command(
 
         check_options(**model)
         rule = rule_of(tune, tune_simplest, model)
+        if tune_nested and rule is None:
+            raise RequestError("--tune-nested is for --tune or --tune-simplest: add either")
         if pruning_table and model["model"] != "tree":
             raise RequestError(f"--pruning-table is for --model tree, not for {model['model']}")
         if report is not None:
@@ -107,14 +120,16 @@ def command(
         estimator = estimator_of(problem.task, **model)
         if not as_json:
             extra("rich")
-        check_folds(problem, folds)
-        request = Request(str(file), target, model["model"], problem, folds, rule, pruning_table)
-        steps = 1 + (rule is not None or pruning_table) + (report is not None)
-        with notes(), progress(steps, show=not as_json) as begin:
-            run = validated(request, estimator, begin)
+        check_folds(problem, folds, nested=tune_nested)
+        request = Request(
+            str(file), target, model["model"], problem, folds, rule, tune_nested, pruning_table
+        )
+        with notes():
+            with trees_grown(show=not as_json) as bar:
+                run = validated(request, estimator, bar)
             if report is not None:
-                begin("drawing the report")
-                write_report(run, report, context)
+                with waiting("drawing the report", show=not as_json):
+                    write_report(run, report, context)
     if as_json:
         print_json(run.document())
         return
@@ -165,57 +180,58 @@ def write_report(run: Run, report: Path, context: click.Context) -> None:
         write_text(text, report)
 
 
-def validated(request: Request, estimator: Any, begin: Callable[[str], None]) -> Run:
+def validated(request: Request, estimator: Any, bar: Bar | None = None) -> Run:
     """Score the models of the folds and fit the estimator on all rows; all of it grows together.
 
     Parameters
     ----------
     request : Request
     estimator : object
-        Not fitted itself.
-    begin : callable
-        Is told what is done next.
+        Fitted itself only where scores out of bags are asked for.
+    bar : Bar or None, default=None
+        Counts the trees of all models.
     """
     from sklearn.base import clone
 
-    from dtrees.model_selection import (
-        cost_complexity_cv,
-        cross_validate,
-        fold_results,
-        shuffled_folds,
-        tuned_size,
-    )
+    from dtrees.model_selection import shuffled_folds
+    from dtrees.model_selection.validated import validate_folds
 
     X, y = request.problem.X, request.problem.y
     start = perf_counter()
     is_classes = request.problem.task == "classification"
-    with warnings.catch_warnings(action="ignore", category=UserWarning):  # check_folds notes it
-        splits = shuffled_folds(y, request.n_folds, estimator.random_state, stratified=is_classes)
+
+    def folds_of(rows: np.ndarray | slice) -> list[Split]:
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # check_folds notes it
+            return shuffled_folds(
+                y[rows], request.n_folds, estimator.random_state, stratified=is_classes
+            )
+
     of_fold = clone(estimator)
     if hasattr(of_fold, "oob_score"):  # the folds have better: their held-out rows
         of_fold.set_params(oob_score=False)
-    tuned = path = None
-    if request.rule is not None:
-        begin("choosing the size")
-        tuned = tuned_size(of_fold, X, y, splits, request.rule)
-        path = tuned.path
-        for model in (estimator, of_fold):
-            model.set_params(**tuned.chosen.parameters)
-    elif request.wants_path:
-        begin("pruning")
-        path = cost_complexity_cv(of_fold, X, y, cv=splits)
-    begin(f"{request.n_folds} folds and all rows")
-    found = cross_validate(of_fold, X, y, cv=splits, return_estimator=True, error_score="raise")
-    final = found["final"]
+    found = validate_folds(
+        of_fold,
+        X,
+        y,
+        folds_of(slice(None)),
+        rule=request.rule,
+        with_path=request.wants_path,
+        folds_of=folds_of if request.wants_nested else None,
+        bar=bar,
+    )
+    final = found.final
     if getattr(estimator, "oob_score", False):
+        if found.tuned is not None:
+            estimator.set_params(**found.tuned.chosen.parameters)
         final = estimator.fit(X, y)
-    seconds = perf_counter() - start
-    folds = fold_results(found, splits)
-    return Run(request, folds, found["estimator"], final, seconds, tuned, path)
+    return Run(request, found, final, perf_counter() - start)
 
 
-def check_folds(problem: Problem, folds: int) -> None:
-    """Refuse more folds than the rows or the largest class can fill; note a small class."""
+def check_folds(problem: Problem, folds: int, *, nested: bool = False) -> None:
+    """Refuse more folds than the rows or the largest class can fill; note a small class.
+
+    With `nested`, the rows outside of a fold are cut into as many folds again.
+    """
     is_classes = problem.task == "classification"
     rows = len(problem.y)
     smallest = 1 if is_classes else 2  # R^2 of a single row is not defined
@@ -223,8 +239,10 @@ def check_folds(problem: Problem, folds: int) -> None:
         raise RequestError(
             f"--folds {folds} is too many for {rows} rows: a fold needs at least {smallest}"
         )
+    to_fill = rows
     if is_classes:
         sizes = Counter(problem.y.tolist()).values()
+        to_fill = max(sizes)
         if folds > max(sizes):
             raise RequestError(
                 f"--folds {folds} is too many: the largest class has {max(sizes)} rows"
@@ -233,3 +251,9 @@ def check_folds(problem: Problem, folds: int) -> None:
             click.echo(
                 f"Note: the smallest class has {min(sizes)} rows, not one for every fold.", err=True
             )
+    outside = to_fill - math.ceil(to_fill / folds)  # of the largest fold
+    if nested and folds * smallest > outside:
+        raise RequestError(
+            f"--folds {folds} is too many for --tune-nested, which cuts the rows outside of a fold "
+            "into as many folds again"
+        )

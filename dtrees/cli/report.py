@@ -39,14 +39,7 @@ from dtrees.cli.pictures import (
     short,
     surface_picture,
 )
-from dtrees.cli.run import (
-    Run,
-    error_of_step,
-    marks_of_step,
-    parameters_in_words,
-    steps_to_show,
-    untuned_mean_and_error,
-)
+from dtrees.cli.run import Run, path_lines, size_lines, untuned_score, with_error
 
 MOST_COLUMNS, MOST_CLASSES, MOST_FOLDS, MOST_LEVELS, MOST_STEPS = 40, 12, 50, 8, 12
 BARS = 12
@@ -190,25 +183,15 @@ def _size(run: Run) -> dict[str, Any] | None:
     found: dict[str, Any] = {"choices": [], "surface": None, "path": None, "steps": []}
     if run.tuned is not None:
         found["surface"] = surface_picture(run.tuned.surface)
-        found["untuned"] = "{:.4f} ± {:.4f}".format(*untuned_mean_and_error(run.tuned))
+        found["untuned"] = untuned_score(run.tuned)
         found["rule"] = run.tuned.chosen.rule
-        for choice in run.tuned.choices:
-            score = "{:.4f} ± {:.4f}".format(*choice.mean_and_error)
-            words = parameters_in_words(choice.parameters)
-            is_chosen = choice is run.tuned.chosen
-            found["choices"].append((choice.rule, words, score, f"{choice.n_leaves:,}", is_chosen))
+        found["choices"] = size_lines(run.tuned)
+        nested = run.nested_mean_and_error
+        found["nested"] = None if nested is None else with_error(*nested)
     if run.path is not None:
         path = run.path
         found["path"] = path_picture(path)
-        found["steps"] = [
-            (
-                f"{path.ccp_alphas[step]:.3g}",
-                f"{path.n_leaves[step]:,}",
-                error_of_step(path, step),
-                ", ".join(marks_of_step(path, step)),
-            )
-            for step in steps_to_show(path, MOST_STEPS)
-        ]
+        found["steps"] = path_lines(path, MOST_STEPS)
         found["more_steps"] = len(path.n_leaves) - len(found["steps"])
     return found
 

@@ -13,6 +13,7 @@ from dtrees.cli.models import KINDS, chosen_parameters
 
 if TYPE_CHECKING:
     from dtrees.model_selection import CostComplexity, FoldResult, Problem, SizeChoice, TunedSize
+    from dtrees.model_selection.validated import ValidatedFolds
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Request:
     n_folds : int
     rule : 'best', 'simplest' or None
         By which the size is chosen, if it is.
+    wants_nested : bool
+        Whether it is also chosen without each fold, to be scored there.
     wants_path : bool
         Whether cost-complexity pruning is to be told.
     """
@@ -38,6 +41,7 @@ class Request:
     problem: Problem
     n_folds: int
     rule: Any
+    wants_nested: bool
     wants_path: bool
 
 
@@ -48,26 +52,37 @@ class Run:
     Attributes
     ----------
     request : Request
-    folds : list of FoldResult
-    models : list
-        Of the folds.
+    found : ValidatedFolds
     model : object
         The estimator, fitted on all rows.
     seconds : float
         Of all of it, but for reading the file.
-    tuned : TunedSize or None
-        If the size was to be chosen.
-    path : CostComplexity or None
-        If pruning was to be told.
     """
 
     request: Request
-    folds: list[FoldResult]
-    models: list[Any]
+    found: ValidatedFolds
     model: Any
     seconds: float
-    tuned: TunedSize | None
-    path: CostComplexity | None
+
+    @property
+    def folds(self) -> list[FoldResult]:
+        """What they have to say."""
+        return self.found.folds
+
+    @property
+    def models(self) -> list[Any]:
+        """Of the folds."""
+        return self.found.models
+
+    @property
+    def tuned(self) -> TunedSize | None:
+        """The choice of the size, if there was one."""
+        return self.found.tuned
+
+    @property
+    def path(self) -> CostComplexity | None:
+        """Pruning, if it was to be told."""
+        return self.found.path
 
     @property
     def problem(self) -> Problem:
@@ -86,10 +101,18 @@ class Run:
 
         return mean_and_standard_error([fold.score for fold in self.folds])
 
+    @property
+    def nested_mean_and_error(self) -> tuple[float, float] | None:
+        """The same of sizes that are chosen without the fold that scores them; None: not asked."""
+        from dtrees.model_selection import mean_and_standard_error
+
+        scores = self.found.tuned_scores
+        return None if scores is None else mean_and_standard_error(scores.tolist())
+
     def document(self) -> dict[str, Any]:
         """The run as one JSON document; docs/user_guide/command_line.md describes it."""
         mean, standard_error = self.mean_and_error
-        document = {
+        document: dict[str, Any] = {
             "format": "dtrees.cv/2",
             "dtrees": dtrees.__version__,
             "file": self.request.file,
@@ -110,6 +133,10 @@ class Run:
         }
         if self.tuned is not None:
             document["tuned"] = _tuned_document(self.tuned)
+            if self.nested_mean_and_error is not None:
+                mean, standard_error = self.nested_mean_and_error
+                nested = {"mean": mean, "standard_error": standard_error}
+                document["tuned"]["nested"] = nested
         if self.path is not None:
             document["cost_complexity"] = _path_document(self.path)
         return document
@@ -127,20 +154,52 @@ class Run:
         return found
 
 
-def untuned_mean_and_error(tuned: TunedSize) -> tuple[float, float]:
+def with_error(mean: float, standard_error: float) -> str:
+    """A mean score with its standard error, as it is read."""
+    return f"{mean:.4f} ± {standard_error:.4f}"
+
+
+def untuned_score(tuned: TunedSize) -> str:
+    """The score of the largest model, as it is read."""
+    return with_error(*_untuned_mean_and_error(tuned))
+
+
+def size_lines(tuned: TunedSize) -> list[tuple[str, str, str, str, bool]]:
+    """Rule, parameters, score and leaves of each choice, as they are read; whether it was taken."""
+    return [
+        (
+            choice.rule,
+            ", ".join(f"{name} {value:.4g}" for name, value in choice.parameters.items()),
+            with_error(*choice.mean_and_error),
+            f"{choice.n_leaves:,}",
+            choice is tuned.chosen,
+        )
+        for choice in tuned.choices
+    ]
+
+
+def path_lines(path: CostComplexity, most: int) -> list[tuple[str, str, str, str]]:
+    """Alpha, leaves and error of some steps of a path, as they are read, and what they are."""
+    return [
+        (
+            f"{path.ccp_alphas[step]:.3g}",
+            f"{path.n_leaves[step]:,}",
+            _error_of_step(path, step),
+            ", ".join(_marks_of_step(path, step)),
+        )
+        for step in steps_to_show(path, most)
+    ]
+
+
+def _untuned_mean_and_error(tuned: TunedSize) -> tuple[float, float]:
     """Mean of the scores of the largest model, and its standard error."""
     from dtrees.model_selection import mean_and_standard_error
 
     return mean_and_standard_error(tuned.untuned.tolist())
 
 
-def parameters_in_words(parameters: dict[str, Any]) -> str:
-    """Parameters of a size as they are read: ``max_depth 3, min_samples_split 20``."""
-    return ", ".join(f"{name} {value:.4g}" for name, value in parameters.items())
-
-
 def _tuned_document(tuned: TunedSize) -> dict[str, Any]:
-    mean, standard_error = untuned_mean_and_error(tuned)
+    mean, standard_error = _untuned_mean_and_error(tuned)
     return {
         "way": tuned.chosen.way,
         "rule": tuned.chosen.rule,
@@ -193,13 +252,13 @@ def steps_to_show(path: CostComplexity, most: int) -> list[int]:
     return sorted(shown)
 
 
-def marks_of_step(path: CostComplexity, step: int) -> list[str]:
+def _marks_of_step(path: CostComplexity, step: int) -> list[str]:
     """What a step of a path is."""
     marks = {path.one_standard_error_index: ["one standard error"]}
     return ["best"] * (step == path.best_index) + marks.get(step, [])
 
 
-def error_of_step(path: CostComplexity, step: int) -> str:
+def _error_of_step(path: CostComplexity, step: int) -> str:
     """The error of a step of a path, with its standard error."""
     error, standard_error = path.errors[step], path.standard_errors[step]
     form = ".4f" if error < 1 else ",.4g"

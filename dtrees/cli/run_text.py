@@ -17,14 +17,7 @@ from dtrees.cli.description import (
     oob_line,
     size_in_words,
 )
-from dtrees.cli.run import (
-    Run,
-    error_of_step,
-    marks_of_step,
-    parameters_in_words,
-    steps_to_show,
-    untuned_mean_and_error,
-)
+from dtrees.cli.run import Run, path_lines, size_lines, untuned_score, with_error
 from dtrees.cli.tables import headlines
 from dtrees.cli.terminal import console
 
@@ -46,12 +39,16 @@ def print_run(run: Run) -> None:
     if run.tuned is not None:
         out.print(size_table(run.tuned, score))
         click.echo("* chosen, by the folds that score it: the score is a little too good")
+        if run.nested_mean_and_error is None:
+            click.echo("  (--tune-nested tells what it is on new rows)")
     if run.path is not None:
         out.print(path_table(run.path))
     out.print(fold_table(run, score))
-    mean, standard_error = run.mean_and_error
-    out.print(f"[bold]{score} {mean:.4f} ± {standard_error:.4f}[/bold]", end="")
+    out.print(f"[bold]{score} {with_error(*run.mean_and_error)}[/bold]", end="")
     out.print(f" (mean ± standard error of {len(run.folds)} folds)")
+    if run.nested_mean_and_error is not None:
+        out.print(f"[bold]{score} {with_error(*run.nested_mean_and_error)}[/bold]", end="")
+        out.print(" on new rows: the size was chosen anew for each fold, without it")
     out.print(importance_table(columns))
     model = run.model
     is_cut = is_tree(model) and model.get_depth() > TEXT_LEVELS
@@ -80,17 +77,9 @@ def size_table(tuned: TunedSize, score: str) -> Any:
     lines.collapse_padding = True  # to fit into 80 letters
     for column in lines.columns[2:4]:
         column.justify = "right"
-    mean, standard_error = untuned_mean_and_error(tuned)
-    lines.add_row("", "largest", f"{mean:.4f} ± {standard_error:.4f}")
-    for choice in tuned.choices:
-        mean, standard_error = choice.mean_and_error
-        lines.add_row(
-            choice.rule,
-            parameters_in_words(choice.parameters),
-            f"{mean:.4f} ± {standard_error:.4f}",
-            f"{choice.n_leaves:,}",
-            "*" if choice is tuned.chosen else "",
-        )
+    lines.add_row("", "largest", untuned_score(tuned))
+    for *words, is_chosen in size_lines(tuned):
+        lines.add_row(*words, "*" if is_chosen else "")
     return lines
 
 
@@ -99,13 +88,8 @@ def path_table(path: CostComplexity) -> Any:
     lines = _table("ccp_alpha", "leaves", "error", "")
     for column in lines.columns[:3]:
         column.justify = "right"
-    for step in steps_to_show(path, STEPS_SHOWN):
-        lines.add_row(
-            f"{path.ccp_alphas[step]:.3g}",
-            f"{path.n_leaves[step]:,}",
-            error_of_step(path, step),
-            ", ".join(marks_of_step(path, step)),
-        )
+    for line in path_lines(path, STEPS_SHOWN):
+        lines.add_row(*line)
     return lines
 
 

@@ -6,11 +6,13 @@ import io
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import click
+
+from dtrees.callbacks import Bar
 
 
 def console() -> Any:
@@ -23,43 +25,32 @@ def console() -> Any:
 
 
 @contextmanager
-def progress(steps: int, show: bool) -> Iterator[Callable[[str], None]]:
-    """A bar on standard error when it is a terminal; yields a function that begins a step."""
-    if show:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-        from rich.progress import TimeElapsedColumn as Elapsed
-
-        error = Console(stderr=True)
-        if error.is_terminal:
-            words = TextColumn("{task.description}")
-            columns = (words, BarColumn(), MofNCompleteColumn(), Elapsed())
-            with Progress(*columns, console=error, transient=True) as bar:
-
-                def begin(words: str) -> None:
-                    if not bar.task_ids:
-                        bar.add_task(words, total=steps)
-                    else:
-                        task = bar.task_ids[0]
-                        bar.update(task, advance=1, description=words, refresh=True)
-
-                yield begin
-            return
-    yield lambda words: None
+def trees_grown(show: bool) -> Iterator[Bar | None]:
+    """A bar of trees on standard error when it is a terminal, wiped out at the end; else None."""
+    error = _terminal(show)
+    if error is None:
+        yield None
+        return
+    with Bar(error, transient=True) as bar:
+        yield bar
 
 
 @contextmanager
 def waiting(words: str, show: bool) -> Iterator[None]:
     """A sign of life on standard error when it is a terminal, for work without steps."""
-    if show:
-        from rich.console import Console
+    error = _terminal(show)
+    with nullcontext() if error is None else error.status(words):
+        yield
 
-        error = Console(stderr=True)
-        if error.is_terminal:
-            with error.status(words):
-                yield
-            return
-    yield
+
+def _terminal(show: bool) -> Any:
+    """Standard error, to be drawn on; None: it is no terminal, or nothing is to be shown."""
+    if not show:
+        return None
+    from rich.console import Console
+
+    error = Console(stderr=True)
+    return error if error.is_terminal else None
 
 
 def print_json(document: dict[str, Any]) -> None:

@@ -1,34 +1,44 @@
 """The size of a model, chosen by the folds that score it.
 
 A tree that has grown to the end is too large for most data. Two ways make it smaller, and both are
-told by one growth of the folds' trees and the one of all rows::
+told by one growth of the folds' trees and the one of all rows, out of which the trees of the chosen
+size are cut, too::
 
-    limits    max_depth x min_samples_split      surface ([SF] 3)           best, simplest
-    pruning   ccp_alpha                          cost-complexity (CART)     best, simplest
+               +--> limits    max_depth x min_samples_split   surface ([SF] 3)        best, simplest
+    one growth +--> pruning   ccp_alpha                       cost-complexity (CART)  best, simplest
+               +--> the models of the size that is chosen
 
 *Best* has the best score, and *simplest* is the smallest model that is at most a standard error
 worse. The way whose best model has the higher mean score is taken; of equal ones, the smaller
 model. Forests are made of large trees for a reason, and a cell of theirs costs a prediction: they
 have few limits to choose from, and no pruning.
 
-A score that was the highest of many is somewhat too good. What a choice is worth on new rows tells
-a search within a cross-validation (`dtrees.model_selection.nested`).
+A score that was the highest of many is somewhat too good. `tuned_scores` tells what a choice is
+worth on new rows: it chooses anew for each fold, from the rows outside of it, as searches within a
+cross-validation do (`dtrees.model_selection.nested`)::
+
+    all rows       [test side][training side ....................]
+    tuned_size         ──▶    [test side][training side .........]   rows of the same table
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
 
+from dtrees.callbacks import Bar
+from dtrees.estimators.sets import TrainingTable
 from dtrees.model_selection.cost_complexity import CostComplexity
 from dtrees.model_selection.folds import Split, mean_and_standard_error
-from dtrees.model_selection.search import GridSearchCV
+from dtrees.model_selection.grown import GrownSplits
+from dtrees.model_selection.ours import table_and_splits
 from dtrees.model_selection.size import size_of
-from dtrees.model_selection.surface import ValidationSurface, validation_surface
+from dtrees.model_selection.stand_in import TrainingRows
+from dtrees.model_selection.surface import ValidationSurface, surface_of
 
 Rule = Literal["best", "simplest"]
 Way = Literal["limits", "pruning"]
@@ -110,9 +120,19 @@ def tuned_size(
     -------
     TunedSize
 
+    Raises
+    ------
+    TypeError
+        `estimator` is not one of dtrees, or its models cannot be grown together.
+    ClusterError
+        A Dask cluster is in force, or asked for by ``regime`` or a Dask collection, and cannot be
+        used.
+    ValueError
+        A fit or a score fails.
+
     Notes
     -----
-    Costs two growths for a tree. For a forest one, and twelve predictions of every held-out row.
+    Costs one growth; for a forest also twelve predictions of every held-out row.
 
     Examples
     --------
@@ -124,24 +144,106 @@ def tuned_size(
     >>> tuned = tuned_size(DecisionTreeClassifier(random_state=0), X, y, splits)
     >>> tree = DecisionTreeClassifier(random_state=0, **tuned.chosen.parameters)
     """
+    table, splits = table_and_splits("tuned_size", estimator, X, y, cv=splits)
+    return tune(estimator, table, splits, rule)[0]
+
+
+def tune(
+    estimator: Any,
+    table: TrainingTable,
+    splits: Sequence[Split],
+    rule: Rule,
+    *,
+    rows: np.ndarray | None = None,
+    bar: Bar | None = None,
+) -> tuple[TunedSize, GrownSplits]:
+    """The same for a table and splits of it.
+
+    Parameters
+    ----------
+    estimator, rule
+        As for `tuned_size`.
+    table, splits, rows, bar
+        As for `dtrees.model_selection.grown.grow_splits`.
+
+    Returns
+    -------
+    tuned : TunedSize
+    grown : GrownSplits
+        The models of the size that was chosen.
+    """
     is_forest = hasattr(estimator, "n_estimators")
-    surface = validation_surface(
+    surface = surface_of(
         estimator,
-        X,
-        y,
+        table,
+        splits,
+        rows=rows,
         max_depth=_depths(estimator.max_depth, is_forest),
         min_samples_split=FOREST_SPLITS if is_forest else None,
-        cv=splits,
+        bar=bar,
     )
     choices = _limits(surface)
-    path = None
+    grown, path = surface._grown, None
+    assert grown is not None
     if not is_forest:
         path = surface.cost_complexity()
-        choices += _prunings(path, estimator, X, y, splits)
+        choices += _prunings(path, estimator, grown)
     best = [choice for choice in choices if choice.rule == "best"]
     way = max(best, key=lambda choice: (_rounded_mean(choice), -choice.n_leaves)).way
     chosen = next(choice for choice in choices if (choice.way, choice.rule) == (way, rule))
-    return TunedSize(chosen, tuple(choices), surface.scores[-1, 0], surface, path)
+    tuned = TunedSize(chosen, tuple(choices), surface.scores[-1, 0], surface, path)
+    return tuned, grown.within(clone(estimator).set_params(**chosen.parameters))
+
+
+def tuned_scores(
+    estimator: Any,
+    table: TrainingTable,
+    splits: Sequence[Split],
+    folds_of: Callable[[np.ndarray], Sequence[Split]],
+    rule: Rule = "best",
+    *,
+    bar: Bar | None = None,
+) -> np.ndarray:
+    """What a choice of the size is worth on rows that have no part in it.
+
+    For each split, the size is chosen by folds of its training side alone, and the model of that
+    size and side is scored on the test side.
+
+    Parameters
+    ----------
+    estimator, rule
+        As for `tuned_size`.
+    table : TrainingTable
+    splits : sequence of (train, test)
+        Row numbers of the table.
+    folds_of : callable (int64 (n,)) -> sequence of (train, test)
+        Splits of some rows of the table: numbers from 0 to n - 1 of the rows it is given.
+    bar : Bar or None, default=None
+        Counts the trees of all models.
+
+    Returns
+    -------
+    float64 (n_splits,)
+        By ``estimator.score``.
+
+    Notes
+    -----
+    Costs a growth, and what else `tuned_size` does, for each split; the table is coded once.
+    """
+    scores = []
+    sides = TrainingRows(splits, len(table.y))
+    for number, split in enumerate(splits):
+        rows = sides[number]
+        numbers = np.flatnonzero(rows)
+        own = [(numbers[train], numbers[test]) for train, test in folds_of(numbers)]
+        n_trees = (len(own) + 1) * estimator._n_trees
+        if bar is not None and number == 0:  # of all sides at once, as a total that grows says less
+            bar.expect(n_trees * len(splits))
+        _, grown = tune(estimator, table, own, rule, rows=rows)
+        scores.append(grown.only_final([split]).scores()[0])
+        if bar is not None:
+            bar.advance(n_trees)
+    return np.array(scores)
 
 
 def _rounded_mean(choice: SizeChoice) -> float:
@@ -174,19 +276,13 @@ def _limits(surface: ValidationSurface) -> list[SizeChoice]:
     return choices
 
 
-def _prunings(
-    path: CostComplexity, estimator: Any, X: Any, y: np.ndarray, splits: Sequence[Split]
-) -> list[SizeChoice]:
+def _prunings(path: CostComplexity, estimator: Any, grown: GrownSplits) -> list[SizeChoice]:
     steps: dict[Rule, int] = {"best": path.best_index, "simplest": path.one_standard_error_index}
-    alphas = [alpha_of_step(path, step) for step in steps.values()]
-    search = GridSearchCV(
-        clone(estimator), {"ccp_alpha": alphas}, cv=splits, refit=False, error_score="raise"
-    )
-    found = search.fit(X, y).cv_results_
-    scores = np.array([found[f"split{i}_test_score"] for i in range(len(splits))])
+    candidates = [{"ccp_alpha": alpha_of_step(path, step)} for step in steps.values()]
+    scores = grown.scores_of_cells(grown.cells(estimator, candidates))
     return [
-        SizeChoice("pruning", rule, {"ccp_alpha": alpha}, scores[:, k], int(path.n_leaves[step]))
-        for k, ((rule, step), alpha) in enumerate(zip(steps.items(), alphas, strict=True))
+        SizeChoice("pruning", rule, candidate, own, int(path.n_leaves[step]))
+        for (rule, step), candidate, own in zip(steps.items(), candidates, scores, strict=True)
     ]
 
 

@@ -135,9 +135,9 @@ def test_a_terminal_sees_what_is_done(csv):
             seen += more
     os.close(ours)
     assert done.wait() == 0
-    assert b"choosing the size" in seen
-    assert b"0/2" in seen
-    assert b"2 folds and all rows" in seen
+    assert b"growing trees" in seen
+    assert b"0/3" in seen  # two folds and all rows
+    assert b"3/3" in seen
 
 
 def test_another_seed_cuts_other_folds(csv):
@@ -369,7 +369,7 @@ def test_version_and_help():
     assert dtrees.__version__ in process("--version").stdout
     help_ = process("cv", "--help")
     assert help_.returncode == 0
-    for option in ("--tune", "--tune-simplest", "--pruning-table", "--report"):
+    for option in ("--tune", "--tune-simplest", "--tune-nested", "--pruning-table", "--report"):
         assert option in help_.stdout
     for option in ("--target", "--folds", "--max-depth", "--json", "--seed", "--jobs", "--task"):
         assert option in help_.stdout

@@ -144,6 +144,17 @@ def test_json_beside_a_report(csv, tmp_path):
     assert out.is_file()
 
 
+@pytest.mark.parametrize("options", [[], ["--tune-nested"]], ids=str)
+def test_a_page_says_that_a_chosen_size_is_scored_too_well(csv, tmp_path, options):
+    out = tmp_path / "a.html"
+    words = ["--target", "class", "--folds", 2, "--tune", *options, "--report", out]
+    assert ask("cv", csv, *words).exit_code == 0
+    expected = r"also chosen it: on new rows expect a little less\."
+    if options:
+        expected = r"on new rows expect \d\.\d{4} ± \d\.\d{4}, the accuracy of sizes that were"
+    assert re.search(expected, words_of(out))
+
+
 def test_only_the_pruning_is_on_the_page_if_only_that_is_asked_for(csv, tmp_path):
     out = tmp_path / "a.html"
     ask("cv", csv, "--target", "class", "--folds", 2, "--pruning-table", "--report", out)

@@ -4,6 +4,7 @@ import shlex
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import dtrees
 from dtrees.cli.run import steps_to_show
@@ -113,6 +114,54 @@ def test_a_short_table_has_the_ends_and_the_marked_steps(most):
     assert most - 3 <= len(steps) <= most
 
 
+@pytest.mark.parametrize(
+    ("rule", "options"),
+    [("best", ["--tune"]), ("simplest", ["--tune-simplest", "--max-depth", 4])],
+)
+def test_what_a_choice_is_worth_on_new_rows(noisy, rule, options):
+    tuned = ask_json("cv", noisy, *NOISY, *options)
+    told = ask_json("cv", noisy, *NOISY, *options, "--tune-nested")
+    nested = told["tuned"].pop("nested")
+    for run in (tuned, told):
+        del run["seconds"]
+    assert told == tuned
+    problem = problem_of(read_table(noisy), "class", drop=["amount", "mixed"])
+    X, y = problem.X, problem.y
+    tree = dtrees.DecisionTreeClassifier(random_state=1)
+    if rule == "simplest":
+        tree.set_params(max_depth=4)
+    scores = []
+    for train, test in shuffled_folds(y, 3, 1, stratified=True):
+        inner = shuffled_folds(y[train], 3, 1, stratified=True)
+        chosen = tuned_size(tree, X.iloc[train], y[train], inner, rule).chosen
+        model = clone(tree).set_params(**chosen.parameters).fit(X.iloc[train], y[train])
+        scores.append(model.score(X.iloc[test], y[test]))
+    assert nested["mean"] == pytest.approx(np.mean(scores))
+    assert nested["standard_error"] == pytest.approx(np.std(scores, ddof=1) / np.sqrt(3))
+    text = ask("cv", noisy, *NOISY, *options).stdout
+    assert "(--tune-nested tells what it is on new rows)" in text
+    assert "chosen anew" not in text
+    text = ask("cv", noisy, *NOISY, *options, "--tune-nested").stdout
+    assert "(--tune-nested" not in text
+    mean, error = nested["mean"], nested["standard_error"]
+    assert f"accuracy {mean:.4f} ± {error:.4f} on new rows: the size was chosen anew" in text
+    assert "--tune-nested" not in text.splitlines()[-1]  # the command that saves the model
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_too_many_folds_for_folds_within_folds(task, tmp_path):
+    n_rows = 12 if task == "classification" else 24
+    y = np.tile(["yes", "no"], n_rows // 2) if task == "classification" else np.arange(n_rows) / 3
+    frame = pd.DataFrame({"a": np.arange(n_rows), "y": y})
+    path = tmp_path / "few.csv"
+    frame.to_csv(path, index=False)
+    most = 4 if task == "classification" else 10
+    words = ["cv", path, "--target", "y", "--tune", "--folds"]
+    assert ask(*words, most, "--tune-nested").exit_code == 0
+    check_refused(ask(*words, most + 1, "--tune-nested"), f"--folds {most + 1} is too many for")
+    assert ask(*words, most + 1).exit_code == 0
+
+
 def test_a_tree_that_asks_nothing(csv):
     result = ask("cv", csv, "--target", "class", "--folds", 2, "--min-samples-leaf", 60, "--tune")
     assert result.exit_code == 0, result.output
@@ -135,6 +184,7 @@ def test_a_forest(csv):
     ("args", "words"),
     [
         (["--tune", "--tune-simplest"], "--tune and --tune-simplest: give either"),
+        (["--tune-nested"], "--tune-nested is for --tune or --tune-simplest: add either"),
         (["--tune", "--ccp-alpha", 0.1], "--ccp-alpha is what --tune chooses: give either"),
         (["--tune", "--min-samples-split", 4], "--min-samples-split is what --tune chooses"),
         (["--pruning-table", "--model", "forest"], "--pruning-table is for --model tree, not for"),

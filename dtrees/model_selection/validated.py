@@ -1,0 +1,119 @@
+"""What is asked of folds on the command line, all of it from one growth.
+
+::
+
+    grow_splits ──▶ as large as asked ──▶ path of pruning, choice of a size
+                         │                          │
+                         └────── models of the size that is taken: folds, final model
+
+Scores are those of `dtrees.model_selection.cross_validate` of the estimator of that size, bit for
+bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from dtrees.callbacks import Bar
+from dtrees.model_selection.cost_complexity import CostComplexity, path_of
+from dtrees.model_selection.folds import FoldResult, Split, fold_results
+from dtrees.model_selection.grown import grow_splits
+from dtrees.model_selection.ours import table_and_splits
+from dtrees.model_selection.tuned_size import Rule, TunedSize, tune, tuned_scores
+
+
+@dataclass(frozen=True, eq=False)
+class ValidatedFolds:
+    """What was found out.
+
+    Attributes
+    ----------
+    folds : list of FoldResult
+    models : list
+        Fitted estimators of the folds.
+    final : object
+        The one of all rows.
+    tuned : TunedSize or None
+        If the size was to be chosen.
+    path : CostComplexity or None
+        If it was asked for, or a size was chosen; not of forests.
+    tuned_scores : float64 (n_splits,) or None
+        Scores of choices that had no part in the rows that score them, if they were asked for.
+    """
+
+    folds: list[FoldResult]
+    models: list[Any]
+    final: Any
+    tuned: TunedSize | None = None
+    path: CostComplexity | None = None
+    tuned_scores: np.ndarray | None = None
+
+
+def validate_folds(
+    estimator: Any,
+    X: Any,
+    y: np.ndarray,
+    splits: Sequence[Split],
+    *,
+    rule: Rule | None = None,
+    with_path: bool = False,
+    folds_of: Callable[[np.ndarray], Sequence[Split]] | None = None,
+    bar: Bar | None = None,
+) -> ValidatedFolds:
+    """Score the models of folds and fit the one of all rows, of a size that they may choose.
+
+    Parameters
+    ----------
+    estimator : tree or forest of dtrees
+        Never fitted itself. Where the size is chosen, as for `tuned_size`.
+    X : table of shape (n_rows, n_columns)
+    y : array of shape (n_rows,)
+    splits : sequence of (train, test) pairs of row arrays
+        At least two.
+    rule : 'best', 'simplest' or None, default=None
+        By which the size is chosen. None: it is not.
+    with_path : bool, default=False
+        Whether the cost-complexity path of a tree is asked for, with ``ccp_alpha`` not looked at.
+    folds_of : callable or None, default=None
+        Splits of some rows, by which sizes are chosen that know nothing of a fold, as for
+        `dtrees.model_selection.tuned_size.tuned_scores`. None: they are not.
+    bar : Bar or None, default=None
+        Counts the trees of all models as they come.
+
+    Raises
+    ------
+    TypeError
+        `estimator` is not one of dtrees, or its models cannot be grown together.
+    ClusterError
+        A Dask cluster is in force, or asked for by ``regime`` or a Dask collection, and cannot be
+        used.
+    ValueError
+        A fit or a score fails.
+
+    Notes
+    -----
+    Costs one growth, and with `folds_of` one more for each split, from one coded table.
+    """
+    table, splits = table_and_splits(
+        "validate_folds", estimator, X, y, cv=splits, single=with_path and rule is None
+    )
+    tuned = path = of_others = None
+    if rule is not None:
+        tuned, grown = tune(estimator, table, splits, rule, bar=bar)
+        path = tuned.path
+        if folds_of is not None:
+            of_others = tuned_scores(estimator, table, splits, folds_of, rule, bar=bar)
+    elif with_path:
+        whole = clone(estimator).set_params(ccp_alpha=0.0)
+        grown = grow_splits(whole, table, splits, bar=bar)
+        path = path_of(whole, grown)
+        grown = grown.within(estimator)
+    else:
+        grown = grow_splits(estimator, table, splits, bar=bar)
+    folds = fold_results({"test_score": grown.scores(), "estimator": grown.models}, splits)
+    return ValidatedFolds(folds, grown.models, grown.final, tuned, path, of_others)

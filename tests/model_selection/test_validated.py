@@ -1,0 +1,192 @@
+"""Folds, final model, size and path from one growth are those of several."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.linear_model import Ridge
+
+import dtrees
+from dtrees.callbacks import Bar
+from dtrees.estimators.sets import TrainingTable, trees_of
+from dtrees.model_selection import (
+    cost_complexity_cv,
+    cross_validate,
+    shuffled_folds,
+    tuned_size,
+)
+from dtrees.model_selection.tuned_size import tuned_scores
+from dtrees.model_selection.validated import validate_folds
+
+CANCER = load_breast_cancer(return_X_y=True)
+DIABETES = load_diabetes(return_X_y=True)
+MODELS = {
+    "classes": (dtrees.DecisionTreeClassifier(random_state=0), CANCER),
+    "numbers": (dtrees.DecisionTreeRegressor(random_state=0), DIABETES),
+    "few leaves": (dtrees.DecisionTreeRegressor(max_leaf_nodes=7), DIABETES),
+    "pruned": (dtrees.DecisionTreeRegressor(ccp_alpha=30.0, max_depth=5), DIABETES),
+    "forest": (dtrees.RandomForestRegressor(3, random_state=0), DIABETES),
+    "forest of classes": (dtrees.RandomForestClassifier(3, random_state=0), CANCER),
+}
+
+
+@pytest.fixture
+def growths(monkeypatch):
+    """Calls that grow something."""
+    found = []
+    for kind in (dtrees.DecisionTreeClassifier, dtrees.RandomForestClassifier):
+        base = next(base for base in kind.__mro__ if "_grow_sets" in vars(base))
+        grow = base._grow_sets
+
+        def counted(self, encoded, resampling, *args, grow=grow, **how):
+            found.append(resampling.n_sets)
+            return grow(self, encoded, resampling, *args, **how)
+
+        monkeypatch.setattr(base, "_grow_sets", counted)
+    return found
+
+
+def folds_of(y, k=4):
+    return shuffled_folds(y, k, 0, stratified=y.dtype.kind == "i")
+
+
+def check_same_models(mine, others):
+    for a, b in zip(mine, others, strict=True):
+        assert a.get_params() == b.get_params()
+        assert vars(a).keys() == vars(b).keys()
+        for tree, other in zip(trees_of(a), trees_of(b), strict=True):
+            assert tree.equals(other)
+
+
+def check(found, estimator, X, y, splits):
+    """Bit for bit what a cross-validation of the estimator says."""
+    alone = cross_validate(estimator, X, y, cv=splits, return_estimator=True, error_score="raise")
+    assert [fold.score for fold in found.folds] == alone["test_score"].tolist()
+    check_same_models([*found.models, found.final], [*alone["estimator"], alone["final"]])
+
+
+@pytest.mark.parametrize("rule", [None, "best", "simplest"])
+@pytest.mark.parametrize("name", MODELS)
+def test_folds_are_those_of_a_cross_validation(name, rule, growths):
+    estimator, (X, y) = MODELS[name]
+    if rule is not None:
+        estimator = clone(estimator).set_params(ccp_alpha=0.0)
+    splits = folds_of(y)
+    given = estimator.get_params()
+    found = validate_folds(estimator, X, y, splits, rule=rule)
+    assert growths == [5]
+    assert estimator.get_params() == given
+    assert found.tuned_scores is None
+    if rule is not None:
+        tuned = tuned_size(estimator, X, y, splits, rule)
+        assert found.tuned.chosen.parameters == tuned.chosen.parameters
+        np.testing.assert_array_equal(found.tuned.chosen.scores, tuned.chosen.scores)
+        estimator = clone(estimator).set_params(**tuned.chosen.parameters)
+        assert (found.path is None) == name.startswith("forest")
+    check(found, estimator, X, y, splits)
+
+
+@pytest.mark.parametrize("name", ["classes", "few leaves", "pruned"])
+def test_a_path_beside_the_folds(name, growths):
+    estimator, (X, y) = MODELS[name]
+    splits = folds_of(y)
+    found = validate_folds(estimator, X, y, splits, with_path=True)
+    assert growths == [5]
+    expected = cost_complexity_cv(estimator, X, y, cv=splits)
+    np.testing.assert_array_equal(found.path.errors, expected.errors)
+    np.testing.assert_array_equal(found.path.ccp_alphas, expected.ccp_alphas)
+    check(found, estimator, X, y, splits)
+
+
+def test_the_size_of_few_leaves_is_what_its_fits_score():
+    estimator, (X, y) = MODELS["few leaves"]
+    splits = folds_of(y)
+    tuned = tuned_size(estimator, X, y, splits)
+    for choice in tuned.choices:
+        own = clone(estimator).set_params(**choice.parameters)
+        scores = [own.fit(X[train], y[train]).score(X[test], y[test]) for train, test in splits]
+        np.testing.assert_allclose(choice.scores, scores, 1e-10)
+        assert own.fit(X, y).get_n_leaves() == choice.n_leaves
+
+
+@pytest.mark.parametrize("rule", ["best", "simplest"])
+@pytest.mark.parametrize("name", ["classes", "numbers", "forest"])
+def test_choices_without_the_rows_that_score_them(name, rule):
+    estimator, (X, y) = MODELS[name]
+    codings, code = [], type(estimator)._code
+    splits = folds_of(y, 3)
+
+    class Counted(type(estimator)):
+        """Counts its codings."""
+
+        def _code(self, *args):
+            codings.append(args)
+            return code(self, *args)
+
+    Counted.__module__ = type(estimator).__module__
+    if name == "forest":  # with every value a code, rows and weights are the same
+        estimator = clone(estimator).set_params(max_codes=None, bootstrap=False, max_features=None)
+    own = Counted(**estimator.get_params())
+    table = TrainingTable(X, y, None)
+    ours = tuned_scores(own, table, splits, lambda rows: folds_of(y[rows], 3), rule)
+    assert len(codings) == 1
+    expected = []
+    for train, test in splits:
+        inner = tuned_size(estimator, X[train], y[train], folds_of(y[train], 3), rule)
+        alone = clone(estimator).set_params(**inner.chosen.parameters).fit(X[train], y[train])
+        expected.append(alone.score(X[test], y[test]))
+    np.testing.assert_allclose(ours, expected, 1e-10)
+
+
+def test_scores_of_others_come_with_the_folds(growths):
+    estimator, (X, y) = MODELS["numbers"]
+    splits = folds_of(y, 3)
+
+    def inner(rows):
+        return folds_of(y[rows], 2)
+
+    found = validate_folds(estimator, X, y, splits, rule="best", folds_of=inner)
+    assert growths == [4, 3, 3, 3]
+    expected = tuned_scores(estimator, TrainingTable(X, y, None), splits, inner)
+    np.testing.assert_array_equal(found.tuned_scores, expected)
+
+
+class Counter(Bar):
+    """A bar that draws nothing."""
+
+    expected = grown = 0
+
+    def expect(self, n_trees):
+        """Add up."""
+        self.expected += n_trees
+
+    def advance(self, n_trees=1, score=""):
+        """Add up, never beyond what is expected."""
+        self.grown += n_trees
+        assert self.grown <= self.expected
+
+
+@pytest.mark.parametrize(("name", "n_trees"), [("numbers", 1), ("forest", 3)])
+@pytest.mark.parametrize("how", [{}, {"rule": "best"}, {"rule": "best", "folds_of": True}], ids=str)
+def test_a_bar_counts_the_trees_of_all_models(name, n_trees, how):
+    estimator, (X, y) = MODELS[name]
+    n_models = 4
+    if "folds_of" in how:
+        how = how | {"folds_of": lambda rows: folds_of(y[rows], 2)}
+        n_models += 3 * 3
+    bar = Counter()
+    validate_folds(estimator, X, y, folds_of(y, 3), bar=bar, **how)
+    assert bar.grown == bar.expected == n_models * n_trees
+
+
+def test_errors():
+    splits = folds_of(DIABETES[1], 3)
+    with pytest.raises(TypeError, match="Ridge is not an estimator of dtrees"):
+        validate_folds(Ridge(), *DIABETES, splits)
+    with pytest.raises(TypeError, match="not a single tree"):
+        validate_folds(MODELS["forest"][0], *DIABETES, splits, with_path=True)
+    with pytest.raises(ValueError, match="max_depth"):
+        validate_folds(dtrees.DecisionTreeRegressor(max_depth=0), *DIABETES, splits)
+    poisson = dtrees.DecisionTreeRegressor(criterion="poisson")
+    with pytest.raises(ValueError, match="negative"):
+        validate_folds(poisson, DIABETES[0], -DIABETES[1], splits)
