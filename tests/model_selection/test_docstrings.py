@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-MODULES = ["validation", "search", "surface", "cost_complexity"]
+MODULES = ["validation", "search", "surface", "cost_complexity", "tuned_size"]
 
 
 @pytest.mark.parametrize("name", MODULES)
