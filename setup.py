@@ -43,6 +43,7 @@ EXTENSIONS = [
     "dtrees.core._pool",
     "dtrees.core._shared_nodes",
     "dtrees.core._shared_counts",
+    "dtrees.core._shared_classes",
     "dtrees.core._shared",
     "dtrees.core._large_node",
     "dtrees.core._levels",

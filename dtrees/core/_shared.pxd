@@ -7,6 +7,7 @@ from dtrees.core._pool cimport Memory, Pool
 from dtrees.core._records cimport Records
 from dtrees.core._search cimport Search
 from dtrees.core._shard cimport Shard
+from dtrees.core._shared_classes cimport ClassCounts
 from dtrees.core._shared_counts cimport Counting
 from dtrees.core._shared_nodes cimport MOST_SETS, SharedNode
 from dtrees.core._structs cimport Run, Totals
@@ -60,6 +61,8 @@ cdef class SharedGrowth:
     cdef const int64_t* more    # and, by member, of what only some have; NULL: nothing
     cdef int64_t n_cells_of_scratch
     cdef Counting counting  # of the node that is searched
+    cdef bint by_classes    # its ordered columns are searched for all members at once
+    cdef ClassCounts classes
     cdef int64_t* added     # what its rows add, packed
     cdef int64_t n_added    # room
     cdef uint32_t* code     # codes that occur in the node
@@ -76,6 +79,7 @@ cdef class SharedGrowth:
                            int64_t step) noexcept nogil
     cdef take_better(self, SharedGrowth other)
     cdef void begin_search(self, const SharedNode* node) noexcept nogil
+    cdef void begin_classes(self, const SharedNode* node) noexcept nogil
     cdef void gather(self, const SharedNode* node) noexcept nogil
     cdef void end_search(self, const SharedNode* node) noexcept nogil
     cdef list grow_task(self, SharedTask task, cancelled)
@@ -93,7 +97,9 @@ cdef class SharedGrowth:
     cdef void search_node(self, SharedNode* node) noexcept nogil
     cdef void search_column(self, const SharedNode* node, int32_t number,
                             uint64_t members) noexcept nogil
-    cdef int64_t count_column(self, const SharedNode* node, const Column* column) noexcept nogil
+    cdef int64_t number_codes(self, const SharedNode* node, const Column* column) noexcept nogil
+    cdef void count_column(self, const SharedNode* node, const Column* column,
+                           int64_t width) noexcept nogil
     cdef void groups_of_member(self, Search* q, const SharedNode* node, int member,
                                int64_t width) noexcept nogil
     cdef void part_node(self, SharedNode* node) noexcept nogil

@@ -22,7 +22,7 @@ from functools import partial
 
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
@@ -32,19 +32,24 @@ from dtrees.core._drawn cimport draw_columns
 from dtrees.core._finish cimport Growth, begin_growth, end_growth, grow_for
 from dtrees.core._groups cimport reserve_groups, search_groups
 from dtrees.core._nodes cimport add_to_totals, clear_totals, describe
-from dtrees.core._plan cimport Plan, gains_enough
+from dtrees.core._plan cimport Limits, Plan, gains_enough
 from dtrees.core._reader cimport FIELD, LARGEST_FIELD
 from dtrees.core._records cimport Records, free_records, subtree_of, write_record, write_test
 from dtrees.core._route cimport route_of
 from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
+from dtrees.core._shared_classes cimport (
+    count_classes, free_classes, number_classes, search_classes, take_boundary
+)
 from dtrees.core._shared_counts cimport count_rows, count_some, numbers_of_some, rank_codes
 from dtrees.core._shared_nodes cimport (
     MOST_CELLS, MOST_SETS, Parting, SharedNode, free_shared, free_shared_list, mark_codes_left,
     new_shared, part_shared, reserve_rows, work_of
 )
 from dtrees.core._structs cimport (
-    COUNT, IN_SUBSET, LEAF, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Mode, Payload, Run, Totals
+    ALL_ORDERED, CLASSES, COUNT, GINI, IN_SUBSET, LEAF, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Mode,
+    Payload, Run, Totals
 )
+from dtrees.core._wide cimport is_wide
 from dtrees.core._workspace cimport MAX_NARROW, OpenNode
 
 from dtrees.typing import serial
@@ -263,6 +268,7 @@ cdef class SharedGrowth:
         free(self.swapped)
         free(self.cells)
         free(self.added)
+        free_classes(&self.classes)
         free(self.code)
         free(self.rank)
         free(self.hit)
@@ -662,6 +668,27 @@ cdef class SharedGrowth:
         for m in range(node.n_members):
             begin_node(self.searches[node.set_of[m]], &node.open[m].totals,
                        node.open[m].class_totals)
+        self.begin_classes(node)
+
+    cdef void begin_classes(self, const SharedNode* node) noexcept nogil:
+        """Where ordered columns are searched for all members at once, prepare for it."""
+        cdef const Plan* plan = &self.shard.plan
+        cdef const Limits* limits
+        cdef int64_t least
+        cdef int m
+        self.by_classes = (
+            is_wide and plan.mode == CLASSES and plan.criterion.impurity == GINI
+            and number_classes(&self.classes, node, &self.shard.payload, plan.criterion.n_classes))
+        if not self.by_classes:
+            return
+        for m in range(self.classes.lanes.width):
+            least = INT32_MAX  # nobody there
+            if m < node.n_members:
+                limits = &self.plans[node.set_of[m]].limits
+                least = limits.min_weight if limits.min_weight > limits.min_rows \
+                    else limits.min_rows
+            self.classes.lanes.least[m] = <int32_t>(least if least < INT32_MAX else INT32_MAX)
+            self.classes.lanes.most[m] = self.classes.lanes.n[m] - self.classes.lanes.least[m]
 
     cdef void gather(self, const SharedNode* node) noexcept nogil:
         """What the rows of a node add, one behind the other, where they are packed."""
@@ -697,8 +724,19 @@ cdef class SharedGrowth:
         cdef bint varies = members != node.active
         if column.n_codes == 0 or node.constant[number]:
             return
-        width = self.count_column(node, column)
+        width = self.number_codes(node, column)
         self.work += node.n + width * node.n_members
+        if self.by_classes and last_ordered(column) == ALL_ORDERED:
+            count_classes(&self.classes, node, column, self.counting.rank, width)
+            search_classes(&self.classes, self.code[0] == 0)
+            for m in range(node.n_members):
+                if members >> m & 1:
+                    varies |= self.classes.lanes.n_codes[m] > 1
+                    take_boundary(&self.classes, self.searches[node.set_of[m]], number, m,
+                                  self.code)
+            node.constant[number] = not varies
+            return
+        self.count_column(node, column, width)
         for m in range(node.n_members):
             if members >> m & 1:
                 q = self.searches[node.set_of[m]]
@@ -708,24 +746,30 @@ cdef class SharedGrowth:
                     search_groups(q, number, last_ordered(column))
         node.constant[number] = not varies
 
-    cdef int64_t count_column(self, const SharedNode* node, const Column* column) noexcept nogil:
-        """Histograms of a column, cell by cell; returns how many codes they have.
+    cdef int64_t number_codes(self, const SharedNode* node, const Column* column) noexcept nogil:
+        """The codes that histograms of a column have, ascending in `code`; returns how many.
 
-        Their codes are in `code`, ascending.
+        All of them, or those that occur, where cells would cost more than the rows.
         """
-        cdef int64_t stride = self.sets.stride
         cdef int64_t width = column.n_codes + <int64_t>1
+        cdef int64_t stride = self.classes.lanes.n_classes if self.by_classes else 1
+        cdef int64_t code
+        self.counting.rank = NULL
+        if width * stride > 2 * (node.n + node.n_some):
+            self.counting.rank = self.rank
+            return rank_codes(node, column, self.hit, self.code, self.rank)
+        for code in range(width):
+            self.code[code] = <uint32_t>code
+        return width
+
+    cdef void count_column(self, const SharedNode* node, const Column* column,
+                           int64_t width) noexcept nogil:
+        """Histograms of a column, cell by cell, of so many codes (`number_codes`)."""
+        cdef int64_t stride = self.sets.stride
         cdef int n_blocks = node.n_cells + 2 + 2 * node.n_members + 3
-        cdef int64_t size, n_more, code
+        cdef int64_t size, n_more
         cdef int64_t* block
         cdef int c, m, n_lacking
-        self.counting.rank = NULL
-        if width > 2 * (node.n + node.n_some):  # most codes are not there
-            width = rank_codes(node, column, self.hit, self.code, self.rank)
-            self.counting.rank = self.rank
-        else:
-            for code in range(width):
-                self.code[code] = <uint32_t>code
         size = width * stride
         self.counting.size = size
         if n_blocks * size > self.n_cells_of_scratch:
@@ -762,7 +806,6 @@ cdef class SharedGrowth:
             memset(block, 0, n_more * sizeof(int64_t))
             count_some(node, column, &self.counting, block)
             self.more = block
-        return width
 
     cdef void groups_of_member(self, Search* q, const SharedNode* node, int member,
                                int64_t width) noexcept nogil:
@@ -893,7 +936,8 @@ cdef class SharedGrowth:
         self.open_members(node, left, member, p.left_sums, True)
         self.open_members(node, right, member, p.right_sums, False)
         if has_subset:
-            width = self.count_column(node, column)
+            width = self.number_codes(node, column)
+            self.count_column(node, column, width)
         for k in range(n):
             m = member[k]
             q = self.searches[node.set_of[m]]

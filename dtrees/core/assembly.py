@@ -94,18 +94,21 @@ def trees_of(
         `dtrees.coding.CodeBook.thresholds`.
     criterion : str
     """
-    nodes, statistics, words = side_by_side(pieces)
+    nodes, words = side_by_side(pieces)
     threshold, code = thresholds(nodes["column"], nodes["boundary"], nodes["beyond"])
     subset_offset, subset_words = in_node_order(nodes, words, n_codes)
     bounds = np.cumsum([0] + [len(piece.nodes) for piece in pieces])
     roots = bounds[:-1]
-    statistics_type = np.int64 if criterion in REGRESSION else count_type(statistics[roots])
+    sums = np.stack([piece.statistics[0] for piece in pieces])
+    statistics_type = np.int64 if criterion in REGRESSION else count_type(sums)
     arrays: dict[str, Any] = {
         **arrays_of(nodes),
         "code": code,
         "threshold": threshold,
         "n_node_samples": nodes["n"].astype(count_type(nodes["n"][roots])),
-        "statistics": statistics.astype(statistics_type),  # a copy: they may be lent
+        "statistics": np.concatenate(  # a copy: they may be lent
+            [piece.statistics for piece in pieces], dtype=statistics_type, casting="same_kind"
+        ),
     }
     assert np.count_nonzero(subset_offset >= 0) == np.count_nonzero(arrays["test"] == IN_SUBSET)
     facts: dict[str, Any] = {
@@ -135,11 +138,11 @@ def trees_of(
     return trees
 
 
-def side_by_side(pieces: Sequence[Piece]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Nodes, statistics and words of trees, one behind the other; subsets count from the first."""
+def side_by_side(pieces: Sequence[Piece]) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and words of trees, one behind the other; subsets count from the first."""
     first = pieces[0]
     if len(pieces) == 1:
-        return first.nodes, first.statistics, first.words
+        return first.nodes, first.words
     raw = np.concatenate([piece.nodes.view(np.uint8) for piece in pieces])
     nodes = raw.view(first.nodes.dtype)  # field by field is slow
     words = np.concatenate([piece.words for piece in pieces])
@@ -147,4 +150,4 @@ def side_by_side(pieces: Sequence[Piece]) -> tuple[np.ndarray, np.ndarray, np.nd
         n_words = np.cumsum([0] + [len(piece.words) for piece in pieces[:-1]])
         shift = np.repeat(n_words, [len(piece.nodes) for piece in pieces])
         nodes["subset"] += np.where(nodes["subset"] >= 0, shift, 0)
-    return nodes, np.concatenate([piece.statistics for piece in pieces]), words
+    return nodes, words
