@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from dtrees.core._search cimport Search
 from dtrees.core._structs cimport Run, entry_t
 
-cdef void reserve_groups(Search* q, int64_t count) noexcept nogil
+cdef bint reserve_groups(Search* q, int64_t count) noexcept nogil
 cdef int64_t append_group(Search* q, uint32_t rank, int64_t row) noexcept nogil
 cdef void collect_groups(Search* q, const entry_t* entries, const Run* run) noexcept nogil
 cdef void rest_to_group(Search* q, int64_t rest) noexcept nogil

@@ -35,18 +35,35 @@ cdef enum:
     MAX_SUBSETS = 1023      # all subsets of up to 11 categories
 
 
-cdef void reserve_groups(Search* q, int64_t count) noexcept nogil:
+cdef bint reserve_groups(Search* q, int64_t count) noexcept nogil:
+    """Room for so many groups; False without memory."""
     cdef Groups* g = &q.groups
+    cdef void* rank
+    cdef void* row
+    cdef void* n
+    cdef void* weight
+    cdef void* target
+    cdef void* order
     if count <= g.capacity:
-        return
+        return True
     count = count + count // 2
+    rank = realloc(g.rank, count * sizeof(uint32_t))
+    row = realloc(g.row, count * sizeof(int64_t))
+    n = realloc(g.n, count * sizeof(int64_t))
+    weight = realloc(g.weight, count * sizeof(int64_t))
+    target = realloc(g.target, count * q.most_columns_of_target * sizeof(int64_t))
+    order = realloc(g.order, 2 * count * sizeof(Keyed))
+    g.rank = <uint32_t*>rank if rank != NULL else g.rank
+    g.row = <int64_t*>row if row != NULL else g.row
+    g.n = <int64_t*>n if n != NULL else g.n
+    g.weight = <int64_t*>weight if weight != NULL else g.weight
+    g.target = <int64_t*>target if target != NULL else g.target
+    g.order = <Keyed*>order if order != NULL else g.order
+    if (rank == NULL or row == NULL or n == NULL or weight == NULL or target == NULL
+            or order == NULL):
+        return False
     g.capacity = count
-    g.rank = <uint32_t*>realloc(g.rank, count * sizeof(uint32_t))
-    g.row = <int64_t*>realloc(g.row, count * sizeof(int64_t))
-    g.n = <int64_t*>realloc(g.n, count * sizeof(int64_t))
-    g.weight = <int64_t*>realloc(g.weight, count * sizeof(int64_t))
-    g.target = <int64_t*>realloc(g.target, count * q.most_columns_of_target * sizeof(int64_t))
-    g.order = <Keyed*>realloc(g.order, 2 * count * sizeof(Keyed))
+    return True
 
 
 cdef int64_t append_group(Search* q, uint32_t rank, int64_t row) noexcept nogil:

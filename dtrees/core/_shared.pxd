@@ -49,6 +49,7 @@ cdef class SharedGrowth:
     cdef SharedNode* large  # such a node, which waits for them
     cdef const SharedNode* searched     # of which some columns were searched
     cdef int alone          # the set whose subtree grows; -1: none
+    cdef bint starved       # memory was asked for and not there: the trees are lost
     cdef int64_t work
     # scratch
     cdef Workspace view     # rows of a set that goes on alone
@@ -93,12 +94,13 @@ cdef class SharedGrowth:
     cdef void hand_over(self, SharedNode* node) noexcept nogil
     cdef bint pays(self, const SharedNode* node) noexcept nogil
     cdef void begin_alone(self, SharedNode* node, int member) noexcept nogil
+    cdef bint reserve_alone(self, OpenNode* root) noexcept nogil
     cdef void end_alone(self) noexcept nogil
     cdef void search_node(self, SharedNode* node) noexcept nogil
     cdef void search_column(self, const SharedNode* node, int32_t number,
                             uint64_t members) noexcept nogil
     cdef int64_t number_codes(self, const SharedNode* node, const Column* column) noexcept nogil
-    cdef void count_column(self, const SharedNode* node, const Column* column,
+    cdef bint count_column(self, const SharedNode* node, const Column* column,
                            int64_t width) noexcept nogil
     cdef void groups_of_member(self, Search* q, const SharedNode* node, int member,
                                int64_t width) noexcept nogil

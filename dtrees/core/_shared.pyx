@@ -31,19 +31,19 @@ from dtrees.core._columns cimport Column, last_ordered
 from dtrees.core._drawn cimport draw_columns
 from dtrees.core._finish cimport Growth, begin_growth, end_growth, grow_for
 from dtrees.core._groups cimport reserve_groups, search_groups
-from dtrees.core._nodes cimport add_to_totals, clear_totals, describe
+from dtrees.core._nodes cimport add_to_totals, clear_totals, describe, free_node
 from dtrees.core._plan cimport Limits, Plan, gains_enough
 from dtrees.core._reader cimport FIELD, LARGEST_FIELD
 from dtrees.core._records cimport Records, free_records, subtree_of, write_record, write_test
 from dtrees.core._route cimport route_of
 from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
 from dtrees.core._shared_classes cimport (
-    count_classes, free_classes, number_classes, search_classes, take_boundary
+    MOST_ROWS, count_classes, free_classes, number_classes, search_classes, take_boundary
 )
 from dtrees.core._shared_counts cimport count_rows, count_some, numbers_of_some, rank_codes
 from dtrees.core._shared_nodes cimport (
-    MOST_CELLS, MOST_SETS, Parting, SharedNode, free_shared, free_shared_list, mark_codes_left,
-    new_shared, part_shared, reserve_rows, work_of
+    MOST_CELLS, MOST_SETS, Parting, SharedNode, claimed, free_shared, free_shared_list,
+    mark_codes_left, new_shared, part_shared, reserve_rows, work_of
 )
 from dtrees.core._structs cimport (
     ALL_ORDERED, CLASSES, COUNT, GINI, IN_SUBSET, LEAF, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Mode,
@@ -238,8 +238,10 @@ cdef class SharedGrowth:
         self.counting.payload = &shard.payload
         self.counting.mode = shard.plan.mode
         self.counting.stride = sets.stride
-        self.order = <int32_t*>malloc(n_columns * sizeof(int32_t))
-        self.swapped = <int32_t*>malloc(n_columns * sizeof(int32_t))
+        self.order = <int32_t*>malloc((n_columns + 1) * sizeof(int32_t))
+        self.swapped = <int32_t*>malloc((n_columns + 1) * sizeof(int32_t))
+        if self.order == NULL or self.swapped == NULL:
+            raise MemoryError
         for j in range(n_columns):
             self.order[j] = <int32_t>j
         self.code = <uint32_t*>malloc((most_codes + 2) * sizeof(uint32_t))
@@ -249,6 +251,9 @@ cdef class SharedGrowth:
         self.sums = <int64_t*>malloc(MOST_CELLS * sizeof(int64_t))
         self.totals = <Totals*>malloc(MOST_CELLS * sizeof(Totals))
         self.class_totals = <int64_t*>malloc(MOST_CELLS * (K + 1) * sizeof(int64_t))
+        if (self.code == NULL or self.rank == NULL or self.hit == NULL or self.left_of == NULL
+                or self.sums == NULL or self.totals == NULL or self.class_totals == NULL):
+            raise MemoryError
 
     def __dealloc__(self):
         cdef int s
@@ -290,6 +295,8 @@ cdef class SharedGrowth:
                 return None
             with nogil:
                 more = self.go_on(SLICE)
+            if self.starved:
+                raise MemoryError
             if self.large != NULL:
                 self.search_large(run, n_blocks, idle)
         for s in range(self.n_sets):
@@ -311,11 +318,16 @@ cdef class SharedGrowth:
             self.begin_search(self.large)
         for worker in {id(worker): worker for worker in busy}.values():
             self.take_better(worker)
+            self.starved |= worker.starved
+        if self.starved:
+            raise MemoryError
         with nogil:
             self.end_search(self.large)
             self.part_node(self.large)
             free_shared(self.large)
             self.large = NULL
+        if self.starved:
+            raise MemoryError
 
     cdef void search_block(self, const SharedNode* node, int64_t first,
                            int64_t step) noexcept nogil:
@@ -381,10 +393,13 @@ cdef class SharedGrowth:
         """All rows that count."""
         cdef int n_cells = <int>self.sets.has.shape[1]
         cdef SharedNode* node = new_shared(self.n_sets, n_cells, &self.shard.plan)
+        cdef bint found = node != NULL
         cdef const uint16_t[::1] cell = self.sets.cell
         cdef const uint8_t[::1] live = self.shard.live
         cdef int64_t i
         cdef int s, c
+        if not found:
+            raise MemoryError
         self.top = node
         for s in range(self.n_sets):
             node.set_of[s] = s
@@ -393,13 +408,16 @@ cdef class SharedGrowth:
                 if not self.sets.has[s, c]:
                     node.without[c] |= <uint64_t>1 << s
         with nogil:
-            reserve_rows(node, self.shard.n_rows)
-            for i in range(self.shard.n_rows):
+            found = reserve_rows(node, self.shard.n_rows)
+            for i in range(self.shard.n_rows if found else 0):
                 node.rows[node.n] = <uint32_t>i
                 node.cell[node.n] = <uint8_t>cell[i]
                 node.n += live[i]
-            self.sum_cells(node)
-            self.sum_members(node)
+            if found:
+                self.sum_cells(node)
+                self.sum_members(node)
+        if not found or self.starved:
+            raise MemoryError
 
     cdef void sum_cells(self, const SharedNode* node) noexcept nogil:
         """What the rows of each cell add up to, in scratch."""
@@ -429,6 +447,8 @@ cdef class SharedGrowth:
         cdef OpenNode* open
         if self.sets.is_packed:
             self.unpack_members(node)
+            if self.starved:
+                return
         else:
             for m in range(node.n_members):
                 open = &node.open[m]
@@ -452,12 +472,15 @@ cdef class SharedGrowth:
     cdef void unpack_members(self, SharedNode* node) noexcept nogil:
         """The sums alone, where rows are packed."""
         cdef int64_t sums[MOST_SETS]
-        cdef int64_t* added = <int64_t*>malloc((node.n_some + 1) * sizeof(int64_t))
+        cdef int64_t* added = <int64_t*>claimed(NULL, (node.n_some + 1) * sizeof(int64_t))
         cdef int64_t all = 0
         cdef int64_t i
         cdef int c, m
         cdef uint64_t bits
         cdef OpenNode* open
+        if added == NULL:
+            self.starved = True
+            return
         for i in range(node.n_some):
             added[i] = packed(&self.shard.payload, node.some[i])
         for c in range(node.n_cells):
@@ -507,7 +530,7 @@ cdef class SharedGrowth:
                     self.begin_alone(node, m)
                     if node.waiting == 0:
                         free_shared(node)
-            if self.work > stop or self.large != NULL:
+            if self.work > stop or self.large != NULL or self.starved:
                 return True
 
     cdef bint take_up(self, SharedNode* node) noexcept nogil:
@@ -549,7 +572,8 @@ cdef class SharedGrowth:
             self.large = node
             return False
         self.search_node(node)
-        self.part_node(node)
+        if not self.starved:
+            self.part_node(node)
         return True
 
     cdef void hand_over(self, SharedNode* node) noexcept nogil:
@@ -586,11 +610,11 @@ cdef class SharedGrowth:
         cdef size_t n_bytes = plan.criterion.n_classes * sizeof(int64_t)
         cdef uint8_t has[MOST_CELLS]
         cdef Run* run
+        if not self.reserve_alone(&root):
+            self.starved = True
+            return
         if root.class_totals != NULL:
-            root.class_totals = <int64_t*>malloc(n_bytes)
             memcpy(root.class_totals, node.open[member].class_totals, n_bytes)
-        free(self.view.rows)
-        self.view.rows = <uint32_t*>malloc((root.totals.n + 1) * sizeof(uint32_t))
         for c in range(node.n_cells):
             has[c] = not node.without[c] >> member & 1
         for i in range(node.n):
@@ -600,9 +624,8 @@ cdef class SharedGrowth:
             self.view.rows[n] = node.some[i]
             n += node.who[i] >> member & 1
         root.start = 0
+        root.n_runs = 0
         if not plan.draws:
-            root.runs = <Run*>malloc((plan.limits.n_columns + 1) * sizeof(Run))
-            root.n_runs = 0
             for j in range(plan.limits.n_columns):
                 if plan.columns[j].n_codes == 0 or node.constant[j]:
                     continue
@@ -614,11 +637,34 @@ cdef class SharedGrowth:
                 run.last_ordered = last_ordered(&plan.columns[j])
                 run.offset = -1
                 root.n_runs += 1
-        begin_growth(self.memory.growth, plan, &self.view, &root)
+        if not begin_growth(self.memory.growth, plan, &self.view, &root):
+            free_node(&root)
+            self.starved = True
+            return
         free_records(&self.memory.growth.out)  # what it held for its next growth
         self.memory.growth.out = self.records[s]
         memset(&self.records[s], 0, sizeof(Records))
         self.alone = s
+
+    cdef bint reserve_alone(self, OpenNode* root) noexcept nogil:
+        """Memory of its own for the root of a subtree, and for its rows; False without any."""
+        cdef const Plan* plan = &self.shard.plan
+        cdef bint has_classes = root.class_totals != NULL
+        root.class_totals = NULL
+        root.runs = NULL
+        free(self.view.rows)
+        self.view.rows = <uint32_t*>claimed(NULL, (root.totals.n + 1) * sizeof(uint32_t))
+        if has_classes:
+            root.class_totals = <int64_t*>claimed(
+                NULL, plan.criterion.n_classes * sizeof(int64_t))
+        if not plan.draws:
+            root.runs = <Run*>claimed(NULL, (plan.limits.n_columns + 1) * sizeof(Run))
+        if (self.view.rows != NULL and (root.class_totals != NULL or not has_classes)
+                and (root.runs != NULL or plan.draws)):
+            return True
+        free(root.class_totals)
+        free(root.runs)
+        return False
 
     cdef void end_alone(self) noexcept nogil:
         cdef Growth* growth = self.memory.growth
@@ -676,10 +722,13 @@ cdef class SharedGrowth:
         cdef const Limits* limits
         cdef int64_t least
         cdef int m
-        self.by_classes = (
-            is_wide and plan.mode == CLASSES and plan.criterion.impurity == GINI
-            and number_classes(&self.classes, node, &self.shard.payload, plan.criterion.n_classes))
+        self.by_classes = (is_wide and plan.mode == CLASSES and plan.criterion.impurity == GINI
+                           and node.n + node.n_some <= MOST_ROWS)
         if not self.by_classes:
+            return
+        if not number_classes(&self.classes, node, &self.shard.payload,
+                              plan.criterion.n_classes):
+            self.starved = True
             return
         for m in range(self.classes.lanes.width):
             least = INT32_MAX  # nobody there
@@ -700,8 +749,11 @@ cdef class SharedGrowth:
             return
         if n > self.n_added:
             free(self.added)
-            self.added = <int64_t*>malloc(n * sizeof(int64_t))
-            self.n_added = n
+            self.added = <int64_t*>claimed(NULL, n * sizeof(int64_t))
+            self.n_added = n if self.added != NULL else 0
+            if self.added == NULL:
+                self.starved = True
+                return
         some = self.added + node.n
         for i in range(node.n):
             self.added[i] = packed(payload, node.rows[i])
@@ -722,12 +774,14 @@ cdef class SharedGrowth:
         cdef int m
         cdef Search* q
         cdef bint varies = members != node.active
-        if column.n_codes == 0 or node.constant[number]:
+        if column.n_codes == 0 or node.constant[number] or self.starved:
             return
         width = self.number_codes(node, column)
         self.work += node.n + width * node.n_members
         if self.by_classes and last_ordered(column) == ALL_ORDERED:
-            count_classes(&self.classes, node, column, self.counting.rank, width)
+            if not count_classes(&self.classes, node, column, self.counting.rank, width):
+                self.starved = True
+                return
             search_classes(&self.classes, self.code[0] == 0)
             for m in range(node.n_members):
                 if members >> m & 1:
@@ -736,7 +790,8 @@ cdef class SharedGrowth:
                                   self.code)
             node.constant[number] = not varies
             return
-        self.count_column(node, column, width)
+        if not self.count_column(node, column, width):
+            return
         for m in range(node.n_members):
             if members >> m & 1:
                 q = self.searches[node.set_of[m]]
@@ -762,9 +817,10 @@ cdef class SharedGrowth:
             self.code[code] = <uint32_t>code
         return width
 
-    cdef void count_column(self, const SharedNode* node, const Column* column,
+    cdef bint count_column(self, const SharedNode* node, const Column* column,
                            int64_t width) noexcept nogil:
-        """Histograms of a column, cell by cell, of so many codes (`number_codes`)."""
+        """Histograms of a column, cell by cell, of so many codes (`number_codes`); False without
+        memory."""
         cdef int64_t stride = self.sets.stride
         cdef int n_blocks = node.n_cells + 2 + 2 * node.n_members + 3
         cdef int64_t size, n_more
@@ -774,8 +830,11 @@ cdef class SharedGrowth:
         self.counting.size = size
         if n_blocks * size > self.n_cells_of_scratch:
             free(self.cells)
-            self.n_cells_of_scratch = n_blocks * size
-            self.cells = <int64_t*>malloc(self.n_cells_of_scratch * sizeof(int64_t))
+            self.cells = <int64_t*>claimed(NULL, n_blocks * size * sizeof(int64_t))
+            self.n_cells_of_scratch = n_blocks * size if self.cells != NULL else 0
+            if self.cells == NULL:
+                self.starved = True
+                return False
         memset(self.cells, 0, (node.n_cells + 2) * size * sizeof(int64_t))
         count_rows(node, column, &self.counting, self.cells)
         block = self.cells + node.n_cells * size
@@ -806,6 +865,7 @@ cdef class SharedGrowth:
             memset(block, 0, n_more * sizeof(int64_t))
             count_some(node, column, &self.counting, block)
             self.more = block
+        return True
 
     cdef void groups_of_member(self, Search* q, const SharedNode* node, int member,
                                int64_t width) noexcept nogil:
@@ -822,7 +882,10 @@ cdef class SharedGrowth:
         cdef int64_t step = numbers_of_some(node)
         if self.more != NULL:
             more = self.more + (member if self.sets.is_packed else member * width * stride)
-        reserve_groups(q, width + 1)
+        if not reserve_groups(q, width + 1):
+            q.groups.count = 0
+            self.starved = True
+            return
         target = q.groups.target
         for d in range(width):
             if self.sets.is_packed:
@@ -881,7 +944,7 @@ cdef class SharedGrowth:
                     self.searches[s].split.test == LEAF
                     or not gains_enough(&self.plans[s].limits, self.searches[s].split.gain)):
                 left &= ~(<uint64_t>1 << m)
-        while left != 0:
+        while left != 0 and not self.starved:
             together = 0
             column = self.searches[node.set_of[trailing_zeros(left)]].split.column
             for m in range(node.n_members):
@@ -920,17 +983,23 @@ cdef class SharedGrowth:
             p.left_of = self.left_of
         left = new_shared(n, node.n_cells, &self.shard.plan)
         right = new_shared(n, node.n_cells, &self.shard.plan)
-        left.n_cells = right.n_cells = place_cells(node, together, &p, left.without)
-        memcpy(right.without, left.without, left.n_cells * sizeof(uint64_t))
-        memcpy(left.constant, node.constant, self.shard.plan.limits.n_columns)
-        memcpy(right.constant, node.constant, self.shard.plan.limits.n_columns)
         if n < node.n_members:
-            who = <uint64_t*>malloc((node.n_some + 1) * sizeof(uint64_t))
-            for i in range(node.n_some):
+            who = <uint64_t*>claimed(NULL, (node.n_some + 1) * sizeof(uint64_t))
+        self.starved = left == NULL or right == NULL or who == NULL and node.n_some > 0
+        if not self.starved:
+            left.n_cells = right.n_cells = place_cells(node, together, &p, left.without)
+            memcpy(right.without, left.without, left.n_cells * sizeof(uint64_t))
+            memcpy(left.constant, node.constant, self.shard.plan.limits.n_columns)
+            memcpy(right.constant, node.constant, self.shard.plan.limits.n_columns)
+            for i in range(node.n_some if n < node.n_members else 0):
                 who[i] = placed(node.who[i], together)
-        part_shared(node, column, self.counting.added, who, &p, left, right)
+            self.starved = not part_shared(node, column, self.counting.added, who, &p, left, right)
         if n < node.n_members:
             free(who)
+        if self.starved:
+            free_shared(left)
+            free_shared(right)
+            return
         for k in range(n):
             left.set_of[k] = right.set_of[k] = node.set_of[member[k]]
         self.open_members(node, left, member, p.left_sums, True)
@@ -938,7 +1007,7 @@ cdef class SharedGrowth:
         if has_subset:
             width = self.number_codes(node, column)
             self.count_column(node, column, width)
-        for k in range(n):
+        for k in range(n if not self.starved else 0):
             m = member[k]
             q = self.searches[node.set_of[m]]
             if q.split.test == IN_SUBSET:

@@ -23,6 +23,9 @@ cdef extern from "member_lanes.h" nogil:
         int64_t* at
         int32_t* n_codes
 
+cdef enum:
+    MOST_ROWS = 46340       # of a node: their square fits 31 bits
+
 cdef struct ClassCounts:
     # The node that is searched, and histograms of one column of it.
     MemberLanes lanes

@@ -14,13 +14,13 @@ are categories, members are searched one by one (`_groups`). Sums are integers a
 of them by the same operations, so that splits are the same bits.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memset
 
 from dtrees.core._columns cimport STORED_U8, Column
 from dtrees.core._cuts cimport take_cut
 from dtrees.core._search cimport NONE, Search, beats
-from dtrees.core._shared_nodes cimport SharedNode
+from dtrees.core._shared_nodes cimport SharedNode, claimed
 from dtrees.core._structs cimport Payload
 
 cdef extern from "member_lanes.h" nogil:
@@ -39,10 +39,6 @@ cdef extern from "member_lanes.h" nogil:
                                 int64_t) noexcept
     void search_members(MemberLanes*, const int32_t*, int64_t, bint, int32_t*, double) noexcept
 
-cdef enum:
-    MOST_ROWS = 46340       # whose square fits 31 bits
-
-
 cdef void free_classes(ClassCounts* x) noexcept nogil:
     free(x.lanes.totals)
     free(x.has)
@@ -53,25 +49,30 @@ cdef void free_classes(ClassCounts* x) noexcept nogil:
     free(x.rows)
 
 
+cdef int32_t* fresh(int32_t* old, int64_t n) noexcept nogil:
+    """Room for n numbers instead of the old ones; NULL without memory."""
+    free(old)
+    return <int32_t*>claimed(NULL, n * sizeof(int32_t))
+
+
 cdef bint reserve_lanes(ClassCounts* x, int64_t n) noexcept nogil:
     if n <= x.n_lanes:
         return True
-    free(x.lanes.totals)
-    free(x.has)
-    free(x.lanes.side)
-    x.lanes.totals = <int32_t*>malloc(n * sizeof(int32_t))
-    x.has = <int32_t*>malloc(n * sizeof(int32_t))
-    x.lanes.side = <int32_t*>malloc(n * sizeof(int32_t))
-    x.n_lanes = n if x.lanes.totals != NULL and x.has != NULL and x.lanes.side != NULL else 0
+    x.has = fresh(x.has, n)
+    x.lanes.totals = fresh(x.lanes.totals, n)
+    x.lanes.side = fresh(x.lanes.side, n)
+    x.n_lanes = 0
+    if x.has != NULL and x.lanes.totals != NULL and x.lanes.side != NULL:
+        x.n_lanes = n
     return x.n_lanes > 0
 
 
 cdef bint reserve_labels(ClassCounts* x, int64_t n, int64_t n_classes) noexcept nogil:
     if x.number == NULL:
-        x.number = <uint16_t*>malloc(n_classes * sizeof(uint16_t))
+        x.number = <uint16_t*>claimed(NULL, n_classes * sizeof(uint16_t))
     if n > x.n_labels:
         free(x.label)
-        x.label = <uint16_t*>malloc(n * sizeof(uint16_t))
+        x.label = <uint16_t*>claimed(NULL, n * sizeof(uint16_t))
         x.n_labels = n if x.label != NULL else 0
     return x.number != NULL and x.label != NULL
 
@@ -79,10 +80,8 @@ cdef bint reserve_labels(ClassCounts* x, int64_t n, int64_t n_classes) noexcept 
 cdef bint reserve_codes(ClassCounts* x, int64_t n) noexcept nogil:
     if n <= x.n_cells:
         return True
-    free(x.cells)
-    free(x.rows)
-    x.cells = <int32_t*>malloc(n * sizeof(int32_t))
-    x.rows = <int32_t*>malloc(n * sizeof(int32_t))
+    x.cells = fresh(x.cells, n)
+    x.rows = fresh(x.rows, n)
     x.n_cells = n if x.cells != NULL and x.rows != NULL else 0
     return x.n_cells > 0
 
@@ -92,7 +91,7 @@ cdef bint reserve_codes(ClassCounts* x, int64_t n) noexcept nogil:
 
 cdef bint number_classes(ClassCounts* x, const SharedNode* node, const Payload* payload,
                          int64_t n_classes) noexcept nogil:
-    """Number the classes that a node holds; False where it is too large, or without memory.
+    """Number the classes that a node of at most `MOST_ROWS` rows holds; False without memory.
 
     n_classes : of the table. The limits of the members (`least`, `most`) are the caller's.
     """
@@ -105,7 +104,7 @@ cdef bint number_classes(ClassCounts* x, const SharedNode* node, const Payload* 
     cdef uint64_t all = (<uint64_t>1 << node.n_members) - 1 if node.n_members < 64 \
         else <uint64_t>-1
     cdef uint16_t* some
-    if n > MOST_ROWS or not reserve_labels(x, n, n_classes):
+    if not reserve_labels(x, n, n_classes):
         return False
     if not reserve_lanes(x, width * (n_classes if n_classes > node.n_cells else node.n_cells)):
         return False

@@ -40,13 +40,14 @@ cdef struct Parting:
     int64_t left_sums[MOST_CELLS]   # what the rows of the children add up to, where rows are
     int64_t right_sums[MOST_CELLS]  # packed; by cell of the children
 
+cdef void* claimed(void* old, size_t n_bytes) noexcept nogil
 cdef SharedNode* new_shared(int n_members, int n_cells, const Plan* plan) noexcept nogil
 cdef void free_shared(SharedNode* node) noexcept nogil
 cdef void free_shared_list(SharedNode* node) noexcept nogil
-cdef void reserve_rows(SharedNode* node, int64_t n) noexcept nogil
+cdef bint reserve_rows(SharedNode* node, int64_t n) noexcept nogil
 cdef void mark_codes_left(const Route* route, int n, int64_t width,
                           uint64_t* left_of) noexcept nogil
-cdef void part_shared(const SharedNode* node, const Column* column, const int64_t* added,
+cdef bint part_shared(const SharedNode* node, const Column* column, const int64_t* added,
                       const uint64_t* who, Parting* p, SharedNode* left,
                       SharedNode* right) noexcept nogil
 

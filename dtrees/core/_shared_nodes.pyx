@@ -9,7 +9,7 @@ that sent it::
     some, who     part by member, always
 """
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport free, realloc
 from libc.string cimport memchr, memset
 
 from dtrees.core._columns cimport STORED_U8, Column, code_t
@@ -22,14 +22,48 @@ cdef enum:                  # where the members that have a row send it
     LEFT = 1
     RIGHT = 2               # 3: none of them has it
 
+# ---------------------------------------------------------------------------------------------
+# memory
+
+cdef int64_t claims_left = -1   # that are granted; -1: all of them
+
+
+def grant_claims(int64_t n):
+    """Let all claims of memory but the next n fail, as if there were none left; -1: let none fail.
+
+    For tests, on one thread. Returns how many of those granted before were not used.
+    """
+    global claims_left
+    before = claims_left
+    claims_left = n
+    return before
+
+
+cdef void* claimed(void* old, size_t n_bytes) noexcept nogil:
+    """`realloc`: NULL without memory, and then the old memory is still there."""
+    global claims_left
+    if claims_left == 0:
+        return NULL
+    if claims_left > 0:
+        claims_left -= 1
+    return realloc(old, n_bytes)
+
+
 cdef SharedNode* new_shared(int n_members, int n_cells, const Plan* plan) noexcept nogil:
-    """A node without rows. Freed by `free_shared`."""
-    cdef SharedNode* node = <SharedNode*>calloc(1, sizeof(SharedNode))
+    """A node without rows; NULL without memory. Freed by `free_shared`."""
     cdef size_t K = plan.criterion.n_classes
     cdef size_t numbers = n_members * (K + 1) + n_cells
-    cdef char* at = <char*>calloc(1, n_members * (sizeof(OpenNode) + sizeof(int))
-                                  + numbers * sizeof(int64_t) + plan.limits.n_columns)
+    cdef size_t n_bytes = (n_members * (sizeof(OpenNode) + sizeof(int))
+                           + numbers * sizeof(int64_t) + plan.limits.n_columns)
+    cdef SharedNode* node = <SharedNode*>claimed(NULL, sizeof(SharedNode))
+    cdef char* at = <char*>claimed(NULL, n_bytes)
     cdef int m
+    if node == NULL or at == NULL:
+        free(node)
+        free(at)
+        return NULL
+    memset(node, 0, sizeof(SharedNode))
+    memset(at, 0, n_bytes)
     node.n_members = n_members
     node.active = (<uint64_t>1 << n_members) - 1 if n_members < 64 else <uint64_t>-1
     node.n_cells = n_cells
@@ -49,6 +83,8 @@ cdef SharedNode* new_shared(int n_members, int n_cells, const Plan* plan) noexce
 
 
 cdef void free_shared(SharedNode* node) noexcept nogil:
+    if node == NULL:
+        return
     free(node.open)
     free(node.rows)
     free(node.cell)
@@ -65,25 +101,36 @@ cdef void free_shared_list(SharedNode* node) noexcept nogil:
         node = next
 
 
-cdef void reserve_rows(SharedNode* node, int64_t n) noexcept nogil:
-    """Room for so many rows that all have; less than there is gives the rest back."""
-    node.rows = <uint32_t*>realloc(node.rows, (n + 1) * sizeof(uint32_t))
-    node.cell = <uint8_t*>realloc(node.cell, n + 1)
+cdef bint reserve_rows(SharedNode* node, int64_t n) noexcept nogil:
+    """Room for so many rows that all have; less than there is gives the rest back. False without
+    memory."""
+    cdef void* rows = claimed(node.rows, (n + 1) * sizeof(uint32_t))
+    cdef void* cell = claimed(node.cell, n + 1)
+    node.rows = <uint32_t*>rows if rows != NULL else node.rows
+    node.cell = <uint8_t*>cell if cell != NULL else node.cell
+    return rows != NULL and cell != NULL
 
 
-cdef void reserve_some(SharedNode* node, int64_t n) noexcept nogil:
-    """Room for so many rows, and one more, that only some of the members have."""
+cdef bint reserve_some(SharedNode* node, int64_t n) noexcept nogil:
+    """Room for so many rows, and one more, that only some of the members have; False without
+    memory."""
+    cdef void* some = claimed(node.some, (n + 1) * sizeof(uint32_t))
+    cdef void* who = claimed(node.who, (n + 1) * sizeof(uint64_t))
+    node.some = <uint32_t*>some if some != NULL else node.some
+    node.who = <uint64_t*>who if who != NULL else node.who
+    if some == NULL or who == NULL:
+        return False
     node.room = n + 1
-    node.some = <uint32_t*>realloc(node.some, node.room * sizeof(uint32_t))
-    node.who = <uint64_t*>realloc(node.who, node.room * sizeof(uint64_t))
+    return True
 
 
-cdef void add_some(SharedNode* node, uint32_t row, uint64_t who) noexcept nogil:
-    if node.n_some == node.room:
-        reserve_some(node, 2 * node.room + 64)
+cdef bint add_some(SharedNode* node, uint32_t row, uint64_t who) noexcept nogil:
+    if node.n_some == node.room and not reserve_some(node, 2 * node.room + 64):
+        return False
     node.some[node.n_some] = row
     node.who[node.n_some] = who
     node.n_some += 1
+    return True
 
 
 # ---------------------------------------------------------------------------------------------
@@ -201,10 +248,10 @@ cdef void sum_sides(const SharedNode* node, const uint8_t* side, const int64_t* 
         p.right_sums[p.place[c]] += sums[RIGHT * MOST_CELLS + c]
 
 
-cdef inline void split_rows(const SharedNode* node, const code_t* codes, const uint8_t* side,
+cdef inline bint split_rows(const SharedNode* node, const code_t* codes, const uint8_t* side,
                             const Parting* p, SharedNode* left,
                             SharedNode* right) noexcept nogil:
-    """Rows on which the members differ, to both children."""
+    """Rows on which the members differ, to both children; False without memory."""
     cdef const uint8_t* at = <const uint8_t*>memchr(side, BOTH, node.n)
     cdef int64_t i
     cdef uint64_t full, mask
@@ -212,9 +259,11 @@ cdef inline void split_rows(const SharedNode* node, const code_t* codes, const u
         i = at - side
         full = p.full[node.cell[i]]
         mask = full & left_members(p, codes[node.rows[i]])
-        add_some(left, node.rows[i], mask)
-        add_some(right, node.rows[i], full & ~mask)
+        if not (add_some(left, node.rows[i], mask)
+                and add_some(right, node.rows[i], full & ~mask)):
+            return False
         at = <const uint8_t*>memchr(at + 1, BOTH, node.n - i - 1)
+    return True
 
 
 cdef inline void part_some(const SharedNode* node, const code_t* codes, const uint64_t* who,
@@ -242,32 +291,32 @@ cdef inline void part_some(const SharedNode* node, const code_t* codes, const ui
     right.n_some = n_right
 
 
-cdef void part_shared(const SharedNode* node, const Column* column, const int64_t* added,
+cdef bint part_shared(const SharedNode* node, const Column* column, const int64_t* added,
                       const uint64_t* who, Parting* p, SharedNode* left,
                       SharedNode* right) noexcept nogil:
-    """Part the rows of a node between two children, which are empty.
+    """Part the rows of a node between two children, which are empty; False without memory.
 
     column : of 8 or 16 bits. added : what each of the rows adds, packed, or NULL. who : as that of
     the node, but for the members that part. p : its sums are filled here.
     """
     cdef const uint8_t* narrow = <const uint8_t*>column.codes
     cdef const uint16_t* wide = <const uint16_t*>column.codes
-    cdef uint8_t* side = <uint8_t*>malloc(node.n + 1)
-    reserve_rows(left, node.n)
-    reserve_rows(right, node.n)
-    reserve_some(left, node.n_some)
-    reserve_some(right, node.n_some)
-    if column.storage == STORED_U8:
+    cdef uint8_t* side = <uint8_t*>claimed(NULL, node.n + 1)
+    cdef bint found = (
+        side != NULL and reserve_rows(left, node.n) and reserve_rows(right, node.n)
+        and reserve_some(left, node.n_some) and reserve_some(right, node.n_some))
+    if found and column.storage == STORED_U8:
         side_rows(node, narrow, p, side)
         part_some(node, narrow, who, p, left, right)
-        split_rows(node, narrow, side, p, left, right)
-    else:
+        found = split_rows(node, narrow, side, p, left, right)
+    elif found:
         side_rows(node, wide, p, side)
         part_some(node, wide, who, p, left, right)
-        split_rows(node, wide, side, p, left, right)
-    move_rows(node, side, p, left, right)
-    if added != NULL:
-        sum_sides(node, side, added, p)
+        found = split_rows(node, wide, side, p, left, right)
+    if found:
+        move_rows(node, side, p, left, right)
+        if added != NULL:
+            sum_sides(node, side, added, p)
+        found = reserve_rows(left, left.n) and reserve_rows(right, right.n)
     free(side)
-    reserve_rows(left, left.n)
-    reserve_rows(right, right.n)
+    return found
