@@ -17,6 +17,7 @@ from dtrees.coding.target import Target
 from dtrees.core._assembly import arrays_of, join_records
 from dtrees.core.model import IN_SUBSET, REGRESSION, Tree, count_type
 
+NODES_AT_ONCE = 2**13  # of trees whose records are put side by side
 SUBTREE = -3  # column of a record that stands for a later piece, whose number is in `left`
 
 Thresholds = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -94,6 +95,23 @@ def trees_of(
         `dtrees.coding.CodeBook.thresholds`.
     criterion : str
     """
+    trees: list[Tree] = []
+    ends = np.cumsum([len(piece.nodes) for piece in pieces])
+    while len(trees) < len(pieces):  # some at a time: their records are copied
+        first = len(trees)
+        most = (ends[first - 1] if first > 0 else 0) + NODES_AT_ONCE
+        last = max(first + 1, int(np.searchsorted(ends, most, side="right")))
+        trees += _trees_of(pieces[first:last], target, n_codes, thresholds, criterion)
+    return trees
+
+
+def _trees_of(
+    pieces: Sequence[Piece],
+    target: Target,
+    n_codes: np.ndarray,
+    thresholds: Thresholds,
+    criterion: str,
+) -> list[Tree]:
     nodes, words = side_by_side(pieces)
     threshold, code = thresholds(nodes["column"], nodes["boundary"], nodes["beyond"])
     subset_offset, subset_words = in_node_order(nodes, words, n_codes)

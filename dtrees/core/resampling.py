@@ -19,6 +19,7 @@ distributed, which is what a bootstrap's tends to with many rows; only its sum i
 from __future__ import annotations
 
 import hashlib
+import itertools
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from functools import cache
@@ -30,6 +31,7 @@ from dtrees._random import BOOTSTRAP, keyed_counts, keyed_largest
 
 BITS = 12  # sets that are looked at together
 BLOCK = 2**16  # rows
+FIRST_BLOCK = 2**10  # rows that mostly show every cell, so that no other block is sorted
 LARGEST_TABLE = 2**16  # keys that are numbered by a table
 
 
@@ -180,7 +182,8 @@ def _by_first_row(
         The first row of each.
     """
     n_rows, n_keys = len(cells), n_cells << n_bits
-    blocks = [slice(start, start + BLOCK) for start in range(0, n_rows, BLOCK)]
+    starts = [0, *range(FIRST_BLOCK, n_rows, BLOCK)]
+    blocks = [slice(*bounds) for bounds in itertools.pairwise([*starts, n_rows])]
     distinct = np.zeros(0, dtype=np.int64)  # keys, where they are too many for a table
     if n_keys > LARGEST_TABLE + 4 * n_rows:
         distinct = np.unique((cells.astype(np.int64) << n_bits) | bits)

@@ -94,8 +94,9 @@ def pieces_of_sets(
         grown = shared.grow(pool, run, n_threads, cancelled, least, tuning.level_entries)
         if cancelled():
             raise CancelledError("growth was cancelled")
-        for number, subtrees in zip(group, grown, strict=True):
-            found = pieces_of(subtrees)
+        for place, number in enumerate(group):
+            found = pieces_of(grown[place])
+            grown[place] = []  # records are there twice for one set at a time
             pieces[number] = found[0] if len(found) == 1 else join(found)  # one is in preorder
     for number in range(resampling.n_sets):
         if number not in pieces:

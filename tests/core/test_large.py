@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from dataclasses import replace
 from threading import Event
 
 import numpy as np
@@ -20,6 +21,7 @@ from tests.laws.tables import (
     fit,
     grow_parts,
 )
+from tests.laws.test_shared import folds, grow_sets
 
 KINDS = ("ties", "categories", "distinct", "hybrid", "counts", "mostly", "mostly a category")
 ROWS = 20_000  # enough for some levels on several threads
@@ -107,6 +109,17 @@ def test_more_rows_than_16_bits_count(criterion, n_classes, weights):
     rows = [np.arange(70_000)[half] for half in halves]
     parts = [(matrix.take(r), target.take(r)) for r in rows]
     assert alone.equals(grow_parts(example, parts, gather_rows=20_000))
+
+
+@pytest.mark.parametrize("n_rows", [46_340, 46_341])
+def test_sets_of_more_rows_than_squares_fit(n_rows):
+    # Up to 46,340 rows of several classes the members of a node are searched side by side.
+    example = large("gini", n_rows, 12, max_depth=4, min_samples_leaf=5)
+    rows = folds(n_rows, 2, 0)
+    trees = grow_sets(example, coded(example.table), rows)
+    for mine, tree in zip(rows, trees.trees, strict=True):
+        alone = replace(example, weight=mine.astype(float))
+        assert fit(alone).equals(tree)
 
 
 def test_more_cells_than_rows():
