@@ -1,7 +1,8 @@
 """Whether loops use registers of 256 bits.
 
-A few loops over the rows of a node (`_bag`, `_lanes`, `_shared_classes`) are compiled twice. Which one runs is decided
-on the machine that runs it, once, by what its processor has; the results are the same.
+A few loops over the rows of a node (`_bag`, `_lanes`) are compiled twice, and those of shared nodes
+(`_shared_counts`, `_shared_classes`) have others beside them. Which one runs is decided on the
+machine that runs it, once, by what its processor has; the results are the same.
 """
 
 cdef extern from "wide.h" nogil:
