@@ -25,7 +25,7 @@ def _grow(task: str, max_depth: int | None, n_threads: int, scale: Scale) -> Con
 
     def one_tree():
         run = threaded(n_threads)
-        source = ShardSource([(coded, target)], rules, run=run, n_threads=n_threads)
+        source = ShardSource(coded, target, rules, run=run, n_threads=n_threads)
         return grow(source, rules, plain(), book.thresholds)[0]
 
     return Contest(one_tree, remark=lambda tree, _: f"{tree.node_count:,} nodes")

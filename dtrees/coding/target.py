@@ -220,12 +220,22 @@ class Target:
             if self.wy is not None:
                 changed["wy"] = self.wy * times.astype(np.int64)
         if balanced:
-            assert self.classes is not None
             totals = class_totals(self.y, changed["w"], self.n_classes)
-            per_class = class_weights("balanced", self.classes, totals)
-            multiplier, exponent = class_multipliers(per_class, totals)
+            multiplier, exponent = self.balanced_multipliers(totals)
             changed |= {"class_multiplier": multiplier, "class_exponent": exponent}
         return Target(**changed)
+
+    def balanced_multipliers(self, totals: Any) -> tuple[np.ndarray, int]:
+        """Multipliers of the classes, and their exponent, with which all classes weigh the same.
+
+        Parameters
+        ----------
+        totals : integers (n_classes,)
+            Weight of each class.
+        """
+        assert self.classes is not None
+        per_class = class_weights("balanced", self.classes, totals)
+        return class_multipliers(per_class, totals)
 
     @property
     def times(self) -> np.ndarray | None:

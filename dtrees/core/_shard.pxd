@@ -1,5 +1,5 @@
 """Declarations of the shard; see _shard.pyx."""
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
 from dtrees.core._columns cimport Column, Columns
 from dtrees.core._plan cimport Plan
@@ -20,5 +20,6 @@ cdef class Shard:
 
     cdef bind_target(self, target, rules)
     cdef bind_payload(self, target, rules, weight, bint classification)
+    cdef int64_t cells_of(self, int32_t column)
     cdef found(self, Search* q, const int64_t* histogram)
     cdef bind_limits(self, target, rules, double total_weight)

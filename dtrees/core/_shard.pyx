@@ -54,7 +54,9 @@ cdef class Shard:
     values : (float64, int64 (n_columns + 1,)) or None
         `CodeBook.code_values`, needed for random cuts.
     n_threads : int or None, default=None
-        That grow trees from this shard; None: it also takes part in rounds.
+        That grow trees from this shard; None: it searches histograms.
+    counts : bool, default=False
+        Whether its rows are only to be parted and counted (`dtrees.core._rounds`).
 
     Attributes
     ----------
@@ -62,7 +64,7 @@ cdef class Shard:
         Columns are drawn and one thread grows the tree: all that it keeps is the rows of its
         nodes (`_bag`).
     """
-    def __init__(self, coded, target, rules, scale, values=None, n_threads=None):
+    def __init__(self, coded, target, rules, scale, values=None, n_threads=None, bint counts=False):
         self.alive = []
         draws = rules.random_cuts or (rules.max_features is not None
                                       and rules.max_features < coded.n_columns)
@@ -71,19 +73,19 @@ cdef class Shard:
         self.bound = columns_of(coded)
         self.columns = self.bound.columns
         self.plan.columns = self.columns
-        if draws:
+        if draws and not counts:
             self.plan.lists = self.bound.row_lists(coded)
         self.plan.limits.n_columns = self.bound.n_columns
         self.bind_target(target, rules)
         self.plan.criterion.fixed_point = scale.fixed_point
         if rules.criterion == "entropy":
             self.plan.criterion.gain_unit = target.weight_unit / (scale.fixed_point * np.log(2.0))
-            if self.payload.weight == NULL:
+            if self.payload.weight == NULL and not counts:
                 table = xlogx_table(self.n_live + 1, scale.fixed_point)
                 self.plan.criterion.xlogx = <const int64_t*>pointer(self.alive, table, np.int64)
                 self.plan.criterion.xlogx_size = self.n_live + 1
         self.bind_limits(target, rules, scale.total_weight)
-        if rules.random_cuts:
+        if rules.random_cuts and not counts:
             flat, first = values
             if (self.plan.mode in (COUNT, WEIGHTED_SUM) and target.kind == "classification"
                     and self.payload.weight == NULL and LEAST_LANES <= coded.u8.shape[1]
@@ -234,40 +236,41 @@ cdef class Shard:
                            dtype=np.int64)
         return (n_codes + 1) * self.plan.stride
 
-    def histogram(self, const uint32_t[::1] rows):
-        """Statistics of the rows of a node by column and code, one column behind the other.
+    def columns_at(self, uint64_t path, int64_t first, int64_t count):
+        """Draws first .. first+count of a node's columns, in their order; int32 (<= count,)."""
+        cdef int64_t n_columns = self.plan.limits.n_columns
+        cdef int32_t[::1] order = np.arange(n_columns, dtype=np.int32)
+        if first + count > n_columns:
+            count = n_columns - first
+        if self.plan.limits.max_features < n_columns:
+            draw_columns(&self.plan, path, &order[0], NULL, 0, first + count)
+        return np.asarray(order)[first:first + count].copy()
+
+    def search(self, const int64_t[::1] histogram, const int32_t[::1] columns, sums, uint64_t path,
+               bint one_by_one):
+        """The best split of a node, from the histogram of all its rows.
 
         Parameters
         ----------
-        rows : uint32 (n,), ascending
+        histogram : int64
+            Of some columns, one behind the other.
+        columns : int32 (k,)
+        sums : Sums
+        path : int
+        one_by_one : bool
+            Whether the first column that can be split is the last one to be looked at.
 
         Returns
         -------
-        int64 (sum of histogram_sizes(),)
+        found : FoundSplit or None
+            None: there is no split, or it gains too little.
+        can_be_split : bool
         """
-        cdef int64_t[::1] sizes = self.histogram_sizes()
-        cdef int64_t[::1] out = np.zeros(int(np.sum(sizes)), dtype=np.int64)
-        cdef int64_t j, at = 0
-        cdef int64_t n = len(rows)
-        if n == 0:
-            return np.asarray(out)
-        with nogil:
-            for j in range(self.plan.limits.n_columns):
-                add_rows(&self.columns[j], &self.payload, self.plan.mode, self.plan.stride, NULL,
-                         &rows[0], n, &out[at])
-                at += sizes[j]
-        return np.asarray(out)
-
-    def search(self, const int64_t[::1] histogram, sums, uint64_t path):
-        """The best split of a node, from the histogram of all its rows; None without one."""
-        cdef int64_t[::1] sizes = self.histogram_sizes()
-        cdef int64_t[::1] starts = np.cumsum(sizes) - sizes
         cdef int64_t[::1] classes
         cdef OpenNode node
         cdef Search* q
-        cdef int64_t j, i, first
-        cdef int64_t n_columns = self.plan.limits.n_columns
-        cdef int32_t[::1] order = np.arange(n_columns, dtype=np.int32)
+        cdef int64_t i, at = 0
+        cdef int32_t j
         open_sums(sums, &node)
         if sums.classes is not None:
             classes = np.ascontiguousarray(sums.classes, dtype=np.int64)
@@ -278,28 +281,49 @@ cdef class Shard:
             begin_node(q, &node.totals, node.class_totals)
             q.draws = hash64(hash64(hash64(self.plan.limits.seed, self.plan.limits.tree), path),
                              CUTS)
-            first = 0
-            i = min(self.plan.limits.max_features, n_columns)
-            if i < n_columns:
-                draw_columns(&self.plan, path, &order[0], NULL, 0, n_columns)
-            while first < n_columns and q.split.test == LEAF:
-                for j in sorted(np.asarray(order)[first:first + i]):
-                    if self.plan.limits.random_cuts:
-                        groups_of_histogram(q, &histogram[starts[j]], self.columns[j].n_codes)
-                        if q.groups.count > 1:
-                            search_random(q, <int32_t>j, last_ordered(&self.columns[j]),
-                                          self.plan.values + self.plan.first_value[j])
-                        continue
-                    search_histogram(q, &histogram[starts[j]], self.columns[j].n_codes,
-                                     <int32_t>j, last_ordered(&self.columns[j]))
-                first += i
-                i = 1
+            for i in range(len(columns)):
+                j = columns[i]
+                if self.plan.limits.random_cuts:
+                    groups_of_histogram(q, &histogram[at], self.columns[j].n_codes)
+                    if q.groups.count > 1:
+                        search_random(q, j, last_ordered(&self.columns[j]),
+                                      self.plan.values + self.plan.first_value[j])
+                else:
+                    search_histogram(q, &histogram[at], self.columns[j].n_codes, j,
+                                     last_ordered(&self.columns[j]))
+                at += self.cells_of(j)
+                if one_by_one and q.split.test != LEAF:
+                    break
             finish_node(q)
             if q.split.test == LEAF or not gains_enough(&self.plan.limits, q.split.gain):
-                return None
-            return self.found(q, &histogram[starts[q.split.column]])
+                return None, q.split.test != LEAF
+            at = 0
+            for i in range(len(columns)):
+                if columns[i] == q.split.column:
+                    break
+                at += self.cells_of(columns[i])
+            return self.found(q, &histogram[at]), True
         finally:
             free_search(q)
+
+    cdef int64_t cells_of(self, int32_t column):
+        """Numbers of the histogram of a column."""
+        return (self.columns[column].n_codes + <int64_t>1) * self.plan.stride
+
+    def counts_of(self, const int64_t[::1] histogram):
+        """Rows and weight of each code of a column; int64 (2, n_codes + 1)."""
+        cells = np.asarray(histogram).reshape(-1, self.plan.stride)
+        if self.plan.mode == COUNT:
+            n = cells[:, 0] >> 32
+            return np.stack([n, n])
+        if self.plan.mode == SUM:
+            return np.stack([cells[:, 0], cells[:, 0]])
+        if self.plan.mode == WEIGHTED_SUM:
+            return np.stack([cells[:, 0], cells[:, 1]])
+        if self.plan.mode == CLASSES:
+            n = cells.sum(axis=1)
+            return np.stack([n, n])
+        return np.stack([cells[:, 0], cells[:, 1:].sum(axis=1)])
 
     cdef found(self, Search* q, const int64_t* histogram):
         """The chosen split as a Python object, with the codes of its column."""
@@ -316,30 +340,6 @@ cdef class Shard:
             beyond=q.split.beyond, missing_left=bool(q.split.missing_left),
             saw_missing=bool(q.split.saw_missing), gain=q.split.gain, subset=subset,
         )
-
-    def route(self, const uint32_t[::1] rows, found):
-        """The rows that go left and those that go right, both ascending."""
-        cdef uint8_t[::1] side = np.empty(self.n_rows + 1, dtype=np.uint8)
-        cdef const Column* column = self.columns + <int64_t>found.column
-        cdef uint64_t[::1] words = np.zeros((column.n_codes >> 6) + 1, dtype=np.uint64)
-        cdef Route route
-        memset(&route, 0, sizeof(Route))
-        route.missing_left = found.missing_left
-        if found.test == IN_SUBSET:
-            for code, is_left in found.subset.items():
-                if is_left:
-                    words[code >> 6] |= <uint64_t>1 << <uint64_t>(code & 63)
-            route.subset = &words[0]
-            route.subset_words = len(words)
-        elif found.test == AT_MOST:
-            route.high = found.boundary
-        else:
-            route.low = found.boundary
-            route.high = last_ordered(column)
-        if len(rows) > 0:
-            mark_codes(&route, column, NULL, &rows[0], len(rows), &side[0])
-        is_left = np.asarray(side)[np.asarray(rows)].astype(bool)
-        return np.asarray(rows)[is_left], np.asarray(rows)[~is_left]
 
 
 def child_path(uint64_t path, bint is_left):

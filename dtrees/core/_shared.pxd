@@ -85,7 +85,7 @@ cdef class SharedGrowth:
     cdef void end_search(self, const SharedNode* node) noexcept nogil
     cdef list grow_task(self, SharedTask task, cancelled)
     cdef list take_handed(self)
-    cdef open_root(self)
+    cdef open_root(self, int64_t depth, uint64_t path)
     cdef void sum_cells(self, const SharedNode* node) noexcept nogil
     cdef void sum_members(self, SharedNode* node) noexcept nogil
     cdef void unpack_members(self, SharedNode* node) noexcept nogil

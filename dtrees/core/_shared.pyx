@@ -130,7 +130,7 @@ cdef class TrainingSets:
         self.stride = 1
 
     def grow(self, Pool pool, run, int n_threads, cancelled, int64_t least_handed,
-             int64_t least_divided):
+             int64_t least_divided, int64_t depth=0, uint64_t path=0):
         """Grow the tree of each set.
 
         Parameters
@@ -144,6 +144,8 @@ cdef class TrainingSets:
             Rows times sets times columns of a table: less is grown by one thread.
         least_divided : int
             Rows times columns of a node: less is searched by one thread.
+        depth, path : int, default=0
+            Of the node that has all rows.
 
         Returns
         -------
@@ -154,7 +156,7 @@ cdef class TrainingSets:
         cdef SharedGrowth top = SharedGrowth(self, pool)
         cdef int64_t n_columns = self.shard.plan.limits.n_columns
         idle = [top]
-        top.open_root()
+        top.open_root(depth, path)
         if n_threads > 1 and work_of(top.top) * n_columns >= least_handed:
             top.most_handed = work_of(top.top) // (TASKS * n_threads)
             if not self.plans[0].draws:
@@ -389,7 +391,7 @@ cdef class SharedGrowth:
     # -----------------------------------------------------------------------------------------
     # nodes
 
-    cdef open_root(self):
+    cdef open_root(self, int64_t depth, uint64_t path):
         """All rows that count."""
         cdef int n_cells = <int>self.sets.has.shape[1]
         cdef SharedNode* node = new_shared(self.n_sets, n_cells, &self.shard.plan)
@@ -404,6 +406,8 @@ cdef class SharedGrowth:
         for s in range(self.n_sets):
             node.set_of[s] = s
             node.open[s].parent = -1
+            node.open[s].depth = depth
+            node.open[s].path = path
             for c in range(n_cells):
                 if not self.sets.has[s, c]:
                     node.without[c] |= <uint64_t>1 << s

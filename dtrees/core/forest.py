@@ -90,7 +90,8 @@ class ForestGrowth:
             target = target.bagged(self.times(number), self.balanced)
         rules = self.shares.rules(replace(self.rules, tree=number), self.target, target)
         source = ShardSource(
-            [(self.coded, target)],
+            self.coded,
+            target,
             rules,
             run=run,
             n_threads=n_threads,
@@ -133,7 +134,8 @@ class ForestGrowth:
         trees = {}
         if len(together) > 0:
             source = ShardSource(
-                [(self.coded, target)],
+                self.coded,
+                target,
                 rules,
                 run=run,
                 n_threads=n_threads,

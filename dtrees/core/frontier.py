@@ -1,4 +1,4 @@
-"""Open nodes between rounds: their sums, the splits found for them, and which are next.
+"""Trees between rounds: their nodes so far, and those that are open.
 
 Everything here is small and mergeable: what a driver holds while the rows are elsewhere.
 """
@@ -6,7 +6,8 @@ Everything here is small and mergeable: what a driver holds while the rows are e
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -85,43 +86,24 @@ class FoundSplit:
     subset: dict[int, bool] | None
 
 
-@dataclass(frozen=True)
-class OpenNode:
-    """A node that is not a leaf and has no split yet.
+class GrowingTree:
+    """The nodes of a tree so far, as records."""
 
-    Attributes
-    ----------
-    record : int
-        Its number in the frontier's records.
-    sums : Sums
-    depth : int
-    path : int
-        Key of its draws.
-    """
-
-    record: int
-    sums: Sums
-    depth: int
-    path: int
-
-
-class Frontier:
-    """The records of a growing tree and its open nodes, in the order they were opened."""
-
-    def __init__(self) -> None:
+    def __init__(self, n_statistics: int) -> None:
+        self._n_statistics = n_statistics
         self._records: list[dict[str, Any]] = []
         self._statistics: list[np.ndarray] = []
         self._words: list[np.ndarray] = []
         self._n_words = 0
         self._subtrees: list[Piece] = []
-        self.open: deque[OpenNode] = deque()
 
-    def add(self, sums: Sums, impurity: float, is_leaf: bool, depth: int, path: int) -> int:
-        """Record a node; open it unless it is a leaf. Returns its number."""
+    def add(self, sums: Sums | None, impurity: float = 0.0) -> int:
+        """Record a node, without sums where a subtree will take its place. Returns its number."""
+        nothing = np.zeros(self._n_statistics, dtype=np.int64)
         number = len(self._records)
         self._records.append(
             {
-                "n": sums.n,
+                "n": 0 if sums is None else sums.n,
                 "subset": -1,
                 "impurity": impurity,
                 "left": -1,
@@ -129,24 +111,14 @@ class Frontier:
                 "column": -2,
             }
         )
-        self._statistics.append(sums.statistics)
-        if not is_leaf:
-            self.open.append(OpenNode(number, sums, depth, path))
+        self._statistics.append(nothing if sums is None else sums.statistics)
         return number
 
-    def next_batch(self, bytes_per_node: int, budget: int) -> list[OpenNode]:
-        """Take open nodes of one depth whose histograms fit into ``budget`` bytes; at least one."""
-        most = max(1, budget // max(1, bytes_per_node))
-        batch = [self.open.popleft()]
-        while self.open and len(batch) < most and self.open[0].depth == batch[0].depth:
-            batch.append(self.open.popleft())
-        return batch
-
     def split(
-        self, node: OpenNode, found: FoundSplit, missing_left: bool, words: np.ndarray | None
+        self, number: int, found: FoundSplit, missing_left: bool, words: np.ndarray | None
     ) -> None:
-        """Write a node's test. Its children are linked when they are recorded."""
-        record = self._records[node.record]
+        """Write the test of a node. Its children are linked when they are recorded."""
+        record = self._records[number]
         record.update(
             column=found.column,
             test=found.test,
@@ -161,14 +133,14 @@ class Frontier:
             self._words.append(words)
             self._n_words += len(words)
 
-    def link(self, node: OpenNode, left: int, right: int) -> None:
-        """Tell a node the numbers of its children."""
-        self._records[node.record].update(left=left, right=right)
+    def link(self, parent: int, is_left: bool, child: int) -> None:
+        """Tell a node the number of a child."""
+        self._records[parent]["left" if is_left else "right"] = child
 
-    def graft(self, node: OpenNode, subtree: Piece) -> None:
-        """Put a finished subtree, in preorder, in the place of an open node."""
+    def graft(self, number: int, subtree: Piece) -> None:
+        """Put a finished subtree, in preorder, in the place of a node."""
         self._subtrees.append(subtree)
-        self._records[node.record].update(column=SUBTREE, left=len(self._subtrees))
+        self._records[number].update(column=SUBTREE, left=len(self._subtrees))
 
     def pieces(self) -> list[Piece]:
         """The records and the grafted subtrees, for `dtrees.core.assembly.join`."""
@@ -178,3 +150,97 @@ class Frontier:
                 nodes[name][i] = value
         words = np.concatenate([*self._words, np.zeros(0, dtype=np.uint64)])
         return [Piece(nodes, np.stack(self._statistics), words), *self._subtrees]
+
+
+@dataclass(eq=False)
+class OpenNode:
+    """A node whose rows are spread, and that has no split yet.
+
+    Attributes
+    ----------
+    node : int
+        Its number among those of all trees.
+    tree : int
+        Place of the tree among those that grow together.
+    sets : tuple of int
+        Training sets that have the node.
+    depth, path : int
+        `path` is the key of its draws.
+    parents : dict of int to (int, bool)
+        By set: number of the parent's record, and whether this is its left child.
+    n : int
+        Most rows that a set has here.
+    first : int
+        Draws of columns that were searched before, without finding a split.
+    records : dict of int to int
+        By set: its record, once its sums are known.
+    sums : dict of int to Sums
+    pair : Pair or None
+        Where the sibling is spread, too, and counting one of them is enough.
+    """
+
+    node: int
+    tree: int
+    sets: tuple[int, ...]
+    depth: int
+    path: int
+    parents: dict[int, tuple[int, bool]]
+    n: int
+    first: int = 0
+    records: dict[int, int] = field(default_factory=dict)
+    sums: dict[int, Sums] = field(default_factory=dict)
+    pair: Pair | None = None
+
+    @property
+    def members(self) -> int:
+        """A bit for each set."""
+        return sum(1 << number for number in self.sets)
+
+
+@dataclass(eq=False)
+class Pair:
+    """Siblings that are both spread: the larger one is the parent less the smaller one.
+
+    Attributes
+    ----------
+    small, large : int
+        Their nodes.
+    histograms : dict of int to int64 (n,)
+        By set: that of the parent, all columns.
+    """
+
+    small: int
+    large: int
+    histograms: dict[int, np.ndarray]
+
+
+class Frontier:
+    """Open nodes, in the order in which they are taken up: depth by depth."""
+
+    def __init__(self) -> None:
+        self._open: deque[OpenNode] = deque()
+
+    def __bool__(self) -> bool:
+        return len(self._open) > 0
+
+    def extend(self, nodes: Iterable[OpenNode]) -> None:
+        """Open some nodes, none of which is less deep than those that are open."""
+        self._open.extend(nodes)
+
+    def next_batch(self, bytes_per_set: int, budget: int) -> list[OpenNode]:
+        """Take nodes of one depth whose histograms fit into `budget` bytes; at least one.
+
+        Siblings of a pair are taken together.
+        """
+        batch: list[OpenNode] = []
+        used = 0
+        while self._open and (not batch or self._open[0].depth == batch[0].depth):
+            family = [self._open[0]]
+            if family[0].pair is not None and len(self._open) > 1:
+                family += [other for other in [self._open[1]] if other.pair is family[0].pair]
+            size = bytes_per_set * sum(len(node.sets) for node in family)
+            if batch and used + size > budget:
+                break
+            used += size
+            batch += [self._open.popleft() for _ in family]
+        return batch

@@ -32,7 +32,7 @@ from dtrees.core._shared_nodes import MOST_CELLS, MOST_SETS
 from dtrees.core.assembly import Piece, join
 from dtrees.core.resampling import Resampling
 from dtrees.core.rules import GrowthRules
-from dtrees.core.scale import scale_of, scale_of_sums, units_of
+from dtrees.core.scale import Scale, scale_of_sums, units_of
 from dtrees.core.tuning import Tuning
 from dtrees.typing import Runner
 
@@ -54,6 +54,9 @@ def pieces_of_sets(
     values: tuple[np.ndarray, np.ndarray] | None,
     pool: Pool,
     cancelled: Callable[[], bool],
+    depth: int = 0,
+    path: int = 0,
+    scales: Sequence[Scale] | None = None,
 ) -> list[Piece]:
     """Grow the tree of each set.
 
@@ -69,6 +72,8 @@ def pieces_of_sets(
     run, n_threads, tuning, values, pool
         As for `dtrees.core.source.ShardSource`.
     cancelled : callable () -> bool
+    depth, path, scales
+        As for `ShardSource.sets`.
 
     Returns
     -------
@@ -79,7 +84,7 @@ def pieces_of_sets(
     ------
     CancelledError
     """
-    sets = Sets(target, rules, resampling)
+    sets = Sets(target, rules, resampling, scales)
     pieces: dict[int, Piece] = {}
     most_columns = rules[0].max_features
     draws = most_columns is not None and most_columns < coded.n_columns
@@ -91,7 +96,9 @@ def pieces_of_sets(
         tuned = tuning.counted_rows, tuning.shared_rows
         shared = TrainingSets(shard, cells, has, total_weight, least_of, times, *tuned)
         least = HANDED * tuning.task_entries
-        grown = shared.grow(pool, run, n_threads, cancelled, least, tuning.level_entries)
+        grown = shared.grow(
+            pool, run, n_threads, cancelled, least, tuning.level_entries, depth, path
+        )
         if cancelled():
             raise CancelledError("growth was cancelled")
         for place, number in enumerate(group):
@@ -101,8 +108,8 @@ def pieces_of_sets(
     for number in range(resampling.n_sets):
         if number not in pieces:
             own, limits = sets.target(number), rules[number]
-            shard = Shard(coded, own, limits, scale_of([own], limits), values, n_threads)
-            subtrees = Levels(shard, tuning, pool).grow(run, n_threads, cancelled)
+            shard = Shard(coded, own, limits, sets.scales[number], values, n_threads)
+            subtrees = Levels(shard, tuning, pool).grow(run, n_threads, cancelled, depth, path)
             if cancelled():
                 raise CancelledError("growth was cancelled")
             pieces[number] = join(pieces_of(subtrees))
@@ -130,7 +137,7 @@ class Sets:
 
     Parameters
     ----------
-    target, rules, resampling
+    target, rules, resampling, scales
         As for `pieces_of_sets`.
 
     Attributes
@@ -144,7 +151,11 @@ class Sets:
     """
 
     def __init__(
-        self, target: Target, rules: Sequence[GrowthRules], resampling: Resampling
+        self,
+        target: Target,
+        rules: Sequence[GrowthRules],
+        resampling: Resampling,
+        scales: Sequence[Scale] | None = None,
     ) -> None:
         self._target, self._rules, self._criterion = target, rules, rules[0].criterion
         cells = resampling.cells
@@ -155,6 +166,9 @@ class Sets:
         self.cells: np.ndarray = cells
         self.has = resampling.mix > 0
         assert (resampling.mix == self.has).all(), "a set has a cell once or not at all"
+        if scales is not None:
+            self.scales = list(scales)
+            return
         units = resampling.totals(units_of(target))
         largest = np.ones(resampling.n_cells, dtype=np.int64)
         if self._criterion == "poisson":

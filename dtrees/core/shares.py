@@ -62,7 +62,7 @@ class Shares:
         n_rows = table.n_live if self._of_rows else 0
         weighed = table if bag is None else bag
         weight = weighed.total_weight if self.min_weight_leaf > 0 else 0.0
-        return self._applied(rules, n_rows, weight)
+        return self.applied(rules, n_rows, weight)
 
     def rules_of_sets(
         self, rules: GrowthRules, resampling: Resampling, table: Target, bag: Target | None = None
@@ -83,15 +83,15 @@ class Shares:
             weighed = table if bag is None else bag
             weight = resampling.totals(units_of(weighed)) * weighed.weight_unit
         return [
-            self._applied(rules, n, w)
-            for n, w in zip(n_rows.tolist(), weight.tolist(), strict=True)
+            self.applied(rules, n, w) for n, w in zip(n_rows.tolist(), weight.tolist(), strict=True)
         ]
 
     @property
     def _of_rows(self) -> bool:
         return self.min_samples_split > 0 or self.min_samples_leaf > 0
 
-    def _applied(self, rules: GrowthRules, n_rows: int, weight: float) -> GrowthRules:
+    def applied(self, rules: GrowthRules, n_rows: int, weight: float) -> GrowthRules:
+        """The rules of a training set with so many rows of positive weight, and this weight."""
         limits: dict[str, Any] = {}
         if self.min_samples_split > 0:
             limits["min_samples_split"] = max(2, rows_of_share(self.min_samples_split, n_rows))

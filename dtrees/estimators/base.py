@@ -489,7 +489,7 @@ class BaseDecisionTree(BaseTrees):
         X, y, sample_weight = admitted(X, {"y": y, "sample_weight": sample_weight})
         encoded = self._encode(X, y, sample_weight, self._seed(), run)
         source = ShardSource(
-            [(encoded.coded, encoded.target)], encoded.rules, run=run, n_threads=run.n_threads
+            encoded.coded, encoded.target, encoded.rules, run=run, n_threads=run.n_threads
         )
         tree = grow(source, encoded.rules, plain(), encoded.book.thresholds)[0]
         return Growth(self._limited(tree), encoded)

@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 from dtrees._random import BOOTSTRAP, keyed_counts, keyed_uint64
 from dtrees.coding.target import Target
 from dtrees.core.forest import ForestGrowth
-from dtrees.core.grower import grow
-from dtrees.core.resampling import Bags, plain, poisson_steps
+from dtrees.core.resampling import Bags, poisson_steps
 from dtrees.core.rules import GrowthRules
 from dtrees.core.shares import Shares
-from dtrees.core.source import ShardSource
 from dtrees.exceptions import StatisticsOverflowError
-from tests.laws.tables import coded, examples, thresholds_of
+from tests.laws.tables import coded, examples, grow_blocks, thresholds_of
 
 
 def bags(n_rows: int, seed: int = 3, rate: float = 1.0) -> Bags:
@@ -114,8 +112,7 @@ def test_a_tree_of_a_bag_is_the_tree_of_these_weights(example, number):
     rules = replace(example.rules, tree=number)
     halves = np.array_split(np.arange(example.n_rows), 2)
     parts = [(matrix.take(rows), weighted.take(rows)) for rows in halves]
-    source = ShardSource(parts, rules, gather_rows=0)
-    alone = grow(source, rules, plain(), thresholds_of(example.table))[0]
+    alone = grow_blocks(parts, rules, thresholds_of(example.table), gather_rows=0)
     assert growth.tree(number).equals(alone)
 
 

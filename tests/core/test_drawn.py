@@ -18,6 +18,7 @@ from dtrees.core.resampling import Bags, plain
 from dtrees.core.rules import GrowthRules
 from dtrees.core.source import ShardSource
 from dtrees.core.tuning import Tuning
+from tests.laws.tables import grow_blocks
 
 N_ROWS = 3000
 EAGER = Tuning(level_entries=0, task_entries=0, counted_rows=0)
@@ -93,12 +94,11 @@ def test_every_way_gives_the_same_tree(max_codes, table, kind, weighted, random_
     tree = growth.tree(0)
     assert tree.node_count > 100
     bag = target.bagged(bags.multiplicity(0))
-    levels = ShardSource([(coded, bag)], rules, n_threads=2, tuning=EAGER, values=values)
+    levels = ShardSource(coded, bag, rules, n_threads=2, tuning=EAGER, values=values)
     assert grow(levels, rules, plain(), book.thresholds)[0].equals(tree)
     halves = [np.arange(0, 1100), np.arange(1100, N_ROWS)]
     parts = [(coded.take(rows), bag.take(rows)) for rows in halves]
-    rounds = ShardSource(parts, rules, gather_rows=150, values=values)
-    assert grow(rounds, rules, plain(), book.thresholds)[0].equals(tree)
+    assert grow_blocks(parts, rules, book.thresholds, values, gather_rows=150).equals(tree)
     # in the memory of another tree
     other = growth.tree(1)
     assert growth.tree(0).equals(tree)
@@ -127,5 +127,4 @@ def test_more_rows_than_fit_a_packed_cell(kind, random_cuts):
     assert tree.node_count == 15
     halves = np.array_split(np.arange(n_rows), 2)
     parts = [(coded.take(rows), target.take(rows)) for rows in halves]
-    rounds = ShardSource(parts, rules, values=values)
-    assert grow(rounds, rules, plain(), book.thresholds)[0].equals(tree)
+    assert grow_blocks(parts, rules, book.thresholds, values).equals(tree)

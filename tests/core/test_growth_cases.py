@@ -17,6 +17,7 @@ from tests.laws.tables import (
     coded,
     coded_sparse,
     fit,
+    grow_blocks,
     grow_parts,
     grow_tree,
     thresholds_of,
@@ -320,18 +321,17 @@ class TestStorage:
         parts = [(matrix.take(rows), target.take(rows)) for rows in (half, ~half)]
         expected = grow_parts(case, parts, gather_rows=0)
         assert fit(case).equals(expected)
-        source = ShardSource(parts, case.rules, gather_rows=0)
 
         def thresholds(columns, below, above):  # codes alone
             return np.zeros(len(columns)), np.asarray(below, dtype=np.uint32)
 
-        tree = grow(source, case.rules, plain(), thresholds, histogram_budget=1)[0]
+        tree = grow_blocks(parts, case.rules, thresholds, gather_rows=0, histogram_budget=1)
         np.testing.assert_array_equal(tree.statistics, expected.statistics)
 
     def test_no_columns_that_vary_after_weights(self):
         matrix = coded([[1.0, 2.0, 2.0]])
         target = Target.classification([0, 1, 0], [0.0, 1.0, 1.0])
-        source = ShardSource([(matrix, target)], GrowthRules(criterion="gini"))
+        source = ShardSource(matrix, target, GrowthRules(criterion="gini"))
         tree = grow(
             source, GrowthRules(criterion="gini"), plain(), thresholds_of([[1.0, 2.0, 2.0]])
         )[0]

@@ -15,6 +15,7 @@ from dtrees.core.grower import grow
 from dtrees.core.resampling import plain
 from dtrees.core.rules import GrowthRules
 from dtrees.core.source import ShardSource
+from tests.laws.tables import grow_blocks
 
 N_ROWS = 1500
 TIMES = {
@@ -53,13 +54,12 @@ def test_the_same_trees_as_column_by_column(n_columns, times, missing):
         criterion="gini", max_features=max(1, n_columns // 3), random_cuts=True, seed=n_columns
     )
     for each in (rules, replace(rules, min_samples_leaf=4, tree=1, max_features=n_columns)):
-        one = ShardSource([(coded, target)], each, values=values)
+        one = ShardSource(coded, target, each, values=values)
         tree = grow(one, each, plain(), book.thresholds)[0]
         assert tree.node_count > 50
         halves = np.array_split(np.arange(N_ROWS), 2)
         parts = [(coded.take(rows), target.take(rows)) for rows in halves]
-        rounds = ShardSource(parts, each, gather_rows=0, values=values)
-        assert grow(rounds, each, plain(), book.thresholds)[0].equals(tree)
+        assert grow_blocks(parts, each, book.thresholds, values, gather_rows=0).equals(tree)
 
 
 @pytest.mark.usefixtures("wide")

@@ -18,9 +18,17 @@ from hypothesis import strategies as st
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
+from dtrees.core.blocks import Block, Common
 from dtrees.core.grower import grow
 from dtrees.core.model import Tree
 from dtrees.core.resampling import plain
+from dtrees.core.rounds import (
+    GATHER_ROWS,
+    HISTOGRAM_BUDGET,
+    BlocksHere,
+    Seed,
+    grow_in_rounds,
+)
 from dtrees.core.rules import GrowthRules
 from dtrees.core.source import ShardSource
 from tests.oracle.candidates import categories_of, numbers_of
@@ -132,11 +140,45 @@ def values_of(table: list[list]) -> tuple[np.ndarray, np.ndarray]:
     return np.array([v for column in numbers for v in column], dtype=np.float64), first
 
 
-def grow_parts(example: Example, parts: list[tuple[CodedMatrix, Target]], **source) -> Tree:
+def grow_parts(
+    example: Example,
+    parts: list[tuple[CodedMatrix, Target]],
+    *,
+    values=None,
+    gather_rows: int = GATHER_ROWS,
+    histogram_budget: int = HISTOGRAM_BUDGET,
+    **source,
+) -> Tree:
     """The tree of an example whose rows are given in some other way."""
-    source.setdefault("values", values_of(example.table))
-    shards = ShardSource(parts, example.rules, **source)
-    return grow(shards, example.rules, plain(), thresholds_of(example.table))[0]
+    values = values_of(example.table) if values is None else values
+    thresholds = thresholds_of(example.table)
+    if len(parts) == 1:
+        shard = ShardSource(*parts[0], example.rules, values=values, **source)
+        return grow(shard, example.rules, plain(), thresholds)[0]
+    limits = {"gather_rows": gather_rows, "histogram_budget": histogram_budget}
+    return grow_blocks(parts, example.rules, thresholds, values=values, **limits)
+
+
+def grow_blocks(
+    parts: list[tuple[CodedMatrix, Target]], rules: GrowthRules, thresholds, values=None, **limits
+) -> Tree:
+    """The tree of rows that lie in several blocks, in rounds."""
+    blocks = blocks_of(parts)
+    common = Common(rules, None, None)
+    n_rows = np.array([sum(target.n_live for _, target in parts)])
+    seed = Seed(common, *parts[0], thresholds, 1, n_rows, values=values, **limits)
+    grown = grow_in_rounds(seed, [rules.tree], BlocksHere(blocks, common, values))
+    ((_, (tree,)),) = grown
+    return tree
+
+
+def blocks_of(parts: list[tuple[CodedMatrix, Target]]) -> list[Block]:
+    """Parts of a table as blocks, one behind the other."""
+    first = np.cumsum([0, *(target.n_rows for _, target in parts)])
+    return [
+        Block(matrix, target, start)
+        for (matrix, target), start in zip(parts, first.tolist(), strict=False)
+    ]
 
 
 def grow_tree(example: Example, matrix: CodedMatrix, target: Target | None = None) -> Tree:

@@ -39,7 +39,7 @@ def floats(table: list[list]) -> np.ndarray:
 
 def fit_raw(example: Example, X) -> tuple[Tree, CodeBook]:
     book, matrix = CodeBook.fit_encode(X)
-    source = ShardSource([(matrix, example.target)], example.rules)
+    source = ShardSource(matrix, example.target, example.rules)
     return grow(source, example.rules, plain(), book.thresholds)[0], book
 
 
@@ -121,8 +121,8 @@ class TestPrediction:
             assume(kinds <= {float})
             X = scipy.sparse.csr_array(floats(example.table))
         book, matrix = CodeBook.fit_encode(X, max_codes=max_codes)
-        parts = [(matrix, example.target)]
-        source = ShardSource(parts, example.rules, values=book.code_values())
+        values = book.code_values()
+        source = ShardSource(matrix, example.target, example.rules, values=values)
         tree = grow(source, example.rules, plain(), book.thresholds)[0]
         rows = np.flatnonzero(np.arange(example.n_rows) % 3)
         np.testing.assert_array_equal(

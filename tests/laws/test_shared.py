@@ -58,7 +58,7 @@ def grow_sets(example: Example, matrix, rows: np.ndarray, resampling=None, share
     resampling = of_sets(rows) if resampling is None else resampling
     source.setdefault("values", values_of(example.table))
     rules, thresholds = example.rules, thresholds_of(example.table)
-    shards = ShardSource([(matrix, example.target)], rules, **source)
+    shards = ShardSource(matrix, example.target, rules, **source)
     own = None if shares is None else shares.rules_of_sets(rules, resampling, example.target)
     return grow(shards, rules, resampling, thresholds, rules_of_sets=own)
 

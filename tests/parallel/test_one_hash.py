@@ -6,7 +6,7 @@ in blocks of several sizes, which are summarized, coded and counted apart from e
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import dask
 import numpy as np
@@ -27,9 +27,8 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.ordered import CutRules
 from dtrees.coding.summaries import TableSummary
 from dtrees.coding.tables import read_table
-from dtrees.core.grower import grow
-from dtrees.core.resampling import plain
-from dtrees.core.source import ShardSource
+from dtrees.core.blocks import Block, Common, Draws
+from dtrees.core.rounds import BlocksHere, Seed, grow_in_rounds
 from tests.parallel.clusters import connect, digest
 
 pytestmark = pytest.mark.timeout(120)
@@ -119,21 +118,27 @@ def test_blocks_of_rows(case, storage, n_rows, expected):
     growth = growth_of(case, storage)
     blocks = [slice(first, first + n_rows) for first in range(0, N_ROWS, n_rows)]
     book, parts = coded_in_blocks(STORAGE[storage](X), blocks, growth.rules.seed)
-    trees = []
-    for number in range(CASES[case].model.n_estimators):
-        rules = replace(growth.rules, tree=number)
-        bag = growth.target.bagged(growth.times(number))
-        source = ShardSource(
-            [
-                (part, bag.take(np.arange(N_ROWS)[rows]))
-                for part, rows in zip(parts, blocks, strict=True)
-            ],
-            rules,
-            gather_rows=100,  # rounds above, subtrees below
-            values=book.code_values() if growth.values is not None else None,
-        )
-        trees.extend(grow(source, rules, plain(), book.thresholds).trees)
-    assert digest(trees) == expected[case]
+    target, bags = growth.target, growth.bags
+    draws = None if bags is None else Draws(bags.seed, bags.rate)
+    common = Common(growth.rules, draws, None)
+    values = book.code_values() if growth.values is not None else None
+    held = [
+        Block(part, target.take(np.arange(N_ROWS)[rows]), rows.start)
+        for part, rows in zip(parts, blocks, strict=True)
+    ]
+    seed = Seed(
+        common,
+        parts[0],
+        held[0].target,
+        book.thresholds,
+        1,
+        np.array([target.n_live]),
+        values=values,
+        gather_rows=100,  # rounds above, subtrees below
+    )
+    numbers = range(CASES[case].model.n_estimators)
+    grown = dict(grow_in_rounds(seed, numbers, BlocksHere(held, common, values)))
+    assert digest([grown[number][0] for number in numbers]) == expected[case]
 
 
 def growth_of(case, storage):

@@ -1,0 +1,460 @@
+"""The rows of an open node in one block: parted between its children, and counted.
+
+In a round (`dtrees.core.rounds`) a node's rows lie in several blocks, and each block does its part of
+the work alone. Trees of several training sets share nodes as long as their tests look at the same
+column, so a row may belong to some of the sets only. Rows of the same sets are of one *kind*::
+
+    rows     12  13  17  20  31 ...      ascending
+    kind      0   1   0   2   1 ...      masks[kind]: a bit for each set that has the row here
+
+A column is counted by kind, and a set has the sum of the kinds that it is in: integers, exact.
+Blocks add up in the same way.
+"""
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+from dtrees.core._columns cimport STORED_U16, STORED_U32, STORED_U8, Column, code_t
+from dtrees.core._nodes cimport add_to_totals, clear_totals
+from dtrees.core._shard cimport Shard
+from dtrees.core._structs cimport (
+    COUNT, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Mode, Payload, Totals
+)
+
+cdef extern from *:
+    int trailing_zeros "__builtin_ctzll"(uint64_t) noexcept nogil
+    int count_bits "__builtin_popcountll"(uint64_t) noexcept nogil
+
+cdef enum:
+    MOST_KINDS = 1 << 16
+    LIMB = 32               # bits of a part of a moment
+
+# Places of a node's sums: the moment in three parts, which add up without a carry.
+N, WEIGHT, TARGET, MOMENT, LOWEST, HIGHEST, CLASS_0 = 0, 1, 2, 3, 6, 7, 8
+
+
+# ---------------------------------------------------------------------------------------------
+# parting
+
+cdef struct Kinds:
+    # Masks by number, and numbers by mask: open addressing.
+    uint64_t* masks
+    int64_t count
+    uint64_t* keys          # 0: empty; no kind has nobody
+    uint16_t* numbers
+    int64_t size            # a power of two
+
+
+cdef bint begin_kinds(Kinds* kinds) noexcept nogil:
+    kinds.count = 0
+    kinds.size = 64
+    kinds.masks = <uint64_t*>malloc(kinds.size * sizeof(uint64_t))
+    kinds.keys = <uint64_t*>calloc(kinds.size, sizeof(uint64_t))
+    kinds.numbers = <uint16_t*>malloc(kinds.size * sizeof(uint16_t))
+    return kinds.masks != NULL and kinds.keys != NULL and kinds.numbers != NULL
+
+
+cdef void free_kinds(Kinds* kinds) noexcept nogil:
+    free(kinds.masks)
+    free(kinds.keys)
+    free(kinds.numbers)
+
+
+cdef inline int64_t slot_of(const Kinds* kinds, uint64_t mask) noexcept nogil:
+    cdef int64_t at = <int64_t>((mask * <uint64_t>0x9E3779B97F4A7C15) >> 40) & (kinds.size - 1)
+    while kinds.keys[at] != 0 and kinds.keys[at] != mask:
+        at = (at + 1) & (kinds.size - 1)
+    return at
+
+
+cdef bint widen_kinds(Kinds* kinds) noexcept nogil:
+    """Twice the room; False where there is none."""
+    cdef Kinds wide
+    cdef int64_t k, at
+    wide.count = kinds.count
+    wide.size = 2 * kinds.size
+    wide.masks = <uint64_t*>malloc(wide.size * sizeof(uint64_t))
+    wide.keys = <uint64_t*>calloc(wide.size, sizeof(uint64_t))
+    wide.numbers = <uint16_t*>malloc(wide.size * sizeof(uint16_t))
+    if wide.masks == NULL or wide.keys == NULL or wide.numbers == NULL:
+        free_kinds(&wide)
+        return False
+    for k in range(kinds.count):
+        at = slot_of(&wide, kinds.masks[k])
+        wide.masks[k] = wide.keys[at] = kinds.masks[k]
+        wide.numbers[at] = <uint16_t>k
+    free_kinds(kinds)
+    kinds[0] = wide
+    return True
+
+
+cdef inline int64_t number_of(Kinds* kinds, uint64_t mask) noexcept nogil:
+    """The number of a mask, which gets one when it is new; -1 when there are too many."""
+    cdef int64_t at = slot_of(kinds, mask)
+    if kinds.keys[at] == mask:
+        return kinds.numbers[at]
+    if kinds.count == MOST_KINDS:
+        return -1
+    if 2 * kinds.count >= kinds.size:
+        if not widen_kinds(kinds):
+            return -1
+        at = slot_of(kinds, mask)
+    kinds.keys[at] = mask
+    kinds.masks[kinds.count] = mask
+    kinds.numbers[at] = <uint16_t>kinds.count
+    kinds.count += 1
+    return kinds.count - 1
+
+
+cdef void read_codes(const Column* column, const uint32_t* rows, int64_t n,
+                        uint32_t* codes) noexcept nogil:
+    """The codes of ascending rows, of a column of any width. O(n + stored)."""
+    cdef int64_t i
+    cdef int64_t at = 0
+    cdef const uint32_t* wide = <const uint32_t*>column.codes
+    if column.storage == STORED_U8:
+        for i in range(n):
+            codes[i] = (<const uint8_t*>column.codes)[rows[i]]
+    elif column.storage == STORED_U16:
+        for i in range(n):
+            codes[i] = (<const uint16_t*>column.codes)[rows[i]]
+    elif column.storage == STORED_U32:
+        for i in range(n):
+            codes[i] = wide[rows[i]]
+    else:
+        for i in range(n):
+            while at < column.stored and <uint32_t>column.rows[at] < rows[i]:
+                at += 1
+            codes[i] = column.fill
+            if at < column.stored and <uint32_t>column.rows[at] == rows[i]:
+                codes[i] = wide[at]
+
+
+def part(Shard shard, const uint32_t[::1] rows, int32_t column, const uint8_t[::1] goes_left):
+    """Rows of a single set, parted by their codes.
+
+    Parameters
+    ----------
+    shard : Shard
+    rows : uint32 (n,), ascending
+    column : int
+    goes_left : uint8 (n_codes + 1,)
+
+    Returns
+    -------
+    left, right : uint32, ascending
+    """
+    cdef int64_t n = len(rows)
+    cdef int64_t n_left = 0
+    cdef int64_t n_right = 0
+    cdef int64_t i
+    cdef uint8_t is_left
+    cdef uint32_t[::1] left = np.empty(n + 1, dtype=np.uint32)
+    cdef uint32_t[::1] right = np.empty(n + 1, dtype=np.uint32)
+    cdef uint32_t[::1] codes = np.empty(n + 1, dtype=np.uint32)
+    if n > 0:
+        with nogil:
+            read_codes(shard.columns + column, &rows[0], n, &codes[0])
+            for i in range(n):
+                is_left = goes_left[codes[i]]
+                left[n_left] = rows[i]
+                right[n_right] = rows[i]
+                n_left += is_left
+                n_right += 1 - is_left
+    return np.asarray(left)[:n_left].copy(), np.asarray(right)[:n_right].copy()
+
+
+def part_kinds(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] kind,
+               const uint64_t[::1] masks, int32_t column, const uint64_t[::1] left_of,
+               uint64_t members):
+    """Rows of several sets, parted by the tests of some of them, all on one column.
+
+    A row goes to both children where the sets differ, to each with the sets that sent it.
+
+    Parameters
+    ----------
+    shard, rows, column
+        As for `part`.
+    kind : uint16 (n,)
+    masks : uint64 (n_kinds,)
+    left_of : uint64 (n_codes + 1,)
+        A bit for each set that sends a code left.
+    members : int
+        A bit for each of these sets.
+
+    Returns
+    -------
+    left, right : (rows, kind, masks)
+
+    Raises
+    ------
+    MemoryError
+        There are more than 65,536 kinds, or no memory.
+    """
+    cdef int64_t n = len(rows)
+    cdef int64_t n_left = 0
+    cdef int64_t n_right = 0
+    cdef int64_t i, number
+    cdef uint64_t who, mask
+    cdef bint failed = False
+    cdef uint32_t[::1] left = np.empty(n + 1, dtype=np.uint32)
+    cdef uint32_t[::1] right = np.empty(n + 1, dtype=np.uint32)
+    cdef uint16_t[::1] left_kind = np.empty(n + 1, dtype=np.uint16)
+    cdef uint16_t[::1] right_kind = np.empty(n + 1, dtype=np.uint16)
+    cdef uint32_t[::1] codes = np.empty(n + 1, dtype=np.uint32)
+    cdef Kinds left_kinds
+    cdef Kinds right_kinds
+    memset(&left_kinds, 0, sizeof(Kinds))
+    memset(&right_kinds, 0, sizeof(Kinds))
+    try:
+        with nogil:
+            failed = not begin_kinds(&left_kinds) or not begin_kinds(&right_kinds)
+            if n > 0 and not failed:
+                read_codes(shard.columns + column, &rows[0], n, &codes[0])
+                for i in range(n):
+                    who = masks[kind[i]] & members
+                    mask = who & left_of[codes[i]]
+                    if mask != 0:
+                        number = number_of(&left_kinds, mask)
+                        failed |= number < 0
+                        left[n_left] = rows[i]
+                        left_kind[n_left] = <uint16_t>number
+                        n_left += 1
+                    mask = who & ~mask
+                    if mask != 0:
+                        number = number_of(&right_kinds, mask)
+                        failed |= number < 0
+                        right[n_right] = rows[i]
+                        right_kind[n_right] = <uint16_t>number
+                        n_right += 1
+        if failed:
+            raise MemoryError("more than 65,536 combinations of training sets in a node")
+        return (
+            (np.asarray(left)[:n_left].copy(), np.asarray(left_kind)[:n_left].copy(),
+             masks_of(&left_kinds)),
+            (np.asarray(right)[:n_right].copy(), np.asarray(right_kind)[:n_right].copy(),
+             masks_of(&right_kinds)),
+        )
+    finally:
+        free_kinds(&left_kinds)
+        free_kinds(&right_kinds)
+
+
+cdef masks_of(const Kinds* kinds):
+    cdef int64_t k
+    cdef uint64_t[::1] masks = np.zeros(max(kinds.count, 1), dtype=np.uint64)
+    for k in range(kinds.count):
+        masks[k] = kinds.masks[k]
+    return np.asarray(masks)
+
+
+# ---------------------------------------------------------------------------------------------
+# counting
+
+cdef inline void count_codes(const code_t* codes, const uint32_t* rows, const uint16_t* kind,
+                             int64_t n, Mode mode, int64_t stride, int64_t size,
+                             const int64_t* weight, const int64_t* target,
+                             int64_t* cells) noexcept nogil:
+    """Add rows to the cells of their codes, by kind.
+
+    weight, target : of the rows, one behind the other; `target` is the class where rows are counted
+    by class.
+    """
+    cdef int64_t i
+    cdef int64_t* cell
+    for i in range(n):
+        cell = cells + <int64_t>codes[rows[i]] * stride
+        if kind != NULL:
+            cell += kind[i] * size
+        if mode == COUNT:
+            cell[0] += target[i]
+        elif mode == SUM:
+            cell[0] += 1
+            cell[1] += target[i]
+        elif mode == WEIGHTED_SUM:
+            cell[0] += 1
+            cell[1] += weight[i]
+            cell[2] += target[i]
+        elif mode == WEIGHTED_CLASSES:
+            cell[0] += 1
+            cell[1 + target[i]] += weight[i]
+        else:
+            cell[target[i]] += 1
+
+
+cdef void count_in(const code_t* codes, const uint32_t* rows, const uint16_t* kind, int64_t n,
+                   Mode mode, int64_t stride, int64_t size, const int64_t* weight,
+                   const int64_t* target, int64_t* cells) noexcept nogil:
+    """Pick the loop that was compiled for the mode."""
+    if mode == COUNT:
+        count_codes(codes, rows, kind, n, COUNT, 1, size, weight, target, cells)
+    elif mode == SUM:
+        count_codes(codes, rows, kind, n, SUM, 2, size, weight, target, cells)
+    elif mode == WEIGHTED_SUM:
+        if kind == NULL:
+            count_codes(codes, rows, NULL, n, WEIGHTED_SUM, 3, size, weight, target, cells)
+        else:
+            count_codes(codes, rows, kind, n, WEIGHTED_SUM, 3, size, weight, target, cells)
+    else:
+        count_codes(codes, rows, kind, n, mode, stride, size, weight, target, cells)
+
+
+cdef inline int64_t weight_of(const Payload* payload, int64_t row) noexcept nogil:
+    if payload.times != NULL:
+        return payload.times[row]
+    return 1 if payload.weight == NULL else payload.weight[row]
+
+
+cdef void gather(const Payload* payload, Mode mode, const uint32_t* rows, int64_t n,
+                 int64_t* weight, int64_t* target) noexcept nogil:
+    """What each row adds, one behind the other."""
+    cdef int64_t i, w, row
+    for i in range(n):
+        row = rows[i]
+        w = weight_of(payload, row)
+        weight[i] = w
+        if mode == COUNT:
+            target[i] = <int64_t>1 << 32 | payload.label[row]
+        elif mode != SUM and mode != WEIGHTED_SUM:
+            target[i] = payload.label[row]
+        elif payload.times == NULL:
+            target[i] = payload.target[row]
+        elif payload.label != NULL:
+            target[i] = w * payload.label[row]
+        else:
+            target[i] = w * payload.value[row]
+
+
+def count(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] kind,
+          const uint64_t[::1] masks, uint64_t members, const int32_t[::1] columns):
+    """What the rows of a node add up to, for some of its sets, and by code of some columns.
+
+    Parameters
+    ----------
+    shard : Shard
+    rows : uint32 (n,), ascending
+    kind : uint16 (n,) or None
+        None: one kind.
+    masks : uint64 (n_kinds,)
+    members : int
+        A bit for each of the sets that are asked for.
+    columns : int32 (k,)
+
+    Returns
+    -------
+    sums : int64 (n_members, 8 + n_classes)
+    histogram : int64 (n_members, cells of the columns)
+        Column behind column, as `Shard.histogram`.
+    """
+    cdef int64_t n = len(rows)
+    cdef int64_t n_kinds = len(masks)
+    cdef int64_t K = shard.plan.criterion.n_classes
+    cdef int64_t stride = shard.plan.stride
+    cdef Mode mode = shard.plan.mode
+    cdef int n_members = count_bits(members)
+    cdef int64_t n_cells = 0
+    cdef int64_t most = 0
+    cdef int64_t i, j, k, m, size
+    cdef uint64_t bits
+    for j in range(len(columns)):
+        size = (shard.columns[columns[j]].n_codes + <int64_t>1) * stride
+        n_cells += size
+        most = max(most, size)
+    cdef int64_t[:, ::1] sums = np.zeros((n_members, CLASS_0 + K), dtype=np.int64)
+    cdef int64_t[:, ::1] histogram = np.zeros((n_members, n_cells), dtype=np.int64)
+    sums[:, LOWEST] = 0x7FFFFFFFFFFFFFFF
+    sums[:, HIGHEST] = -0x7FFFFFFFFFFFFFFF
+    found = np.asarray(sums), np.asarray(histogram)
+    if n == 0 or n_members == 0:
+        return found
+    cdef bint is_alone = n_kinds == 1 and n_members == 1
+    cdef int64_t[::1] weight = np.empty(n, dtype=np.int64)
+    cdef int64_t[::1] target = np.empty(n, dtype=np.int64)
+    cdef uint32_t[::1] codes = np.empty(n, dtype=np.uint32)
+    cdef uint32_t[::1] numbers = np.arange(n, dtype=np.uint32)
+    cdef int64_t[::1] cells = np.empty(1 if is_alone else n_kinds * most + 1, dtype=np.int64)
+    cdef Totals* totals = <Totals*>malloc(n_kinds * sizeof(Totals))
+    cdef int64_t* classes = <int64_t*>calloc(n_kinds * K + 1, sizeof(int64_t))
+    cdef const uint16_t* kind_of = NULL
+    cdef const Column* column
+    cdef int64_t* of_kind
+    cdef int64_t start = 0
+    if kind is not None:
+        kind_of = &kind[0]
+    if totals == NULL or classes == NULL:
+        free(totals)
+        free(classes)
+        raise MemoryError
+    with nogil:
+        sum_kinds(shard, &rows[0], kind_of, n, n_kinds, totals, classes)
+        for k in range(n_kinds):
+            bits = masks[k] & members
+            while bits != 0:
+                m = count_bits(members & ((bits & -bits) - 1))
+                bits &= bits - 1
+                add_sums(&sums[m, 0], &totals[k], classes + k * K, K)
+        gather(&shard.payload, mode, &rows[0], n, &weight[0], &target[0])
+        for j in range(len(columns)):
+            column = shard.columns + columns[j]
+            size = (column.n_codes + <int64_t>1) * stride
+            if is_alone:
+                of_kind = &histogram[0, start]
+            else:
+                of_kind = &cells[0]
+                memset(of_kind, 0, n_kinds * size * sizeof(int64_t))
+            if column.storage == STORED_U8:
+                count_in(<const uint8_t*>column.codes, &rows[0], kind_of, n, mode, stride, size,
+                         &weight[0], &target[0], of_kind)
+            elif column.storage == STORED_U16:
+                count_in(<const uint16_t*>column.codes, &rows[0], kind_of, n, mode, stride, size,
+                         &weight[0], &target[0], of_kind)
+            elif column.storage == STORED_U32:
+                count_in(<const uint32_t*>column.codes, &rows[0], kind_of, n, mode, stride, size,
+                         &weight[0], &target[0], of_kind)
+            else:
+                read_codes(column, &rows[0], n, &codes[0])
+                count_in(<const uint32_t*>&codes[0], &numbers[0], kind_of, n, mode, stride, size,
+                         &weight[0], &target[0], of_kind)
+            if not is_alone:
+                for k in range(n_kinds):
+                    bits = masks[k] & members
+                    while bits != 0:
+                        m = count_bits(members & ((bits & -bits) - 1))
+                        bits &= bits - 1
+                        for i in range(size):
+                            histogram[m, start + i] += of_kind[k * size + i]
+            start += size
+    free(totals)
+    free(classes)
+    return found
+
+
+cdef void sum_kinds(Shard shard, const uint32_t* rows, const uint16_t* kind, int64_t n,
+                    int64_t n_kinds, Totals* totals, int64_t* classes) noexcept nogil:
+    """Sums of the rows of each kind."""
+    cdef int64_t K = shard.plan.criterion.n_classes
+    cdef int64_t i, k
+    for k in range(n_kinds):
+        clear_totals(&totals[k])
+    for i in range(n):
+        k = 0 if kind == NULL else kind[i]
+        add_to_totals(&shard.payload, &shard.plan, rows[i], &totals[k],
+                      classes + k * K if K > 0 else NULL)
+
+
+cdef inline void add_sums(int64_t* sums, const Totals* totals, const int64_t* classes,
+                          int64_t K) noexcept nogil:
+    """Add the sums of a kind to those of a set."""
+    cdef int64_t k
+    sums[0] += totals.n
+    sums[1] += totals.weight
+    sums[2] += totals.target
+    sums[3] += <int64_t>(totals.moment >> 2 * LIMB)
+    sums[4] += <int64_t>(<uint32_t>(totals.moment >> LIMB))
+    sums[5] += <int64_t>(<uint32_t>totals.moment)
+    sums[6] = totals.lowest if totals.lowest < sums[6] else sums[6]
+    sums[7] = totals.highest if totals.highest > sums[7] else sums[7]
+    for k in range(K):
+        sums[8 + k] += classes[k]

@@ -1,0 +1,527 @@
+"""A block of rows, and what a round asks of it.
+
+A table in several places is cut into blocks, each of which does its part of a round alone and
+returns integers that add up (`dtrees.core.rounds`)::
+
+    step      where the trees begin, how nodes were split            the same for all blocks
+      v
+    places    node -> its rows in this block                         a function of block and steps
+      v
+    counts    sums and histograms of the nodes that are asked for    added up over the blocks
+    rows      of nodes that are few enough to be brought together
+
+`Places` are never the only copy of anything: they follow from the codes and the steps so far, and
+whoever loses them computes them again (DESIGN 3.8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from dtrees._random import BOOTSTRAP, keyed_counts, keyed_largest
+from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.target import Target
+from dtrees.core._pool import Pool
+from dtrees.core._rounds import HIGHEST, LOWEST, count, part, part_kinds
+from dtrees.core._shard import Shard
+from dtrees.core.assembly import Piece
+from dtrees.core.frontier import FoundSplit
+from dtrees.core.model import ABOVE, AT_MOST
+from dtrees.core.resampling import Resampling, poisson_steps
+from dtrees.core.rules import GrowthRules
+from dtrees.core.scale import Scale
+from dtrees.core.source import ShardSource
+from dtrees.typing import Runner, serial
+
+EVERYONE = np.ones(1, dtype=np.uint64)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """How the bags of trees are drawn; see `dtrees.core.resampling.Bags`.
+
+    Attributes
+    ----------
+    seed : int
+    rate : float
+    balanced : bool, default=False
+        Whether the classes of each bag have the same total weight.
+    """
+
+    seed: int
+    rate: float
+    balanced: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows of a table, one behind the other.
+
+    Attributes
+    ----------
+    coded : CodedMatrix
+    target : Target
+        Of these rows, in the units of all.
+    first_row : int
+        Number of the first of them in the table.
+    keys : uint64 (n_rows,) or None
+        Of the bags; None: the numbers of the rows.
+    cells : uint16 or uint32 (n_rows,) or None
+        Of the training sets; None: there is one set, with all rows.
+    """
+
+    coded: CodedMatrix
+    target: Target
+    first_row: int
+    keys: np.ndarray | None = None
+    cells: np.ndarray | None = None
+
+    @property
+    def row_keys(self) -> np.ndarray:
+        """Keys of the rows for the draws of bags; uint64 (n_rows,)."""
+        if self.keys is not None:
+            return self.keys
+        return np.arange(self.first_row, self.first_row + self.coded.n_rows, dtype=np.uint64)
+
+
+@dataclass(frozen=True)
+class Common:
+    """What all blocks know.
+
+    Attributes
+    ----------
+    rules : GrowthRules
+    draws : Draws or None
+        None: every tree sees every row once.
+    masks : uint64 (n_cells,) or None
+        By cell: a bit for each training set that has its rows.
+    """
+
+    rules: GrowthRules
+    draws: Draws | None
+    masks: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Root:
+    """Where a tree begins.
+
+    Attributes
+    ----------
+    node : int
+    number : int
+        Of the tree.
+    key : int or None
+        The only one in a bag that would be empty.
+    class_multiplier : int64 (n_classes,) or None
+        Of a bag whose classes are balanced.
+    class_exponent : int
+    fixed_point : float
+        `Scale.fixed_point`, where the sums of rows depend on it.
+    """
+
+    node: int
+    number: int
+    key: int | None = None
+    class_multiplier: np.ndarray | None = None
+    class_exponent: int = 0
+    fixed_point: float = 1.0
+
+
+@dataclass(frozen=True)
+class Parting:
+    """How the rows of a node go to two children.
+
+    Attributes
+    ----------
+    node, left, right : int
+    column : int
+    tests : tuple of (int, FoundSplit)
+        Training sets, and the split of each, all on this column.
+    """
+
+    node: int
+    left: int
+    right: int
+    column: int
+    tests: tuple[tuple[int, FoundSplit], ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What changes places.
+
+    Attributes
+    ----------
+    roots : tuple of Root
+    partings : tuple of Parting
+    done : tuple of int
+        Nodes whose rows are not needed any more, after the partings.
+    """
+
+    roots: tuple[Root, ...] = ()
+    partings: tuple[Parting, ...] = ()
+    done: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Request:
+    """A node that is to be counted.
+
+    Attributes
+    ----------
+    node : int
+    members : int
+        A bit for each training set that is asked for.
+    columns : int32 (k,)
+        Of the histogram; the sums come with it.
+    """
+
+    node: int
+    members: int
+    columns: np.ndarray
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What blocks add up to, for some requests, one behind the other.
+
+    Attributes
+    ----------
+    sums : int64 (members of all requests, 8 + n_classes)
+        As `dtrees.core._rounds.count`.
+    histogram : int64 (n,)
+    """
+
+    sums: np.ndarray
+    histogram: np.ndarray
+
+    def __add__(self, other: Counts) -> Counts:
+        return add_up([self, other])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of both."""
+        return self.sums.nbytes + self.histogram.nbytes
+
+
+def add_up(counts: Sequence[Counts]) -> Counts:
+    """The counts of several blocks, which are used up where there are several."""
+    first = counts[0]
+    if len(counts) == 1:
+        return first
+    sums, histogram = np.array(first.sums), np.array(first.histogram)
+    low, high = LOWEST, HIGHEST
+    for other in counts[1:]:
+        lowest = np.minimum(sums[:, low], other.sums[:, low])
+        highest = np.maximum(sums[:, high], other.sums[:, high])
+        sums += other.sums
+        sums[:, low], sums[:, high] = lowest, highest
+        histogram += other.histogram
+    return Counts(sums, histogram)
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Rows of a node in a block.
+
+    Attributes
+    ----------
+    root : Root
+        Of the tree.
+    rows : uint32 (n,), ascending
+    kind : uint16 (n,) or None
+        None: all rows are of one kind.
+    masks : uint64 (n_kinds,)
+        By kind: a bit for each training set that has the row here.
+    """
+
+    root: Root
+    rows: np.ndarray
+    kind: np.ndarray | None = None
+    masks: np.ndarray = field(default_factory=lambda: EVERYONE)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        kind = 0 if self.kind is None else self.kind.nbytes
+        return int(self.rows.nbytes + kind + self.masks.nbytes)
+
+
+Places = dict[int, Held]
+
+
+@dataclass(frozen=True, eq=False)
+class Brought:
+    """Rows of a node, taken out of a block.
+
+    Attributes
+    ----------
+    coded : CodedMatrix
+    target : Target
+        Of the bag.
+    who : uint64 (n_rows,) or None
+        A bit for each training set that has the row; None: the only one.
+    """
+
+    coded: CodedMatrix
+    target: Target
+    who: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A node of few rows, whose subtrees are grown where its rows are brought to.
+
+    Attributes
+    ----------
+    node, tree : int
+    number : int
+        Of the tree.
+    sets : tuple of int
+    depth, path : int
+    n : int
+        Most rows that a set has here.
+    rules : tuple of GrowthRules
+        By set.
+    scales : tuple of Scale
+        By set.
+    """
+
+    node: int
+    tree: int
+    number: int
+    sets: tuple[int, ...]
+    depth: int
+    path: int
+    n: int
+    rules: tuple[GrowthRules, ...]
+    scales: tuple[Scale, ...]
+
+
+class BlockOfRows:
+    """The work of a round on one block.
+
+    Parameters
+    ----------
+    block : Block
+    common : Common
+    """
+
+    def __init__(self, block: Block, common: Common) -> None:
+        self._block = block
+        self._common = common
+        self._root: Root | None = None
+        self._bag: Target | None = None
+        self._shard: Shard | None = None
+
+    def advance(self, places: Places, step: Step) -> Places:
+        """The places after a step; those before it are not changed. O(rows of nodes that part)."""
+        found = dict(places)
+        for root in step.roots:
+            found[root.node] = self._all_rows(root)
+        for parting in step.partings:
+            found[parting.left], found[parting.right] = self._part(found[parting.node], parting)
+        for node in step.done:
+            del found[node]
+        return found
+
+    def count(self, places: Places, requests: Sequence[Request]) -> Counts:
+        """Sums and histograms of nodes. O(rows x columns)."""
+        sums, histograms = [], []
+        for request in requests:
+            held = places[request.node]
+            shard = self._shard_of(held.root)
+            found = count(shard, held.rows, held.kind, held.masks, request.members, request.columns)
+            sums.append(found[0])
+            histograms.append(found[1].ravel())
+        return Counts(np.concatenate(sums), np.concatenate(histograms))
+
+    def bring(self, places: Places, nodes: Sequence[int]) -> list[Brought]:
+        """The rows of nodes. O(rows x columns)."""
+        brought = []
+        for node in nodes:
+            held = places[node]
+            self._shard_of(held.root)
+            assert self._bag is not None
+            who = None if self._common.masks is None else held.masks
+            if who is not None:
+                who = who[
+                    np.zeros(len(held.rows), dtype=np.intp) if held.kind is None else held.kind
+                ]
+            target = self._bag.take(held.rows)
+            brought.append(Brought(self._block.coded.take(held.rows), target, who))
+        return brought
+
+    def bags(self, roots: Sequence[Root]) -> list[tuple[Counts, list[int]]]:
+        """What the bag of each tree adds up to, and the key of its largest draw, if there is one.
+
+        There is one training set.
+        """
+        return [self._bag_facts(root) for root in roots]
+
+    def _bag_facts(self, root: Root) -> tuple[Counts, list[int]]:
+        held = self._all_rows(root)
+        shard = self._shard_of(root)
+        none = np.zeros(0, dtype=np.int32)
+        found = count(shard, held.rows, None, EVERYONE, 1, none)
+        draws = self._common.draws
+        if draws is None:
+            return Counts(found[0], found[1].ravel()), []
+        counts = np.ones(self._block.coded.n_rows, dtype=bool)
+        live = self._block.target.has_weight
+        if live is not None:
+            counts &= live
+        if self._common.masks is not None:
+            assert self._block.cells is not None
+            counts &= self._common.masks[self._block.cells] != 0
+        keys = self._block.row_keys[counts]
+        largest = (
+            [int(keyed_largest(draws.seed, BOOTSTRAP, root.number, keys))] if len(keys) else []
+        )
+        return Counts(found[0], found[1].ravel()), largest
+
+    # ---------------------------------------------------------------------------------------------
+
+    def _drawn(self, root: Root) -> Target:
+        """The bag of a tree."""
+        target, draws = self._block.target, self._common.draws
+        if draws is None:
+            return target
+        keys = self._block.row_keys
+        if root.key is None:
+            steps = poisson_steps(draws.rate)
+            times = keyed_counts(draws.seed, BOOTSTRAP, root.number, keys, steps)
+        else:
+            times = (keys == np.uint64(root.key)).astype(np.uint16)
+        target = target.bagged(times)
+        if root.class_multiplier is not None:
+            target = replace(
+                target,
+                class_multiplier=root.class_multiplier,
+                class_exponent=root.class_exponent,
+            )
+        return target
+
+    def _bind(self, target: Target, root: Root) -> Shard:
+        scale = Scale(root.fixed_point, 1.0)
+        rules = self._common.rules
+        return Shard(self._block.coded, target, rules, scale, None, 1, counts=True)
+
+    def _shard_of(self, root: Root) -> Shard:
+        """The rows of a tree's bag; of the one that was asked for last, at hand."""
+        if self._root is not root:
+            self._bag = self._drawn(root)
+            self._shard = self._bind(self._bag, root)
+            self._root = root
+        return self._shard
+
+    def _all_rows(self, root: Root) -> Held:
+        """The rows of the bag of a tree."""
+        rows = self._shard_of(root).rows()
+        masks = self._common.masks
+        if masks is None:
+            return Held(root, rows)
+        assert self._block.cells is not None
+        who = masks[self._block.cells[rows]]
+        has = who != 0
+        masks, kind = np.unique(who[has], return_inverse=True)
+        return Held(root, rows[has], kind.astype(np.uint16), masks)
+
+    def _part(self, held: Held, parting: Parting) -> tuple[Held, Held]:
+        shard = self._shard_of(held.root)
+        n_codes, n_ordered = self._block.coded.n_codes, self._block.coded.n_ordered
+        column = parting.column
+        shape = int(n_codes[column]) + 1, int(n_ordered[column])
+        if self._common.masks is None:
+            ((_, found),) = parting.tests
+            goes_left = codes_left(found, *shape)
+            rows = part(shard, held.rows, column, goes_left.view(np.uint8))
+            return Held(held.root, rows[0]), Held(held.root, rows[1])
+        left_of = np.zeros(shape[0], dtype=np.uint64)
+        members = 0
+        for number, found in parting.tests:
+            members |= 1 << number
+            left_of |= codes_left(found, *shape).astype(np.uint64) << np.uint64(number)
+        kind = held.kind
+        assert kind is not None
+        left, right = part_kinds(shard, held.rows, kind, held.masks, column, left_of, members)
+        return Held(held.root, *left), Held(held.root, *right)
+
+
+def codes_left(found: FoundSplit, n_codes: int, n_ordered: int) -> np.ndarray:
+    """Which codes of a column go left; bool (n_codes,), missing first.
+
+    Parameters
+    ----------
+    found : FoundSplit
+    n_codes, n_ordered : int
+        Codes with the missing one, and how many of them are ordered.
+    """
+    goes = np.zeros(n_codes, dtype=bool)
+    if found.test == AT_MOST:
+        goes[1 : found.boundary + 1] = True
+    elif found.test == ABOVE:
+        goes[found.boundary + 1 : n_ordered + 1] = True
+    else:
+        assert found.subset is not None
+        for code, is_left in found.subset.items():
+            goes[code] = is_left
+    goes[0] = found.missing_left
+    return goes
+
+
+def replayed(block: BlockOfRows, steps: Sequence[Step]) -> Places:
+    """The places after some steps, from the first one on."""
+    places: Places = {}
+    for step in steps:
+        places = block.advance(places, step)
+    return places
+
+
+def grow_brought(
+    brought: Sequence[Brought],
+    node: Unfinished,
+    values: tuple[np.ndarray, np.ndarray] | None,
+    pool: Pool,
+    run: Runner = serial,
+) -> tuple[Piece, ...]:
+    """Grow the subtrees of a node, a piece for each of its sets, on one thread.
+
+    Parameters
+    ----------
+    brought : sequence of Brought
+        All rows of the node, from all blocks.
+    node : Unfinished
+    values : (float64, int64 (n_columns + 1,)) or None
+        `CodeBook.code_values`, for random cuts.
+    pool : Pool
+    run : Runner, default=serial
+        Its event ``cancelled`` ends the growth.
+
+    Raises
+    ------
+    CancelledError
+    """
+    coded = CodedMatrix.stack([each.coded for each in brought])
+    target = Target.stack([each.target for each in brought])
+    source = ShardSource(
+        coded,
+        target,
+        node.rules[0],
+        run=run,
+        values=values,
+        pool=pool,
+        scale=node.scales[0],
+    )
+    if brought[0].who is None:
+        return (source.finish(node.depth, node.path),)
+    who = np.concatenate([each.who for each in brought if each.who is not None])
+    masks, cells = np.unique(who, return_inverse=True)
+    bits = np.array(node.sets, dtype=np.uint64)
+    mix = (masks >> bits[:, None]) & np.uint64(1) > 0
+    resampling = Resampling(cells.astype(np.uint16), mix)
+    return tuple(source.sets(resampling, node.rules, node.depth, node.path, node.scales))
