@@ -369,7 +369,7 @@ def count(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] kind,
     found = np.asarray(sums), np.asarray(histogram)
     if n == 0 or n_members == 0:
         return found
-    cdef bint is_alone = n_kinds == 1 and n_members == 1
+    cdef bint is_alone = n_kinds == 1 and n_members == 1 and masks[0] & members != 0
     cdef int64_t[::1] weight = np.empty(n, dtype=np.int64)
     cdef int64_t[::1] target = np.empty(n, dtype=np.int64)
     cdef uint32_t[::1] codes = np.empty(n, dtype=np.uint32)

@@ -69,7 +69,10 @@ AT_ONCE = 64  # nodes whose rows are brought together at a time
 
 
 class Blocks(Protocol):
-    """All rows, wherever they are. One growth after the other."""
+    """All rows, wherever they are."""
+
+    def begin(self, common: Common) -> None:
+        """Begin a growth; the places of the one before are forgotten."""
 
     def bags(self, roots: Sequence[Root]) -> list[tuple[Counts, list[int]]]:
         """For each tree what its bag adds up to, and the key of the largest draw of each block."""
@@ -89,7 +92,6 @@ class BlocksHere:
     Parameters
     ----------
     blocks : sequence of Block
-    common : Common
     values : (float64, int64 (n_columns + 1,)) or None, default=None
         `CodeBook.code_values`, for random cuts.
     run : Runner, default=serial
@@ -99,15 +101,20 @@ class BlocksHere:
     def __init__(
         self,
         blocks: Sequence[Block],
-        common: Common,
         values: tuple[np.ndarray, np.ndarray] | None = None,
         run: Runner = serial,
     ) -> None:
-        self._blocks = [BlockOfRows(block, common) for block in blocks]
-        self._places: list[Places] = [{} for _ in blocks]
+        self._given = blocks
+        self._blocks: list[BlockOfRows] = []
+        self._places: list[Places] = []
         self._values = values
         self._run = run
         self._pool = Pool()
+
+    def begin(self, common: Common) -> None:
+        """Begin a growth."""
+        self._blocks = [BlockOfRows(block, common) for block in self._given]
+        self._places = [{} for _ in self._given]
 
     def bags(self, roots: Sequence[Root]) -> list[tuple[Counts, list[int]]]:
         """What bags add up to."""
@@ -193,6 +200,20 @@ class Seed:
     histogram_budget: int = HISTOGRAM_BUDGET
     gather_rows: int = GATHER_ROWS
 
+    @property
+    def is_apart(self) -> bool:
+        """Whether what rows add depends on the set that they are in."""
+        draws = self.common.draws
+        return self.common.rules.criterion == "poisson" or (draws is not None and draws.balanced)
+
+    def only(self, number: int) -> Seed:
+        """The same for one of the sets."""
+        assert self.common.masks is not None
+        own = (self.common.masks >> np.uint64(number)) & np.uint64(1)
+        common = replace(self.common, masks=own)
+        n_rows = self.n_rows[number : number + 1]
+        return replace(self, common=common, n_sets=1, n_rows=n_rows, may_be_empty=True)
+
 
 def grow_in_rounds(
     seed: Seed,
@@ -217,6 +238,10 @@ def grow_in_rounds(
     trees : list of Tree
         By training set, as soon as all of them are complete, in any order.
     """
+    if seed.n_sets > 1 and seed.is_apart:
+        yield from _set_by_set(seed, numbers, blocks, heard)
+        return
+    blocks.begin(seed.common)
     wave = Wave(seed, numbers, blocks)
     wave.open_roots()
     while wave.frontier:
@@ -226,14 +251,41 @@ def grow_in_rounds(
     missing = [0] * len(numbers)
     for node in wave.unfinished:
         missing[node.tree] += 1
+    empty = {tree for tree, _ in wave.empty}
+    early = {}
     for tree, count in enumerate(missing):
         if count == 0:
-            yield numbers[tree], wave.trees(tree)
+            early[tree] = wave.trees(tree)
+            if tree not in empty:
+                yield numbers[tree], early[tree]
     for place, pieces in blocks.finish(wave.take_step(), wave.unfinished):
         tree = wave.graft(place, pieces)
         missing[tree] -= 1
         if missing[tree] == 0:
-            yield numbers[tree], wave.trees(tree)
+            early[tree] = wave.trees(tree)
+            if tree not in empty:
+                yield numbers[tree], early[tree]
+    for tree in sorted(empty):
+        for of_tree, number in wave.empty:
+            if of_tree == tree:
+                ((_, (alone,)),) = grow_in_rounds(seed.only(number), [numbers[tree]], blocks)
+                early[tree][number] = alone
+        yield numbers[tree], early[tree]
+
+
+def _set_by_set(
+    seed: Seed,
+    numbers: Sequence[int],
+    blocks: Blocks,
+    heard: Callable[[str, int], object],
+) -> Generator[tuple[int, list[Tree]]]:
+    """The same, where sets have nothing in common."""
+    found = [
+        dict(grow_in_rounds(seed.only(number), numbers, blocks, heard))
+        for number in range(seed.n_sets)
+    ]
+    for tree in numbers:
+        yield tree, [of_set[tree][0] for of_set in found]
 
 
 class Wave:
@@ -257,6 +309,7 @@ class Wave:
         self._all_columns = np.arange(n_columns, dtype=np.int32)
         self.frontier = Frontier()
         self.unfinished: list[Unfinished] = []
+        self.empty: list[tuple[int, int]] = []  # bags of trees that have no row of a set
         self._placeholders: list[dict[int, int]] = []
         n_statistics = seed.target.n_statistics
         self._trees = [
@@ -304,12 +357,13 @@ class Wave:
         They have to be, to be balanced, for the scale of a deviance, or as they may be empty.
         """
         draws = self._seed.common.draws
+        if self._seed.n_sets > 1:  # it is seen when they are counted
+            return False
         if self._seed.common.rules.criterion == "poisson":
             return True
         return draws is not None and (draws.balanced or self._seed.may_be_empty)
 
     def _with_bags(self, roots: Sequence[Root]) -> list[Root]:
-        assert self._seed.n_sets == 1
         n_classes = self._seed.target.n_classes
         facts = self._blocks.bags(roots)
         empty = []
@@ -479,6 +533,11 @@ class Wave:
     def _record(self, node: OpenNode, number: int, row: np.ndarray) -> bool:
         """Record a node of a set; whether it is to be searched."""
         sums = sums_of(row, self._seed.target.n_classes)
+        if sums.n == 0:
+            assert node.depth == 0
+            self.empty.append((node.tree, number))
+            self._trees[node.tree][number].add(sums)
+            return False
         searchers = self._searchers[node.tree]
         if number not in searchers:
             searchers[number] = self._searcher(node.tree, number, sums)

@@ -167,7 +167,7 @@ def grow_blocks(
     common = Common(rules, None, None)
     n_rows = np.array([sum(target.n_live for _, target in parts)])
     seed = Seed(common, *parts[0], thresholds, 1, n_rows, values=values, **limits)
-    grown = grow_in_rounds(seed, [rules.tree], BlocksHere(blocks, common, values))
+    grown = grow_in_rounds(seed, [rules.tree], BlocksHere(blocks, values))
     ((_, (tree,)),) = grown
     return tree
 

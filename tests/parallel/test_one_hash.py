@@ -137,7 +137,7 @@ def test_blocks_of_rows(case, storage, n_rows, expected):
         gather_rows=100,  # rounds above, subtrees below
     )
     numbers = range(CASES[case].model.n_estimators)
-    grown = dict(grow_in_rounds(seed, numbers, BlocksHere(held, common, values)))
+    grown = dict(grow_in_rounds(seed, numbers, BlocksHere(held, values)))
     assert digest([grown[number][0] for number in numbers]) == expected[case]
 
 

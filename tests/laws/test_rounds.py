@@ -1,0 +1,117 @@
+"""Laws of growth in rounds: blocks of rows grow the trees that all rows in one place grow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dtrees.core.blocks import Block, Common, Draws
+from dtrees.core.forest import ForestGrowth
+from dtrees.core.resampling import Bags, of_sets
+from dtrees.core.rounds import BlocksHere, Seed, grow_in_rounds
+from tests.laws.tables import coded, coded_sparse, examples, grow_tree, thresholds_of, values_of
+from tests.laws.test_growth import assert_equal
+from tests.laws.test_shared import SEEDS, assume_weights, folds, masks
+
+LIMITS = {
+    "gather_rows": st.sampled_from([0, 3, 10, 65_536]),
+    "histogram_budget": st.sampled_from([1, 20_000, 2**28]),
+}
+
+
+def cut(n_rows: int, n_blocks: int, seed: int) -> list[np.ndarray]:
+    """Rows of blocks, some of which may be empty; one behind the other."""
+    ends = np.sort(np.random.default_rng(seed).integers(0, n_rows + 1, n_blocks - 1))
+    return np.split(np.arange(n_rows), ends)
+
+
+def grow_sets_in_rounds(
+    example, matrix, resampling: Resampling, n_blocks, seed, bags=None, **limits
+):
+    """The trees of all sets, by set."""
+    target, rules = example.target, example.rules
+    draws = None if bags is None else Draws(bags.seed, bags.rate)
+    numbers = np.arange(resampling.n_sets, dtype=np.uint64)
+    of_cell = (resampling.mix.T.astype(np.uint64) << numbers).sum(axis=1, dtype=np.uint64)
+    common = Common(rules, draws, of_cell)
+    blocks = [
+        Block(
+            matrix.take(rows),
+            target.take(rows),
+            int(rows[0]) if len(rows) else 0,
+            cells=resampling.cells[rows],
+        )
+        for rows in cut(example.n_rows, n_blocks, seed)
+    ]
+    values = values_of(example.table)
+    seed = Seed(
+        common,
+        matrix,
+        target,
+        thresholds_of(example.table),
+        resampling.n_sets,
+        resampling.totals(target.has_weight),
+        values=values,
+        may_be_empty=True,
+        **limits,
+    )
+    grown = grow_in_rounds(seed, [rules.tree], BlocksHere(blocks, values))
+    ((_, trees),) = grown
+    return trees
+
+
+class TestSetsInRounds:
+    @given(
+        examples(draws=True, random_cuts=True),
+        st.integers(2, 11),
+        st.integers(1, 4),
+        st.booleans(),
+        st.fixed_dictionaries(LIMITS),
+        SEEDS,
+    )
+    def test_folds(self, example, n_folds, n_blocks, sparse, limits, seed):
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        self.check(example, rows, n_blocks, sparse, limits, seed)
+
+    @given(
+        examples(draws=True, max_rows=120),
+        st.integers(1, 9),
+        st.integers(1, 4),
+        st.fixed_dictionaries(LIMITS),
+        SEEDS,
+    )
+    def test_masks(self, example, n_sets, n_blocks, limits, seed):
+        self.check(example, masks(example.n_rows, n_sets, seed), n_blocks, False, limits, seed)
+
+    def check(self, example, rows, n_blocks, sparse, limits, seed):
+        assume_weights(example, rows)
+        matrix = coded_sparse(example.table, seed) if sparse else coded(example.table)
+        trees = grow_sets_in_rounds(example, matrix, of_sets(rows), n_blocks, seed, **limits)
+        assert len(trees) == len(rows)
+        for mine, tree in zip(rows, trees, strict=True):
+            assert_equal(grow_tree(example, matrix, example.target.only(mine)), tree)
+
+    @given(
+        examples(draws=True, max_rows=120),
+        st.integers(2, 5),
+        st.integers(0, 3),
+        st.fixed_dictionaries(LIMITS),
+        SEEDS,
+    )
+    def test_bags(self, example, n_folds, number, limits, seed):
+        assume(example.target.class_multiplier is None)
+        example = replace(example, limits={**example.limits, "tree": number})
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        assume_weights(example, rows)
+        matrix = coded(example.table)
+        bags = Bags(3, 1.0, np.arange(example.n_rows, dtype=np.uint64))
+        trees = grow_sets_in_rounds(example, matrix, of_sets(rows), 3, seed, bags, **limits)
+        growth = ForestGrowth(
+            matrix, example.target, example.rules, bags, thresholds_of(example.table)
+        )
+        expected = growth.trees_of_sets(number, of_sets(rows))
+        for tree, other in zip(expected, trees, strict=True):
+            assert_equal(tree, other)
