@@ -28,9 +28,7 @@ def cut(n_rows: int, n_blocks: int, seed: int) -> list[np.ndarray]:
     return np.split(np.arange(n_rows), ends)
 
 
-def grow_sets_in_rounds(
-    example, matrix, resampling: Resampling, n_blocks, seed, bags=None, **limits
-):
+def grow_sets_in_rounds(example, matrix, resampling, n_blocks, seed, bags=None, **limits):
     """The trees of all sets, by set."""
     target, rules = example.target, example.rules
     draws = None if bags is None else Draws(bags.seed, bags.rate)
