@@ -27,3 +27,27 @@ class ClusterError(RuntimeError):
 
 class NoAnswerError(ClusterError):
     """A Dask cluster, or all of its workers, that have not answered in time."""
+
+
+class WorkerLostError(ClusterError):
+    """Workers that die again and again, or are all gone.
+
+    Attributes
+    ----------
+    estimator : object or None
+        The fit so far, whose ``resume()`` goes on where it ended; None where nothing was grown.
+    """
+
+    estimator = None
+
+
+class SchedulerLostError(ClusterError):
+    """A scheduler whose connection is lost for good.
+
+    Attributes
+    ----------
+    estimator : object or None
+        As for `WorkerLostError`.
+    """
+
+    estimator = None

@@ -186,8 +186,8 @@ class Target:
             total = float(self.n_rows if self.w is None else self.w.sum())
         return total * self.weight_unit
 
-    def take(self, rows: np.ndarray) -> Target:
-        """The same target, in the same units, for other rows (numbers or a boolean mask)."""
+    def take(self, rows: np.ndarray | slice) -> Target:
+        """The same target, in the same units, for other rows (numbers, a mask, a stretch)."""
         changed = dict(vars(self))
         for name in ("y", "w", "wy"):
             if changed[name] is not None:
@@ -225,12 +225,12 @@ class Target:
             changed |= {"class_multiplier": multiplier, "class_exponent": exponent}
         return Target(**changed)
 
-    def balanced_multipliers(self, totals: Any) -> tuple[np.ndarray, int]:
+    def balanced_multipliers(self, totals: list[int]) -> tuple[np.ndarray, int]:
         """Multipliers of the classes, and their exponent, with which all classes weigh the same.
 
         Parameters
         ----------
-        totals : integers (n_classes,)
+        totals : list of int
             Weight of each class.
         """
         assert self.classes is not None

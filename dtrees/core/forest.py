@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -34,6 +35,18 @@ from dtrees.core.source import ShardSource
 from dtrees.typing import Runner, serial
 
 
+class Codes(Protocol):
+    """A coded table: a `CodedMatrix`, or what stands for one whose rows are elsewhere."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+
+
 @dataclass(frozen=True, eq=False)
 class ForestGrowth:
     """What the trees of a forest are grown from.
@@ -41,6 +54,7 @@ class ForestGrowth:
     Attributes
     ----------
     coded : CodedMatrix
+        Or other `Codes`, for growth in rounds (`dtrees.core.rounds`).
     target : Target
         Of all rows, in units with room for the multiplicities of a bag.
     rules : GrowthRules
@@ -62,7 +76,7 @@ class ForestGrowth:
         Memory that a tree leaves to the next one.
     """
 
-    coded: CodedMatrix
+    coded: Codes
     target: Target
     rules: GrowthRules
     bags: Bags | None
@@ -89,6 +103,7 @@ class ForestGrowth:
         if self.bags is not None:
             target = target.bagged(self.times(number), self.balanced)
         rules = self.shares.rules(replace(self.rules, tree=number), self.target, target)
+        assert isinstance(self.coded, CodedMatrix)
         source = ShardSource(
             self.coded,
             target,
@@ -98,9 +113,10 @@ class ForestGrowth:
             values=self.values,
             pool=self.pool,
         )
-        return self._pruned(grow(source, rules, plain(), self.thresholds)[0])
+        return self.pruned(grow(source, rules, plain(), self.thresholds)[0])
 
-    def _pruned(self, tree: Tree) -> Tree:
+    def pruned(self, tree: Tree) -> Tree:
+        """A grown tree, cut by the limits that are decided afterwards."""
         if self.max_leaf_nodes is not None:
             tree = pruning.max_leaf_nodes(tree, min(self.max_leaf_nodes, tree.n_leaves))
         return pruning.ccp(tree, self.ccp_alpha)
@@ -133,6 +149,7 @@ class ForestGrowth:
         together = np.flatnonzero(~apart)
         trees = {}
         if len(together) > 0:
+            assert isinstance(self.coded, CodedMatrix)
             source = ShardSource(
                 self.coded,
                 target,
@@ -147,7 +164,7 @@ class ForestGrowth:
                 some = Resampling(resampling.cells, resampling.mix[together])
             own = self.shares.rules_of_sets(rules, some, self.target, target)
             grown = grow(source, rules, some, self.thresholds, rules_of_sets=own).trees
-            trees = dict(zip(together.tolist(), map(self._pruned, grown), strict=True))
+            trees = dict(zip(together.tolist(), map(self.pruned, grown), strict=True))
         for i in np.flatnonzero(apart).tolist():
             rows = resampling.rows(i)
             trees[i] = replace(self, target=self.target.only(rows)).tree(number, run, n_threads)

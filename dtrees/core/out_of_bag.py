@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dtrees.coding.coded import CodedMatrix
 from dtrees.core.coded_walk import CodedRows
 from dtrees.core.forest import ForestGrowth
 from dtrees.core.model import Tree
@@ -58,6 +59,7 @@ class OutOfBag:
 
     def __init__(self, growth: ForestGrowth) -> None:
         self._growth = growth
+        assert isinstance(growth.coded, CodedMatrix)
         self._rows = CodedRows(growth.coded)
         self.total = np.zeros((growth.coded.n_rows, max(1, growth.target.n_classes)))
         self.votes = np.zeros(growth.coded.n_rows, dtype=np.int64)

@@ -231,6 +231,11 @@ class Bags:
     rate: float
     row_id: np.ndarray
 
+    @property
+    def by_row(self) -> bool:
+        """Whether the keys are the numbers of the rows."""
+        return bool((self.row_id == np.arange(len(self.row_id), dtype=np.uint64)).all())
+
     def digest(self) -> str:
         """A name of the bags of all trees: equal bags have equal names."""
         keys = hashlib.blake2b(np.ascontiguousarray(self.row_id).data, digest_size=16).hexdigest()

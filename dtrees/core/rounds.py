@@ -393,7 +393,7 @@ class Wave:
         criterion = self._seed.common.rules.criterion
         if draws is not None and draws.balanced:
             assert sums.classes is not None
-            multiplier, exponent = target.balanced_multipliers(sums.classes)
+            multiplier, exponent = target.balanced_multipliers(sums.classes.tolist())
             root = replace(root, class_multiplier=multiplier, class_exponent=exponent)
         if criterion == "poisson":
             largest = max(1, sums.highest)

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -38,12 +38,10 @@ from dtrees.coding.tables import Table, read_table
 from dtrees.coding.target import Target
 from dtrees.core import pruning
 from dtrees.core.forest import ForestGrowth
-from dtrees.core.grower import grow
 from dtrees.core.model import Tree
 from dtrees.core.resampling import Resampling, plain
 from dtrees.core.rules import GrowthRules
 from dtrees.core.shares import Shares
-from dtrees.core.source import ShardSource
 from dtrees.estimators.constraints import (
     ArrayLike,
     Constraint,
@@ -65,9 +63,12 @@ from dtrees.estimators.prediction import Predictor, TreePredictor
 from dtrees.estimators.view import TreeView, missing_by_model
 from dtrees.export.parts import Parts
 from dtrees.parallel import (
+    CodedPartitions,
+    Ledger,
     LocalRunner,
     PartitionedTable,
     admitted,
+    asked_for,
     encode_partitions,
     grow_sets,
     is_lazy,
@@ -86,7 +87,7 @@ class Encoded:
     """A training table as codes, and the rules of the growth."""
 
     book: CodeBook
-    coded: CodedMatrix
+    coded: CodedMatrix | CodedPartitions
     target: Target
     rules: GrowthRules
     max_features: int
@@ -99,6 +100,7 @@ class Growth:
 
     tree: Tree
     encoded: Encoded
+    ledger: Ledger
 
 
 class BaseTrees(BaseEstimator, ABC):
@@ -270,7 +272,7 @@ class BaseTrees(BaseEstimator, ABC):
 
     def _code(
         self, table: Table | PartitionedTable, seed: int, run: LocalRunner
-    ) -> tuple[CodeBook, CodedMatrix]:
+    ) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
         """The table as codes."""
         how: dict[str, Any] = {
             "categorical_features": self.categorical_features,
@@ -279,10 +281,13 @@ class BaseTrees(BaseEstimator, ABC):
             "seed": seed,
         }
         if isinstance(table, PartitionedTable):
-            return encode_partitions(table, **how)
+            regime = asked_for(getattr(self, "regime", None))
+            return encode_partitions(table, **how, regime=regime)
         return CodeBook.fit_encode(table, **how, run=run)
 
-    def _resolve(self, book: CodeBook, coded: CodedMatrix, target: Target, seed: int) -> Encoded:
+    def _resolve(
+        self, book: CodeBook, coded: CodedMatrix | CodedPartitions, target: Target, seed: int
+    ) -> Encoded:
         """Codes and target, with the rules that the parameters are for them."""
         max_features = columns_per_split(self.max_features, book.n_columns)
         numbers = GrowthRules(
@@ -367,7 +372,12 @@ class BaseDecisionTree(BaseTrees):
         run: LocalRunner,
         advance: Callable[[int], object] | None = None,
     ) -> list[Tree]:
-        growth = ForestGrowth(
+        growth = self._growth_of(encoded)
+        return [tree for (tree,) in grow_sets(growth, 1, resampling, run, advance=advance)]
+
+    def _growth_of(self, encoded: Encoded) -> ForestGrowth:
+        """What the tree is grown from."""
+        return ForestGrowth(
             encoded.coded,
             encoded.target,
             encoded.rules,
@@ -377,7 +387,6 @@ class BaseDecisionTree(BaseTrees):
             max_leaf_nodes=self.max_leaf_nodes,
             ccp_alpha=self.ccp_alpha,
         )
-        return [tree for (tree,) in grow_sets(growth, 1, resampling, run, advance=advance)]
 
     def _models_of(self, encoded: Encoded, grown: Sequence[Tree]) -> list[Any]:
         models = [self._unfitted() for _ in grown]
@@ -488,17 +497,11 @@ class BaseDecisionTree(BaseTrees):
         run = threaded(self.n_jobs)
         X, y, sample_weight = admitted(X, {"y": y, "sample_weight": sample_weight})
         encoded = self._encode(X, y, sample_weight, self._seed(), run)
-        source = ShardSource(
-            encoded.coded, encoded.target, encoded.rules, run=run, n_threads=run.n_threads
-        )
-        tree = grow(source, encoded.rules, plain(), encoded.book.thresholds)[0]
-        return Growth(self._limited(tree), encoded)
-
-    def _limited(self, tree: Tree) -> Tree:
-        """The tree of at most ``max_leaf_nodes`` leaves."""
-        if self.max_leaf_nodes is None:
-            return tree
-        return pruning.max_leaf_nodes(tree, min(self.max_leaf_nodes, tree.n_leaves))
+        growth = replace(self._growth_of(encoded), ccp_alpha=0.0)
+        ledger = Ledger()
+        with ledger.phase("growth"):
+            (((tree,),),) = (grow_sets(growth, 1, plain(), run, ledger=ledger),)
+        return Growth(tree, encoded, ledger)
 
 
 def one_target(y: Any, owner: str) -> np.ndarray:

@@ -162,6 +162,7 @@ class TrainingTable:
         key = self._key(estimator, seed)
         if key not in self._codes:
             book, coded = estimator._code(table, seed, run)
+            assert isinstance(coded, CodedMatrix)
             self._codes[key] = book, coded, CodedRows(coded)
         book, coded, _ = self._codes[key]
         return estimator._resolve(book, coded, target, seed)

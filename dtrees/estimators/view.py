@@ -19,6 +19,7 @@ from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.core.model import LEAF, NO_FEATURE, Tree
 from dtrees.core.predict import apply, decision_path
 from dtrees.inspection.importance import impurity_importances
+from dtrees.parallel import CodedPartitions
 from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
@@ -167,13 +168,17 @@ def _read_only(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def columns_with_missing(trees: Sequence[Tree], coded: CodedMatrix) -> np.ndarray:
+def columns_with_missing(trees: Sequence[Tree], coded: CodedMatrix | CodedPartitions) -> np.ndarray:
     """Which of the columns that trees test have missing values in a table, bool (n_columns,).
 
     O(rows) per tested column, O(1) where the rows are known in the order of their codes; and
     O(nodes), of as many trees as it takes to see all columns tested.
     """
     found = np.zeros(coded.n_columns, dtype=bool)
+    if isinstance(coded, CodedPartitions):
+        found = coded.has_missing & columns_tested(trees, coded.n_columns)
+        found.flags.writeable = False
+        return found
     for column in np.flatnonzero(columns_tested(trees, coded.n_columns)).tolist():
         slot, store = int(coded.slot[column]), int(coded.storage[column])
         if store == SPARSE:
@@ -188,7 +193,9 @@ def columns_with_missing(trees: Sequence[Tree], coded: CodedMatrix) -> np.ndarra
     return found
 
 
-def missing_by_model(models: Sequence[Sequence[Tree]], coded: CodedMatrix) -> list[np.ndarray]:
+def missing_by_model(
+    models: Sequence[Sequence[Tree]], coded: CodedMatrix | CodedPartitions
+) -> list[np.ndarray]:
     """`columns_with_missing` for the trees of each model; columns are looked at once."""
     found = columns_with_missing([tree for trees in models for tree in trees], coded)
     each = [found & columns_tested(trees, coded.n_columns) for trees in models]

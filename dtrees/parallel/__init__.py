@@ -4,9 +4,10 @@ Everything below takes a `Runner` (`dtrees.typing`) as an argument and does not 
 its tasks.
 """
 
-from dtrees.parallel.client import REGIMES, choose_regime
+from dtrees.parallel.client import REGIMES, asked_for, choose_regime
 from dtrees.parallel.dask_predict import Answer, computed, is_lazy, map_rows
-from dtrees.parallel.encoding import encode_partitions
+from dtrees.parallel.encoding import CodedPartitions, encode_partitions
+from dtrees.parallel.ledger import Ledger
 from dtrees.parallel.local import LocalRunner, effective_n_jobs, threaded
 from dtrees.parallel.partitions import PartitionedTable, admitted
 from dtrees.parallel.regimes import grow_sets, grow_trees
@@ -14,9 +15,12 @@ from dtrees.parallel.regimes import grow_sets, grow_trees
 __all__ = [
     "REGIMES",
     "Answer",
+    "CodedPartitions",
+    "Ledger",
     "LocalRunner",
     "PartitionedTable",
     "admitted",
+    "asked_for",
     "choose_regime",
     "computed",
     "effective_n_jobs",

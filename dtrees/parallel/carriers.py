@@ -67,6 +67,9 @@ class Carrier(Protocol):
     def leaf(self, held: Any) -> Any:
         """A result that is held, as an argument of tasks."""
 
+    def room(self) -> int | None:
+        """Bytes that the smallest worker has; None where there are no workers."""
+
 
 class Here:
     """Computes in this process, or in processes of its own.
@@ -91,6 +94,10 @@ class Here:
     def leaf(self, held: Any) -> Any:
         """A result as a single key of a graph."""
         return dask.delayed(held, name=f"dtrees-leaf-{uuid4().hex}", traverse=False)
+
+    def room(self) -> int | None:
+        """There are no workers."""
+        return None
 
 
 class OnCluster:
@@ -150,6 +157,13 @@ class OnCluster:
     def leaf(self, held: Any) -> Any:
         """The future itself."""
         return held
+
+    def room(self) -> int | None:
+        """Memory of the smallest worker that has a limit."""
+        await_workers(self._client)
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        limits = [worker["memory_limit"] for worker in workers if worker.get("memory_limit")]
+        return min(limits, default=None)
 
     def end(self) -> None:
         """Leave nothing on the cluster."""

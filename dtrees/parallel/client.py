@@ -4,6 +4,8 @@ Where trees are grown is a *regime*::
 
     local        threads of this process
     replicated   workers of a cluster, each of which gets the whole coded table once
+    partitioned  workers of a cluster, each of which has some rows; without a cluster, blocks of
+                 rows on threads of this process
 
 The regime never changes a model. Unless it is asked for by name, by a parameter or by
 ``dask.config.set({"dtrees.regime": ...})``, it follows from what is in force where the fit is
@@ -14,6 +16,8 @@ called:
     an asynchronous client                                       local
     a client                                                     replicated
     a client, but too little work for a cluster                  local
+    a client, and a Dask collection whose codes are more than
+    a worker should hold                                         partitioned
     in a task on a worker, whose thread is the task's share      local
     in a task on a worker, within ``worker_client()``            replicated
 
@@ -49,7 +53,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-REGIMES = ("local", "replicated")
+REGIMES = ("local", "replicated", "partitioned")
 SLICE = 0.1  # seconds between two looks at the client
 ANSWER = 5.0  # seconds that a worker has to say which dtrees it has
 WORKERS_TIMEOUT = "30s"  # unless dask.config says otherwise, under "dtrees.workers-timeout"
@@ -64,7 +68,7 @@ class Choice:
 
     Attributes
     ----------
-    regime : {"local", "replicated"}
+    regime : {"local", "replicated", "partitioned"}
     reason : str
     """
 
@@ -77,7 +81,7 @@ def choose_regime(requested: str | None = None, *, pays: bool = True) -> Choice:
 
     Parameters
     ----------
-    requested : {"local", "replicated"} or None, default=None
+    requested : {"local", "replicated", "partitioned"} or None, default=None
         None: what ``dask.config`` says under "dtrees.regime", or as the table at the top of the
         module says.
     pays : bool, default=True
@@ -95,13 +99,7 @@ def choose_regime(requested: str | None = None, *, pays: bool = True) -> Choice:
     ValueError
         ``dask.config`` asks for a regime that there is not.
     """
-    assert requested is None or requested in REGIMES, requested
-    if requested is None:
-        requested = dask.config.get("dtrees.regime", None)
-        if requested is not None and requested not in REGIMES:
-            raise ValueError(
-                f"dask.config has 'dtrees.regime' = {requested!r}; it must be one of {REGIMES}."
-            )
+    requested = asked_for(requested)
     choice = _choose(requested)
     if choice.regime == "replicated" and requested is None and not pays:
         choice = Choice("local", "too little work for a cluster")
@@ -109,9 +107,27 @@ def choose_regime(requested: str | None = None, *, pays: bool = True) -> Choice:
     return choice
 
 
+def asked_for(requested: str | None) -> str | None:
+    """The regime that is asked for, by a parameter or by ``dask.config``; None: none is.
+
+    Raises
+    ------
+    ValueError
+        ``dask.config`` asks for a regime that there is not.
+    """
+    assert requested is None or requested in REGIMES, requested
+    if requested is None:
+        requested = dask.config.get("dtrees.regime", None)
+        if requested is not None and requested not in REGIMES:
+            raise ValueError(
+                f"dask.config has 'dtrees.regime' = {requested!r}; it must be one of {REGIMES}."
+            )
+    return requested
+
+
 def _choose(requested: str | None) -> Choice:
-    if requested == "local":
-        return Choice("local", "asked for")
+    if requested in ("local", "partitioned"):
+        return Choice(requested, "asked for")
     forced = requested == "replicated"
     if in_task():
         if forced or has_seceded():

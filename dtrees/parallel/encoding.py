@@ -14,14 +14,14 @@ values a column, or its distinct values where every one has a code, and the cate
 Book and codes are the same, bit for bit, as those of the table in memory (`CodeBook.fit_encode`),
 because both are made by the same summaries and cuts (`dtrees.coding`), which merge in any grouping.
 
-Codes are held where they were made (`CodedPartitions`) until they are gathered: a growth from codes
-that stay on the workers begins there.
+Codes that are too many for one place stay where they are made (`CodedPartitions`): trees are grown
+from them there (`dtrees.parallel.partitioned`).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -46,6 +46,8 @@ FAN_IN = 8  # summaries that a task merges
 SAMPLE_ROWS = 200_000
 STORED_BYTES = 8  # of a cell that a sparse column stores
 COPIES = 2  # of the codes, while they are put together
+PART_BYTES = 4 * 2**20  # of codes that are sent from here
+ROOM_SHARE = 0.3  # of the memory of a worker, that the codes of the whole table may take
 
 logger = logging.getLogger(__name__)
 
@@ -66,31 +68,96 @@ class Summarized:
     n_stored: int | None
 
 
-@dataclass(frozen=True, eq=False)
 class CodedPartitions:
-    """Coded partitions, where they were made.
+    """A coded table whose codes are not here: made when they are asked for, where it suits.
+
+    Parameters
+    ----------
+    n_codes, n_ordered : int64 (n_columns,)
+        Of the columns.
+    lengths : sequence of int
+        Rows of each part, at least one.
+    n_bytes : int
+        Of all codes, about.
+    parts : callable () -> list
+        A `CodedMatrix` each: a task of Dask, or the matrix itself. Called as often as need be.
+    reason : str
+        Why they are not brought together.
 
     Attributes
     ----------
-    book : CodeBook
-    lengths : tuple of int
-        Rows of each of them, at least one.
-    n_bytes : int
-        Of all codes, about.
-    held : list
-        A `CodedMatrix` each, as their carrier holds it.
-    carrier : Carrier
+    n_rows, n_columns : int
+    sample : CodedMatrix
+        A row without values, whose columns are those of the table.
     """
 
-    book: CodeBook
-    lengths: tuple[int, ...]
-    n_bytes: int
-    held: list[Any]
-    carrier: Carrier
+    def __init__(
+        self,
+        n_codes: np.ndarray,
+        n_ordered: np.ndarray,
+        lengths: Sequence[int],
+        n_bytes: int,
+        parts: Callable[[], list[Any]],
+        reason: str,
+    ) -> None:
+        self.n_codes, self.n_ordered = n_codes, n_ordered
+        self.lengths = tuple(lengths)
+        self.n_bytes = n_bytes
+        self.reason = reason
+        self._parts = parts
+        self._has_missing: np.ndarray | None = None
 
-    def gather(self) -> CodedMatrix:
-        """The codes of all rows in this process."""
-        return self.book.stack_parts(self.carrier.fetch(self.held))
+    @classmethod
+    def cut(cls, coded: CodedMatrix, reason: str) -> CodedPartitions:
+        """A table that is here, in parts that can be sent."""
+        per_row = max(1, coded.nbytes // max(1, coded.n_rows))
+        step = max(1, PART_BYTES // per_row)
+        starts = range(0, coded.n_rows, step)
+        lengths = [min(step, coded.n_rows - start) for start in starts]
+
+        def parts() -> list[Any]:
+            ends = [min(start + step, coded.n_rows) for start in starts]
+            return [
+                coded.take(np.arange(start, end)) for start, end in zip(starts, ends, strict=True)
+            ]
+
+        return cls(coded.n_codes, coded.n_ordered, lengths, coded.nbytes, parts, reason)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all parts."""
+        return sum(self.lengths)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the table."""
+        return len(self.n_codes)
+
+    @property
+    def sample(self) -> CodedMatrix:
+        """A row of missing values."""
+        nothing = [np.zeros(1, dtype=np.uint8)] * self.n_columns
+        return CodedMatrix.from_columns(nothing, self.n_codes, self.n_ordered)
+
+    @property
+    def has_missing(self) -> np.ndarray:
+        """Which columns have missing values, once a growth has seen them; bool (n_columns,)."""
+        assert self._has_missing is not None
+        return self._has_missing
+
+    def learn_missing(self, columns: np.ndarray) -> None:
+        """Take note of the columns that have missing values."""
+        self._has_missing = columns
+
+    def groups(self, n_rows: int) -> list[tuple[list[Any], int]]:
+        """Parts that lie one behind the other, of about so many rows, and how many they have."""
+        found: list[tuple[list[Any], int]] = []
+        for part, length in zip(self._parts(), self.lengths, strict=True):
+            if found and found[-1][1] + length <= n_rows:
+                found[-1] = [*found[-1][0], part], found[-1][1] + length
+            else:
+                found.append(([part], length))
+        return found
 
 
 def encode_partitions(
@@ -101,7 +168,8 @@ def encode_partitions(
     unseen: str = "missing",
     seed: int = 0,
     sample_rows: int = SAMPLE_ROWS,
-) -> tuple[CodeBook, CodedMatrix]:
+    regime: str | None = None,
+) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
     """Learn the codes of a table whose partitions are computed by Dask, and code it.
 
     Parameters
@@ -109,11 +177,14 @@ def encode_partitions(
     table : PartitionedTable
     categorical_features, max_codes, unseen, seed, sample_rows
         As for `CodeBook.fit_encode`.
+    regime : {"local", "replicated", "partitioned"} or None, default=None
+        Where trees are to be grown. Codes stay in their partitions, not made yet, where it is
+        "partitioned", or None and they are more than a worker, or this process, should hold.
 
     Returns
     -------
     book : CodeBook
-    coded : CodedMatrix
+    coded : CodedMatrix or CodedPartitions
 
     Raises
     ------
@@ -132,9 +203,8 @@ def encode_partitions(
     mask = categorical_mask(categorical_features, table.n_columns, table.names)
     rules = CutRules(max_codes=max_codes, sample_rows=sample_rows, seed=seed)
 
-    def work(carrier: Carrier) -> tuple[CodeBook, CodedMatrix]:
-        parts = code_partitions(table, mask, rules, unseen, carrier)
-        return parts.book, parts.gather()
+    def work(carrier: Carrier) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
+        return code_partitions(table, mask, rules, unseen, regime, carrier)
 
     return carried([table.collection], work)
 
@@ -144,9 +214,10 @@ def code_partitions(
     mask: np.ndarray | None,
     rules: CutRules,
     unseen: str,
+    regime: str | None,
     carrier: Carrier,
-) -> CodedPartitions:
-    """The two passes; codes stay where they are made."""
+) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
+    """The two passes; the second one later, where codes stay in their partitions."""
     parts = table.parts()
     bound = hash_bound(rules.sample_rows, table.n_rows)
     held, found = _summarized(table, parts, mask, rules, unseen, bound, carrier)
@@ -156,7 +227,6 @@ def code_partitions(
     book = found.book
     assert book is not None
     n_bytes = size_of_codes(book, table.n_rows, found.n_stored)
-    check_room(n_bytes, table.shape)
     logger.info(
         "%d x %d cells in %d partitions: %s of codes",
         *table.shape,
@@ -164,13 +234,37 @@ def code_partitions(
         format_bytes(n_bytes),
     )
     encode = dask.delayed(partial(_encode, columns=(table.n_columns, table.names)), pure=False)
-    name, leaf = f"encode-rows-{uuid4().hex}", carrier.leaf(held)
-    tasks = [
-        encode(part, length, summarized=leaf, dask_key_name=(name, i))
-        for i, (part, _, length) in enumerate(parts)
-    ]
-    lengths = tuple(length for _, _, length in parts)
-    return CodedPartitions(book, lengths, n_bytes, carrier.hold(tasks), carrier)
+
+    def tasks(leaf: Any) -> list[Any]:
+        name = f"encode-rows-{uuid4().hex}"
+        return [
+            encode(part, length, summarized=leaf, dask_key_name=(name, i))
+            for i, (part, _, length) in enumerate(parts)
+        ]
+
+    reason = stays(regime, n_bytes, carrier)
+    if reason is not None:
+        lengths = [length for _, _, length in parts]
+        again = dask.delayed(found, name=f"codebook-{uuid4().hex}", traverse=False)
+        make = partial(tasks, again)
+        return book, CodedPartitions(book.n_codes, book.n_ordered, lengths, n_bytes, make, reason)
+    check_room(n_bytes, table.shape)
+    return book, book.stack_parts(carrier.fetch(carrier.hold(tasks(carrier.leaf(held)))))
+
+
+def stays(regime: str | None, n_bytes: int, carrier: Carrier) -> str | None:
+    """Why codes stay in their partitions; None: they are brought together."""
+    if regime == "partitioned":
+        return "asked for"
+    if regime is not None:
+        return None
+    room = carrier.room()
+    if room is not None and n_bytes > ROOM_SHARE * room:
+        return (
+            f"the codes, {format_bytes(n_bytes)}, are more than {ROOM_SHARE:.0%} of the memory of "
+            f"a worker, {format_bytes(room)}"
+        )
+    return None
 
 
 def size_of_codes(book: CodeBook, n_rows: int, n_stored: int | None) -> int:

@@ -18,6 +18,7 @@ A cluster costs 0.05 s more, so it pays for a single tree from a tenth of a seco
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
@@ -25,14 +26,26 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dtrees.core.forest import ForestGrowth, UnitsOfGrowth
 from dtrees.core.model import Tree
-from dtrees.core.resampling import Resampling
-from dtrees.parallel.client import await_workers, choose_regime, cluster_client
+from dtrees.core.resampling import Resampling, plain
+from dtrees.parallel.client import (
+    Choice,
+    await_workers,
+    choose_regime,
+    cluster_client,
+    current_client,
+    in_task,
+)
+from dtrees.parallel.encoding import CodedPartitions
+from dtrees.parallel.in_blocks import PartitionedGrowth, grow_here
+from dtrees.parallel.ledger import Ledger
 from dtrees.parallel.local import LocalRunner
 
 if TYPE_CHECKING:
     from distributed import Client
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 LEAST_CELLS = 2**23  # of the table times sets, of a single tree: a tenth of a second of work
 
@@ -44,6 +57,7 @@ def grow_trees(
     *,
     regime: str | None = None,
     look: Callable[[int, Tree], Any] | None = None,
+    ledger: Ledger | None = None,
 ) -> Generator[tuple[int, Tree, Any]]:
     """Grow some trees of a forest.
 
@@ -57,11 +71,13 @@ def grow_trees(
         Which trees.
     run : LocalRunner
         Carries the trees in the local regime: a tree is a task, and a single one uses all threads.
-    regime : {"local", "replicated"} or None, default=None
+    regime : {"local", "replicated", "partitioned"} or None, default=None
         None: see `dtrees.parallel.client`.
     look : callable, default=None
         Called with the number of every tree and the tree: in the local regime on the thread that
         has grown it, in any order; otherwise in the calling thread, in the order of the numbers.
+    ledger : Ledger or None, default=None
+        Where it is written down what was done.
 
     Yields
     ------
@@ -77,12 +93,19 @@ def grow_trees(
     """
     if len(numbers) == 0:
         return
+    ledger = Ledger() if ledger is None else ledger
+    choice = _choice(regime, growth, True, ledger)
+    if choice.regime == "partitioned":
+        with closing(_in_blocks(growth, numbers, plain(), run, ledger)) as found:
+            for number, (tree,) in in_order(numbers, found):
+                yield number, tree, None if look is None else look(number, tree)
+        return
 
     def look_at(number: int, trees: list[Tree]) -> Any:
         return None if look is None else look(number, trees[0])
 
     with (
-        _place(choose_regime(regime).regime) as client,
+        _place(choice.regime) as client,
         closing(_grown(UnitsOfGrowth(growth), numbers, run, client, look_at)) as grown,
     ):
         for number, (tree,), seen in grown:
@@ -97,6 +120,7 @@ def grow_sets(
     *,
     regime: str | None = None,
     advance: Callable[[int], object] | None = None,
+    ledger: Ledger | None = None,
 ) -> list[tuple[Tree, ...]]:
     """Grow the trees of several training sets.
 
@@ -112,6 +136,8 @@ def grow_sets(
         enough, and the table large enough, unless it is asked for.
     advance : callable, default=None
         Called in this thread with the number of trees that have come, as often as some have.
+    ledger : Ledger or None, default=None
+        As for `grow_trees`.
 
     Returns
     -------
@@ -127,7 +153,18 @@ def grow_sets(
     n_cells = growth.coded.n_rows * growth.coded.n_columns * n_sets
     pays = n_trees > 1 or (n_sets > 1 and n_cells >= LEAST_CELLS)
     trees: list[list[Tree]] = [[] for _ in range(n_sets)]
-    with _place(choose_regime(regime, pays=pays).regime) as client:
+    ledger = Ledger() if ledger is None else ledger
+    choice = _choice(regime, growth, pays, ledger)
+    if choice.regime == "partitioned":
+        numbers = range(n_trees)
+        with closing(_in_blocks(growth, numbers, resampling, run, ledger)) as blocks:
+            for _, found in in_order(numbers, blocks):
+                for mine, tree in zip(trees, found, strict=True):
+                    mine.append(tree)
+                if advance is not None:
+                    advance(len(found))
+        return [tuple(mine) for mine in trees]
+    with _place(choice.regime) as client:
         n_threads = 1 if client is None else sum(await_workers(client).values())
         units = UnitsOfGrowth(growth, resampling, min(n_sets, -(-n_threads // n_trees)))
         numbers = range(n_trees * units.n_groups)
@@ -138,6 +175,42 @@ def grow_sets(
                 if advance is not None:
                     advance(len(found))
     return [tuple(mine) for mine in trees]
+
+
+def _choice(regime: str | None, growth: ForestGrowth, pays: bool, ledger: Ledger) -> Choice:
+    """Where trees are grown, written down."""
+    if isinstance(growth.coded, CodedPartitions):
+        choice = Choice("partitioned", growth.coded.reason)
+        logger.info("regime %s: %s", choice.regime, choice.reason)
+    else:
+        choice = choose_regime(regime, pays=pays)
+    ledger.regime, ledger.reason = choice.regime, choice.reason
+    return choice
+
+
+def _in_blocks(
+    growth: ForestGrowth,
+    numbers: Sequence[int],
+    resampling: Resampling,
+    run: LocalRunner,
+    ledger: Ledger,
+) -> Generator[tuple[int, list[Tree]]]:
+    """Numbers and their trees by set, grown in rounds, in any order."""
+    parts: Any = growth.coded
+    if not isinstance(parts, CodedPartitions):
+        parts = CodedPartitions.cut(parts, ledger.reason)
+    whole = PartitionedGrowth(growth, parts, resampling)
+    client = current_client(forced=True)
+    if not in_task() and (client is None or client.asynchronous):
+        yield from grow_here(whole, numbers, run, ledger)
+        return
+    from dtrees.parallel.partitioned import grow_partitioned
+
+    with (
+        cluster_client() as client,
+        closing(grow_partitioned(whole, numbers, client, ledger)) as found,
+    ):
+        yield from found
 
 
 def _place(regime: str) -> AbstractContextManager[Client | None]:

@@ -1,0 +1,144 @@
+"""Trees grown in rounds from blocks of rows: what they are grown from, and how on threads.
+
+Without a cluster the blocks are stretches of a table in this process, each a task of a round: the
+way of the partitioned regime, with the same model and nothing between machines. It is there to be
+compared with the others, and for small memory it is no help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import dask
+import numpy as np
+from dask.utils import parse_bytes
+
+from dtrees.coding.coded import CodedMatrix
+from dtrees.core.blocks import Block, Common, Draws
+from dtrees.core.forest import ForestGrowth
+from dtrees.core.model import Tree
+from dtrees.core.resampling import Resampling
+from dtrees.core.rounds import (
+    GATHER_ROWS,
+    HISTOGRAM_BUDGET,
+    BlocksHere,
+    Seed,
+    grow_in_rounds,
+)
+from dtrees.parallel.encoding import CodedPartitions
+from dtrees.parallel.ledger import Ledger
+from dtrees.parallel.local import LocalRunner
+from dtrees.parallel.places import missing_columns
+
+BLOCKS_PER_THREAD = 2
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionedGrowth:
+    """What trees are grown from, where the codes are in parts.
+
+    Attributes
+    ----------
+    growth : ForestGrowth
+    parts : CodedPartitions
+        Its codes.
+    resampling : Resampling
+        The training sets.
+    """
+
+    growth: ForestGrowth
+    parts: CodedPartitions
+    resampling: Resampling
+
+    def common(self) -> Common:
+        """What all blocks know."""
+        growth, sets = self.growth, self.resampling
+        draws = None
+        if growth.bags is not None:
+            draws = Draws(growth.bags.seed, growth.bags.rate, growth.balanced)
+        masks = None
+        if not sets.is_plain:
+            numbers = np.arange(sets.n_sets, dtype=np.uint64)
+            has = (sets.mix.T > 0).astype(np.uint64)
+            masks = (has << numbers).sum(axis=1, dtype=np.uint64)
+        return Common(growth.rules, draws, masks)
+
+    def seed(self) -> Seed:
+        """What the driver grows from."""
+        growth, sets = self.growth, self.resampling
+        live = growth.target.has_weight
+        n_rows = np.array([growth.target.n_live]) if sets.is_plain else sets.totals(live)
+        bags = growth.bags
+        may_be_empty = bags is not None and (
+            bags.rate * int(n_rows.min()) < 1000 or not bags.by_row
+        )
+        return Seed(
+            self.common(),
+            self.parts.sample,
+            growth.target.take(np.zeros(1, dtype=np.intp)),
+            growth.thresholds,
+            sets.n_sets,
+            n_rows,
+            shares=growth.shares,
+            may_be_empty=may_be_empty,
+            values=growth.values,
+            histogram_budget=budget(),
+            gather_rows=int(dask.config.get("dtrees.gather-rows", GATHER_ROWS)),
+        )
+
+
+def budget() -> int:
+    """Bytes of the histograms of a round."""
+    return int(parse_bytes(dask.config.get("dtrees.histogram-budget", HISTOGRAM_BUDGET)))
+
+
+def grow_here(
+    whole: PartitionedGrowth, numbers: Sequence[int], run: LocalRunner, ledger: Ledger
+) -> Iterator[tuple[int, list[Tree]]]:
+    """Grow trees in rounds, on threads of this process.
+
+    Parameters
+    ----------
+    whole : PartitionedGrowth
+    numbers : sequence of int
+        Of the trees.
+    run : LocalRunner
+    ledger : Ledger
+
+    Yields
+    ------
+    number : int
+    trees : list of Tree
+        By training set, in any order.
+    """
+    growth, parts = whole.growth, whole.parts
+    n_rows = -(-parts.n_rows // (BLOCKS_PER_THREAD * run.n_threads))
+    groups = parts.groups(max(1, n_rows))
+    (coded,) = dask.compute([codes for codes, _ in groups])
+    bags = growth.bags
+    keys = None if bags is None or bags.by_row else bags.row_id
+    cells = whole.resampling.cells
+    blocks = []
+    first = 0
+    for codes, (_, length) in zip(coded, groups, strict=True):
+        rows = slice(first, first + length)
+        blocks.append(
+            Block(
+                codes[0] if len(codes) == 1 else CodedMatrix.stack(codes),
+                growth.target.take(rows),
+                first,
+                None if keys is None else keys[rows],
+                None if cells is None else cells[rows],
+            )
+        )
+        first += length
+    parts.learn_missing(np.logical_or.reduce([missing_columns(block) for block in blocks]))
+
+    def hear(what: str, depth: int) -> None:
+        ledger.counts[what + "s"] += 1
+
+    with ledger.phase("rounds"):
+        places = BlocksHere(blocks, growth.values, run)
+        for number, trees in grow_in_rounds(whole.seed(), numbers, places, hear):
+            yield number, [growth.pruned(tree) for tree in trees]

@@ -1,0 +1,692 @@
+"""Trees grown from a table that no worker holds: the partitioned regime.
+
+The codes stay where they are made, in *blocks* of partitions; the client runs the rounds of
+`dtrees.core.rounds` and never sees a row::
+
+    blocks    partitions of codes and targets, results of the user's graph     on the workers
+    round     one task per thread of a worker: a step, counts of its blocks ──▶ summed up here
+    the end   rows of small nodes: block ──▶ one worker, which finishes them ──▶ subtrees
+
+    client    ──steps, requests──▶  count-blocks   count-blocks      one message each way a round
+              ◀──────counts──────   (worker A)     (worker B)
+
+What can go wrong, and what it costs:
+
+    a worker dies                       its blocks are computed again from the user's graph, their
+                                        places from the steps so far; the round goes on
+    a task is blamed for the death of   it is submitted under a new key, `ATTEMPTS` times
+    several workers (`KilledWorker`)
+    the cluster is restarted            all blocks are made again, `RESTARTS` times; the trees so
+                                        far, which are here, are kept
+    a worker hangs: it neither works    after `PATIENCE` it is taken out of the cluster, so that
+    nor dies                            others get what it had
+    no worker is left                   the client waits for one, then raises `WorkerLostError`
+    the scheduler is lost               `SchedulerLostError`
+    Ctrl-C, or an error in a task       the client cancels what is left
+
+The model so far is the checkpoint: it is never on a worker only (DESIGN 3.8).
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import time
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, nullcontext, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import dask
+import distributed
+import numpy as np
+from dask.utils import parse_timedelta
+
+from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.target import Target
+from dtrees.core.assembly import Piece
+from dtrees.core.blocks import Common, Counts, Request, Root, Step, Unfinished, add_up
+from dtrees.core.model import Tree
+from dtrees.core.rounds import grow_in_rounds, merge_bags
+from dtrees.exceptions import ClusterError, NoAnswerError, SchedulerLostError, WorkerLostError
+from dtrees.parallel.carriers import LostResultsError
+from dtrees.parallel.client import SLICE, await_workers, check_open, check_versions, patiently
+from dtrees.parallel.encoding import PART_BYTES, CodedPartitions
+from dtrees.parallel.in_blocks import PartitionedGrowth
+from dtrees.parallel.ledger import Ledger
+from dtrees.parallel.places import (
+    GrowthOfBlocks,
+    PackedPieces,
+    Work,
+    bring_rows,
+    cache,
+    count_blocks,
+    finish_nodes,
+    make_block,
+    missing_columns,
+    sum_bags,
+)
+from dtrees.parallel.replicated import OfTask
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+ATTEMPTS = 4  # of a task whose workers die
+RESTARTS = 4  # of all blocks, without a result between them
+WATCH = 2.0  # seconds without a result until the workers are counted
+GOODBYE = 5.0  # seconds that cancelling may take
+PATIENCE = "30s"  # unless dask.config says otherwise, under "dtrees.worker-patience"
+BLOCK_BYTES = 32 * 2**20  # of codes, at most, where partitions are not larger
+BLOCKS_PER_THREAD = 2  # at least, where there are so many partitions
+BATCH_BYTES = 16 * 2**20  # of rows that are brought together by a task
+BATCHES_PER_THREAD = 3  # under way
+PLACES_SHARE = 0.25  # of the memory of a worker, for the rows of open nodes
+ROW_BYTES = 6  # of a row of a bag in an open node: its number and its kind
+
+logger = logging.getLogger(__name__)
+
+
+def grow_partitioned(
+    whole: PartitionedGrowth, numbers: Sequence[int], client: Client, ledger: Ledger
+) -> Generator[tuple[int, list[Tree]]]:
+    """Grow trees from partitions on the workers of a cluster.
+
+    Closing the iterator ends the growth and leaves nothing on the cluster. Close it
+    (`contextlib.closing`).
+
+    Parameters
+    ----------
+    whole : PartitionedGrowth
+    numbers : sequence of int
+        Of the trees.
+    client : distributed.Client
+        Synchronous.
+    ledger : Ledger
+        What is done is written there.
+
+    Yields
+    ------
+    number : int
+    trees : list of Tree
+        By training set, as soon as they are complete, in any order.
+
+    Raises
+    ------
+    WorkerLostError, SchedulerLostError, ClusterError
+    """
+    span = getattr(distributed, "span", nullcontext)
+    with span("dtrees.fit"):
+        blocks = BlocksOnWorkers(client, whole, ledger)
+        try:
+            with ledger.phase("blocks"):
+                blocks.make()
+            seed = whole.seed()
+            for wave in blocks.waves(numbers):
+                with closing(grow_in_rounds(seed, wave, blocks, blocks.hear)) as grown:
+                    for number, trees in grown:
+                        yield number, [whole.growth.pruned(tree) for tree in trees]
+        finally:
+            blocks.end()
+
+
+@dataclass(eq=False)
+class Call:
+    """A task that is to be done, as often as it takes.
+
+    Attributes
+    ----------
+    name : str
+        Of its kind.
+    function : callable
+    arguments : tuple
+    workers : tuple of str
+        That have what it needs.
+    deaths : int
+    """
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    workers: tuple[str, ...] = ()
+    deaths: int = 0
+
+
+class BlocksOnWorkers:
+    """Blocks of rows on the workers of a cluster, as `dtrees.core.rounds.Blocks`.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    growth : PartitionedGrowth
+    ledger : Ledger
+    """
+
+    def __init__(self, client: Client, growth: PartitionedGrowth, ledger: Ledger) -> None:
+        self._client = client
+        self._growth = growth
+        self._parts: CodedPartitions = growth.parts
+        self._ledger = ledger
+        self._name = uuid4().hex
+        self._n_calls = 0
+        self._blocks: list[Future] = []
+        self._steps: list[Step] = []
+        self._sent: list[Future] = []  # the steps, as the workers have them
+        self._values: Future | None = None
+        self._known = GrowthOfBlocks(self._name, growth.common())
+        self._groups: list[tuple[str, list[int]]] = []
+        self._grouped = 0.0
+        self._held: list[Future] = []
+        self._restarts = 0
+        self._ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
+
+    # ---------------------------------------------------------------------------------------------
+    # blocks
+
+    def make(self) -> None:
+        """Make the blocks from the partitions, and wait for them."""
+        await_workers(self._client)
+        with suppress(NoAnswerError):  # workers that are too busy to answer
+            check_versions(self._client)
+        while True:
+            try:
+                self._make()
+                return
+            except LostResultsError as error:
+                self._restart(error)
+
+    def _make(self) -> None:
+        self._blocks = []
+        name = uuid4().hex
+        delayed = dask.delayed(make_block, pure=False)
+        tasks, facts = [], []
+        first_row = 0
+        for number, (coded, n_rows) in enumerate(self._parts.groups(self._rows_of_block())):
+            rows = slice(first_row, first_row + n_rows)
+            block = delayed(
+                [self._sent_codes(each) for each in coded],
+                self._pieces(self._growth.growth.target, rows),
+                first_row,
+                self._pieces(self._keys(), rows),
+                self._pieces(self._growth.resampling.cells, rows),
+                dask_key_name=(f"block-{name}", number),
+            )
+            tasks.append(block)
+            missing = dask.delayed(missing_columns, pure=False)
+            facts.append(missing(block, dask_key_name=(f"missing-{name}", number)))
+            first_row += n_rows
+        futures = self._client.compute([*tasks, *facts])
+        self._blocks, facts = futures[: len(tasks)], futures[len(tasks) :]
+        found = self._gathered(facts)
+        self._parts.learn_missing(np.logical_or.reduce(found))
+        self._client.cancel(facts)
+        self._ledger.counts["passes"] += 1
+        self._groups = []
+
+    def _sent_codes(self, part: Any) -> Any:
+        """Codes that are here, as a task that holds them; a task as it is."""
+        if not isinstance(part, CodedMatrix):
+            return part
+        key = f"codes-of-block-{uuid4().hex}"
+        self._held.append(self._client.submit(_itself, part, key=key, pure=False))
+        return self._held[-1]
+
+    def _rows_of_block(self) -> int:
+        """Rows that a block may have, where partitions are not larger."""
+        threads = sum(await_workers(self._client).values())
+        per_row = max(1, self._parts.n_bytes // max(1, self._parts.n_rows))
+        even = -(-self._parts.n_rows // (BLOCKS_PER_THREAD * threads))
+        return max(1, min(BLOCK_BYTES // per_row, even))
+
+    def _keys(self) -> np.ndarray | None:
+        bags = self._growth.growth.bags
+        return None if bags is None or bags.by_row else bags.row_id
+
+    def _pieces(self, values: Any, rows: slice) -> list[Any]:
+        """What belongs to some rows, as tasks that hold a few megabytes each."""
+        if values is None:
+            return []
+        is_target = isinstance(values, Target)
+        step = max(1, PART_BYTES // (24 if is_target else values.itemsize))
+        pieces = []
+        for start in range(rows.start, max(rows.stop, rows.start + 1), step):
+            some = slice(start, min(start + step, rows.stop))
+            piece = values.take(some) if is_target else values[some].copy()
+            name = f"rows-of-block-{uuid4().hex}"
+            pieces.append(self._client.submit(_itself, piece, key=name, pure=False))
+        self._held += pieces
+        return pieces
+
+    def waves(self, numbers: Sequence[int]) -> list[Sequence[int]]:
+        """Trees that grow together: as many as there is memory for the rows of their nodes."""
+        limits = [
+            worker.get("memory_limit") or 2**40
+            for worker in self._client.scheduler_info(n_workers=-1)["workers"].values()
+        ]
+        room = PLACES_SHARE * sum(limits)
+        most = max(1, int(room // (ROW_BYTES * max(1, self._parts.n_rows))))
+        n_waves = -(-len(numbers) // most)
+        ends = [len(numbers) * wave // n_waves for wave in range(n_waves + 1)]
+        return [numbers[ends[i] : ends[i + 1]] for i in range(n_waves)]
+
+    # ---------------------------------------------------------------------------------------------
+    # the protocol
+
+    def begin(self, common: Common) -> None:
+        """Begin a growth."""
+        self._forget()
+        self._name = uuid4().hex
+        self._known = GrowthOfBlocks(self._name, common)
+        self._steps, self._sent = [], []
+
+    def hear(self, what: str, depth: int) -> None:
+        """Take note of a round."""
+        self._ledger.counts[what + "s"] += 1
+        logger.info("%s %d of growth %s", what, depth, self._name)
+
+    def bags(self, roots: Sequence[Root]) -> list[tuple[Counts, list[int]]]:
+        """What bags add up to."""
+
+        def calls() -> list[Call]:
+            return [
+                Call("sum-bags", sum_bags, (self._futures(group), self._known, roots), (worker,))
+                for worker, group in self._by_worker()
+            ]
+
+        with self._ledger.phase("bags"):
+            found = [each for of_task in self._all(calls) for each in of_task]
+        self._ledger.counts["passes"] += 1
+        return merge_bags(found)
+
+    def count(self, step: Step, requests: Sequence[Request]) -> Counts:
+        """What some nodes add up to."""
+
+        def calls() -> list[Call]:
+            self._send_steps()
+            before = self._sent[: len(self._steps)]
+            return [
+                Call(
+                    "count-blocks",
+                    count_blocks,
+                    (self._futures(group), group, self._known, before, step, list(requests)),
+                    (worker,),
+                )
+                for worker, group in self._by_worker()
+            ]
+
+        with self._ledger.phase("rounds"):
+            found: list[tuple[Counts, Work]] = self._all(calls)
+            total = add_up([counts for counts, _ in found])
+        self._steps.append(step)
+        for counts, work in found:
+            self._ledger.counts["cache_hits"] += work.hits
+            self._ledger.counts["rebuilds"] += work.rebuilds
+            self._ledger.counts["bytes_moved"] += counts.nbytes
+        self._ledger.counts["passes"] += 1
+        return total
+
+    def finish(
+        self, step: Step, nodes: Sequence[Unfinished]
+    ) -> Iterator[tuple[int, tuple[Piece, ...]]]:
+        """The subtrees of some nodes."""
+        if not nodes:
+            return
+        self._steps.append(step)
+        batches = self._batches(nodes)
+        self._ledger.counts["passes"] += 1
+        with self._ledger.phase("subtrees"):
+            for batch, (packed, facts) in self._each(batches, nodes):
+                pieces = iter(packed.pieces())
+                self._ledger.counts.update(
+                    {name: facts[name] for name in ("cache_hits", "rebuilds", "bytes_moved")}
+                )
+                self._ledger.counts["bytes_moved"] += packed.nbytes
+                for place in batch:
+                    yield place, tuple(next(pieces) for _ in nodes[place].sets)
+
+    def end(self) -> None:
+        """Leave nothing on the cluster."""
+        futures = [*self._held, *self._blocks, *self._sent]
+        if self._values is not None:
+            futures.append(self._values)
+        self._held, self._blocks, self._sent, self._values = [], [], [], None
+        self._forget()
+        if self._client.status == "running" and futures:
+            with suppress(Exception):  # what is raised already says more
+                patiently(self._client, partial(self._client.cancel, futures), GOODBYE)
+
+    # ---------------------------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        """Let workers drop the places of the growth."""
+        if self._client.status != "running" or not self._steps:
+            return
+        with suppress(Exception):  # they go sooner or later anyway
+            forget = partial(self._client.run, _forget, self._name, on_error="ignore")
+            patiently(self._client, forget, GOODBYE)
+
+    def _batches(self, nodes: Sequence[Unfinished]) -> list[list[int]]:
+        """Nodes that one task finishes: as many as have so many bytes, the largest first."""
+        per_row = max(1, self._parts.n_bytes // max(1, self._parts.n_rows)) + 16
+        n_threads = sum(await_workers(self._client).values())
+        total = sum(node.n for node in nodes) * per_row
+        most = min(BATCH_BYTES, max(1, total // (4 * n_threads)))
+        batches: list[list[int]] = []
+        used = 0
+        for place in sorted(range(len(nodes)), key=lambda i: (nodes[i].tree, -nodes[i].n)):
+            size = nodes[place].n * per_row
+            if not batches or used + size > most:
+                batches.append([])
+                used = 0
+            batches[-1].append(place)
+            used += size
+        return batches
+
+    def _each(
+        self, batches: list[list[int]], nodes: Sequence[Unfinished]
+    ) -> Iterator[tuple[list[int], tuple[PackedPieces, dict[str, Any]]]]:
+        """Batches and their subtrees, as they come; a few of them are under way at a time."""
+        left = list(range(len(batches)))
+        while left:
+            done: set[int] = set()
+            try:
+                for place, found in self._stream(left, batches, nodes):
+                    done.add(place)
+                    self._restarts = 0
+                    yield batches[place], found
+                return
+            except LostResultsError as error:
+                self._restart(error)
+            finally:
+                left = [place for place in left if place not in done]
+
+    def _stream(
+        self, left: Sequence[int], batches: list[list[int]], nodes: Sequence[Unfinished]
+    ) -> Iterator[tuple[int, Any]]:
+        self._send_steps()
+        if self._values is None and self._growth.growth.values is not None:
+            values = self._growth.growth.values
+            self._values = self._client.submit(
+                _itself, values, key=f"code-values-{uuid4().hex}", pure=False
+            )
+        groups = self._by_worker()
+        n_threads = sum(await_workers(self._client).values())
+
+        def calls() -> Iterator[Call]:
+            for place in left:
+                some = [nodes[i] for i in batches[place]]
+                names = [node.node for node in some]
+                brought = [
+                    self._submit(
+                        Call(
+                            "bring-rows",
+                            bring_rows,
+                            (self._futures(group), group, self._known, self._sent, names),
+                            (worker,),
+                        )
+                    )
+                    for worker, group in groups
+                ]
+                yield Call("finish-nodes", _finish_nodes, (brought, some, self._values))
+
+        for at, found in self._results(calls(), BATCHES_PER_THREAD * n_threads):
+            yield left[at], found
+
+    def _send_steps(self) -> None:
+        """Give the steps that were taken to the workers, each once."""
+        for number in range(len(self._sent), len(self._steps)):
+            key = f"step-{self._name}-{number}-{uuid4().hex}"
+            self._sent.append(
+                self._client.submit(_itself, self._steps[number], key=key, pure=False)
+            )
+
+    def _futures(self, group: Sequence[int]) -> list[Future]:
+        return [self._blocks[number] for number in group]
+
+    def _by_worker(self) -> list[tuple[str, list[int]]]:
+        """Blocks by the worker that has them, a group for each of its threads."""
+        now = time.monotonic()
+        if self._groups and now < self._grouped + WATCH:
+            return self._groups
+        threads = await_workers(self._client)
+        who_has = patiently(self._client, partial(self._client.who_has, self._blocks))
+        of_worker: dict[str, list[int]] = defaultdict(list)
+        for number, future in enumerate(self._blocks):
+            holders = [worker for worker in who_has.get(future.key, ()) if worker in threads]
+            worker = min(holders or threads, key=lambda name: (len(of_worker[name]), name))
+            of_worker[worker].append(number)
+        self._groups = [
+            (worker, group.tolist())
+            for worker, blocks in of_worker.items()
+            for group in np.array_split(blocks, min(len(blocks), threads[worker]))
+            if len(group) > 0
+        ]
+        self._grouped = now
+        return self._groups
+
+    # ---------------------------------------------------------------------------------------------
+    # tasks
+
+    def _all(self, calls: Callable[[], list[Call]]) -> list[Any]:
+        """Results of some tasks, in their order; where they are lost, all of it again."""
+        while True:
+            try:
+                made = calls()
+                found = dict(self._results(made, len(made)))
+                self._restarts = 0
+                return [found[i] for i in range(len(made))]
+            except LostResultsError as error:
+                self._restart(error)
+
+    def _restart(self, error: Exception) -> None:
+        """Make all blocks again."""
+        check_scheduler(self._client)
+        self._restarts += 1
+        if self._restarts > RESTARTS:
+            raise WorkerLostError(
+                f"The Dask cluster has lost the table {RESTARTS} times, without a result in "
+                f"between. Its workers may have too little memory, or are restarted: see their "
+                f"logs. {error}"
+            ) from error
+        logger.info("the blocks are made again: %s", error)
+        self._ledger.counts["restarts"] += 1
+        self._sent, self._values, self._groups = [], None, []
+        self._held = []
+        try:
+            self._make()
+        except LostResultsError as again:
+            self._restart(again)
+
+    def _submit(self, call: Call) -> Future:
+        self._n_calls += 1
+        key = (f"{call.name}-{self._name}", self._n_calls)
+        try:
+            return self._client.submit(
+                call.function,
+                *call.arguments,
+                key=key,
+                pure=False,
+                workers=list(call.workers) or None,
+                allow_other_workers=bool(call.workers),
+            )
+        except Exception:
+            check_scheduler(self._client)
+            raise
+
+    def _gathered(self, futures: Sequence[Future]) -> list[Any]:
+        """Results of futures that are under way, in their order."""
+        pending = dict(zip(futures, range(len(futures)), strict=True))
+        found: dict[int, Any] = {}
+        for future in futures:
+            future.add_done_callback(self._ended.put)
+        while pending:
+            for future in self._await(pending):
+                place = pending.pop(future)
+                if future.status == "error":
+                    reason = patiently(self._client, future.exception)
+                    if isinstance(reason, distributed.KilledWorker):
+                        raise LostResultsError(
+                            "Workers have died while they coded a part of the table. They may "
+                            "have too little memory: see their logs, or make the chunks of X "
+                            "smaller."
+                        ) from reason
+                    raise reason
+                (found[place],) = self._fetch([future])
+        return [found[i] for i in range(len(futures))]
+
+    def _results(self, calls: Iterable[Call], at_once: int) -> Iterator[tuple[int, Any]]:
+        """Results of tasks, as they come; so many are under way at a time."""
+        waiting = enumerate(calls)
+        pending: dict[Future, tuple[int, Call]] = {}
+
+        def submit(place: int, call: Call) -> None:
+            future = self._submit(call)
+            pending[future] = place, call
+            future.add_done_callback(self._ended.put)
+
+        try:
+            more = True
+            while more or pending:
+                while more and len(pending) < at_once:
+                    taken = next(waiting, None)
+                    more = taken is not None
+                    if taken is not None:
+                        submit(*taken)
+                if not pending:
+                    return
+                ended = self._await(pending)
+                good = [future for future in ended if future.status == "finished"]
+                for future in ended:
+                    place, call = pending[future]
+                    if future.status == "error":
+                        del pending[future]
+                        submit(place, self._again(call, future))
+                results = self._fetch(good)
+                for future, result in zip(good, results, strict=True):
+                    place, _ = pending.pop(future)
+                    yield place, result
+        finally:
+            if pending and self._client.status == "running":
+                with suppress(Exception):
+                    patiently(self._client, partial(self._client.cancel, list(pending)), GOODBYE)
+
+    def _again(self, call: Call, future: Future) -> Call:
+        """A task whose workers have died, to be submitted again; raises what it raised."""
+        reason = patiently(self._client, future.exception)
+        if not isinstance(reason, distributed.KilledWorker):
+            raise reason
+        if call.deaths + 1 == ATTEMPTS:
+            raise WorkerLostError(
+                f"Workers have died {ATTEMPTS} times over in a task '{call.name}'. They may have "
+                "too little memory: see their logs."
+            ) from reason
+        logger.info("a task %r is submitted again: %s", call.name, reason)
+        self._ledger.counts["retries"] += 1
+        return Call(call.name, call.function, call.arguments, (), call.deaths + 1)
+
+    def _await(self, pending: dict[Future, Any]) -> list[Future]:
+        """Some futures that have ended, of those that are waited for."""
+        began = looked = time.monotonic()
+        patience = parse_timedelta(dask.config.get("dtrees.worker-patience", PATIENCE))
+        while True:
+            try:
+                ended = [self._ended.get(timeout=SLICE)]
+            except queue.Empty:
+                check_scheduler(self._client)
+                now = time.monotonic()
+                if now > looked + WATCH:
+                    self._look_for_workers()
+                    looked = time.monotonic()
+                if now > began + patience:
+                    self._remove_hanging()
+                    began = time.monotonic()
+                continue
+            with suppress(queue.Empty):
+                while True:
+                    ended.append(self._ended.get_nowait())
+            mine = [future for future in dict.fromkeys(ended) if future in pending]
+            for future in mine:
+                if future.status in ("cancelled", "lost"):
+                    raise LostResultsError("Results were lost with their workers.")
+                if future.status == "pending":  # it was lost, and is computed again
+                    future.add_done_callback(self._ended.put)
+            mine = [future for future in mine if future.status in ("finished", "error")]
+            if mine:
+                return mine
+
+    def _fetch(self, futures: list[Future]) -> list[Any]:
+        """Results of tasks that are done."""
+        if not futures:
+            return []
+        try:
+            found: list[Any] = patiently(self._client, partial(self._client.gather, futures))
+        except (ClusterError, distributed.KilledWorker):
+            raise
+        except Exception as error:
+            check_scheduler(self._client)
+            raise LostResultsError("Results were lost on their way to the client.") from error
+        return found
+
+    def _look_for_workers(self) -> None:
+        """Wait for a worker, when there is none."""
+        try:
+            await_workers(self._client)
+        except ClusterError as error:
+            check_scheduler(self._client)
+            raise WorkerLostError(str(error)) from error
+
+    def _remove_hanging(self) -> None:
+        """Take workers out of the cluster that have been silent for long, though they have work.
+
+        What the scheduler would do after "distributed.scheduler.worker-ttl", five minutes as a
+        rule.
+        """
+        try:
+            answering = set(check_versions(self._client))
+        except NoAnswerError:
+            return
+        hanging = set(await_workers(self._client)) - answering
+        if not hanging:
+            return
+        logger.warning("workers do not answer, and are taken out of the cluster: %s", hanging)
+        self._ledger.counts["lost_workers"] += len(hanging)
+        self._groups = []
+        with suppress(Exception):
+            remove = partial(self._client.run_on_scheduler, _remove_workers, sorted(hanging))
+            patiently(self._client, remove, GOODBYE)
+
+
+def check_scheduler(client: Client) -> None:
+    """Raise a `SchedulerLostError` when the client is closed."""
+    try:
+        check_open(client)
+    except ClusterError as error:
+        raise SchedulerLostError(str(error)) from error
+
+
+async def _remove_workers(addresses: Sequence[str], dask_scheduler: Any) -> None:
+    for address in addresses:
+        await dask_scheduler.remove_worker(address, stimulus_id=f"dtrees-hanging-{uuid4().hex}")
+
+
+def _itself(value: Any) -> Any:
+    """A value as the result of a task, which can be computed again."""
+    return value
+
+
+def _forget(name: str) -> None:
+    cache().forget(name)
+
+
+def _finish_nodes(
+    brought: Any, nodes: Sequence[Unfinished], values: Any
+) -> tuple[PackedPieces, dict[str, Any]]:
+    """What a task does; it ends when nobody waits for it any more."""
+    from concurrent.futures import CancelledError
+
+    try:
+        return finish_nodes(brought, nodes, values, OfTask(distributed.get_worker()))
+    except CancelledError:
+        raise distributed.Reschedule from None
