@@ -994,6 +994,24 @@ def label_codes(const label_t[::1] labels, const uint32_t[::1] table, code_t[::1
             codes[i] = <code_t>table[labels[i] + 1]
 
 
+def take_rows(const code_t[::1, :] block, const uint32_t[::1] rows, code_t[::1, :] out):
+    """Some rows of a block of codes, column by column. O(rows x columns), without the GIL.
+
+    Parameters
+    ----------
+    block : (n_rows, k), Fortran
+    rows : uint32 (n,)
+        Below n_rows.
+    out : (n, k), Fortran
+    """
+    cdef int64_t n = len(rows)
+    cdef int64_t i, j
+    with nogil:
+        for j in range(block.shape[1]):
+            for i in range(n):
+                out[i, j] = block[rows[i], j]
+
+
 def compact(code_t[::1] block, const int64_t[::1] columns, int64_t n):
     """Moves runs of n items to the front: run columns[k] to place k; columns ascend."""
     cdef int64_t k

@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from dtrees.coding._encode import take_rows
 from dtrees.exceptions import StatisticsOverflowError
 
 U8, U16, U32, SPARSE = 0, 1, 2, 3
@@ -51,6 +52,14 @@ def check_n_rows(n_rows: int) -> None:
             f"X has {n_rows} rows; a table held in one place has at most 2**31 - 1 = {MAX_ROWS}. "
             "Fit on fewer rows, or on a collection of chunks."
         )
+
+
+def _rows_of(block: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Some rows of a Fortran ordered block, which is read column by column."""
+    taken = np.empty((len(rows), block.shape[1]), dtype=block.dtype, order="F")
+    if taken.size > 0:
+        take_rows(np.require(block, requirements=["A"]), rows.astype(np.uint32, copy=False), taken)
+    return taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,11 +261,10 @@ class CodedMatrix:
     def take(self, rows: np.ndarray) -> CodedMatrix:
         """The same columns for other rows (numbers, repeats allowed, or a boolean mask)."""
         rows = np.asarray(rows)
-        rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp, copy=False)
-        blocks = [
-            np.asfortranarray(np.take(block, rows, axis=0))
-            for block in (self.u8, self.u16, self.u32)
-        ]
+        rows = np.flatnonzero(rows) if rows.dtype == bool else rows
+        if len(rows) and not (rows.min() >= 0 and rows.max() < self.n_rows):
+            raise IndexError(f"rows of a table of {self.n_rows} are 0 to {self.n_rows - 1}")
+        blocks = [_rows_of(block, rows) for block in (self.u8, self.u16, self.u32)]
         indptr, stored_rows, codes = self.sparse_indptr, self.sparse_rows, self.sparse_codes
         if len(stored_rows):
             shape = (self.n_rows, len(indptr) - 1)

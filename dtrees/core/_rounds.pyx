@@ -17,10 +17,12 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from dtrees.core._columns cimport STORED_U16, STORED_U32, STORED_U8, Column, code_t
-from dtrees.core._nodes cimport add_to_totals, clear_totals
+from dtrees.core._criterion cimport moment_of
+from dtrees.core._histogram cimport stride_of
+from dtrees.core._nodes cimport clear_totals
 from dtrees.core._shard cimport Shard
 from dtrees.core._structs cimport (
-    COUNT, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Mode, Payload, Totals
+    CLASSES, COUNT, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Mode, Payload, Totals
 )
 
 cdef extern from *:
@@ -132,28 +134,33 @@ cdef void read_codes(const Column* column, const uint32_t* rows, int64_t n,
                 codes[i] = wide[at]
 
 
-def part(Shard shard, const uint32_t[::1] rows, int32_t column, const uint8_t[::1] goes_left):
+def part(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] times, int32_t column,
+         const uint8_t[::1] goes_left):
     """Rows of a single set, parted by their codes.
 
     Parameters
     ----------
     shard : Shard
     rows : uint32 (n,), ascending
+    times : uint16 (n,) or None
     column : int
     goes_left : uint8 (n_codes + 1,)
 
     Returns
     -------
-    left, right : uint32, ascending
+    left, right : (rows, times)
     """
     cdef int64_t n = len(rows)
     cdef int64_t n_left = 0
     cdef int64_t n_right = 0
     cdef int64_t i
     cdef uint8_t is_left
+    cdef bint counts = times is not None
     cdef uint32_t[::1] left = np.empty(n + 1, dtype=np.uint32)
     cdef uint32_t[::1] right = np.empty(n + 1, dtype=np.uint32)
     cdef uint32_t[::1] codes = np.empty(n + 1, dtype=np.uint32)
+    cdef uint16_t[::1] left_times = np.empty(n + 1 if counts else 0, dtype=np.uint16)
+    cdef uint16_t[::1] right_times = np.empty(n + 1 if counts else 0, dtype=np.uint16)
     if n > 0:
         with nogil:
             read_codes(shard.columns + column, &rows[0], n, &codes[0])
@@ -161,21 +168,32 @@ def part(Shard shard, const uint32_t[::1] rows, int32_t column, const uint8_t[::
                 is_left = goes_left[codes[i]]
                 left[n_left] = rows[i]
                 right[n_right] = rows[i]
+                if counts:
+                    left_times[n_left] = times[i]
+                    right_times[n_right] = times[i]
                 n_left += is_left
                 n_right += 1 - is_left
-    return np.asarray(left)[:n_left].copy(), np.asarray(right)[:n_right].copy()
+    return (
+        (first(left, n_left), first(left_times, n_left) if counts else None),
+        (first(right, n_right), first(right_times, n_right) if counts else None),
+    )
 
 
-def part_kinds(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] kind,
-               const uint64_t[::1] masks, int32_t column, const uint64_t[::1] left_of,
-               uint64_t members):
+cdef first(array, int64_t n):
+    """A copy of the first numbers of an array."""
+    return np.asarray(array)[:n].copy()
+
+
+def part_kinds(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] times,
+               const uint16_t[::1] kind, const uint64_t[::1] masks, int32_t column,
+               const uint64_t[::1] left_of, uint64_t members):
     """Rows of several sets, parted by the tests of some of them, all on one column.
 
     A row goes to both children where the sets differ, to each with the sets that sent it.
 
     Parameters
     ----------
-    shard, rows, column
+    shard, rows, times, column
         As for `part`.
     kind : uint16 (n,)
     masks : uint64 (n_kinds,)
@@ -186,7 +204,7 @@ def part_kinds(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] kind,
 
     Returns
     -------
-    left, right : (rows, kind, masks)
+    left, right : (rows, times, kind, masks)
 
     Raises
     ------
@@ -199,10 +217,13 @@ def part_kinds(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] kind,
     cdef int64_t i, number
     cdef uint64_t who, mask
     cdef bint failed = False
+    cdef bint counts = times is not None
     cdef uint32_t[::1] left = np.empty(n + 1, dtype=np.uint32)
     cdef uint32_t[::1] right = np.empty(n + 1, dtype=np.uint32)
     cdef uint16_t[::1] left_kind = np.empty(n + 1, dtype=np.uint16)
     cdef uint16_t[::1] right_kind = np.empty(n + 1, dtype=np.uint16)
+    cdef uint16_t[::1] left_times = np.empty(n + 1 if counts else 0, dtype=np.uint16)
+    cdef uint16_t[::1] right_times = np.empty(n + 1 if counts else 0, dtype=np.uint16)
     cdef uint32_t[::1] codes = np.empty(n + 1, dtype=np.uint32)
     cdef Kinds left_kinds
     cdef Kinds right_kinds
@@ -221,6 +242,8 @@ def part_kinds(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] kind,
                         failed |= number < 0
                         left[n_left] = rows[i]
                         left_kind[n_left] = <uint16_t>number
+                        if counts:
+                            left_times[n_left] = times[i]
                         n_left += 1
                     mask = who & ~mask
                     if mask != 0:
@@ -228,14 +251,16 @@ def part_kinds(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] kind,
                         failed |= number < 0
                         right[n_right] = rows[i]
                         right_kind[n_right] = <uint16_t>number
+                        if counts:
+                            right_times[n_right] = times[i]
                         n_right += 1
         if failed:
             raise MemoryError("more than 65,536 combinations of training sets in a node")
         return (
-            (np.asarray(left)[:n_left].copy(), np.asarray(left_kind)[:n_left].copy(),
-             masks_of(&left_kinds)),
-            (np.asarray(right)[:n_right].copy(), np.asarray(right_kind)[:n_right].copy(),
-             masks_of(&right_kinds)),
+            (first(left, n_left), first(left_times, n_left) if counts else None,
+             first(left_kind, n_left), masks_of(&left_kinds)),
+            (first(right, n_right), first(right_times, n_right) if counts else None,
+             first(right_kind, n_right), masks_of(&right_kinds)),
         )
     finally:
         free_kinds(&left_kinds)
@@ -301,58 +326,73 @@ cdef void count_in(const code_t* codes, const uint32_t* rows, const uint16_t* ki
         count_codes(codes, rows, kind, n, mode, stride, size, weight, target, cells)
 
 
-cdef inline int64_t weight_of(const Payload* payload, int64_t row) noexcept nogil:
-    if payload.times != NULL:
-        return payload.times[row]
-    return 1 if payload.weight == NULL else payload.weight[row]
-
-
-cdef void gather(const Payload* payload, Mode mode, const uint32_t* rows, int64_t n,
-                 int64_t* weight, int64_t* target) noexcept nogil:
+cdef void gather(Shard shard, Mode mode, const uint32_t* rows, const uint16_t* times,
+                 const int64_t* multiplier, int64_t n, int64_t* weight,
+                 int64_t* target) noexcept nogil:
     """What each row adds, one behind the other."""
+    cdef const Payload* payload = &shard.payload
     cdef int64_t i, w, row
+    cdef int64_t many = 1
     for i in range(n):
         row = rows[i]
-        w = weight_of(payload, row)
+        w = 1 if payload.weight == NULL else payload.weight[row]
+        if times != NULL:
+            many = times[i]
+            w *= many
+        if multiplier != NULL:
+            w *= multiplier[payload.label[row]]
         weight[i] = w
-        if mode == COUNT:
+        if payload.label == NULL:
+            target[i] = payload.target[row] * many
+        elif mode == COUNT:
             target[i] = <int64_t>1 << 32 | payload.label[row]
-        elif mode != SUM and mode != WEIGHTED_SUM:
-            target[i] = payload.label[row]
-        elif payload.times == NULL:
-            target[i] = payload.target[row]
-        elif payload.label != NULL:
+        elif mode == WEIGHTED_SUM:
             target[i] = w * payload.label[row]
         else:
-            target[i] = w * payload.value[row]
+            target[i] = payload.label[row]
 
 
-def count(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] kind,
-          const uint64_t[::1] masks, uint64_t members, const int32_t[::1] columns):
+cdef Mode mode_of(Mode mode, bint weighs) noexcept nogil:
+    """How rows are counted that also count a number of times."""
+    if not weighs or mode == WEIGHTED_SUM or mode == WEIGHTED_CLASSES:
+        return mode
+    return WEIGHTED_CLASSES if mode == CLASSES else WEIGHTED_SUM
+
+
+def count(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] times,
+          const uint16_t[::1] kind, const uint64_t[::1] masks, uint64_t members,
+          const int32_t[::1] columns, const int64_t[::1] multiplier, double fixed_point):
     """What the rows of a node add up to, for some of its sets, and by code of some columns.
 
     Parameters
     ----------
     shard : Shard
+        Of the rows as they are, without bags.
     rows : uint32 (n,), ascending
+    times : uint16 (n,) or None
+        How often each of them is in the bag; None: there are no bags.
     kind : uint16 (n,) or None
         None: one kind.
     masks : uint64 (n_kinds,)
     members : int
         A bit for each of the sets that are asked for.
     columns : int32 (k,)
+    multiplier : int64 (n_classes,) or None
+        Of the weight of each class, of a bag.
+    fixed_point : float
+        `Scale.fixed_point` of the tree, for moments that are logarithms.
 
     Returns
     -------
     sums : int64 (n_members, 8 + n_classes)
     histogram : int64 (n_members, cells of the columns)
-        Column behind column, as `Shard.histogram`.
+        Column behind column.
     """
     cdef int64_t n = len(rows)
     cdef int64_t n_kinds = len(masks)
     cdef int64_t K = shard.plan.criterion.n_classes
-    cdef int64_t stride = shard.plan.stride
-    cdef Mode mode = shard.plan.mode
+    cdef Mode mode = mode_of(shard.plan.mode, times is not None or multiplier is not None)
+    cdef int64_t stride = stride_of(mode, <int>K)
     cdef int n_members = count_bits(members)
     cdef int64_t n_cells = 0
     cdef int64_t most = 0
@@ -364,8 +404,8 @@ def count(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] kind,
         most = max(most, size)
     cdef int64_t[:, ::1] sums = np.zeros((n_members, CLASS_0 + K), dtype=np.int64)
     cdef int64_t[:, ::1] histogram = np.zeros((n_members, n_cells), dtype=np.int64)
-    sums[:, LOWEST] = 0x7FFFFFFFFFFFFFFF
-    sums[:, HIGHEST] = -0x7FFFFFFFFFFFFFFF
+    sums[:, 6] = 0x7FFFFFFFFFFFFFFF
+    sums[:, 7] = -0x7FFFFFFFFFFFFFFF
     found = np.asarray(sums), np.asarray(histogram)
     if n == 0 or n_members == 0:
         return found
@@ -378,24 +418,31 @@ def count(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] kind,
     cdef Totals* totals = <Totals*>malloc(n_kinds * sizeof(Totals))
     cdef int64_t* classes = <int64_t*>calloc(n_kinds * K + 1, sizeof(int64_t))
     cdef const uint16_t* kind_of = NULL
+    cdef const uint16_t* times_of = NULL
+    cdef const int64_t* multiplier_of = NULL
     cdef const Column* column
     cdef int64_t* of_kind
     cdef int64_t start = 0
     if kind is not None:
         kind_of = &kind[0]
+    if times is not None:
+        times_of = &times[0]
+    if multiplier is not None:
+        multiplier_of = &multiplier[0]
     if totals == NULL or classes == NULL:
         free(totals)
         free(classes)
         raise MemoryError
     with nogil:
-        sum_kinds(shard, &rows[0], kind_of, n, n_kinds, totals, classes)
+        gather(shard, mode, &rows[0], times_of, multiplier_of, n, &weight[0], &target[0])
+        sum_kinds(shard, &rows[0], kind_of, n, &weight[0], &target[0], fixed_point, n_kinds,
+                  totals, classes)
         for k in range(n_kinds):
             bits = masks[k] & members
             while bits != 0:
                 m = count_bits(members & ((bits & -bits) - 1))
                 bits &= bits - 1
                 add_sums(&sums[m, 0], &totals[k], classes + k * K, K)
-        gather(&shard.payload, mode, &rows[0], n, &weight[0], &target[0])
         for j in range(len(columns)):
             column = shard.columns + columns[j]
             size = (column.n_codes + <int64_t>1) * stride
@@ -432,16 +479,31 @@ def count(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] kind,
 
 
 cdef void sum_kinds(Shard shard, const uint32_t* rows, const uint16_t* kind, int64_t n,
+                    const int64_t* weight, const int64_t* target, double fixed_point,
                     int64_t n_kinds, Totals* totals, int64_t* classes) noexcept nogil:
-    """Sums of the rows of each kind."""
+    """Sums of the rows of each kind. weight, target : as `gather` leaves them."""
+    cdef const Payload* payload = &shard.payload
     cdef int64_t K = shard.plan.criterion.n_classes
-    cdef int64_t i, k
+    cdef int64_t i, k, y
+    cdef Totals* t
     for k in range(n_kinds):
         clear_totals(&totals[k])
     for i in range(n):
         k = 0 if kind == NULL else kind[i]
-        add_to_totals(&shard.payload, &shard.plan, rows[i], &totals[k],
-                      classes + k * K if K > 0 else NULL)
+        t = totals + k
+        t.n += 1
+        t.weight += weight[i]
+        if K > 0:
+            classes[k * K + payload.label[rows[i]]] += weight[i]
+            continue
+        y = payload.value[rows[i]]
+        t.target += target[i]
+        t.lowest = y if y < t.lowest else t.lowest
+        t.highest = y if y > t.highest else t.highest
+        t.moment += moment_of(shard.plan.criterion.impurity, fixed_point, weight[i], target[i], y)
+    if K > 1:
+        for k in range(n_kinds):
+            totals[k].target = classes[k * K + 1]
 
 
 cdef inline void add_sums(int64_t* sums, const Totals* totals, const int64_t* classes,

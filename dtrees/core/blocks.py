@@ -233,6 +233,8 @@ class Held:
     root : Root
         Of the tree.
     rows : uint32 (n,), ascending
+    times : uint16 (n,) or None
+        How often each of them is in the bag; None: there are no bags.
     kind : uint16 (n,) or None
         None: all rows are of one kind.
     masks : uint64 (n_kinds,)
@@ -241,14 +243,15 @@ class Held:
 
     root: Root
     rows: np.ndarray
+    times: np.ndarray | None
     kind: np.ndarray | None = None
     masks: np.ndarray = field(default_factory=lambda: EVERYONE)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        kind = 0 if self.kind is None else self.kind.nbytes
-        return int(self.rows.nbytes + kind + self.masks.nbytes)
+        arrays = (self.rows, self.times, self.kind, self.masks)
+        return sum(int(array.nbytes) for array in arrays if array is not None)
 
 
 Places = dict[int, Held]
@@ -314,9 +317,8 @@ class BlockOfRows:
     def __init__(self, block: Block, common: Common) -> None:
         self._block = block
         self._common = common
-        self._root: Root | None = None
-        self._bag: Target | None = None
-        self._shard: Shard | None = None
+        scale = Scale(1.0, 1.0)  # of no concern: nothing is searched here
+        self._shard = Shard(block.coded, block.target, common.rules, scale, counts=True)
 
     def advance(self, places: Places, step: Step) -> Places:
         """The places after a step; those before it are not changed. O(rows of nodes that part)."""
@@ -331,28 +333,41 @@ class BlockOfRows:
 
     def count(self, places: Places, requests: Sequence[Request]) -> Counts:
         """Sums and histograms of nodes. O(rows x columns)."""
-        sums, histograms = [], []
-        for request in requests:
-            held = places[request.node]
-            shard = self._shard_of(held.root)
-            found = count(shard, held.rows, held.kind, held.masks, request.members, request.columns)
-            sums.append(found[0])
-            histograms.append(found[1].ravel())
-        return Counts(np.concatenate(sums), np.concatenate(histograms))
+        found = [
+            self._count(places[request.node], request.members, request.columns)
+            for request in requests
+        ]
+        sums, histograms = zip(*found, strict=True)
+        return Counts(np.concatenate(sums), np.concatenate([each.ravel() for each in histograms]))
+
+    def _count(
+        self, held: Held, members: int, columns: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        root = held.root
+        rows = held.rows, held.times, held.kind, held.masks
+        found: tuple[np.ndarray, np.ndarray] = count(
+            self._shard, *rows, members, columns, root.class_multiplier, root.fixed_point
+        )
+        return found
 
     def bring(self, places: Places, nodes: Sequence[int]) -> list[Brought]:
         """The rows of nodes. O(rows x columns)."""
         brought = []
         for node in nodes:
             held = places[node]
-            self._shard_of(held.root)
-            assert self._bag is not None
-            who = None if self._common.masks is None else held.masks
-            if who is not None:
-                who = who[
-                    np.zeros(len(held.rows), dtype=np.intp) if held.kind is None else held.kind
-                ]
-            target = self._bag.take(held.rows)
+            who = None
+            if self._common.masks is not None:
+                assert held.kind is not None
+                who = held.masks[held.kind]
+            target = self._block.target.take(held.rows)
+            if held.times is not None:
+                target = target.bagged(held.times)
+            if held.root.class_multiplier is not None:
+                target = replace(
+                    target,
+                    class_multiplier=held.root.class_multiplier,
+                    class_exponent=held.root.class_exponent,
+                )
             brought.append(Brought(self._block.coded.take(held.rows), target, who))
         return brought
 
@@ -365,90 +380,62 @@ class BlockOfRows:
 
     def _bag_facts(self, root: Root) -> tuple[Counts, list[int]]:
         held = self._all_rows(root)
-        shard = self._shard_of(root)
-        none = np.zeros(0, dtype=np.int32)
-        found = count(shard, held.rows, None, EVERYONE, 1, none)
+        sums, histogram = self._count(held, 1, np.zeros(0, dtype=np.int32))
         draws = self._common.draws
-        if draws is None:
-            return Counts(found[0], found[1].ravel()), []
-        counts = np.ones(self._block.coded.n_rows, dtype=bool)
-        live = self._block.target.has_weight
-        if live is not None:
-            counts &= live
-        if self._common.masks is not None:
-            assert self._block.cells is not None
-            counts &= self._common.masks[self._block.cells] != 0
-        keys = self._block.row_keys[counts]
-        largest = (
-            [int(keyed_largest(draws.seed, BOOTSTRAP, root.number, keys))] if len(keys) else []
-        )
-        return Counts(found[0], found[1].ravel()), largest
+        keys = self._block.row_keys[self._counting()]
+        if draws is None or len(keys) == 0:
+            return Counts(sums, histogram.ravel()), []
+        largest = int(keyed_largest(draws.seed, BOOTSTRAP, root.number, keys))
+        return Counts(sums, histogram.ravel()), [largest]
 
     # ---------------------------------------------------------------------------------------------
 
-    def _drawn(self, root: Root) -> Target:
-        """The bag of a tree."""
-        target, draws = self._block.target, self._common.draws
-        if draws is None:
-            return target
-        keys = self._block.row_keys
-        if root.key is None:
-            steps = poisson_steps(draws.rate)
-            times = keyed_counts(draws.seed, BOOTSTRAP, root.number, keys, steps)
-        else:
-            times = (keys == np.uint64(root.key)).astype(np.uint16)
-        target = target.bagged(times)
-        if root.class_multiplier is not None:
-            target = replace(
-                target,
-                class_multiplier=root.class_multiplier,
-                class_exponent=root.class_exponent,
-            )
-        return target
-
-    def _bind(self, target: Target, root: Root) -> Shard:
-        scale = Scale(root.fixed_point, 1.0)
-        rules = self._common.rules
-        return Shard(self._block.coded, target, rules, scale, None, 1, counts=True)
-
-    def _shard_of(self, root: Root) -> Shard:
-        """The rows of a tree's bag; of the one that was asked for last, at hand."""
-        if self._root is not root:
-            self._bag = self._drawn(root)
-            self._shard = self._bind(self._bag, root)
-            self._root = root
-        return self._shard
+    def _counting(self) -> np.ndarray:
+        """The rows that have a weight, and a training set; numbers, ascending."""
+        rows: np.ndarray = self._shard.rows()
+        if self._common.masks is None:
+            return rows
+        assert self._block.cells is not None
+        return rows[self._common.masks[self._block.cells[rows]] != 0]
 
     def _all_rows(self, root: Root) -> Held:
         """The rows of the bag of a tree."""
-        rows = self._shard_of(root).rows()
+        rows, times, draws = self._counting(), None, self._common.draws
+        if draws is not None:
+            keys = self._block.row_keys[rows]
+            if root.key is None:
+                steps = poisson_steps(draws.rate)
+                times = keyed_counts(draws.seed, BOOTSTRAP, root.number, keys, steps)
+            else:
+                times = (keys == np.uint64(root.key)).astype(np.uint16)
+            drawn = times > 0
+            rows, times = rows[drawn], times[drawn]
         masks = self._common.masks
         if masks is None:
-            return Held(root, rows)
+            return Held(root, rows, times)
         assert self._block.cells is not None
-        who = masks[self._block.cells[rows]]
-        has = who != 0
-        masks, kind = np.unique(who[has], return_inverse=True)
-        return Held(root, rows[has], kind.astype(np.uint16), masks)
+        masks, kind = np.unique(masks[self._block.cells[rows]], return_inverse=True)
+        if len(masks) == 0:
+            masks = EVERYONE
+        return Held(root, rows, times, kind.astype(np.uint16), masks)
 
     def _part(self, held: Held, parting: Parting) -> tuple[Held, Held]:
-        shard = self._shard_of(held.root)
         n_codes, n_ordered = self._block.coded.n_codes, self._block.coded.n_ordered
         column = parting.column
         shape = int(n_codes[column]) + 1, int(n_ordered[column])
         if self._common.masks is None:
             ((_, found),) = parting.tests
-            goes_left = codes_left(found, *shape)
-            rows = part(shard, held.rows, column, goes_left.view(np.uint8))
-            return Held(held.root, rows[0]), Held(held.root, rows[1])
-        left_of = np.zeros(shape[0], dtype=np.uint64)
-        members = 0
-        for number, found in parting.tests:
-            members |= 1 << number
-            left_of |= codes_left(found, *shape).astype(np.uint64) << np.uint64(number)
-        kind = held.kind
-        assert kind is not None
-        left, right = part_kinds(shard, held.rows, kind, held.masks, column, left_of, members)
+            goes_left = codes_left(found, *shape).view(np.uint8)
+            sides = part(self._shard, held.rows, held.times, column, goes_left)
+        else:
+            left_of = np.zeros(shape[0], dtype=np.uint64)
+            members = 0
+            for number, found in parting.tests:
+                members |= 1 << number
+                left_of |= codes_left(found, *shape).astype(np.uint64) << np.uint64(number)
+            rows = held.rows, held.times, held.kind, held.masks
+            sides = part_kinds(self._shard, *rows, column, left_of, members)
+        left, right = sides
         return Held(held.root, *left), Held(held.root, *right)
 
 

@@ -342,6 +342,7 @@ class BaseDecisionTree(BaseTrees):
         growth = self._grow(X, y, sample_weight)
         tree = pruning.ccp(growth.tree, self.ccp_alpha)
         (learned,) = self._learned_of(growth.encoded, [tree])
+        learned["fit_report_"] = growth.ledger.report()
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(learned)
         return self
@@ -481,7 +482,7 @@ class BaseDecisionTree(BaseTrees):
         return TreePredictor(view.codebook, classes, type(self).__name__, view.model)
 
     def _parts(self) -> Parts:
-        attributes = self._attributes_but("tree_")
+        attributes = self._attributes_but("tree_", "fit_report_")
         view, parameters = self.tree_, self.get_params(deep=False)
         return Parts(parameters, attributes, (view.model,), view.codebook, view.saw_missing)
 
@@ -496,9 +497,10 @@ class BaseDecisionTree(BaseTrees):
         self._check_parameters()
         run = threaded(self.n_jobs)
         X, y, sample_weight = admitted(X, {"y": y, "sample_weight": sample_weight})
-        encoded = self._encode(X, y, sample_weight, self._seed(), run)
-        growth = replace(self._growth_of(encoded), ccp_alpha=0.0)
         ledger = Ledger()
+        with ledger.phase("coding"):
+            encoded = self._encode(X, y, sample_weight, self._seed(), run)
+        growth = replace(self._growth_of(encoded), ccp_alpha=0.0)
         with ledger.phase("growth"):
             (((tree,),),) = (grow_sets(growth, 1, plain(), run, ledger=ledger),)
         return Growth(tree, encoded, ledger)

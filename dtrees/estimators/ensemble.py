@@ -55,6 +55,7 @@ from dtrees.export.parts import Parts
 from dtrees.inspection.importance import impurity_importances
 from dtrees.parallel import (
     REGIMES,
+    Ledger,
     LocalRunner,
     PartitionedTable,
     admitted,
@@ -170,7 +171,9 @@ class BaseForest(BaseTrees):
         X, y, sample_weight, bootstrap_groups = admitted(
             X, {"y": y, "sample_weight": sample_weight, "bootstrap_groups": bootstrap_groups}
         )
-        encoded = self._encode(X, y, sample_weight, seed, run)
+        ledger = Ledger()
+        with ledger.phase("coding"):
+            encoded = self._encode(X, y, sample_weight, seed, run)
         self._check_max_features(encoded)
         bags = self._bags(seed, encoded.coded.n_rows, bootstrap_groups)
         if kept:
@@ -195,7 +198,9 @@ class BaseForest(BaseTrees):
                 callbacks = [stopping, *callbacks]  # first, so that the others see its scores
             self._add_kept(fit, oob, stopping, encoded.book, X, run)
         with all_or_nothing(self), listening(fit, callbacks):
-            self._grow_trees(growth, fit, oob, callbacks, run)
+            with ledger.phase("growth"):
+                self._grow_trees(growth, fit, oob, callbacks, run, ledger)
+            learned["fit_report_"] = ledger.report()
             if oob is not None:
                 learned |= {**self._oob_predictions(oob.mean()), "oob_score_": score()}
                 _warn_without_votes(oob)
@@ -390,10 +395,11 @@ class BaseForest(BaseTrees):
         oob: OutOfBag | None,
         callbacks: Sequence[Callback],
         run: LocalRunner,
+        ledger: Ledger,
     ) -> None:
         """Grow the trees of a fit, on threads or on a cluster, until one of the callbacks stops."""
         look = None if oob is None else oob.votes_of
-        grown = grow_trees(growth, fit.numbers, run, regime=self.regime, look=look)
+        grown = grow_trees(growth, fit.numbers, run, regime=self.regime, look=look, ledger=ledger)
         with closing(grown):
             for number, tree, votes in grown:
                 fit.trees.append(tree)
@@ -515,7 +521,7 @@ class BaseForest(BaseTrees):
         return made
 
     def _parts(self) -> Parts:
-        attributes = self._attributes_but("forest_", "codebook_")
+        attributes = self._attributes_but("forest_", "codebook_", "fit_report_")
         attributes["_fit_seed"] = self._fit_seed
         if "_fit_bags" in self.__dict__:  # not in models of older versions
             attributes["_fit_bags"] = self._fit_bags
