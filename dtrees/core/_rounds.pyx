@@ -1,8 +1,8 @@
 """The rows of an open node in one block: parted between its children, and counted.
 
-In a round (`dtrees.core.rounds`) a node's rows lie in several blocks, and each block does its part of
-the work alone. Trees of several training sets share nodes as long as their tests look at the same
-column, so a row may belong to some of the sets only. Rows of the same sets are of one *kind*::
+In a round (`dtrees.core.rounds`) a node's rows lie in several blocks, and each block does its part
+of the work alone. Trees of several training sets share nodes as long as their tests look at the
+same column, so a row may belong to some of the sets only. Rows of the same sets are of one *kind*::
 
     rows     12  13  17  20  31 ...      ascending
     kind      0   1   0   2   1 ...      masks[kind]: a bit for each set that has the row here
@@ -111,7 +111,7 @@ cdef inline int64_t number_of(Kinds* kinds, uint64_t mask) noexcept nogil:
 
 
 cdef void read_codes(const Column* column, const uint32_t* rows, int64_t n,
-                        uint32_t* codes) noexcept nogil:
+                     uint32_t* codes) noexcept nogil:
     """The codes of ascending rows, of a column of any width. O(n + stored)."""
     cdef int64_t i
     cdef int64_t at = 0

@@ -1,30 +1,29 @@
 """Rows held in one place: a coded matrix and a target as the kernels see them.
 
 A `Shard` binds the arrays to C structs and chooses what a row adds to the statistics (`Mode`) and
-which formula scores them. It answers the four questions of a round (`dtrees.core.source`): what do
-these rows add up to, what is their histogram, which split is the best for a histogram, and on
-which side of it is each of these rows. `dtrees.core._levels` grows whole trees from it.
+which formula scores them. Whole trees are grown from it (`dtrees.core._levels`), and rounds ask it
+which split is the best for a histogram, and have its rows counted and parted
+(`dtrees.core._rounds`).
 
 Scales (of x log x, of the least gain) come from all rows of all shards, so that the same node has
 the same gain, bit for bit, wherever its rows are.
 """
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from dtrees._random cimport hash64
-from dtrees.core._columns cimport Column, columns_of, last_ordered, pointer
+from dtrees.core._columns cimport columns_of, last_ordered, pointer
 from dtrees.core._criterion cimport Criterion
 from dtrees.core._cuts cimport search_random
 from dtrees.core._drawn cimport draw_columns
-from dtrees.core._histogram cimport add_rows, groups_of_histogram, search_histogram, stride_of
+from dtrees.core._histogram cimport groups_of_histogram, search_histogram, stride_of
 from dtrees.core._nodes cimport describe, sum_rows
 from dtrees.core._plan cimport CUTS, Limits, gains_enough
-from dtrees.core._route cimport Route, mark_codes
 from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
 from dtrees.core._structs cimport (
-    AT_MOST, CLASSES, COUNT, ENTROPY, GINI, IN_SUBSET, LEAF, POISSON, SQUARED,
+    CLASSES, COUNT, ENTROPY, GINI, IN_SUBSET, LEAF, POISSON, SQUARED,
     SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, Payload, Totals, int128_t
 )
 from dtrees.core._workspace cimport OpenNode
