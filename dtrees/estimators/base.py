@@ -210,6 +210,30 @@ class BaseTrees(BaseEstimator, ABC):
     def _of_parts(cls, parts: Parts) -> Any:
         """The estimator that is made of these parts."""
 
+    @property
+    def fit_report_(self) -> dict[str, Any]:
+        """What the fit did, and what it took; plain numbers and strings.
+
+        Not part of the model: it is not pickled or saved, and models of a cross-validation have
+        none.
+
+        - ``regime``, ``reason``: where trees were grown, and why there.
+        - ``seconds``: dict of the phases.
+        - In the partitioned regime: ``rounds``, ``passes`` over the codes, ``bytes_moved``,
+          ``cache_hits`` and ``rebuilds`` of the places of rows, and, where it happened,
+          ``retries`` of tasks, ``restarts`` of all blocks and ``lost_workers``.
+        """
+        check_is_fitted(self)
+        if "_fit_report" not in self.__dict__:
+            raise AttributeError("This model has no fit_report_: it was not made by fit.")
+        report: dict[str, Any] = self._fit_report
+        return report
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state.pop("_fit_report", None)
+        return state
+
     def _attributes_but(self, *others: str) -> dict[str, Any]:
         """The public attributes that `fit` learned, without some of them."""
         check_is_fitted(self)
@@ -342,7 +366,7 @@ class BaseDecisionTree(BaseTrees):
         growth = self._grow(X, y, sample_weight)
         tree = pruning.ccp(growth.tree, self.ccp_alpha)
         (learned,) = self._learned_of(growth.encoded, [tree])
-        learned["fit_report_"] = growth.ledger.report()
+        learned["_fit_report"] = growth.ledger.report()
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(learned)
         return self
@@ -482,7 +506,7 @@ class BaseDecisionTree(BaseTrees):
         return TreePredictor(view.codebook, classes, type(self).__name__, view.model)
 
     def _parts(self) -> Parts:
-        attributes = self._attributes_but("tree_", "fit_report_")
+        attributes = self._attributes_but("tree_")
         view, parameters = self.tree_, self.get_params(deep=False)
         return Parts(parameters, attributes, (view.model,), view.codebook, view.saw_missing)
 

@@ -200,7 +200,7 @@ class BaseForest(BaseTrees):
         with all_or_nothing(self), listening(fit, callbacks):
             with ledger.phase("growth"):
                 self._grow_trees(growth, fit, oob, callbacks, run, ledger)
-            learned["fit_report_"] = ledger.report()
+            learned["_fit_report"] = ledger.report()
             if oob is not None:
                 learned |= {**self._oob_predictions(oob.mean()), "oob_score_": score()}
                 _warn_without_votes(oob)
@@ -521,7 +521,7 @@ class BaseForest(BaseTrees):
         return made
 
     def _parts(self) -> Parts:
-        attributes = self._attributes_but("forest_", "codebook_", "fit_report_")
+        attributes = self._attributes_but("forest_", "codebook_")
         attributes["_fit_seed"] = self._fit_seed
         if "_fit_bags" in self.__dict__:  # not in models of older versions
             attributes["_fit_bags"] = self._fit_bags

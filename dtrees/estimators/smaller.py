@@ -18,7 +18,7 @@ from dtrees.estimators.base import BaseTrees
 from dtrees.estimators.ensemble import OF_SOME_FITS
 from dtrees.estimators.view import TreeView, columns_tested
 
-OF_OTHER_TREES = frozenset(OF_SOME_FITS) - {"feature_names_in_"}  # learned by asking the trees
+OF_OTHER_TREES = frozenset(OF_SOME_FITS) - {"feature_names_in_"} | {"_fit_report"}
 
 
 def model_of_trees(estimator: BaseTrees, fitted: Any, trees: Sequence[Tree]) -> Any:

@@ -611,7 +611,9 @@ class TestChoice:
         assert asyncio.run(fit()) == LOCAL
 
     def test_regime_is_checked(self):
-        with pytest.raises(ValueError, match=r"'regime' .* among {'local', 'replicated', 'partitioned'} or None"):
+        with pytest.raises(
+            ValueError, match=r"'regime' .* among {'local', 'replicated', 'partitioned'} or None"
+        ):
             forest(regime="everywhere").fit(X, Y)
 
     def test_nobody_imports_distributed(self):
