@@ -178,11 +178,14 @@ class Request:
         A bit for each training set that is asked for.
     columns : int32 (k,)
         Of the histogram; the sums come with it.
+    n_numbers : int
+        Of the histogram, of all sets.
     """
 
     node: int
     members: int
     columns: np.ndarray
+    n_numbers: int
 
 
 @dataclass(frozen=True)

@@ -453,7 +453,8 @@ class Wave:
             asked = columns
             if node.pair is not None and node.pair.large == node.node:
                 asked = columns[:0]
-            found.append(Request(node.node, node.members, asked))
+            n_numbers = len(node.sets) * int(self._cells[asked].sum())
+            found.append(Request(node.node, node.members, asked, n_numbers))
         return found
 
     def _columns_of(self, node: OpenNode) -> np.ndarray:

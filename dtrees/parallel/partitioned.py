@@ -37,13 +37,14 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import dask
 import distributed
 import numpy as np
-from dask.utils import parse_timedelta
+from dask.utils import parse_bytes, parse_timedelta
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
@@ -61,10 +62,13 @@ from dtrees.parallel.places import (
     GrowthOfBlocks,
     PackedPieces,
     Work,
+    add_counts,
     bring_rows,
     cache,
     count_blocks,
+    cut_counts,
     finish_nodes,
+    joined,
     make_block,
     missing_columns,
     sum_bags,
@@ -84,6 +88,7 @@ BLOCKS_PER_THREAD = 2  # at least, where there are so many partitions
 BATCH_BYTES = 16 * 2**20  # of rows that are brought together by a task
 BATCHES_PER_THREAD = 3  # under way
 PLACES_SHARE = 0.25  # of the memory of a worker, for the rows of open nodes
+CLIENT_BYTES = "8 MiB"  # of histograms that the client adds up itself
 ROW_BYTES = 6  # of a row of a bag in an open node: its number and its kind
 
 logger = logging.getLogger(__name__)
@@ -316,9 +321,17 @@ class BlocksOnWorkers:
                 for worker, group in self._by_worker()
             ]
 
+        n_bytes = 8 * sum(request.n_numbers for request in requests)
         with self._ledger.phase("rounds"):
-            found: list[tuple[Counts, Work]] = self._all(calls)
-            total = add_up([counts for counts, _ in found])
+            found: list[tuple[Counts, Work]]
+            if len(self._by_worker()) * n_bytes <= parse_bytes(
+                dask.config.get("dtrees.client-histograms", CLIENT_BYTES)
+            ):
+                found = self._all(calls)
+                total = add_up([counts for counts, _ in found])
+            else:
+                found = self._all(lambda: self._added_on_workers(calls(), n_bytes // 8))
+                total = joined([counts for counts, _ in found])
         self._steps.append(step)
         for counts, work in found:
             self._ledger.counts["cache_hits"] += work.hits
@@ -326,6 +339,23 @@ class BlocksOnWorkers:
             self._ledger.counts["bytes_moved"] += counts.nbytes
         self._ledger.counts["passes"] += 1
         return total
+
+    def _added_on_workers(self, calls: Sequence[Call], n_numbers: int) -> list[Call]:
+        """Tasks that add up the counts of all others, a stretch of the histograms each.
+
+        What comes to the client is one histogram of a node, however many workers there are.
+        """
+        counted = [(self._submit(call), call.workers) for call in calls]
+        ends = [n_numbers * part // len(calls) for part in range(len(calls) + 1)]
+        added = []
+        for first, last in pairwise(ends):
+            stretches = [
+                self._submit(Call("cut-counts", cut_counts, (future, first, last), workers))
+                for future, workers in counted
+            ]
+            added.append(Call("add-counts", add_counts, (stretches,)))
+        self._ledger.counts["bytes_moved"] += 8 * n_numbers * (len(calls) - 1)
+        return added
 
     def finish(
         self, step: Step, nodes: Sequence[Unfinished]

@@ -240,6 +240,28 @@ def count_blocks(
     return total[0], work
 
 
+def cut_counts(counted: tuple[Counts, Work], first: int, last: int) -> tuple[Counts, Work]:
+    """A stretch of the histograms of a task; the sums, and what was done, go with the first."""
+    counts, work = counted
+    sums = counts.sums if first == 0 else counts.sums[:0]
+    return Counts(sums, counts.histogram[first:last]), work if first == 0 else Work()
+
+
+def add_counts(parts: Sequence[tuple[Counts, Work]]) -> tuple[Counts, Work]:
+    """One stretch of all tasks, added up."""
+    work = Work()
+    for _, done in parts:
+        work.hits += done.hits
+        work.rebuilds += done.rebuilds
+        work.seconds += done.seconds
+    return add_up([counts for counts, _ in parts]), work
+
+
+def joined(parts: Sequence[Counts]) -> Counts:
+    """Stretches of histograms, one behind the other."""
+    return Counts(parts[0].sums, np.concatenate([part.histogram for part in parts]))
+
+
 def bring_rows(
     blocks: Sequence[Block],
     numbers: Sequence[int],
