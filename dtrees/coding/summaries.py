@@ -23,7 +23,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,9 @@ from dtrees.coding.sampling import bottom, quantile_codes, row_hashes
 from dtrees.coding.tables import DATETIME, NUMBER, TIMEDELTA, Numbers, Table
 
 EVERY = sys.maxsize  # distinct values, where all are kept
+
+# By the hashes of parts: which of them are kept (None: all), and the hashes that are
+Sampled = dict[tuple[int, ...], tuple[np.ndarray | None, np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,19 +132,30 @@ class OrderedSummary:
         return self.merge_all([self, other])
 
     @classmethod
-    def merge_all(cls, parts: Sequence[OrderedSummary]) -> OrderedSummary:
-        """The summary of all parts."""
+    def merge_all(
+        cls, parts: Sequence[OrderedSummary], sampled: Sampled | None = None
+    ) -> OrderedSummary:
+        """The summary of all parts.
+
+        Columns without missing values sample the same rows: those of the columns that were merged
+        before are in `sampled`, and are not chosen, or kept, once more.
+        """
+        sampled = {} if sampled is None else sampled
         cap, sample_rows = parts[0].cap, parts[0].sample_rows
         assert all((part.cap, part.sample_rows) == (cap, sample_rows) for part in parts)
         kept = [part.distinct for part in parts if part.distinct is not None]
         distinct = np.unique(np.concatenate(kept)) if len(kept) == len(parts) else None
         if distinct is not None and len(distinct) > cap:
             distinct = None
-        hashes = np.concatenate([part.hashes for part in parts])
         sample = np.concatenate([part.sample for part in parts])
-        rows = bottom(hashes, sample_rows)
-        if len(rows) < len(hashes):
-            hashes, sample = hashes[rows], sample[rows]
+        key = tuple(id(part.hashes) for part in parts)
+        if key not in sampled:
+            hashes = np.concatenate([part.hashes for part in parts])
+            rows = bottom(hashes, sample_rows)
+            sampled[key] = (rows, hashes[rows]) if len(rows) < len(hashes) else (None, hashes)
+        chosen, hashes = sampled[key]
+        if chosen is not None:
+            sample = sample[chosen]
         return cls(
             cap,
             sample_rows,
@@ -415,7 +429,7 @@ class TableSummary:
         units, clashes = _units(parts)
         return TableSummary(
             sum(part.n_rows for part in parts),
-            _merged(OrderedSummary.merge_all, [part.ordered for part in parts]),
+            _merged_samples([part.ordered for part in parts]),
             _merged(CategorySummary.merge_all, [part.categories for part in parts]),
             tuple(reduce(_wider, of) for of in zip(*(part.dtypes for part in parts), strict=True)),
             units,
@@ -584,6 +598,14 @@ def _units(parts: Sequence[TableSummary]) -> tuple[np.ndarray, np.ndarray]:
     of_time = np.any(tells & np.isin(units, (DATETIME, TIMEDELTA)), axis=0)
     clashes = np.any([part.clashes for part in parts], axis=0) | (differs & of_time)
     return np.where(differs, NUMBER, least).astype(np.uint8), clashes
+
+
+def _merged_samples(
+    parts: Sequence[Sequence[OrderedSummary | None]],
+) -> tuple[OrderedSummary | None, ...]:
+    """`_merged` for ordered columns, whose samples are of the same rows, for the most part."""
+    sampled: Sampled = {}
+    return _merged(partial(OrderedSummary.merge_all, sampled=sampled), parts)
 
 
 def _merged(
