@@ -24,6 +24,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dtrees.core._shared_nodes import MOST_SETS
 from dtrees.core.forest import ForestGrowth, UnitsOfGrowth
 from dtrees.core.model import Tree
 from dtrees.core.resampling import Resampling, plain
@@ -157,12 +158,16 @@ def grow_sets(
     choice = _choice(regime, growth, pays, ledger)
     if choice.regime == "partitioned":
         numbers = range(n_trees)
-        with closing(_in_blocks(growth, numbers, resampling, run, ledger)) as blocks:
-            for _, found in in_order(numbers, blocks):
-                for mine, tree in zip(trees, found, strict=True):
-                    mine.append(tree)
-                if advance is not None:
-                    advance(len(found))
+        for first in range(0, n_sets, MOST_SETS):  # a bit each
+            some = resampling
+            if n_sets > MOST_SETS:
+                some = Resampling(some.cells, some.mix[first : first + MOST_SETS])
+            with closing(_in_blocks(growth, numbers, some, run, ledger)) as blocks:
+                for _, found in in_order(numbers, blocks):
+                    for mine, tree in zip(trees[first : first + MOST_SETS], found, strict=True):
+                        mine.append(tree)
+                    if advance is not None:
+                        advance(len(found))
         return [tuple(mine) for mine in trees]
     with _place(choice.regime) as client:
         n_threads = 1 if client is None else sum(await_workers(client).values())
