@@ -32,6 +32,7 @@ from dtrees.parallel.local import LocalRunner
 from dtrees.parallel.places import missing_columns
 
 BLOCKS_PER_THREAD = 2
+MOST_CODES = 65_535  # of a column, whose histogram is sent
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +66,24 @@ class PartitionedGrowth:
         return Common(growth.rules, draws, masks)
 
     def seed(self) -> Seed:
-        """What the driver grows from."""
+        """What the driver grows from.
+
+        Raises
+        ------
+        ValueError
+            A column has more codes than its histogram may have.
+        """
         growth, sets = self.growth, self.resampling
+        most = int(self.parts.n_codes.max(initial=0))
+        if most > MOST_CODES:
+            column = int(np.argmax(self.parts.n_codes))
+            raise ValueError(
+                f"Column {column} has {most} distinct values or categories, each with a code of "
+                f"its own; in the partitioned regime ({self.parts.reason}) a column may have "
+                f"{MOST_CODES}. Set max_codes=255, or another number up to {MOST_CODES}, to cut "
+                "it at quantiles, or fit with regime='replicated' or 'local', if the codes fit "
+                "there."
+            )
         live = growth.target.has_weight
         n_rows = np.array([growth.target.n_live]) if sets.is_plain else sets.totals(live)
         bags = growth.bags

@@ -83,3 +83,11 @@ def test_the_report_is_not_part_of_the_model(table):
     assert set(tree.fit_report_["seconds"]) == {"coding", "growth"}
     with pytest.raises(AttributeError, match="no fit_report_"):
         pickle.loads(pickle.dumps(tree)).fit_report_  # noqa: B018
+
+
+def test_too_many_codes_for_histograms(rounds):
+    X = np.arange(70_000.0)[:, None]
+    y = X[:, 0] > 30_000
+    with pytest.raises(ValueError, match=r"Column 0 has 70000 distinct .* Set max_codes=255"):
+        dtrees.DecisionTreeClassifier().fit(X, y)
+    assert dtrees.DecisionTreeClassifier(max_codes=255).fit(X, y).score(X, y) > 0.99
