@@ -43,9 +43,11 @@ from benchmarks import data
 from benchmarks.cases import THREADS, Case, Scale, Skipped, Survey, Table
 from benchmarks.measure import MB, forget_peak, in_a_child, recorded_peak, resident
 from benchmarks.validation.ratios import estimator_of
+from dtrees.core.coded_walk import CodedRows
 from dtrees.core.model import LEAF, Tree
 from dtrees.core.resampling import plain
 from dtrees.core.source import DEFAULT_TUNING
+from dtrees.estimators.base import Training
 from dtrees.model_selection import cross_validate
 from dtrees.model_selection.stand_in import training_sets
 from dtrees.parallel import threaded
@@ -182,7 +184,8 @@ def _growth(tree: Any, X: Any, y: np.ndarray, cv: Any) -> Found:
     encoded = tree._encode(X, y, None, 0, run)
     splits = [] if cv is None else list(cv.split(y))
     before = _resident_now()
-    grown = tree._grow_sets(encoded, training_sets(splits, len(y)) if splits else plain(), run)
+    training = Training(encoded, CodedRows(encoded.coded), y, run)
+    grown = tree._grow_sets(training, training_sets(splits, len(y)) if splits else plain())
     peak = recorded_peak() - before
     return Found(peak, bytes_of(grown), groups_at_once(grown, THREADS))
 

@@ -15,6 +15,7 @@ row.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csc_array
@@ -34,7 +35,7 @@ class CodedRows:
     Parameters
     ----------
     coded : CodedMatrix
-        Not copied; of a sparse table, the codes are held once more, as numbers.
+        Not copied; of a sparse table, the codes are held once more, as numbers, once rows walk.
     """
 
     def __init__(self, coded: CodedMatrix) -> None:
@@ -43,9 +44,7 @@ class CodedRows:
         exact = coded.n_codes.max(initial=0) < FLOAT_CODES
         self._dtype = np.dtype(np.float32 if exact else np.float64)
         is_sparse = coded.n_columns > 0 and bool((coded.storage == SPARSE).all())
-        self._stored = (
-            self._stored_codes() if is_sparse and not self._has_categories.any() else None
-        )
+        self._is_sparse = is_sparse and not self._has_categories.any()
 
     def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
         """Leaf of some rows.
@@ -68,7 +67,7 @@ class CodedRows:
         Any thread may ask.
         """
         used = used_columns(tree)
-        if self._stored is not None:
+        if self._is_sparse:
             return self._sparse_leaves(tree, used)[rows]
         leaves = np.empty(len(rows), dtype=np.intp)
         numbers = used[self._coded.n_ordered[used] > 0]
@@ -106,7 +105,8 @@ class CodedRows:
             coded.n_ordered,
         )
 
-    def _stored_codes(self) -> csc_array:
+    @cached_property
+    def _stored(self) -> csc_array:
         """Codes less the fill code of their column, which is then zero."""
         coded = self._coded
         fill = coded.fill_code[coded.slot].astype(np.int64)
@@ -120,7 +120,6 @@ class CodedRows:
 
     def _sparse_leaves(self, tree: Tree, used: np.ndarray) -> np.ndarray:
         """Leaf of every row of a sparse table; see `dtrees.core._predict.walk_sparse`."""
-        assert self._stored is not None
         fill = self._coded.fill_code[np.maximum(tree.feature, 0)].astype(np.float64)
         walk = self._walk(tree, tree.code - fill, used, used[:0])
         matrix = self._stored[:, used]

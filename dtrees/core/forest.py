@@ -103,8 +103,15 @@ class ForestGrowth:
         if self.bags is not None:
             target = target.bagged(self.times(number), self.balanced)
         rules = self.shares.rules(replace(self.rules, tree=number), self.target, target)
+        source = self._source(target, rules, run, n_threads)
+        return self.pruned(grow(source, rules, plain(), self.thresholds)[0])
+
+    def _source(
+        self, target: Target, rules: GrowthRules, run: Runner, n_threads: int
+    ) -> ShardSource:
+        """The rows that a growth reads, with the memory that others have left."""
         assert isinstance(self.coded, CodedMatrix)
-        source = ShardSource(
+        return ShardSource(
             self.coded,
             target,
             rules,
@@ -113,7 +120,6 @@ class ForestGrowth:
             values=self.values,
             pool=self.pool,
         )
-        return self.pruned(grow(source, rules, plain(), self.thresholds)[0])
 
     def pruned(self, tree: Tree) -> Tree:
         """A grown tree, cut by the limits that are decided afterwards."""
@@ -141,24 +147,15 @@ class ForestGrowth:
             return [self.tree(number, run, n_threads)]
         rules = replace(self.rules, tree=number)
         target = self.target
-        times = None
+        apart = np.full(resampling.n_sets, self.balanced)
         if self.bags is not None:
             times = self.times(number)
             target = target.bagged(times)
-        apart = self._apart(resampling, times)
+            apart |= self._without_a_row(resampling, times)
         together = np.flatnonzero(~apart)
         trees = {}
         if len(together) > 0:
-            assert isinstance(self.coded, CodedMatrix)
-            source = ShardSource(
-                self.coded,
-                target,
-                rules,
-                run=run,
-                n_threads=n_threads,
-                values=self.values,
-                pool=self.pool,
-            )
+            source = self._source(target, rules, run, n_threads)
             some = resampling
             if apart.any():
                 some = Resampling(resampling.cells, resampling.mix[together])
@@ -166,21 +163,29 @@ class ForestGrowth:
             grown = grow(source, rules, some, self.thresholds, rules_of_sets=own).trees
             trees = dict(zip(together.tolist(), map(self.pruned, grown), strict=True))
         for i in np.flatnonzero(apart).tolist():
-            rows = resampling.rows(i)
-            trees[i] = replace(self, target=self.target.only(rows)).tree(number, run, n_threads)
+            trees[i] = self._of_set(resampling, i).tree(number, run, n_threads)
         return [trees[i] for i in range(resampling.n_sets)]
 
-    def _apart(self, resampling: Resampling, times: np.ndarray | None) -> np.ndarray:
-        """Sets whose bags are not those of all rows, less the rows outside; bool (n_sets,)."""
-        if self.balanced:
-            return np.ones(resampling.n_sets, dtype=bool)
-        if times is None:
-            return np.zeros(resampling.n_sets, dtype=bool)
+    def _of_set(self, resampling: Resampling, number: int) -> ForestGrowth:
+        """The growth of a training set: other rows weigh nothing."""
+        return replace(self, target=self.target.only(resampling.rows(number)))
+
+    def _without_a_row(self, resampling: Resampling, times: np.ndarray) -> np.ndarray:
+        """Sets that have no row in a bag of all rows, and so a bag of their own; bool (n_sets,)."""
         assert resampling.cells is not None
         live = self.target.has_weight
         in_bag = (times > 0) if live is None else (times > 0) & live
         n_drawn = np.bincount(resampling.cells, in_bag, resampling.n_cells)
         return np.array([n_drawn[has].sum() == 0 for has in resampling.mix > 0])
+
+    def times_of_sets(self, number: int, resampling: Resampling) -> list[np.ndarray]:
+        """`times` for each training set: one array for all that have the bag of all rows."""
+        times = self.times(number)
+        own = self._without_a_row(resampling, times).tolist()
+        return [
+            self._of_set(resampling, i).times(number) if is_own else times
+            for i, is_own in enumerate(own)
+        ]
 
     def times(self, number: int) -> np.ndarray:
         """How often each row is in the bag of a tree; uint16 (n_rows,)."""

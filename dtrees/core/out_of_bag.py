@@ -11,18 +11,27 @@ sums are the same bits wherever trees grow::
 Memory: 8 bytes x n_rows x (n_classes or 1) for the totals, 8 x n_rows for the votes, and 16 for
 each row out of the bag of a tree that waits for its turn: a few per thread and no more
 (`dtrees.parallel.local`).
+
+Trees of several training sets have the same bags, so which rows are out of them is asked once for
+all sets (`sums_of_sets`). This is done when the trees have grown, and each set is one thread's at a
+time, which adds up its trees in their order.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from dtrees.coding.coded import CodedMatrix
 from dtrees.core.coded_walk import CodedRows
 from dtrees.core.forest import ForestGrowth
 from dtrees.core.model import Tree
+from dtrees.core.resampling import Resampling
+from dtrees.typing import Runner
+
+TREES_AT_ONCE = 4  # whose rows out of the bag are held
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +57,8 @@ class OutOfBag:
     ----------
     growth : ForestGrowth
         With bags.
+    coded_rows : CodedRows
+        Of the same table.
 
     Attributes
     ----------
@@ -57,20 +68,22 @@ class OutOfBag:
         Number of trees that were added up.
     """
 
-    def __init__(self, growth: ForestGrowth) -> None:
+    def __init__(self, growth: ForestGrowth, coded_rows: CodedRows) -> None:
         self._growth = growth
-        assert isinstance(growth.coded, CodedMatrix)
-        self._rows = CodedRows(growth.coded)
+        self._rows = coded_rows
         self.total = np.zeros((growth.coded.n_rows, max(1, growth.target.n_classes)))
         self.votes = np.zeros(growth.coded.n_rows, dtype=np.int64)
 
     def rows(self, number: int) -> np.ndarray:
         """Rows out of the bag of a tree; int64 (n,), ascending. O(n_rows)."""
-        return np.flatnonzero(self._growth.times(number) == 0)
+        return rows_out_of(self._growth.times(number))
 
     def votes_of(self, number: int, tree: Tree) -> Votes:
         """The rows out of the bag of a tree of this growth, and their leaves; on any thread."""
-        rows = self.rows(number)
+        return self.votes_of_rows(self.rows(number), tree)
+
+    def votes_of_rows(self, rows: np.ndarray, tree: Tree) -> Votes:
+        """The same, where it is known which rows these are."""
         return Votes(rows, self._rows.leaves(tree, rows))
 
     def add(self, tree: Tree, votes: Votes) -> None:
@@ -83,3 +96,53 @@ class OutOfBag:
         with np.errstate(invalid="ignore"):
             mean: np.ndarray = self.total / self.votes[:, None]
         return mean
+
+
+def rows_out_of(times: np.ndarray) -> np.ndarray:
+    """Rows that are not in a bag; int64 (n,), ascending."""
+    return np.flatnonzero(times == 0)
+
+
+def sums_of_sets(
+    growth: ForestGrowth,
+    resampling: Resampling,
+    trees: Sequence[Sequence[Tree]],
+    coded_rows: CodedRows,
+    run: Runner,
+) -> list[OutOfBag]:
+    """Sums of each training set, over its trees.
+
+    Parameters
+    ----------
+    growth : ForestGrowth
+        With bags.
+    resampling : Resampling
+        The sets, as for `ForestGrowth.trees_of_sets`.
+    trees : sequence of sequence of Tree
+        By set, and as many of each.
+    coded_rows : CodedRows
+    run : Runner
+        Carries tasks for trees, and for sets.
+
+    Returns
+    -------
+    list of OutOfBag
+        The same bits as of a growth of the set alone.
+    """
+    sums = [OutOfBag(growth, coded_rows) for _ in trees]
+
+    def out_of(number: int) -> list[np.ndarray]:
+        times = growth.times_of_sets(number, resampling)
+        rows = {id(mine): rows_out_of(mine) for mine in times}
+        return [rows[id(mine)] for mine in times]
+
+    def add(number: int, first: int, rows: list[list[np.ndarray]]) -> None:
+        for tree, of_sets in zip(trees[number][first:], rows, strict=False):
+            sums[number].add(tree, sums[number].votes_of_rows(of_sets[number], tree))
+
+    n_trees = len(trees[0])
+    for first in range(0, n_trees, TREES_AT_ONCE):
+        some = range(first, min(first + TREES_AT_ONCE, n_trees))
+        rows = run([partial(out_of, number) for number in some])
+        run([partial(add, number, first, rows) for number in range(len(trees))])
+    return sums

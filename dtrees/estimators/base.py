@@ -7,8 +7,9 @@ A fit is a pipe through the floors, and nothing of it is kept on the way::
     y, weights --------target--> Target ----------------+--grow--> Tree --pruning--> tree_
     limits -------------rules--> GrowthRules -----------+
 
-The left half is `BaseTrees._encode`, for trees and forests alike; the right half of single trees is
-`BaseDecisionTree.fit`, that of forests stands in `dtrees.estimators.forests`.
+The left half is `BaseTrees._encode`, for trees and forests alike. The right half, `_fit_coded`, is
+that of single trees here, and that of forests in `dtrees.estimators.ensemble`. Between the two
+stands a `Training`: who has one fits many models to one coded table (`dtrees.estimators.sets`).
 
 Attributes are set in one go when the tree stands. A fit that fails leaves the estimator as it was:
 unfitted if it was unfitted, and otherwise with the whole of its former fit.
@@ -37,6 +38,7 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table, read_table
 from dtrees.coding.target import Target
 from dtrees.core import pruning
+from dtrees.core.coded_walk import CodedRows
 from dtrees.core.forest import ForestGrowth
 from dtrees.core.model import Tree
 from dtrees.core.resampling import Resampling, plain
@@ -94,13 +96,39 @@ class Encoded:
     seed: int
 
 
-@dataclass(frozen=True)
-class Growth:
-    """What one growth yields, before cost-complexity pruning."""
+def _nobody(n_trees: int) -> None:
+    """Hear of trees, and do nothing."""
 
-    tree: Tree
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A coded table, and who fits models to it.
+
+    Attributes
+    ----------
+    encoded : Encoded
+    coded_rows : CodedRows or None
+        The same table, ready to be walked; None: its codes are not here.
+    y : array-like (n_rows,)
+        The target as it was given; out-of-bag scores are of it.
+    run : LocalRunner
+    advance : callable (int) -> object
+        Hears how many trees have come, as often as some have.
+    ledger : Ledger or None
+        Where a fit writes down what it did; None: nobody asks.
+    """
+
     encoded: Encoded
-    ledger: Ledger
+    coded_rows: CodedRows | None
+    y: Any
+    run: LocalRunner
+    advance: Callable[[int], object] = _nobody
+    ledger: Ledger | None = None
+
+
+def rows_of(coded: CodedMatrix | CodedPartitions) -> CodedRows | None:
+    """Codes, ready to be walked, where they are here."""
+    return CodedRows(coded) if isinstance(coded, CodedMatrix) else None
 
 
 class BaseTrees(BaseEstimator, ABC):
@@ -169,21 +197,20 @@ class BaseTrees(BaseEstimator, ABC):
         """Number of trees of a fit."""
 
     @abstractmethod
-    def _grow_sets(
-        self,
-        encoded: Encoded,
-        resampling: Resampling,
-        run: LocalRunner,
-        advance: Callable[[int], object] | None = None,
-    ) -> Sequence[Any]:
-        """What is grown from each training set; a tree, or the trees of a forest.
+    def _fit_coded(self, training: Training) -> Any:
+        """Fit this estimator to a coded table; as `fit` with the same integers, bit for bit."""
 
-        `advance` hears how many trees have come, as often as some have.
-        """
+    @abstractmethod
+    def _grow_sets(self, training: Training, resampling: Resampling) -> Sequence[Any]:
+        """What is grown from each training set; a tree, or the trees of a forest."""
 
     @abstractmethod
     def _models_of(self, encoded: Encoded, grown: Sequence[Any]) -> list[Any]:
         """Fitted estimators with these parameters, from what `_grow_sets` has grown."""
+
+    def _fit_sets(self, training: Training, resampling: Resampling) -> list[Any]:
+        """An estimator with these parameters, fitted to each training set; or the error of it."""
+        return self._models_of(training.encoded, self._grow_sets(training, resampling))
 
     def _unfitted(self) -> Any:
         """What `clone` makes, which asks for the signature each time."""
@@ -363,12 +390,16 @@ class BaseDecisionTree(BaseTrees):
         -----
         Costs O(n_rows x n_columns x depth), and one sort of every ordered column.
         """
-        growth = self._grow(X, y, sample_weight)
-        tree = pruning.ccp(growth.tree, self.ccp_alpha)
-        (learned,) = self._learned_of(growth.encoded, [tree])
-        learned["_fit_report"] = growth.ledger.report()
+        return self._fit_coded(self._training(X, y, sample_weight))
+
+    def _fit_coded(self, training: Training) -> Any:
+        tree = pruning.ccp(self._grow(training), self.ccp_alpha)
+        (learned,) = self._learned_of(training.encoded, [tree])
+        if training.ledger is not None:
+            learned["_fit_report"] = training.ledger.report()
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(learned)
+        training.advance(1)
         return self
 
     def _learned_of(self, encoded: Encoded, trees: Sequence[Tree]) -> list[dict[str, Any]]:
@@ -390,15 +421,10 @@ class BaseDecisionTree(BaseTrees):
 
     _n_trees = 1
 
-    def _grow_sets(
-        self,
-        encoded: Encoded,
-        resampling: Resampling,
-        run: LocalRunner,
-        advance: Callable[[int], object] | None = None,
-    ) -> list[Tree]:
-        growth = self._growth_of(encoded)
-        return [tree for (tree,) in grow_sets(growth, 1, resampling, run, advance=advance)]
+    def _grow_sets(self, training: Training, resampling: Resampling) -> list[Tree]:
+        growth = self._growth_of(training.encoded)
+        grown = grow_sets(growth, 1, resampling, training.run, advance=training.advance)
+        return [tree for (tree,) in grown]
 
     def _growth_of(self, encoded: Encoded) -> ForestGrowth:
         """What the tree is grown from."""
@@ -478,7 +504,9 @@ class BaseDecisionTree(BaseTrees):
         -----
         Costs one fit; ``ccp_alpha`` is not looked at.
         """
-        alphas, impurities = pruning.cost_complexity_path(self._grow(X, y, sample_weight).tree)
+        alphas, impurities = pruning.cost_complexity_path(
+            self._grow(self._training(X, y, sample_weight))
+        )
         return Bunch(ccp_alphas=alphas, impurities=impurities)
 
     def get_depth(self) -> int:
@@ -517,17 +545,23 @@ class BaseDecisionTree(BaseTrees):
         made.__dict__.update(parts.attributes, tree_=TreeView(tree, parts.book, parts.saw_missing))
         return made
 
-    def _grow(self, X: Any, y: Any, sample_weight: Any) -> Growth:
+    def _training(self, X: Any, y: Any, sample_weight: Any) -> Training:
+        """Check the parameters and code the table."""
         self._check_parameters()
         run = threaded(self.n_jobs)
         X, y, sample_weight = admitted(X, {"y": y, "sample_weight": sample_weight})
         ledger = Ledger()
         with ledger.phase("coding"):
             encoded = self._encode(X, y, sample_weight, self._seed(), run)
-        growth = replace(self._growth_of(encoded), ccp_alpha=0.0)
+        return Training(encoded, rows_of(encoded.coded), y, run, ledger=ledger)
+
+    def _grow(self, training: Training) -> Tree:
+        """The tree before cost-complexity pruning."""
+        growth = replace(self._growth_of(training.encoded), ccp_alpha=0.0)
+        ledger = Ledger() if training.ledger is None else training.ledger
         with ledger.phase("growth"):
-            (((tree,),),) = (grow_sets(growth, 1, plain(), run, ledger=ledger),)
-        return Growth(tree, encoded, ledger)
+            ((tree,),) = grow_sets(growth, 1, plain(), training.run, ledger=ledger)
+        return tree
 
 
 def one_target(y: Any, owner: str) -> np.ndarray:

@@ -3,7 +3,7 @@
 The table is coded once. A tree is a task, and a function of the codes, the rules, the seed and its
 number (`dtrees.core.forest`), so it does not matter which thread or worker grows it, or when::
 
-    parameters, X, y --BaseTrees._encode--> codes, target, rules
+    parameters, X, y --BaseTrees._encode--> codes, target, rules       once for many sets of rows
                                                  |
                 bags: (seed, tree, row) -> times |
                                                  v
@@ -24,6 +24,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -36,10 +37,10 @@ from dtrees.coding.codebook import CodeBook
 from dtrees.coding.target import Target
 from dtrees.core.forest import ForestGrowth
 from dtrees.core.model import Forest, Tree
-from dtrees.core.out_of_bag import OutOfBag, Votes
+from dtrees.core.out_of_bag import OutOfBag, Votes, sums_of_sets
 from dtrees.core.predict import apply
 from dtrees.core.resampling import Bags, Resampling
-from dtrees.estimators.base import BaseDecisionTree, BaseTrees, Encoded
+from dtrees.estimators.base import BaseDecisionTree, BaseTrees, Encoded, Training, rows_of
 from dtrees.estimators.constraints import (
     CallableObject,
     InstanceOf,
@@ -79,6 +80,41 @@ OF_SOME_FITS = (  # what a fit may leave and another one not
 )
 
 logger = logging.getLogger(__name__)
+
+
+def _no_leaves() -> Iterator[np.ndarray]:
+    return iter(())
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Trees that are there before a fit, and stay.
+
+    Attributes
+    ----------
+    trees : tuple of Tree
+    leaves : callable () -> iterator of intp (n_rows,)
+        Of all rows of the fit, tree by tree.
+    """
+
+    trees: tuple[Tree, ...] = ()
+    leaves: Callable[[], Iterator[np.ndarray]] = _no_leaves
+
+
+class TreeCounter(Callback):
+    """Says of each tree that it has come.
+
+    Parameters
+    ----------
+    advance : callable (int) -> object
+    """
+
+    def __init__(self, advance: Callable[[int], object]) -> None:
+        self._advance = advance
+
+    def on_tree_end(self, fit: ForestFit, number: int) -> None:
+        """One tree more."""
+        self._advance(1)
 
 
 class BaseForest(BaseTrees):
@@ -179,31 +215,56 @@ class BaseForest(BaseTrees):
         if kept:
             self._check_same_labels(encoded)
             self._check_same_bags(bags)
+        if self.verbose > 0:
+            callbacks = [ProgressBar(), *callbacks]
+        training = Training(encoded, rows_of(encoded.coded), y, run, ledger=ledger)
+        there = Kept(kept, partial(self._leaves_of, kept, encoded.book, X, run))
+        return self._fit_forest(training, bags, callbacks, there)
+
+    def _fit_coded(self, training: Training) -> Any:
+        self._check_bootstrap()
+        self._check_max_features(training.encoded)
+        self._fit_forest(training, self._bags_of(training.encoded), [TreeCounter(training.advance)])
+        if self.n_estimators_ < self.n_estimators:
+            training.advance(self.n_estimators - self.n_estimators_)  # that are not wanted
+        return self
+
+    def _fit_forest(
+        self,
+        training: Training,
+        bags: Bags | None,
+        callbacks: Sequence[Callback],
+        kept: Kept | None = None,
+    ) -> Any:
+        """Grow the trees of these bags, beyond those that are kept, and learn what a fit learns."""
+        encoded, run = training.encoded, training.run
+        ledger = Ledger() if training.ledger is None else training.ledger
+        kept = Kept() if kept is None else kept
         growth = self._growth_of(encoded, bags)
-        learned = self._facts_of(encoded, bags, seed)
+        learned = self._facts_of(encoded, bags)
 
         def estimator_of(tree: Tree) -> Any:
             missing = columns_with_missing([tree], encoded.coded)
             return self._estimator(tree, {**learned, "_saw_missing": missing})
 
-        fit = ForestFit(self, range(len(kept), self.n_estimators), list(kept), estimator_of)
-        if self.verbose > 0:
-            callbacks = [ProgressBar(), *callbacks]
+        numbers = range(len(kept.trees), self.n_estimators)
+        fit = ForestFit(self, numbers, list(kept.trees), estimator_of)
         oob = None
         if self.oob_score or self.oob_tol is not None:
-            oob = OutOfBag(growth)
-            score = partial(self._score_out_of_bag, oob, np.asarray(y).ravel(), encoded.target)
+            assert training.coded_rows is not None
+            oob = OutOfBag(growth, training.coded_rows)
+            score = partial(self._score_out_of_bag, oob, training)
             stopping = None if self.oob_tol is None else OobStopping(self.oob_tol, score)
             if stopping is not None:
                 callbacks = [stopping, *callbacks]  # first, so that the others see its scores
-            self._add_kept(fit, oob, stopping, encoded.book, X, run)
+            self._add_kept(fit, oob, stopping, kept)
         with all_or_nothing(self), listening(fit, callbacks):
             with ledger.phase("growth"):
                 self._grow_trees(growth, fit, oob, callbacks, run, ledger)
-            learned["_fit_report"] = ledger.report()
+            if training.ledger is not None:
+                learned["_fit_report"] = ledger.report()
             if oob is not None:
-                learned |= {**self._oob_predictions(oob.mean()), "oob_score_": score()}
-                _warn_without_votes(oob)
+                learned |= self._learned_out_of_bag(oob, training)
             if self.oob_tol is not None:
                 learned["oob_scores_"] = np.array(fit.oob_scores)
             learned["forest_"] = Forest(tuple(fit.trees))
@@ -229,14 +290,14 @@ class BaseForest(BaseTrees):
             ccp_alpha=self.ccp_alpha,
         )
 
-    def _facts_of(self, encoded: Encoded, bags: Bags | None, seed: int) -> dict[str, Any]:
+    def _facts_of(self, encoded: Encoded, bags: Bags | None) -> dict[str, Any]:
         """What a fit learns beside its trees."""
         facts = {
             "n_features_in_": encoded.book.n_columns,
             "n_outputs_": 1,
             "max_features_": encoded.max_features,
             "codebook_": encoded.book.without_values(),
-            "_fit_seed": seed,
+            "_fit_seed": encoded.seed,
             "_fit_bags": None if bags is None else bags.digest(),
             **self._learned(encoded.target),
         }
@@ -245,38 +306,58 @@ class BaseForest(BaseTrees):
         return facts
 
     def _fits_apart(self) -> str | None:
-        if self.oob_score or self.oob_tol is not None:
-            return "out-of-bag scores are asked for"
-        if self.warm_start:
-            return "warm_start=True"
-        return None
+        return None if self.oob_tol is None else "oob_tol ends each forest at a tree of its own"
 
     @property
     def _n_trees(self) -> int:
         return self.n_estimators
 
-    def _grow_sets(
-        self,
-        encoded: Encoded,
-        resampling: Resampling,
-        run: LocalRunner,
-        advance: Callable[[int], object] | None = None,
-    ) -> list[tuple[Tree, ...]]:
+    def _grow_sets(self, training: Training, resampling: Resampling) -> list[tuple[Tree, ...]]:
+        encoded = training.encoded
         self._check_bootstrap()
         self._check_max_features(encoded)
-        growth = self._growth_of(encoded, self._bags(encoded.seed, encoded.coded.n_rows, None))
         return grow_sets(
-            growth, self._n_trees, resampling, run, regime=self.regime, advance=advance
+            self._growth_of(encoded, self._bags_of(encoded)),
+            self._n_trees,
+            resampling,
+            training.run,
+            regime=self.regime,
+            advance=training.advance,
         )
 
     def _models_of(self, encoded: Encoded, grown: Sequence[tuple[Tree, ...]]) -> list[Any]:
-        bags = self._bags(encoded.seed, encoded.coded.n_rows, None)
-        facts = self._facts_of(encoded, bags, encoded.seed)
+        facts = self._facts_of(encoded, self._bags_of(encoded))
         missing = missing_by_model(grown, encoded.coded)
         models = [self._unfitted() for _ in grown]
         for model, trees, mine in zip(models, grown, missing, strict=True):
             model.__dict__.update(facts, forest_=Forest(trees), _saw_missing=mine)
         return models
+
+    def _fit_sets(self, training: Training, resampling: Resampling) -> list[Any]:
+        models = super()._fit_sets(training, resampling)
+        if not self.oob_score:
+            return models
+        encoded = training.encoded
+        assert training.coded_rows is not None
+        sums = sums_of_sets(
+            self._growth_of(encoded, self._bags_of(encoded)),
+            resampling,
+            [model.forest_.trees for model in models],
+            training.coded_rows,
+            training.run,
+        )
+        for number, (model, oob) in enumerate(zip(models, sums, strict=True)):
+            try:
+                model.__dict__.update(model._learned_out_of_bag(oob, training))
+            except ValueError as error:  # of a scorer
+                models[number] = error
+        return models
+
+    def _learned_out_of_bag(self, oob: OutOfBag, training: Training) -> dict[str, Any]:
+        """What a fit learns from the rows out of its bags."""
+        score = self._score_out_of_bag(oob, training)
+        _warn_without_votes(oob)
+        return {**self._oob_predictions(oob.mean()), "oob_score_": score}
 
     def _check_max_features(self, encoded: Encoded) -> None:
         if encoded.max_features > encoded.book.n_columns:
@@ -346,24 +427,14 @@ class BaseForest(BaseTrees):
             )
 
     def _add_kept(
-        self,
-        fit: ForestFit,
-        oob: OutOfBag,
-        stopping: OobStopping | None,
-        book: CodeBook,
-        X: Any,
-        run: LocalRunner,
+        self, fit: ForestFit, oob: OutOfBag, stopping: OobStopping | None, kept: Kept
     ) -> None:
         """Add up the trees that are there, as if they had just been grown.
 
-        They walk the raw table, as their codes are those of another coding. Where they are enough,
-        no tree is left to be grown.
+        Where they are enough, no tree is left to be grown.
         """
-        if not fit.trees:
-            return
-        leaves = self._leaves_of(fit.trees, book, X, run)
         enough = False
-        for number, (tree, found) in enumerate(zip(fit.trees, leaves, strict=True)):
+        for number, (tree, found) in enumerate(zip(kept.trees, kept.leaves(), strict=True)):
             rows = oob.rows(number)
             oob.add(tree, Votes(rows, found[rows]))
             if stopping is not None:
@@ -375,7 +446,12 @@ class BaseForest(BaseTrees):
     def _leaves_of(
         self, trees: Sequence[Tree], book: CodeBook, X: Any, run: LocalRunner
     ) -> Iterator[np.ndarray]:
-        """Leaves of all rows in each of the trees that are there."""
+        """Leaves of all rows in each of the trees that are there.
+
+        The rows walk by their values, as the codes of these trees are those of another coding.
+        """
+        if not trees:
+            return
         if isinstance(X, PartitionedTable):
             (leaves,) = computed(self.apply(X.collection))
             yield from np.asarray(leaves).T
@@ -384,9 +460,9 @@ class BaseForest(BaseTrees):
         for tree in trees:
             yield apply(tree, book, table, run)
 
-    def _score_out_of_bag(self, oob: OutOfBag, y: np.ndarray, target: Target) -> float:
+    def _score_out_of_bag(self, oob: OutOfBag, training: Training) -> float:
         """Score of the rows that have a vote."""
-        return self._oob_score(oob.mean(), y, target)
+        return self._oob_score(oob.mean(), np.asarray(training.y).ravel(), training.encoded.target)
 
     def _grow_trees(
         self,
@@ -409,6 +485,10 @@ class BaseForest(BaseTrees):
                 stops = [callback.on_tree_end(fit, number) for callback in callbacks]
                 if any(isinstance(stop, bool | np.bool_) and stop for stop in stops):
                     break
+
+    def _bags_of(self, encoded: Encoded) -> Bags | None:
+        """The bags of a table without groups."""
+        return self._bags(encoded.seed, encoded.coded.n_rows, None)
 
     def _bags(self, seed: int, n_rows: int, groups: Any) -> Bags | None:
         if not self.bootstrap:
@@ -584,5 +664,5 @@ def _warn_without_votes(oob: OutOfBag) -> None:
         warnings.warn(
             "Some inputs do not have OOB scores. This probably means too few trees were used to "
             "compute any reliable OOB estimates.",
-            stacklevel=3,
+            stacklevel=5,  # in the caller of `fit`
         )

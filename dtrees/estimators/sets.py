@@ -10,21 +10,22 @@ that are there::
                                              +---------- codes of any rows ------> answers
 
 Weights of a set are integers in the unit that its own fit would choose. Where units differ between
-sets (class weights, fractional weights) each set grows on its own, from the same codes.
+sets (class weights, fractional weights), and where each forest ends at a tree of its own
+(``oob_tol``), each set grows on its own, from the same codes. Out-of-bag results come from the same
+codes, too, when the trees have grown.
 """
 
 from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import joblib
 import numpy as np
-from sklearn.base import clone
 
 from dtrees.callbacks import Bar
 from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
@@ -33,8 +34,8 @@ from dtrees.coding.tables import Table
 from dtrees.coding.target import Target
 from dtrees.core.coded_walk import CodedRows
 from dtrees.core.model import Tree
-from dtrees.core.resampling import Resampling, of_sets, plain
-from dtrees.estimators.base import BaseTrees, Encoded
+from dtrees.core.resampling import Resampling, of_sets
+from dtrees.estimators.base import BaseTrees, Encoded, Training
 from dtrees.parallel import LocalRunner, PartitionedTable, admitted, threaded
 
 TREES_AT_ONCE = 32  # whose leaves are held
@@ -252,49 +253,40 @@ def fit_table(
     given, estimator = estimator, estimator._unfitted()
     if estimator.random_state is None:  # the same draws for all sets, and all growths of a search
         estimator.random_state = table.seed_of(estimator)
-    apart = estimator._fits_apart()
-    fixed = estimator if apart is None else clone(estimator)  # a state that is given draws once
     run = threaded(estimator.n_jobs)
     seed = estimator._seed()
     encoded = table.encoded(estimator, seed, run)
-    coded_rows = table.coded_rows(estimator, seed)
-    assert sets.cells is not None
     n_rows = encoded.coded.n_rows
+    assert sets.cells is not None
     if len(sets.cells) != n_rows:
         raise ValueError(f"X has {n_rows} rows, but the sets are of {len(sets.cells)}.")
     if encoded.target.kind == "classification":
         values = encoded.target.y.astype(np.int64)
     else:
         values = table.values_of_y().astype(np.float64)
-    n_live = sets.totals(encoded.target.has_weight)
-    X, y, weight = table.X, table.y, table.sample_weight
-    models: list[Any]
+    coded_rows = table.coded_rows(estimator, seed)
+    advance = _counting(bar, estimator._n_trees * sets.n_sets)
+    training = Training(encoded, coded_rows, table.y, run, advance)
+    apart = estimator._fits_apart()
     if apart is not None:
-        logger.info("%s: each set is fitted on its own", apart)
-        if getattr(estimator, "verbose", 0) > 0:  # every fit has a bar of its own
-            bar = None
-        advance = _counting(bar, estimator._n_trees * sets.n_sets)
-        models = []
-        for number in range(sets.n_sets):
-            models.append(_fitted(fixed, X, y, weight, sets.rows(number)))
+        logger.info("%s: each set grows on its own", apart)
+    models: list[Any] = [None] * sets.n_sets
+    targets = _targets(estimator, encoded, table.values_of_y(), table.sample_weight, sets)
+    for number, target in enumerate(targets):
+        if isinstance(target, Target):
+            models[number] = _fitted(estimator, training, target)
+        elif target is not None:
+            models[number] = target
             advance(estimator._n_trees)
-        return FittedSets(_with_random_state(given, models), encoded, coded_rows, values, n_live)
-    targets = _targets(estimator, encoded, table.values_of_y(), weight, sets)
-    models = list(targets)
-    together = [i for i, target in enumerate(targets) if target is None]
-    n_sets = len(targets) - sum(isinstance(target, Exception) for target in targets)
-    advance = _counting(bar, estimator._n_trees * n_sets)
+        elif apart is not None:
+            own = encoded.target.only(sets.rows(number))
+            models[number] = _fitted(estimator, training, own)
+    together = [number for number, model in enumerate(models) if model is None]
     if together:
         some = Resampling(sets.cells, sets.mix[together])
-        grown = estimator._grow_sets(encoded, some, run, advance)
-        for i, model in zip(together, estimator._models_of(encoded, grown), strict=True):
-            models[i] = model
-    for i, target in enumerate(targets):
-        if isinstance(target, Target):
-            rules = estimator._shares().rules(encoded.rules, target)
-            own = replace(encoded, target=target, rules=rules)
-            grown = estimator._grow_sets(own, plain(), run, advance)
-            (models[i],) = estimator._models_of(own, grown)
+        for number, model in zip(together, estimator._fit_sets(training, some), strict=True):
+            models[number] = model
+    n_live = sets.totals(encoded.target.has_weight)
     return FittedSets(_with_random_state(given, models), encoded, coded_rows, values, n_live)
 
 
@@ -314,18 +306,24 @@ def _with_random_state(given: BaseTrees, models: list[Any]) -> list[Any]:
     return models
 
 
-def _fitted(estimator: BaseTrees, X: Any, y: Any, sample_weight: Any, rows: np.ndarray) -> Any:
-    """A clone, fitted with no weight on other rows; or the error."""
-    weight = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, float)
+def _fitted(estimator: BaseTrees, training: Training, target: Target) -> Any:
+    """An estimator, fitted to the same codes with another target; or the error of its fit."""
+    encoded = training.encoded
+    rules = estimator._shares().rules(encoded.rules, target)
+    own = replace(
+        training,
+        encoded=replace(encoded, target=target, rules=rules),
+        run=threaded(estimator.n_jobs),  # which a forest that ends early cancels
+    )
     try:
-        return clone(estimator).fit(X, y, sample_weight=weight * rows)
+        return estimator._unfitted()._fit_coded(own)
     except ValueError as error:
         return error
 
 
 def _targets(
     estimator: BaseTrees, encoded: Encoded, y: np.ndarray, sample_weight: Any, sets: Resampling
-) -> list[Target | Exception | None]:
+) -> Iterator[Target | Exception | None]:
     """For each set None where its target is that of all rows, less the rows outside; else its own.
 
     The target of a set is what `fit` makes of the weights times 0 and 1.
@@ -338,19 +336,17 @@ def _targets(
         and (whole.w is None or (whole.kind == "classification" and whole.w_exponent == 0))
         and encoded.rules.criterion != "poisson"  # whose targets are looked at set by set
     )
-    found: list[Target | Exception | None] = []
     for number, has_rows in enumerate(counts.tolist()):
         if same_units and has_rows:
-            found.append(None)
+            yield None
             continue
         mine = sets.rows(number)
         try:
             own = estimator._encode_target(y, weight * mine)
         except ValueError as error:
-            found.append(error)
+            yield error
             continue
-        found.append(None if _is_part(own, whole, mine) else own)
-    return found
+        yield None if _is_part(own, whole, mine) else own
 
 
 def _is_part(own: Target, whole: Target, rows: np.ndarray) -> bool:

@@ -8,6 +8,7 @@ import dtrees
 from dtrees.estimators.sets import fit_sets, trees_of
 
 N_ROWS = 240
+OUT_OF_BAG = ("oob_score_", "oob_scores_", "oob_prediction_", "oob_decision_function_")
 KINDS = ("DecisionTree", "RandomForest", "ExtraTrees", "Bagging")
 TASKS = ("Classifier", "Regressor")
 WEIGHTS = {
@@ -69,6 +70,8 @@ def check(estimator, X, y, weight, rows):
         expected = alone.predict_proba(X) if hasattr(alone, "classes_") else alone.predict(X)
         values = found.values(number, np.arange(len(mine)))
         np.testing.assert_array_equal(values, expected.reshape(values.shape))
+        for name in OUT_OF_BAG:
+            np.testing.assert_array_equal(getattr(model, name, None), getattr(alone, name, None))
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -182,12 +185,80 @@ def test_logarithms(criterion):
     check(estimator_of("DecisionTree", task, criterion=criterion), X, y, None, sets(rng))
 
 
-@pytest.mark.parametrize("parameters", [{"oob_score": True}, {"warm_start": True}])
-def test_what_needs_a_fit_of_its_own(parameters):
+OF_FORESTS = {
+    "score": {"oob_score": True},
+    "scorer": {"oob_score": lambda y, predicted: float(np.mean(y == predicted))},
+    "stopped": {"oob_tol": 0.01, "n_estimators": 60},
+    "warm": {"warm_start": True},
+}
+
+
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB")
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("parameters", OF_FORESTS)
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("kind", ["RandomForest", "ExtraTrees"])
+def test_what_forests_learn(kind, task, parameters, weights):
     X, y, rng = table(4)
-    estimator = estimator_of("RandomForest", "Regressor", **parameters)
-    assert estimator._fits_apart() is not None
-    check(estimator.set_params(n_estimators=20), X, y, None, sets(rng)[:2])
+    y = np.array(["a", "b", "c"])[np.digitize(y, [0, 2])] if task == "Classifier" else y
+    estimator = estimator_of(kind, task, bootstrap=True, n_jobs=2)
+    estimator.set_params(**{"n_estimators": 9, **OF_FORESTS[parameters]})
+    check(estimator, X, y, WEIGHTS[weights](rng), sets(rng))
+
+
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB")
+@pytest.mark.parametrize("class_weight", ["balanced", "balanced_subsample"])
+def test_out_of_bag_with_class_weights(class_weight):
+    X, y, rng = table(12)
+    forest = estimator_of("RandomForest", "Classifier", class_weight=class_weight, oob_score=True)
+    check(forest.set_params(n_estimators=9), X, y > 2, None, sets(rng))
+
+
+def test_the_table_is_coded_once(monkeypatch):
+    X, y, rng = table(13)
+    codings = []
+    code = dtrees.RandomForestRegressor._code
+    monkeypatch.setattr(
+        dtrees.RandomForestRegressor,
+        "_code",
+        lambda self, *args: codings.append(self) or code(self, *args),
+    )
+    for parameters in OF_FORESTS.values():
+        forest = estimator_of("RandomForest", "Regressor", **parameters)
+        fit_sets(forest.set_params(n_estimators=30), X, y, None, sets(rng))
+    assert len(codings) == len(OF_FORESTS)
+
+
+def test_forests_of_sets_grow_on():
+    """Adding trees to the model of a set gives the forest that would have been fitted at once."""
+    X, y, rng = table(14)
+    forest = estimator_of("RandomForest", "Regressor", warm_start=True, oob_score=True)
+    rows = sets(rng)
+    found = fit_sets(forest.set_params(n_estimators=20), X, y, None, rows)
+    for mine, model in zip(rows, found.models, strict=True):
+        whole = clone(forest).set_params(n_estimators=25).fit(X, y, mine.astype(float))
+        grown = model.set_params(n_estimators=25).fit(X, y, mine.astype(float))
+        assert len(grown) == 25
+        assert all(a.equals(b) for a, b in zip(trees_of(whole), trees_of(grown), strict=True))
+        np.testing.assert_array_equal(grown.oob_prediction_, whole.oob_prediction_)
+        assert grown.oob_score_ == whole.oob_score_
+
+
+def test_a_scorer_that_fails_is_an_error_of_its_set():
+    X, y, rng = table(15)
+    rows = sets(rng)[:2]
+    calls = []
+
+    def score(y, predicted):
+        calls.append(len(calls))
+        if len(calls) == 1:
+            raise ValueError("no score")
+        return 0.25
+
+    forest = estimator_of("RandomForest", "Regressor", oob_score=score)
+    found = fit_sets(forest.set_params(n_estimators=20), X, y, None, rows)
+    assert str(found.models[0]) == "no score"
+    assert found.models[1].oob_score_ == 0.25
 
 
 def test_bags_without_rows_of_a_set():
@@ -198,6 +269,8 @@ def test_bags_without_rows_of_a_set():
     rows = np.vstack([rows, ~rows])
     estimator = dtrees.RandomForestRegressor(5, max_samples=0.1, random_state=0)
     check(estimator, X, y, None, rows)
+    with pytest.warns(UserWarning, match="Some inputs do not have OOB"):
+        check(estimator.set_params(oob_score=True), X, y, None, rows)
 
 
 def test_a_set_without_weight_is_an_error_of_its_own():

@@ -262,13 +262,14 @@ class TestVerbose:
         assert "20/20" in shown.err  # 5 trees of each of 3 models, and of the one of all rows
         assert self.shown(capfd, FOREST, f).err == ""
 
-    def test_fits_of_their_own(self, capfd, monkeypatch):
+    @pytest.mark.parametrize("parameters", [{"oob_score": True}, {"oob_tol": 0.5}])
+    def test_one_bar_for_all_fits(self, parameters, capfd, monkeypatch):
         monkeypatch.setenv("COLUMNS", "120")
-        forest = dtrees.RandomForestClassifier(30, random_state=0, oob_score=True)
-        assert "120/120" in self.shown(capfd, forest, verbose=1).err
-        own = self.shown(capfd, forest.set_params(verbose=1), verbose=1).err
-        assert own.count("30/30") == 4
-        assert "120/120" not in own
+        forest = dtrees.RandomForestClassifier(30, random_state=0, verbose=1, **parameters)
+        shown = self.shown(capfd, forest, verbose=1).err
+        assert "120/120" in shown  # those that `oob_tol` spares are not waited for
+        assert shown.count("growing trees") == 1
+        assert "growing trees" not in self.shown(capfd, forest).err
 
     def test_lines_are_those_of_scikit_learn(self, capfd):
         assert "[CV] END" in self.shown(capfd, FOREST, verbose=2).out

@@ -507,7 +507,7 @@ class Counter(Bar):
     ("name", "come"),
     [
         ("forest", [6] * 8),
-        ("classes of their own", [5] * 3 + [1] * 3),  # the last set in units of its own
+        ("classes of their own", [1] * 3 + [5] * 3),  # the last set first, in its own units
         ("a forest of one tree", {"local": [6], "replicated": [3, 3]}),  # in two groups
     ],
 )
