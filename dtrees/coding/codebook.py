@@ -64,6 +64,28 @@ MANY_CUTS = 16  # per row, from which on rows are sorted instead of looking at e
 SAMPLE_ROWS = 200_000  # of a column, that quantiles are read from
 
 
+def checked_rules(max_codes: int | None, unseen: str, seed: int, sample_rows: int) -> CutRules:
+    """What is asked of a coding, of a table or of its partitions, when it makes sense.
+
+    Parameters
+    ----------
+    max_codes, unseen, seed, sample_rows
+        As for `CodeBook.fit_encode`.
+
+    Raises
+    ------
+    ValueError
+        One of them is out of range.
+    """
+    if unseen not in UNSEEN:
+        raise ValueError(f"unseen must be one of {UNSEEN}, got {unseen!r}.")
+    if max_codes is not None and not (isinstance(max_codes, (int, np.integer)) and max_codes > 1):
+        raise ValueError(f"max_codes must be an integer of at least 2 or None, got {max_codes!r}.")
+    if not (isinstance(sample_rows, (int, np.integer)) and sample_rows > 0):
+        raise ValueError(f"sample_rows must be a positive integer, got {sample_rows!r}.")
+    return CutRules(max_codes=max_codes, sample_rows=sample_rows, seed=seed)
+
+
 @dataclass(frozen=True, eq=False)
 class CodeBook:
     """Codes and their meaning, for every column of a table.
@@ -148,19 +170,9 @@ class CodeBook:
         -----
         O(cells). Above table and codes it holds a few columns per thread.
         """
-        if unseen not in UNSEEN:
-            raise ValueError(f"unseen must be one of {UNSEEN}, got {unseen!r}.")
-        if max_codes is not None and not (
-            isinstance(max_codes, (int, np.integer)) and max_codes > 1
-        ):
-            raise ValueError(
-                f"max_codes must be an integer of at least 2 or None, got {max_codes!r}."
-            )
-        if not (isinstance(sample_rows, (int, np.integer)) and sample_rows > 0):
-            raise ValueError(f"sample_rows must be a positive integer, got {sample_rows!r}.")
+        rules = checked_rules(max_codes, unseen, seed, sample_rows)
         table = read_table(X)
         mask = categorical_mask(categorical_features, table.n_columns, table.names)
-        rules = CutRules(max_codes=max_codes, sample_rows=sample_rows, seed=seed)
         categories: dict[int, np.ndarray] = {}
         if table.sparse is not None:
             refuse_sparse_categories(table, mask)

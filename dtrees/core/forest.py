@@ -158,7 +158,7 @@ class ForestGrowth:
             source = self._source(target, rules, run, n_threads)
             some = resampling
             if apart.any():
-                some = Resampling(resampling.cells, resampling.mix[together])
+                some = resampling.some(together)
             own = self.shares.rules_of_sets(rules, some, self.target, target)
             grown = grow(source, rules, some, self.thresholds, rules_of_sets=own).trees
             trees = dict(zip(together.tolist(), map(self.pruned, grown), strict=True))
@@ -172,11 +172,9 @@ class ForestGrowth:
 
     def _without_a_row(self, resampling: Resampling, times: np.ndarray) -> np.ndarray:
         """Sets that have no row in a bag of all rows, and so a bag of their own; bool (n_sets,)."""
-        assert resampling.cells is not None
         live = self.target.has_weight
         in_bag = (times > 0) if live is None else (times > 0) & live
-        n_drawn = np.bincount(resampling.cells, in_bag, resampling.n_cells)
-        return np.array([n_drawn[has].sum() == 0 for has in resampling.mix > 0])
+        return resampling.totals(in_bag) == 0
 
     def times_of_sets(self, number: int, resampling: Resampling) -> list[np.ndarray]:
         """`times` for each training set: one array for all that have the bag of all rows."""
@@ -231,7 +229,7 @@ class UnitsOfGrowth:
         """
         some = self.resampling
         if self.n_groups > 1:
-            some = Resampling(some.cells, some.mix[self.sets(unit)])
+            some = some.some(self.sets(unit))
         return self.growth.trees_of_sets(unit // self.n_groups, some, run, n_threads)
 
     def name(self, units: Sequence[int]) -> str:

@@ -8,7 +8,8 @@ combination of the statistics of the cells:
 
 so one grower serves all of them ([CV] 2.2.2: statistics that are sums subtract). A mix has one
 row per *set* (a tree to grow) and one column per cell. Any splits of the rows are such a mix
-(`of_sets`): rows that are in the same sets make a cell.
+(`of_sets`): rows that are in the same sets make a cell. Where each set lacks one cell at most, as
+in k-fold and in leave-one-out, a number says which (`Lacking`), and no mix is written down.
 
 The *bags* of a forest overlap ([CV] 2.2.1). A row is in the bag of a tree as often as a draw of
 (seed, tree, row id) says: nobody has to know the other rows, so chunks and workers need not talk
@@ -20,10 +21,11 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from functools import cache
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -35,6 +37,31 @@ FIRST_BLOCK = 2**10  # rows that mostly show every cell, so that no other block 
 LARGEST_TABLE = 2**16  # keys that are numbered by a table
 
 
+@dataclass(frozen=True, eq=False)
+class Lacking:
+    """The mix of sets that have all cells but one, or all of them: ``mix[number]`` is a row of it.
+
+    Attributes
+    ----------
+    cell : int32 (n_sets,)
+        The cell that a set lacks; -1: none.
+    n_cells : int
+    """
+
+    cell: np.ndarray
+    n_cells: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of sets and of cells."""
+        return len(self.cell), self.n_cells
+
+    def __getitem__(self, numbers: Any) -> np.ndarray:
+        """Rows of the mix as bool."""
+        mix: np.ndarray = self.cell[numbers, ..., None] != np.arange(self.n_cells)
+        return mix
+
+
 @dataclass(frozen=True)
 class Resampling:
     """Which rows, how often, in which training set.
@@ -43,12 +70,12 @@ class Resampling:
     ----------
     cells : uint16 or uint32 (n_rows,) or None
         The cell of every row; None when there is a single one.
-    mix : int64 or bool (n_sets, n_cells)
+    mix : int64 or bool (n_sets, n_cells), or Lacking
         How often a cell counts in a set.
     """
 
     cells: np.ndarray | None
-    mix: np.ndarray
+    mix: np.ndarray | Lacking
     _apart: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -84,13 +111,23 @@ class Resampling:
     @property
     def is_plain(self) -> bool:
         """Whether this is one training set that holds every row once."""
-        return self.mix.shape == (1, 1) and self.mix[0, 0] == 1
+        return self.mix.shape == (1, 1) and self.mix[0][0] == 1
+
+    def some(self, numbers: Sequence[int] | np.ndarray) -> Resampling:
+        """The same cells for some of the sets."""
+        if isinstance(self.mix, Lacking):
+            return Resampling(self.cells, Lacking(self.mix.cell[numbers], self.n_cells))
+        return Resampling(self.cells, self.mix[numbers])
+
+    def has(self, number: int) -> np.ndarray:
+        """Which cells a set has; bool (n_cells,)."""
+        found: np.ndarray = self.mix[number] > 0
+        return found
 
     def rows(self, number: int) -> np.ndarray:
         """Which rows a set has; bool (n_rows,)."""
         assert self.cells is not None
-        has: np.ndarray = self.mix[number][self.cells] > 0
-        return has
+        return self.has(number)[self.cells]
 
     def totals(self, numbers: np.ndarray | None = None) -> np.ndarray:
         """What a number per row adds up to over the rows of each set; int64 (n_sets,).
@@ -103,6 +140,9 @@ class Resampling:
         assert self.cells is not None
         of_cell = np.zeros(self.n_cells, dtype=np.int64)
         np.add.at(of_cell, self.cells, 1 if numbers is None else numbers.astype(np.int64))
+        if isinstance(self.mix, Lacking):
+            lacking = np.append(of_cell, 0)[self.mix.cell]
+            return of_cell.sum() - lacking
         if self.mix.dtype == bool:  # which a product would make eight times as large
             return np.array([of_cell[has].sum() for has in self.mix], dtype=np.int64)
         total: np.ndarray = self.mix @ of_cell
@@ -119,7 +159,7 @@ class Resampling:
         -------
         int64 (n_sets, ...)
         """
-        return np.tensordot(self.mix.astype(np.int64), cell_statistics, axes=1)
+        return np.tensordot(self.mix[:].astype(np.int64), cell_statistics, axes=1)
 
 
 class Rows(Protocol):
@@ -147,7 +187,8 @@ def of_sets(rows: Rows) -> Resampling:
 
     Notes
     -----
-    O(n_sets x n_rows) steps, and a few bytes per row.
+    O(n_sets x n_rows) steps, a few bytes per row and set; and a byte for each set and cell, where a
+    set lacks several cells.
     """
     n_sets = len(rows)
     cells = np.zeros(len(rows[0]), dtype=np.uint16)
@@ -158,8 +199,19 @@ def of_sets(rows: Rows) -> Resampling:
         for bit in range(n_bits):
             bits |= np.left_shift(rows[start + bit], bit, dtype=np.uint16)
         cells, first = _by_first_row(cells, len(first), bits, n_bits)
-    mix = np.stack([rows[number][first] for number in range(n_sets)])
-    return Resampling(cells, mix)
+    return Resampling(cells, _mix(rows, first))
+
+
+def _mix(rows: Rows, first: np.ndarray) -> np.ndarray | Lacking:
+    """Which set has which cell, by the first row of each cell."""
+    n_sets = len(rows)
+    lacking = np.full(n_sets, -1, dtype=np.int32)
+    for number in range(n_sets):
+        lacks = np.flatnonzero(~rows[number][first])
+        if len(lacks) > 1:
+            return np.stack([rows[number][first] for number in range(n_sets)])
+        lacking[number] = lacks[0] if len(lacks) else -1
+    return Lacking(lacking, len(first))
 
 
 def _by_first_row(

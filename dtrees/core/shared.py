@@ -144,7 +144,6 @@ class Sets:
     ----------
     resampling : Resampling
         Whose cells are known.
-    has : bool (n_sets, n_cells)
     cells : uint16 (n_rows,)
     scales : list of Scale
         By set.
@@ -164,8 +163,8 @@ class Sets:
             resampling = replace(resampling, cells=cells)
         self.resampling = resampling
         self.cells: np.ndarray = cells
-        self.has = resampling.mix > 0
-        assert (resampling.mix == self.has).all(), "a set has a cell once or not at all"
+        is_dense = isinstance(resampling.mix, np.ndarray)
+        assert not is_dense or (resampling.mix[:] <= 1).all(), "a set has a cell once or not at all"
         if scales is not None:
             self.scales = list(scales)
             return
@@ -177,11 +176,11 @@ class Sets:
         self.scales = [
             scale_of_sums(
                 own,
-                int(largest[has].max(initial=1)),
+                int(largest[resampling.has(number)].max(initial=1)),
                 target.weight_unit,
                 self._criterion,
             )
-            for own, has in zip(units.tolist(), self.has, strict=True)
+            for number, own in enumerate(units.tolist())
         ]
 
     def groups(self, histogram: int) -> list[list[int]]:
@@ -218,4 +217,4 @@ class Sets:
 
     def target(self, number: int) -> Target:
         """The target in which the rows outside of a set weigh nothing."""
-        return self._target.only(self.has[number][self.cells])
+        return self._target.only(self.resampling.rows(number))

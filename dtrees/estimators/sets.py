@@ -283,8 +283,8 @@ def fit_table(
             models[number] = _fitted(estimator, training, own)
     together = [number for number, model in enumerate(models) if model is None]
     if together:
-        some = Resampling(sets.cells, sets.mix[together])
-        for number, model in zip(together, estimator._fit_sets(training, some), strict=True):
+        grown = estimator._fit_sets(training, sets.some(together))
+        for number, model in zip(together, grown, strict=True):
             models[number] = model
     n_live = sets.totals(encoded.target.has_weight)
     return FittedSets(_with_random_state(given, models), encoded, coded_rows, values, n_live)

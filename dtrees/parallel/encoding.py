@@ -31,7 +31,7 @@ import dask
 import numpy as np
 from dask.utils import format_bytes, parse_bytes
 
-from dtrees.coding.codebook import CodeBook
+from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook, checked_rules
 from dtrees.coding.coded import WIDTHS, CodedMatrix, storage_for
 from dtrees.coding.kinds import categorical_mask
 from dtrees.coding.ordered import CutRules
@@ -43,7 +43,6 @@ from dtrees.parallel.carriers import Carrier, carried
 from dtrees.parallel.partitions import PartitionedTable
 
 FAN_IN = 8  # summaries that a task merges
-SAMPLE_ROWS = 200_000
 STORED_BYTES = 8  # of a cell that a sparse column stores
 COPIES = 2  # of the codes, while they are put together
 PART_BYTES = 4 * 2**20  # of codes that are sent from here
@@ -200,8 +199,8 @@ def encode_partitions(
     The graph of the collection is computed twice; ``persist`` it where that is dear and there is
     room for it.
     """
+    rules = checked_rules(max_codes, unseen, seed, sample_rows)
     mask = categorical_mask(categorical_features, table.n_columns, table.names)
-    rules = CutRules(max_codes=max_codes, sample_rows=sample_rows, seed=seed)
 
     def work(carrier: Carrier) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
         return code_partitions(table, mask, rules, unseen, regime, carrier)

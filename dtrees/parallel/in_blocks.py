@@ -61,7 +61,7 @@ class PartitionedGrowth:
         masks = None
         if not sets.is_plain:
             numbers = np.arange(sets.n_sets, dtype=np.uint64)
-            has = (sets.mix.T > 0).astype(np.uint64)
+            has = (sets.mix[:].T > 0).astype(np.uint64)
             masks = (has << numbers).sum(axis=1, dtype=np.uint64)
         return Common(growth.rules, draws, masks)
 

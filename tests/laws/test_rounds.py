@@ -33,7 +33,7 @@ def grow_sets_in_rounds(example, matrix, resampling, n_blocks, seed, bags=None, 
     target, rules = example.target, example.rules
     draws = None if bags is None else Draws(bags.seed, bags.rate)
     numbers = np.arange(resampling.n_sets, dtype=np.uint64)
-    of_cell = (resampling.mix.T.astype(np.uint64) << numbers).sum(axis=1, dtype=np.uint64)
+    of_cell = (resampling.mix[:].T.astype(np.uint64) << numbers).sum(axis=1, dtype=np.uint64)
     common = Common(rules, draws, of_cell)
     blocks = [
         Block(
