@@ -48,6 +48,7 @@ EXTENSIONS = [
     "dtrees.core._shared",
     "dtrees.core._large_node",
     "dtrees.core._levels",
+    "dtrees.core._coded_walk",
     "dtrees.core._predict",
     "dtrees.core._forest",
     "dtrees.core._pruning",

@@ -1,15 +1,15 @@
 """Coded rows to leaves.
 
-The rows that a tree is grown from are there as codes, and need not be read again to walk down it. A
-code walks as the number that it is, and missing (code 0) as nan: ``value <= Tree.threshold`` is
-``code <= Tree.code`` for every row of the fit (`CodeBook.thresholds`)::
+The rows that a tree is grown from are there as codes, and need not be read again to walk down it:
+``value <= Tree.threshold`` is ``code <= Tree.code`` for every row of the fit
+(`CodeBook.thresholds`)::
 
-    value     -2.0   0.5   1.25   7.0   nan           value <= 1.25
-    code         1     2      3     4     0 -> nan    code  <= 3
+    value     -2.0   0.5   1.25   7.0   nan     value <= 1.25
+    code         1     2      3     4     0     code  <= 3
 
-Used columns of a few thousand rows at a time are brought together, so rows that are not asked for
-cost nothing. Only sparse columns are walked by all rows, as storage by column has no quick way to a
-row.
+Codes are read where they are (`dtrees.core._coded_walk`), so rows that are not asked for cost
+nothing. Only tables of sparse columns are walked by all rows, as storage by column has no quick way
+to a row: a code walks as the number that it is, less the fill code, and missing (code 0) as nan.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from dtrees.coding.coded import SPARSE, CodedMatrix
-from dtrees.core._predict import Walk, walk_mixed, walk_numbers, walk_sparse
+from dtrees.core._coded_walk import walk_codes
+from dtrees.core._predict import Walk, walk_sparse
 from dtrees.core.model import Tree
 from dtrees.core.used_columns import places_of, sparse_block, used_columns
 
-BLOCK_ROWS = 8_192  # rows of used columns that are brought together at a time
 FLOAT_CODES = 2**24  # largest code that float32 holds exactly
 
 
@@ -40,11 +40,10 @@ class CodedRows:
 
     def __init__(self, coded: CodedMatrix) -> None:
         self._coded = coded
-        self._has_categories = coded.n_ordered < coded.n_codes
         exact = coded.n_codes.max(initial=0) < FLOAT_CODES
         self._dtype = np.dtype(np.float32 if exact else np.float64)
         is_sparse = coded.n_columns > 0 and bool((coded.storage == SPARSE).all())
-        self._is_sparse = is_sparse and not self._has_categories.any()
+        self._is_sparse = is_sparse and bool((coded.n_ordered == coded.n_codes).all())
 
     def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
         """Leaf of some rows.
@@ -63,47 +62,15 @@ class CodedRows:
 
         Notes
         -----
-        O(n x (used columns + depth)), and O(all stored codes of used columns) for sparse tables.
+        O(nodes + n x depth), and O(all stored codes of used columns) for sparse tables. Rows that
+        ascend are found in the caches.
         Any thread may ask.
         """
-        used = used_columns(tree)
         if self._is_sparse:
-            return self._sparse_leaves(tree, used)[rows]
+            return self._sparse_leaves(tree)[rows]
         leaves = np.empty(len(rows), dtype=np.intp)
-        numbers = used[self._coded.n_ordered[used] > 0]
-        codes = used[self._has_categories[used]]
-        walk = self._walk(tree, tree.code.astype(np.float64), numbers, codes)
-        for first in range(0, len(rows), BLOCK_ROWS):
-            some = rows[first : first + BLOCK_ROWS]
-            if walk.with_rules:
-                block = np.empty((len(some), len(numbers)))
-            else:
-                block = np.empty((len(numbers), len(some)), dtype=self._dtype).T
-            for place, column in enumerate(numbers.tolist()):
-                block[:, place] = self._coded.column(column).take(some)
-            block[block == 0] = np.nan
-            found = leaves[first : first + BLOCK_ROWS]
-            if walk.with_rules:
-                labels = np.empty((len(some), len(codes)), dtype=np.uint32)
-                for place, column in enumerate(codes.tolist()):
-                    labels[:, place] = self._coded.column(column).take(some)
-                walk_mixed(walk, block, labels, found)
-            else:
-                walk_numbers(walk, block, found)
+        walk_codes(tree, self._coded, np.ascontiguousarray(rows, dtype=np.int64), leaves)
         return leaves
-
-    def _walk(
-        self, tree: Tree, threshold: np.ndarray, numbers: np.ndarray, codes: np.ndarray
-    ) -> Walk:
-        """The tree, packed for codes in the place of numbers."""
-        coded = self._coded
-        return Walk(
-            replace(tree, threshold=threshold),
-            places_of(numbers, coded.n_columns),
-            places_of(codes, coded.n_columns),
-            coded.n_codes,
-            coded.n_ordered,
-        )
 
     @cached_property
     def _stored(self) -> csc_array:
@@ -118,12 +85,19 @@ class CodedRows:
         parts = (codes, coded.sparse_rows, coded.sparse_indptr)
         return csc_array(parts, shape=(coded.n_rows, coded.n_columns))
 
-    def _sparse_leaves(self, tree: Tree, used: np.ndarray) -> np.ndarray:
+    def _sparse_leaves(self, tree: Tree) -> np.ndarray:
         """Leaf of every row of a sparse table; see `dtrees.core._predict.walk_sparse`."""
-        fill = self._coded.fill_code[np.maximum(tree.feature, 0)].astype(np.float64)
-        walk = self._walk(tree, tree.code - fill, used, used[:0])
+        coded, used = self._coded, used_columns(tree)
+        fill = coded.fill_code[np.maximum(tree.feature, 0)].astype(np.float64)
+        walk = Walk(
+            replace(tree, threshold=tree.code - fill),
+            places_of(used, coded.n_columns),
+            places_of(used[:0], coded.n_columns),
+            coded.n_codes,
+            coded.n_ordered,
+        )
         matrix = self._stored[:, used]
-        leaves = np.empty(self._coded.n_rows, dtype=np.intp)
+        leaves = np.empty(coded.n_rows, dtype=np.intp)
         walk_sparse(
             walk,
             matrix.indptr.astype(np.int64, copy=False),
