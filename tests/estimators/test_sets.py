@@ -206,6 +206,15 @@ def test_what_forests_learn(kind, task, parameters, weights):
     check(estimator, X, y, WEIGHTS[weights](rng), sets(rng))
 
 
+def test_forests_of_sets_end_each_at_a_tree_of_its_own():
+    X, y, rng = table(16)
+    forest = estimator_of("RandomForest", "Regressor", oob_tol=0.01, max_depth=3)
+    found = fit_sets(forest.set_params(n_estimators=200), X, y, None, sets(rng))
+    lengths = [len(model) for model in found.models]
+    assert max(lengths) < 200
+    assert len(set(lengths)) > 1
+
+
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB")
 @pytest.mark.parametrize("class_weight", ["balanced", "balanced_subsample"])
 def test_out_of_bag_with_class_weights(class_weight):
@@ -295,9 +304,11 @@ def test_random_states(parameters):
     state = np.random.RandomState(5)
     forest = estimator_of("RandomForest", "Regressor", random_state=state, **parameters)
     check(forest.set_params(n_estimators=20, max_codes=20), X, y, None, rows)
-    check(forest, X, y, None, rows)
+    np.testing.assert_array_equal(state.random(9), np.random.RandomState(5).random(9))
+    check(forest, X, y, None, rows)  # other draws
     found = fit_sets(forest.set_params(random_state=None), X, y, None, rows)
-    assert all(model.random_state is None for model in found.models)
+    assert [model.random_state for model in found.models] == [None] * len(rows)
+    assert len({model._fit_seed for model in found.models}) == 1
     for number, model in enumerate(found.models):
         values = found.values(number, np.arange(N_ROWS))
         np.testing.assert_array_equal(values[:, 0], model.predict(X))

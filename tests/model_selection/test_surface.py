@@ -84,12 +84,14 @@ def test_which_cell_is_the_best():
     i = int(np.flatnonzero(surface.max_depth == best["max_depth"])[0])
     j = int(np.flatnonzero(surface.min_samples_split == best["min_samples_split"])[0])
     top = surface.mean.max()
+    assert i > 0
+    assert j + 1 < len(surface.min_samples_split)
     assert surface.mean[i, j] == top
     assert (surface.mean[:i] < top).all()  # the shallowest of the best
     assert (surface.mean[i, j + 1 :] < top).all()
     allowed = top - surface.standard_error[i, j]
     k = int(np.flatnonzero(surface.max_depth == simple["max_depth"])[0])
-    assert k <= i
+    assert 0 < k <= i
     assert (surface.mean[:k] < allowed).all()
     assert (surface.mean[k] >= allowed).any()
 
