@@ -7,7 +7,7 @@ numbered in preorder and subsets are stored in the order of their nodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +76,7 @@ def in_node_order(
 
 
 def trees_of(
-    pieces: Sequence[Piece],
+    pieces: Iterable[Piece],
     target: Target,
     n_codes: np.ndarray,
     thresholds: Thresholds,
@@ -86,8 +86,8 @@ def trees_of(
 
     Parameters
     ----------
-    pieces : sequence of Piece
-        A tree each.
+    pieces : iterable of Piece
+        A tree each; not held longer than it takes to make the tree.
     target : Target
         For the units of the statistics.
     n_codes : int64 (n_columns,)
@@ -96,13 +96,32 @@ def trees_of(
     criterion : str
     """
     trees: list[Tree] = []
-    ends = np.cumsum([len(piece.nodes) for piece in pieces])
-    while len(trees) < len(pieces):  # some at a time: their records are copied
-        first = len(trees)
-        most = (ends[first - 1] if first > 0 else 0) + NODES_AT_ONCE
-        last = max(first + 1, int(np.searchsorted(ends, most, side="right")))
-        trees += _trees_of(pieces[first:last], target, n_codes, thresholds, criterion)
+    for some in _together(pieces):  # their records are copied
+        trees += _trees_of(some, target, n_codes, thresholds, criterion)
     return trees
+
+
+def _together(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
+    """Runs of pieces of at most `NODES_AT_ONCE` nodes, or of one piece.
+
+    A run is emptied before the next piece is asked for, which may grow in its memory.
+    """
+    some: list[Piece] = []
+    n_nodes = 0
+    for piece in pieces:
+        if some and n_nodes + len(piece.nodes) > NODES_AT_ONCE:
+            yield some
+            some.clear()
+            n_nodes = 0
+        some.append(piece)
+        n_nodes += len(piece.nodes)
+        del piece
+        if n_nodes >= NODES_AT_ONCE:
+            yield some
+            some.clear()
+            n_nodes = 0
+    if some:
+        yield some
 
 
 def _trees_of(

@@ -18,9 +18,9 @@ together, in one place (`dtrees.core.shared`) and in rounds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from dtrees.core.assembly import Thresholds, trees_of
+from dtrees.core.assembly import Piece, Thresholds, trees_of
 from dtrees.core.model import Forest
 from dtrees.core.resampling import Resampling
 from dtrees.core.rules import GrowthRules
@@ -53,7 +53,7 @@ def grow(
     Forest
     """
     if resampling.is_plain:
-        pieces = [source.finish()]
+        pieces: Iterable[Piece] = [source.finish()]
     else:
         by_set = [rules] * resampling.n_sets if rules_of_sets is None else rules_of_sets
         pieces = source.sets(resampling, by_set)

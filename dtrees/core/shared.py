@@ -15,7 +15,7 @@ bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
 
@@ -57,8 +57,11 @@ def pieces_of_sets(
     depth: int = 0,
     path: int = 0,
     scales: Sequence[Scale] | None = None,
-) -> list[Piece]:
+) -> Iterator[Piece]:
     """Grow the tree of each set.
+
+    What grows together has grown before the first tree is handed over; the others grow when it is
+    their turn, in the memory of those that are done with.
 
     Parameters
     ----------
@@ -75,10 +78,10 @@ def pieces_of_sets(
     depth, path, scales
         As for `ShardSource.sets`.
 
-    Returns
-    -------
-    list of Piece
-        A tree in preorder for each set.
+    Yields
+    ------
+    Piece
+        A tree in preorder, for each set in turn.
 
     Raises
     ------
@@ -109,11 +112,13 @@ def pieces_of_sets(
         if number not in pieces:
             own, limits = sets.target(number), rules[number]
             shard = Shard(coded, own, limits, sets.scales[number], values, n_threads)
-            subtrees = Levels(shard, tuning, pool).grow(run, n_threads, cancelled, depth, path)
+            levels = Levels(shard, tuning, pool)
+            found = pieces_of(levels.grow(run, n_threads, cancelled, depth, path))
             if cancelled():
                 raise CancelledError("growth was cancelled")
-            pieces[number] = join(pieces_of(subtrees))
-    return [pieces[number] for number in range(resampling.n_sets)]
+            pieces[number] = join(found)
+            del found
+        yield pieces.pop(number)  # nothing is left of it here
 
 
 def pieces_of(subtrees: Sequence[Subtree]) -> list[Piece]:

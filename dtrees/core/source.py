@@ -8,7 +8,7 @@ Rows in several places are `dtrees.core.blocks`, and grow in rounds (`dtrees.cor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 
 import numpy as np
@@ -102,7 +102,7 @@ class ShardSource:
         depth: int = 0,
         path: int = 0,
         scales: Sequence[Scale] | None = None,
-    ) -> list[Piece]:
+    ) -> Iterator[Piece]:
         """The subtree of each training set, in preorder, and by rules of its own.
 
         Parameters
