@@ -14,8 +14,11 @@ to a row: a code walks as the number that it is, less the fill code, and missing
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Protocol
 
 import numpy as np
 from scipy.sparse import csc_array
@@ -25,8 +28,37 @@ from dtrees.core._coded_walk import walk_codes
 from dtrees.core._predict import Walk, walk_sparse
 from dtrees.core.model import Tree
 from dtrees.core.used_columns import places_of, sparse_block, used_columns
+from dtrees.typing import Runner
 
 FLOAT_CODES = 2**24  # largest code that float32 holds exactly
+TREES_AT_ONCE = 32  # whose leaves are held
+
+Asked = tuple[Sequence[Tree], np.ndarray]  # trees of a model, and numbers of rows
+
+
+class WalkedRows(Protocol):
+    """The rows of a coded table, wherever its codes are."""
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the codes are in this process, and rows may walk on any thread."""
+        ...
+
+    def bring(self, asked: Sequence[Asked]) -> None:
+        """Get the leaves ready that rows will be asked for, in each of the trees of a model."""
+        ...
+
+    def bring_values(self, asked: Sequence[Asked]) -> None:
+        """Get the sums ready that will be asked for."""
+        ...
+
+    def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
+        """Leaf of some rows, intp (n,)."""
+        ...
+
+    def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
+        """Values of the leaves of some rows, added up in the order of the trees."""
+        ...
 
 
 class CodedRows:
@@ -44,6 +76,17 @@ class CodedRows:
         self._dtype = np.dtype(np.float32 if exact else np.float64)
         is_sparse = coded.n_columns > 0 and bool((coded.storage == SPARSE).all())
         self._is_sparse = is_sparse and bool((coded.n_ordered == coded.n_codes).all())
+
+    @property
+    def is_here(self) -> bool:
+        """Codes are in this process."""
+        return True
+
+    def bring(self, asked: Sequence[Asked]) -> None:
+        """There is nothing to fetch."""
+
+    def bring_values(self, asked: Sequence[Asked]) -> None:
+        """There is nothing to fetch."""
 
     def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
         """Leaf of some rows.
@@ -71,6 +114,32 @@ class CodedRows:
         leaves = np.empty(len(rows), dtype=np.intp)
         walk_codes(tree, self._coded, np.ascontiguousarray(rows, dtype=np.int64), leaves)
         return leaves
+
+    def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
+        """Values of the leaves of some rows, added up in the order of the trees.
+
+        Parameters
+        ----------
+        trees : sequence of Tree
+        rows : int64 (n,)
+        run : Runner
+            Walks down some trees side by side.
+
+        Returns
+        -------
+        float64 (n, n_values)
+        """
+        total = np.zeros((len(rows), trees[0].n_values))
+        for start in range(0, len(trees), TREES_AT_ONCE):
+            some = trees[start : start + TREES_AT_ONCE]
+            halves = [some[: len(some) // 2], some[len(some) // 2 :]]
+            found = run([partial(self._leaves_of, half, rows) for half in halves])
+            for tree, leaves in zip(some, itertools.chain(*found), strict=True):
+                total += tree.value_of(leaves)  # in the order of the trees, as in a prediction
+        return total
+
+    def _leaves_of(self, trees: Sequence[Tree], rows: np.ndarray) -> list[np.ndarray]:
+        return [self.leaves(tree, rows) for tree in trees]
 
     @cached_property
     def _stored(self) -> csc_array:

@@ -19,19 +19,22 @@ time, which adds up its trees in their order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from dtrees.core.coded_walk import CodedRows
+from dtrees.core.coded_walk import WalkedRows
 from dtrees.core.forest import ForestGrowth
 from dtrees.core.model import Tree
 from dtrees.core.resampling import Resampling
 from dtrees.typing import Runner
 
 TREES_AT_ONCE = 4  # whose rows out of the bag are held
+TREES_AT_A_PASS = 32  # the same, where codes are on workers, and passed for each time
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +60,7 @@ class OutOfBag:
     ----------
     growth : ForestGrowth
         With bags.
-    coded_rows : CodedRows
+    coded_rows : WalkedRows
         Of the same table.
 
     Attributes
@@ -68,11 +71,16 @@ class OutOfBag:
         Number of trees that were added up.
     """
 
-    def __init__(self, growth: ForestGrowth, coded_rows: CodedRows) -> None:
+    def __init__(self, growth: ForestGrowth, coded_rows: WalkedRows) -> None:
         self._growth = growth
         self._rows = coded_rows
         self.total = np.zeros((growth.coded.n_rows, max(1, growth.target.n_classes)))
         self.votes = np.zeros(growth.coded.n_rows, dtype=np.int64)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether rows walk in this process."""
+        return self._rows.is_here
 
     def rows(self, number: int) -> np.ndarray:
         """Rows out of the bag of a tree; int64 (n,), ascending. O(n_rows)."""
@@ -85,6 +93,23 @@ class OutOfBag:
     def votes_of_rows(self, rows: np.ndarray, tree: Tree) -> Votes:
         """The same, where it is known which rows these are."""
         return Votes(rows, self._rows.leaves(tree, rows))
+
+    def seen(self, grown: Iterable[tuple[int, Tree, Any]]) -> Iterator[tuple[int, Tree, Votes]]:
+        """Trees as they come, with their votes; where codes are not here, some at a time.
+
+        Parameters
+        ----------
+        grown : iterable of (int, Tree, object)
+            Numbers and trees of this growth.
+        """
+        grown = iter(grown)
+        while some := list(itertools.islice(grown, TREES_AT_A_PASS)):
+            rows = [self.rows(number) for number, _, _ in some]
+            self._rows.bring(
+                [((tree,), mine) for (_, tree, _), mine in zip(some, rows, strict=True)]
+            )
+            for (number, tree, _), mine in zip(some, rows, strict=True):
+                yield number, tree, self.votes_of_rows(mine, tree)
 
     def add(self, tree: Tree, votes: Votes) -> None:
         """Add up the next tree; O(rows out of its bag x n_classes)."""
@@ -107,7 +132,7 @@ def sums_of_sets(
     growth: ForestGrowth,
     resampling: Resampling,
     trees: Sequence[Sequence[Tree]],
-    coded_rows: CodedRows,
+    coded_rows: WalkedRows,
     run: Runner,
 ) -> list[OutOfBag]:
     """Sums of each training set, over its trees.
@@ -120,7 +145,7 @@ def sums_of_sets(
         The sets, as for `ForestGrowth.trees_of_sets`.
     trees : sequence of sequence of Tree
         By set, and as many of each.
-    coded_rows : CodedRows
+    coded_rows : WalkedRows
     run : Runner
         Carries tasks for trees, and for sets.
 
@@ -141,8 +166,18 @@ def sums_of_sets(
             sums[number].add(tree, sums[number].votes_of_rows(of_sets[number], tree))
 
     n_trees = len(trees[0])
-    for first in range(0, n_trees, TREES_AT_ONCE):
-        some = range(first, min(first + TREES_AT_ONCE, n_trees))
+    step = (
+        TREES_AT_ONCE if coded_rows.is_here else max(TREES_AT_ONCE, TREES_AT_A_PASS // len(trees))
+    )
+    for first in range(0, n_trees, step):
+        some = range(first, min(first + step, n_trees))
         rows = run([partial(out_of, number) for number in some])
+        coded_rows.bring(
+            [
+                ((own[number],), of_sets[i])
+                for number, of_sets in zip(some, rows, strict=True)
+                for i, own in enumerate(trees)
+            ]
+        )
         run([partial(add, number, first, rows) for number in range(len(trees))])
     return sums

@@ -38,7 +38,7 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table, read_table
 from dtrees.coding.target import Target
 from dtrees.core import pruning
-from dtrees.core.coded_walk import CodedRows
+from dtrees.core.coded_walk import CodedRows, WalkedRows
 from dtrees.core.forest import ForestGrowth
 from dtrees.core.model import Tree
 from dtrees.core.resampling import Resampling, plain
@@ -68,6 +68,7 @@ from dtrees.parallel import (
     CodedPartitions,
     Ledger,
     LocalRunner,
+    PartitionedRows,
     PartitionedTable,
     admitted,
     asked_for,
@@ -107,8 +108,8 @@ class Training:
     Attributes
     ----------
     encoded : Encoded
-    coded_rows : CodedRows or None
-        The same table, ready to be walked; None: its codes are not here.
+    coded_rows : WalkedRows
+        The same table, ready to be walked.
     y : array-like (n_rows,)
         The target as it was given; out-of-bag scores are of it.
     run : LocalRunner
@@ -119,16 +120,16 @@ class Training:
     """
 
     encoded: Encoded
-    coded_rows: CodedRows | None
+    coded_rows: WalkedRows
     y: Any
     run: LocalRunner
     advance: Callable[[int], object] = _nobody
     ledger: Ledger | None = None
 
 
-def rows_of(coded: CodedMatrix | CodedPartitions) -> CodedRows | None:
-    """Codes, ready to be walked, where they are here."""
-    return CodedRows(coded) if isinstance(coded, CodedMatrix) else None
+def rows_of(coded: CodedMatrix | CodedPartitions) -> WalkedRows:
+    """Codes, ready to be walked, wherever they are."""
+    return CodedRows(coded) if isinstance(coded, CodedMatrix) else PartitionedRows(coded)
 
 
 class BaseTrees(BaseEstimator, ABC):

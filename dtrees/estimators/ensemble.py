@@ -251,7 +251,6 @@ class BaseForest(BaseTrees):
         fit = ForestFit(self, numbers, list(kept.trees), estimator_of)
         oob = None
         if self.oob_score or self.oob_tol is not None:
-            assert training.coded_rows is not None
             oob = OutOfBag(growth, training.coded_rows)
             score = partial(self._score_out_of_bag, oob, training)
             stopping = None if self.oob_tol is None else OobStopping(self.oob_tol, score)
@@ -338,7 +337,6 @@ class BaseForest(BaseTrees):
         if not self.oob_score:
             return models
         encoded = training.encoded
-        assert training.coded_rows is not None
         sums = sums_of_sets(
             self._growth_of(encoded, self._bags_of(encoded)),
             resampling,
@@ -474,10 +472,11 @@ class BaseForest(BaseTrees):
         ledger: Ledger,
     ) -> None:
         """Grow the trees of a fit, on threads or on a cluster, until one of the callbacks stops."""
-        look = None if oob is None else oob.votes_of
+        look = oob.votes_of if oob is not None and oob.is_here else None
         grown = grow_trees(growth, fit.numbers, run, regime=self.regime, look=look, ledger=ledger)
         with closing(grown):
-            for number, tree, votes in grown:
+            seen = grown if oob is None or oob.is_here else oob.seen(grown)
+            for number, tree, votes in seen:
                 fit.trees.append(tree)
                 if oob is not None:
                     oob.add(tree, votes)

@@ -17,11 +17,9 @@ codes, too, when the trees have grown.
 
 from __future__ import annotations
 
-import itertools
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import joblib
@@ -32,13 +30,11 @@ from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table
 from dtrees.coding.target import Target
-from dtrees.core.coded_walk import CodedRows
+from dtrees.core.coded_walk import WalkedRows
 from dtrees.core.model import Tree
 from dtrees.core.resampling import Resampling, of_sets
-from dtrees.estimators.base import BaseTrees, Encoded, Training
-from dtrees.parallel import LocalRunner, PartitionedTable, admitted, threaded
-
-TREES_AT_ONCE = 32  # whose leaves are held
+from dtrees.estimators.base import BaseTrees, Encoded, Training, rows_of
+from dtrees.parallel import CodedPartitions, LocalRunner, PartitionedTable, admitted, threaded
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +49,7 @@ class FittedSets:
         A fitted estimator for each set, or the error that its fit would raise.
     encoded : Encoded
         The table, and its target with all rows.
-    coded_rows : CodedRows
+    coded_rows : WalkedRows
         The table, ready to be walked.
     y : int64 or float64 (n_rows,)
         Numbers of classes, or the target as it was given.
@@ -63,10 +59,14 @@ class FittedSets:
 
     models: list[Any]
     encoded: Encoded
-    coded_rows: CodedRows
+    coded_rows: WalkedRows
     y: np.ndarray
     n_live: np.ndarray
     _known: dict[int, tuple[np.ndarray, np.ndarray]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    _values: dict[int, tuple[np.ndarray, np.ndarray]] = field(
         default_factory=dict, init=False, repr=False
     )
 
@@ -78,11 +78,10 @@ class FittedSets:
 
     def leaves(self, number: int, rows: np.ndarray) -> np.ndarray:
         """Leaves of some rows in the tree of a set; of those that were asked for last, at hand."""
-        known = self._known.get(number)
-        if known is None or not np.array_equal(known[0], rows):
+        if not self._has_leaves(number, rows):
             found = self.coded_rows.leaves(trees_of(self.models[number])[0], rows)
-            known = self._known[number] = rows, found
-        return known[1]
+            self._known[number] = rows, found
+        return self._known[number][1]
 
     @property
     def has_forests(self) -> bool:
@@ -96,6 +95,8 @@ class FittedSets:
     def values(self, number: int, rows: np.ndarray) -> np.ndarray:
         """What a model says of some rows: float64 (n, n_classes), or (n, 1) for regression.
 
+        What was asked last of a model is at hand, where codes are on workers.
+
         Parameters
         ----------
         number : int
@@ -103,25 +104,55 @@ class FittedSets:
         rows : int64 (n,)
             Row numbers of the table.
         """
-        return self.values_of(self.models[number], rows)
+        if self.coded_rows.is_here:
+            return self.values_of(self.models[number], rows)
+        known = self._values.get(number)
+        if known is None or not np.array_equal(known[0], rows):
+            found = self.values_of(self.models[number], rows)
+            known = self._values[number] = rows, found
+        return known[1]
 
     def values_of(self, model: Any, rows: np.ndarray) -> np.ndarray:
         """The same for any model that was grown from these codes."""
         trees = trees_of(model)
         if len(trees) == 1:
             return trees[0].value_of(self.coded_rows.leaves(trees[0], rows))
-        run = threaded(model.n_jobs)
-        total = np.zeros((len(rows), trees[0].n_values))
-        for start in range(0, len(trees), TREES_AT_ONCE):
-            some = trees[start : start + TREES_AT_ONCE]
-            halves = [some[: len(some) // 2], some[len(some) // 2 :]]
-            found = run([partial(self._leaves, half, rows) for half in halves])
-            for tree, leaves in zip(some, itertools.chain(*found), strict=True):
-                total += tree.value_of(leaves)  # in the order of the trees, as in a prediction
+        total = self.coded_rows.sums(trees, rows, threaded(model.n_jobs))
         return total / len(trees)
 
-    def _leaves(self, trees: Sequence[Tree], rows: np.ndarray) -> list[np.ndarray]:
-        return [self.coded_rows.leaves(tree, rows) for tree in trees]
+    def bring_leaves(self, rows: Mapping[int, np.ndarray], keeps: bool = True) -> None:
+        """Get leaves ready, all at once, that will be asked for.
+
+        Codes that are on workers are passed once for all of them; without it, once for each.
+
+        Parameters
+        ----------
+        rows : mapping of int to int64 (n,)
+            By set, whose model is there: rows that go down each of its trees.
+        keeps : bool, default=True
+            Whether leaves that are at hand need not be fetched again.
+        """
+        if self.coded_rows.is_here:
+            return
+        self.coded_rows.bring(
+            [
+                (trees_of(self.models[number]), mine)
+                for number, mine in rows.items()
+                if not (keeps and self._has_leaves(number, mine))
+            ]
+        )
+
+    def bring_values(self, rows: Mapping[int, np.ndarray]) -> None:
+        """The same for `values`."""
+        if self.coded_rows.is_here:
+            return
+        asked = [(trees_of(self.models[number]), mine) for number, mine in rows.items()]
+        self.coded_rows.bring([one for one in asked if len(one[0]) == 1])
+        self.coded_rows.bring_values([one for one in asked if len(one[0]) > 1])
+
+    def _has_leaves(self, number: int, rows: np.ndarray) -> bool:
+        known = self._known.get(number)
+        return known is not None and np.array_equal(known[0], rows)
 
 
 def trees_of(model: Any) -> tuple[Tree, ...]:
@@ -145,7 +176,7 @@ class TrainingTable:
         self.X, self.y, self.sample_weight = admitted(X, {"y": y, "sample_weight": sample_weight})
         self._read: tuple[Table | PartitionedTable, np.ndarray] | None = None
         self._seed: int | None = None
-        self._codes: dict[str, tuple[CodeBook, CodedMatrix, CodedRows]] = {}
+        self._codes: dict[str, tuple[CodeBook, CodedMatrix | CodedPartitions, WalkedRows]] = {}
 
     def encoded(self, estimator: BaseTrees, seed: int, run: LocalRunner) -> Encoded:
         """What a fit of an estimator to all rows grows from.
@@ -163,8 +194,7 @@ class TrainingTable:
         key = self._key(estimator, seed)
         if key not in self._codes:
             book, coded = estimator._code(table, seed, run)
-            assert isinstance(coded, CodedMatrix)
-            self._codes[key] = book, coded, CodedRows(coded)
+            self._codes[key] = book, coded, rows_of(coded)
         book, coded, _ = self._codes[key]
         return estimator._resolve(book, coded, target, seed)
 
@@ -182,7 +212,7 @@ class TrainingTable:
             self._seed = estimator._seed()
         return self._seed
 
-    def coded_rows(self, estimator: BaseTrees, seed: int) -> CodedRows:
+    def coded_rows(self, estimator: BaseTrees, seed: int) -> WalkedRows:
         """The codes that were made for an estimator, ready to be walked."""
         return self._codes[self._key(estimator, seed)][2]
 

@@ -13,7 +13,7 @@ cutting one of them, and scored once.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -157,6 +157,19 @@ class Cells:
         order = np.argsort(first)
         return first[order], np.argsort(order)[place_of.ravel()]
 
+    def bring(self, sides: Iterable[np.ndarray]) -> None:
+        """Let the rows of each set walk, all at once, where the codes are on workers.
+
+        Parameters
+        ----------
+        sides : iterable of int64 (n,)
+            Rows that the models of each set will be asked about.
+        """
+        if self.fitted.coded_rows.is_here:
+            return
+        known = {i: side for i, side in enumerate(sides) if self.error(i) is None}
+        self.fitted.bring_leaves(known, keeps=False)
+
     def _walked_rows(self, number: int, rows: np.ndarray) -> _Walked:
         known = self._walked.setdefault(number, [])
         for walked in known:
@@ -264,6 +277,7 @@ def score_models(
         Whether weights are handed to scorers that take them, if scikit-learn's search does so.
     """
     numbers = RowNumbers(len(table.y), splits)
+    cells.bring(numbers.test_sides())
     models, place = _distinct(cells, len(splits), scoring)
     search = sklearn.model_selection.GridSearchCV(
         StandIn(models, numbers, cells.growth.estimator),

@@ -211,6 +211,7 @@ def path_of(whole: Any, grown: GrownSplits, limits: Limits = WHOLE) -> CostCompl
 
     run = threaded(whole.n_jobs)
     some = [number for number, rows in enumerate(sides) if len(rows) > 0]
+    fitted.bring_leaves({number: sides[number] for number in some})
     found = run([partial(errors_of, number) for number in some])
     n_rows = sum(map(len, sides))
     if n_rows == 0:

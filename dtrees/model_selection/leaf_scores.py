@@ -356,6 +356,11 @@ def scores_of_splits(
         held_out = held_out_of(fitted, number, rows, own, keeps=side == "test")
         return leaf_scores(scores, held_out, limits(number))
 
+    at = ("train", "test").index(side)
+    fitted.bring_leaves(
+        {number: row_numbers[split[at]] for number, split in enumerate(splits)},
+        keeps=side == "test",
+    )
     run = threaded(fitted.models[0].n_jobs)
     with warnings.catch_warnings():  # of a matrix there are few rows for each class
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)

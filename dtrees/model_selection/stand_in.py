@@ -11,7 +11,7 @@ rows; a fit looks up which training side they are, and predictions come from the
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, wraps
 from typing import Any, Protocol
 
@@ -153,6 +153,10 @@ class RowNumbers:
     def split_of(self, table: np.ndarray) -> int:
         """Number of the split whose training side a table is."""
         return self._number[_digest(table)]
+
+    def test_sides(self) -> Iterator[np.ndarray]:
+        """Numbers of the rows of each test side."""
+        return (self.table[test, 0] for _, test in self._splits)
 
     @cached_property
     def _number(self) -> dict[bytes, int]:

@@ -562,6 +562,7 @@ class Grown:
     ) -> None:
         self.rows = RowNumbers(len(y), splits)
         self._error: Exception | None = None
+        self._has_brought = False
         self.fitted: FittedSets | None = None
         counts = verbose > 0 and isinstance(estimator, BaseForest)
         try:
@@ -592,4 +593,12 @@ class Grown:
     def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
         """What the model of a set says of rows."""
         assert self.fitted is not None
+        if not self._has_brought:
+            self._has_brought = True
+            self.fitted.bring_values(self._test_sides())
         return self.fitted.values(number, rows)
+
+    def _test_sides(self) -> dict[int, np.ndarray]:
+        """Rows that all models will be asked about."""
+        sides = self.rows.test_sides()
+        return {i: side for i, side in enumerate(sides) if self.error(i) is None}

@@ -7,6 +7,7 @@ its tasks.
 from dtrees.parallel.client import REGIMES, asked_for, choose_regime
 from dtrees.parallel.dask_predict import Answer, computed, is_lazy, map_rows
 from dtrees.parallel.encoding import CodedPartitions, encode_partitions
+from dtrees.parallel.held_out import PartitionedRows
 from dtrees.parallel.ledger import Ledger
 from dtrees.parallel.local import LocalRunner, effective_n_jobs, threaded
 from dtrees.parallel.partitions import PartitionedTable, admitted
@@ -18,6 +19,7 @@ __all__ = [
     "CodedPartitions",
     "Ledger",
     "LocalRunner",
+    "PartitionedRows",
     "PartitionedTable",
     "admitted",
     "asked_for",

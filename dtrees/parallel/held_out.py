@@ -1,0 +1,430 @@
+"""Rows of a table whose codes are not here, walked down trees where their codes are.
+
+Who validates asks which leaves the held-out rows of a model are in, or what the model says of them.
+In this process that is read from the codes (`dtrees.core.coded_walk.CodedRows`). Codes that stay in
+their partitions (`dtrees.parallel.encoding.CodedPartitions`) are made once more, and all that is
+asked for is answered in one pass over them, of all models together::
+
+    client    trees of all models ──▶ one result, sent from worker to worker
+              rows of each model  ──▶ a bit per row of a part, or their numbers, if they are few
+
+    worker    codes of a part, rows ──▶ walk ──▶ leaves, in one to four bytes each
+                                             ──▶ or sums of the values of the leaves, tree by tree
+
+    client    answers, in the order in which the rows were asked for
+
+The values of a forest are added up on the workers, in the order of the trees, so they are the bits
+of a prediction: eight bytes for each row and class come here, whatever the number of trees.
+
+What is large goes in *loads*: some trees at a time, so that neither messages nor what workers hold
+grows with the forest. Sums that are not complete wait on the workers for the next trees.
+
+On the client, for a row that is asked for: 8 bytes for its number (the splits of whoever asks), and
+its answer until it is taken. On the workers: the codes, a byte per cell as a rule, for the time of
+the pass, and the answers of their parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import uuid4
+
+import dask
+import numpy as np
+
+from dtrees.coding.coded import CodedMatrix
+from dtrees.core.coded_walk import Asked, CodedRows
+from dtrees.core.model import Tree
+from dtrees.parallel.carriers import Carrier, carried
+from dtrees.parallel.encoding import CodedPartitions
+from dtrees.parallel.wire import pack, unpack
+from dtrees.typing import Runner
+
+BLOCK_BYTES = 32 * 2**20  # of codes that a task walks, at most, where partitions are not larger
+MOST_TASKS = 64  # or so, where partitions are many and small
+NODE_BYTES = 40  # of a node on the wire, about
+LOAD_BYTES = 64 * 2**20  # of trees that are on the way at a time
+ROWS_BYTES = 4 * 2**20  # of rows that a graph names
+ANSWER_BYTES = 256 * 2**20  # of answers that come at a time
+
+
+class PartitionedRows:
+    """The rows of a coded table that stays in its partitions, as `CodedRows`.
+
+    Parameters
+    ----------
+    parts : CodedPartitions
+    """
+
+    def __init__(self, parts: CodedPartitions) -> None:
+        self._parts = parts
+        self._at_hand: dict[tuple[str, int], list[tuple[Asked, Any]]] = {}
+
+    @property
+    def is_here(self) -> bool:
+        """Codes are on the workers."""
+        return False
+
+    def bring(self, asked: Sequence[Asked]) -> None:
+        """Fetch the leaves that will be asked for, of all of these rows in one pass.
+
+        Parameters
+        ----------
+        asked : sequence of (sequence of Tree, int64 (n,))
+            Trees, and rows that go down each of them. An answer is kept until it is taken.
+        """
+        answers = walk_parts(self._parts, asked, with_values=False)
+        for (trees, rows), found in zip(asked, answers, strict=True):
+            for tree, leaves in zip(trees, found, strict=True):
+                self._keep("leaves", ((tree,), rows), leaves)
+
+    def bring_values(self, asked: Sequence[Asked]) -> None:
+        """The same for what models say of rows."""
+        for one, total in zip(asked, walk_parts(self._parts, asked, with_values=True), strict=True):
+            self._keep("values", one, total)
+
+    def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
+        """Leaf of some rows, as `CodedRows.leaves`; a pass over the codes, if it is not at hand."""
+        leaves: np.ndarray = self._taken("leaves", ((tree,), rows), self.bring)
+        return leaves.astype(np.intp)
+
+    def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
+        """Values of the leaves of some rows, added up, as `CodedRows.sums`."""
+        total: np.ndarray = self._taken("values", (trees, rows), self.bring_values)
+        return total
+
+    def _keep(self, what: str, asked: Asked, answer: Any) -> None:
+        self._at_hand.setdefault((what, id(asked[0][0])), []).append((asked, answer))
+
+    def _taken(self, what: str, asked: Asked, bring: Callable[[Sequence[Asked]], None]) -> Any:
+        trees, rows = asked
+        while True:
+            known = self._at_hand.get((what, id(trees[0])), [])
+            for place, ((of, those), answer) in enumerate(known):
+                if len(of) == len(trees) and np.array_equal(those, rows):
+                    del known[place]
+                    return answer
+            bring([asked])
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """Some trees of a model, for its rows in a part.
+
+    Attributes
+    ----------
+    number : int
+        Of what was asked for.
+    first, last : int
+        Which of its trees: ``first:last``.
+    """
+
+    number: int
+    first: int
+    last: int
+
+
+def walk_parts(parts: CodedPartitions, asked: Sequence[Asked], *, with_values: bool) -> list[Any]:
+    """Let rows walk down trees, in one pass over the codes.
+
+    Parameters
+    ----------
+    parts : CodedPartitions
+    asked : sequence of (sequence of Tree, int64 (n,))
+    with_values : bool
+
+    Returns
+    -------
+    list
+        For each that was asked for: the leaves of each tree, unsigned integers (n,) in the
+        narrowest type; or, with values, the sum over its trees, float64 (n, n_values).
+
+    Raises
+    ------
+    ClusterError
+        A Dask cluster is in force and cannot be used, or loses results too often.
+    """
+    sides = [Side(rows, parts.lengths) for _, rows in asked]
+    per_row = max(1, parts.n_bytes // max(1, parts.n_rows))
+    n_rows = max(1, min(BLOCK_BYTES // per_row, -(-parts.n_rows // MOST_TASKS)))
+    whole = [tree for trees, _ in asked for tree in trees]
+    if not whole:
+        return [[] for _ in asked]
+
+    def work(carrier: Carrier) -> list[Any]:
+        pass_ = _Pass(parts, n_rows, carrier)
+        found: list[list[Any]] = [[] for _ in asked]
+        for load in loads(asked, with_values):
+            for item, answers in zip(
+                load, pass_.walk(load, asked, sides, with_values), strict=True
+            ):
+                if with_values:
+                    found[item.number] = [answers]  # the sum so far
+                else:
+                    found[item.number] += answers
+        return found
+
+    found = carried([dask.delayed(None)], work)
+    if with_values:
+        return [side.in_order(total) for side, (total,) in zip(sides, found, strict=True)]
+    return [
+        [side.in_order(leaves) for leaves in of_trees]
+        for side, of_trees in zip(sides, found, strict=True)
+    ]
+
+
+def loads(asked: Sequence[Asked], with_values: bool) -> Iterator[list[Item]]:
+    """Trees that are on the way together."""
+    load: list[Item] = []
+    n_bytes = n_answers = 0
+    for number, (trees, rows) in enumerate(asked):
+        first = 0
+        for place, tree in enumerate(trees):
+            size = NODE_BYTES * tree.node_count
+            answer = len(rows) * (0 if with_values and place > first else _width(tree, with_values))
+            is_full = n_bytes + size > LOAD_BYTES or n_answers + answer > ANSWER_BYTES
+            if is_full and (load or place > first):
+                if place > first:
+                    load.append(Item(number, first, place))
+                yield load
+                load, first, n_bytes, n_answers = [], place, 0, 0
+            n_bytes += size
+            n_answers += answer
+        if len(trees) > first:
+            load.append(Item(number, first, len(trees)))
+    if load:
+        yield load
+
+
+def _width(tree: Tree, with_values: bool) -> int:
+    """Bytes of an answer for a row."""
+    return 8 * tree.n_values if with_values else _narrow(tree).itemsize
+
+
+def _narrow(tree: Tree) -> np.dtype:
+    return np.min_scalar_type(tree.node_count - 1)
+
+
+class Side:
+    """Rows that walk, part by part.
+
+    Parameters
+    ----------
+    rows : int64 (n,)
+        In any order.
+    lengths : sequence of int
+        Rows of the parts.
+    """
+
+    def __init__(self, rows: np.ndarray, lengths: Sequence[int]) -> None:
+        rows = np.asarray(rows, dtype=np.int64)
+        self._order = None
+        if len(rows) > 1 and (rows[1:] <= rows[:-1]).any():
+            rows, self._order = np.unique(rows, return_inverse=True)
+        self._rows = rows
+
+    def of_part(self, first: int, length: int) -> Named:
+        """The rows of a part."""
+        start, end = np.searchsorted(self._rows, (first, first + length))
+        return Named.of(self._rows[start:end] - first, length)
+
+    def in_order(self, answers: np.ndarray) -> np.ndarray:
+        """Answers of ascending rows, as they were asked for."""
+        return answers if self._order is None else answers[self._order]
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """Rows of a part, as they are sent.
+
+    Attributes
+    ----------
+    numbers : uint32 (n,) or None
+    bits : uint8 (ceil(length / 8),) or None
+        A bit for each row of the part, where that is less.
+    """
+
+    numbers: np.ndarray | None
+    bits: np.ndarray | None
+
+    @classmethod
+    def of(cls, rows: np.ndarray, length: int) -> Named:
+        """Name ascending rows of a part of so many."""
+        if 4 * len(rows) <= length // 8:
+            return cls(rows.astype(np.uint32), None)
+        is_asked = np.zeros(length, dtype=bool)
+        is_asked[rows] = True
+        return cls(None, np.packbits(is_asked))
+
+    def rows(self, length: int) -> np.ndarray:
+        """Their numbers, int64 (n,), ascending."""
+        if self.bits is None:
+            assert self.numbers is not None
+            return self.numbers.astype(np.int64)
+        return np.flatnonzero(np.unpackbits(self.bits, count=length))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the wire."""
+        array = self.numbers if self.bits is None else self.bits
+        assert array is not None
+        return array.nbytes
+
+
+class _Pass:
+    """Codes that are made once, and walked load by load."""
+
+    def __init__(self, parts: CodedPartitions, n_rows: int, carrier: Carrier) -> None:
+        self._carrier = carrier
+        groups = parts.groups(n_rows)
+        ends = np.cumsum([length for _, length in groups]).tolist()
+        self._parts = [
+            (end - length, length) for (_, length), end in zip(groups, ends, strict=True)
+        ]
+        self._codes = carrier.hold([_named("held-codes", _itself)(codes) for codes, _ in groups])
+        self._before: list[Any] = [None] * len(groups)
+
+    def walk(
+        self,
+        load: Sequence[Item],
+        asked: Sequence[Asked],
+        sides: Sequence[Side],
+        with_values: bool,
+    ) -> list[Any]:
+        """Answers to a load, with those of all parts one behind the other."""
+        trees = [asked[item.number][0][item.first : item.last] for item in load]
+        packed = dask.delayed(pack([tree for some in trees for tree in some]), traverse=False)
+        (held,) = self._carrier.hold([packed])
+        places = range(len(self._parts))
+        sent: list[tuple[int, list[Named]]] = []
+        found: list[list[Any]] = []
+        n_bytes = 0
+        for place in places:
+            rows = [sides[item.number].of_part(*self._parts[place]) for item in load]
+            sent.append((place, rows))
+            n_bytes += sum(each.nbytes for each in rows)
+            if n_bytes > ROWS_BYTES or place == places[-1]:
+                found += self._walk(load, sent, held, with_values)
+                sent, n_bytes = [], 0
+        return [_joined([answers[i] for answers in found]) for i in range(len(load))]
+
+    def _walk(
+        self,
+        load: Sequence[Item],
+        sent: Sequence[tuple[int, list[Named]]],
+        trees: Any,
+        with_values: bool,
+    ) -> list[list[Any]]:
+        """Answers of some parts, each of which has one for each item."""
+        carrier = self._carrier
+        n_trees = [item.last - item.first for item in load]
+        walk = _named("walk-rows", walk_codes_of_part)
+        tasks = []
+        for place, rows in sent:
+            before = None
+            if with_values and load[0].first > 0:
+                before = carrier.leaf(self._before[place])
+            named = dask.delayed(rows, name=f"rows-of-part-{uuid4().hex}", traverse=False)
+            tasks.append(
+                walk(
+                    carrier.leaf(self._codes[place]),
+                    named,
+                    carrier.leaf(trees),
+                    n_trees,
+                    with_values,
+                    before,
+                )
+            )
+        held = carrier.hold(tasks)
+        for (place, _), answer in zip(sent, held, strict=True):
+            self._before[place] = answer
+        return carrier.fetch(held)
+
+
+def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A task of this name."""
+    delayed = dask.delayed(function, pure=False)
+
+    def task(*arguments: Any) -> Any:
+        return delayed(*arguments, dask_key_name=f"{name}-{uuid4().hex}")
+
+    return task
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _joined(answers: Sequence[Any]) -> Any:
+    """Answers of all parts, one behind the other."""
+    if isinstance(answers[0], np.ndarray):
+        return np.concatenate(answers)
+    return [np.concatenate(of_tree) for of_tree in zip(*answers, strict=True)]
+
+
+def walk_codes_of_part(
+    codes: Sequence[CodedMatrix],
+    named: Sequence[Named],
+    packed: dict[str, Any],
+    n_trees: Sequence[int],
+    with_values: bool,
+    before: Sequence[np.ndarray] | None,
+) -> list[Any]:
+    """What a task does: rows of a part go down the trees of some models.
+
+    Parameters
+    ----------
+    codes : sequence of CodedMatrix
+        Of the part, one behind the other.
+    named : sequence of Named
+        The rows of each model.
+    packed : dict
+        `pack` of the trees of all models, one behind the other.
+    n_trees : sequence of int
+        Of each model.
+    with_values : bool
+    before : sequence of float64 (n, n_values) or None
+        What the task before has returned, whose last sum is that of the first model's trees before
+        these.
+
+    Returns
+    -------
+    list
+        For each model a list of leaves, by tree, or the sum of its values.
+    """
+    walked = [CodedRows(_aligned(each)) for each in codes]
+    ends = np.cumsum([each.n_rows for each in codes])
+    rows = [each.rows(int(ends[-1])) for each in named]
+    trees = iter(unpack(packed))
+    answers: list[Any] = []
+    for number, (own, n) in enumerate(zip(rows, n_trees, strict=True)):
+        pieces = np.split(own, np.searchsorted(own, ends[:-1]))
+        starts = [0, *ends[:-1].tolist()]
+        leaves_of = [
+            (coded, piece - start)
+            for coded, piece, start in zip(walked, pieces, starts, strict=True)
+        ]
+        total: Any = before[-1].copy() if number == 0 and before is not None else None
+        of_trees = []
+        for _ in range(n):
+            tree = next(trees)
+            leaves = np.concatenate([coded.leaves(tree, piece) for coded, piece in leaves_of])
+            if not with_values:
+                of_trees.append(leaves.astype(_narrow(tree)))
+                continue
+            if total is None:
+                total = np.zeros((len(own), tree.n_values))
+            total += tree.value_of(leaves)
+        answers.append(total if with_values else of_trees)
+    return answers
+
+
+def _aligned(coded: CodedMatrix) -> CodedMatrix:
+    """Codes whose arrays the kernels can read: those off the wire may start anywhere."""
+    arrays = {name: each for name, each in vars(coded).items() if isinstance(each, np.ndarray)}
+    if all(array.flags.aligned for array in arrays.values()):
+        return coded
+    fit = {name: np.require(array, requirements=["A"]) for name, array in arrays.items()}
+    return replace(coded, **fit)
