@@ -135,3 +135,4 @@ def hash_words(a, b):
 SAMPLE_ROWS = STREAM_SAMPLE_ROWS
 FEATURES = STREAM_FEATURES
 BOOTSTRAP = STREAM_BOOTSTRAP
+FOLDS = 4  # which fold a row is held out in: a stream that no kernel draws from

@@ -7,6 +7,7 @@ from dtrees.model_selection.cost_complexity import CostComplexity, cost_complexi
 from dtrees.model_selection.files import read_table
 from dtrees.model_selection.folds import (
     FoldResult,
+    KeyedKFold,
     fold_results,
     mean_and_standard_error,
     shuffled_folds,
@@ -23,6 +24,7 @@ __all__ = [
     "CostComplexity",
     "FoldResult",
     "GridSearchCV",
+    "KeyedKFold",
     "ModelSize",
     "Problem",
     "RandomizedSearchCV",

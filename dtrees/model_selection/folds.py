@@ -9,6 +9,13 @@ all parts but the i-th and scored on the i-th::
     model k  [train ................][test ]
 
 `dtrees.model_selection.validation` grows the k models, all of them together.
+
+A splitter of scikit-learn shuffles the numbers of all rows, and hands out two lists of them for
+each split. `KeyedKFold` asks a function of (seed, row id) instead, so a row has the same fold
+however the table is cut into partitions, and what is kept is one small number per row::
+
+    row id      0  1  2  3  4  5  6  7      draw of (seed, row id), brought to 0 .. k - 1
+    fold        2  0  0  1  2  1  1  0      ──▶ test side i: rows of fold i, when they are asked for
 """
 
 from __future__ import annotations
@@ -16,14 +23,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.utils import check_random_state
 
+from dtrees._random import FOLDS, keyed_uint64
 from dtrees.model_selection.size import size_of
+from dtrees.model_selection.stand_in import FoldSplits
 
 Split = tuple[np.ndarray, np.ndarray]
+MOST_FOLDS = 2**16
+LARGEST_SEED = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True)
@@ -77,6 +91,144 @@ def shuffled_folds(y: np.ndarray, n_folds: int, seed: int, *, stratified: bool) 
     kind = StratifiedKFold if stratified else KFold
     splitter = kind(n_splits=n_folds, shuffle=True, random_state=seed)
     return list(splitter.split(np.zeros((len(y), 1), dtype=np.uint8), y))
+
+
+class KeyedKFold(BaseEstimator):
+    """k folds by row id: a splitter for tables of any size, as ``cv`` of every function here.
+
+    Which fold a row is in is a function of the seed and the number of the row, and, if folds are
+    stratified, of the rows of its class; not of partitions, workers or chunk sizes. Folds of a
+    plain split stay as they are when rows are added at the end.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds k, 2 to 65,536.
+    stratify : bool, default=False
+        Whether every fold gets its share of every class, to a row: the rows of a class are dealt in
+        the order of their draws. Otherwise each row draws for itself, and a fold has n_rows / k of
+        them, give or take the square root of that.
+    random_state : int, RandomState instance or None, default=None
+        None: other folds each time.
+
+    Notes
+    -----
+    Where ``split`` is given groups, all rows of a group are in one fold; groups are dealt in the
+    order of draws of (seed, number of the group's label among the sorted labels).
+
+    Keeps two bytes per row in this process, and draws them in O(n_rows); 24 bytes per row for a
+    moment where rows or groups are dealt. Sides are found when they are looked at, and not kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dtrees.model_selection import KeyedKFold
+    >>> KeyedKFold(3, random_state=0).folds(np.zeros((8, 1)))
+    array([1, 2, 1, 1, 0, 2, 0, 0], dtype=uint16)
+    """
+
+    def __init__(
+        self, n_splits: int = 5, *, stratify: bool = False, random_state: Any = None
+    ) -> None:
+        self.n_splits = n_splits
+        self.stratify = stratify
+        self.random_state = random_state
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Number of folds."""
+        return self.n_splits
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> FoldSplits:
+        """The splits: a sequence of (train, test), numbers of rows in ascending order.
+
+        Parameters
+        ----------
+        X : table of n_rows rows
+            Only their number matters.
+        y : array-like of shape (n_rows,), default=None
+            Classes, if folds are stratified.
+        groups : array-like of shape (n_rows,), default=None
+
+        Raises
+        ------
+        ValueError
+            As `folds`.
+        """
+        return FoldSplits(self.folds(X, y, groups), self.n_splits)
+
+    def folds(self, X: Any, y: Any = None, groups: Any = None) -> np.ndarray:
+        """The fold that each row is held out in, uint16 (n_rows,).
+
+        Parameters
+        ----------
+        X, y, groups
+            As for `split`.
+
+        Raises
+        ------
+        ValueError
+            `n_splits` is no number from 2 to 65,536; a fold has no row; a class or the groups are
+            fewer than the folds; groups and `stratify` are both given, or no `y` to stratify by.
+        """
+        k = self.n_splits
+        if not isinstance(k, Integral) or not 2 <= k <= MOST_FOLDS:
+            raise ValueError(
+                f"n_splits must be an integer from 2 to {MOST_FOLDS}: got n_splits={k!r}."
+            )
+        seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        if groups is not None:
+            if self.stratify:
+                raise ValueError(
+                    "Folds of groups cannot be stratified: give stratify=False, or no groups."
+                )
+            labels, numbers = np.unique(np.asarray(groups), return_inverse=True)
+            if len(labels) < k:
+                raise ValueError(
+                    f"Cannot have number of splits n_splits={k} greater than the number of "
+                    f"groups: {len(labels)}."
+                )
+            of_group: np.ndarray = _dealt(_draws(seed, len(labels)), k)[numbers.ravel()]
+            return of_group
+        if self.stratify:
+            if y is None:
+                raise ValueError("stratify=True needs y, whose classes are dealt to the folds.")
+            return self._stratified(np.asarray(y), seed)
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        found = (_draws(seed, n_rows) >> np.uint64(32)) * np.uint64(k) >> np.uint64(32)
+        if len(np.unique(found)) < k:
+            raise ValueError(
+                f"n_splits={k} folds of n_samples={n_rows} rows: one of them has no row. Give "
+                "fewer folds, or another random_state."
+            )
+        return found.astype(np.uint16)
+
+    def _stratified(self, y: np.ndarray, seed: int) -> np.ndarray:
+        labels, numbers, counts = np.unique(y, return_inverse=True, return_counts=True)
+        if counts.max(initial=0) < self.n_splits:
+            raise ValueError(
+                f"n_splits={self.n_splits} cannot be greater than the number of members in each "
+                f"class, of which the largest has {counts.max(initial=0)}."
+            )
+        draws = _draws(seed, len(y))
+        found = np.empty(len(y), dtype=np.uint16)
+        first = 0
+        for number in range(len(labels)):
+            rows = np.flatnonzero(numbers.ravel() == number)
+            found[rows] = _dealt(draws[rows], self.n_splits, first)
+            first += len(rows)  # the next class goes on where this one ends
+        return found
+
+
+def _draws(seed: int, count: int) -> np.ndarray:
+    draws: np.ndarray = keyed_uint64(seed, FOLDS, 0, count)
+    return draws
+
+
+def _dealt(draws: np.ndarray, n_folds: int, first: int = 0) -> np.ndarray:
+    """Numbers of folds, dealt in the order of draws, one after the other; uint16 (n,)."""
+    found = np.empty(len(draws), dtype=np.uint16)
+    found[np.argsort(draws, kind="stable")] = (first + np.arange(len(draws))) % n_folds
+    return found
 
 
 def fold_results(found: Mapping[str, Any], splits: Sequence[Split]) -> list[FoldResult]:

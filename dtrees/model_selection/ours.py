@@ -13,7 +13,7 @@ from sklearn.utils import indexable
 
 from dtrees.estimators.base import BaseDecisionTree, BaseTrees
 from dtrees.estimators.sets import TrainingTable
-from dtrees.model_selection.stand_in import Split, Splits
+from dtrees.model_selection.stand_in import Split, drawn
 from dtrees.parallel import admitted
 
 
@@ -88,7 +88,7 @@ def splits_of(estimator: Any, X: Any, y: Any, cv: Any, groups: Any) -> Sequence[
     """The splits, drawn once; sides are what the splitter gives, for `why_not_splits` to judge."""
     X, y = indexable(X, y)
     splitter = check_cv(cv, y, classifier=is_classifier(estimator))
-    return Splits(splitter.split(X, y, groups), len(y))
+    return drawn(splitter.split(X, y, groups), len(y))
 
 
 def table_and_splits(

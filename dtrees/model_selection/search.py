@@ -45,7 +45,7 @@ from dtrees.model_selection.cells import Cells, score_models
 from dtrees.model_selection.fit_lines import FitLines
 from dtrees.model_selection.leaf_scores import leaf_scores_of, scores_of_splits
 from dtrees.model_selection.ours import TogetherError, in_memory, why_not, why_not_splits
-from dtrees.model_selection.stand_in import Split, Splits, TrainingRows
+from dtrees.model_selection.stand_in import Split, TrainingRows, drawn
 from dtrees.parallel import PartitionedTable, admitted
 
 logger = logging.getLogger(__name__)
@@ -207,7 +207,7 @@ class SharedSearch:
         """The splits, drawn once."""
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         n_splits = cv.get_n_splits(X, y, groups)
-        splits = Splits(cv.split(X, y, groups), len(y))
+        splits = drawn(cv.split(X, y, groups), len(y))
         if len(splits) != n_splits:
             raise ValueError(
                 "cv.split and cv.get_n_splits return inconsistent results. Expected "

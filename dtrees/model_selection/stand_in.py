@@ -47,7 +47,51 @@ class Models(Protocol):
         ...
 
 
-class Splits(Sequence[Split]):
+class DrawnSplits(Sequence[Split]):
+    """Splits that have been drawn, as scikit-learn's functions take them: one after the other."""
+
+    def split(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[Split]:
+        """The splits."""
+        return (self[number] for number in range(len(self)))
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Number of splits."""
+        return len(self)
+
+
+def drawn(splits: Iterable[Any], n_rows: int) -> DrawnSplits:
+    """What a splitter gives, drawn once."""
+    return splits if isinstance(splits, DrawnSplits) else Splits(splits, n_rows)
+
+
+class FoldSplits(DrawnSplits):
+    """The splits of folds, whose sides are found when somebody looks at them.
+
+    Parameters
+    ----------
+    fold : uint16 (n_rows,)
+        Of every row.
+    n_folds : int
+
+    Notes
+    -----
+    Keeps two bytes per row. O(n_rows) for each split that is looked at.
+    """
+
+    def __init__(self, fold: np.ndarray, n_folds: int) -> None:
+        self._fold, self._n_folds = fold, n_folds
+
+    def __len__(self) -> int:
+        return self._n_folds
+
+    def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return [self[i] for i in range(len(self))[number]]
+        is_test = self._fold == range(len(self))[number]
+        return np.flatnonzero(~is_test), np.flatnonzero(is_test)
+
+
+class Splits(DrawnSplits):
     """Splits that are drawn once; what a test side leaves over is not kept, but found again.
 
     Parameters

@@ -146,7 +146,7 @@ def walk_parts(parts: CodedPartitions, asked: Sequence[Asked], *, with_values: b
     ClusterError
         A Dask cluster is in force and cannot be used, or loses results too often.
     """
-    sides = [Side(rows, parts.lengths) for _, rows in asked]
+    sides = [Side(rows) for _, rows in asked]
     per_row = max(1, parts.n_bytes // max(1, parts.n_rows))
     n_rows = max(1, min(BLOCK_BYTES // per_row, -(-parts.n_rows // MOST_TASKS)))
     whole = [tree for trees, _ in asked for tree in trees]
@@ -214,11 +214,9 @@ class Side:
     ----------
     rows : int64 (n,)
         In any order.
-    lengths : sequence of int
-        Rows of the parts.
     """
 
-    def __init__(self, rows: np.ndarray, lengths: Sequence[int]) -> None:
+    def __init__(self, rows: np.ndarray) -> None:
         rows = np.asarray(rows, dtype=np.int64)
         self._order = None
         if len(rows) > 1 and (rows[1:] <= rows[:-1]).any():
@@ -426,5 +424,7 @@ def _aligned(coded: CodedMatrix) -> CodedMatrix:
     arrays = {name: each for name, each in vars(coded).items() if isinstance(each, np.ndarray)}
     if all(array.flags.aligned for array in arrays.values()):
         return coded
-    fit = {name: np.require(array, requirements=["A"]) for name, array in arrays.items()}
+    fit: dict[str, Any] = {
+        name: np.require(array, requirements=["A"]) for name, array in arrays.items()
+    }
     return replace(coded, **fit)

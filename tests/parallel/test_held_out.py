@@ -1,0 +1,393 @@
+"""Held-out rows of tables that stay in their partitions: the results of the table in memory."""
+
+import itertools
+from contextlib import contextmanager
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.model_selection import ShuffleSplit
+
+from dtrees import (
+    BaggingRegressor,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from dtrees.coding.coded import CodedMatrix
+from dtrees.core.coded_walk import CodedRows
+from dtrees.model_selection import (
+    GridSearchCV,
+    KeyedKFold,
+    RandomizedSearchCV,
+    cost_complexity_cv,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+    tuned_size,
+    validation_surface,
+)
+from dtrees.parallel import PartitionedRows, held_out
+from dtrees.parallel.encoding import CodedPartitions
+from dtrees.parallel.held_out import Named, Side, loads, walk_parts
+from tests.parallel.clusters import digest, ours
+
+pytestmark = pytest.mark.timeout(120)
+
+N_ROWS = 700
+CHUNKS = (90, 0, 250, 1, 200, 159)
+
+
+def table():
+    """Numbers with missing values, three classes, and a quantity."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N_ROWS, 5)).round(2)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    z = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) ** 2 + rng.normal(size=N_ROWS)
+    return X, (z > 0).astype(int) + (z > 1.5), z
+
+
+X, Y, Z = table()
+WEIGHTS = np.random.default_rng(2).integers(0, 3, N_ROWS).astype(float)
+FOREST = RandomForestClassifier(6, random_state=0, max_depth=5, n_jobs=2)
+TREE = DecisionTreeClassifier(random_state=0, max_depth=6)
+CV = KeyedKFold(3, stratify=True, random_state=1)
+
+
+def trees_of(model):
+    return model.forest_.trees if hasattr(model, "forest_") else (model.tree_.model,)
+
+
+def plain(found):
+    """Results without times and models, of which there are hashes."""
+    return {
+        name: digest(trees_of(value)) if name == "final" else value
+        for name, value in found.items()
+        if "time" not in name and name != "estimator"
+    }
+
+
+def search(cls, estimator, *grid, **more):
+    def results(X):
+        found = cls(estimator, *grid, cv=CV, **more).fit(X, Y)
+        return plain(found.cv_results_) | {"best": digest(trees_of(found.best_estimator_))}
+
+    return results
+
+
+def warm(X):
+    model = RandomForestClassifier(3, random_state=3, oob_score=True, warm_start=True).fit(X, Y)
+    return model.set_params(n_estimators=6).fit(X, Y).oob_decision_function_
+
+
+def models(X, estimator, name, y=Y):
+    found = cross_validate(estimator, X, y, cv=CV, return_estimator=True)
+    return [getattr(model, name) for model in found["estimator"]]
+
+
+CASES = {
+    "forest": lambda X: plain(cross_validate(FOREST, X, Y, cv=CV)),
+    "forest, both sides": lambda X: plain(
+        cross_validate(
+            FOREST, X, Y, cv=3, return_train_score=True, scoring=["f1_macro", "roc_auc_ovr"]
+        )
+    ),
+    "means of forests": lambda X: cross_val_score(
+        RandomForestRegressor(4, random_state=1), X, Z, cv=3, params={"sample_weight": WEIGHTS}
+    ),
+    "tree": lambda X: plain(cross_validate(TREE, X, Y, cv=3, return_train_score=True)),
+    "tree, by predictions": lambda X: plain(
+        cross_validate(TREE, X, Y, cv=CV, scoring=["accuracy", "roc_auc_ovr", "neg_log_loss"])
+    ),
+    "tree of means": lambda X: cross_val_score(DecisionTreeRegressor(max_depth=4), X, Z, cv=3),
+    "sides that overlap": lambda X: cross_val_score(
+        TREE, X, Y, cv=ShuffleSplit(3, test_size=0.3, random_state=0)
+    ),
+    "rows in any order": lambda X: cross_val_score(
+        FOREST, X, Y, cv=[(np.arange(300), np.array([650, 2, 310, 2, 699]))]
+    ),
+    "apart": lambda X: cross_val_score(ExtraTreesClassifier(3, random_state=0), X, Y, cv=3),
+    "classes weigh": lambda X: cross_val_score(
+        RandomForestClassifier(3, random_state=0, class_weight="balanced"), X, Y, cv=3
+    ),
+    "predictions": lambda X: cross_val_predict(FOREST, X, Y, cv=CV, method="predict_proba"),
+    "grid": search(GridSearchCV, TREE, {"max_depth": [2, 4], "min_samples_leaf": [1, 9]}),
+    "grid of forests": search(
+        GridSearchCV,
+        RandomForestClassifier(5, random_state=1),
+        {"max_depth": [2, None], "n_estimators": [2, 5]},
+        return_train_score=True,
+    ),
+    "random grid": search(
+        RandomizedSearchCV,
+        TREE,
+        {"max_depth": [2, 4, 5], "max_features": [2, 4]},
+        n_iter=4,
+        random_state=0,
+        scoring="roc_auc_ovr",
+    ),
+    "nested": lambda X: cross_val_score(
+        GridSearchCV(TREE, {"max_depth": [2, 4]}, cv=3), X, Y, cv=CV
+    ),
+    "path": lambda X: [cost_complexity_cv(TREE, X, Y, cv=3).errors],
+    "surface": lambda X: validation_surface(TREE, X, Y, cv=CV).scores,
+    "surface of forests": lambda X: (
+        validation_surface(
+            RandomForestClassifier(3, random_state=0), X, Y, cv=CV, max_depth=[2, 4]
+        ).scores
+    ),
+    "size": lambda X: tuned_size(TREE, X, Y, CV.split(X, Y)).untuned,
+    "out of bag": lambda X: (
+        RandomForestClassifier(9, random_state=3, oob_score=True).fit(X, Y).oob_decision_function_
+    ),
+    "out of bag, means": lambda X: (
+        BaggingRegressor(9, random_state=3, oob_score=True, max_samples=0.4)
+        .fit(X, Z, sample_weight=WEIGHTS)
+        .oob_prediction_
+    ),
+    "groups out of bag": lambda X: (
+        RandomForestClassifier(9, random_state=3, oob_score=True)
+        .fit(X, Y, bootstrap_groups=np.arange(N_ROWS) % 40)
+        .oob_decision_function_
+    ),
+    "oob_tol": lambda X: (
+        RandomForestClassifier(40, random_state=3, oob_tol=0.01).fit(X, Y).oob_scores_
+    ),
+    "more trees": warm,
+    "out of bags of sets": lambda X: models(
+        X, RandomForestClassifier(9, random_state=3, oob_score=True), "oob_score_"
+    ),
+    "oob_tol of sets": lambda X: [
+        len(scores)
+        for scores in models(
+            X, RandomForestClassifier(20, random_state=3, oob_tol=0.02), "oob_scores_"
+        )
+    ],
+}
+
+
+@contextmanager
+def partitioned():
+    """Nodes of more than a few rows are counted in rounds, and codes stay in partitions."""
+    with dask.config.set({"dtrees.regime": "partitioned", "dtrees.gather-rows": 100}):
+        yield
+
+
+def equal(found, expected):
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        for name in expected:
+            equal(found[name], expected[name])
+    elif isinstance(expected, np.ma.MaskedArray):
+        assert found.tolist() == expected.tolist()
+    else:
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.fixture(scope="module")
+def walks():
+    """How often rows have walked on codes that are not here."""
+    return []
+
+
+@pytest.fixture(autouse=True)
+def counted(monkeypatch, walks):
+    walk = held_out.walk_parts
+
+    def counting(parts, asked, **how):
+        walks.append(len(asked))
+        return walk(parts, asked, **how)
+
+    monkeypatch.setattr(held_out, "walk_parts", counting)
+    walks.clear()
+
+
+OF_FEW_VOTES = "ignore:Some inputs do not have OOB scores"
+
+
+@pytest.mark.filterwarnings(OF_FEW_VOTES)
+@pytest.mark.parametrize("name", CASES)
+def test_results_are_those_in_memory(name, walks):
+    case = CASES[name]
+    expected = case(X)
+    assert not walks
+    with partitioned():
+        found = case(da.from_array(X, chunks=(CHUNKS, -1)))
+    assert walks, "codes were here"
+    equal(found, expected)
+
+
+@pytest.mark.filterwarnings(OF_FEW_VOTES)
+@pytest.mark.parametrize(
+    "name", ["forest", "tree", "grid of forests", "path", "out of bag", "oob_tol", "predictions"]
+)
+def test_results_of_a_cluster(name, walks, processes):
+    case = CASES[name]
+    expected = case(X)
+    with partitioned(), processes.as_current(), dask.config.set(scheduler=processes):
+        found = case(da.from_array(X, chunks=(CHUNKS, -1)))
+    assert walks
+    equal(found, expected)
+    assert not ours(processes)
+
+
+def test_codes_that_are_too_many_stay(monkeypatch, walks, processes):
+    """Nobody asks for the regime: it follows from the size of the codes."""
+    expected = CASES["forest"](X)
+    monkeypatch.setattr("dtrees.parallel.carriers.OnCluster.room", lambda carrier: 1000)
+    with processes.as_current(), dask.config.set(scheduler=processes):
+        found = CASES["forest"](da.from_array(X, chunks=(CHUNKS, -1)))
+    assert walks
+    equal(found, expected)
+
+
+def test_rows_of_all_models_walk_in_one_pass(walks):
+    lazy = da.from_array(X, chunks=(CHUNKS, -1))
+    with partitioned():
+        cross_validate(FOREST, lazy, Y, cv=CV)
+        assert [n for n in walks if n > 0] == [3]
+        walks.clear()
+        cross_validate(TREE, lazy, Y, cv=CV)
+        assert [n for n in walks if n > 0] == [3]
+        walks.clear()
+        GridSearchCV(FOREST, {"max_depth": [2, 3, 4, 5]}, cv=CV, refit=False).fit(lazy, Y)
+        assert [n for n in walks if n > 0] == [3]
+
+
+def test_sparse_blocks(walks):
+    matrix = sp.random(N_ROWS, 8, density=0.3, random_state=0, format="csr")
+    matrix.data[:] = matrix.data.round(1)
+    blocks = [
+        da.from_delayed(
+            dask.delayed(sp.csr_matrix(matrix[start:end])),
+            shape=(end - start, 8),
+            dtype=float,
+            meta=sp.csr_matrix((0, 0)),
+        )
+        for start, end in ((0, 300), (300, 400), (400, N_ROWS))
+    ]
+    expected = cross_val_predict(FOREST, matrix, Y, cv=CV)
+    with partitioned():
+        found = cross_val_predict(FOREST, da.concatenate(blocks), Y, cv=CV)
+    assert walks
+    equal(found, expected)
+
+
+# -------------------------------------------------------------------------------------------------
+# rows and loads
+
+
+def coded(n_rows=60):
+    rng = np.random.default_rng(5)
+    codes = [rng.integers(0, 9, n_rows).astype(np.uint8) for _ in range(3)]
+    return CodedMatrix.from_columns(codes, np.full(3, 8), np.full(3, 8))
+
+
+def grown():
+    """Trees of a table of codes, whose values are the codes."""
+    matrix = coded()
+    values = np.column_stack([matrix.column(i) for i in range(3)]).astype(float)
+    y = (values[:, 0] * values[:, 1] > 12).astype(int)
+    values[values == 0] = np.nan
+    model = RandomForestClassifier(5, random_state=0).fit(values, y)
+    return matrix, model.forest_.trees
+
+
+MATRIX, TREES = grown()
+
+
+@given(
+    lengths=st.lists(st.integers(1, 40), min_size=1, max_size=5),
+    sides=st.lists(st.lists(st.integers(0, 59), max_size=80), min_size=1, max_size=4),
+    load=st.sampled_from([1, 600, 2**20]),
+    named=st.sampled_from([1, 2**20]),
+    with_values=st.booleans(),
+)
+def test_answers_are_those_of_codes_that_are_here(lengths, sides, load, named, with_values):
+    """For rows in any order, again and again, of any parts, and few trees at a time."""
+    ends = np.minimum(np.cumsum([*lengths, 60]), 60)
+    lengths = [int(n) for n in np.diff([0, *ends]) if n > 0]
+    parts = [MATRIX.take(rows) for rows in np.split(np.arange(60), np.cumsum(lengths)[:-1])]
+    partitions = CodedPartitions(
+        MATRIX.n_codes, MATRIX.n_ordered, lengths, MATRIX.nbytes, lambda: parts, "a test"
+    )
+    rows = [np.array(side, dtype=np.int64) for side in sides]
+    asked = [(TREES[: 1 + i], side) for i, side in enumerate(rows)]
+    here = CodedRows(MATRIX)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(held_out, "LOAD_BYTES", load)
+        patch.setattr(held_out, "ROWS_BYTES", named)
+        found = walk_parts(partitions, asked, with_values=with_values)
+    for (trees, side), answer in zip(asked, found, strict=True):
+        if with_values:
+            expected = here.sums(trees, side, lambda tasks: [task() for task in tasks])
+            np.testing.assert_array_equal(answer, expected)
+            assert answer.dtype == np.float64
+            continue
+        assert len(answer) == len(trees)
+        for tree, leaves in zip(trees, answer, strict=True):
+            assert leaves.dtype == np.uint8
+            np.testing.assert_array_equal(leaves, here.leaves(tree, side))
+
+
+def test_nothing_is_asked_for():
+    partitions = CodedPartitions.cut(MATRIX, "a test")
+    assert walk_parts(partitions, [], with_values=True) == []
+
+
+def test_answers_are_kept_until_they_are_taken():
+    partitions = CodedPartitions.cut(MATRIX, "a test")
+    rows, side = PartitionedRows(partitions), np.array([3, 1])
+    rows.bring([(TREES, side)])
+    rows.bring_values([(TREES, side)])
+    made = partitions.groups
+    partitions.groups = None  # nothing is computed any more
+    here = CodedRows(MATRIX)
+    for tree in TREES:
+        np.testing.assert_array_equal(rows.leaves(tree, side), here.leaves(tree, side))
+    np.testing.assert_array_equal(
+        rows.sums(TREES, side, list), here.sums(TREES, side, lambda tasks: [t() for t in tasks])
+    )
+    partitions.groups = made
+    np.testing.assert_array_equal(rows.leaves(TREES[0], side), here.leaves(TREES[0], side))
+
+
+@given(st.sets(st.integers(0, 499)), st.integers(500, 700))
+def test_rows_are_named_in_few_bytes(rows, length):
+    ascending = np.array(sorted(rows), dtype=np.int64)
+    named = Named.of(ascending, length)
+    np.testing.assert_array_equal(named.rows(length), ascending)
+    assert named.nbytes <= min(4 * len(rows), -(-length // 8)) or named.bits is not None
+    assert named.nbytes <= -(-length // 8)
+
+
+@given(st.lists(st.integers(0, 99)))
+def test_sides_give_every_row_to_its_part(rows):
+    rows = np.array(rows, dtype=np.int64)
+    side = Side(rows)
+    parts = [side.of_part(first, 25).rows(25) + first for first in range(0, 100, 25)]
+    np.testing.assert_array_equal(side.in_order(np.concatenate(parts)), rows)
+
+
+def test_loads_have_every_tree_once_and_in_order(monkeypatch):
+    monkeypatch.setattr(held_out, "LOAD_BYTES", 2 * held_out.NODE_BYTES * TREES[0].node_count)
+    asked = [(TREES, np.arange(5)), (TREES[:2], np.arange(3)), (TREES[:1], np.arange(0))]
+    for with_values in (False, True):
+        made = list(loads(asked, with_values))
+        assert len(made) > 2
+        trees = [
+            (item.number, i) for load in made for item in load for i in range(item.first, item.last)
+        ]
+        assert trees == [
+            (number, i) for number, (some, _) in enumerate(asked) for i in range(len(some))
+        ]
+        assert all(
+            load[0].first == 0 or load[0].number in {i.number for i in before}
+            for before, load in itertools.pairwise(made)
+        )
