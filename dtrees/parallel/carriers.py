@@ -67,6 +67,9 @@ class Carrier(Protocol):
     def leaf(self, held: Any) -> Any:
         """A result that is held, as an argument of tasks."""
 
+    def drop(self, held: Sequence[Any]) -> None:
+        """Let go of results that are held."""
+
     def room(self) -> int | None:
         """Bytes that the smallest worker has; None where there are no workers."""
 
@@ -94,6 +97,9 @@ class Here:
     def leaf(self, held: Any) -> Any:
         """A result as a single key of a graph."""
         return dask.delayed(held, name=f"dtrees-leaf-{uuid4().hex}", traverse=False)
+
+    def drop(self, held: Sequence[Any]) -> None:
+        """They go with whoever has them."""
 
     def room(self) -> int | None:
         """There are no workers."""
@@ -157,6 +163,11 @@ class OnCluster:
     def leaf(self, held: Any) -> Any:
         """The future itself."""
         return held
+
+    def drop(self, held: Sequence[Any]) -> None:
+        """Let the scheduler forget futures."""
+        keys = {future.key for future in held}
+        self._futures = [future for future in self._futures if future.key not in keys]
 
     def room(self) -> int | None:
         """Memory of the smallest worker that has a limit."""

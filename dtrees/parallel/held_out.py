@@ -26,6 +26,7 @@ the pass, and the answers of their parts.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -45,6 +46,7 @@ from dtrees.typing import Runner
 BLOCK_BYTES = 32 * 2**20  # of codes that a task walks, at most, where partitions are not larger
 MOST_TASKS = 64  # or so, where partitions are many and small
 NODE_BYTES = 40  # of a node on the wire, about
+PIECE_BYTES = 4 * 2**20  # of trees in a graph
 LOAD_BYTES = 64 * 2**20  # of trees that are on the way at a time
 ROWS_BYTES = 4 * 2**20  # of rows that a graph names
 ANSWER_BYTES = 256 * 2**20  # of answers that come at a time
@@ -293,8 +295,7 @@ class _Pass:
     ) -> list[Any]:
         """Answers to a load, with those of all parts one behind the other."""
         trees = [asked[item.number][0][item.first : item.last] for item in load]
-        packed = dask.delayed(pack([tree for some in trees for tree in some]), traverse=False)
-        (held,) = self._carrier.hold([packed])
+        held = self._sent([tree for some in trees for tree in some])
         places = range(len(self._parts))
         sent: list[tuple[int, list[Named]]] = []
         found: list[list[Any]] = []
@@ -306,13 +307,24 @@ class _Pass:
             if n_bytes > ROWS_BYTES or place == places[-1]:
                 found += self._walk(load, sent, held, with_values)
                 sent, n_bytes = [], 0
+        self._carrier.drop(held)
         return [_joined([answers[i] for answers in found]) for i in range(len(load))]
+
+    def _sent(self, trees: Sequence[Tree]) -> list[Any]:
+        """Trees as bytes on the workers, in pieces that a graph may have."""
+        whole = pickle.dumps(pack(trees), protocol=5)
+        pieces = [whole[i : i + PIECE_BYTES] for i in range(0, len(whole), PIECE_BYTES)]
+        held = []
+        for piece in pieces:
+            name = f"trees-to-walk-{uuid4().hex}"
+            held += self._carrier.hold([dask.delayed(piece, name=name, traverse=False)])
+        return held
 
     def _walk(
         self,
         load: Sequence[Item],
         sent: Sequence[tuple[int, list[Named]]],
-        trees: Any,
+        trees: Sequence[Any],
         with_values: bool,
     ) -> list[list[Any]]:
         """Answers of some parts, each of which has one for each item."""
@@ -329,7 +341,7 @@ class _Pass:
                 walk(
                     carrier.leaf(self._codes[place]),
                     named,
-                    carrier.leaf(trees),
+                    [carrier.leaf(piece) for piece in trees],
                     n_trees,
                     with_values,
                     before,
@@ -337,6 +349,8 @@ class _Pass:
             )
         held = carrier.hold(tasks)
         for (place, _), answer in zip(sent, held, strict=True):
+            if self._before[place] is not None:
+                carrier.drop([self._before[place]])
             self._before[place] = answer
         return carrier.fetch(held)
 
@@ -365,7 +379,7 @@ def _joined(answers: Sequence[Any]) -> Any:
 def walk_codes_of_part(
     codes: Sequence[CodedMatrix],
     named: Sequence[Named],
-    packed: dict[str, Any],
+    pieces: Sequence[bytes],
     n_trees: Sequence[int],
     with_values: bool,
     before: Sequence[np.ndarray] | None,
@@ -378,8 +392,8 @@ def walk_codes_of_part(
         Of the part, one behind the other.
     named : sequence of Named
         The rows of each model.
-    packed : dict
-        `pack` of the trees of all models, one behind the other.
+    pieces : sequence of bytes
+        Of the trees of all models, one behind the other: `pack`, pickled.
     n_trees : sequence of int
         Of each model.
     with_values : bool
@@ -395,7 +409,7 @@ def walk_codes_of_part(
     walked = [CodedRows(_aligned(each)) for each in codes]
     ends = np.cumsum([each.n_rows for each in codes])
     rows = [each.rows(int(ends[-1])) for each in named]
-    trees = iter(unpack(packed))
+    trees = iter(unpack(pickle.loads(b"".join(pieces))))
     answers: list[Any] = []
     for number, (own, n) in enumerate(zip(rows, n_trees, strict=True)):
         pieces = np.split(own, np.searchsorted(own, ends[:-1]))

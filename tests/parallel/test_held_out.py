@@ -1,13 +1,15 @@
 """Held-out rows of tables that stay in their partitions: the results of the table in memory."""
 
 import itertools
-from contextlib import contextmanager
+import os
+from contextlib import contextmanager, suppress
 
 import dask
 import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from distributed import Client
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import ShuffleSplit
@@ -35,8 +37,8 @@ from dtrees.model_selection import (
 )
 from dtrees.parallel import PartitionedRows, held_out
 from dtrees.parallel.encoding import CodedPartitions
-from dtrees.parallel.held_out import Named, Side, loads, walk_parts
-from tests.parallel.clusters import digest, ours
+from dtrees.parallel.held_out import Named, Side, loads, walk_codes_of_part, walk_parts
+from tests.parallel.clusters import connect, digest, ours
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -279,6 +281,35 @@ def test_sparse_blocks(walks):
     equal(found, expected)
 
 
+class DeadlyWalk:
+    """A walk that ends the process of the worker, as long as there is a file."""
+
+    def __init__(self, path):
+        self.path = path
+        self.__name__ = "deadly_walk"
+
+    def __call__(self, *args):
+        with suppress(FileNotFoundError):  # another process may be faster
+            os.remove(self.path)
+            os._exit(1)
+        return walk_codes_of_part(*args)
+
+
+def test_a_worker_dies_while_rows_walk(monkeypatch, tmp_path):
+    path = tmp_path / "deadly"
+    path.touch()
+    expected = CASES["forest"](X)
+    monkeypatch.setattr(held_out, "walk_codes_of_part", DeadlyWalk(str(path)))
+    with partitioned(), connect(2, 1, True) as cluster, Client(cluster) as client:
+        before = set(client.run(os.getpid).values())
+        found = CASES["forest"](da.from_array(X, chunks=(CHUNKS, -1)))
+        client.wait_for_workers(2)
+        assert not path.exists()
+        assert set(client.run(os.getpid).values()) != before
+        assert not ours(client)
+    equal(found, expected)
+
+
 # -------------------------------------------------------------------------------------------------
 # rows and loads
 
@@ -323,6 +354,7 @@ def test_answers_are_those_of_codes_that_are_here(lengths, sides, load, named, w
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(held_out, "LOAD_BYTES", load)
         patch.setattr(held_out, "ROWS_BYTES", named)
+        patch.setattr(held_out, "PIECE_BYTES", 100 * load)
         found = walk_parts(partitions, asked, with_values=with_values)
     for (trees, side), answer in zip(asked, found, strict=True):
         if with_values:
