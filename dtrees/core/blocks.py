@@ -269,13 +269,16 @@ class Brought:
     coded : CodedMatrix
     target : Target
         Of the bag.
-    who : uint64 (n_rows,) or None
-        A bit for each training set that has the row; None: the only one.
+    kind : uint16 (n_rows,) or None
+        None: there is one training set.
+    masks : uint64 (n_kinds,)
+        By kind: a bit for each training set that has the row.
     """
 
     coded: CodedMatrix
     target: Target
-    who: np.ndarray | None
+    kind: np.ndarray | None
+    masks: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -358,10 +361,6 @@ class BlockOfRows:
         brought = []
         for node in nodes:
             held = places[node]
-            who = None
-            if self._common.masks is not None:
-                assert held.kind is not None
-                who = held.masks[held.kind]
             target = self._block.target.take(held.rows)
             if held.times is not None:
                 target = target.bagged(held.times)
@@ -371,7 +370,8 @@ class BlockOfRows:
                     class_multiplier=held.root.class_multiplier,
                     class_exponent=held.root.class_exponent,
                 )
-            brought.append(Brought(self._block.coded.take(held.rows), target, who))
+            coded = self._block.coded.take(held.rows)
+            brought.append(Brought(coded, target, held.kind, held.masks))
         return brought
 
     def bags(self, roots: Sequence[Root]) -> list[tuple[Counts, list[int]]]:
@@ -417,10 +417,8 @@ class BlockOfRows:
         if masks is None:
             return Held(root, rows, times)
         assert self._block.cells is not None
-        masks, kind = np.unique(masks[self._block.cells[rows]], return_inverse=True)
-        if len(masks) == 0:
-            masks = EVERYONE
-        return Held(root, rows, times, kind.astype(np.uint16), masks)
+        masks, kind = np.unique(masks, return_inverse=True)  # of the cells, not of the rows
+        return Held(root, rows, times, kind.astype(np.uint16)[self._block.cells[rows]], masks)
 
     def _part(self, held: Held, parting: Parting) -> tuple[Held, Held]:
         n_codes, n_ordered = self._block.coded.n_codes, self._block.coded.n_ordered
@@ -472,6 +470,19 @@ def replayed(block: BlockOfRows, steps: Sequence[Step]) -> Places:
     return places
 
 
+def stacked(parts: Sequence[Brought]) -> Brought:
+    """Rows of a node that come from several blocks; copies, whose arrays are aligned."""
+    coded = CodedMatrix.stack([part.coded for part in parts])
+    target = Target.stack([part.target for part in parts])
+    if parts[0].kind is None:
+        return Brought(coded, target, None, EVERYONE)
+    masks, number = np.unique(np.concatenate([part.masks for part in parts]), return_inverse=True)
+    ends = np.cumsum([len(part.masks) for part in parts])
+    of_parts = np.split(number.astype(np.uint16), ends[:-1])
+    kinds = [own[part.kind] for own, part in zip(of_parts, parts, strict=True)]
+    return Brought(coded, target, np.concatenate(kinds), masks)
+
+
 def grow_brought(
     brought: Sequence[Brought],
     node: Unfinished,
@@ -496,22 +507,19 @@ def grow_brought(
     ------
     CancelledError
     """
-    coded = CodedMatrix.stack([each.coded for each in brought])
-    target = Target.stack([each.target for each in brought])
+    rows = stacked(brought)
     source = ShardSource(
-        coded,
-        target,
+        rows.coded,
+        rows.target,
         node.rules[0],
         run=run,
         values=values,
         pool=pool,
         scale=node.scales[0],
     )
-    if brought[0].who is None:
+    if rows.kind is None:
         return (source.finish(node.depth, node.path),)
-    who = np.concatenate([each.who for each in brought if each.who is not None])
-    masks, cells = np.unique(who, return_inverse=True)
     bits = np.array(node.sets, dtype=np.uint64)
-    mix = (masks >> bits[:, None]) & np.uint64(1) > 0
-    resampling = Resampling(cells.astype(np.uint16), mix)
+    mix = (rows.masks >> bits[:, None]) & np.uint64(1) > 0
+    resampling = Resampling(rows.kind, mix)
     return tuple(source.sets(resampling, node.rules, node.depth, node.path, node.scales))

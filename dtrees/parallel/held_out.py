@@ -26,8 +26,9 @@ the pass, and the answers of their parts.
 
 from __future__ import annotations
 
+import itertools
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
@@ -406,31 +407,47 @@ def walk_codes_of_part(
     list
         For each model a list of leaves, by tree, or the sum of its values.
     """
-    walked = [CodedRows(_aligned(each)) for each in codes]
-    ends = np.cumsum([each.n_rows for each in codes])
-    rows = [each.rows(int(ends[-1])) for each in named]
+    walked = _Rows(codes)
     trees = iter(unpack(pickle.loads(b"".join(pieces))))
     answers: list[Any] = []
-    for number, (own, n) in enumerate(zip(rows, n_trees, strict=True)):
-        pieces = np.split(own, np.searchsorted(own, ends[:-1]))
-        starts = [0, *ends[:-1].tolist()]
-        leaves_of = [
-            (coded, piece - start)
-            for coded, piece, start in zip(walked, pieces, starts, strict=True)
-        ]
-        total: Any = before[-1].copy() if number == 0 and before is not None else None
-        of_trees = []
-        for _ in range(n):
-            tree = next(trees)
-            leaves = np.concatenate([coded.leaves(tree, piece) for coded, piece in leaves_of])
-            if not with_values:
-                of_trees.append(leaves.astype(_narrow(tree)))
-                continue
-            if total is None:
-                total = np.zeros((len(own), tree.n_values))
-            total += tree.value_of(leaves)
-        answers.append(total if with_values else of_trees)
+    for number, (rows, n) in enumerate(zip(named, n_trees, strict=True)):
+        leaves = walked.leaves(rows, itertools.islice(trees, n))
+        if with_values:
+            total = before[-1].copy() if number == 0 and before is not None else None
+            answers.append(_summed(leaves, total))
+        else:
+            answers.append([of_tree.astype(_narrow(tree)) for tree, of_tree in leaves])
     return answers
+
+
+def _summed(leaves: Iterator[tuple[Tree, np.ndarray]], total: np.ndarray | None) -> np.ndarray:
+    """Values of leaves, added to a sum in the order of the trees."""
+    for tree, of_tree in leaves:
+        if total is None:
+            total = np.zeros((len(of_tree), tree.n_values))
+        total += tree.value_of(of_tree)
+    assert total is not None
+    return total
+
+
+class _Rows:
+    """The rows of a part, whose codes are in several pieces, one behind the other."""
+
+    def __init__(self, codes: Sequence[CodedMatrix]) -> None:
+        self._walked = [CodedRows(_aligned(each)) for each in codes]
+        self._ends = np.cumsum([each.n_rows for each in codes])
+
+    def leaves(self, named: Named, trees: Iterable[Tree]) -> Iterator[tuple[Tree, np.ndarray]]:
+        """Trees, and the leaves of some rows in each."""
+        rows = named.rows(int(self._ends[-1]))
+        starts = [0, *self._ends[:-1].tolist()]
+        of_codes = np.split(rows, np.searchsorted(rows, starts[1:]))
+        local = [some - start for some, start in zip(of_codes, starts, strict=True)]
+        for tree in trees:
+            found = [
+                coded.leaves(tree, some) for coded, some in zip(self._walked, local, strict=True)
+            ]
+            yield tree, np.concatenate(found)
 
 
 def _aligned(coded: CodedMatrix) -> CodedMatrix:

@@ -42,6 +42,7 @@ from dtrees.core.blocks import (
     Unfinished,
     add_up,
     grow_brought,
+    stacked,
 )
 from dtrees.typing import Runner, serial
 
@@ -276,21 +277,10 @@ def bring_rows(
     for block, number in zip(blocks, numbers, strict=True):
         rows, places = places_of(block, number, growth, steps, work)
         of_blocks.append(rows.bring(places, nodes))
-    found = [stacked(of_node) for of_node in zip(*of_blocks, strict=True)]
+    nodes_of = zip(*of_blocks, strict=True)
+    found = [of_node[0] if len(of_node) == 1 else stacked(of_node) for of_node in nodes_of]
     work.seconds = time.perf_counter() - began
     return found, work
-
-
-def stacked(parts: Sequence[Brought]) -> Brought:
-    """Rows of a node that come from several blocks."""
-    if len(parts) == 1:
-        return parts[0]
-    who = [part.who for part in parts if part.who is not None]
-    return Brought(
-        CodedMatrix.stack([part.coded for part in parts]),
-        Target.stack([part.target for part in parts]),
-        np.concatenate(who) if who else None,
-    )
 
 
 @dataclass(frozen=True, eq=False)
