@@ -32,6 +32,8 @@ cdef extern from *:
 cdef enum:
     MOST_KINDS = 1 << 16
     LIMB = 32               # bits of a part of a moment
+    NOBODY = -1             # no set sends a row to a side
+    UNKNOWN = -2
 
 # Places of a node's sums: the moment in three parts, which add up without a carry.
 N, WEIGHT, TARGET, MOMENT, LOWEST, HIGHEST, CLASS_0 = 0, 1, 2, 3, 6, 7, 8
@@ -184,6 +186,23 @@ cdef first(array, int64_t n):
     return np.asarray(array)[:n].copy()
 
 
+cdef inline bint part_kind(uint64_t who, uint64_t left_of, Kinds* left, Kinds* right,
+                           int32_t* sides) noexcept nogil:
+    """Numbers of the kinds that sets make left and right; False where there are too many."""
+    cdef int64_t number = 0
+    cdef bint fits = True
+    sides[0] = sides[1] = NOBODY
+    if who & left_of != 0:
+        number = number_of(left, who & left_of)
+        fits = number >= 0
+        sides[0] = <int32_t>number if fits else 0
+    if who & ~left_of != 0:
+        number = number_of(right, who & ~left_of)
+        fits &= number >= 0
+        sides[1] = <int32_t>number if number >= 0 else 0
+    return fits
+
+
 def part_kinds(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] times,
                const uint16_t[::1] kind, const uint64_t[::1] masks, int32_t column,
                const uint64_t[::1] left_of, uint64_t members):
@@ -214,10 +233,16 @@ def part_kinds(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] times,
     cdef int64_t n = len(rows)
     cdef int64_t n_left = 0
     cdef int64_t n_right = 0
-    cdef int64_t i, number
-    cdef uint64_t who, mask
+    cdef int64_t n_codes = len(left_of)
+    cdef int64_t i
+    cdef int64_t at = 0
+    cdef int32_t[2] sides
     cdef bint failed = False
     cdef bint counts = times is not None
+    # what becomes of a kind and a code, once it is known; pays where there are many rows of each
+    cdef bint is_known = len(masks) * n_codes <= n
+    cdef int32_t[:, ::1] known = np.full((len(masks) * n_codes if is_known else 1, 2), UNKNOWN,
+                                         dtype=np.int32)
     cdef uint32_t[::1] left = np.empty(n + 1, dtype=np.uint32)
     cdef uint32_t[::1] right = np.empty(n + 1, dtype=np.uint32)
     cdef uint16_t[::1] left_kind = np.empty(n + 1, dtype=np.uint16)
@@ -235,25 +260,22 @@ def part_kinds(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] times,
             if n > 0 and not failed:
                 read_codes(shard.columns + column, &rows[0], n, &codes[0])
                 for i in range(n):
-                    who = masks[kind[i]] & members
-                    mask = who & left_of[codes[i]]
-                    if mask != 0:
-                        number = number_of(&left_kinds, mask)
-                        failed |= number < 0
-                        left[n_left] = rows[i]
-                        left_kind[n_left] = <uint16_t>number
-                        if counts:
-                            left_times[n_left] = times[i]
-                        n_left += 1
-                    mask = who & ~mask
-                    if mask != 0:
-                        number = number_of(&right_kinds, mask)
-                        failed |= number < 0
-                        right[n_right] = rows[i]
-                        right_kind[n_right] = <uint16_t>number
-                        if counts:
-                            right_times[n_right] = times[i]
-                        n_right += 1
+                    if is_known:
+                        at = kind[i] * n_codes + codes[i]
+                    if not is_known or known[at, 0] == UNKNOWN:
+                        failed |= not part_kind(masks[kind[i]] & members, left_of[codes[i]],
+                                                &left_kinds, &right_kinds, sides)
+                        known[at, 0], known[at, 1] = sides[0], sides[1]
+                    # without a branch, which the codes would not foretell
+                    left[n_left] = rows[i]
+                    right[n_right] = rows[i]
+                    left_kind[n_left] = <uint16_t>known[at, 0]
+                    right_kind[n_right] = <uint16_t>known[at, 1]
+                    if counts:
+                        left_times[n_left] = times[i]
+                        right_times[n_right] = times[i]
+                    n_left += known[at, 0] != NOBODY
+                    n_right += known[at, 1] != NOBODY
         if failed:
             raise MemoryError("more than 65,536 combinations of training sets in a node")
         return (

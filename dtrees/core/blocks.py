@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -385,7 +386,7 @@ class BlockOfRows:
         held = self._all_rows(root)
         sums, histogram = self._count(held, 1, np.zeros(0, dtype=np.int32))
         draws = self._common.draws
-        keys = self._block.row_keys[self._counting()]
+        _, keys = self._counting
         if draws is None or len(keys) == 0:
             return Counts(sums, histogram.ravel()), []
         largest = int(keyed_largest(draws.seed, BOOTSTRAP, root.number, keys))
@@ -393,32 +394,42 @@ class BlockOfRows:
 
     # ---------------------------------------------------------------------------------------------
 
-    def _counting(self) -> np.ndarray:
-        """The rows that have a weight, and a training set; numbers, ascending."""
+    @cached_property
+    def _counting(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows that have a weight, and a training set, ascending; and their keys."""
         rows: np.ndarray = self._shard.rows()
-        if self._common.masks is None:
-            return rows
+        if self._common.masks is not None:
+            assert self._block.cells is not None
+            has_set = self._common.masks != 0
+            if not has_set.all():
+                rows = rows[has_set.take(self._block.cells.take(rows))]
+        keys = self._block.row_keys
+        return rows, keys if len(rows) == len(keys) else keys.take(rows)
+
+    @cached_property
+    def _kinds(self) -> tuple[np.ndarray, np.ndarray]:
+        """The kind of each of these rows, and the sets of each kind."""
+        assert self._common.masks is not None
         assert self._block.cells is not None
-        return rows[self._common.masks[self._block.cells[rows]] != 0]
+        masks, kind = np.unique(self._common.masks, return_inverse=True)
+        cells = self._block.cells.take(self._counting[0])
+        return kind.astype(np.uint16).take(cells), masks
 
     def _all_rows(self, root: Root) -> Held:
         """The rows of the bag of a tree."""
-        rows, times, draws = self._counting(), None, self._common.draws
-        if draws is not None:
-            keys = self._block.row_keys[rows]
-            if root.key is None:
-                steps = poisson_steps(draws.rate)
-                times = keyed_counts(draws.seed, BOOTSTRAP, root.number, keys, steps)
-            else:
-                times = (keys == np.uint64(root.key)).astype(np.uint16)
-            drawn = times > 0
-            rows, times = rows[drawn], times[drawn]
-        masks = self._common.masks
-        if masks is None:
-            return Held(root, rows, times)
-        assert self._block.cells is not None
-        masks, kind = np.unique(masks, return_inverse=True)  # of the cells, not of the rows
-        return Held(root, rows, times, kind.astype(np.uint16)[self._block.cells[rows]], masks)
+        rows, keys = self._counting
+        kind, masks = (None, EVERYONE) if self._common.masks is None else self._kinds
+        draws = self._common.draws
+        if draws is None:
+            return Held(root, rows, None, kind, masks)
+        if root.key is None:
+            steps = poisson_steps(draws.rate)
+            times = keyed_counts(draws.seed, BOOTSTRAP, root.number, keys, steps)
+        else:
+            times = (keys == np.uint64(root.key)).astype(np.uint16)
+        drawn = np.flatnonzero(times)
+        kind = None if kind is None else kind.take(drawn)
+        return Held(root, rows.take(drawn), times.take(drawn), kind, masks)
 
     def _part(self, held: Held, parting: Parting) -> tuple[Held, Held]:
         n_codes, n_ordered = self._block.coded.n_codes, self._block.coded.n_ordered
