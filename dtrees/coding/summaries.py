@@ -378,6 +378,14 @@ class TableSummary:
     clashes: np.ndarray
     sparse: SparseSummary | None = None
 
+    def __sizeof__(self) -> int:
+        """With the samples of dense columns: Dask asks for it, to know what to spill."""
+        there = [part for part in self.ordered if part is not None]
+        arrays = {id(array): array for part in there for array in (part.hashes, part.sample)}
+        distinct = [part.distinct for part in there if part.distinct is not None]
+        n_bytes = sum(array.nbytes for array in (*arrays.values(), *distinct))
+        return object.__sizeof__(self) + n_bytes
+
     @classmethod
     def of(
         cls,

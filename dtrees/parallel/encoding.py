@@ -54,6 +54,8 @@ PART_BYTES = 4 * 2**20  # of codes that are sent from here
 ROOM_SHARE = 0.3  # of the memory of a worker, that the codes of the whole table may take
 PROCESS_BYTES = 160 * 2**20  # of a worker that holds nothing yet
 STRETCH_SHARE = 1 / 16  # of the memory of a worker, for the samples of columns that are merged
+SAMPLES_SHARE = 1 / 4  # and for the samples of all columns; beyond, fewer rows are looked at,
+FEWER = 1.25  # times the sample
 SAMPLED_BYTES = 8  # of a value of a sample
 
 logger = logging.getLogger(__name__)
@@ -226,7 +228,7 @@ def code_partitions(
 ) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
     """The two passes; the second one later, where codes stay in their partitions."""
     parts = table.parts()
-    bound = hash_bound(rules.sample_rows, table.n_rows)
+    bound = _bound(table.shape, rules, carrier.room())
     held, found = _summarized(table, parts, mask, rules, unseen, bound, carrier)
     if found.book is None:
         logger.info("many values are missing: rows are sampled once more")
@@ -392,6 +394,14 @@ def _summarize(
     """Pass 1 of a partition."""
     table = _read(block, n_rows, *columns)
     return TableSummary.of(table, mask, rules=rules, first_row=first_row, bound=bound)
+
+
+def _bound(shape: tuple[int, int], rules: CutRules, room: int | None) -> int | None:
+    """Hashes of rows that are looked at, fewer where all of them are much for a worker."""
+    n_rows, n_columns = shape
+    n_bytes = SAMPLED_BYTES * min(n_rows, 2 * rules.sample_rows) * n_columns
+    is_much = room is not None and n_bytes > SAMPLES_SHARE * room
+    return hash_bound(rules.sample_rows, n_rows, FEWER if is_much else 2.0)
 
 
 def _stretches(
