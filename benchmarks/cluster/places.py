@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -45,14 +46,33 @@ class Here(NamedTuple):
 def workers(n: int = 2, **settings: Any) -> Iterator[Client]:
     """A cluster of processes of one thread each, that have imported dtrees."""
     with (
+        nothing_to_import(),
         dask.config.set({"distributed.admin.large-graph-warning-threshold": "100 MB"}),
         LocalCluster(
             n_workers=n, threads_per_worker=1, dashboard_address=None, **settings
         ) as cluster,
         Client(cluster) as client,
     ):
-        client.run(lambda: dtrees.RandomForestClassifier(1).fit([[0.0], [1.0]], [0, 1]) and None)
+
+        def warm() -> None:  # within a function: it is sent as it is, and imports nothing else
+            import dtrees.parallel.partitioned  # noqa: F401
+
+        client.run(warm)
         yield client
+
+
+@contextmanager
+def nothing_to_import() -> Iterator[None]:
+    """Processes that are spawned do not import this program first, as they else would."""
+    main = sys.modules["__main__"]
+    hidden = {name: getattr(main, name, None) for name in ("__spec__", "__file__")}
+    try:
+        for name in hidden:
+            setattr(main, name, None)
+        yield
+    finally:
+        for name, value in hidden.items():
+            setattr(main, name, value)
 
 
 def table(scale: Scale, n_rows: int = ROWS) -> tuple[np.ndarray, ...]:

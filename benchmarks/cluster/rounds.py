@@ -19,7 +19,14 @@ from benchmarks.report import seconds
 from dtrees.parallel.cost import planet_bytes
 
 TABLE = Table(
-    ("rounds and bytes, two workers × 1 thread", "measured", "at most", "aim", "verdict", "remarks"),
+    (
+        "rounds and bytes, two workers × 1 thread",
+        "measured",
+        "at most",
+        "aim",
+        "verdict",
+        "remarks",
+    ),
     "PLANET's bytes are those of [SK], 2^D · k · B · p · c numbers of eight bytes a tree: k = 2 "
     f"workers, B = 255, p = {COLUMNS}, c = 2.",
 )
@@ -89,7 +96,9 @@ def _bytes(here: Any, depth: int | None, gather: int | None) -> tuple[str, ...]:
     report = fitted(here, n_trees, depth, gather)
     of_tree = report["bytes_moved"] / n_trees
     planet = None if depth is None else planet_bytes(depth, 2, COLUMNS)
-    beside = "" if planet is None else f"PLANET: {planet / 1e6:,.0f} MB, {planet / of_tree:.0f} times"
+    beside = (
+        "" if planet is None else f"PLANET: {planet / 1e6:,.0f} MB, {planet / of_tree:.0f} times"
+    )
     words = "" if gather is None else f", nodes of at most {gather:,} rows gathered"
     return (
         f"bytes of a tree, {len(here.X):,} × {COLUMNS}, "

@@ -70,8 +70,7 @@ class Points:
     def lines(self, scale: Scale) -> Iterator[tuple[str, ...]]:
         """Measure, then tell what the model says of larger clusters."""
         self.n_rows = scale.rows(FEW)
-        with workers() as client:
-            self.model = measured(client, scale)
+        self.model = measured(scale)
         named = ", ".join(f"{name} {value:.2g}" for name, value in asdict(self.model).items())
         yield f"constants, s: {named}", "", "", "", "", "", ""
         for n_workers in (1, 2):
