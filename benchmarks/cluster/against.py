@@ -6,14 +6,16 @@ on the workers, a cached data frame of vectors in Spark. Bins and codes are part
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from benchmarks.cases import Case, Contest, Scale, Survey, Table
+from benchmarks.cases import Case, Contest, Scale, Skipped, Survey, Table
 from benchmarks.cluster.opponents import OPPONENTS, TREES
 from benchmarks.cluster.places import DEPTH, forest, placed, table, workers
 from benchmarks.cluster.places import TREES as ALL
+from benchmarks.forests.opponents import wanted
 from benchmarks.measure import contest
 from benchmarks.report import ratio, seconds
 
@@ -71,17 +73,11 @@ def _accuracies(here: Any, ours: Any, theirs: Any) -> str:
 
 
 def _survey(name: str, scale: Scale) -> Survey:
-    if name == "Spark MLlib":
-        _wanted("pyspark", "pyspark")
-    else:
-        _wanted(name.removesuffix(".dask"), name.removesuffix(".dask"))
+    package = "pyspark" if name == "Spark MLlib" else name.removesuffix(".dask")
+    wanted(package, package)
+    if package == "pyspark" and shutil.which("java") is None:
+        raise Skipped("Spark needs Java, which is not installed")
     return Survey(TABLE, partial(_lines, name, scale))
-
-
-def _wanted(module: str, package: str) -> None:
-    from benchmarks.forests.opponents import wanted
-
-    wanted(module, package)
 
 
 CASES = [

@@ -27,8 +27,8 @@ import dask
 import numpy as np
 from distributed import Client
 
-from benchmarks.cluster.places import COLUMNS, Here, forest, placed, table, workers
 from benchmarks.cases import Scale
+from benchmarks.cluster.places import COLUMNS, Here, forest, placed, table, workers
 from benchmarks.measure import timed
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.ordered import CutRules

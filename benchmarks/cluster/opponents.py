@@ -39,12 +39,10 @@ class Fitted:
 @contextmanager
 def spark(client: Client, here: Here) -> Iterator[Callable[[], Fitted]]:
     """Spark MLlib in a JVM of two threads, on a cached data frame of vectors."""
-    ml = wanted("pyspark.ml", "pyspark")
     from pyspark.ml.classification import RandomForestClassifier
     from pyspark.ml.feature import VectorAssembler
     from pyspark.sql import SparkSession
 
-    del ml
     with tempfile.TemporaryDirectory() as folder:
         names = [f"x{j}" for j in range(here.X.shape[1])]
         session = (

@@ -138,7 +138,9 @@ class OrderedSummary:
         cuts = None
         if self.distinct is None and self.has_enough:
             cuts = self.codes()[:2]
-        return replace(self, hashes=self.hashes[:0].copy(), sample=self.sample[:0].copy(), cuts=cuts)
+        return replace(
+            self, hashes=self.hashes[:0].copy(), sample=self.sample[:0].copy(), cuts=cuts
+        )
 
     def merge(self, other: OrderedSummary) -> OrderedSummary:
         """The summary of both parts."""
