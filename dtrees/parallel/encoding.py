@@ -356,8 +356,10 @@ def _summarized(
             settle(of, dask_key_name=(f"cut-columns-{hexes}", number))
             for number, (of, _) in enumerate(merged)
         ]
-    how = {"names": table.names, "unseen": unseen, "is_parted": len(stretches) > 1}
-    conclude = dask.delayed(partial(_conclude, **how), pure=False)
+    conclude = dask.delayed(
+        partial(_conclude, names=table.names, unseen=unseen, is_parted=len(stretches) > 1),
+        pure=False,
+    )
     (held,) = carrier.hold([conclude(tasks, dask_key_name=f"codebook-{hexes}")])
     (found,) = carrier.fetch([held])
     return held, found
