@@ -26,7 +26,7 @@ help:
 	@echo "make test-long   what takes minutes and gigabytes, and 2,000 new examples of every law"
 	@echo "make lint        ruff, cython-lint, mypy, import-linter, codespell"
 	@echo "make format      let ruff put the files in order"
-	@echo "make bench       measure against scikit-learn"
+	@echo "make bench       measure against scikit-learn and others"
 	@echo "make docs        build the pages into build/docs"
 	@echo "make debug-test  the tests once more on kernels with bounds checks"
 	@echo "make build       compile what changed"

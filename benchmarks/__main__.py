@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from benchmarks import accuracy, fits, forests, kernels, report, validation
+from benchmarks import accuracy, cluster, fits, forests, kernels, report, validation
 from benchmarks.cases import Case, Contest, Fit, Scale, Skipped, Survey, Table
 from benchmarks.measure import contest, memory
 
@@ -21,6 +21,7 @@ CASES = [
     *fits.CASES,
     *forests.CASES,
     *validation.CASES,
+    *cluster.CASES,
     *accuracy.CASES,
     *kernels.CASES,
 ]

@@ -60,6 +60,8 @@ class Contest:
     race : bool
         An opponent that takes longer than the best one so far is stopped: for work that takes
         scikit-learn minutes. The opponents then run in forked processes.
+    parts : dict of name to float
+        What the seconds of an opponent are multiplied with that does a part of the work.
     """
 
     ours: Callable[[], Any]
@@ -67,6 +69,7 @@ class Contest:
     remark: Callable[[Any, Any], str] = lambda ours, theirs: ""
     fault: Callable[[Any, Any], str] = lambda ours, theirs: ""
     race: bool = False
+    parts: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -170,7 +170,7 @@ def contest(case: Contest, repeats: int, budget: float) -> Times:
         times.ours.append(seconds)
         for name, work in case.theirs.items():
             seconds, results[name] = timed(work)
-            times.theirs[name].append(seconds)
+            times.theirs[name].append(seconds * case.parts.get(name, 1.0))
         if len(times.ours) >= repeats or time.perf_counter() - begin > budget:
             break
     best = results.get(times.opponent) if times.opponent else None

@@ -223,6 +223,10 @@ class CodedMatrix:
             codes.shape[0], codes.indptr, codes.indices, codes.data, n_codes, n_ordered, fill_code
         )
 
+    def __sizeof__(self) -> int:
+        """As `nbytes`: Dask asks for it, to know what to spill."""
+        return object.__sizeof__(self) + self.nbytes
+
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""

@@ -69,11 +69,11 @@ def quantile_codes(
     return at(begin), high
 
 
-def hash_bound(k: int, n_rows: int) -> int | None:
-    """A hash that about 2 k of so many rows do not exceed; None where every row counts.
+def hash_bound(k: int, n_rows: int, times: float = 2.0) -> int | None:
+    """A hash that about `times` k of so many rows do not exceed; None where every row counts.
 
     Rows of larger hashes are not looked at where a part of a table is summarized: with a few
     missing values, k of the others are below the bound all the same.
     """
-    bound = int((2 * k + 8 * k**0.5 + 8) / max(1, n_rows) * 2**64)
+    bound = int((times * k + 8 * k**0.5 + 8) / max(1, n_rows) * 2**64)
     return bound if bound < 2**64 else None

@@ -67,6 +67,9 @@ class OrderedSummary:
     n_rows, n_missing : int
     is_infinite : bool
         Whether one of the values is.
+    cuts : (float64, float64) or None
+        Least and greatest value of every code, once the sample is known to be that of all rows; the
+        sample is gone then.
     """
 
     cap: int
@@ -77,6 +80,7 @@ class OrderedSummary:
     n_rows: int
     n_missing: int
     is_infinite: bool = False
+    cuts: tuple[np.ndarray, np.ndarray] | None = None
 
     @classmethod
     def of(
@@ -125,7 +129,18 @@ class OrderedSummary:
     @property
     def has_enough(self) -> bool:
         """Whether the sample is that of all rows."""
-        return self.distinct is not None or len(self.hashes) >= min(self.sample_rows, self.n_values)
+        if self.distinct is not None or self.cuts is not None:
+            return True
+        return len(self.hashes) >= min(self.sample_rows, self.n_values)
+
+    def settled(self) -> OrderedSummary:
+        """The summary of all rows without the sample, which has been read. It merges no more."""
+        cuts = None
+        if self.distinct is None and self.has_enough:
+            cuts = self.codes()[:2]
+        return replace(
+            self, hashes=self.hashes[:0].copy(), sample=self.sample[:0].copy(), cuts=cuts
+        )
 
     def merge(self, other: OrderedSummary) -> OrderedSummary:
         """The summary of both parts."""
@@ -171,6 +186,8 @@ class OrderedSummary:
         """Least and greatest value of every code, and whether the codes are exact."""
         if self.distinct is not None:
             return self.distinct, self.distinct, True
+        if self.cuts is not None:
+            return (*self.cuts, False)
         return (*quantile_codes(np.sort(self.sample), self.cap), False)
 
 
@@ -363,6 +380,14 @@ class TableSummary:
     clashes: np.ndarray
     sparse: SparseSummary | None = None
 
+    def __sizeof__(self) -> int:
+        """With the samples of dense columns: Dask asks for it, to know what to spill."""
+        there = [part for part in self.ordered if part is not None]
+        arrays = {id(array): array for part in there for array in (part.hashes, part.sample)}
+        distinct = [part.distinct for part in there if part.distinct is not None]
+        n_bytes = sum(array.nbytes for array in (*arrays.values(), *distinct))
+        return object.__sizeof__(self) + n_bytes
+
     @classmethod
     def of(
         cls,
@@ -437,6 +462,38 @@ class TableSummary:
             clashes,
             SparseSummary.merge_all(sparse) if sparse else None,
         )
+
+    def of_columns(self, first: int, last: int) -> TableSummary:
+        """The summary of the columns ``first .. last - 1`` of a dense table, for `beside`."""
+        assert self.sparse is None
+        some = slice(first, last)
+        return TableSummary(
+            self.n_rows,
+            self.ordered[some],
+            self.categories[some],
+            self.dtypes[some],
+            self.units[some],
+            self.has_values[some],
+            self.clashes[some],
+        )
+
+    @staticmethod
+    def beside(parts: Sequence[TableSummary]) -> TableSummary:
+        """The summary of all columns, of those of stretches of columns, in their order."""
+        return TableSummary(
+            parts[0].n_rows,
+            tuple(found for part in parts for found in part.ordered),
+            tuple(found for part in parts for found in part.categories),
+            tuple(found for part in parts for found in part.dtypes),
+            np.concatenate([part.units for part in parts]),
+            np.concatenate([part.has_values for part in parts]),
+            np.concatenate([part.clashes for part in parts]),
+        )
+
+    def settled(self) -> TableSummary:
+        """The summary of all rows without its samples, which have been read. It merges no more."""
+        ordered = tuple(None if part is None else part.settled() for part in self.ordered)
+        return replace(self, ordered=ordered)
 
     @property
     def has_enough(self) -> bool:

@@ -113,6 +113,11 @@ class Target:
                 array.flags.writeable = False
                 object.__setattr__(self, field.name, array)
 
+    def __sizeof__(self) -> int:
+        """With the arrays: Dask asks for it, to know what to spill."""
+        arrays = (self.y, self.w, self.wy)
+        return object.__sizeof__(self) + sum(each.nbytes for each in arrays if each is not None)
+
     @property
     def n_rows(self) -> int:
         """Number of rows, those of weight zero included."""

@@ -16,6 +16,7 @@ whoever loses them computes them again (DESIGN 3.8).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -79,6 +80,10 @@ class Block:
     first_row: int
     keys: np.ndarray | None = None
     cells: np.ndarray | None = None
+
+    def __sizeof__(self) -> int:
+        """With the arrays: Dask asks for it, to know what to spill."""
+        return object.__sizeof__(self) + _size(self.coded, self.target, self.keys, self.cells)
 
     @property
     def row_keys(self) -> np.ndarray:
@@ -206,10 +211,19 @@ class Counts:
     def __add__(self, other: Counts) -> Counts:
         return add_up([self, other])
 
+    def __sizeof__(self) -> int:
+        """As `nbytes`: Dask asks for it, to know what to spill."""
+        return object.__sizeof__(self) + self.nbytes
+
     @property
     def nbytes(self) -> int:
         """Bytes of both."""
         return self.sums.nbytes + self.histogram.nbytes
+
+
+def _size(*parts: object) -> int:
+    """Bytes of what an object is made of."""
+    return sum(sys.getsizeof(part) for part in parts if part is not None)
 
 
 def add_up(counts: Sequence[Counts]) -> Counts:
@@ -280,6 +294,10 @@ class Brought:
     target: Target
     kind: np.ndarray | None
     masks: np.ndarray
+
+    def __sizeof__(self) -> int:
+        """With the arrays: Dask asks for it, to know what to spill."""
+        return object.__sizeof__(self) + _size(self.coded, self.target, self.who)
 
 
 @dataclass(frozen=True)

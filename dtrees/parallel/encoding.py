@@ -9,7 +9,11 @@
 
 Raw values stay where the scheduler computes them. Summaries are merged there too, `FAN_IN` at a
 time and in the order of the rows, and what comes to the client is the book: at most ``max_codes``
-values a column, or its distinct values where every one has a code, and the categories.
+values a column, or its distinct values where every one has a code, and the categories. The samples
+of wide tables are more than a small worker should hold; so columns are merged in stretches::
+
+    summaries of 8 partitions ──▶ columns 0..24 ──▶ merged ──▶ cuts ──┐
+                              ──▶ columns 25..49 ─▶ merged ──▶ cuts ──┼──▶ book
 
 Book and codes are the same, bit for bit, as those of the table in memory (`CodeBook.fit_encode`),
 because both are made by the same summaries and cuts (`dtrees.coding`), which merge in any grouping.
@@ -24,6 +28,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
@@ -47,6 +52,11 @@ STORED_BYTES = 8  # of a cell that a sparse column stores
 COPIES = 2  # of the codes, while they are put together
 PART_BYTES = 4 * 2**20  # of codes that are sent from here
 ROOM_SHARE = 0.3  # of the memory of a worker, that the codes of the whole table may take
+PROCESS_BYTES = 160 * 2**20  # of a worker that holds nothing yet
+STRETCH_SHARE = 1 / 16  # of the memory of a worker, for the samples of columns that are merged
+SAMPLES_SHARE = 1 / 4  # and for the samples of all columns; beyond, fewer rows are looked at,
+FEWER = 1.25  # times the sample
+SAMPLED_BYTES = 8  # of a value of a sample
 
 logger = logging.getLogger(__name__)
 
@@ -218,7 +228,7 @@ def code_partitions(
 ) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
     """The two passes; the second one later, where codes stay in their partitions."""
     parts = table.parts()
-    bound = hash_bound(rules.sample_rows, table.n_rows)
+    bound = _bound(table.shape, rules, carrier.room())
     held, found = _summarized(table, parts, mask, rules, unseen, bound, carrier)
     if found.book is None:
         logger.info("many values are missing: rows are sampled once more")
@@ -258,10 +268,11 @@ def stays(regime: str | None, n_bytes: int, carrier: Carrier) -> str | None:
     if regime is not None:
         return None
     room = carrier.room()
-    if room is not None and n_bytes > ROOM_SHARE * room:
+    if room is not None and n_bytes > ROOM_SHARE * max(0, room - PROCESS_BYTES):
         return (
             f"the codes, {format_bytes(n_bytes)}, are more than {ROOM_SHARE:.0%} of the memory of "
-            f"a worker, {format_bytes(room)}"
+            f"a worker, {format_bytes(room)}, without the {format_bytes(PROCESS_BYTES)} of its "
+            "process"
         )
     return None
 
@@ -320,15 +331,35 @@ def _summarized(
         summarize(part, first, length, dask_key_name=(f"summarize-rows-{hexes}", i))
         for i, (part, first, length) in enumerate(parts)
     ]
+    stretches = _stretches(table.shape, rules, bound, carrier.room())
     merge = dask.delayed(_merge, pure=False)
+    merged = [(tasks, stretch) for stretch in stretches]
     level = 0
-    while len(tasks) > FAN_IN:
+    while len(merged[0][0]) > FAN_IN or (level == 0 and len(stretches) > 1):
         level += 1
-        tasks = [
-            merge(tasks[i : i + FAN_IN], dask_key_name=(f"merge-summaries-{hexes}", level, i))
-            for i in range(0, len(tasks), FAN_IN)
+        key = f"merge-summaries-{hexes}", level
+        merged = [
+            (
+                [
+                    merge(of[i : i + FAN_IN], stretch, dask_key_name=(*key, number, i))
+                    for i in range(0, len(of), FAN_IN)
+                ],
+                None,
+            )
+            for number, (of, stretch) in enumerate(merged)
         ]
-    conclude = dask.delayed(partial(_conclude, names=table.names, unseen=unseen), pure=False)
+    if len(stretches) == 1:
+        tasks = merged[0][0]
+    else:
+        settle = dask.delayed(_settle, pure=False)
+        tasks = [
+            settle(of, dask_key_name=(f"cut-columns-{hexes}", number))
+            for number, (of, _) in enumerate(merged)
+        ]
+    conclude = dask.delayed(
+        partial(_conclude, names=table.names, unseen=unseen, is_parted=len(stretches) > 1),
+        pure=False,
+    )
     (held,) = carrier.hold([conclude(tasks, dask_key_name=f"codebook-{hexes}")])
     (found,) = carrier.fetch([held])
     return held, found
@@ -367,15 +398,60 @@ def _summarize(
     return TableSummary.of(table, mask, rules=rules, first_row=first_row, bound=bound)
 
 
-def _merge(summaries: Sequence[TableSummary]) -> TableSummary:
-    return TableSummary.merge_all(summaries)
+def _bound(shape: tuple[int, int], rules: CutRules, room: int | None) -> int | None:
+    """Hashes of rows that are looked at, fewer where all of them are much for a worker."""
+    n_rows, n_columns = shape
+    n_bytes = SAMPLED_BYTES * min(n_rows, 2 * rules.sample_rows) * n_columns
+    is_much = room is not None and n_bytes > SAMPLES_SHARE * room
+    return hash_bound(rules.sample_rows, n_rows, FEWER if is_much else 2.0)
+
+
+def _stretches(
+    shape: tuple[int, int], rules: CutRules, bound: int | None, room: int | None
+) -> list[tuple[int, int] | None]:
+    """Columns that are merged together, so that a worker has room for their samples."""
+    n_rows, n_columns = shape
+    if room is None or rules.max_codes is None:
+        return [None]
+    n_sampled = min(n_rows, rules.sample_rows)
+    most = int(max(1, STRETCH_SHARE * room // (SAMPLED_BYTES * n_sampled)))
+    ends = [*range(0, n_columns, most), n_columns]
+    return [None] if len(ends) <= 2 else list(pairwise(ends))
+
+
+def _merge(
+    summaries: Sequence[TableSummary | None], columns: tuple[int, int] | None
+) -> TableSummary | None:
+    """The summary of some rows, of a stretch of columns if one is given.
+
+    Sparse tables go with the first stretch; None stands for the others.
+    """
+    if columns is None:
+        found = [summary for summary in summaries if summary is not None]
+        return TableSummary.merge_all(found) if len(found) == len(summaries) else None
+    there = [summary for summary in summaries if summary is not None]
+    if any(summary.sparse is not None for summary in there):
+        return TableSummary.merge_all(there) if columns[0] == 0 else None
+    return TableSummary.merge_all([summary.of_columns(*columns) for summary in there])
+
+
+def _settle(summaries: Sequence[TableSummary | None]) -> TableSummary | None:
+    """The summary of all rows, of a stretch of columns, as small as can be."""
+    summary = _merge(summaries, None)
+    return None if summary is None else summary.settled()
 
 
 def _conclude(
-    summaries: Sequence[TableSummary], *, names: np.ndarray | None, unseen: str
+    summaries: Sequence[TableSummary | None],
+    *,
+    names: np.ndarray | None,
+    unseen: str,
+    is_parted: bool,
 ) -> Summarized:
     """The end of pass 1."""
-    summary = TableSummary.merge_all(summaries)
+    there = [summary for summary in summaries if summary is not None]
+    is_parted &= there[0].sparse is None
+    summary = TableSummary.beside(there) if is_parted else TableSummary.merge_all(there)
     book = None
     if summary.has_enough:
         book = CodeBook.from_summary(summary, feature_names=names, unseen=unseen)

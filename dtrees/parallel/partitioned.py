@@ -30,6 +30,7 @@ The model so far is the checkpoint: it is never on a worker only (DESIGN 3.8).
 from __future__ import annotations
 
 import logging
+import math
 import queue
 import time
 from collections import defaultdict
@@ -55,7 +56,7 @@ from dtrees.core.rounds import grow_in_rounds, merge_bags
 from dtrees.exceptions import ClusterError, NoAnswerError, SchedulerLostError, WorkerLostError
 from dtrees.parallel.carriers import LostResultsError
 from dtrees.parallel.client import SLICE, await_workers, check_open, check_versions, patiently
-from dtrees.parallel.encoding import PART_BYTES, CodedPartitions
+from dtrees.parallel.encoding import PART_BYTES, PROCESS_BYTES, CodedPartitions
 from dtrees.parallel.in_blocks import PartitionedGrowth
 from dtrees.parallel.ledger import Ledger
 from dtrees.parallel.places import (
@@ -87,7 +88,9 @@ BLOCK_BYTES = 32 * 2**20  # of codes, at most, where partitions are not larger
 BLOCKS_PER_THREAD = 2  # at least, where there are so many partitions
 BATCH_BYTES = 16 * 2**20  # of rows that are brought together by a task
 BATCHES_PER_THREAD = 3  # under way
-PLACES_SHARE = 0.25  # of the memory of a worker, for the rows of open nodes
+BLOCK_SHARE = 1 / 24  # of the memory of a worker, for the codes of a block, at most
+GROUP_SHARE = 1 / 12  # and for the codes of the blocks of a task
+PLACES_SHARE = 0.25  # of the memory that the process of a worker leaves, for rows of open nodes
 CLIENT_BYTES = "8 MiB"  # of histograms that the client adds up itself
 ROW_BYTES = 6  # of a row of a bag in an open node: its number and its kind
 
@@ -243,7 +246,13 @@ class BlocksOnWorkers:
         threads = sum(await_workers(self._client).values())
         per_row = max(1, self._parts.n_bytes // max(1, self._parts.n_rows))
         even = -(-self._parts.n_rows // (BLOCKS_PER_THREAD * threads))
-        return max(1, min(BLOCK_BYTES // per_row, even))
+        most = min([BLOCK_BYTES, *(int(BLOCK_SHARE * limit) for limit in self._limits())])
+        return max(1, min(most // per_row, even))
+
+    def _limits(self) -> list[int]:
+        """Bytes of the workers that have a limit."""
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        return [worker["memory_limit"] for worker in workers if worker.get("memory_limit")]
 
     def _keys(self) -> np.ndarray | None:
         bags = self._growth.growth.bags
@@ -266,12 +275,14 @@ class BlocksOnWorkers:
 
     def waves(self, numbers: Sequence[int]) -> list[Sequence[int]]:
         """Trees that grow together: as many as there is memory for the rows of their nodes."""
-        limits = [
-            worker.get("memory_limit") or 2**40
-            for worker in self._client.scheduler_info(n_workers=-1)["workers"].values()
-        ]
-        room = PLACES_SHARE * sum(limits)
-        most = max(1, int(room // (ROW_BYTES * max(1, self._parts.n_rows))))
+        draws = self._growth.common().draws
+        share = 1.0 if draws is None else -math.expm1(-draws.rate)
+        of_tree = max(1.0, ROW_BYTES * share * self._parts.n_rows)
+        limits = self._limits()
+        most = len(numbers)
+        if len(limits) > 0:
+            room = sum(max(limit - PROCESS_BYTES, limit / 8) for limit in limits)
+            most = max(1, min(most, int(PLACES_SHARE * room / of_tree)))
         n_waves = -(-len(numbers) // most)
         ends = [len(numbers) * wave // n_waves for wave in range(n_waves + 1)]
         return [numbers[ends[i] : ends[i + 1]] for i in range(n_waves)]
@@ -490,11 +501,20 @@ class BlocksOnWorkers:
         self._groups = [
             (worker, group.tolist())
             for worker, blocks in of_worker.items()
-            for group in np.array_split(blocks, min(len(blocks), threads[worker]))
+            for group in np.array_split(blocks, self._n_groups(len(blocks), threads[worker]))
             if len(group) > 0
         ]
         self._grouped = now
         return self._groups
+
+    def _n_groups(self, n_blocks: int, n_threads: int) -> int:
+        """Tasks of a round on a worker: one for each thread, more where blocks are on its disk.
+
+        A task has all of its blocks in memory.
+        """
+        n_bytes = self._parts.n_bytes * n_blocks // max(1, len(self._blocks))
+        most = min((int(GROUP_SHARE * limit) for limit in self._limits()), default=n_bytes)
+        return min(n_blocks, max(n_threads, -(-n_bytes // max(1, most))))
 
     # ---------------------------------------------------------------------------------------------
     # tasks

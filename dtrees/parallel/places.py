@@ -14,10 +14,12 @@ What is remembered is bounded by bytes; the growths that were used least recentl
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +49,7 @@ from dtrees.core.blocks import (
 from dtrees.typing import Runner, serial
 
 CACHE_BYTES = "256 MiB"  # unless dask.config says otherwise, under "dtrees.places-cache"
+CACHE_SHARE = 0.2  # of the memory of a worker, at most, unless dask.config says otherwise
 
 
 class PlacesCache:
@@ -105,8 +108,21 @@ def cache() -> PlacesCache:
     global _cache
     with _making:
         if _cache is None:
-            _cache = PlacesCache(parse_bytes(dask.config.get("dtrees.places-cache", CACHE_BYTES)))
+            _cache = PlacesCache(_cache_bytes())
         return _cache
+
+
+def _cache_bytes() -> int:
+    """Bytes of places that this process may remember."""
+    given = dask.config.get("dtrees.places-cache", None)
+    if given is not None:
+        return int(parse_bytes(given))
+    most: int = parse_bytes(CACHE_BYTES)
+    distributed, limit = sys.modules.get("distributed"), None
+    if distributed is not None:
+        with suppress(ValueError):  # this is no worker
+            limit = distributed.get_worker().memory_manager.memory_limit
+    return most if limit is None else min(most, int(CACHE_SHARE * limit))
 
 
 @dataclass(frozen=True)

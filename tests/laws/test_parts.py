@@ -89,6 +89,13 @@ def test_any_parts(data):
     if not merged.has_enough:
         merged = summary(None)
     assert merged.has_enough
+    if merged.sparse is None:  # the same by stretches of columns, whose samples have been read
+        middle = data.draw(st.integers(0, len(merged.units)))
+        ends_of_columns = (0, middle), (middle, len(merged.units))
+        stretches = [merged.of_columns(*columns).settled() for columns in ends_of_columns]
+        merged = TableSummary.beside(stretches)
+        assert merged.has_enough
+        assert sum(len(part.sample) for part in merged.ordered if part is not None) == 0
     found = CodeBook.from_summary(merged, feature_names=book.feature_names)
     for name in OF_BOOK:
         assert_array_equal(getattr(found, name), getattr(book, name), err_msg=name, strict=True)

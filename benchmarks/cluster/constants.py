@@ -1,0 +1,203 @@
+"""The constants of the cost model, measured on this machine.
+
+What a thread does is measured in this process, in rounds without a cluster: calls of the parts are
+timed, and what they worked on is counted. What is left of the growth is the client's. What moves
+between processes is measured on the cluster::
+
+    BlockOfRows   bags, parting, counting, taking rows out ──┐
+    grow_brought  subtrees                                   ├──▶ seconds / rows, columns, levels
+    the rest      search on the client, by node              ┘
+    cluster       bytes, tasks, rounds and fits that do nothing
+
+The first three are seconds of the processor, which do not grow where others use the machine as
+well; those of the cluster are the least of several turns.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+from uuid import uuid4
+
+import dask
+import numpy as np
+from distributed import Client
+
+from benchmarks.cases import Scale
+from benchmarks.cluster.places import COLUMNS, Here, forest, placed, table, workers
+from benchmarks.measure import timed
+from dtrees.coding.codebook import CodeBook
+from dtrees.coding.ordered import CutRules
+from dtrees.coding.summaries import TableSummary
+from dtrees.coding.tables import read_table
+from dtrees.core import rounds
+from dtrees.core.blocks import BlockOfRows
+from dtrees.parallel.cost import CostModel, _levels_below
+
+DRAWN = 5  # columns of 30
+ROWS, TREES, GATHER = 200_000, 6, 10_000
+MESSAGE = 32 * 2**20  # bytes
+TASKS = 300
+
+
+@dataclass
+class Watch:
+    """Seconds of the calls of a function, and what they worked on."""
+
+    seconds: float = 0.0
+    units: float = 0.0
+    calls: int = 0
+
+    @property
+    def each(self) -> float:
+        """Seconds of a unit."""
+        return self.seconds / max(1.0, self.units)
+
+
+def worked(work: Callable[[], Any], clock: Callable[[], float] = time.thread_time) -> Any:
+    """Seconds of the processor, and the result."""
+    began = clock()
+    result = work()
+    return clock() - began, result
+
+
+@contextmanager
+def watched(owner: Any, name: str, units: Callable[..., float]) -> Iterator[Watch]:
+    """Time the calls of a function; `units` is called with its result and its arguments."""
+    watch, function = Watch(), getattr(owner, name)
+
+    def timed_call(*arguments: Any, **named: Any) -> Any:
+        began = time.thread_time()
+        result = function(*arguments, **named)
+        watch.seconds += time.thread_time() - began
+        watch.units += units(result, *arguments)
+        watch.calls += 1
+        return result
+
+    with patch.object(owner, name, timed_call):
+        yield watch
+
+
+def of_coding(X: np.ndarray) -> dict[str, float]:
+    """Seconds of a cell, in both passes."""
+    part = read_table(X[: ROWS // 2])
+    rules = CutRules(max_codes=255, sample_rows=200_000, seed=0)
+    of_summary, summary = worked(lambda: TableSummary.of(part, rules=rules))
+    book = CodeBook.from_summary(summary)
+    of_codes, _ = worked(lambda: book.encode_part(part))
+    cells = part.n_rows * part.n_columns
+    return {"summarize": of_summary / cells, "encode": of_codes / cells}
+
+
+def of_rounds(X: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    """What a thread and the client do in rounds."""
+    model = forest("partitioned", TREES, max_features=DRAWN).set_params(n_jobs=1)
+
+    def count(found: Any, rows: Any, held: Any, members: Any, columns: Any) -> float:
+        return float(len(held.rows) * len(columns))
+
+    with ExitStack() as stack:
+        see = stack.enter_context
+        see(dask.config.set({"dtrees.gather-rows": GATHER, "scheduler": "synchronous"}))
+        bags = see(
+            watched(BlockOfRows, "_all_rows", lambda f, rows, root: rows._block.coded.n_rows)
+        )
+        parts = see(watched(BlockOfRows, "_part", lambda f, rows, held, parting: len(held.rows)))
+        counts = see(watched(BlockOfRows, "_count", count))
+        brought = see(
+            watched(
+                BlockOfRows, "bring", lambda found, *_: sum(each.coded.nbytes for each in found)
+            )
+        )
+        finished = see(
+            watched(
+                rounds,
+                "grow_brought",
+                lambda f, some, node, *_: sum(each.coded.n_rows for each in some),
+            )
+        )
+        requests = see(watched(rounds.Wave, "requests", lambda found, *_: len(found)))
+        taken = see(watched(rounds.Wave, "take", lambda f, wave, batch, c: c.histogram.size))
+        model.fit(X, y)
+    small = shares(model)
+    below = _levels_below(GATHER, None, 0, small)
+    each_node = (requests.seconds + taken.seconds) / requests.units
+    return {
+        "bag": bags.each,
+        "part": parts.each,
+        "count": counts.each,
+        "bring": brought.each,
+        "finish": finished.each / (DRAWN * below),
+        "search": each_node,
+        "cell": 1e-9,  # an addition; the search of cells is in that of nodes
+        "smaller_share": small,
+    }
+
+
+def shares(model: Any) -> float:
+    """Rows in the smaller child of a large node: the share that halves as fast."""
+    found = []
+    for tree in model.forest_.trees:
+        n, left = np.asarray(tree.n_node_samples), np.asarray(tree.children_left)
+        right = np.asarray(tree.children_right)
+        large = np.flatnonzero((left >= 0) & (n > GATHER))
+        found.append(np.minimum(n[left[large]], n[right[large]]) / n[large])
+    return float(np.clip(np.median(np.concatenate(found)), 0.05, 0.5))
+
+
+def of_cluster(client: Client, scale: Scale) -> dict[str, float]:
+    """What moves between processes, and what costs time though nothing is done."""
+    n_bytes = MESSAGE // 10 if scale.quick else MESSAGE
+
+    def moved() -> None:
+        key = f"bytes-{uuid4().hex}"
+        client.submit(np.zeros, n_bytes, dtype=np.uint8, key=key, pure=False).result()
+
+    def tasks() -> None:
+        keys = [f"nothing-{uuid4().hex}-{i}" for i in range(TASKS)]
+        client.gather([client.submit(int, 1, key=key, pure=False) for key in keys])
+
+    of_bytes = min(timed(moved)[0] for _ in range(5))
+    of_tasks = min(timed(tasks)[0] for _ in range(5))
+    tiny = placed(client, tuple(part[:400] for part in table(scale, 400)))
+    of_rounds, of_fits = [], []
+    with dask.config.set({"dtrees.gather-rows": 0}):
+        for _ in range(7):
+            spent, model = timed(
+                lambda: forest("partitioned", 1, max_depth=12).fit(*tiny.on_workers)
+            )
+            report = model.fit_report_
+            of_rounds.append(report["seconds"]["rounds"] / report["rounds"])
+            of_fits.append(spent - report["seconds"]["rounds"])
+    each_task = of_tasks / TASKS
+    return {
+        "byte": of_bytes / n_bytes,
+        "task": each_task,
+        "round": max(1e-3, min(of_rounds) - 2 * each_task),
+        "start": min(of_fits),
+    }
+
+
+def measured(scale: Scale) -> CostModel:
+    """All of them."""
+    X, y, *_ = table(scale, ROWS)
+    assert X.shape[1] == COLUMNS
+    found = of_coding(X) | of_rounds(X, y)
+    with workers() as client:
+        found |= of_cluster(client, scale)
+        small, large = (
+            of_client(placed(client, tuple(part[:n] for part in table(scale, ROWS))))
+            for n in (400, ROWS)
+        )
+        found["target"] = max(0.0, large - small) / len(X)
+    return CostModel(**found)
+
+
+def of_client(here: Here) -> float:
+    """Seconds of the client's processor in a fit of one small tree: what its rows cost."""
+    model = forest("partitioned", 1, max_depth=2)
+    return min(worked(lambda: model.fit(*here.on_workers), time.process_time)[0] for _ in range(3))

@@ -1,0 +1,122 @@
+"""How many rounds a wave takes, what a round costs, and how many bytes move.
+
+Rounds are counted as the fit reports them, once as usual and once with only the smallest nodes
+gathered, so that nearly every level is a round. What a round costs is measured on a table so small
+that nothing else does: seconds of rounds over their number.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from typing import Any
+
+import dask
+
+from benchmarks.cases import Case, Scale, Survey, Table
+from benchmarks.cluster.places import COLUMNS, DEPTH, forest, placed, table, workers
+from benchmarks.report import seconds
+from dtrees.parallel.cost import planet_bytes
+
+TABLE = Table(
+    (
+        "rounds and bytes, two workers × 1 thread",
+        "measured",
+        "at most",
+        "aim",
+        "verdict",
+        "remarks",
+    ),
+    "PLANET's bytes are those of [SK], 2^D · k · B · p · c numbers of eight bytes a tree: k = 2 "
+    f"workers, B = 255, p = {COLUMNS}, c = 2.",
+)
+ROUNDS, ROUNDS_AIM = 15, 13
+OVERHEAD, OVERHEAD_AIM = 0.030, 0.020  # seconds
+TINY, TINY_TURNS = 400, 9
+FEW_ROWS = 500
+
+
+def fitted(here: Any, n_trees: int, depth: int | None, gather: int | None) -> dict[str, Any]:
+    """The report of a fit."""
+    settings = {} if gather is None else {"dtrees.gather-rows": gather}
+    with dask.config.set(settings):
+        model = forest("partitioned", n_trees, max_depth=depth).fit(*here.on_workers)
+    found: dict[str, Any] = model.fit_report_
+    return found
+
+
+def _lines(scale: Scale) -> Iterator[tuple[str, ...]]:
+    with workers() as client:
+        here = placed(client, table(scale, 100_000))
+        n_rows = f"{len(here.X):,} × {COLUMNS}"
+        for gather, words in (
+            (None, "as usual: nodes of at most 65,536 rows gathered"),
+            (FEW_ROWS, f"nodes of at most {FEW_ROWS:,} rows gathered"),
+        ):
+            n = fitted(here, 100, 12, gather)["rounds"]
+            yield (
+                f"rounds for 100 trees of depth 12, {n_rows}, {words}",
+                str(n),
+                str(ROUNDS),
+                str(ROUNDS_AIM),
+                scale.verdict(n <= ROUNDS, f"{n / ROUNDS:.0%} of the most", aim=n <= ROUNDS_AIM),
+                "histograms beyond the budget of 256 MiB take rounds of their own"
+                if gather is not None
+                else "",
+            )
+        yield _overhead(scale, placed(client, tuple(part[:TINY] for part in table(scale, TINY))))
+        here = placed(client, table(scale))
+        for depth, gather in ((DEPTH, None), (DEPTH, 10 * FEW_ROWS), (None, None)):
+            yield _bytes(here, depth, gather)
+
+
+def _overhead(scale: Scale, here: Any) -> tuple[str, ...]:
+    """Seconds of a round that has nothing to count."""
+    found, n = [], 0
+    for _ in range(TINY_TURNS):
+        report = fitted(here, 1, 12, 0)
+        n = report["rounds"]
+        found.append(report["seconds"]["rounds"] / n)
+    value = statistics.median(found)
+    return (
+        f"a round of one tree, {len(here.X)} rows",
+        f"{1e3 * value:.1f} ms",
+        f"{1e3 * OVERHEAD:.0f} ms",
+        f"{1e3 * OVERHEAD_AIM:.0f} ms",
+        scale.verdict(
+            value <= OVERHEAD, f"{value / OVERHEAD:.0%} of the most", aim=value <= OVERHEAD_AIM
+        ),
+        f"{n} rounds a fit; {1e3 * min(found):.1f} to {1e3 * max(found):.1f} ms in {TINY_TURNS}",
+    )
+
+
+def _bytes(here: Any, depth: int | None, gather: int | None) -> tuple[str, ...]:
+    """Bytes that a tree moves, beside PLANET's."""
+    n_trees = 10
+    report = fitted(here, n_trees, depth, gather)
+    of_tree = report["bytes_moved"] / n_trees
+    planet = None if depth is None else planet_bytes(depth, 2, COLUMNS)
+    beside = (
+        "" if planet is None else f"PLANET: {planet / 1e6:,.0f} MB, {planet / of_tree:.0f} times"
+    )
+    words = "" if gather is None else f", nodes of at most {gather:,} rows gathered"
+    return (
+        f"bytes of a tree, {len(here.X):,} × {COLUMNS}, "
+        f"{'fully grown' if depth is None else f'depth ≤ {depth}'}{words}",
+        f"{of_tree / 1e6:.1f} MB",
+        "-",
+        "-",
+        "-",
+        f"{beside}{'; ' if beside else ''}{report['rounds']} rounds, "
+        f"{seconds(report['seconds']['growth'])} s for {n_trees} trees",
+    )
+
+
+CASES = [
+    Case(
+        "partitioned-rounds",
+        "partitioned",
+        "rounds of 100 trees, milliseconds of a round, bytes of a tree beside PLANET's",
+        lambda scale: Survey(TABLE, lambda: _lines(scale)),
+    )
+]

@@ -1,0 +1,113 @@
+"""What the cost model says follows the code: rounds as the driver takes them, and limits."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import dask
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dtrees
+from dtrees.parallel.cost import CostModel, planet_bytes
+
+HERE = {"n_workers": 1, "columns_drawn": 3}
+
+
+def cost(n_rows=10**6, n_columns=30, *, model=None, **limits):
+    limits = {"n_trees": 10, "depth": 8, "n_workers": 2, "columns_drawn": 5, **limits}
+    return (model or CostModel()).of(n_rows, n_columns, **limits)
+
+
+class TestRounds:
+    @pytest.mark.parametrize(("depth", "gather"), [(0, 100), (1, 100), (3, 100), (6, 20)])
+    def test_even_splits(self, depth, gather):
+        """Rounds of a fit whose every split sends half of the rows to each side."""
+        n = 4096
+        X = np.random.default_rng(0).permutation(n)[:, None].astype(float)
+        y = X[:, 0]
+        forest = dtrees.RandomForestRegressor(
+            3,
+            max_depth=depth or None,
+            max_leaf_nodes=None,
+            bootstrap=False,
+            regime="partitioned",
+            min_samples_split=2 if depth else n + 1,
+        )
+        with dask.config.set({"dtrees.gather-rows": gather}):
+            report = forest.fit(X, y).fit_report_
+        found = cost(
+            n,
+            1,
+            model=replace(CostModel(), smaller_share=0.5),
+            n_trees=3,
+            depth=depth,
+            gather_rows=gather,
+            columns_drawn=1,
+            n_classes=0,
+            bootstrap=False,
+        )
+        assert found.rounds == report["rounds"]
+
+    def test_nothing_is_gathered_where_all_levels_are_counted(self):
+        found = cost(10**7, depth=3)
+        assert found.rounds == 4
+        assert found.passes == 5
+
+    def test_histograms_beyond_the_budget_take_more_rounds(self):
+        few = cost(10**8, depth=10, histogram_budget=2**40)
+        assert cost(10**8, depth=10, histogram_budget=2**24).rounds > few.rounds
+
+    def test_waves_by_memory(self):
+        assert cost(10**8, memory_limit=None).waves == 1
+        assert cost(10**8, memory_limit=4 * 2**30).waves > 1
+
+
+class TestCost:
+    @given(
+        st.integers(1, 10**9),
+        st.integers(1, 1000),
+        st.integers(1, 500),
+        st.one_of(st.none(), st.integers(0, 40)),
+        st.integers(1, 256),
+        st.integers(0, 50),
+        st.sampled_from([0, 1, 65_536]),
+    )
+    def test_of_anything(self, n_rows, n_columns, n_trees, depth, n_workers, n_classes, gather):
+        if gather < 65_536 and (depth is None or depth > 12):
+            n_rows = min(n_rows, 10**6)
+        found = cost(
+            n_rows,
+            n_columns,
+            n_trees=n_trees,
+            depth=depth,
+            n_workers=n_workers,
+            n_classes=n_classes,
+            gather_rows=gather,
+            memory_limit=2**30,
+        )
+        assert found.rounds >= found.waves >= 1
+        assert found.bytes_moved >= 0
+        assert found.bytes_per_worker >= 0
+        assert all(math.isfinite(spent) and spent >= 0 for spent in found.seconds.values())
+        assert found.total_seconds == sum(found.seconds.values())
+
+    def test_a_free_cluster_halves_what_threads_do(self):
+        free = replace(CostModel(), byte=0, task=0, round=0, search=0, cell=0, target=0, start=0)
+        one, two = (cost(model=free, n_workers=n).total_seconds for n in (1, 2))
+        assert two == pytest.approx(one / 2)
+
+    def test_bytes_of_rows_that_are_brought(self):
+        """A table that is small moves once for each tree, as far as it is in the bag."""
+        found = cost(1000, 30, n_trees=10, depth=None, bootstrap=False)
+        assert found.rounds == 1
+        rows = 10 * 1000 * (30 + 16)
+        assert rows < found.bytes_moved < 1.1 * rows + 2 * 8 * 10 * (5 * 256 * 2 + 10)
+
+
+def test_planet():
+    """2^D k B p c numbers ([SK])."""
+    assert planet_bytes(3, 2, 30, 255, 2) == 8 * 8 * 2 * 255 * 30 * 2
