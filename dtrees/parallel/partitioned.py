@@ -185,6 +185,7 @@ class BlocksOnWorkers:
         self._sent: list[Future] = []  # the steps, as the workers have them
         self._values: Future | None = None
         self._known = GrowthOfBlocks(self._name, growth.common())
+        self._is_known = False  # to workers, under its name
         self._groups: list[tuple[str, list[int]]] = []
         self._grouped = 0.0
         self._held: list[Future] = []
@@ -200,7 +201,7 @@ class BlocksOnWorkers:
 
     def make(self) -> None:
         """Make the blocks from the partitions, and wait for them."""
-        await_workers(self._client)
+        self._look_at(await_workers(self._client))
         with suppress(NoAnswerError):  # workers that are too busy to answer
             check_versions(self._client)
         try:
@@ -284,9 +285,7 @@ class BlocksOnWorkers:
 
     def begin(self, common: Common) -> None:
         """Begin a growth."""
-        self._forget()
-        self._name = uuid4().hex
-        self._known = GrowthOfBlocks(self._name, common)
+        self._rename(common)
         self._steps, self._sent = [], []
 
     def hear(self, what: str, depth: int) -> None:
@@ -310,7 +309,6 @@ class BlocksOnWorkers:
 
     def count(self, step: Step, requests: Sequence[Request]) -> Counts:
         """What some nodes add up to."""
-
         n_numbers = sum(request.n_numbers for request in requests)
         most = parse_bytes(dask.config.get("dtrees.client-histograms", CLIENT_BYTES))
         merge: Callable[[Sequence[Counts]], Counts] = add_up
@@ -349,7 +347,8 @@ class BlocksOnWorkers:
         What comes to the client is one histogram of a node, however many workers there are.
         """
         counted = [(self._submit(call), call.workers) for call in calls]
-        ends = [n_numbers * part // len(calls) for part in range(len(calls) + 1)]
+        n_parts = min(len(calls), n_numbers)
+        ends = [n_numbers * part // n_parts for part in range(n_parts + 1)]
         added = []
         for first, last in pairwise(ends):
             stretches = [
@@ -390,9 +389,19 @@ class BlocksOnWorkers:
 
     # ---------------------------------------------------------------------------------------------
 
+    def _rename(self, common: Common) -> None:
+        """Take another name, under which no places are known."""
+        self._forget()
+        self._name = uuid4().hex
+        self._known = GrowthOfBlocks(self._name, common)
+
     def _forget(self) -> None:
         """Let workers drop the places of the growth."""
-        if self._client.status != "running" or not self._steps:
+        if not self._is_known:
+            return
+        self._is_known = False
+        cache().forget(self._name)  # in case that workers are here
+        if self._client.status != "running":
             return
         with suppress(Exception):  # they go sooner or later anyway
             forget = partial(self._client.run, _forget, self._name, on_error="ignore")
@@ -464,6 +473,7 @@ class BlocksOnWorkers:
 
     def _send_steps(self) -> None:
         """Give the steps that were taken to the workers, each once."""
+        self._is_known = True
         for number in range(len(self._sent), len(self._steps)):
             key = f"step-{self._name}-{number}-{uuid4().hex}"
             self._sent.append(self._send(key, self._steps[number]))
@@ -555,6 +565,7 @@ class BlocksOnWorkers:
         logger.info("the blocks are made again: %s", error)
         self._ledger.counts["restarts"] += 1
         self._cancel(self._made)
+        self._rename(self._known.common)  # where workers have gone, blocks are cut elsewhere
         self._sent, self._values, self._groups = [], None, []
         self._held = []
         try:

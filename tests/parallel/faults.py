@@ -93,7 +93,6 @@ def pids(client, n_workers=None):
 def assert_nothing_is_left(client, seconds=2):
     """No task on the scheduler, and no places on the workers, at the latest in two seconds."""
 
-
     def n_places():  # goes to the workers by value: they need not import the tests
         from dtrees.parallel.places import cache
 
