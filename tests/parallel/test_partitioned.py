@@ -722,50 +722,45 @@ class TestAddUp:
 class TestBudgets:
     """Rounds and passes are about the depth, whatever the number of trees."""
 
-    def report(self, client, n_trees, max_depth=12, how=None, **config):
-        n_rows = 2_000
+    def report(self, client, n_trees, gather_rows=0, budget="256 MiB", **how):
+        """Of a fit on a cluster, and the depth of its deepest tree."""
         rng = np.random.default_rng(0)
-        table = rng.normal(size=(n_rows, 4))
-        y = (table @ rng.normal(size=4) + rng.normal(size=n_rows) > 0).astype(int)
-        model = RandomForestClassifier(
-            n_trees,
-            max_depth=max_depth,
-            min_samples_leaf=10,
-            max_codes=32,
-            random_state=0,
-            regime="partitioned",
-            **(how or {}),
-        )
-        config = {"scheduler": "dask.distributed", "dtrees.gather-rows": 0, **config}
-        with client.as_current(), dask.config.set(config):
-            report = model.fit(cut(table, (500,) * 4), y).fit_report_
-        depths = [tree.depth.max() for tree in model.forest_.trees]
-        assert max(depths) == max_depth
-        return report
+        table = rng.normal(size=(2_000, 4))
+        y = (table @ rng.normal(size=4) + rng.normal(size=len(table)) > 0).astype(int)
+        how = {"max_depth": 12, "min_samples_leaf": 5, "max_codes": 32, **how}
+        model = RandomForestClassifier(n_trees, random_state=0, regime="partitioned", **how)
+        limits = {"dtrees.gather-rows": gather_rows, "dtrees.histogram-budget": budget}
+        with on(client), dask.config.set(limits):
+            model.fit(cut(table, (500,) * 4), y)
+        return model.fit_report_, max(tree.depth.max() for tree in model.forest_.trees)
 
-    @pytest.mark.parametrize(
-        ("n_trees", "max_features", "n_rounds"),
-        [(100, "sqrt", 14), pytest.param(100, None, 13, marks=chaos), (5, None, 13)],
-    )
-    def test_a_hundred_trees_of_depth_twelve(self, n_trees, max_features, n_rounds, here):
-        report = self.report(here, n_trees, how={"max_features": max_features})
-        assert report["rounds"] == n_rounds  # a depth each, and one for a draw that is extended
-        assert report["passes"] == 1 + n_rounds  # the codes are made in the first one
+    @pytest.mark.parametrize("n_trees", [5, pytest.param(100, marks=chaos)])
+    def test_a_round_for_every_depth(self, n_trees, here):
+        report, deepest = self.report(here, n_trees, max_features=None)
+        assert report["rounds"] == deepest + 1
+        assert report["passes"] == 1 + report["rounds"]  # the codes are made in the first one
         assert report["rebuilds"] == 0
+
+    def test_a_hundred_trees_of_depth_twelve(self, here):
+        report, deepest = self.report(here, 100)
+        assert deepest == 12
+        assert report["rounds"] == 14  # somewhere a draw of columns is extended
+        assert report["passes"] == 1 + 14
 
     def test_bags_that_are_looked_at(self, here):
         """To be balanced: a pass more."""
-        report = self.report(here, 20, 5, how={"class_weight": "balanced_subsample"})
-        assert (report["rounds"], report["passes"]) == (6, 1 + 1 + 6)
+        how = {"max_depth": 5, "max_features": None, "class_weight": "balanced_subsample"}
+        report, deepest = self.report(here, 20, **how)
+        assert (report["rounds"], report["passes"]) == (deepest + 1, 1 + 1 + deepest + 1)
 
     def test_small_nodes_are_brought_together(self, here):
-        report = self.report(here, 20, 12, **{"dtrees.gather-rows": 500})
+        report, _ = self.report(here, 20, gather_rows=500)
         assert report["rounds"] < 8
         assert report["passes"] == 1 + report["rounds"] + 1
 
     def test_a_small_budget_takes_more_rounds(self, here):
         """Those of a depth in several rounds, each of which is a pass."""
-        report = self.report(here, 20, 5, **{"dtrees.histogram-budget": "64 kiB"})
+        report, _ = self.report(here, 20, budget="64 kiB", max_depth=5)
         assert 6 < report["rounds"] < 20 * 2**5
         assert report["passes"] == 1 + report["rounds"]
 
