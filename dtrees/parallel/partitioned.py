@@ -521,7 +521,7 @@ class BlocksOnWorkers:
         of_worker: dict[str, list[int]] = defaultdict(list)
         for number, future in enumerate(self._blocks):
             holders = [worker for worker in who_has.get(future.key, ()) if worker in threads]
-            worker = min(holders or threads, key=lambda name: (len(of_worker[name]), name))
+            worker = min(holders or threads, key=lambda name: (len(of_worker.get(name, ())), name))
             of_worker[worker].append(number)
         self._groups = [
             (worker, group.tolist())

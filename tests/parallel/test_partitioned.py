@@ -125,12 +125,16 @@ def killed(client, n_killed, phase, number=0, n_workers=2):
     assert_nothing_is_left(client)
 
 
+def noted(path):
+    """Note that a partition is read; how often that was done before."""
+    seen = len(os.listdir(path))
+    (path / f"{os.getpid()}-{time.monotonic_ns()}").touch()
+    return seen
+
+
 def die_once(block, path, number):
     """Takes its worker with it, as this one of all tasks that read a partition."""
-    seen = len(os.listdir(path))
-    with open(os.path.join(path, f"{os.getpid()}-{time.monotonic_ns()}"), "w"):
-        pass
-    if seen == number:
+    if noted(path) == number:
         os._exit(1)
     return block
 
@@ -163,10 +167,8 @@ class TestWorkersThatDie:
     def test_while_they_code(self, number, processes, tmp_path):
         before = pids(processes, 2)
 
-        def die(block):
-            return die_once(block, str(tmp_path), number)
-
-        assert hash_of(fitted(processes, block=die)) == EXPECTED
+        model = fitted(processes, block=lambda block: die_once(block, tmp_path, number))
+        assert hash_of(model) == EXPECTED
         assert len(set(before) - set(pids(processes, 2))) == 1
         assert len(os.listdir(tmp_path)) > 14  # some were computed once more
         assert_nothing_is_left(processes)
@@ -176,7 +178,7 @@ class TestWorkersThatDie:
         pids(processes, 2)
         allowed = processes.run_on_scheduler(allow_failures, 0)
         try:
-            model = fitted(processes, block=lambda block: die_once(block, str(tmp_path), 10))
+            model = fitted(processes, block=lambda block: die_once(block, tmp_path, 10))
         finally:
             processes.run_on_scheduler(allow_failures, allowed)
         assert hash_of(model) == EXPECTED
@@ -210,12 +212,9 @@ class TestWorkersThatDie:
         assert_nothing_is_left(processes)
 
     @pytest.mark.parametrize("times", [3, 100])
-    def test_blocks_that_workers_always_die_of(self, times, here, monkeypatch):
-        read = []
-
+    def test_blocks_that_workers_always_die_of(self, times, here, tmp_path):
         def die(block):
-            read.append(len(block))
-            if 7 < len(read) <= 7 + times:
+            if 7 <= noted(tmp_path) < 7 + times:
                 raise killed_worker()
             return block
 
@@ -302,18 +301,18 @@ class TestWorkersThatComeAndGo:
                 client.wait_for_workers(2, timeout=30)
 
             def leave():
-                first = sorted(client.nthreads())[0]
                 client.retire_workers([first])
                 assert len(client.nthreads()) == 1
 
             before = pids(client, 1)
+            (first,) = client.nthreads()
             with Fault(join, "rounds", 1).set() as joining, Fault(leave, "rounds", 4).set() as gone:
                 model = fitted(client)
             assert joining.has_happened
             assert gone.has_happened
             assert hash_of(model) == EXPECTED
             assert model.fit_report_["lost_workers"] == 1
-            assert len(set(pids(client)) - set(before)) <= 1
+            assert len(pids(client)) == len(set(pids(client)) - set(before)) == 1
             assert_nothing_is_left(client)
 
     @pytest.mark.chaos
@@ -766,6 +765,6 @@ class TestBudgets:
 
     def test_the_table_is_read_twice(self, here, tmp_path):
         """Whatever the depth: to learn the codes, and to make them."""
-        model = fitted(here, block=lambda block: die_once(block, str(tmp_path), None))
+        model = fitted(here, block=lambda block: die_once(block, tmp_path, None))
         assert model.fit_report_["rounds"] > 3
         assert len(os.listdir(tmp_path)) == 2 * 7
