@@ -16,7 +16,7 @@ INSTALL := $(PIP) install --no-build-isolation --editable
 KERNELS := $(shell find dtrees -name '*.pyx' -o -name '*.pxd')
 DEBUG_TREE := build/debug-tree
 
-.PHONY: help demo test test-long lint format bench docs debug-test build clean
+.PHONY: help demo test test-long chaos lint format bench docs debug-test build clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -24,6 +24,7 @@ help:
 	@echo "make demo        cross-validate a tree on the Adult census data"
 	@echo "make test        run the tests (PYTEST_ARGS='-k name' to choose)"
 	@echo "make test-long   what takes minutes and gigabytes, and 2,000 new examples of every law"
+	@echo "make chaos       faults of clusters at many moments, and one hash over all their layouts"
 	@echo "make lint        ruff, cython-lint, mypy, import-linter, codespell"
 	@echo "make format      let ruff put the files in order"
 	@echo "make bench       measure against scikit-learn and others"
@@ -40,6 +41,9 @@ test: $(STAMPS)/test $(STAMPS)/kernels
 
 test-long: $(STAMPS)/test $(STAMPS)/kernels
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m "long or hypothesis" --timeout 1800 $(PYTEST_ARGS)
+
+chaos: $(STAMPS)/test $(STAMPS)/kernels
+	$(BIN)/python -m pytest -m chaos --timeout 1800 $(PYTEST_ARGS)
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .

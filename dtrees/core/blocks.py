@@ -297,7 +297,7 @@ class Brought:
 
     def __sizeof__(self) -> int:
         """With the arrays: Dask asks for it, to know what to spill."""
-        return object.__sizeof__(self) + _size(self.coded, self.target, self.who)
+        return object.__sizeof__(self) + _size(self.coded, self.target, self.kind)
 
 
 @dataclass(frozen=True)

@@ -215,7 +215,11 @@ class Pair:
 
 
 class Frontier:
-    """Open nodes, in the order in which they are taken up: depth by depth."""
+    """Open nodes, first come, first served: depth by depth, but that no node waits for others.
+
+    A node that has found nothing in the columns of its draw is searched once more together with
+    the children of those that have; so the draws of the one cost the others no round.
+    """
 
     def __init__(self) -> None:
         self._open: deque[OpenNode] = deque()
@@ -224,17 +228,17 @@ class Frontier:
         return len(self._open) > 0
 
     def extend(self, nodes: Iterable[OpenNode]) -> None:
-        """Open some nodes, none of which is less deep than those that are open."""
+        """Open some nodes, siblings of a pair side by side."""
         self._open.extend(nodes)
 
     def next_batch(self, bytes_per_set: int, budget: int) -> list[OpenNode]:
-        """Take nodes of one depth whose histograms fit into `budget` bytes; at least one.
+        """Take nodes whose histograms fit into `budget` bytes; at least one.
 
         Siblings of a pair are taken together.
         """
         batch: list[OpenNode] = []
         used = 0
-        while self._open and (not batch or self._open[0].depth == batch[0].depth):
+        while self._open:
             family = [self._open[0]]
             if family[0].pair is not None and len(self._open) > 1:
                 family += [other for other in [self._open[1]] if other.pair is family[0].pair]

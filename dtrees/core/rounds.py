@@ -1,6 +1,6 @@
 """Growth in rounds: trees whose rows are in several places.
 
-A round takes open nodes of one depth, of all trees of a wave and of all training sets, asks every
+A round takes open nodes, of all trees of a wave and of all training sets, asks every
 block of rows for what they add up to, searches the sums, and tells the blocks how the nodes part
 ([SK] 3)::
 
@@ -13,7 +13,7 @@ block of rows for what they add up to, searches the sums, and tells the blocks h
 
 The last line is ours: a node is spread only as long as it is large, so what is sent grows with the
 rows and not with 2^depth. How many bytes a round sends is bounded by a budget, beyond which nodes
-of one depth take several rounds.
+of one depth take several rounds; a node whose draw of columns is to be extended takes one more.
 
 Where all columns are searched and both children of a node are spread, the smaller one is counted,
 and the larger one is the parent less the smaller one: integers, exact.
@@ -230,7 +230,7 @@ def grow_in_rounds(
         Of the trees.
     blocks : Blocks
     heard : callable
-        Called with "round" and the depth before each of them.
+        Called with "round" and the least depth of its nodes before each of them.
 
     Yields
     ------
@@ -246,7 +246,7 @@ def grow_in_rounds(
     wave.open_roots()
     while wave.frontier:
         batch = wave.next_batch()
-        heard("round", batch[0].depth)
+        heard("round", min(node.depth for node in batch))
         wave.take(batch, blocks.count(wave.take_step(), wave.requests(batch)))
     missing = [0] * len(numbers)
     for node in wave.unfinished:
@@ -494,7 +494,7 @@ class Wave:
                 small = of_nodes[pair.small]
                 of_sets = {number: pair.histograms[number] - small[number] for number in node.sets}
             opened += self._search(node, columns, rows, of_sets)
-        self.frontier.extend(sorted(opened, key=lambda node: node.depth))
+        self.frontier.extend(opened)
 
     def _search(
         self,

@@ -19,7 +19,8 @@ What can go wrong, and what it costs:
     the cluster is restarted            all blocks are made again, `RESTARTS` times; the trees so
                                         far, which are here, are kept
     a worker hangs: it neither works    after `PATIENCE` it is taken out of the cluster, so that
-    nor dies                            others get what it had
+    nor dies                            others get what it had; where all of them hang, the client
+                                        waits `SILENCES` times as long, then `WorkerLostError`
     no worker is left                   the client waits for one, then raises `WorkerLostError`
     the scheduler is lost               `SchedulerLostError`
     Ctrl-C, or an error in a task       the client cancels what is left
@@ -35,12 +36,14 @@ import queue
 import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
+from weakref import WeakSet
 
 import dask
 import distributed
@@ -53,10 +56,10 @@ from dtrees.core.assembly import Piece
 from dtrees.core.blocks import Common, Counts, Request, Root, Step, Unfinished, add_up
 from dtrees.core.model import Tree
 from dtrees.core.rounds import grow_in_rounds, merge_bags
-from dtrees.exceptions import ClusterError, NoAnswerError, SchedulerLostError, WorkerLostError
+from dtrees.exceptions import NoAnswerError, SchedulerLostError, WorkerLostError
 from dtrees.parallel.carriers import LostResultsError
 from dtrees.parallel.client import SLICE, await_workers, check_open, check_versions, patiently
-from dtrees.parallel.encoding import PART_BYTES, PROCESS_BYTES, CodedPartitions
+from dtrees.parallel.encoding import PART_BYTES, CodedPartitions
 from dtrees.parallel.in_blocks import PartitionedGrowth
 from dtrees.parallel.ledger import Ledger
 from dtrees.parallel.places import (
@@ -72,6 +75,7 @@ from dtrees.parallel.places import (
     joined,
     make_block,
     missing_columns,
+    room_of_places,
     sum_bags,
 )
 from dtrees.parallel.replicated import OfTask
@@ -84,13 +88,13 @@ RESTARTS = 4  # of all blocks, without a result between them
 WATCH = 2.0  # seconds without a result until the workers are counted
 GOODBYE = 5.0  # seconds that cancelling may take
 PATIENCE = "30s"  # unless dask.config says otherwise, under "dtrees.worker-patience"
+SILENCES = 4  # of all workers, as long as `PATIENCE` each, until they are given up
 BLOCK_BYTES = 32 * 2**20  # of codes, at most, where partitions are not larger
 BLOCKS_PER_THREAD = 2  # at least, where there are so many partitions
 BATCH_BYTES = 16 * 2**20  # of rows that are brought together by a task
 BATCHES_PER_THREAD = 3  # under way
 BLOCK_SHARE = 1 / 24  # of the memory of a worker, for the codes of a block, at most
 GROUP_SHARE = 1 / 12  # and for the codes of the blocks of a task
-PLACES_SHARE = 0.25  # of the memory that the process of a worker leaves, for rows of open nodes
 CLIENT_BYTES = "8 MiB"  # of histograms that the client adds up itself
 ROW_BYTES = 6  # of a row of a bag in an open node: its number and its kind
 
@@ -184,10 +188,15 @@ class BlocksOnWorkers:
         self._sent: list[Future] = []  # the steps, as the workers have them
         self._values: Future | None = None
         self._known = GrowthOfBlocks(self._name, growth.common())
+        self._is_known = False  # to workers, under its name
         self._groups: list[tuple[str, list[int]]] = []
         self._grouped = 0.0
         self._held: list[Future] = []
+        self._made: WeakSet[Future] = WeakSet()  # whoever holds them, a traceback for instance
+        self._workers: set[str] = set()
         self._restarts = 0
+        self._silences = 0
+        self._slowness = 1  # of results on their way
         self._ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
 
     # ---------------------------------------------------------------------------------------------
@@ -195,15 +204,13 @@ class BlocksOnWorkers:
 
     def make(self) -> None:
         """Make the blocks from the partitions, and wait for them."""
-        await_workers(self._client)
+        self._look_at(await_workers(self._client))
         with suppress(NoAnswerError):  # workers that are too busy to answer
             check_versions(self._client)
-        while True:
-            try:
-                self._make()
-                return
-            except LostResultsError as error:
-                self._restart(error)
+        try:
+            self._make()
+        except LostResultsError as error:
+            self._restart(error)
 
     def _make(self) -> None:
         self._blocks = []
@@ -225,11 +232,11 @@ class BlocksOnWorkers:
             missing = dask.delayed(missing_columns, pure=False)
             facts.append(missing(block, dask_key_name=(f"missing-{name}", number)))
             first_row += n_rows
-        futures = self._client.compute([*tasks, *facts])
+        futures = self._keep(*self._client.compute([*tasks, *facts]))
         self._blocks, facts = futures[: len(tasks)], futures[len(tasks) :]
         found = self._gathered(facts)
         self._parts.learn_missing(np.logical_or.reduce(found))
-        self._client.cancel(facts)
+        self._cancel(facts)
         self._ledger.counts["passes"] += 1
         self._groups = []
 
@@ -237,8 +244,7 @@ class BlocksOnWorkers:
         """Codes that are here, as a task that holds them; a task as it is."""
         if not isinstance(part, CodedMatrix):
             return part
-        key = f"codes-of-block-{uuid4().hex}"
-        self._held.append(self._client.submit(_itself, part, key=key, pure=False))
+        self._held.append(self._send(f"codes-of-block-{uuid4().hex}", part))
         return self._held[-1]
 
     def _rows_of_block(self) -> int:
@@ -268,21 +274,20 @@ class BlocksOnWorkers:
         for start in range(rows.start, max(rows.stop, rows.start + 1), step):
             some = slice(start, min(start + step, rows.stop))
             piece = values.take(some) if is_target else values[some].copy()
-            name = f"rows-of-block-{uuid4().hex}"
-            pieces.append(self._client.submit(_itself, piece, key=name, pure=False))
+            pieces.append(self._send(f"rows-of-block-{uuid4().hex}", piece))
         self._held += pieces
         return pieces
 
     def waves(self, numbers: Sequence[int]) -> list[Sequence[int]]:
         """Trees that grow together: as many as there is memory for the rows of their nodes."""
+        room = sum(
+            room_of_places(worker.get("memory_limit"), worker["nthreads"])
+            for worker in self._client.scheduler_info(n_workers=-1)["workers"].values()
+        )
         draws = self._growth.common().draws
         share = 1.0 if draws is None else -math.expm1(-draws.rate)
         of_tree = max(1.0, ROW_BYTES * share * self._parts.n_rows)
-        limits = self._limits()
-        most = len(numbers)
-        if len(limits) > 0:
-            room = sum(max(limit - PROCESS_BYTES, limit / 8) for limit in limits)
-            most = max(1, min(most, int(PLACES_SHARE * room / of_tree)))
+        most = max(1, min(len(numbers), int(room / of_tree)))
         n_waves = -(-len(numbers) // most)
         ends = [len(numbers) * wave // n_waves for wave in range(n_waves + 1)]
         return [numbers[ends[i] : ends[i + 1]] for i in range(n_waves)]
@@ -292,9 +297,7 @@ class BlocksOnWorkers:
 
     def begin(self, common: Common) -> None:
         """Begin a growth."""
-        self._forget()
-        self._name = uuid4().hex
-        self._known = GrowthOfBlocks(self._name, common)
+        self._rename(common)
         self._steps, self._sent = [], []
 
     def hear(self, what: str, depth: int) -> None:
@@ -318,11 +321,15 @@ class BlocksOnWorkers:
 
     def count(self, step: Step, requests: Sequence[Request]) -> Counts:
         """What some nodes add up to."""
+        n_numbers = sum(request.n_numbers for request in requests)
+        most = parse_bytes(dask.config.get("dtrees.client-histograms", CLIENT_BYTES))
+        merge: Callable[[Sequence[Counts]], Counts] = add_up
 
         def calls() -> list[Call]:
+            nonlocal merge
             self._send_steps()
             before = self._sent[: len(self._steps)]
-            return [
+            made = [
                 Call(
                     "count-blocks",
                     count_blocks,
@@ -331,18 +338,13 @@ class BlocksOnWorkers:
                 )
                 for worker, group in self._by_worker()
             ]
+            is_large = 8 * n_numbers * len(made) > most
+            merge = joined if is_large else add_up
+            return self._added_on_workers(made, n_numbers) if is_large else made
 
-        n_bytes = 8 * sum(request.n_numbers for request in requests)
         with self._ledger.phase("rounds"):
-            found: list[tuple[Counts, Work]]
-            if len(self._by_worker()) * n_bytes <= parse_bytes(
-                dask.config.get("dtrees.client-histograms", CLIENT_BYTES)
-            ):
-                found = self._all(calls)
-                total = add_up([counts for counts, _ in found])
-            else:
-                found = self._all(lambda: self._added_on_workers(calls(), n_bytes // 8))
-                total = joined([counts for counts, _ in found])
+            found: list[tuple[Counts, Work]] = self._all(calls)
+            total = merge([counts for counts, _ in found])
         self._steps.append(step)
         for counts, work in found:
             self._ledger.counts["cache_hits"] += work.hits
@@ -357,7 +359,8 @@ class BlocksOnWorkers:
         What comes to the client is one histogram of a node, however many workers there are.
         """
         counted = [(self._submit(call), call.workers) for call in calls]
-        ends = [n_numbers * part // len(calls) for part in range(len(calls) + 1)]
+        n_parts = min(len(calls), n_numbers)
+        ends = [n_numbers * part // n_parts for part in range(n_parts + 1)]
         added = []
         for first, last in pairwise(ends):
             stretches = [
@@ -389,20 +392,28 @@ class BlocksOnWorkers:
 
     def end(self) -> None:
         """Leave nothing on the cluster."""
-        futures = [*self._held, *self._blocks, *self._sent]
-        if self._values is not None:
-            futures.append(self._values)
         self._held, self._blocks, self._sent, self._values = [], [], [], None
+        self._cancel(self._made)
         self._forget()
-        if self._client.status == "running" and futures:
-            with suppress(Exception):  # what is raised already says more
-                patiently(self._client, partial(self._client.cancel, futures), GOODBYE)
+        if self._client.status == "running":
+            with suppress(Exception):
+                self._look_at(patiently(self._client, self._client.nthreads, GOODBYE))
 
     # ---------------------------------------------------------------------------------------------
 
+    def _rename(self, common: Common) -> None:
+        """Take another name, under which no places are known."""
+        self._forget()
+        self._name = uuid4().hex
+        self._known = GrowthOfBlocks(self._name, common)
+
     def _forget(self) -> None:
         """Let workers drop the places of the growth."""
-        if self._client.status != "running" or not self._steps:
+        if not self._is_known:
+            return
+        self._is_known = False
+        cache().forget(self._name)  # in case that workers are here
+        if self._client.status != "running":
             return
         with suppress(Exception):  # they go sooner or later anyway
             forget = partial(self._client.run, _forget, self._name, on_error="ignore")
@@ -448,10 +459,7 @@ class BlocksOnWorkers:
     ) -> Iterator[tuple[int, Any]]:
         self._send_steps()
         if self._values is None and self._growth.growth.values is not None:
-            values = self._growth.growth.values
-            self._values = self._client.submit(
-                _itself, values, key=f"code-values-{uuid4().hex}", pure=False
-            )
+            self._values = self._send(f"code-values-{uuid4().hex}", self._growth.growth.values)
         groups = self._by_worker()
         n_threads = sum(await_workers(self._client).values())
 
@@ -477,11 +485,36 @@ class BlocksOnWorkers:
 
     def _send_steps(self) -> None:
         """Give the steps that were taken to the workers, each once."""
+        self._is_known = True
         for number in range(len(self._sent), len(self._steps)):
             key = f"step-{self._name}-{number}-{uuid4().hex}"
-            self._sent.append(
-                self._client.submit(_itself, self._steps[number], key=key, pure=False)
-            )
+            self._sent.append(self._send(key, self._steps[number]))
+
+    def _send(self, key: str, value: Any) -> Future:
+        """A value as a task that holds it."""
+        return self._guarded(partial(self._client.submit, _itself, value, key=key, pure=False))
+
+    def _guarded(self, submit: Callable[[], Future]) -> Future:
+        """A future that is submitted."""
+        try:
+            (future,) = self._keep(submit())
+        except CancelledError as error:  # what it needs
+            raise LostResultsError("Results were lost with their workers.") from error
+        except Exception:
+            check_open(self._client)
+            raise
+        return future
+
+    def _keep(self, *futures: Future) -> list[Future]:
+        """Futures, all of which are cancelled in the end."""
+        self._made.update(futures)
+        return list(futures)
+
+    def _cancel(self, futures: Iterable[Future]) -> None:
+        futures = list(futures)
+        if self._client.status == "running" and futures:
+            with suppress(Exception):  # what is raised already says more
+                patiently(self._client, partial(self._client.cancel, futures), GOODBYE)
 
     def _futures(self, group: Sequence[int]) -> list[Future]:
         return [self._blocks[number] for number in group]
@@ -492,11 +525,15 @@ class BlocksOnWorkers:
         if self._groups and now < self._grouped + WATCH:
             return self._groups
         threads = await_workers(self._client)
-        who_has = patiently(self._client, partial(self._client.who_has, self._blocks))
+        try:
+            who_has = patiently(self._client, partial(self._client.who_has, self._blocks))
+        except CancelledError as error:
+            raise LostResultsError("Results were lost with their workers.") from error
+        self._look_at(threads)
         of_worker: dict[str, list[int]] = defaultdict(list)
         for number, future in enumerate(self._blocks):
             holders = [worker for worker in who_has.get(future.key, ()) if worker in threads]
-            worker = min(holders or threads, key=lambda name: (len(of_worker[name]), name))
+            worker = min(holders or threads, key=lambda name: (len(of_worker.get(name, ())), name))
             of_worker[worker].append(number)
         self._groups = [
             (worker, group.tolist())
@@ -516,6 +553,12 @@ class BlocksOnWorkers:
         most = min((int(GROUP_SHARE * limit) for limit in self._limits()), default=n_bytes)
         return min(n_blocks, max(n_threads, -(-n_bytes // max(1, most))))
 
+    def _look_at(self, workers: Iterable[str]) -> None:
+        """Count the workers that have gone since the last time."""
+        now = set(workers)
+        self._ledger.counts["lost_workers"] += len(self._workers - now)
+        self._workers = now
+
     # ---------------------------------------------------------------------------------------------
     # tasks
 
@@ -532,7 +575,7 @@ class BlocksOnWorkers:
 
     def _restart(self, error: Exception) -> None:
         """Make all blocks again."""
-        check_scheduler(self._client)
+        check_open(self._client)
         self._restarts += 1
         if self._restarts > RESTARTS:
             raise WorkerLostError(
@@ -542,6 +585,8 @@ class BlocksOnWorkers:
             ) from error
         logger.info("the blocks are made again: %s", error)
         self._ledger.counts["restarts"] += 1
+        self._cancel(self._made)
+        self._rename(self._known.common)  # where workers have gone, blocks are cut elsewhere
         self._sent, self._values, self._groups = [], None, []
         self._held = []
         try:
@@ -552,18 +597,16 @@ class BlocksOnWorkers:
     def _submit(self, call: Call) -> Future:
         self._n_calls += 1
         key = (f"{call.name}-{self._name}", self._n_calls)
-        try:
-            return self._client.submit(
-                call.function,
-                *call.arguments,
-                key=key,
-                pure=False,
-                workers=list(call.workers) or None,
-                allow_other_workers=bool(call.workers),
-            )
-        except Exception:
-            check_scheduler(self._client)
-            raise
+        submit = partial(
+            self._client.submit,
+            call.function,
+            *call.arguments,
+            key=key,
+            pure=False,
+            workers=list(call.workers) or None,
+            allow_other_workers=bool(call.workers),
+        )
+        return self._guarded(submit)
 
     def _gathered(self, futures: Sequence[Future]) -> list[Any]:
         """Results of futures that are under way, in their order."""
@@ -583,7 +626,12 @@ class BlocksOnWorkers:
                             "smaller."
                         ) from reason
                     raise reason
-                (found[place],) = self._fetch([future])
+                fetched = self._fetch([future])
+                if fetched is None:
+                    pending[future] = place
+                    future.add_done_callback(self._ended.put)
+                else:
+                    (found[place],) = fetched
         return [found[i] for i in range(len(futures))]
 
     def _results(self, calls: Iterable[Call], at_once: int) -> Iterator[tuple[int, Any]]:
@@ -614,19 +662,23 @@ class BlocksOnWorkers:
                         del pending[future]
                         submit(place, self._again(call, future))
                 results = self._fetch(good)
+                if results is None:
+                    for future in good:
+                        future.add_done_callback(self._ended.put)
+                    continue
                 for future, result in zip(good, results, strict=True):
                     place, _ = pending.pop(future)
                     yield place, result
         finally:
-            if pending and self._client.status == "running":
-                with suppress(Exception):
-                    patiently(self._client, partial(self._client.cancel, list(pending)), GOODBYE)
+            self._cancel(pending)
 
     def _again(self, call: Call, future: Future) -> Call:
         """A task whose workers have died, to be submitted again; raises what it raised."""
         reason = patiently(self._client, future.exception)
         if not isinstance(reason, distributed.KilledWorker):
             raise reason
+        if reason.task != future.key:  # it is of no use without what it needs
+            raise LostResultsError(f"Workers have died in a task {reason.task}.") from reason
         if call.deaths + 1 == ATTEMPTS:
             raise WorkerLostError(
                 f"Workers have died {ATTEMPTS} times over in a task '{call.name}'. They may have "
@@ -639,15 +691,15 @@ class BlocksOnWorkers:
     def _await(self, pending: dict[Future, Any]) -> list[Future]:
         """Some futures that have ended, of those that are waited for."""
         began = looked = time.monotonic()
-        patience = parse_timedelta(dask.config.get("dtrees.worker-patience", PATIENCE))
+        patience = _patience()
         while True:
             try:
                 ended = [self._ended.get(timeout=SLICE)]
             except queue.Empty:
-                check_scheduler(self._client)
+                check_open(self._client)
                 now = time.monotonic()
                 if now > looked + WATCH:
-                    self._look_for_workers()
+                    await_workers(self._client)
                     looked = time.monotonic()
                 if now > began + patience:
                     self._remove_hanging()
@@ -666,26 +718,23 @@ class BlocksOnWorkers:
             if mine:
                 return mine
 
-    def _fetch(self, futures: list[Future]) -> list[Any]:
-        """Results of tasks that are done."""
+    def _fetch(self, futures: list[Future]) -> list[Any] | None:
+        """Results of tasks that are done; None: a worker has not given them in time."""
         if not futures:
             return []
         try:
-            found: list[Any] = patiently(self._client, partial(self._client.gather, futures))
-        except (ClusterError, distributed.KilledWorker):
+            gather = partial(self._client.gather, futures)
+            found: list[Any] = patiently(self._client, gather, self._slowness * _patience())
+            self._slowness = 1
+        except NoAnswerError:
+            self._slowness *= 2
+            self._remove_hanging()
+            return None
+        except SchedulerLostError:
             raise
         except Exception as error:
-            check_scheduler(self._client)
             raise LostResultsError("Results were lost on their way to the client.") from error
         return found
-
-    def _look_for_workers(self) -> None:
-        """Wait for a worker, when there is none."""
-        try:
-            await_workers(self._client)
-        except ClusterError as error:
-            check_scheduler(self._client)
-            raise WorkerLostError(str(error)) from error
 
     def _remove_hanging(self) -> None:
         """Take workers out of the cluster that have been silent for long, though they have work.
@@ -695,25 +744,29 @@ class BlocksOnWorkers:
         """
         try:
             answering = set(check_versions(self._client))
-        except NoAnswerError:
+        except NoAnswerError as error:
+            self._silences += 1
+            if self._silences == SILENCES:
+                raise WorkerLostError(
+                    f"No worker of the Dask cluster has answered for {SILENCES} times "
+                    f"{_patience():g} seconds. See their logs."
+                ) from error
             return
+        self._silences = 0
         hanging = set(await_workers(self._client)) - answering
         if not hanging:
             return
         logger.warning("workers do not answer, and are taken out of the cluster: %s", hanging)
-        self._ledger.counts["lost_workers"] += len(hanging)
         self._groups = []
         with suppress(Exception):
             remove = partial(self._client.run_on_scheduler, _remove_workers, sorted(hanging))
             patiently(self._client, remove, GOODBYE)
 
 
-def check_scheduler(client: Client) -> None:
-    """Raise a `SchedulerLostError` when the client is closed."""
-    try:
-        check_open(client)
-    except ClusterError as error:
-        raise SchedulerLostError(str(error)) from error
+def _patience() -> float:
+    """Seconds without a result until workers are asked whether they are there."""
+    seconds: float = parse_timedelta(dask.config.get("dtrees.worker-patience", PATIENCE))
+    return seconds
 
 
 async def _remove_workers(addresses: Sequence[str], dask_scheduler: Any) -> None:

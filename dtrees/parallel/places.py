@@ -9,22 +9,24 @@ from the steps so far::
     round r of block b     places after step r - 1 here?     yes: one step
                                                              no: all steps from the first one
 
-What is remembered is bounded by bytes; the growths that were used least recently go first.
+What is remembered is bounded by bytes. What was used least recently goes first; but where the
+places of one growth are more than that, as its blocks come one after the other in every round, the
+first ones stay: some blocks are spared the work, instead of none. A growth that is over is
+forgotten, and what tasks of it do afterwards is not remembered.
 """
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import dask
 import numpy as np
+from dask.system import CPU_COUNT
 from dask.utils import parse_bytes
 
 from dtrees.coding.coded import SPARSE, CodedMatrix
@@ -46,10 +48,11 @@ from dtrees.core.blocks import (
     grow_brought,
     stacked,
 )
+from dtrees.parallel.encoding import PROCESS_BYTES
 from dtrees.typing import Runner, serial
 
-CACHE_BYTES = "256 MiB"  # unless dask.config says otherwise, under "dtrees.places-cache"
-CACHE_SHARE = 0.2  # of the memory of a worker, at most, unless dask.config says otherwise
+PLACES_SHARE = 0.25  # of what the process of a worker leaves, unless its dask.config says otherwise
+REMEMBERED = 1000  # names of growths that are over
 
 
 class PlacesCache:
@@ -65,9 +68,16 @@ class PlacesCache:
         self._limit = limit
         self._lock = threading.Lock()
         self._held: OrderedDict[tuple[str, int], tuple[int, Places, int]] = OrderedDict()
+        self._over: deque[str] = deque(maxlen=REMEMBERED)  # growths that are forgotten
 
     def __len__(self) -> int:
         return len(self._held)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all that is remembered."""
+        with self._lock:
+            return sum(held[2] for held in self._held.values())
 
     def get(self, growth: str, block: int) -> tuple[int, Places]:
         """How many steps were taken, and the places after them; 0 steps where nothing is known."""
@@ -79,22 +89,28 @@ class PlacesCache:
             return found[0], found[1]
 
     def put(self, growth: str, block: int, n_steps: int, places: Places) -> None:
-        """Remember places, unless later ones are known."""
+        """Remember places, unless later ones are known, or there is no room."""
         size = sum(held.nbytes for held in places.values())
+        key = growth, block
         with self._lock:
-            before = self._held.pop((growth, block), None)
-            if before is not None and before[0] > n_steps:
-                self._held[(growth, block)] = before
+            before = self._held.get(key)
+            if growth in self._over or (before is not None and before[0] > n_steps):
                 return
-            self._held[(growth, block)] = n_steps, places, size
-            total = sum(held[2] for held in self._held.values())
-            while total > self._limit and self._held:
-                _, (_, _, gone) = self._held.popitem(last=False)
-                total -= gone
+            self._held.pop(key, None)
+            room = self._limit - size - sum(held[2] for held in self._held.values())
+            for other, (n, _, gone) in list(self._held.items()):
+                if room >= 0:
+                    break
+                if other[0] != growth or n < n_steps - 1:  # of no use in this round
+                    del self._held[other]
+                    room += gone
+            if room >= 0:
+                self._held[key] = n_steps, places, size
 
     def forget(self, growth: str) -> None:
-        """Drop what is known of a growth."""
+        """Drop what is known of a growth, for good."""
         with self._lock:
+            self._over.append(growth)
             for key in [key for key in self._held if key[0] == growth]:
                 del self._held[key]
 
@@ -108,21 +124,40 @@ def cache() -> PlacesCache:
     global _cache
     with _making:
         if _cache is None:
-            _cache = PlacesCache(_cache_bytes())
+            _cache = PlacesCache(_room_here())
         return _cache
 
 
-def _cache_bytes() -> int:
-    """Bytes of places that this process may remember."""
+def room_of_places(memory_limit: int | None, n_threads: int) -> int:
+    """Bytes of places that a worker may remember.
+
+    A share of the memory that its process leaves, or ``dask.config.get("dtrees.places-cache")``. A
+    worker without a limit has the share of the machine that goes with its threads.
+
+    Parameters
+    ----------
+    memory_limit : int or None
+    n_threads : int
+    """
     given = dask.config.get("dtrees.places-cache", None)
     if given is not None:
         return int(parse_bytes(given))
-    most: int = parse_bytes(CACHE_BYTES)
-    distributed, limit = sys.modules.get("distributed"), None
-    if distributed is not None:
-        with suppress(ValueError):  # this is no worker
-            limit = distributed.get_worker().memory_manager.memory_limit
-    return most if limit is None else min(most, int(CACHE_SHARE * limit))
+    if not memory_limit:
+        from distributed.system import MEMORY_LIMIT
+
+        memory_limit = int(MEMORY_LIMIT * min(1, n_threads / CPU_COUNT))
+    return int(PLACES_SHARE * max(memory_limit - PROCESS_BYTES, memory_limit // 8))
+
+
+def _room_here() -> int:
+    """The same for the worker of this task, or for all of this process."""
+    from distributed import get_worker
+
+    try:
+        worker = get_worker()
+    except ValueError:
+        return room_of_places(None, CPU_COUNT)
+    return room_of_places(worker.memory_manager.memory_limit, worker.state.nthreads)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,106 @@
+"""Faults at given moments of a growth in rounds, and what there has to be after them."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager
+
+import dask
+
+from dtrees import RandomForestClassifier
+from dtrees.parallel.ledger import Ledger
+from dtrees.parallel.partitioned import BlocksOnWorkers
+from tests.parallel.clusters import ours
+from tests.parallel.test_collections import X, Y, cut, hash_of
+
+ROUNDS = {"dtrees.regime": "partitioned", "dtrees.gather-rows": 100}
+PHASES = ("blocks", "bags", "rounds", "subtrees")
+FOREST = RandomForestClassifier(4, random_state=5, max_codes=32, regime="partitioned")
+
+
+class Fault:
+    """Something that happens when a growth begins to wait for tasks that are under way.
+
+    Parameters
+    ----------
+    act : callable
+        Called once, in the thread of the fit.
+    phase : str or None
+        Where, or anywhere.
+    number : int
+        How many times it is waited there before.
+    """
+
+    def __init__(self, act, phase=None, number=0):
+        self.act, self.phase, self.number = act, phase, number
+        self.has_happened = False
+        self.n_waits = 0
+
+    @contextmanager
+    def set(self):
+        """Let it happen in the fits of a context."""
+        phases = []
+        wait, enter = BlocksOnWorkers._await, Ledger.phase
+
+        @contextmanager
+        def phase(ledger, name):
+            phases.append(name)
+            try:
+                with enter(ledger, name):
+                    yield
+            finally:
+                phases.pop()
+
+        def await_(blocks, pending):
+            if not self.has_happened and self.phase in (None, *phases):
+                self.has_happened = self.n_waits == self.number
+                self.n_waits += 1
+                if self.has_happened:
+                    self.act()
+            return wait(blocks, pending)
+
+        BlocksOnWorkers._await, Ledger.phase = await_, phase
+        try:
+            yield self
+        finally:
+            BlocksOnWorkers._await, Ledger.phase = wait, enter
+
+
+def fitted(client, model=FOREST, layout="7", block=None, **config):
+    """A model of the table of `test_collections` in partitions, fitted on a cluster."""
+    lazy = cut(X, layout)
+    if block is not None:
+        lazy = lazy.map_blocks(block, meta=X[:0])
+    config = {"scheduler": "dask.distributed", **ROUNDS, **config}
+    with client.as_current(), dask.config.set(config):
+        return model.fit(lazy, cut(Y, "2"))
+
+
+def expected():
+    """The hash of the same model, of the table in memory."""
+    alone = RandomForestClassifier(**{**FOREST.get_params(), "regime": "local"})
+    return hash_of(alone.fit(X, Y))
+
+
+def pids(client, n_workers=None):
+    """Processes of the workers, once there are so many."""
+    if n_workers is not None:
+        client.wait_for_workers(n_workers, timeout=20)
+    return sorted(client.run(os.getpid).values())
+
+
+def assert_nothing_is_left(client, seconds=2):
+    """No task on the scheduler, and no places on the workers, at the latest in two seconds."""
+
+    def n_places():  # goes to the workers by value: they need not import the tests
+        from dtrees.parallel.places import cache
+
+        return len(cache())
+
+    began = time.monotonic()
+    assert ours(client) == []
+    while any(client.run(n_places).values()):
+        assert time.monotonic() < began + seconds, client.run(n_places)
+        time.sleep(0.05)
+    assert time.monotonic() < began + seconds

@@ -1,0 +1,180 @@
+"""The long forms: one hash over every layout of a cluster, and faults at many moments."""
+
+from __future__ import annotations
+
+import _thread
+import os
+import random
+import signal
+import sys
+import threading
+from contextlib import ExitStack, contextmanager
+
+import dask
+import pytest
+from distributed import Client
+
+from dtrees.exceptions import ClusterError
+from tests.parallel.clusters import connect
+from tests.parallel.faults import (
+    ROUNDS,
+    Fault,
+    assert_nothing_is_left,
+    expected,
+    fitted,
+    pids,
+)
+from tests.parallel.test_collections import CASES, LAYOUTS, hash_of, on
+from tests.parallel.test_collections import fitted as fitted_case
+
+pytestmark = [
+    pytest.mark.chaos,
+    pytest.mark.timeout(1200),
+    pytest.mark.skipif(sys.platform == "win32", reason="there are no signals"),
+]
+EVERY_LAYOUT = [None, *LAYOUTS]
+
+
+@pytest.fixture(scope="module")
+def in_memory():
+    """The hashes of all cases, of tables in memory."""
+    return {case: fitted_case(case) for case in CASES}
+
+
+@pytest.fixture(scope="module")
+def forest():
+    """The hash of the forest of the faults."""
+    return expected()
+
+
+@pytest.fixture(scope="module", params=[1, 2, 8], ids="{} workers".format)
+def n_workers(request):
+    return request.param
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["in-process", "processes"])
+def cluster(request, n_workers):
+    """A client of so many workers."""
+    with connect(n_workers, 1, request.param) as cluster, Client(cluster) as client:
+        yield client
+
+
+@pytest.mark.parametrize("case", CASES)
+class TestOneHash:
+    @pytest.mark.parametrize("regime", ["local", "replicated", "partitioned"])
+    def test_clusters(self, case, regime, cluster, in_memory):
+        with on(cluster), dask.config.set({**ROUNDS, "dtrees.regime": regime}):
+            found = {layout: fitted_case(case, layout) for layout in EVERY_LAYOUT}
+        assert found == dict.fromkeys(EVERY_LAYOUT, in_memory[case])
+        assert_nothing_is_left(cluster)
+
+    @pytest.mark.parametrize("regime", ["local", "partitioned"])
+    @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+    @pytest.mark.parametrize("n_threads", [1, 2, 8])
+    def test_schedulers(self, case, regime, scheduler, n_threads, in_memory):
+        how = {**ROUNDS, "dtrees.regime": regime, "scheduler": scheduler, "num_workers": n_threads}
+        with dask.config.set(how):
+            found = {layout: fitted_case(case, layout) for layout in EVERY_LAYOUT}
+        assert found == dict.fromkeys(EVERY_LAYOUT, in_memory[case])
+
+
+class TestFaults:
+    @pytest.mark.parametrize("n_killed", [1, 2])
+    @pytest.mark.parametrize("number", range(0, 40, 3))
+    def test_killed_at_any_wait(self, number, n_killed, forest, processes):
+        before = pids(processes, 2)
+        dead = before[:n_killed]
+        with Fault(lambda: kill(dead), None, number).set() as fault:
+            model = fitted(processes)
+        assert hash_of(model) == forest
+        if fault.has_happened:
+            assert not set(dead) & set(pids(processes, 2))
+            assert model.fit_report_["lost_workers"] >= n_killed
+        else:
+            assert number > 10  # the fit has waited less often
+        assert_nothing_is_left(processes)
+
+    @pytest.mark.parametrize("every", [2, 4])
+    def test_killed_again_and_again(self, every, forest, processes):
+        first = pids(processes, 2)
+        killed = set()
+
+        def kill_one():
+            alive = [pid for pid in pids(processes, 2) if pid not in killed]
+            kill(alive[:1])
+            killed.update(alive[:1])
+
+        faults = [Fault(kill_one, None, number) for number in range(2, 20, every)]
+        with ExitStack() as stack:
+            for fault in faults:
+                stack.enter_context(fault.set())
+            model = fitted(processes)
+        assert hash_of(model) == forest
+        assert len(killed) >= 3
+        assert set(first) & killed
+        pids(processes, 2)
+        assert_nothing_is_left(processes)
+
+    @pytest.mark.parametrize("seed", range(8))
+    def test_killed_at_any_moment(self, seed, forest, processes):
+        before = pids(processes, 2)
+        dead = random.Random(seed).sample(before, 1)
+        with at_any_moment(lambda: kill(dead), seed):
+            assert hash_of(fitted(processes)) == forest
+        assert len(set(before) & set(pids(processes, 2))) == 1
+        assert_nothing_is_left(processes)
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_restarted_at_any_moment(self, seed, forest, processes):
+        before = pids(processes, 2)
+        with at_any_moment(processes.restart, seed):
+            assert hash_of(fitted(processes)) == forest
+        assert not set(before) & set(pids(processes, 2))
+        assert_nothing_is_left(processes)
+
+    @pytest.mark.parametrize("seed", range(30))
+    def test_interrupted_at_any_moment(self, seed, forest, processes):
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        pids(processes, 2)
+        try:
+            with pytest.raises(KeyboardInterrupt) as caught:
+                fit_until(processes, _thread.interrupt_main, seed)
+            assert_nothing_is_left(processes)
+            assert caught.tb is not None
+        finally:
+            signal.signal(signal.SIGINT, before)
+        assert hash_of(fitted(processes)) == forest
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_a_scheduler_that_is_lost_at_any_moment(self, seed):
+        with (
+            dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+            connect(1, 1, False) as cluster,
+            Client(cluster.scheduler_address) as client,
+            pytest.raises(ClusterError, match="has lost its scheduler"),
+        ):
+            fit_until(client, cluster.close, seed)
+
+
+def fit_until(client, act, seed):
+    """One fit after the other, until something happens."""
+    with at_any_moment(act, seed):
+        for _ in range(50):
+            fitted(client)
+
+
+def kill(workers):
+    """Kill processes."""
+    for pid in workers:
+        os.kill(pid, signal.SIGKILL)
+
+
+@contextmanager
+def at_any_moment(act, seed, seconds=1.5):
+    """Something happens in another thread, meanwhile."""
+    timer = threading.Timer(random.Random(seed).uniform(0, seconds), act)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.join()

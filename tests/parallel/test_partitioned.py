@@ -1,0 +1,770 @@
+"""The partitioned regime: one hash wherever the rows are, and whatever happens to the workers."""
+
+from __future__ import annotations
+
+import _thread
+import os
+import signal
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import pairwise
+from types import SimpleNamespace
+
+import dask
+import distributed
+import numpy as np
+import pytest
+from dask.system import CPU_COUNT
+from distributed import Client, worker_client
+from distributed.system import MEMORY_LIMIT
+from numpy.testing import assert_array_equal
+
+from dtrees import RandomForestClassifier
+from dtrees.core._rounds import HIGHEST, LOWEST
+from dtrees.core.blocks import BlockOfRows, Counts, add_up
+from dtrees.exceptions import SchedulerLostError, WorkerLostError
+from dtrees.parallel import client as clients
+from dtrees.parallel import partitioned, places
+from dtrees.parallel.places import (
+    PLACES_SHARE,
+    PlacesCache,
+    Work,
+    add_counts,
+    cut_counts,
+    joined,
+    room_of_places,
+)
+from tests.parallel import test_collections as collections
+from tests.parallel.clusters import connect
+from tests.parallel.faults import (
+    FOREST,
+    ROUNDS,
+    Fault,
+    assert_nothing_is_left,
+    expected,
+    fitted,
+    pids,
+)
+from tests.parallel.test_collections import CASES, X, Y, allow_failures, cut, hash_of, on
+
+pytestmark = pytest.mark.timeout(90)  # a hang is a failure
+chaos = pytest.mark.chaos
+EXPECTED = expected()
+IMPATIENT = {"dtrees.worker-patience": "300ms", "dtrees.workers-timeout": "500ms"}
+
+
+@pytest.fixture(scope="module")
+def in_memory():
+    """The hashes of all cases, of tables in memory."""
+    return {case: collections.fitted(case) for case in CASES}
+
+
+class TestOneHash:
+    """A few of the layouts; `make chaos` has all of them."""
+
+    @pytest.mark.parametrize("case", CASES)
+    @pytest.mark.parametrize("layout", [None, "7", "64"])
+    def test_threads(self, case, layout, in_memory):
+        with dask.config.set(ROUNDS):
+            assert collections.fitted(case, layout) == in_memory[case]
+
+    @pytest.mark.parametrize("case", CASES)
+    def test_processes(self, case, in_memory, processes):
+        with on(processes), dask.config.set(ROUNDS):
+            assert collections.fitted(case, "64") == in_memory[case]
+        assert_nothing_is_left(processes)
+
+    @pytest.mark.parametrize("layout", [None, "1", "2", "7", "64"])
+    def test_layouts(self, layout, in_memory, here):
+        with on(here), dask.config.set(ROUNDS):
+            for case in ("mixed", "weights", "sparse"):
+                assert collections.fitted(case, layout) == in_memory[case], case
+        assert_nothing_is_left(here)
+
+    @pytest.mark.parametrize("gather_rows", [0, 7, 100_000])
+    @pytest.mark.parametrize("budget", ["1 B", "256 MiB"])
+    @pytest.mark.parametrize("client_bytes", ["0 B", "8 MiB"])
+    def test_limits(self, gather_rows, budget, client_bytes, in_memory, here):
+        limits = {
+            "dtrees.gather-rows": gather_rows,
+            "dtrees.histogram-budget": budget,
+            "dtrees.client-histograms": client_bytes,
+        }
+        model = RandomForestClassifier(2, random_state=5, max_depth=3, max_codes=16)
+        alone = hash_of(model.fit(X, Y, collections.WEIGHTS))
+        with on(here), dask.config.set(ROUNDS | limits):
+            assert hash_of(model.fit(cut(X), cut(Y, "2"), cut(collections.WEIGHTS))) == alone
+        assert_nothing_is_left(here)
+
+
+class TestAlignment(collections.TestAlignment):
+    """What belongs to a row is told by its number, here as well."""
+
+    @pytest.fixture(autouse=True)
+    def in_rounds(self):
+        with dask.config.set(ROUNDS):
+            yield
+
+
+@contextmanager
+def killed(client, n_killed, phase, number=0, n_workers=2):
+    """Workers that die in a phase: dead in the end, and nothing is left of the fit."""
+    before = pids(client, n_workers)
+
+    def kill():
+        for pid in before[:n_killed]:
+            os.kill(pid, signal.SIGKILL)
+
+    with Fault(kill, phase, number).set() as fault:
+        yield
+    assert fault.has_happened
+    assert set(before) - set(pids(client, n_workers)) == set(before[:n_killed])
+    assert_nothing_is_left(client)
+
+
+def noted(path):
+    """Note that a partition is read; how often that was done before."""
+    seen = len(os.listdir(path))
+    (path / f"{os.getpid()}-{time.monotonic_ns()}").touch()
+    return seen
+
+
+def die_once(block, path, number):
+    """Takes its worker with it, as this one of all tasks that read a partition."""
+    if noted(path) == number:
+        os._exit(1)
+    return block
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+class TestWorkersThatDie:
+    @pytest.mark.parametrize(
+        ("phase", "n_killed"),
+        [
+            ("blocks", 1),
+            pytest.param("blocks", 2, marks=chaos),
+            pytest.param("bags", 1, marks=chaos),
+            pytest.param("bags", 2, marks=chaos),
+            ("rounds", 1),
+            ("rounds", 2),
+            ("subtrees", 1),
+            pytest.param("subtrees", 2, marks=chaos),
+        ],
+    )
+    def test_while_they_are_waited_for(self, phase, n_killed, processes):
+        with killed(processes, n_killed, phase, number=2 if phase == "rounds" else 0):
+            model = fitted(processes)
+        assert hash_of(model) == EXPECTED
+        report = model.fit_report_
+        assert report["lost_workers"] >= n_killed
+        if phase in ("rounds", "subtrees"):
+            assert report["rebuilds"] > 0  # places went with the worker
+
+    @pytest.mark.parametrize("number", [3, pytest.param(10, marks=chaos)])
+    def test_while_they_code(self, number, processes, tmp_path):
+        before = pids(processes, 2)
+
+        model = fitted(processes, block=lambda block: die_once(block, tmp_path, number))
+        assert hash_of(model) == EXPECTED
+        assert len(set(before) - set(pids(processes, 2))) == 1
+        assert len(os.listdir(tmp_path)) > 14  # some were computed once more
+        assert_nothing_is_left(processes)
+
+    def test_blocks_that_are_blamed(self, processes, tmp_path):
+        """The scheduler gives them up, though they can be made: all are made again."""
+        pids(processes, 2)
+        allowed = processes.run_on_scheduler(allow_failures, 0)
+        try:
+            model = fitted(processes, block=lambda block: die_once(block, tmp_path, 10))
+        finally:
+            processes.run_on_scheduler(allow_failures, allowed)
+        assert hash_of(model) == EXPECTED
+        assert model.fit_report_["restarts"] == 1
+        assert_nothing_is_left(processes)
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            pytest.param("count-blocks", marks=chaos),
+            "bring-rows",
+            pytest.param("finish-nodes", marks=chaos),
+        ],
+    )
+    def test_tasks_that_are_blamed(self, name, processes, tmp_path):
+        """Those of whose death a worker is blamed; what depends on them goes with them."""
+        before = pids(processes, 2)
+        (tmp_path / name).touch()
+        processes.run(deadly, name, str(tmp_path / name))
+        allowed = processes.run_on_scheduler(allow_failures, 0)
+        try:
+            model = fitted(processes)
+        finally:
+            processes.run_on_scheduler(allow_failures, allowed)
+            for worker in processes.run(os.getpid):
+                processes.run(healed, name, workers=[worker])
+        assert hash_of(model) == EXPECTED
+        assert len(set(before) - set(pids(processes, 2))) == 1
+        report = model.fit_report_
+        assert report.get("retries", 0) + report.get("restarts", 0) > 0
+        assert_nothing_is_left(processes)
+
+    @pytest.mark.parametrize("times", [3, 100])
+    def test_blocks_that_workers_always_die_of(self, times, here, tmp_path):
+        def die(block):
+            if 7 <= noted(tmp_path) < 7 + times:
+                raise killed_worker()
+            return block
+
+        if times == 3:
+            model = fitted(here, block=die)
+            assert hash_of(model) == EXPECTED
+            assert 1 <= model.fit_report_["restarts"] <= 3
+        else:
+            with pytest.raises(WorkerLostError, match="has lost the table 4 times"):
+                fitted(here, block=die)
+        assert_nothing_is_left(here)
+
+    @pytest.mark.parametrize("times", [3, 100])
+    def test_rounds_that_workers_always_die_of(self, times, here, monkeypatch):
+        counted, count = [], BlockOfRows.count
+
+        def die(*arguments):
+            counted.append(1)
+            if len(counted) <= times:
+                raise killed_worker()
+            return count(*arguments)
+
+        monkeypatch.setattr(BlockOfRows, "count", die)
+        if times == 3:
+            model = fitted(here)
+            assert hash_of(model) == EXPECTED
+            assert model.fit_report_["retries"] == 3
+        else:
+            with pytest.raises(WorkerLostError, match="died 4 times over in a task 'count-blocks'"):
+                fitted(here)
+        assert_nothing_is_left(here)
+
+
+def killed_worker():
+    """What the scheduler says of a task whose workers have died."""
+    task = distributed.get_worker().get_current_task()
+    return distributed.KilledWorker(task, SimpleNamespace(address="tcp://dead"), 3)
+
+
+def deadly(name, path):
+    """On a worker: let the first of some tasks take it with it."""
+    from dtrees.core import blocks
+    from dtrees.parallel import places
+
+    kinds = {
+        "count-blocks": (blocks.BlockOfRows, "count"),
+        "bring-rows": (blocks.BlockOfRows, "bring"),
+        "finish-nodes": (places, "grow_brought"),
+    }
+    place, attribute = kinds[name]
+    before = getattr(place, attribute)
+
+    def die(*arguments):
+        try:
+            os.remove(path)
+        except FileNotFoundError:
+            return before(*arguments)
+        os._exit(1)
+
+    place.healthy = before
+    setattr(place, attribute, die)
+
+
+def healed(name):
+    """On a worker: what `deadly` has changed is as before."""
+    from dtrees.core import blocks
+    from dtrees.parallel import places
+
+    for place, attribute in (
+        (blocks.BlockOfRows, {"count-blocks": "count", "bring-rows": "bring"}.get(name)),
+        (places, "grow_brought"),
+    ):
+        if "healthy" in vars(place):
+            setattr(place, attribute, place.healthy)
+            del place.healthy
+
+
+class TestWorkersThatComeAndGo:
+    def test_they_join_and_leave(self):
+        with connect(1, 1, True) as cluster, Client(cluster) as client:
+
+            def join():
+                cluster.scale(2)
+                client.wait_for_workers(2, timeout=30)
+
+            def leave():
+                client.retire_workers([first])
+                assert len(client.nthreads()) == 1
+
+            before = pids(client, 1)
+            (first,) = client.nthreads()
+            with Fault(join, "rounds", 1).set() as joining, Fault(leave, "rounds", 4).set() as gone:
+                model = fitted(client)
+            assert joining.has_happened
+            assert gone.has_happened
+            assert hash_of(model) == EXPECTED
+            assert model.fit_report_["lost_workers"] == 1
+            assert len(pids(client)) == len(set(pids(client)) - set(before)) == 1
+            assert_nothing_is_left(client)
+
+    @pytest.mark.chaos
+    @pytest.mark.parametrize("phase", ["bags", "rounds", "subtrees"])
+    def test_rolling_restart(self, phase, processes):
+        before = pids(processes, 2)
+        addresses = sorted(processes.nthreads())
+        faults = [
+            Fault(lambda address=address: processes.restart_workers([address]), phase, number)
+            for number, address in enumerate(addresses)
+        ]
+        with faults[0].set(), faults[1].set():
+            model = fitted(processes)
+        assert faults[0].has_happened
+        assert hash_of(model) == EXPECTED
+        assert set(before) - set(pids(processes, 2))
+        assert model.fit_report_["lost_workers"] >= 1
+        assert_nothing_is_left(processes)
+
+    @pytest.mark.parametrize(
+        "phase",
+        [
+            pytest.param("blocks", marks=chaos),
+            pytest.param("bags", marks=chaos),
+            "rounds",
+            pytest.param("subtrees", marks=chaos),
+        ],
+    )
+    def test_client_restart(self, phase, processes):
+        before = pids(processes, 2)
+        with Fault(processes.restart, phase).set() as fault:
+            model = fitted(processes)
+        assert fault.has_happened
+        assert hash_of(model) == EXPECTED
+        assert not set(before) & set(pids(processes, 2))
+        assert model.fit_report_["restarts"] >= 1
+        assert model.fit_report_["lost_workers"] == 2
+        assert_nothing_is_left(processes)
+
+    def test_all_leave(self):
+        with connect(1, 1, False) as cluster, Client(cluster) as client:
+            with (
+                Fault(lambda: cluster.scale(0), "rounds", 1).set() as fault,
+                pytest.raises(WorkerLostError, match=r"has had no worker for 0\.5 seconds"),
+            ):
+                fitted(client, **IMPATIENT)
+            assert fault.has_happened
+            assert_nothing_is_left(client)
+
+    @pytest.mark.parametrize("phase", ["blocks", "rounds", "subtrees"])
+    def test_a_scheduler_that_is_lost(self, phase):
+        with (
+            dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+            connect(1, 1, False) as cluster,
+            Client(cluster.scheduler_address) as client,
+            Fault(cluster.close, phase).set() as fault,
+        ):
+            began = time.monotonic()
+            with pytest.raises(SchedulerLostError, match="has lost its scheduler"):
+                fitted(client)
+            assert fault.has_happened
+            assert time.monotonic() < began + 15
+
+    @pytest.mark.parametrize("phase", ["blocks", "rounds", "subtrees"])
+    def test_a_client_that_is_closed(self, phase):
+        with (
+            connect(1, 1, False) as cluster,
+            Client(cluster) as client,
+            Fault(client.close, phase).set(),
+            pytest.raises(SchedulerLostError, match="client is closed"),
+        ):
+            fitted(client)
+
+    @pytest.mark.parametrize("phase", ["blocks", "bags", "rounds", "subtrees"])
+    def test_futures_that_somebody_cancels(self, phase, here):
+        def cancel():
+            futures = [distributed.Future(key, here) for key in list(here.futures)]
+            assert futures
+            here.cancel(futures, force=True)
+
+        with Fault(cancel, phase).set() as fault:
+            model = fitted(here)
+        assert fault.has_happened
+        assert hash_of(model) == EXPECTED
+        assert model.fit_report_["restarts"] == 1
+        assert_nothing_is_left(here)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
+class TestWorkersThatHang:
+    """A worker that is stopped answers nothing, and nobody is told: for `worker-ttl`, 5 minutes."""
+
+    @pytest.fixture(autouse=True)
+    def impatient(self, monkeypatch):
+        monkeypatch.setattr(clients, "ANSWER", 0.5)
+        monkeypatch.setattr(partitioned, "GOODBYE", 0.5)
+
+    @pytest.fixture
+    def stop(self):
+        """A client of two workers; stops so many of them."""
+        with connect(2, 1, True) as cluster, Client(cluster) as client:
+            workers = pids(client, 2)
+            stopped = []
+
+            def stop(n_workers):
+                for pid in workers[:n_workers]:
+                    os.kill(pid, signal.SIGSTOP)
+                    stopped.append(pid)
+
+            try:
+                yield client, stop
+            finally:
+                for pid in stopped:
+                    os.kill(pid, signal.SIGCONT)
+
+    @pytest.mark.parametrize(
+        "phase",
+        [
+            pytest.param("blocks", marks=chaos),
+            pytest.param("bags", marks=chaos),
+            "rounds",
+            pytest.param("subtrees", marks=chaos),
+        ],
+    )
+    def test_one_of_two(self, phase, stop, caplog):
+        client, stop = stop
+        with Fault(lambda: stop(1), phase).set() as fault:
+            model = fitted(client, **IMPATIENT)
+        assert fault.has_happened
+        assert hash_of(model) == EXPECTED
+        assert "do not answer, and are taken out of the cluster" in caplog.text
+        assert model.fit_report_["lost_workers"] == 1
+        assert_nothing_is_left(client)
+
+    def test_all(self, stop):
+        client, stop = stop
+        with (
+            Fault(lambda: stop(2), "rounds").set() as fault,
+            pytest.raises(WorkerLostError, match=r"for 4 times 0\.3 seconds"),
+        ):
+            fitted(client, **IMPATIENT)
+        assert fault.has_happened
+
+    def test_results_that_do_not_come(self, here, monkeypatch):
+        """The worker has answered, but the results are on their way for ever."""
+        gather, go_on, calls = here.gather, threading.Event(), []
+
+        def hang(*arguments, **options):
+            calls.append(arguments)
+            if len(calls) == 9:
+                go_on.wait(30)
+            return gather(*arguments, **options)
+
+        monkeypatch.setattr(here, "gather", hang)
+        try:
+            assert hash_of(fitted(here, **IMPATIENT)) == EXPECTED
+        finally:
+            go_on.set()
+        assert len(calls) > 9
+
+
+class TestNothingIsLeft:
+    @pytest.mark.parametrize("phase", ["blocks", "bags", "rounds", "subtrees"])
+    def test_after_ctrl_c(self, phase, processes):
+        # a shell that starts the tests in the background has them ignore the signal
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        pids(processes, 2)
+        try:
+            with Fault(_thread.interrupt_main, phase).set() as fault:
+                with pytest.raises(KeyboardInterrupt) as caught:
+                    fitted(processes)
+                assert_nothing_is_left(processes)
+                assert caught.tb is not None  # it is alive, and with it what was on its way
+        finally:
+            signal.signal(signal.SIGINT, before)
+        assert fault.has_happened
+
+    @pytest.mark.parametrize("attribute", ["advance", "count", "bring"])
+    def test_after_an_error_in_a_task(self, attribute, here, monkeypatch):
+        def fail(*_):
+            raise ZeroDivisionError("told so")
+
+        monkeypatch.setattr(BlockOfRows, attribute, fail)
+        with pytest.raises(ZeroDivisionError, match="told so") as caught:
+            fitted(here)
+        assert_nothing_is_left(here)
+        assert caught.tb is not None
+
+    def test_of_tasks_that_end_later(self, here, monkeypatch):
+        """A task goes on though its fit is over, and has places to remember."""
+        advance, began, go_on = BlockOfRows.advance, threading.Event(), threading.Event()
+
+        def wait(*arguments):
+            began.set()
+            go_on.wait(30)
+            return advance(*arguments)
+
+        def give_up():
+            assert began.wait(30)
+            raise ZeroDivisionError("told so")
+
+        monkeypatch.setattr(BlockOfRows, "advance", wait)
+        with Fault(give_up, "rounds").set(), pytest.raises(ZeroDivisionError, match="told so"):
+            fitted(here)
+        go_on.set()
+        assert_nothing_is_left(here)
+
+    def test_a_failed_fit_leaves_the_forest_as_it_was(self, here):
+        def fail():
+            raise ZeroDivisionError("told so")
+
+        model = RandomForestClassifier(4, regime="partitioned")
+        with Fault(fail, "subtrees").set(), pytest.raises(ZeroDivisionError):
+            fitted(here, model)
+        assert not hasattr(model, "forest_")
+
+
+class TestInTasks:
+    def test_one_worker_of_one_thread(self, here):
+        """Work that waited for its own thread would wait for ever."""
+
+        def fit(how):
+            with dask.config.set(ROUNDS):
+                if how == "plain":
+                    return hash_of(FOREST.fit(X, Y))
+                with worker_client():
+                    return hash_of(FOREST.fit(cut(X) if how == "lazy" else X, Y))
+
+        for how in ("plain", "worker_client", "lazy"):
+            assert here.submit(fit, how, pure=False).result(30) == EXPECTED
+        assert_nothing_is_left(here)
+
+    def test_eight_fits_at_a_time(self, here):
+        def fit(_):
+            model = RandomForestClassifier(**FOREST.get_params())
+            with here.as_current():
+                return hash_of(model.fit(X, Y))
+
+        with dask.config.set(ROUNDS), ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(fit, range(8))) == [EXPECTED] * 8
+        assert_nothing_is_left(here)
+
+    @pytest.mark.parametrize("n_fits", [20, pytest.param(200, marks=chaos)])
+    def test_many_fits(self, n_fits, processes):
+        """One after the other: nothing adds up."""
+        pids(processes, 2)
+        model = RandomForestClassifier(2, random_state=1, max_depth=3, regime="partitioned")
+        for _ in range(5):
+            fitted(processes, model, layout="2")
+        first = memory(processes)
+        for _ in range(n_fits):
+            fitted(processes, model, layout="2")
+        assert_nothing_is_left(processes)
+        assert memory(processes) - first < 32 * 2**20
+
+
+def memory(client):
+    """Bytes of this process and of the workers."""
+
+    def resident():
+        import psutil
+
+        return psutil.Process().memory_info().rss
+
+    return resident() + sum(client.run(resident).values())
+
+
+class TestPlacesCache:
+    """What is remembered, and what goes first."""
+
+    @staticmethod
+    def of(n_bytes):
+        return {0: SimpleNamespace(nbytes=n_bytes)}
+
+    def known(self, cache, growth, blocks=range(10)):
+        return [block for block in blocks if cache.get(growth, block)[0] > 0]
+
+    def test_what_was_used_least_recently_goes_first(self):
+        cache = PlacesCache(30)
+        for growth in ("a", "b", "c"):
+            cache.put(growth, 0, 1, self.of(10))
+        assert cache.get("a", 0)[0] == 1  # used again
+        cache.put("d", 0, 1, self.of(10))
+        assert [cache.get(growth, 0)[0] for growth in "abcd"] == [1, 0, 1, 1]
+        assert cache.nbytes == 30
+
+    def test_the_first_blocks_of_a_growth_stay(self):
+        cache = PlacesCache(30)
+        for n_steps in (1, 2, 3):
+            for block in range(5):
+                cache.put("a", block, n_steps, self.of(10))
+            assert self.known(cache, "a") == [0, 1, 2]
+            assert cache.nbytes == 30
+
+    def test_blocks_that_have_gone_elsewhere_do_not(self):
+        cache = PlacesCache(30)
+        for block in (0, 1, 2):
+            cache.put("a", block, 1, self.of(10))
+        for n_steps in (2, 3):
+            for block in (1, 2, 5):
+                cache.put("a", block, n_steps, self.of(10))
+        assert self.known(cache, "a") == [1, 2, 5]
+
+    def test_what_is_too_large_is_not_remembered(self):
+        cache = PlacesCache(30)
+        cache.put("a", 0, 1, self.of(10))
+        cache.put("b", 0, 1, self.of(31))
+        assert len(cache) == 0
+        assert cache.get("b", 0) == (0, {})
+
+    def test_earlier_places_do_not_replace_later_ones(self):
+        cache = PlacesCache(30)
+        cache.put("a", 0, 3, self.of(10))
+        cache.put("a", 0, 2, self.of(20))
+        assert cache.get("a", 0) == (3, cache.get("a", 0)[1])
+        assert cache.nbytes == 10
+
+    def test_growths_that_are_over(self):
+        cache = PlacesCache(30)
+        cache.put("a", 0, 1, self.of(10))
+        cache.put("b", 0, 1, self.of(10))
+        cache.forget("a")
+        cache.put("a", 1, 1, self.of(10))
+        assert len(cache) == 1
+        assert cache.get("b", 0)[0] == 1
+
+    @pytest.mark.parametrize(
+        ("limit", "n_threads", "given", "expected"),
+        [(400, 2, None, 100), (400, 2, "30 B", 30), (0, 1, "30 B", 30)],
+    )
+    def test_room(self, limit, n_threads, given, expected):
+        with dask.config.set({"dtrees.places-cache": given}):
+            assert room_of_places(limit, n_threads) == expected
+
+    def test_room_without_a_limit(self):
+        half = room_of_places(None, CPU_COUNT / 2)
+        assert half == pytest.approx(PLACES_SHARE * MEMORY_LIMIT / 2)
+        assert room_of_places(None, 2 * CPU_COUNT) == int(PLACES_SHARE * MEMORY_LIMIT)
+
+    @pytest.mark.parametrize("limit", [0, 2_000, 10**9])
+    def test_counts_are_the_same_whatever_is_remembered(self, limit, here, monkeypatch):
+        monkeypatch.setattr(places, "_cache", PlacesCache(limit))
+        model = fitted(here)
+        assert hash_of(model) == EXPECTED
+        report = model.fit_report_
+        n_tasks = report["rounds"] * 2  # blocks of one thread
+        assert report["cache_hits"] + report["rebuilds"] >= n_tasks
+        if limit == 10**9:
+            assert report["rebuilds"] == 0
+        else:
+            assert report["rebuilds"] > 0
+        if limit == 2_000:
+            assert report["cache_hits"] > 8  # of the first round alone
+
+
+class TestAddUp:
+    """Counts of blocks, in any order and grouping."""
+
+    def counts(self, seed):
+        rng = np.random.default_rng(seed)
+        sums = rng.integers(0, 100, (3, 10))
+        sums[:, LOWEST], sums[:, HIGHEST] = rng.integers(-9, 0, 3), rng.integers(0, 9, 3)
+        return Counts(sums, rng.integers(0, 100, 7))
+
+    def test_of_several(self):
+        parts = [self.counts(seed) for seed in range(4)]
+        before = [(part.sums.copy(), part.histogram.copy()) for part in parts]
+        total = add_up(parts)
+        plain = [c for c in range(10) if c not in (LOWEST, HIGHEST)]
+        assert_array_equal(total.sums[:, plain], sum(part.sums for part in parts)[:, plain])
+        assert_array_equal(total.histogram, sum(part.histogram for part in parts))
+        assert_array_equal(
+            total.sums[:, LOWEST], np.min([part.sums[:, LOWEST] for part in parts], axis=0)
+        )
+        assert_array_equal(
+            total.sums[:, HIGHEST], np.max([part.sums[:, HIGHEST] for part in parts], axis=0)
+        )
+        for part, (sums, histogram) in zip(parts, before, strict=True):
+            assert_array_equal(part.sums, sums)
+            assert_array_equal(part.histogram, histogram)
+
+    @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
+    def test_order_and_grouping(self, order):
+        parts = [self.counts(seed) for seed in range(3)]
+        a, b, c = (parts[i] for i in order)
+        for found in (add_up([a, b, c]), a + (b + c), (a + b) + c):
+            assert_array_equal(found.sums, add_up(parts).sums)
+            assert_array_equal(found.histogram, add_up(parts).histogram)
+
+    @pytest.mark.parametrize("n_tasks", [1, 2, 5, 9])
+    def test_in_stretches(self, n_tasks):
+        """As workers add up large histograms; there may be more tasks than numbers."""
+        parts = [(self.counts(seed), Work(hits=seed)) for seed in range(n_tasks)]
+        n_stretches = min(n_tasks, 7)
+        ends = [7 * i // n_stretches for i in range(n_stretches + 1)]
+        found = [
+            add_counts([cut_counts(part, first, last) for part in parts])
+            for first, last in pairwise(ends)
+        ]
+        total = joined([counts for counts, _ in found])
+        assert_array_equal(total.sums, add_up([counts for counts, _ in parts]).sums)
+        assert_array_equal(total.histogram, add_up([counts for counts, _ in parts]).histogram)
+        assert sum(work.hits for _, work in found) == sum(range(n_tasks))
+
+
+class TestBudgets:
+    """Rounds and passes are about the depth, whatever the number of trees."""
+
+    def report(self, client, n_trees, gather_rows=0, budget="256 MiB", **how):
+        """Of a fit on a cluster, and the depth of its deepest tree."""
+        rng = np.random.default_rng(0)
+        table = rng.normal(size=(2_000, 4))
+        y = (table @ rng.normal(size=4) + rng.normal(size=len(table)) > 0).astype(int)
+        how = {"max_depth": 12, "min_samples_leaf": 5, "max_codes": 32, **how}
+        model = RandomForestClassifier(n_trees, random_state=0, regime="partitioned", **how)
+        limits = {"dtrees.gather-rows": gather_rows, "dtrees.histogram-budget": budget}
+        with on(client), dask.config.set(limits):
+            model.fit(cut(table, (500,) * 4), y)
+        return model.fit_report_, max(tree.depth.max() for tree in model.forest_.trees)
+
+    @pytest.mark.parametrize("n_trees", [5, pytest.param(100, marks=chaos)])
+    def test_a_round_for_every_depth(self, n_trees, here):
+        report, deepest = self.report(here, n_trees, max_features=None)
+        assert report["rounds"] == deepest + 1
+        assert report["passes"] == 1 + report["rounds"]  # the codes are made in the first one
+        assert report["rebuilds"] == 0
+
+    def test_a_hundred_trees_of_depth_twelve(self, here):
+        report, deepest = self.report(here, 100)
+        assert deepest == 12
+        assert report["rounds"] == 14  # somewhere a draw of columns is extended
+        assert report["passes"] == 1 + 14
+
+    def test_bags_that_are_looked_at(self, here):
+        """To be balanced: a pass more."""
+        how = {"max_depth": 5, "max_features": None, "class_weight": "balanced_subsample"}
+        report, deepest = self.report(here, 20, **how)
+        assert (report["rounds"], report["passes"]) == (deepest + 1, 1 + 1 + deepest + 1)
+
+    def test_small_nodes_are_brought_together(self, here):
+        report, _ = self.report(here, 20, gather_rows=500)
+        assert report["rounds"] < 8
+        assert report["passes"] == 1 + report["rounds"] + 1
+
+    def test_a_small_budget_takes_more_rounds(self, here):
+        """Those of a depth in several rounds, each of which is a pass."""
+        report, _ = self.report(here, 20, budget="64 kiB", max_depth=5)
+        assert 6 < report["rounds"] < 20 * 2**5
+        assert report["passes"] == 1 + report["rounds"]
+
+    def test_the_table_is_read_twice(self, here, tmp_path):
+        """Whatever the depth: to learn the codes, and to make them."""
+        model = fitted(here, block=lambda block: die_once(block, tmp_path, None))
+        assert model.fit_report_["rounds"] > 3
+        assert len(os.listdir(tmp_path)) == 2 * 7
