@@ -4,6 +4,7 @@ Everything below takes a `Runner` (`dtrees.typing`) as an argument and does not 
 its tasks.
 """
 
+from dtrees.parallel.checkpoint import Checkpoint
 from dtrees.parallel.client import REGIMES, asked_for, choose_regime
 from dtrees.parallel.dask_predict import Answer, computed, is_lazy, map_rows
 from dtrees.parallel.encoding import CodedPartitions, encode_partitions
@@ -15,6 +16,7 @@ from dtrees.parallel.regimes import grow_sets, grow_trees
 __all__ = [
     "REGIMES",
     "Answer",
+    "Checkpoint",
     "CodedPartitions",
     "Ledger",
     "LocalRunner",

@@ -46,7 +46,12 @@ import dask
 from dask.utils import format_time, parse_timedelta
 
 import dtrees
-from dtrees.exceptions import ClusterError, NoAnswerError
+from dtrees.exceptions import (
+    ClusterError,
+    NoAnswerError,
+    SchedulerLostError,
+    WorkerLostError,
+)
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -221,9 +226,9 @@ def cluster_client() -> Iterator[Client]:
 
 
 def check_open(client: Client) -> None:
-    """Raise a `ClusterError` when the client is closed."""
+    """Raise a `SchedulerLostError` when the client is closed."""
     if client.status in ("closing", "closed"):
-        raise ClusterError(
+        raise SchedulerLostError(
             "The Dask client is closed, or has lost its scheduler. Connect a new "
             "dask.distributed.Client, or fit with regime='local'."
         )
@@ -242,7 +247,7 @@ def patiently(client: Client, call: Callable[[], T], seconds: float | None = Non
 
     Raises
     ------
-    ClusterError
+    SchedulerLostError
         The client was closed meanwhile.
     NoAnswerError
         There was no answer in time.
@@ -275,7 +280,7 @@ def await_workers(client: Client) -> dict[str, int]:
 
     Raises
     ------
-    ClusterError
+    WorkerLostError
         None has come in time: 30 seconds, or what ``dask.config`` says under
         "dtrees.workers-timeout".
     """
@@ -291,7 +296,7 @@ def await_workers(client: Client) -> dict[str, int]:
     try:
         while not workers:
             if time.monotonic() > began + limit:
-                raise ClusterError(
+                raise WorkerLostError(
                     f"The Dask cluster at {address} has had no worker for "
                     f"{limit:g} seconds. Start workers, wait longer with "
                     "dask.config.set({'dtrees.workers-timeout': '5 minutes'}), or fit with "
