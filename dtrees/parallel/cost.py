@@ -1,0 +1,290 @@
+"""What a growth in rounds will cost, before it begins: rounds, bytes and seconds.
+
+The model follows the code (`dtrees.core.rounds`, `dtrees.parallel.partitioned`) phase by phase::
+
+    target     y to the client and back, as integers                        one process
+    coding     two passes over the cells of the table                       / threads
+    rounds     a step, the bags' rows x columns drawn, counts to the client
+                 rows parted and counted                                    / threads
+                 counts added up, nodes searched                            one process
+                 a round, and a task for each thread of a worker            the scheduler
+    subtrees   rows of small nodes to one worker, and their subtrees        / threads
+                 a task for each batch and thread                           the scheduler
+
+and takes its constants from measurements (``python -m benchmarks cluster-cost`` measures them anew,
+and compares what it says with what was measured). It knows nothing of the data but their size: a
+split is taken to send `smaller_share` of the rows of a node to one side, always. Its seconds are
+good for a factor of two, what it says of rounds and bytes for less than that.
+
+What a slide of [SK] counts for PLANET, ``2^D k B p c`` numbers a tree, is `planet_bytes`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from dtrees.core.rounds import GATHER_ROWS, HISTOGRAM_BUDGET
+
+DRAWN = 1 - math.exp(-1.0)  # of the rows, in a bag
+BATCH_BYTES = 16 * 2**20  # as in dtrees.parallel.partitioned
+CLIENT_BYTES = 8 * 2**20
+ROW_BYTES = 6
+PLACES_SHARE = 0.25
+SUMS = 8  # numbers of a node, beside its classes
+BESIDE_CODES = 16  # bytes of a row that is brought, beside its codes
+SAMPLE_ROWS = 200_000
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a growth costs.
+
+    Attributes
+    ----------
+    rounds, passes, waves, tasks : int
+        Passes are over the codes; tasks are those of rounds and subtrees.
+    bytes_moved : int
+        Counts and rows that leave a thread of a worker.
+    bytes_per_worker : int
+        Codes, targets and places that a worker holds, or has on its disk.
+    seconds : dict of str to float
+        By phase.
+    """
+
+    rounds: int
+    passes: int
+    waves: int
+    tasks: int
+    bytes_moved: int
+    bytes_per_worker: int
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def total_seconds(self) -> float:
+        """Of all phases."""
+        return sum(self.seconds.values())
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """Constants of a cluster, in seconds of one thread, unless said otherwise.
+
+    Attributes
+    ----------
+    summarize, encode : float
+        Of a cell, in the first pass over the table and in the second.
+    target : float
+        Of a row, on the client: its y is fetched, made an integer and sent out.
+    bag : float
+        Of a row and tree: whether it is in the bag, and how often.
+    part : float
+        Of a row of a bag in an open node.
+    count : float
+        Of such a row and a column that is drawn.
+    finish : float
+        Of a row of a bag, a column and a level, in a subtree that is finished in one place.
+    bring : float
+        Of a byte of rows that are taken out of blocks and put together.
+    search : float
+        Of a node, on the client: its sums, its search, its children.
+    cell : float
+        Of a number of a histogram, on the client: added up and searched.
+    byte : float
+        Of a byte between two processes.
+    round : float
+        Of a round that does nothing.
+    task : float
+        Of a task, for the scheduler.
+    start : float
+        Of a fit that does nothing.
+    smaller_share : float
+        Of the rows of a node, on the side of a split that has fewer.
+    """
+
+    summarize: float = 2e-9
+    encode: float = 4e-9
+    target: float = 6e-8
+    bag: float = 4e-9
+    part: float = 4e-9
+    count: float = 1.5e-9
+    finish: float = 3e-9
+    bring: float = 1e-9
+    search: float = 3e-4
+    cell: float = 6e-9
+    byte: float = 1e-9
+    round: float = 0.015
+    task: float = 1e-3
+    start: float = 0.3
+    smaller_share: float = 0.35
+
+    def of(
+        self,
+        n_rows: int,
+        n_columns: int,
+        *,
+        n_trees: int,
+        depth: int | None,
+        n_workers: int,
+        n_threads: int = 1,
+        bytes_per_row: float | None = None,
+        raw_seconds: float = 0.0,
+        columns_drawn: int | None = None,
+        n_codes: int = 255,
+        n_classes: int = 2,
+        n_sets: int = 1,
+        bootstrap: bool = True,
+        gather_rows: int = GATHER_ROWS,
+        histogram_budget: int = HISTOGRAM_BUDGET,
+        memory_limit: int | None = None,
+    ) -> Cost:
+        """Estimate a growth.
+
+        Parameters
+        ----------
+        n_rows, n_columns : int
+        n_trees : int
+        depth : int or None
+            None: grown to the end, which is taken to be a few rows.
+        n_workers, n_threads : int
+            `n_threads` of each worker.
+        bytes_per_row : float or None, default=None
+            Of the codes; None: a byte per cell, or two where there are more than 255 codes.
+        raw_seconds : float, default=0.0
+            Of one thread, for one computation of the user's graph, which is computed twice.
+        columns_drawn : int or None, default=None
+            Of a node; None: all.
+        n_codes : int, default=255
+            Of a column, on average.
+        n_classes : int, default=2
+            0 for regression.
+        n_sets : int, default=1
+            Training sets that grow together; they are taken to stay together.
+        bootstrap : bool, default=True
+        gather_rows, histogram_budget : int
+            As `dtrees.core.rounds.Seed`.
+        memory_limit : int or None, default=None
+            Bytes of a worker; it bounds the trees of a wave.
+
+        Returns
+        -------
+        Cost
+        """
+        slots = n_workers * n_threads
+        drawn = n_columns if columns_drawn is None else min(columns_drawn, n_columns)
+        if bytes_per_row is None:
+            bytes_per_row = n_columns * (1 if n_codes <= 255 else 2)
+        in_bag = n_rows * (DRAWN if bootstrap else 1.0)
+        numbers = drawn * (n_codes + 1) * max(2, n_classes)
+        sums = SUMS + n_classes
+        waves = _waves(n_rows, n_trees, n_workers, memory_limit)
+        levels = _levels(in_bag, depth, gather_rows, self.smaller_share)
+
+        rounds = tasks = 0
+        moved = working = alone = 0.0
+        for nodes, rows, is_last in levels:
+            asked = 0 if is_last else numbers
+            per_wave = n_trees / waves * nodes * n_sets
+            n_bytes = 8 * per_wave * asked
+            n_rounds = waves * max(1, math.ceil(n_bytes / histogram_budget))
+            rounds += n_rounds
+            working += n_trees * rows * (self.part + (0 if is_last else self.count * drawn))
+            n_nodes = n_trees * nodes * n_sets
+            sent = 8 * n_nodes * (asked + sums)
+            on_client = slots * sent / n_rounds <= CLIENT_BYTES
+            to_client = sent * (slots if on_client else 1)
+            between = 0 if on_client else sent * (slots - 1)
+            moved += to_client + between
+            working += between * self.byte
+            alone += to_client * self.byte + n_nodes * self.search
+            alone += n_nodes * asked * self.cell * (slots if on_client else 1)
+            per_round = slots if on_client else slots * (slots + 2)
+            tasks += n_rounds * per_round
+        working += n_trees * n_rows * self.bag
+        alone += rounds * self.round + tasks * self.task
+        seconds = {
+            "start": self.start,
+            "target": n_rows * self.target,
+            "coding": (
+                n_rows * n_columns * (self.summarize + self.encode) + 2 * raw_seconds
+            ) / slots,
+            "rounds": working / slots + alone,
+        }  # fmt: skip
+
+        brought = n_trees * _gathered(in_bag, levels, depth)
+        n_bytes = brought * (bytes_per_row + BESIDE_CODES)
+        n_batches = math.ceil(n_bytes / min(BATCH_BYTES, max(1.0, n_bytes / (4 * slots))))
+        below = _levels_below(min(in_bag, gather_rows), depth, len(levels), self.smaller_share)
+        of_subtrees = n_batches * (slots + 1)
+        working = brought * drawn * n_sets * below * self.finish + n_bytes * self.bring
+        working += n_bytes * (1 - 1 / n_workers) * self.byte
+        seconds["subtrees"] = working / slots + of_subtrees * self.task
+        return Cost(
+            rounds=rounds,
+            passes=rounds + 1 + (brought > 0),
+            waves=waves,
+            tasks=tasks + of_subtrees,
+            bytes_moved=int(moved + n_bytes),
+            bytes_per_worker=int(
+                (
+                    n_rows * (bytes_per_row + (1 if n_classes else 16))
+                    + in_bag * n_trees / waves * ROW_BYTES
+                )
+                / n_workers
+            ),
+            seconds=seconds,
+        )
+
+
+def planet_bytes(
+    depth: int, n_threads: int, n_columns: int, n_codes: int = 255, n_statistics: int = 2
+) -> int:
+    """What a tree of PLANET moves: 2^D k B p c numbers of eight bytes ([SK], communication)."""
+    return 8 * 2**depth * n_threads * n_codes * n_columns * n_statistics
+
+
+def _waves(n_rows: int, n_trees: int, n_workers: int, limit: int | None) -> int:
+    """Groups of trees that grow together, as there is memory for the rows of their nodes."""
+    if limit is None:
+        return 1
+    most = max(1, int(PLACES_SHARE * n_workers * limit // (ROW_BYTES * max(1, n_rows))))
+    return -(-n_trees // most)
+
+
+def _levels(
+    in_bag: float, depth: int | None, gather_rows: int, share: float
+) -> list[tuple[float, float, bool]]:
+    """Nodes of a tree that are spread, their rows, and whether they are leaves; by depth.
+
+    At depth d there are ``binomial(d, k)`` nodes of ``share^k (1 - share)^(d - k)`` of the rows.
+    """
+    found = [(1.0, in_bag, depth == 0)]
+    while not found[-1][2]:
+        d = len(found)
+        is_last = depth is not None and d >= depth
+        nodes = rows = 0.0
+        for k in range(d + 1):
+            part = share**k * (1 - share) ** (d - k)
+            size = in_bag * part
+            if size >= 1 and (is_last or size > gather_rows):
+                nodes += math.comb(d, k)
+                rows += math.comb(d, k) * size
+        if is_last:  # leaves of the nodes that were spread; the others are not counted in rounds
+            nodes, rows = 2 * found[-1][0], found[-1][1]
+        if nodes < 1:
+            break
+        found.append((nodes, rows, is_last))
+    return found
+
+
+def _gathered(in_bag: float, levels: list[tuple[float, float, bool]], depth: int | None) -> float:
+    """Rows of a tree that are brought together: those that are in no leaf that was counted."""
+    nodes, rows, is_last = levels[-1]
+    return in_bag - rows if is_last and depth is not None else in_bag
+
+
+def _levels_below(n_rows: float, depth: int | None, n_spread: int, share: float) -> float:
+    """Levels of a subtree, for a row of it on average."""
+    entropy = -share * math.log(share) - (1 - share) * math.log(1 - share)
+    to_the_end = math.log(max(math.e, n_rows)) / entropy
+    return to_the_end if depth is None else max(0.0, min(to_the_end, depth - n_spread + 1))
