@@ -46,12 +46,7 @@ import dask
 from dask.utils import format_time, parse_timedelta
 
 import dtrees
-from dtrees.exceptions import (
-    ClusterError,
-    NoAnswerError,
-    SchedulerLostError,
-    WorkerLostError,
-)
+from dtrees.exceptions import ClusterError, NoAnswerError, SchedulerLostError, WorkerLostError
 
 if TYPE_CHECKING:
     from distributed import Client
