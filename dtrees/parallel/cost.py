@@ -279,7 +279,7 @@ def _levels(
 
 def _gathered(in_bag: float, levels: list[tuple[float, float, bool]], depth: int | None) -> float:
     """Rows of a tree that are brought together: those that are in no leaf that was counted."""
-    nodes, rows, is_last = levels[-1]
+    _, rows, is_last = levels[-1]
     return in_bag - rows if is_last and depth is not None else in_bag
 
 

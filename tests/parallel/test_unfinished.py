@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import dask
 import dask.array as da
@@ -30,6 +35,24 @@ def forest(**parameters):
 
 
 WHOLE = digest(forest().fit(X, Y).forest_.trees)
+
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+KILLED = """
+import os, signal, sys
+import numpy as np
+from dtrees import RandomForestClassifier
+from dtrees.callbacks import Callback
+
+class Killed(Callback):
+    def on_tree_end(self, fit, number):
+        if number == 8:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+table = np.load(sys.argv[1])
+forest = RandomForestClassifier(12, random_state=3)
+forest.fit(table["X"], table["Y"], checkpoint=sys.argv[2], callbacks=[Killed()])
+"""
 
 
 class Ends(Callback):
@@ -89,6 +112,22 @@ class TestCheckpoint:
         model = forest().fit(X, Y, checkpoint=folder, callbacks=[heard])
         assert digest(model.forest_.trees) == WHOLE
         assert heard.heard == list(range(4, N))
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+    def test_of_a_process_that_is_killed(self, folder, tmp_path):
+        np.savez(tmp_path / "table.npz", X=X, Y=Y)
+        done = subprocess.run(
+            [sys.executable, "-c", KILLED, tmp_path / "table.npz", folder],
+            cwd=ROOT,
+            env=os.environ | {"DASK_DTREES__CHECKPOINT_EVERY": "0s"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        heard = Ends()
+        model = forest().fit(X, Y, checkpoint=folder, callbacks=[heard])
+        assert digest(model.forest_.trees) == WHOLE
+        assert 0 < heard.heard[0] <= 8
 
     @pytest.mark.parametrize("model", [RandomForestRegressor, ExtraTreesRegressor])
     def test_of_numbers(self, model, folder):
