@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         ExtraTreesRegressor,
         RandomForestClassifier,
         RandomForestRegressor,
+        estimate_cost,
     )
     from dtrees.inspection import (
         export_text,
@@ -38,6 +39,7 @@ __all__ = [
     "RandomForestClassifier",
     "RandomForestRegressor",
     "__version__",
+    "estimate_cost",
     "export_text",
     "plot_shared_forest",
     "shared_forest",
@@ -53,6 +55,7 @@ _HOME = {
     "ExtraTreesRegressor": "dtrees.estimators",
     "RandomForestClassifier": "dtrees.estimators",
     "RandomForestRegressor": "dtrees.estimators",
+    "estimate_cost": "dtrees.estimators",
     "export_text": "dtrees.inspection",
     "plot_shared_forest": "dtrees.inspection",
     "shared_forest": "dtrees.inspection",

@@ -33,7 +33,7 @@ def fit_command(context: click.Context, parameters: Mapping[str, Any]) -> str:
 
 def words_of(context: click.Context, without: Collection[str] = ()) -> list[str]:
     """Arguments and options that were given, but for some."""
-    words = []
+    words: list[str] = []
     for parameter in context.command.params:
         name = str(parameter.name)
         is_given = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
@@ -41,7 +41,7 @@ def words_of(context: click.Context, without: Collection[str] = ()) -> list[str]
             continue
         value = context.params[name]
         if isinstance(parameter, click.Argument):
-            words.append(str(value))
+            words += map(str, value) if parameter.nargs == -1 else [str(value)]
         elif isinstance(parameter, click.Option) and parameter.is_flag:
             words.append(parameter.opts[0] if value else parameter.secondary_opts[0])
         else:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ from dtrees.cli.files import bytes_in_words, check_out, file_errors, is_stream, 
 from dtrees.cli.models import MODEL, check_options, estimator_of, option_of
 from dtrees.cli.run import Request, Run
 from dtrees.cli.run_text import print_run
-from dtrees.cli.tables import PROBLEM, options, read
+from dtrees.cli.tables import CLUSTER, PROBLEM, label_of, options, table_of
 from dtrees.cli.terminal import print_json, trees_grown, waiting
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ CHOSEN_BY_TUNING = ("min_samples_split", "ccp_alpha")
 @click.command("cv")
 @options(
     *PROBLEM,
+    *CLUSTER,
     click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True),
     click.option(
         "--tune",
@@ -79,12 +81,14 @@ CHOSEN_BY_TUNING = ("min_samples_split", "ccp_alpha")
 @click.pass_context
 def command(
     context: click.Context,
-    file: Path,
+    files: tuple[str, ...],
     target: str,
     task: Any,
     drop: tuple[str, ...],
     sep: str | None,
     encoding: str | None,
+    cluster: str | None,
+    regime: str | None,
     folds: int,
     tune: bool,
     tune_simplest: bool,
@@ -96,8 +100,9 @@ def command(
 ) -> None:
     """Cross-validate a tree or a forest on FILE.
 
-    FILE is a table (.csv, .csv.gz or .parquet), or - for CSV from standard input. Prints a line per
-    fold, the mean score with its standard error, the ten most important columns, and the first
+    FILE is a table (.csv, .csv.gz or .parquet), or - for CSV from standard input; with --cluster,
+    one file or many, or patterns ('big/*.parquet') and URLs, which the workers read. Prints a line
+    per fold, the mean score with its standard error, the ten most important columns, and the first
     levels of the tree, or the size of the forest, grown on all rows. The models of all folds and
     the one on all rows grow together.
 
@@ -115,21 +120,23 @@ def command(
         if pruning_table and model["model"] != "tree":
             raise RequestError(f"--pruning-table is for --model tree, not for {model['model']}")
         if report is not None:
-            check_report(report, file)
-        problem = problem_of(read(file, sep, encoding), target, task, drop=drop)
-        estimator = estimator_of(problem.task, **model)
+            check_report(report, files)
         if not as_json:
             extra("rich")
-        check_folds(problem, folds, nested=tune_nested)
-        request = Request(
-            str(file), target, model["model"], problem, folds, rule, tune_nested, pruning_table
-        )
-        with notes():
-            with trees_grown(show=not as_json) as bar:
-                run = validated(request, estimator, bar)
-            if report is not None:
-                with waiting("drawing the report", show=not as_json):
-                    write_report(run, report, context)
+        with table_of(files, sep, encoding, cluster, regime) as table:
+            problem = problem_of(table, target, task, drop=drop)
+            estimator = estimator_of(problem.task, **model)
+            check_folds(problem, folds, nested=tune_nested)
+            name = label_of(files)
+            request = Request(
+                name, target, model["model"], problem, folds, rule, tune_nested, pruning_table
+            )
+            with notes():
+                with trees_grown(show=not as_json) as bar:
+                    run = validated(request, estimator, bar)
+                if report is not None:
+                    with waiting("drawing the report", show=not as_json):
+                        write_report(run, report, context)
     if as_json:
         print_json(run.document())
         return
@@ -158,13 +165,13 @@ def rule_of(tune: bool, tune_simplest: bool, model: dict[str, Any]) -> str | Non
     return "simplest" if tune_simplest else "best"
 
 
-def check_report(report: Path, file: Path) -> None:
+def check_report(report: Path, files: Sequence[str]) -> None:
     """Refuse, before the work is done, a page that cannot be made or written."""
     from dtrees.cli.report import check_libraries
 
     if is_stream(report):
         raise RequestError("--report: a page goes to a file, not to standard output")
-    check_out(report, file, option="--report")
+    check_out(report, *map(Path, files), option="--report")
     check_libraries()
 
 

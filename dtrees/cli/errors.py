@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 import click
 
+from dtrees.exceptions import ClusterError, TableTooLargeError
+
 
 class RequestError(click.ClickException):
     """A request that cannot be served: one line, exit code 2."""
@@ -23,7 +25,7 @@ def one_line_errors() -> Iterator[None]:
     """Turn what the floors below refuse into one line and exit code 2."""
     try:
         yield
-    except (ImportError, TypeError, ValueError) as error:
+    except (ImportError, TypeError, ValueError, ClusterError, TableTooLargeError) as error:
         raise RequestError(error) from error
 
 

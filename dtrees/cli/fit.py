@@ -17,13 +17,14 @@ from dtrees.cli.description import (
 from dtrees.cli.errors import RequestError, notes, one_line_errors
 from dtrees.cli.files import bytes_in_words, check_out, file_errors, is_stream
 from dtrees.cli.models import MODEL, check_options, estimator_of
-from dtrees.cli.tables import PROBLEM, headlines, options, read
+from dtrees.cli.tables import CLUSTER, PROBLEM, headlines, label_of, options, table_of
 from dtrees.cli.terminal import print_json, waiting
 
 
 @click.command("fit")
 @options(
     *PROBLEM,
+    *CLUSTER,
     click.option(
         "--out",
         required=True,
@@ -35,19 +36,22 @@ from dtrees.cli.terminal import print_json, waiting
     click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output."),
 )
 def command(
-    file: Path,
+    files: tuple[str, ...],
     target: str,
     task: Any,
     drop: tuple[str, ...],
     sep: str | None,
     encoding: str | None,
+    cluster: str | None,
+    regime: str | None,
     out: Path,
     as_json: bool,
     **model: Any,
 ) -> None:
     """Fit a tree or a forest on all rows of FILE and save it.
 
-    FILE is a table (.csv, .csv.gz or .parquet), or - for CSV from standard input. The model file is
+    FILE is a table (.csv, .csv.gz or .parquet), or - for CSV from standard input; with --cluster,
+    one file or many, or patterns and URLs, which the workers read. The model file is
     read by `predict` and `show`, and by dtrees.export.load in Python.
     """
     with one_line_errors():
@@ -57,16 +61,17 @@ def command(
 
         if is_stream(out):
             raise RequestError("--out: a model goes to a file, not to standard output")
-        check_out(out, file)
+        check_out(out, *map(Path, files))
         check_options(**model)
-        problem = problem_of(read(file, sep, encoding), target, task, drop=drop)
-        estimator = estimator_of(problem.task, **model)
         if not as_json:
             extra("rich")
-        start = perf_counter()
-        with notes(), waiting("fitting", show=not as_json):
-            estimator.fit(problem.X, problem.y)
-        seconds = perf_counter() - start
+        with table_of(files, sep, encoding, cluster, regime) as table:
+            problem = problem_of(table, target, task, drop=drop)
+            estimator = estimator_of(problem.task, **model)
+            start = perf_counter()
+            with notes(), waiting("fitting", show=not as_json):
+                estimator.fit(problem.X, problem.y)
+            seconds = perf_counter() - start
         with file_errors(out, "written"):
             save(estimator, out)
     if as_json:
@@ -75,7 +80,7 @@ def command(
         print_json({**model_document(estimator, out), **facts})
         return
     kinds = [column["kind"] for column in columns_of(estimator)]
-    for line in headlines(file, target, problem, kinds):
+    for line in headlines(label_of(files), target, problem, kinds):
         click.echo(line)
     name = type(estimator).__name__
     click.echo(f"{name}: {size_in_words(estimator)}, fitted in {seconds:.2f} s")

@@ -40,6 +40,7 @@ from dtrees.cli.pictures import (
     surface_picture,
 )
 from dtrees.cli.run import Run, path_lines, size_lines, untuned_score, with_error
+from dtrees.parallel import computed
 
 MOST_COLUMNS, MOST_CLASSES, MOST_FOLDS, MOST_LEVELS, MOST_STEPS = 40, 12, 50, 8, 12
 BARS = 12
@@ -200,7 +201,7 @@ def _columns(run: Run) -> dict[str, Any]:
     """The columns by falling importance, with what the folds say of it."""
     columns = columns_of(run.model)
     codes = codebook_of(run.model).n_codes
-    missing = run.problem.X.isna().to_numpy().mean(axis=0)
+    missing = computed(run.problem.X.isna().mean())[0].to_numpy()
     final = np.array([column["importance"] for column in columns])
     folds = np.array([model.feature_importances_ for model in run.models])
     mean, deviation, asked = folds.mean(axis=0), folds.std(axis=0, ddof=1), (folds > 0).sum(axis=0)

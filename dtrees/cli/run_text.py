@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -33,7 +32,7 @@ def print_run(run: Run) -> None:
     out = console()
     kinds = [column["kind"] for column in columns]
     request = run.request
-    for line in headlines(Path(request.file), request.target, run.problem, kinds):
+    for line in headlines(request.file, request.target, run.problem, kinds):
         click.echo(line)
     score = SCORE_NAME[run.problem.task]
     if run.tuned is not None:

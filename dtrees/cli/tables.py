@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
+from dtrees.cli.errors import RequestError
 from dtrees.cli.files import is_stream
 
 if TYPE_CHECKING:
@@ -29,8 +31,23 @@ FORM: tuple[Callable[..., Any], ...] = (
     ),
     click.option("--encoding", metavar="NAME", help="Of a CSV file; by default utf-8."),
 )
+REGIMES = ("local", "replicated", "partitioned")  # as dtrees.parallel has them
+CLUSTER: tuple[Callable[..., Any], ...] = (
+    click.option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Work on a Dask cluster, which reads the files: tcp://host:8786, or local:N for N "
+        "workers on this machine.",
+    ),
+    click.option(
+        "--regime",
+        type=click.Choice(REGIMES),
+        help="Where trees grow: here, on workers that hold the whole table each, or a part of it. "
+        "By default as sizes say.",
+    ),
+)
 PROBLEM: tuple[Callable[..., Any], ...] = (
-    file_argument,
+    click.argument("files", nargs=-1, required=True, metavar="FILE..."),
     click.option("--target", required=True, metavar="COLUMN", help="The column to predict."),
     click.option(
         "--task",
@@ -64,7 +81,39 @@ def read(file: Path, sep: str | None, encoding: str | None, as_text: Collection[
     return read_table(source, separator=separator, encoding=encoding, as_text=as_text)
 
 
-def headlines(file: Path, target: str, problem: Problem, kinds: Iterable[str]) -> list[str]:
+@contextmanager
+def table_of(
+    files: Sequence[str],
+    sep: str | None,
+    encoding: str | None,
+    cluster: str | None,
+    regime: str | None,
+) -> Iterator[Any]:
+    """The table in some files, and a context in which it is computed and trees grow.
+
+    A DataFrame; with a cluster, a Dask data frame.
+    """
+    from dtrees.parallel import connected, read_files, regime_asked_for
+
+    with regime_asked_for(regime):
+        if cluster is None:
+            if len(files) > 1:
+                raise RequestError("several files are read on a cluster: add --cluster local:2")
+            yield read(Path(files[0]), sep, encoding)
+            return
+        if any(map(is_stream, map(Path, files))):
+            raise RequestError("--cluster: workers cannot read standard input")
+        separator = "\t" if sep == r"\t" else sep
+        with connected(cluster):
+            yield read_files(files, separator=separator, encoding=encoding)
+
+
+def label_of(files: Sequence[str]) -> str:
+    """What a table in some files is called."""
+    return files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
+
+
+def headlines(file: str, target: str, problem: Problem, kinds: Iterable[str]) -> list[str]:
     """What was read, and what it was taken for; `kinds` has one per column."""
     counts = Counter(kinds)
     order = [kind for kind in ("ordered", "categorical", "hybrid", "empty") if counts[kind]]

@@ -1,6 +1,7 @@
 """The scikit-learn skin: parameters in, one growth, attributes out."""
 
 from dtrees.estimators.constraints import InvalidParameterError
+from dtrees.estimators.estimate import CostEstimate, estimate_cost
 from dtrees.estimators.forests import (
     BaggingClassifier,
     BaggingRegressor,
@@ -15,6 +16,7 @@ from dtrees.estimators.view import TreeView
 __all__ = [
     "BaggingClassifier",
     "BaggingRegressor",
+    "CostEstimate",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "ExtraTreesClassifier",
@@ -23,4 +25,5 @@ __all__ = [
     "RandomForestClassifier",
     "RandomForestRegressor",
     "TreeView",
+    "estimate_cost",
 ]

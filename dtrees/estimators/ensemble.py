@@ -51,11 +51,14 @@ from dtrees.estimators.constraints import (
 )
 from dtrees.estimators.early_stopping import OobStopping
 from dtrees.estimators.prediction import ForestPredictor, Predictor
+from dtrees.estimators.unfinished import Saving, SoFar, brought_along, earlier_trees, facts_of
 from dtrees.estimators.view import TreeView, columns_with_missing, missing_by_model
 from dtrees.export.parts import Parts
+from dtrees.export.trees import trees_to_bytes
 from dtrees.inspection.importance import impurity_importances
 from dtrees.parallel import (
     REGIMES,
+    Checkpoint,
     Ledger,
     LocalRunner,
     PartitionedTable,
@@ -77,6 +80,7 @@ OF_SOME_FITS = (  # what a fit may leave and another one not
     "oob_decision_function_",
     "oob_prediction_",
     "_estimators",
+    "_fit_facts",
 )
 
 logger = logging.getLogger(__name__)
@@ -95,10 +99,14 @@ class Kept:
     trees : tuple of Tree
     leaves : callable () -> iterator of intp (n_rows,)
         Of all rows of the fit, tree by tree.
+    earlier : tuple of Tree
+        Those that this fit has grown before, from number 0 on. They are taken behind `trees`, as if
+        they were grown now.
     """
 
     trees: tuple[Tree, ...] = ()
     leaves: Callable[[], Iterator[np.ndarray]] = _no_leaves
+    earlier: tuple[Tree, ...] = ()
 
 
 class TreeCounter(Callback):
@@ -158,6 +166,7 @@ class BaseForest(BaseTrees):
         *,
         bootstrap_groups: Any = None,
         callbacks: Sequence[Callback] | None = None,
+        checkpoint: Any = None,
     ) -> Any:
         """Grow the forest.
 
@@ -176,6 +185,12 @@ class BaseForest(BaseTrees):
         callbacks : sequence of dtrees.callbacks.Callback, default=None
             Hear of every tree, in the order of the trees, and may stop the fit; the trees so far
             are then the forest.
+        checkpoint : str or path, default=None
+            A folder, or the URL of one that fsspec knows (``s3://...``), to which complete trees
+            are written as they come. A fit that is given the same one, the same table and the same
+            parameters goes on with the trees that are there, and makes the forest that would have
+            been grown at once; ``n_estimators``, ``n_jobs`` and ``regime`` may be others, and
+            ``random_state=None`` takes the seed of the trees that are there. One fit at a time.
 
         Returns
         -------
@@ -185,12 +200,17 @@ class BaseForest(BaseTrees):
         Raises
         ------
         ValueError
-            A parameter or an input is not what it should be; the estimator is then as it was
-            before.
+            A parameter or an input is not what it should be, or `checkpoint` holds trees of
+            another fit (the message says what differs); the estimator is then as it was before.
         TypeError
             `callbacks` are no callbacks.
         dtrees.exceptions.ClusterError
             A Dask cluster is in force, or asked for by ``regime``, and cannot be used.
+        dtrees.exceptions.WorkerLostError, dtrees.exceptions.SchedulerLostError
+            The cluster is gone. The error's ``estimator`` is a forest of the trees that were
+            complete, if there are any, and its `resume` goes on.
+        dtrees.exceptions.ModelFileError
+            `checkpoint` is damaged.
         BaseException
             What a callback raises; the estimator is then as it was before.
 
@@ -200,26 +220,108 @@ class BaseForest(BaseTrees):
         depth). A forest of the same seed has the same first trees whatever ``n_estimators`` is.
         """
         self._check_parameters()
+        kept, seed = self._kept()
+        given = {"sample_weight": sample_weight, "bootstrap_groups": bootstrap_groups}
+        return self._fit(X, {"y": y, **given}, callbacks, checkpoint, kept, seed)
+
+    def resume(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        bootstrap_groups: Any = None,
+        callbacks: Sequence[Callback] | None = None,
+        checkpoint: Any = None,
+    ) -> Any:
+        """Go on with a fit that has lost its cluster.
+
+        For the forest that `dtrees.exceptions.WorkerLostError` and
+        `dtrees.exceptions.SchedulerLostError` bring along as ``estimator``. It has the trees that
+        were complete and no data, so these are given again; the rest is grown wherever a fit would
+        grow it now: on another cluster, or on threads.
+
+        Parameters
+        ----------
+        X, y, sample_weight, bootstrap_groups
+            Those of the fit that ended early.
+        callbacks, checkpoint
+            As for `fit`.
+
+        Returns
+        -------
+        self : object
+            The forest that the fit would have made, bit for bit.
+
+        Raises
+        ------
+        ValueError
+            This is no forest that a fit left unfinished, or the data or parameters are others than
+            in that fit; the message says what differs. The estimator is then as it was before.
+        dtrees.exceptions.ClusterError
+            As for `fit`, with the trees that there are now.
+
+        Examples
+        --------
+        ::
+
+            try:
+                forest.fit(X, y)
+            except (WorkerLostError, SchedulerLostError) as error:
+                if error.estimator is None:  # no tree was complete
+                    raise
+                forest = error.estimator.set_params(regime="local").resume(X, y)
+        """
+        check_is_fitted(self)
+        if "_fit_facts" not in self.__dict__:
+            raise ValueError(
+                f"This {type(self).__name__} is not of a fit that lost its cluster, so there is "
+                "nothing to resume. To add trees to a forest, fit it with warm_start=True."
+            )
+        self._check_parameters()
+        given = {"sample_weight": sample_weight, "bootstrap_groups": bootstrap_groups}
+        so_far = SoFar(self.forest_.trees, self._fit_facts)
+        return self._fit(X, {"y": y, **given}, callbacks, checkpoint, (), self._fit_seed, so_far)
+
+    def _fit(
+        self,
+        X: Any,
+        columns: Mapping[str, Any],
+        callbacks: Sequence[Callback] | None,
+        checkpoint: Any,
+        kept: tuple[Tree, ...],
+        seed: int,
+        so_far: SoFar | None = None,
+    ) -> Any:
+        """Grow the trees that are missing, and become the forest."""
         callbacks = check_callbacks(callbacks)
         self._check_bootstrap()
-        kept, seed = self._kept()
+        saved = None
+        if checkpoint is not None:
+            saved = Checkpoint(checkpoint, trees_to_bytes)
+            if saved.facts is not None and self.random_state is None and not (kept or so_far):
+                seed = int(saved.facts["seed"])
         run = threaded(self.n_jobs)
-        X, y, sample_weight, bootstrap_groups = admitted(
-            X, {"y": y, "sample_weight": sample_weight, "bootstrap_groups": bootstrap_groups}
-        )
+        X, y, sample_weight, bootstrap_groups = admitted(X, columns)
         ledger = Ledger()
         with ledger.phase("coding"):
             encoded = self._encode(X, y, sample_weight, seed, run)
         self._check_max_features(encoded)
         bags = self._bags(seed, encoded.coded.n_rows, bootstrap_groups)
+        facts = partial(
+            facts_of, self, encoded.book, encoded.coded, encoded.target, bags, encoded.seed
+        )
         if kept:
             self._check_same_labels(encoded)
             self._check_same_bags(bags)
         if self.verbose > 0:
             callbacks = [ProgressBar(), *callbacks]
+        earlier = earlier_trees(so_far, saved, facts, encoded.book)[: self.n_estimators]
+        if saved is not None:
+            callbacks = [*callbacks, Saving(saved)]
         training = Training(encoded, rows_of(encoded.coded), y, run, ledger=ledger)
-        there = Kept(kept, partial(self._leaves_of, kept, encoded.book, X, run))
-        return self._fit_forest(training, bags, callbacks, there)
+        there = Kept(kept, partial(self._leaves_of, kept, encoded.book, X, run), earlier)
+        return self._fit_forest(training, bags, callbacks, there, facts)
 
     def _fit_coded(self, training: Training) -> Any:
         self._check_bootstrap()
@@ -235,8 +337,12 @@ class BaseForest(BaseTrees):
         bags: Bags | None,
         callbacks: Sequence[Callback],
         kept: Kept | None = None,
+        facts: Callable[[], dict[str, Any]] | None = None,
     ) -> Any:
-        """Grow the trees of these bags, beyond those that are kept, and learn what a fit learns."""
+        """Grow the trees of these bags, beyond those that are kept, and learn what a fit learns.
+
+        With `facts`, an error of a lost cluster brings along a forest that can be resumed.
+        """
         encoded, run = training.encoded, training.run
         ledger = Ledger() if training.ledger is None else training.ledger
         kept = Kept() if kept is None else kept
@@ -249,7 +355,7 @@ class BaseForest(BaseTrees):
 
         numbers = range(len(kept.trees), self.n_estimators)
         fit = ForestFit(self, numbers, list(kept.trees), estimator_of)
-        oob = None
+        oob = stopping = None
         if self.oob_score or self.oob_tol is not None:
             oob = OutOfBag(growth, training.coded_rows)
             score = partial(self._score_out_of_bag, oob, training)
@@ -257,7 +363,9 @@ class BaseForest(BaseTrees):
             if stopping is not None:
                 callbacks = [stopping, *callbacks]  # first, so that the others see its scores
             self._add_kept(fit, oob, stopping, kept)
-        with all_or_nothing(self), listening(fit, callbacks):
+        _add_earlier(fit, oob, stopping, kept.earlier)
+        unfinished = partial(self._so_far, fit.trees, learned, encoded, facts)
+        with all_or_nothing(self), listening(fit, callbacks), brought_along(unfinished):
             with ledger.phase("growth"):
                 self._grow_trees(growth, fit, oob, callbacks, run, ledger)
             if training.ledger is not None:
@@ -272,6 +380,25 @@ class BaseForest(BaseTrees):
                 self.__dict__.pop(name, None)
             self.__dict__.update(learned)
         return self
+
+    def _so_far(
+        self,
+        trees: Sequence[Tree],
+        learned: Mapping[str, Any],
+        encoded: Encoded,
+        facts: Callable[[], dict[str, Any]] | None,
+    ) -> Any:
+        """A forest of the trees that are complete, which can be resumed; None where none are."""
+        if not trees or facts is None:
+            return None
+        made = self._unfitted()
+        made.__dict__.update(
+            learned,
+            forest_=Forest(tuple(trees)),
+            _saw_missing=columns_with_missing(trees, encoded.coded),
+            _fit_facts=facts(),
+        )
+        return made
 
     def _growth_of(self, encoded: Encoded, bags: Bags | None) -> ForestGrowth:
         """What the trees are grown from."""
@@ -602,8 +729,9 @@ class BaseForest(BaseTrees):
     def _parts(self) -> Parts:
         attributes = self._attributes_but("forest_", "codebook_")
         attributes["_fit_seed"] = self._fit_seed
-        if "_fit_bags" in self.__dict__:  # not in models of older versions
-            attributes["_fit_bags"] = self._fit_bags
+        for name in ("_fit_bags", "_fit_facts"):  # not in models of older versions; unfinished ones
+            if name in self.__dict__:
+                attributes[name] = self.__dict__[name]
         parameters = self.get_params(deep=False)
         return Parts(parameters, attributes, self.forest_.trees, self.codebook_, self._saw_missing)
 
@@ -658,10 +786,27 @@ def all_or_nothing(estimator: BaseForest) -> Iterator[None]:
         raise
 
 
+def _add_earlier(
+    fit: ForestFit, oob: OutOfBag | None, stopping: OobStopping | None, earlier: Sequence[Tree]
+) -> None:
+    """Add trees of the same fit, as if they had just been grown, until they are enough."""
+    enough = len(fit.numbers) == 0
+    for tree in earlier[len(fit.trees) :]:
+        if enough:
+            break
+        number = len(fit.trees)
+        fit.trees.append(tree)
+        if oob is not None:
+            oob.add(tree, oob.votes_of(number, tree))
+        if stopping is not None:
+            enough = stopping.see(fit.oob_scores)
+    fit.numbers = fit.numbers[:0] if enough else range(len(fit.trees), fit.numbers.stop)
+
+
 def _warn_without_votes(oob: OutOfBag) -> None:
     if not oob.votes.all():
         warnings.warn(
             "Some inputs do not have OOB scores. This probably means too few trees were used to "
             "compute any reliable OOB estimates.",
-            stacklevel=5,  # in the caller of `fit`
+            stacklevel=6,  # in the caller of `fit`
         )

@@ -55,19 +55,25 @@ def write(
     path = Path(path)
     partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
     try:
-        with open(partial, "xb") as file, zipfile.ZipFile(file, "w") as archive:
-            text = json.dumps(document, allow_nan=False, separators=(",", ":"))
-            _add(archive, file, DOCUMENT, text.encode("ascii"), b"")
-            for name, array in arrays.items():
-                array = np.ascontiguousarray(array)
-                header = io.BytesIO()
-                npy.write_array_header_1_0(header, npy.header_data_from_array_1_0(array))
-                data = array.reshape(-1).view(np.uint8).data if array.size else b""
-                _add(archive, file, f"{name}.npy", header.getvalue(), data)
+        with open(partial, "xb") as file:
+            write_to(file, document, arrays)
         os.replace(partial, path)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+def write_to(file: BinaryIO, document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """Write what is to be in a file to one that is open, and empty."""
+    with zipfile.ZipFile(file, "w") as archive:
+        text = json.dumps(document, allow_nan=False, separators=(",", ":"))
+        _add(archive, file, DOCUMENT, text.encode("ascii"), b"")
+        for name, array in arrays.items():
+            array = np.ascontiguousarray(array)
+            header = io.BytesIO()
+            npy.write_array_header_1_0(header, npy.header_data_from_array_1_0(array))
+            data = array.reshape(-1).view(np.uint8).data if array.size else b""
+            _add(archive, file, f"{name}.npy", header.getvalue(), data)
 
 
 def _add(archive: zipfile.ZipFile, file: BinaryIO, name: str, head: bytes, data: Any) -> None:
@@ -95,6 +101,8 @@ class Archive:
     path : str or path
     mmap : bool
         Map the file instead of reading it.
+    data : bytes or None, default=None
+        What is in the file, where that is here already; `path` is then its name in messages.
 
     Attributes
     ----------
@@ -106,9 +114,9 @@ class Archive:
         The file is no such archive, or damaged. (OSError where it cannot be read.)
     """
 
-    def __init__(self, path: str | os.PathLike, mmap: bool) -> None:
+    def __init__(self, path: str | os.PathLike, mmap: bool, data: bytes | None = None) -> None:
         self._path = os.fspath(path)
-        with open(path, "rb") as file:
+        with open(path, "rb") if data is None else io.BytesIO(data) as file:
             start = file.read(4)
             if start != _LOCAL_SIGNATURE:
                 raise self._foreign("it is empty" if not start else _guess(start))
@@ -118,8 +126,10 @@ class Archive:
             except Exception as error:  # whatever a damaged directory makes of zipfile
                 raise self.damaged(f"{error}") from error
             file.seek(0)
-            if mmap:
-                self._data: np.ndarray = np.memmap(file, dtype=np.uint8, mode="r")
+            if data is not None:
+                self._data: np.ndarray = np.frombuffer(data, dtype=np.uint8)
+            elif mmap:
+                self._data = np.memmap(file, dtype=np.uint8, mode="r")
             else:
                 self._data = np.fromfile(file, dtype=np.uint8)
                 self._data.flags.writeable = False

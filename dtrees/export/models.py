@@ -120,7 +120,7 @@ def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> Non
         for key, value in parts.attributes.items()
     }
     book, book_arrays = encode_book(parts.book, encoder)
-    trees, tree_arrays = _encode_trees(parts.trees, layout)
+    trees, tree_arrays = encode_trees(parts.trees, layout)
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -131,8 +131,8 @@ def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> Non
         "codebook": book,
         "trees": trees,
     }
-    arrays = {f"trees/{key}": _little(array) for key, array in tree_arrays.items()}
-    arrays |= {f"codebook/{key}": _little(array) for key, array in book_arrays.items()}
+    arrays = {f"trees/{key}": little(array) for key, array in tree_arrays.items()}
+    arrays |= {f"codebook/{key}": little(array) for key, array in book_arrays.items()}
     arrays["codebook/saw_missing"] = parts.saw_missing
     write(path, document, arrays | encoder.arrays)
 
@@ -217,20 +217,20 @@ def _decode(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> An
     saw_missing = groups["codebook"]["saw_missing"]
     expect(saw_missing.dtype == np.bool_ and saw_missing.shape == (book.n_columns,),
            "where missing values were seen")  # fmt: skip
-    trees = _decode_trees(document["trees"], groups["trees"])
-    _check_trees(trees, book)
+    trees = decode_trees(document["trees"], groups["trees"])
+    check_trees(trees, book)
     parameters = {key: decode(value, values) for key, value in document["parameters"].items()}
     attributes = {key: decode(value, values) for key, value in document["attributes"].items()}
     _check_attributes(attributes, kind, trees, book)
     return kind._of_parts(Parts(parameters, attributes, trees, book, saw_missing))
 
 
-def _little(array: np.ndarray) -> np.ndarray:
+def little(array: np.ndarray) -> np.ndarray:
     """The same numbers in little-endian order."""
     return array.astype(array.dtype.newbyteorder("<"), copy=False)
 
 
-def _encode_trees(
+def encode_trees(
     trees: tuple[Tree, ...], layout: str
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Trees as JSON and arrays; flat where they cannot be packed."""
@@ -251,9 +251,8 @@ def _encode_trees(
     return {"layout": "flat", **facts}, arrays
 
 
-def _decode_trees(
-    document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-) -> tuple[Tree, ...]:
+def decode_trees(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> tuple[Tree, ...]:
+    """The trees behind a document and their arrays."""
     layout = document["layout"]
     expect(layout in LAYOUTS, "the layout of the trees")
     expect(document["criterion"] in CRITERIA, "the criterion")
@@ -310,7 +309,7 @@ def _check_flat(
     expect(bool(((offset >= 0) == (all_of["test"] == IN_SUBSET)).all()), "which nodes have subsets")
 
 
-def _check_trees(trees: tuple[Tree, ...], book: CodeBook) -> None:
+def check_trees(trees: tuple[Tree, ...], book: CodeBook) -> None:
     """Whether trees ask what a codebook's columns can answer."""
     for tree in trees:
         inner = np.flatnonzero(tree.test != LEAF)

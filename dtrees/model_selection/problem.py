@@ -22,6 +22,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dtrees.parallel import computed, is_lazy
+
 Task = Literal["classification", "regression"]
 
 MOST_CLASSES = 20
@@ -93,7 +95,8 @@ def problem_of(
     Parameters
     ----------
     table : DataFrame
-        At least one row with a target and one column beside it.
+        Of pandas, or of Dask: then its target is computed, and nothing else. At least one row with
+        a target and one column beside it.
     target : str
         Name of the target column.
     task : 'auto', 'classification' or 'regression'
@@ -107,7 +110,8 @@ def problem_of(
         There is no such column, nothing beside it, no row with a target, the target does not fit
         the task, or it is to be dropped.
     """
-    table = table.set_axis([str(name) for name in table.columns], axis=1)
+    if not is_lazy(table):
+        table = table.set_axis([str(name) for name in table.columns], axis=1)
     names = list(table.columns)
     for name in (target, *drop):
         if name not in names:
@@ -120,12 +124,16 @@ def problem_of(
         raise ValueError(f"the table has no column beside the target {target!r}{left}")
     if dropped:
         table = table.drop(columns=list(dropped))
-    given = table[target].notna().to_numpy(dtype=bool)
+    (column,) = computed(table[target])
+    given = column.notna().to_numpy(dtype=bool)
     if not given.any():
         raise ValueError(f"the table has no row with a value in the target column {target!r}")
     if not given.all():
-        table = table[given].reset_index(drop=True)
-    column = table[target]
+        if is_lazy(table):
+            table = table[table[target].notnull()]
+        else:
+            table = table[given].reset_index(drop=True)
+        column = column[given]
     if column.dtype.kind in "mM":
         raise ValueError(
             f"the target column {target!r} holds dates or times, no classes and no numbers"

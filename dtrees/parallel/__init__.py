@@ -4,7 +4,9 @@ Everything below takes a `Runner` (`dtrees.typing`) as an argument and does not 
 its tasks.
 """
 
+from dtrees.parallel.checkpoint import Checkpoint
 from dtrees.parallel.client import REGIMES, asked_for, choose_regime
+from dtrees.parallel.clusters import connected, read_files, regime_asked_for
 from dtrees.parallel.dask_predict import Answer, computed, is_lazy, map_rows
 from dtrees.parallel.encoding import CodedPartitions, encode_partitions
 from dtrees.parallel.held_out import PartitionedRows
@@ -16,6 +18,7 @@ from dtrees.parallel.regimes import grow_sets, grow_trees
 __all__ = [
     "REGIMES",
     "Answer",
+    "Checkpoint",
     "CodedPartitions",
     "Ledger",
     "LocalRunner",
@@ -25,11 +28,14 @@ __all__ = [
     "asked_for",
     "choose_regime",
     "computed",
+    "connected",
     "effective_n_jobs",
     "encode_partitions",
     "grow_sets",
     "grow_trees",
     "is_lazy",
     "map_rows",
+    "read_files",
+    "regime_asked_for",
     "threaded",
 ]

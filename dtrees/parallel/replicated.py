@@ -55,7 +55,7 @@ import distributed
 import dtrees
 from dtrees.core.forest import UnitsOfGrowth
 from dtrees.core.model import Tree
-from dtrees.exceptions import ClusterError, NoAnswerError
+from dtrees.exceptions import NoAnswerError, WorkerLostError
 from dtrees.parallel.client import (
     SLICE,
     await_workers,
@@ -144,8 +144,11 @@ def grow_replicated(
     Raises
     ------
     ClusterError
-        No workers, workers with another version of dtrees, workers that die again and again, or a
-        connection that is lost.
+        Workers with another version of dtrees.
+    WorkerLostError
+        No workers, or workers that die again and again.
+    SchedulerLostError
+        A connection that is lost.
     """
     units = list(units)
     if not units:
@@ -384,7 +387,7 @@ class Work:
     def _send(self, n_batches: int, answering: list[str] | None = None) -> None:
         """Give the table to as many workers as there may be work for, of those that answer."""
         if self._fruitless == SENDINGS:
-            raise ClusterError(
+            raise WorkerLostError(
                 f"The Dask cluster has lost the coded table {SENDINGS} times and has not grown a "
                 "tree in between. Its workers may have too little memory, or are restarted: see "
                 "their logs."
@@ -443,7 +446,7 @@ class Work:
         if status in ("pending", "lost", "finished"):  # its result was lost, and comes again
             fetches = batch.fetches + (error is not None or status == "finished")
             if fetches == ATTEMPTS:
-                raise ClusterError(
+                raise WorkerLostError(
                     f"{name.capitalize()} are grown, but cannot be fetched from their worker, at "
                     f"{ATTEMPTS} attempts."
                 ) from error
@@ -457,7 +460,7 @@ class Work:
                 raise reason
             again = replace(batch, deaths=batch.deaths + 1)
             if again.deaths == ATTEMPTS:
-                raise ClusterError(
+                raise WorkerLostError(
                     f"Workers have died {ATTEMPTS} times over while they grew {name}. They may "
                     "have too little memory: see their logs."
                 ) from reason

@@ -107,7 +107,7 @@ def assert_same(a, b):
         assert mine.equals(theirs)
         assert (mine.unit, mine.offset) == (theirs.unit, theirs.offset)
     assert_equal(a.get_params(), b.get_params())
-    own = {"tree_", "forest_", "codebook_", "_estimators"}
+    own = {"tree_", "forest_", "codebook_", "_estimators", "_fit_report"}
     assert vars(a).keys() - own == vars(b).keys() - own
     for name in vars(a).keys() - own:
         assert_equal(vars(a)[name], vars(b)[name])
@@ -353,7 +353,7 @@ def test_every_public_estimator_is_in_the_list():
         X, y = noisy(60)
         vars_of = vars(made(getattr(dtrees, name)).fit(X, y))
         private = {key for key in vars_of if key.startswith("_")}
-        assert private <= {"_fit_bags", "_fit_seed", "_saw_missing"}, (
+        assert private <= {"_fit_bags", "_fit_report", "_fit_seed", "_saw_missing"}, (
             "attributes that a file does not hold"
         )
 

@@ -1,0 +1,275 @@
+"""``estimate_cost``: what a fit will take, before it begins.
+
+Sizes come from `dtrees.parallel.sizes`, rounds, bytes and seconds from `dtrees.parallel.cost`. A
+table that is held in one place costs what its subtrees cost there: with u seconds for a row, a
+column and a level, and L levels of a row on average,
+
+    seconds = trees x rows of a bag x columns drawn x L x u / threads
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dtrees.estimators.base import BaseTrees
+from dtrees.estimators.ensemble import BaseForest
+from dtrees.estimators.limits import columns_per_split, depth_of
+from dtrees.parallel.cost import DRAWN, CostModel
+from dtrees.parallel.regimes import LEAST_CELLS
+from dtrees.parallel.sizes import (
+    Machines,
+    TableSize,
+    bytes_in_words,
+    in_force,
+    place_of,
+    seconds_in_words,
+    size_of_table,
+)
+
+TARGET_BYTES = 16  # of a row: y and weights as integers
+ROW_BYTES = 16  # of a row of a bag, in a tree that grows
+
+
+@dataclass(frozen=True)
+class CostEstimate:
+    """What a fit will take; see `estimate_cost`.
+
+    Attributes
+    ----------
+    n_rows, n_columns, n_trees : int
+        Trees of all training sets.
+    code_bytes : int
+        Of the coded table, at most: what types of columns allow.
+    bytes_per_worker : int
+        Codes, target and rows of open nodes that a worker holds, or this process.
+    n_workers, n_threads : int
+        Workers (1: this process) and the threads of all of them.
+    memory : int or None
+        Bytes of the smallest worker; None: no limit is known.
+    regime, reason : str
+        Where trees will grow, and why there.
+    rounds, passes : int
+        Of growth in rounds, and its passes over the codes; 0 and 1 where there are none.
+    bytes_moved : int
+        Between processes: codes, counts and rows.
+    seconds : dict of str to float
+        By phase, without what the graph of a Dask collection takes by itself.
+    """
+
+    n_rows: int
+    n_columns: int
+    n_trees: int
+    code_bytes: int
+    bytes_per_worker: int
+    n_workers: int
+    n_threads: int
+    memory: int | None
+    regime: str
+    reason: str
+    rounds: int
+    passes: int
+    bytes_moved: int
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def total_seconds(self) -> float:
+        """Of all phases."""
+        return sum(self.seconds.values())
+
+    def __str__(self) -> str:
+        of = "" if self.memory is None else f" of {bytes_in_words(self.memory)}"
+        where = f"{self.n_workers} workers" if self.bytes_moved else "this process"
+        lines = [
+            f"{self.n_rows:,} rows x {self.n_columns:,} columns, {self.n_trees:,} trees",
+            f"{bytes_in_words(self.code_bytes)} of codes, at most; "
+            f"{bytes_in_words(self.bytes_per_worker)} a worker{of}",
+            f"regime {self.regime}, on {self.n_threads} threads of {where}: {self.reason}",
+            f"{self.rounds:,} rounds, {self.passes:,} passes, "
+            f"{bytes_in_words(self.bytes_moved)} between processes",
+            f"about {seconds_in_words(self.total_seconds)}",
+        ]
+        return "\n".join(lines)
+
+
+def estimate_cost(
+    estimator: Any,
+    X: Any,
+    client: Any = None,
+    *,
+    n_sets: int = 1,
+    n_classes: int = 2,
+    model: CostModel | None = None,
+) -> CostEstimate:
+    """Estimate what a fit will take, before it begins.
+
+    Parameters
+    ----------
+    estimator : tree or forest of dtrees
+        Unfitted, or not: it is only looked at.
+    X : table of shape (n_rows, n_columns)
+        As for `fit`. No value is looked at; of Dask collections whose partitions do not know their
+        lengths, these are counted, for which a Parquet file reads no column.
+    client : distributed.Client or None, default=None
+        A cluster. None: the one that a fit would use now, if there is one.
+    n_sets : int, default=1
+        Training sets that grow together: 11 for ten folds and the final model.
+    n_classes : int, default=2
+        Of a classifier.
+    model : dtrees.parallel.cost.CostModel or None, default=None
+        Constants of the machines; None: those of two cores, measured once.
+
+    Returns
+    -------
+    CostEstimate
+        ``print`` it for five lines.
+
+    Raises
+    ------
+    TypeError
+        `estimator` is no tree or forest of dtrees.
+    ValueError
+        A parameter of it is not what it should be.
+    dtrees.exceptions.ClusterError
+        There is a cluster that cannot be used.
+
+    Notes
+    -----
+    Seconds are good for a factor of two or three: how deep trees grow is a matter of the data,
+    which nobody has looked at. Bytes of codes are an upper bound, by which a regime may be
+    "partitioned" here and "replicated" in the fit, which counts the values. ``fit_report_`` says
+    what a fit has taken.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dtrees import RandomForestClassifier, estimate_cost
+    >>> cost = estimate_cost(RandomForestClassifier(max_depth=8), np.zeros((10_000, 20)))
+    >>> cost.regime, cost.code_bytes
+    ('local', 200000)
+    """
+    if not isinstance(estimator, BaseTrees):
+        raise TypeError(
+            f"estimate_cost takes trees and forests of dtrees, got {type(estimator).__name__}."
+        )
+    estimator._check_parameters()
+    model = CostModel() if model is None else model
+    is_forest = isinstance(estimator, BaseForest)
+    regime = getattr(estimator, "regime", None)
+    with in_force(client):
+        size = size_of_table(X, estimator.max_codes)
+        n_cells = size.n_rows * size.n_columns * n_sets
+        pays = is_forest or (n_sets > 1 and n_cells >= LEAST_CELLS)
+        choice, machines = place_of(size, regime, estimator.n_jobs, pays=pays)
+    of_classes = hasattr(estimator, "predict_proba")
+    asked = Asked(
+        n_trees=estimator._n_trees,
+        n_sets=n_sets,
+        drawn=min(columns_per_split(estimator.max_features, size.n_columns), size.n_columns),
+        depth=depth_of(estimator.max_depth, estimator.max_leaf_nodes),
+        is_bagged=bool(getattr(estimator, "bootstrap", False)),
+        n_classes=n_classes if of_classes else 0,
+    )
+    facts: dict[str, Any] = {
+        "n_rows": size.n_rows,
+        "n_columns": size.n_columns,
+        "n_trees": asked.n_trees * n_sets,
+        "code_bytes": size.n_bytes,
+        "n_workers": machines.n_workers,
+        "n_threads": machines.n_threads,
+        "memory": machines.memory,
+        "regime": choice.regime,
+        "reason": choice.reason,
+    }
+    if choice.regime == "partitioned":
+        return CostEstimate(**facts, **_in_rounds(size, asked, machines, model))
+    is_sent = choice.regime == "replicated"
+    return CostEstimate(**facts, **_in_one_place(size, asked, machines, model, is_sent=is_sent))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the parameters of an estimator ask for.
+
+    Attributes
+    ----------
+    n_trees, n_sets : int
+    drawn : int
+        Columns of a node.
+    depth : int
+        At most.
+    is_bagged : bool
+    n_classes : int
+        0: regression.
+    """
+
+    n_trees: int
+    n_sets: int
+    drawn: int
+    depth: int
+    is_bagged: bool
+    n_classes: int
+
+    def levels(self, n_rows: float, share: float) -> float:
+        """Levels of a tree, for a row on average, where a split sends a share to one side."""
+        entropy = -share * math.log(share) - (1 - share) * math.log(1 - share)
+        return min(self.depth, math.log(max(math.e, n_rows)) / entropy)
+
+
+def _in_rounds(
+    size: TableSize, asked: Asked, machines: Machines, model: CostModel
+) -> dict[str, Any]:
+    limit = 64  # levels beyond which no tree is spread
+    cost = model.of(
+        size.n_rows,
+        size.n_columns,
+        n_trees=asked.n_trees,
+        depth=asked.depth if asked.depth <= limit else None,
+        n_workers=machines.n_workers,
+        n_threads=max(1, machines.n_threads // machines.n_workers),
+        bytes_per_row=size.n_bytes / max(1, size.n_rows),
+        columns_drawn=asked.drawn,
+        n_codes=int(np.mean(size.n_codes)),
+        n_classes=asked.n_classes,
+        n_sets=asked.n_sets,
+        bootstrap=asked.is_bagged,
+        memory_limit=machines.memory,
+    )
+    return {
+        "bytes_per_worker": cost.bytes_per_worker,
+        "rounds": cost.rounds,
+        "passes": cost.passes,
+        "bytes_moved": cost.bytes_moved,
+        "seconds": dict(cost.seconds),
+    }
+
+
+def _in_one_place(
+    size: TableSize, asked: Asked, machines: Machines, model: CostModel, *, is_sent: bool
+) -> dict[str, Any]:
+    in_bag = size.n_rows * (DRAWN if asked.is_bagged else 1.0)
+    levels = asked.levels(in_bag, model.smaller_share)
+    n_cells = size.n_rows * size.n_columns
+    table = size.n_bytes + TARGET_BYTES * size.n_rows
+    threads_of_worker = machines.n_threads / machines.n_workers
+    growth = asked.n_trees * asked.n_sets * in_bag * asked.drawn * levels * model.finish
+    seconds = {
+        "coding": n_cells * (model.summarize + model.encode),
+        "growth": (growth + asked.n_trees * size.n_rows * model.bag) / machines.n_threads,
+    }
+    moved = 0
+    if is_sent:
+        moved = table * machines.n_workers
+        seconds["table"] = model.start + moved * model.byte
+    else:
+        seconds["coding"] /= machines.n_threads
+    return {
+        "bytes_per_worker": int(table + ROW_BYTES * in_bag * threads_of_worker),
+        "rounds": 0,
+        "passes": 1,
+        "bytes_moved": int(moved),
+        "seconds": seconds,
+    }

@@ -1,0 +1,169 @@
+"""Checkpoints: the complete trees of a long fit, in a folder that outlives the fit.
+
+A folder anywhere that fsspec reaches (a path, ``s3://...``, ``gs://...``, ``memory://...``)::
+
+    checkpoint.json                     what the trees are of: parameters, seed, digests of X and y
+    trees-000000000-000000012.dtrees    trees 0 to 11
+    trees-000000012-000000057.dtrees    trees 12 to 56
+
+A file is written under another name and then renamed, so that it is there whole or not at all. One
+is written when a twentieth of the time of the fit has passed since the last (`SHARE`), and at least
+ten seconds (or what ``dask.config`` says under "dtrees.checkpoint-every"), and one at its end,
+whatever that is: a client that is killed loses a twentieth of its work, and there are a few files,
+not one for each tree.
+
+Trees are those from number 0 on, without gaps; where a file is missing, those behind it are grown
+again. What the bytes of a file are is the business of whoever gives `encode` and `decode`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+from uuid import uuid4
+
+import dask
+from dask.utils import parse_timedelta
+from fsspec.core import url_to_fs
+
+from dtrees.exceptions import ModelFileError
+
+T = TypeVar("T")
+
+FORMAT = "dtrees checkpoint"
+VERSION = 1
+FACTS = "checkpoint.json"
+EVERY = "10s"  # at least, between two files
+SHARE = 0.05  # of the time of the fit, that may be lost
+STRETCH = re.compile(r"trees-(\d{9})-(\d{9})\.dtrees")
+
+logger = logging.getLogger(__name__)
+
+
+class Checkpoint(Generic[T]):
+    """Trees of a fit in a folder.
+
+    Parameters
+    ----------
+    path : str or path
+        Of the folder, which is made when there is none; anything that `fsspec` knows.
+    encode : callable (sequence of T) -> bytes
+
+    Attributes
+    ----------
+    facts : dict or None
+        What the trees that are there are of; None: nothing is there.
+
+    Raises
+    ------
+    ModelFileError
+        The folder holds a checkpoint that cannot be read, or of a newer version.
+    OSError, ValueError, ImportError
+        As `fsspec` has them: no such protocol, no access.
+    """
+
+    def __init__(self, path: Any, encode: Callable[[Sequence[T]], bytes]) -> None:
+        self.path = str(path)
+        self._fs, self._root = url_to_fs(self.path)
+        self._encode = encode
+        self._began = self._saved_at = time.monotonic()
+        self._n_saved = 0
+        self.facts = self._read_facts()
+
+    def begin(self, facts: Mapping[str, Any]) -> None:
+        """Write what the trees are of, where nothing is there."""
+        if self.facts is None:
+            self._fs.makedirs(self._root, exist_ok=True)
+            document = {"format": FORMAT, "version": VERSION, "facts": dict(facts)}
+            self._write(FACTS, json.dumps(document, indent=1).encode())
+            self.facts = dict(facts)
+
+    def trees(self, decode: Callable[[bytes, str], Sequence[T]]) -> list[T]:
+        """The trees that are there, from number 0 on.
+
+        Parameters
+        ----------
+        decode : callable (bytes, str) -> sequence of T
+            The str is the name of the file, for messages.
+
+        Raises
+        ------
+        ModelFileError
+            A file is damaged.
+        """
+        found: list[T] = []
+        for first, last, name in self._stretches():
+            if first <= len(found) < last:
+                path = f"{self._root}/{name}"
+                trees = decode(self._fs.cat_file(path), path)
+                if len(trees) != last - first:
+                    raise ModelFileError(f"{path!r} does not hold {last - first} trees.")
+                found += trees[len(found) - first :]
+        self._n_saved = len(found)
+        return found
+
+    def see(self, trees: Sequence[T]) -> None:
+        """Save trees, if it is time.
+
+        Parameters
+        ----------
+        trees : sequence of T
+            All from number 0 on.
+        """
+        now = time.monotonic()
+        least = parse_timedelta(dask.config.get("dtrees.checkpoint-every", EVERY))
+        if now >= self._saved_at + max(least, SHARE * (now - self._began)):
+            self.save(trees)
+
+    def save(self, trees: Sequence[T]) -> None:
+        """Save the trees that are not there yet.
+
+        Raises
+        ------
+        OSError
+            They cannot be written.
+        """
+        first, last = self._n_saved, len(trees)
+        if last > first:
+            self._write(f"trees-{first:09d}-{last:09d}.dtrees", self._encode(trees[first:]))
+            self._n_saved = last
+            logger.info("trees %d to %d are saved in %s", first, last - 1, self.path)
+        self._saved_at = time.monotonic()
+
+    def _read_facts(self) -> dict[str, Any] | None:
+        self._fs.invalidate_cache()
+        path = f"{self._root}/{FACTS}"
+        if not self._fs.exists(path):
+            return None
+        try:
+            document = json.loads(self._fs.cat_file(path))
+            known = document["format"] == FORMAT and document["version"] <= VERSION
+            facts = dict(document["facts"]) if known else None
+        except (ValueError, TypeError, KeyError) as error:
+            raise ModelFileError(f"The checkpoint {path!r} is damaged: {error}.") from error
+        if facts is None:
+            raise ModelFileError(f"{path!r} is no checkpoint that this dtrees can read.")
+        return facts
+
+    def _stretches(self) -> list[tuple[int, int, str]]:
+        """First tree, last and one more, and name of the files of trees."""
+        if not self._fs.exists(self._root):
+            return []
+        names = [str(path).rsplit("/", 1)[-1] for path in self._fs.ls(self._root, detail=False)]
+        matches = [match for match in map(STRETCH.fullmatch, names) if match]
+        return sorted((int(match[1]), int(match[2]), match[0]) for match in matches)
+
+    def _write(self, name: str, data: bytes) -> None:
+        """A file, whole or not at all."""
+        partial = f"{self._root}/.{name}.{uuid4().hex}.partial"
+        try:
+            self._fs.pipe_file(partial, data)
+            self._fs.mv(partial, f"{self._root}/{name}")
+        except BaseException:
+            if self._fs.exists(partial):
+                self._fs.rm_file(partial)
+            raise

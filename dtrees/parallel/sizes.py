@@ -1,0 +1,199 @@
+"""What is known of a fit before it begins: how large its table is, and where it would grow.
+
+Nothing of a table is computed but the lengths of partitions that do not know them::
+
+    X ──▶ rows, columns, codes of each column at most ──▶ bytes of codes ──▶ regime, and why
+    cluster ──▶ workers, threads, memory                ──▶ ┘
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse
+from dask.utils import format_bytes, format_time
+
+from dtrees.coding.coded import WIDTHS, storage_for
+from dtrees.coding.tables import read_table
+from dtrees.parallel.carriers import carried
+from dtrees.parallel.client import (
+    Choice,
+    asked_for,
+    await_workers,
+    choose_regime,
+    current_client,
+)
+from dtrees.parallel.dask_predict import is_lazy
+from dtrees.parallel.encoding import STORED_BYTES, stays
+from dtrees.parallel.local import effective_n_jobs
+from dtrees.parallel.partitions import PartitionedTable, admitted
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from distributed import Client
+
+CATEGORIES = 255  # of a column, where nobody knows how many there are
+OF_BYTES = {1: 2**8, 2: 2**16}  # values of an integer of so many bytes
+
+
+@dataclass(frozen=True, eq=False)
+class TableSize:
+    """How large a coded table is, at most.
+
+    Attributes
+    ----------
+    n_rows, n_columns : int
+    n_codes : int64 (n_columns,)
+        At most, by the types of the columns.
+    n_bytes : int
+        Of all codes.
+    collection : Dask collection or None
+        What is to be coded where it is.
+    """
+
+    n_rows: int
+    n_columns: int
+    n_codes: np.ndarray
+    n_bytes: int
+    collection: Any = None
+
+
+@dataclass(frozen=True)
+class Machines:
+    """Where a fit would run.
+
+    Attributes
+    ----------
+    n_workers : int
+        1: this process, where there is no cluster.
+    n_threads : int
+        Of all of them.
+    memory : int or None
+        Bytes of the smallest worker; None: no limit is known.
+    """
+
+    n_workers: int
+    n_threads: int
+    memory: int | None
+
+
+def size_of_table(X: Any, max_codes: int | None) -> TableSize:
+    """The size of a table, without its values.
+
+    Parameters
+    ----------
+    X : table
+        As for a fit.
+    max_codes : int or None
+        Of an ordered column.
+
+    Notes
+    -----
+    Lengths of partitions that are not known are counted, for which a Parquet file reads no column.
+    Blocks of sparse arrays are taken to be dense.
+    """
+    if is_lazy(X):
+        (parts,) = admitted(X, {})
+        assert isinstance(parts, PartitionedTable)
+        types = _types(parts.collection, parts.n_columns)
+        return _dense(parts.n_rows, types, max_codes, parts.collection)
+    if scipy.sparse.issparse(X):
+        n_rows, n_columns = X.shape
+        codes = np.full(n_columns, min(max_codes or n_rows, n_rows), dtype=np.int64)
+        return TableSize(n_rows, n_columns, codes, STORED_BYTES * X.nnz)
+    if not (hasattr(X, "dtype") or hasattr(X, "dtypes")):
+        table = read_table(X)
+        return _dense(table.n_rows, [None] * table.n_columns, max_codes, None)
+    return _dense(X.shape[0], _types(X, X.shape[1]), max_codes, None)
+
+
+def place_of(
+    size: TableSize, regime: str | None, n_jobs: int | None, *, pays: bool = True
+) -> tuple[Choice, Machines]:
+    """Where trees would grow, and why there.
+
+    Parameters
+    ----------
+    size : TableSize
+    regime : {"local", "replicated", "partitioned"} or None
+        As the estimator has it.
+    n_jobs : int or None
+        As for `dtrees.parallel.local.effective_n_jobs`.
+    pays : bool, default=True
+        As for `dtrees.parallel.client.choose_regime`.
+
+    Raises
+    ------
+    ClusterError
+        As a fit.
+    """
+    requested = asked_for(regime)
+    reason = None
+    if size.collection is not None:
+        reason = carried([size.collection], partial(stays, requested, size.n_bytes))
+    if reason is not None:
+        choice = Choice("partitioned", reason)
+    else:
+        choice = choose_regime(requested, pays=pays)
+    client = None if choice.regime == "local" else current_client(forced=True)
+    if client is None or client.asynchronous:
+        return choice, Machines(1, effective_n_jobs(n_jobs), None)
+    threads = await_workers(client)
+    limits = [
+        worker["memory_limit"]
+        for worker in client.scheduler_info(n_workers=-1)["workers"].values()
+        if worker.get("memory_limit")
+    ]
+    return choice, Machines(len(threads), sum(threads.values()), min(limits, default=None))
+
+
+def in_force(client: Client | None) -> AbstractContextManager:
+    """A context in which a client is the one that Dask computes with; None: as it is."""
+    return nullcontext() if client is None else client.as_current()
+
+
+def bytes_in_words(n_bytes: float) -> str:
+    """A number of bytes for people."""
+    return str(format_bytes(int(n_bytes)))
+
+
+def seconds_in_words(seconds: float) -> str:
+    """A time for people."""
+    return str(format_time(seconds))
+
+
+def _types(X: Any, n_columns: int) -> list[Any]:
+    """The type of each column, as far as it is said."""
+    types = getattr(X, "dtypes", None)
+    if types is not None:
+        return list(types)
+    return [X.dtype] * n_columns
+
+
+def _dense(n_rows: int, types: list[Any], max_codes: int | None, collection: Any) -> TableSize:
+    codes = np.array([_most_codes(each, n_rows, max_codes) for each in types], dtype=np.int64)
+    widths = np.array([np.dtype(width).itemsize for width in WIDTHS])
+    n_bytes = n_rows * int(widths[storage_for(codes)].sum())
+    return TableSize(int(n_rows), len(codes), codes, n_bytes, collection)
+
+
+def _most_codes(kind: Any, n_rows: int, max_codes: int | None) -> int:
+    """Codes of a column of a type, at most."""
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(kind, pandas.CategoricalDtype):
+        categories = kind.categories
+        known = categories is not None and "__UNKNOWN_CATEGORIES__" not in categories
+        return min(n_rows, len(categories)) if known else min(n_rows, CATEGORIES)
+    form, size = getattr(kind, "kind", "f"), getattr(kind, "itemsize", 8)
+    if form == "b":
+        return 2
+    if form in "OUS":  # words, or anything
+        return min(n_rows, CATEGORIES)
+    most = n_rows if max_codes is None else min(max_codes, n_rows)
+    return min(most, OF_BYTES.get(size, most)) if form in "iu" else most

@@ -1,0 +1,128 @@
+"""What `estimate_cost` says before a fit, and what the fit says after it."""
+
+import doctest
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from distributed import Client
+
+from dtrees import (
+    DecisionTreeClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    estimate_cost,
+)
+from dtrees.estimators import estimate
+from dtrees.exceptions import ClusterError
+from tests.parallel.clusters import connect, ours
+
+pd = pytest.importorskip("pandas")
+dd = pytest.importorskip("dask.dataframe")
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(4000, 6))
+Y = (X[:, 0] + RNG.normal(size=4000) > 0).astype(int)
+
+
+def never(*_):
+    raise AssertionError("a value was computed")
+
+
+def test_the_example():
+    results = doctest.testmod(estimate)
+    assert results.attempted > 3
+    assert results.failed == 0
+
+
+def test_codes_are_those_of_the_fit():
+    for max_codes, width in [(255, 1), (1000, 2), (None, 2)]:
+        cost = estimate_cost(RandomForestClassifier(max_codes=max_codes), X)
+        assert cost.code_bytes == X.size * width
+        assert (cost.n_rows, cost.n_columns, cost.n_trees) == (4000, 6, 100)
+        assert (cost.regime, cost.rounds, cost.bytes_moved) == ("local", 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("table", "n_bytes"),
+    [
+        (X.tolist(), 4000 * 6 * 2),
+        (sp.random(4000, 6, 0.1, "csr", random_state=0), 2400 * 8),
+        (pd.DataFrame({"flag": X[:, 0] > 0, "word": ["a", "b"] * 2000, "x": X[:, 0]}), 4000 * 4),
+        (pd.DataFrame({"c": pd.Categorical(["a", "b"] * 2000), "i": np.int8(1)}), 4000 * 3),
+    ],
+)
+def test_types_of_columns_bound_the_codes(table, n_bytes):
+    assert estimate_cost(DecisionTreeClassifier(), table).code_bytes == n_bytes
+
+
+def test_nothing_is_computed():
+    lazy = da.from_array(X, chunks=(1000, 6)).map_blocks(never, dtype=float, meta=X[:0])
+    cost = estimate_cost(RandomForestClassifier(), lazy)
+    assert (cost.n_rows, cost.regime) == (4000, "local")
+    frame = dd.from_pandas(pd.DataFrame(X).rename(columns=str), npartitions=3)
+    assert estimate_cost(RandomForestClassifier(), frame).n_rows == 4000  # which nobody knew
+
+
+def test_more_work_takes_longer():
+    def seconds(model, table=X, **more):
+        return estimate_cost(model, table, **more).total_seconds
+
+    forest = RandomForestRegressor(n_jobs=1)
+    assert seconds(RandomForestRegressor(1000, n_jobs=1)) > 5 * seconds(forest)
+    assert seconds(RandomForestRegressor(n_jobs=4)) < seconds(forest) / 2
+    assert seconds(RandomForestRegressor(max_depth=3, n_jobs=1)) < seconds(forest)
+    assert seconds(forest, n_sets=11) > 5 * seconds(forest)
+    assert seconds(forest, np.zeros((40_000, 6))) > 9 * seconds(forest)
+
+
+def test_on_a_cluster():
+    frame = da.from_array(X, chunks=(500, 6))
+    forest = RandomForestClassifier(10, max_depth=4, random_state=0)
+    with (
+        connect(2, 1, False) as cluster,
+        Client(cluster, set_as_default=False) as client,
+        dask.config.set({"dtrees.gather-rows": 10}),
+    ):
+        sent = estimate_cost(forest, X, client)
+        assert (sent.regime, sent.n_workers, sent.n_threads) == ("replicated", 2, 2)
+        assert sent.bytes_moved == 2 * (X.size + 16 * 4000)
+        assert estimate_cost(forest, X).regime == "local"  # the client is not in force
+        forest.set_params(regime="partitioned")
+        cost = estimate_cost(forest, frame, client)
+        with client.as_current():
+            report = forest.fit(frame, Y).fit_report_
+        assert ours(client) == []
+    assert (cost.regime, cost.reason) == ("partitioned", "asked for")
+    assert cost.regime == report["regime"]
+    assert 0 < cost.rounds <= 2 * report["rounds"]
+    assert cost.bytes_moved > 0
+    assert cost.total_seconds > 0
+
+
+def test_codes_that_are_too_many_for_a_worker(monkeypatch):
+    frame = da.from_array(X, chunks=(500, 6))
+    with connect(1, 1, False) as cluster, Client(cluster):
+        monkeypatch.setattr("dtrees.parallel.carriers.OnCluster.room", lambda self: 10_000)
+        cost = estimate_cost(RandomForestClassifier(), frame)
+    assert cost.regime == "partitioned"
+    assert "more than" in cost.reason
+    assert "regime partitioned, on 1 threads of 1 workers" in str(cost)
+
+
+def test_in_words():
+    lines = str(estimate_cost(RandomForestClassifier(n_jobs=2), X)).splitlines()
+    assert lines[0] == "4,000 rows x 6 columns, 100 trees"
+    assert lines[2] == "regime local, on 2 threads of this process: no client"
+    assert len(lines) == 5
+
+
+def test_what_it_refuses():
+    with pytest.raises(TypeError, match="trees and forests of dtrees, got int"):
+        estimate_cost(3, X)
+    with pytest.raises(ValueError, match="max_depth"):
+        estimate_cost(RandomForestClassifier(max_depth=0), X)
+    with pytest.raises(ClusterError, match="needs a Dask cluster"):
+        estimate_cost(RandomForestClassifier(regime="replicated"), X)

@@ -1,0 +1,336 @@
+"""Fits that end before their end: checkpoints, models so far, and what goes on from them."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client
+
+from dtrees import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+from dtrees.callbacks import Callback
+from dtrees.exceptions import ModelFileError, SchedulerLostError, WorkerLostError
+from dtrees.export import load, save
+from tests.parallel.clusters import connect, digest
+
+pytestmark = pytest.mark.timeout(60)
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(500, 5)).round(2)
+Y = (X[:, 0] + X[:, 1] ** 2 + RNG.normal(size=500) > 1).astype(int)
+N = 12
+
+
+def forest(**parameters):
+    return RandomForestClassifier(**{"n_estimators": N, "random_state": 3, **parameters})
+
+
+WHOLE = digest(forest().fit(X, Y).forest_.trees)
+
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+KILLED = """
+import os, signal, sys
+import numpy as np
+from dtrees import RandomForestClassifier
+from dtrees.callbacks import Callback
+
+class Killed(Callback):
+    def on_tree_end(self, fit, number):
+        if number == 8:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+table = np.load(sys.argv[1])
+forest = RandomForestClassifier(12, random_state=3)
+forest.fit(table["X"], table["Y"], checkpoint=sys.argv[2], callbacks=[Killed()])
+"""
+
+
+class Ends(Callback):
+    """Does something at a tree, and counts them."""
+
+    def __init__(self, number=None, action=None):
+        self.number, self.action, self.heard = number, action, []
+
+    def on_tree_end(self, fit, number):
+        self.heard.append(number)
+        if number == self.number:
+            self.action()
+
+
+def fail():
+    raise ZeroDivisionError("told so")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "deep" / "saved"
+
+
+def stopped_at(number, folder, model=None, **more):
+    """A checkpoint of a fit that fails at a tree."""
+    model = forest() if model is None else model
+    with pytest.raises(ZeroDivisionError):
+        model.fit(X, Y, callbacks=[Ends(number, fail)], checkpoint=folder, **more)
+    assert not hasattr(model, "forest_")
+
+
+class TestCheckpoint:
+    @pytest.mark.parametrize("every", ["0s", "10s"])
+    def test_a_fit_goes_on(self, every, folder):
+        with dask.config.set({"dtrees.checkpoint-every": every}):
+            stopped_at(6, folder)
+        heard = Ends()
+        model = forest().fit(X, Y, checkpoint=folder, callbacks=[heard])
+        assert digest(model.forest_.trees) == WHOLE
+        assert heard.heard[0] > 0
+        assert heard.heard[-1] == N - 1
+        again = Ends()
+        assert (
+            digest(forest().fit(X, Y, checkpoint=folder, callbacks=[again]).forest_.trees) == WHOLE
+        )
+        assert again.heard == []
+
+    def test_of_many_files(self, folder, monkeypatch):
+        monkeypatch.setattr("dtrees.parallel.checkpoint.SHARE", 0)
+        with dask.config.set({"dtrees.checkpoint-every": "0s"}):
+            forest().fit(X, Y, checkpoint=folder)
+        names = sorted(path.name for path in folder.iterdir())
+        assert len(names) == N + 1
+        assert not any("partial" in name for name in names)
+        (folder / names[5]).unlink()  # trees behind it are grown again
+        heard = Ends()
+        model = forest().fit(X, Y, checkpoint=folder, callbacks=[heard])
+        assert digest(model.forest_.trees) == WHOLE
+        assert heard.heard == list(range(4, N))
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+    def test_of_a_process_that_is_killed(self, folder, tmp_path):
+        np.savez(tmp_path / "table.npz", X=X, Y=Y)
+        done = subprocess.run(
+            [sys.executable, "-c", KILLED, tmp_path / "table.npz", folder],
+            cwd=ROOT,
+            env=os.environ | {"DASK_DTREES__CHECKPOINT_EVERY": "0s"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        heard = Ends()
+        model = forest().fit(X, Y, checkpoint=folder, callbacks=[heard])
+        assert digest(model.forest_.trees) == WHOLE
+        assert 0 < heard.heard[0] <= 8
+
+    @pytest.mark.parametrize("model", [RandomForestRegressor, ExtraTreesRegressor])
+    def test_of_numbers(self, model, folder):
+        stopped_at(2, folder, model(5, random_state=0))
+        whole = model(5, random_state=0).fit(X, Y)
+        found = model(5, random_state=0, n_jobs=2).fit(X, Y, checkpoint=folder)
+        assert digest(found.forest_.trees) == digest(whole.forest_.trees)
+
+    def test_anywhere_that_fsspec_knows(self):
+        url = "memory://dtrees/saved"
+        stopped_at(3, url)
+        heard = Ends()
+        model = forest().fit(X, Y, checkpoint=url, callbacks=[heard])
+        assert digest(model.forest_.trees) == WHOLE
+        assert heard.heard == list(range(4, N))
+
+    def test_more_trees_and_fewer(self, folder):
+        forest(n_estimators=5).fit(X, Y, checkpoint=folder)
+        assert digest(forest().fit(X, Y, checkpoint=folder).forest_.trees) == WHOLE
+        few = forest(n_estimators=3).fit(X, Y, checkpoint=folder)
+        assert digest(few.forest_.trees) == digest(forest(n_estimators=3).fit(X, Y).forest_.trees)
+
+    def test_the_seed_of_the_trees_that_are_there(self, folder):
+        first = forest(random_state=None, n_estimators=4).fit(X, Y, checkpoint=folder)
+        more = forest(random_state=None).fit(X, Y, checkpoint=folder)
+        assert digest(more.forest_.trees[:4]) == digest(first.forest_.trees)
+
+    def test_with_scores_out_of_bag(self, folder):
+        whole = forest(n_estimators=100, oob_tol=0.01).fit(X, Y)
+        forest(n_estimators=100).fit(X, Y, checkpoint=folder)  # of more trees than are needed
+        found = forest(n_estimators=100, oob_tol=0.01).fit(X, Y, checkpoint=folder)
+        assert 10 < found.n_estimators_ < 100
+        assert digest(found.forest_.trees) == digest(whole.forest_.trees)
+        np.testing.assert_array_equal(found.oob_scores_, whole.oob_scores_)
+        np.testing.assert_array_equal(found.oob_decision_function_, whole.oob_decision_function_)
+
+    def test_with_a_warm_start(self, folder):
+        model = forest(n_estimators=5, warm_start=True).fit(X, Y)
+        model.set_params(n_estimators=8).fit(X, Y, checkpoint=folder)
+        assert digest(forest().fit(X, Y, checkpoint=folder).forest_.trees) == WHOLE
+
+    def test_dask_collections(self, folder):
+        stopped_at(3, folder)
+        lazy = da.from_array(X, chunks=(90, 5))
+        with dask.config.set(scheduler="synchronous"):
+            model = forest(regime="partitioned").fit(lazy, Y, checkpoint=folder)
+        assert digest(model.forest_.trees) == WHOLE
+
+    def test_dask_collections_with_scores_out_of_bag(self, folder):
+        lazy = da.from_array(X, chunks=(90, 5))
+        whole = forest(n_estimators=30, oob_score=True).fit(X, Y)
+        with dask.config.set(scheduler="synchronous"):
+            forest(n_estimators=25).fit(lazy, Y, checkpoint=folder)
+            model = forest(n_estimators=30, oob_score=True).fit(lazy, Y, checkpoint=folder)
+        assert digest(model.forest_.trees) == digest(whole.forest_.trees)
+        np.testing.assert_array_equal(model.oob_decision_function_, whole.oob_decision_function_)
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            (lambda: forest(max_depth=3).fit, r"max_depth was None and is 3"),
+            (lambda: forest(random_state=4).fit, r"the seed, which random_state says \(it was \d"),
+            (lambda: forest(max_samples=0.5).fit, "max_samples was None and is 0.5; the bags"),
+            (lambda: forest(class_weight="balanced").fit, "class_weight .* y, or sample_weight"),
+            (lambda: RandomForestRegressor(N, random_state=3).fit, "the class .it was RandomFores"),
+        ],
+    )
+    def test_other_parameters(self, change, words, folder):
+        stopped_at(3, folder)
+        with pytest.raises(ValueError, match=rf"holds trees of another fit.* {words}"):
+            change()(X, Y, checkpoint=folder)
+
+    def test_other_data(self, folder):
+        stopped_at(3, folder)
+        turned = X[::-1].copy()
+        turned[:, 0] = X[:, 0]
+        for arguments, words in [
+            ((X + 1, Y), "differs: the values of X; the rows of X.$|differs: the values of X.$"),
+            ((X[:-1], Y[:-1]), r"the shape of X \(it was \[500, 5\] and is \[499, 5\]\)"),
+            ((turned, Y), "differs: the rows of X.$"),
+            ((X, 1 - Y), "differs: y, or sample_weight.$"),
+            ((X, Y, np.arange(500)), "differs: y, or sample_weight.$"),
+        ]:
+            with pytest.raises(ValueError, match=words):
+                forest().fit(*arguments, checkpoint=folder)
+
+    def test_damaged(self, folder):
+        stopped_at(3, folder)
+        (trees,) = folder.glob("trees-*")
+        data = bytearray(trees.read_bytes())
+        data[len(data) // 2] ^= 1
+        trees.write_bytes(data)
+        with pytest.raises(ModelFileError, match="damaged"):
+            forest().fit(X, Y, checkpoint=folder)
+        (folder / "checkpoint.json").write_text("{")
+        with pytest.raises(ModelFileError, match="is damaged"):
+            forest().fit(X, Y, checkpoint=folder)
+        (folder / "checkpoint.json").write_text(json.dumps({"format": "other"}))
+        with pytest.raises(ModelFileError, match=r"is damaged|is no checkpoint"):
+            forest().fit(X, Y, checkpoint=folder)
+
+    def test_a_folder_that_cannot_be(self, tmp_path):
+        (tmp_path / "file").write_text("")
+        with pytest.raises(OSError, match="file"):
+            forest().fit(X, Y, checkpoint=tmp_path / "file")
+        with pytest.raises(ValueError, match="nowhere"):
+            forest().fit(X, Y, checkpoint="nowhere://there")
+
+
+class TestResume:
+    def unfinished(self, regime, error=SchedulerLostError, **more):
+        """What an error brings along, of a cluster whose scheduler is closed at a tree."""
+        cluster = connect(1, 1, False)
+        client = Client(cluster)
+
+        def close():
+            cluster.close()
+
+        try:
+            model = forest(regime=regime)
+            with pytest.raises(error) as caught:
+                model.fit(X, Y, callbacks=[Ends(4, close)], **more)
+            assert not hasattr(model, "forest_")
+        finally:
+            client.close()
+            cluster.close()
+        return caught.value.estimator
+
+    @pytest.fixture
+    def so_far(self, monkeypatch):
+        """The same without a cluster."""
+        from dtrees.estimators import ensemble
+
+        grow = ensemble.grow_trees
+
+        def lost(growth, numbers, *others, **more):
+            yield from grow(growth, numbers[:5], *others, **more)
+            raise WorkerLostError("all are gone")
+
+        monkeypatch.setattr(ensemble, "grow_trees", lost)
+        with pytest.raises(WorkerLostError) as caught:
+            forest().fit(X, Y)
+        monkeypatch.undo()
+        return caught.value.estimator
+
+    @pytest.mark.parametrize("regime", ["replicated", "partitioned"])
+    def test_the_scheduler_is_closed(self, regime, monkeypatch):
+        monkeypatch.setattr("dtrees.parallel.replicated.ROWS_PER_BATCH", 1)
+        monkeypatch.setattr(
+            "dtrees.parallel.partitioned.PLACES_SHARE", 1e-9
+        )  # a wave for each tree
+        with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
+            so_far = self.unfinished(regime)
+        assert type(so_far) is RandomForestClassifier
+        assert 5 <= so_far.n_estimators_ < N
+        few = forest(n_estimators=so_far.n_estimators_).fit(X, Y)
+        np.testing.assert_array_equal(so_far.predict_proba(X), few.predict_proba(X))
+        model = so_far.set_params(regime="local").resume(X, Y)
+        assert model is so_far
+        assert digest(model.forest_.trees) == WHOLE
+
+    def test_on_another_cluster(self, so_far):
+        with connect(1, 1, False) as cluster, Client(cluster):
+            model = so_far.resume(X, Y)
+        assert digest(model.forest_.trees) == WHOLE
+        assert model.fit_report_["regime"] == "replicated"
+
+    def test_once_only(self, so_far):
+        so_far.resume(X, Y)
+        with pytest.raises(ValueError, match="nothing to resume"):
+            so_far.resume(X, Y)
+        with pytest.raises(ValueError, match="nothing to resume"):
+            forest().fit(X, Y).resume(X, Y)
+
+    def test_saved_and_pickled(self, so_far, tmp_path):
+        save(so_far, tmp_path / "so_far.dtrees")
+        for copy in load(tmp_path / "so_far.dtrees"), pickle.loads(pickle.dumps(so_far)):
+            assert copy.n_estimators_ == 5
+            assert digest(copy.resume(X, Y).forest_.trees) == WHOLE
+
+    def test_other_data_and_parameters(self, so_far):
+        with pytest.raises(ValueError, match=r"forest holds trees of another fit.*y, or sample"):
+            so_far.resume(X, 1 - Y)
+        with pytest.raises(ValueError, match="max_depth was None and is 4"):
+            so_far.set_params(max_depth=4).resume(X, Y)
+        assert so_far.n_estimators_ == 5
+        assert digest(so_far.set_params(max_depth=None).resume(X, Y).forest_.trees) == WHOLE
+
+    def test_with_a_checkpoint(self, so_far, folder):
+        forest(n_estimators=8).fit(X, Y, checkpoint=folder)
+        heard = Ends()
+        model = so_far.resume(X, Y, checkpoint=folder, callbacks=[heard])
+        assert digest(model.forest_.trees) == WHOLE
+        assert heard.heard == list(range(8, N))
+
+    def test_nothing_was_grown(self, monkeypatch):
+        from dtrees.estimators import ensemble
+
+        def lost(*_, **__):
+            raise WorkerLostError("all are gone")
+            yield
+
+        monkeypatch.setattr(ensemble, "grow_trees", lost)
+        with pytest.raises(WorkerLostError) as caught:
+            forest().fit(X, Y)
+        assert caught.value.estimator is None
