@@ -1,5 +1,6 @@
 """Clients of clusters on this machine."""
 
+import dask
 import pytest
 from distributed import Client
 
@@ -8,8 +9,16 @@ from tests.parallel.clusters import connect
 
 @pytest.fixture(scope="module")
 def processes():
-    """A client of two worker processes."""
-    with connect(2, 1, True) as cluster, Client(cluster, set_as_default=False) as client:
+    """A client of two worker processes.
+
+    A local cluster gives up a worker for good that is not there 15 seconds after it has died, and
+    one that has been killed a second time by then is not.
+    """
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
+        connect(2, 1, True) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
         yield client
 
 

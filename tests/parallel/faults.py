@@ -84,10 +84,19 @@ def expected():
 
 
 def pids(client, n_workers=None):
-    """Processes of the workers, once there are so many."""
-    if n_workers is not None:
-        client.wait_for_workers(n_workers, timeout=20)
-    return sorted(client.run(os.getpid).values())
+    """Processes of the workers, once there are so many.
+
+    A nanny that is not yet told that its worker has begun does not begin it again when it dies.
+    """
+    if n_workers is None:
+        return sorted(client.run(os.getpid, on_error="ignore").values())
+    found = []
+    while len(found) < n_workers:  # one that has just died may still be listed
+        client.wait_for_workers(n_workers, timeout=30)
+        while any(nanny.status.name == "starting" for nanny in client.cluster.workers.values()):
+            time.sleep(0.02)
+        found = pids(client)
+    return found
 
 
 def assert_nothing_is_left(client, seconds=2):
