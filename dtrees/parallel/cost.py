@@ -11,11 +11,11 @@ The model follows the code (`dtrees.core.rounds`, `dtrees.parallel.partitioned`)
     subtrees   rows of small nodes to one worker, and their subtrees        / threads
                  a task for each batch and thread                           the scheduler
 
-and takes its constants from measurements: ``python -m benchmarks partitioned-scaling`` measures them
-anew, and compares what it says with fits. Those below are of two shared cores, and provisional. The
-model knows nothing of the data but their size: a split is taken to send `smaller_share` of the rows
-of a node to one side, always. On a busy machine fits took two to five times its seconds; bytes
-were within a tenth.
+and takes its constants from measurements (``python -m benchmarks partitioned-scaling`` takes them
+anew, and compares what it says with fits). Those below are of two shared cores, and provisional.
+The model knows nothing of the data but their size: a split is taken to send `smaller_share` of the
+rows of a node to one side, always. On a busy machine fits took two to five times its seconds;
+bytes were within a tenth.
 
 What a slide of [SK] counts for PLANET, ``2^D k B p c`` numbers a tree, is `planet_bytes`.
 """
