@@ -11,10 +11,11 @@ The model follows the code (`dtrees.core.rounds`, `dtrees.parallel.partitioned`)
     subtrees   rows of small nodes to one worker, and their subtrees        / threads
                  a task for each batch and thread                           the scheduler
 
-and takes its constants from measurements (``python -m benchmarks cluster-cost`` measures them anew,
-and compares what it says with what was measured). It knows nothing of the data but their size: a
-split is taken to send `smaller_share` of the rows of a node to one side, always. Its seconds are
-good for a factor of two, what it says of rounds and bytes for less than that.
+and takes its constants from measurements (``python -m benchmarks partitioned-scaling`` takes them
+anew, and compares what it says with fits). Those below are of two shared cores, and provisional.
+The model knows nothing of the data but their size: a split is taken to send `smaller_share` of the
+rows of a node to one side, always. On a busy machine fits took two to five times its seconds;
+bytes were within a tenth.
 
 What a slide of [SK] counts for PLANET, ``2^D k B p c`` numbers a tree, is `planet_bytes`.
 """
@@ -102,21 +103,21 @@ class CostModel:
         Of the rows of a node, on the side of a split that has fewer.
     """
 
-    summarize: float = 2e-9
-    encode: float = 4e-9
-    target: float = 6e-8
-    bag: float = 4e-9
-    part: float = 4e-9
-    count: float = 1.5e-9
-    finish: float = 3e-9
-    bring: float = 1e-9
-    search: float = 3e-4
-    cell: float = 6e-9
+    summarize: float = 1.3e-8
+    encode: float = 8.3e-9
+    target: float = 1e-7
+    bag: float = 2e-8
+    part: float = 4.3e-9
+    count: float = 2.6e-9
+    finish: float = 6.7e-9
+    bring: float = 5.2e-9
+    search: float = 9.5e-5
+    cell: float = 1e-9
     byte: float = 1e-9
     round: float = 0.015
     task: float = 1e-3
     start: float = 0.3
-    smaller_share: float = 0.35
+    smaller_share: float = 0.24
 
     def of(
         self,
