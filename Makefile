@@ -98,7 +98,7 @@ $(STAMPS)/tools: pyproject.toml
 # Extras of pyproject.toml, one or several, with the package itself and its kernels. These are then
 # as new as when it began: what has changed meanwhile is compiled by the next rule.
 $(STAMPS)/%: $(STAMPS)/tools pyproject.toml setup.py
-	@echo "installing dtrees[$*]$(if $(wildcard dtrees/core/*.so),,: compiles the kernels, which takes about three minutes on two cores)"
+	@echo "installing dtrees[$*]: compiles the kernels, which takes about three minutes on two cores"
 	@touch $(STAMPS)/kernels.began
 	@$(INSTALL) '.[$*]'
 	@mv $(STAMPS)/kernels.began $(STAMPS)/kernels
