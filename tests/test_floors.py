@@ -225,7 +225,9 @@ def test_the_suite_tests_the_tree_it_stands_in():
 
 def test_the_public_names_are_there_and_no_others():
     import dtrees
+    import dtrees.model_selection
 
-    assert set(dtrees.__all__) <= set(dir(dtrees))
+    for module in (dtrees, dtrees.model_selection):
+        assert dir(module) == sorted(module.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = dtrees.nothing

@@ -19,6 +19,7 @@ what they tell, and what they share::
     columns.py       a table's columns as a model knows them
     description.py   what a fitted model says of itself
     terminal.py      progress bars, tables, JSON
+    words.py         numbers of things
     errors.py        refusals: one line on standard error, exit code 2
 
 People get tables on standard output and a progress bar on a terminal; machines get ``--json``: one

@@ -28,8 +28,9 @@ from dtrees.cli.files import bytes_in_words, check_out, file_errors, is_stream, 
 from dtrees.cli.models import MODEL, check_options, estimator_of, option_of
 from dtrees.cli.run import Request, Run
 from dtrees.cli.run_text import print_run
-from dtrees.cli.tables import CLUSTER, PROBLEM, label_of, options, table_of
+from dtrees.cli.tables import CLUSTER, PROBLEM, check_files, label_of, options, table_of
 from dtrees.cli.terminal import print_json, trees_grown, waiting
+from dtrees.cli.words import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -110,6 +111,7 @@ def command(
     (2024-05-01, 2024-05-01T13:30), is ordered by time.
     """
     with one_line_errors():
+        check_files(files, cluster)
         from dtrees.model_selection import problem_of
         from dtrees.model_selection.files import extra
 
@@ -244,7 +246,8 @@ def check_folds(problem: Problem, folds: int, *, nested: bool = False) -> None:
     smallest = 1 if is_classes else 2  # R^2 of a single row is not defined
     if folds * smallest > rows:
         raise RequestError(
-            f"--folds {folds} is too many for {rows} rows: a fold needs at least {smallest}"
+            f"--folds {folds} is too many for {counted(rows, 'row')}: a fold needs at least "
+            f"{smallest}"
         )
     to_fill = rows
     if is_classes:
@@ -252,11 +255,12 @@ def check_folds(problem: Problem, folds: int, *, nested: bool = False) -> None:
         to_fill = max(sizes)
         if folds > max(sizes):
             raise RequestError(
-                f"--folds {folds} is too many: the largest class has {max(sizes)} rows"
+                f"--folds {folds} is too many: the largest class has {counted(max(sizes), 'row')}"
             )
         if folds > min(sizes):
+            rows_of_it = counted(min(sizes), "row")
             click.echo(
-                f"Note: the smallest class has {min(sizes)} rows, not one for every fold.", err=True
+                f"Note: the smallest class has {rows_of_it}, not one for every fold.", err=True
             )
     outside = to_fill - math.ceil(to_fill / folds)  # of the largest fold
     if nested and folds * smallest > outside:

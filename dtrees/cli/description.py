@@ -8,6 +8,7 @@ from typing import Any
 
 import dtrees
 from dtrees.cli.columns import codebook_of, column_kind, column_names
+from dtrees.cli.words import counted
 
 TOP_COLUMNS = 10
 TEXT_LEVELS = 3
@@ -34,9 +35,10 @@ def size_in_words(model: Any) -> str:
     from dtrees.model_selection import size_of
 
     size = size_of(model)
+    leaves = counted(size.n_leaves, "leaf", "leaves")
     if is_tree(model):
-        return f"depth {size.depth}, {size.n_leaves:,} leaves"
-    return f"{size.trees:,} trees, depth up to {size.depth}, {size.n_leaves:,} leaves"
+        return f"depth {size.depth}, {leaves}"
+    return f"{counted(size.trees, 'tree')}, depth up to {size.depth}, {leaves}"
 
 
 def is_tree(model: Any) -> bool:

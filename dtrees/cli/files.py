@@ -20,6 +20,12 @@ def is_stream(file: Path) -> bool:
     return file == STANDARD_STREAM
 
 
+def check_there(path: Path) -> None:
+    """Refuse a file that cannot be read, since there is none."""
+    if not path.is_file():
+        raise RequestError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
+
+
 def check_out(out: Path, *sources: Path, option: str = "--out") -> None:
     """Refuse, before the work is done, a file that cannot be written or must not be replaced."""
     if out.exists() and not out.is_file():
@@ -51,8 +57,7 @@ def load_model(path: Path) -> Any:
     """
     from dtrees.export import load
 
-    if not path.is_file():
-        raise RequestError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
+    check_there(path)
     with file_errors(path, "read"):
         return load(path)
 

@@ -17,7 +17,7 @@ from dtrees.cli.description import (
 from dtrees.cli.errors import RequestError, notes, one_line_errors
 from dtrees.cli.files import bytes_in_words, check_out, file_errors, is_stream
 from dtrees.cli.models import MODEL, check_options, estimator_of
-from dtrees.cli.tables import CLUSTER, PROBLEM, headlines, label_of, options, table_of
+from dtrees.cli.tables import CLUSTER, PROBLEM, check_files, headlines, label_of, options, table_of
 from dtrees.cli.terminal import print_json, waiting
 
 
@@ -55,6 +55,7 @@ def command(
     read by `predict` and `show`, and by dtrees.export.load in Python.
     """
     with one_line_errors():
+        check_files(files, cluster)
         from dtrees.export import save
         from dtrees.model_selection import problem_of
         from dtrees.model_selection.files import extra

@@ -32,6 +32,7 @@ from dtrees.cli.files import (
 from dtrees.cli.models import jobs_option
 from dtrees.cli.show import model_argument
 from dtrees.cli.tables import FORM, drop_option, file_argument, options, read
+from dtrees.cli.words import counted
 
 PREDICTION = "prediction"
 PROBABILITY = "probability_"
@@ -112,7 +113,8 @@ def command(
     else:
         columns = ", ".join(frame.columns[: len(kept) + 4])
         more = ", ..." if len(frame.columns) > len(kept) + 4 else ""
-        click.echo(f"{out}: {len(frame):,} rows in {seconds:.2f} s, columns {columns}{more}")
+        rows = counted(len(frame), "row")
+        click.echo(f"{out}: {rows} in {seconds:.2f} s, columns {columns}{more}")
 
 
 def predictions(fitted: Any, X: Any, proba: bool) -> dict[str, np.ndarray]:

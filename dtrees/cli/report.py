@@ -40,6 +40,7 @@ from dtrees.cli.pictures import (
     surface_picture,
 )
 from dtrees.cli.run import Run, path_lines, size_lines, untuned_score, with_error
+from dtrees.cli.words import counted
 from dtrees.parallel import computed
 
 MOST_COLUMNS, MOST_CLASSES, MOST_FOLDS, MOST_LEVELS, MOST_STEPS = 40, 12, 50, 8, 12
@@ -133,8 +134,10 @@ def _data(run: Run) -> dict[str, Any]:
     found: dict[str, Any] = {
         "rows": f"{len(y):,}",
         "n_columns": f"{len(kinds):,}",
+        "counted_rows": counted(len(y), "row"),
+        "counted_columns": counted(len(kinds), "column"),
         "kinds": ", ".join(f"{kinds.count(kind):,} {kind}" for kind in order),
-        "without_target": f"{run.problem.rows_without_target:,}",
+        "without_target": counted(run.problem.rows_without_target, "row"),
         "classes": [],
         "more_classes": 0,
         "numbers": [],

@@ -21,6 +21,7 @@ from dtrees.cli.errors import one_line_errors
 from dtrees.cli.files import bytes_in_words, load_model
 from dtrees.cli.tables import options
 from dtrees.cli.terminal import console, print_json
+from dtrees.cli.words import counted
 
 MOST_LABELS = 10
 
@@ -54,14 +55,15 @@ def print_model(fitted: Any, path: Path) -> None:
     if hasattr(fitted, "classes_"):
         labels = [str(label) for label in fitted.classes_[:MOST_LABELS]]
         more = ", ..." if len(fitted.classes_) > MOST_LABELS else ""
-        click.echo(f"predicts {len(fitted.classes_)} classes: {', '.join(labels)}{more}")
+        classes = counted(len(fitted.classes_), "class", "classes")
+        click.echo(f"predicts {classes}: {', '.join(labels)}{more}")
     else:
         click.echo("predicts numbers")
     for line in oob_line(fitted):
         click.echo(line)
     columns = columns_of(fitted)
     used = sum(column["importance"] > 0 for column in columns)
-    click.echo(f"{len(columns)} columns, {used} of them used")
+    click.echo(f"{counted(len(columns), 'column')}, {used} of them used")
     console().print(importance_table(columns))
     if is_tree(fitted):
         is_cut = fitted.get_depth() > TEXT_LEVELS

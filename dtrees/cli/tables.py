@@ -14,12 +14,21 @@ import click
 import numpy as np
 
 from dtrees.cli.errors import RequestError
-from dtrees.cli.files import is_stream
+from dtrees.cli.files import check_there, is_stream
+from dtrees.cli.words import counted
 
 if TYPE_CHECKING:
     from dtrees.model_selection import Problem
 
-file_argument = click.argument("file", type=click.Path(path_type=Path))
+
+def _there(context: click.Context, parameter: click.Parameter, file: Path) -> Path:
+    """Refuse a file that is not there, before anything that takes its time is imported."""
+    if not is_stream(file):
+        check_there(file)
+    return file
+
+
+file_argument = click.argument("file", type=click.Path(path_type=Path), callback=_there)
 drop_option = click.option(
     "--drop", multiple=True, metavar="COLUMN", help="Leave a column out; repeatable."
 )
@@ -81,6 +90,12 @@ def read(file: Path, sep: str | None, encoding: str | None, as_text: Collection[
     return read_table(source, separator=separator, encoding=encoding, as_text=as_text)
 
 
+def check_files(files: Sequence[str], cluster: str | None) -> None:
+    """Refuse a file that is not there, as `file_argument` does; workers look for theirs."""
+    if cluster is None and len(files) == 1 and not is_stream(Path(files[0])):
+        check_there(Path(files[0]))
+
+
 @contextmanager
 def table_of(
     files: Sequence[str],
@@ -118,13 +133,18 @@ def headlines(file: str, target: str, problem: Problem, kinds: Iterable[str]) ->
     counts = Counter(kinds)
     order = [kind for kind in ("ordered", "categorical", "hybrid", "empty") if counts[kind]]
     columns = ", ".join(f"{counts[kind]} {kind}" for kind in order)
-    what = f"{len(np.unique(problem.y))} classes" if problem.task == "classification" else "numbers"
+    what = "numbers"
+    if problem.task == "classification":
+        what = counted(len(np.unique(problem.y)), "class", "classes")
+    n_columns = counted(problem.X.shape[1], "column")
     lines = [
-        f"{file}: {len(problem.y):,} rows, {problem.X.shape[1]} columns ({columns})",
+        f"{file}: {counted(len(problem.y), 'row')}, {n_columns} ({columns})",
         f"target {target}: {problem.task}, {what}",
     ]
     if problem.dropped:
         lines.append(f"left out: {', '.join(problem.dropped)}")
     if problem.rows_without_target:
-        lines.append(f"{problem.rows_without_target:,} rows without a target are left out")
+        rows = counted(problem.rows_without_target, "row")
+        are = "is" if problem.rows_without_target == 1 else "are"
+        lines.append(f"{rows} without a target {are} left out")
     return lines

@@ -168,7 +168,7 @@ def _no_label(value: Any, name: str) -> Exception:
             "Give its real and imaginary parts as two columns."
         )
     return TypeError(
-        f"Column {name} of X holds {str(value)[:60]!r} of type {type(value).__name__}: every cell "
-        "argument must be a string or a real number (or None, NaN for missing). Convert the "
-        "column, for example dates to datetime64 and bytes to str."
+        f"Column {name} of X holds {str(value)[:60]!r} of type {type(value).__name__}: in every "
+        "cell the argument must be a string or a real number (or None, NaN for missing). Convert "
+        "the column, for example dates to datetime64 and bytes to str."
     )

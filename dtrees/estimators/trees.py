@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 
 from dtrees.coding.target import Target
+from dtrees.coding.weights import check_finite
 from dtrees.estimators.base import BaseDecisionTree
 from dtrees.estimators.constraints import InstanceOf, Nothing, OneOf
 from dtrees.estimators.prediction import LazyScore
@@ -380,7 +380,7 @@ def classification_target(
 ) -> Target:
     """Labels as codes; raises as scikit-learn does when they are none."""
     if y.dtype.kind == "f":
-        assert_all_finite(y, input_name="y")
+        check_finite(y, "y")
         check_classification_targets(y)
     return Target.classification(y, sample_weight, class_weight, spare_bits)
 

@@ -51,6 +51,11 @@ def write(
     document : JSON
     arrays : mapping of str to array
         By the names of their members, without ``.npy``.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written.
     """
     path = Path(path)
     partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
@@ -58,6 +63,9 @@ def write(
         with open(partial, "xb") as file:
             write_to(file, document, arrays)
         os.replace(partial, path)
+    except OSError as error:  # which names the other file
+        partial.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
     except BaseException:
         partial.unlink(missing_ok=True)
         raise

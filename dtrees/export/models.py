@@ -68,6 +68,8 @@ def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> Non
         `layout` is neither of the two.
     sklearn.exceptions.NotFittedError
         The model is not fitted.
+    OSError
+        The file cannot be written: there is no such folder, say.
 
     Warns
     -----
@@ -99,7 +101,7 @@ def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> Non
     if name not in ESTIMATORS or type(model) is not getattr(dtrees, name):
         raise TypeError(
             f"save takes fitted trees and forests of dtrees ({', '.join(ESTIMATORS)}), got "
-            f"{type(model).__module__}.{type(model).__qualname__}."
+            f"{type(model).__module__}.{type(model).__qualname__}.{_instead(model)}"
         )
     parts = model._parts()
     encoder = Encoder()
@@ -135,6 +137,12 @@ def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> Non
     arrays |= {f"codebook/{key}": little(array) for key, array in book_arrays.items()}
     arrays["codebook/saw_missing"] = parts.saw_missing
     write(path, document, arrays | encoder.arrays)
+
+
+def _instead(model: Any) -> str:
+    """What to save in the place of an object that holds a model of ours; empty where none does."""
+    within = getattr(model, "best_estimator_", None)
+    return "" if within is None else " Save its best_estimator_."
 
 
 def load(path: str | os.PathLike, *, mmap: bool = False) -> Any:

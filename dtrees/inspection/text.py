@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 LEAST_ROOM = 30  # columns for the members of a set, even where a line then gets too long
 FIXED_DECIMALS = 8
+SAFE_DIGITS = 15  # significant: with more of them 0.49 may become 0.48999999999999999
 NANOSECONDS = {"D": 86_400_000_000_000, "m": 60_000_000_000, "s": 1_000_000_000}
 SHORT = {"D": 10, "m": 16, "s": 19, "ms": 23, "us": 26, "ns": 29}
 
@@ -413,15 +414,16 @@ def number_format(values: np.ndarray, decimals: int) -> Callable[[float], str]:
         Distinct.
     decimals : int
         Least number of decimals. When more than eight would be needed, numbers are printed with
-        significant digits instead.
+        significant digits instead, and where fifteen of them are not enough, each in the shortest
+        form that gives it back.
     """
     for more in range(decimals, max(decimals, FIXED_DECIMALS) + 1):
         if _tells_apart([f"{v:.{more}f}" for v in values], values):
             return lambda v: f"{v + 0.0:.{more}f}"
-    digits = next(
-        (k for k in range(3, 18) if _tells_apart([f"{v:.{k}g}" for v in values], values)), 17
-    )
-    return lambda v: f"{v + 0.0:.{digits}g}"
+    for digits in range(3, SAFE_DIGITS + 1):
+        if _tells_apart([f"{v:.{digits}g}" for v in values], values):
+            return lambda v: f"{v + 0.0:.{digits}g}"
+    return lambda v: repr(float(v) + 0.0)
 
 
 def date_format(values: np.ndarray, decimals: int) -> Callable[[float], str]:

@@ -45,3 +45,7 @@ __all__ = [
     "tuned_size",
     "validation_surface",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -69,6 +69,20 @@ class CostComplexity:
     _estimator: Any = field(repr=False)
     _final: Any = field(repr=False)  # of all rows, not pruned
 
+    def __repr__(self) -> str:
+        best, simple = self.best_index, self.one_standard_error_index
+        return (
+            f"CostComplexity({len(self.ccp_alphas)} steps, best: {self._step(best)}, "
+            f"one standard error: {self._step(simple)})"
+        )
+
+    def _step(self, step: int) -> str:
+        return (
+            f"ccp_alpha={self.ccp_alphas[step]:.4g}, {self.n_leaves[step]} "
+            f"{'leaf' if self.n_leaves[step] == 1 else 'leaves'}, error {self.errors[step]:.4g} ± "
+            f"{self.standard_errors[step]:.2g}"
+        )
+
     @property
     def best_alpha(self) -> float:
         """Alpha of the least error; of equal errors, the largest."""

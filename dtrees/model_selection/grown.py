@@ -13,6 +13,7 @@ of them from one of these, and nothing is grown twice.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +28,8 @@ from dtrees.model_selection.candidates import Growth
 from dtrees.model_selection.cells import Cells, score_models
 from dtrees.model_selection.leaf_scores import leaf_scores_of, scores_of_splits
 from dtrees.model_selection.stand_in import Split, TrainingRows
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +137,13 @@ class GrownSplits:
             if found is not None:
                 of_name: np.ndarray = found[0]
                 return of_name
+        n_sizes, n_splits = len(cells.limits(0)), len(self.splits)
+        if n_sizes > 1:
+            logger.info(
+                "up to %d scores by predictions, which are no sums over leaves: %d sizes, %d "
+                "splits; fewer sizes take less time",
+                *(n_sizes * n_splits, n_sizes, n_splits),
+            )
         by_models = score_models(cells, self.table, self.splits, scoring, error_score, weigh=False)
         return by_models.scores["test", "score"]
 

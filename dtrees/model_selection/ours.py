@@ -9,6 +9,7 @@ import numpy as np
 import sklearn
 from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 
 from dtrees.estimators.base import BaseDecisionTree, BaseTrees
@@ -130,5 +131,8 @@ def table_and_splits(
         splits = splits_of(estimator, X, y, cv, groups)
         reason = why_not_splits(splits, len(y))
     if reason is not None:
-        raise TypeError(f"{who} needs models that grow together: {reason}.")
+        remedy = ""
+        if isinstance(estimator, Pipeline):
+            remedy = " Give its last step, and X as the steps before it leave it."
+        raise TypeError(f"{who} needs models that grow together: {reason}.{remedy}")
     return TrainingTable(X, y, (params or {}).get("sample_weight")), splits

@@ -60,6 +60,13 @@ class ValidationSurface:
     _final: Any = field(repr=False)  # of all rows, and as large as the largest cell's
     _grown: GrownSplits | None = field(repr=False)  # not in a pickle
 
+    def __repr__(self) -> str:
+        mean = self.mean
+        highest = "every mean is nan"
+        if not np.isnan(mean).all():
+            highest = f"best: {np.nanmax(mean):.4g} at {self.best}"
+        return f"ValidationSurface({self.scoring}, shape {self.scores.shape}, {highest})"
+
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_grown": None}
 
@@ -113,13 +120,14 @@ class ValidationSurface:
             "min_samples_split": int(self.min_samples_split[limit]),
         }
 
-    def model(self, max_depth: int, min_samples_split: int) -> Any:
+    def model(self, max_depth: int, min_samples_split: int = 2) -> Any:
         """The estimator of a cell, fitted to all rows; it is cut out, not grown.
 
         Parameters
         ----------
-        max_depth, min_samples_split : int
-            Of the surface's.
+        max_depth : int
+        min_samples_split : int, default=2
+            Of the surface's, both of them.
 
         Raises
         ------
@@ -243,7 +251,9 @@ def validation_surface(
     Notes
     -----
     For a tree and a score that is a sum over leaves, O(nodes + cells) beyond the cross-validation
-    of the largest tree. For forests and other scorers, a prediction of the held-out rows per cell.
+    of the largest tree. For forests and other scorers (the mean absolute error, the area under the
+    curve), a prediction of the held-out rows for each cell and split whose tree is another one:
+    thousands of them, unless there are fewer values of `min_samples_split`. Their number is logged.
 
     Examples
     --------

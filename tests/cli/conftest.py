@@ -23,6 +23,14 @@ def table():
 
 
 @pytest.fixture
+def unreadable(tmp_path):
+    """A file that is there, and is no table: who reads it says so."""
+    path = tmp_path / "unreadable.csv"
+    path.write_bytes(b"")
+    return path
+
+
+@pytest.fixture
 def csv(table, tmp_path):
     path = tmp_path / "table.csv"
     table.to_csv(path, index=False)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from sklearn.base import clone
 
 import dtrees
 from dtrees.cli.terminal import finite
+from dtrees.cli.words import counted
 from dtrees.model_selection import problem_of, read_table, shuffled_folds
 from tests.cli.asking import ADULT, ROOT, ask, ask_json, check_refused, process
 
@@ -45,7 +47,7 @@ def test_a_tree_that_asks_nothing_is_a_result(csv):
     result = run(csv, "--target", "class", "--folds", 2, "--min-samples-leaf", 60)
     assert result.exit_code == 0, result.output
     assert "no column is used" in result.stdout
-    assert "depth 0, 1 leaves" in result.stdout
+    assert "depth 0, 1 leaf\n" in result.stdout
 
 
 def test_regression_prints_r2(csv):
@@ -175,7 +177,7 @@ def test_a_small_class_is_noted_in_one_line(table, tmp_path):
     table.to_csv(path, index=False)
     result = run(path, "--target", "class", "--folds", 3)
     assert result.exit_code == 0
-    assert result.stderr == "Note: the smallest class has 1 rows, not one for every fold.\n"
+    assert result.stderr == "Note: the smallest class has 1 row, not one for every fold.\n"
 
 
 @pytest.mark.parametrize(
@@ -363,6 +365,48 @@ def test_refusal_from_outside(tmp_path):
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.endswith("no such file\n")
     assert "Traceback" not in done.stderr
+
+
+def test_a_missing_file_is_told_before_anything_large_is_imported():
+    code = """if True:
+        import sys
+        from dtrees.cli import main
+        try:
+            main(["cv", "no.csv", "--target", "class"])
+        finally:
+            print(sorted({"sklearn", "pandas", "dask"} & set(sys.modules)))
+    """
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "[]\n")
+    assert done.stderr == "Error: no.csv: no such file\n"
+
+
+def test_without_click_the_command_line_says_how_to_get_it():
+    code = "import sys; sys.modules['click'] = None; from dtrees.__main__ import run; run()"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("Error: the command line needs click")
+    assert done.stderr.endswith("pip install 'dtrees[cli]'\n")
+
+
+def test_the_command_has_a_script():
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert scripts["project"]["scripts"] == {"dtrees": "dtrees.__main__:run"}
+
+
+@pytest.mark.parametrize(("n", "words"), [(0, "0 rows"), (1, "1 row"), (1000, "1,000 rows")])
+def test_numbers_of_things(n, words):
+    assert counted(n, "row") == words
+    assert counted(n, "leaf", "leaves") == words.replace("row", "leaf").replace("leafs", "leaves")
+
+
+def test_a_single_row_is_not_many(table, tmp_path):
+    path = tmp_path / "gap.csv"
+    table.loc[3, "class"] = None
+    table[["number", "class"]].to_csv(path, index=False)
+    text = run(path, "--target", "class", "--folds", 2).stdout
+    assert "59 rows, 1 column (1 ordered)" in text
+    assert "1 row without a target is left out" in text
 
 
 def test_version_and_help():

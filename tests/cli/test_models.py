@@ -102,8 +102,8 @@ def test_options_that_do_not_go_together(csv, tmp_path, args, words):
     assert not out.exists()
 
 
-def test_options_of_another_kind_are_refused_before_the_table_is_read(tmp_path):
-    check_refused(ask("cv", tmp_path / "no.csv", "--target", "y", "--trees", 5), "--trees is not")
+def test_options_of_another_kind_are_refused_before_the_table_is_read(unreadable):
+    check_refused(ask("cv", unreadable, "--target", "y", "--trees", 5), "--trees is not")
 
 
 def test_cv_of_a_forest(csv):

@@ -258,7 +258,7 @@ def test_targets_that_are_missing_or_infinite(kind):
     y = NUMBERS.copy() if kind is DecisionTreeRegressor else CLASSES.astype(float)
     for value, match in ((np.nan, "Input y contains NaN"), (np.inf, "Input y contains infinity")):
         y[5] = value
-        refused(kind(), match, X, y)
+        refused(kind(), rf"{match}.* \(row 5\) Drop or repair these rows first", X, y)
     refused(kind(), "requires y to be passed, but the target y is None", X, None)
 
 

@@ -18,6 +18,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score
+from sklearn.model_selection import GridSearchCV
 
 import dtrees
 from dtrees import (
@@ -335,6 +336,10 @@ def test_what_is_no_fitted_estimator_of_ours(tmp_path):
     for model in (Own(), 3, DecisionTreeClassifier):
         with pytest.raises(TypeError, match="save takes fitted trees and forests"):
             save(model, path)
+    search = GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1]}, cv=2)
+    search.fit([[1.0], [2.0]] * 2, [0, 1] * 2)
+    with pytest.raises(TypeError, match=r"got .*GridSearchCV\. Save its best_estimator_\."):
+        save(search, path)
     with pytest.raises(ValueError, match="layout must be one of"):
         save(DecisionTreeClassifier().fit([[1.0]], [1]), path, layout="other")
     assert not path.exists()
@@ -451,8 +456,13 @@ def test_nothing_is_left_of_a_file_that_could_not_be_written(tmp_path):
     path.write_bytes(b"old")
     with pytest.raises(ValueError, match=r"not JSON compliant|Out of range"):
         write(path, {"x": float("nan")}, {})
-    with pytest.raises(FileNotFoundError):
-        save(DecisionTreeClassifier().fit([[1.0]], [1]), tmp_path / "none" / "x")
+    for place in (tmp_path / "none" / "x", tmp_path / "folder"):
+        (tmp_path / "folder").mkdir(exist_ok=True)
+        with pytest.raises((FileNotFoundError, IsADirectoryError)) as error:
+            save(DecisionTreeClassifier().fit([[1.0]], [1]), place)
+        assert error.value.filename == str(place)
+        assert "partial" not in str(error.value)
+    (tmp_path / "folder").rmdir()
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(FileNotFoundError):

@@ -362,7 +362,8 @@ def test_thresholds_that_would_look_equal():
     assert shown(0.0616, 0.0005) == ["0.0616", "0.0005"]
     assert shown(3e-12, 4e-12) == ["3e-12", "4e-12"]
     assert shown(1e15, 1e15 + 1) == ["1000000000000000.00", "1000000000000001.00"]
-    assert len(set(shown(1.0, np.nextafter(1.0, 2.0)))) == 2
+    assert shown(1.0, np.nextafter(1.0, 2.0)) == ["1.0", "1.0000000000000002"]
+    assert shown(0.49, np.nextafter(0.49, 1.0), 9.95) == ["0.49", "0.49000000000000005", "9.95"]
     x = np.array([0.001, 0.002, 0.003, 0.004])
     tree = DecisionTreeRegressor().fit(x[:, None], [1.0, 5.0, 2.0, 9.0])
     thresholds = {line.split()[-1] for line in export_text(tree).splitlines() if "<=" in line}

@@ -80,6 +80,15 @@ def test_models_are_fits():
         path.model(-1.0)
 
 
+def test_what_a_path_says_of_itself():
+    path = cost_complexity_cv(*DATA["wine"], cv=3)
+    best = path.best_index
+    said = repr(path)
+    assert said.startswith(f"CostComplexity({len(path.ccp_alphas)} steps, best: ccp_alpha=")
+    assert f"{path.n_leaves[best]} leaves, error {path.errors[best]:.4g} ± " in said
+    assert len(said) < 200
+
+
 def test_ten_stratified_folds_by_default():
     estimator, X, y = DATA["wine"]
     ours = cost_complexity_cv(estimator, X, y)

@@ -10,6 +10,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import Ridge
 from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import dtrees
 from dtrees.estimators.sets import trees_of
@@ -61,6 +63,53 @@ def test_cells_are_cross_validations(estimator, data, scoring):
         alone = own.fit(*data)
         for a, b in zip(trees_of(surface.model(**cell)), trees_of(alone), strict=True):
             assert a.equals(b)
+
+
+def test_what_a_surface_says_of_itself():
+    surface = validation_surface(TREE, *CANCER, max_depth=[1, 3], min_samples_split=[2, 9], cv=3)
+    best = f"best: {surface.mean.max():.4g} at {surface.best}"
+    assert repr(surface) == f"ValidationSurface(accuracy, shape (2, 2, 3), {best})"
+    with pytest.warns(UserWarning, match="nan"):
+        nothing = validation_surface(
+            TREE, *CANCER, max_depth=[1], min_samples_split=[2], cv=3, scoring=never
+        )
+    assert repr(nothing) == "ValidationSurface(never, shape (1, 1, 3), every mean is nan)"
+
+
+def never(model, X, y):
+    """A score that there is not."""
+    raise ValueError
+
+
+def test_a_depth_alone_is_a_cell():
+    surface = validation_surface(TREE, *CANCER, max_depth=[1, 3], min_samples_split=[2, 9], cv=3)
+    alone = clone(TREE).set_params(max_depth=3).fit(*CANCER)
+    assert surface.model(max_depth=3).tree_.model.equals(alone.tree_.model)
+    assert surface.model(3).get_params() == alone.get_params()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "scoring", "is_said"),
+    [
+        (TREE, None, False),
+        (TREE, "roc_auc", True),
+        (dtrees.RandomForestClassifier(2, random_state=0, max_codes=20), None, True),
+    ],
+    ids=["accuracy", "auc", "forest"],
+)
+def test_predictions_for_every_size_are_logged(estimator, scoring, is_said, caplog):
+    grid = {"max_depth": [1, 3], "min_samples_split": [2, 9, 20]}
+    with caplog.at_level("INFO", logger="dtrees"):
+        validation_surface(estimator, *CANCER, **grid, cv=3, scoring=scoring)
+    said = [line for line in caplog.messages if line.startswith("up to 18 scores by predictions")]
+    assert len(said) == is_said
+
+
+def test_a_pipeline_is_told_what_to_give():
+    pipeline = make_pipeline(StandardScaler(), TREE)
+    for ask in (validation_surface, cost_complexity_cv):
+        with pytest.raises(TypeError, match=r"Pipeline is not an estimator .* Give its last step"):
+            ask(pipeline, *CANCER)
 
 
 def test_grids_that_are_given():
