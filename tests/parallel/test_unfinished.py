@@ -20,6 +20,7 @@ from dtrees import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegr
 from dtrees.callbacks import Callback
 from dtrees.exceptions import ModelFileError, SchedulerLostError, WorkerLostError
 from dtrees.export import load, save
+from dtrees.parallel.partitioned import BlocksOnWorkers
 from tests.parallel.clusters import connect, digest
 
 pytestmark = pytest.mark.timeout(60)
@@ -276,9 +277,7 @@ class TestResume:
     @pytest.mark.parametrize("regime", ["replicated", "partitioned"])
     def test_the_scheduler_is_closed(self, regime, monkeypatch):
         monkeypatch.setattr("dtrees.parallel.replicated.ROWS_PER_BATCH", 1)
-        monkeypatch.setattr(
-            "dtrees.parallel.partitioned.PLACES_SHARE", 1e-9
-        )  # a wave for each tree
+        monkeypatch.setattr(BlocksOnWorkers, "waves", lambda self, numbers: [[i] for i in numbers])
         with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
             so_far = self.unfinished(regime)
         assert type(so_far) is RandomForestClassifier
