@@ -29,7 +29,7 @@ from dtrees.exceptions import SchedulerLostError, WorkerLostError
 from dtrees.parallel import client as clients
 from dtrees.parallel import partitioned, places
 from dtrees.parallel.places import (
-    PLACES_SHARE,
+    PROCESS_BYTES,
     PlacesCache,
     Work,
     add_counts,
@@ -641,16 +641,17 @@ class TestPlacesCache:
 
     @pytest.mark.parametrize(
         ("limit", "n_threads", "given", "expected"),
-        [(400, 2, None, 100), (400, 2, "30 B", 30), (0, 1, "30 B", 30)],
+        [(2**33, 2, None, (2**33 - PROCESS_BYTES) // 4), (400, 2, "30 B", 30), (0, 1, "30 B", 30)],
     )
     def test_room(self, limit, n_threads, given, expected):
         with dask.config.set({"dtrees.places-cache": given}):
             assert room_of_places(limit, n_threads) == expected
 
     def test_room_without_a_limit(self):
-        half = room_of_places(None, CPU_COUNT / 2)
-        assert half == pytest.approx(PLACES_SHARE * MEMORY_LIMIT / 2)
-        assert room_of_places(None, 2 * CPU_COUNT) == int(PLACES_SHARE * MEMORY_LIMIT)
+        for share in (2, 1):
+            mine = room_of_places(MEMORY_LIMIT // share, 1)
+            assert room_of_places(None, CPU_COUNT / share) == mine
+        assert room_of_places(None, 2 * CPU_COUNT) == mine
 
     @pytest.mark.parametrize("limit", [0, 2_000, 10**9])
     def test_counts_are_the_same_whatever_is_remembered(self, limit, here, monkeypatch):
