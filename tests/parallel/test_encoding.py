@@ -108,7 +108,10 @@ def test_dask_knows_what_to_spill():
         (coded, coded.nbytes),
         (target, target.y.nbytes),
         (Block(coded, target, 0, keys), coded.nbytes + target.y.nbytes + keys.nbytes),
-        (Brought(coded, target, keys), coded.nbytes + target.y.nbytes + keys.nbytes),
+        (
+            Brought(coded, target, keys, keys[:1]),
+            coded.nbytes + target.y.nbytes + keys.nbytes,
+        ),
         (counts, counts.nbytes),
         (summary, 7 * 8 * 300),
     ):
