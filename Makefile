@@ -15,6 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALL := $(PIP) install --no-build-isolation --editable
 KERNELS := $(shell find dtrees -name '*.pyx' -o -name '*.pxd')
 DEBUG_TREE := build/debug-tree
+TEST_PROCESSES := 2
 
 .PHONY: help demo test test-long chaos lint format bench docs debug-test build clean
 .DELETE_ON_ERROR:
@@ -38,7 +39,7 @@ demo: $(STAMPS)/cli,plot $(STAMPS)/kernels
 	$(BIN)/python -m dtrees cv $(DEMO_ARGS)
 
 test: $(STAMPS)/test $(STAMPS)/kernels
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) $(PYTEST_ARGS)
 
 test-long: $(STAMPS)/test $(STAMPS)/kernels
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m "long or hypothesis" --timeout 1800 $(PYTEST_ARGS)
@@ -80,7 +81,7 @@ debug-test: $(STAMPS)/test
 	if [ -d ../shared ]; then ln -sfn "$$(cd ../shared && pwd)" build/shared; fi
 	cd $(DEBUG_TREE) && DTREES_DEBUG=1 $(abspath $(BIN))/python setup.py --quiet build_ext --inplace
 	cd $(DEBUG_TREE) && DTREES_DEBUG=1 PYTHONPATH=$(abspath $(DEBUG_TREE)) \
-		$(abspath $(BIN))/python -m pytest $(PYTEST_ARGS)
+		$(abspath $(BIN))/python -m pytest -n $(TEST_PROCESSES) $(PYTEST_ARGS)
 
 clean:
 	rm -rf build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
