@@ -14,6 +14,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 from dtrees.core._columns cimport STORED_U8, Column, Columns, code_at, columns_of
+from dtrees.core._route cimport Route, goes_left
 from dtrees.core._structs cimport AT_MOST, IN_SUBSET, LEAF
 
 cdef enum:
@@ -24,27 +25,15 @@ cdef struct Step:
     uint64_t[4] left        # bit c: code c of 8 bits goes left
     int32_t[2] child        # right, left: an inner node, or the complement of a leaf's node number
     const Column* column
-    const uint64_t* subset  # NULL: a stretch of codes
-    uint32_t low
-    uint32_t high
-    uint8_t missing_left
+    Route route             # of codes of any width
 
 
-cdef inline bint leads_left(const Step* step, uint32_t code) noexcept nogil:
-    """Whether a code of any width goes left."""
-    if code == 0:
-        return step.missing_left
-    if step.subset != NULL:
-        return (step.subset[code >> 6] >> (code & 63)) & 1
-    return step.low < code and code <= step.high
-
-
-cdef inline bint goes_left(const Step* step, int64_t row) noexcept nogil:
+cdef inline bint leads_left(const Step* step, int64_t row) noexcept nogil:
     cdef uint32_t code
     if step.codes != NULL:
         code = step.codes[row]
         return (step.left[code >> 6] >> (code & 63)) & 1
-    return leads_left(step, code_at(step.column, row))
+    return goes_left(&step.route, code_at(step.column, row))
 
 
 cdef inline uint64_t codes_up_to(uint32_t last, uint32_t k) noexcept nogil:
@@ -59,11 +48,11 @@ cdef void mark_codes_left(Step* step) noexcept nogil:
     cdef uint32_t k
     for k in range(4):
         step.left[k] = 0
-        if step.subset == NULL:
-            step.left[k] = codes_up_to(step.high, k) & ~codes_up_to(step.low, k)
-        elif k <= step.column.n_codes >> 6:
-            step.left[k] = step.subset[k]
-    step.left[0] = step.left[0] & ~<uint64_t>1 | step.missing_left
+        if step.route.subset == NULL:
+            step.left[k] = codes_up_to(step.route.high, k) & ~codes_up_to(step.route.low, k)
+        elif k < step.route.subset_words:
+            step.left[k] = step.route.subset[k]
+    step.left[0] = step.left[0] & ~<uint64_t>1 | step.route.missing_left
 
 
 cdef void walk(const Step* steps, const int64_t* rows, Py_ssize_t n,
@@ -85,7 +74,7 @@ cdef void walk(const Step* steps, const int64_t* rows, Py_ssize_t n,
         kept = 0
         for j in range(live):
             step = &steps[at[j]]
-            child = step.child[goes_left(step, row[j])]
+            child = step.child[leads_left(step, row[j])]
             at[j] = child
             if child < 0:
                 leaf[place[j]] = ~child
@@ -172,20 +161,19 @@ def walk_codes(tree, coded, const int64_t[::1] rows, Py_ssize_t[::1] leaf):
             step = &steps[inner[i]]
             step.column = &table.columns[feature[i]]
             step.codes = NULL
-            step.subset = NULL
-            step.low = step.high = 0
             step.child[0] = inner[right[i]]
             step.child[1] = inner[left[i]]
-            step.missing_left = missing_left[i] != 0
+            step.route = Route(NULL, 0, 0, 0, missing_left[i] != 0)
             if test[i] == IN_SUBSET:
-                if not 0 <= offset[i] < n_words - step.column.n_codes // 64:
+                step.route.subset_words = step.column.n_codes // 64 + 1
+                if not 0 <= offset[i] <= n_words - step.route.subset_words:
                     raise ValueError(f"The tree is broken: node {i} has no subset.")
-                step.subset = &words[offset[i]]
+                step.route.subset = &words[offset[i]]
             elif test[i] == AT_MOST:
-                step.high = min(code[i], step.column.n_ordered)
+                step.route.high = min(code[i], step.column.n_ordered)
             else:
-                step.low = code[i]
-                step.high = step.column.n_ordered
+                step.route.low = code[i]
+                step.route.high = step.column.n_ordered
             if step.column.storage == STORED_U8:
                 step.codes = <const uint8_t*>step.column.codes
                 mark_codes_left(step)
