@@ -32,6 +32,7 @@ from dtrees.exceptions import ClusterError, NoAnswerError
 from dtrees.parallel.client import (
     SLICE,
     await_workers,
+    cancel,
     check_open,
     check_versions,
     cluster_client,
@@ -46,7 +47,6 @@ T = TypeVar("T")
 
 ATTEMPTS = 4  # of work whose results are lost with their workers
 WATCH = 2.0  # seconds without a result until the workers are counted
-GOODBYE = 5.0  # seconds that cancelling may take
 
 logger = logging.getLogger(__name__)
 
@@ -179,9 +179,7 @@ class OnCluster:
     def end(self) -> None:
         """Leave nothing on the cluster."""
         futures, self._futures = self._futures, []
-        if self._client.status == "running" and futures:
-            with suppress(Exception):  # what is raised already says more
-                patiently(self._client, partial(self._client.cancel, futures), GOODBYE)
+        cancel(self._client, futures)
 
     def _check(self, future: Future) -> None:
         """Raise when a future has ended without a result."""

@@ -34,9 +34,9 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 REGIMES = ("local", "replicated", "partitioned")
+GOODBYE = 5.0  # seconds that cancelling may take
 SLICE = 0.1  # seconds between two looks at the client
 ANSWER = 5.0  # seconds that a worker has to say which dtrees it has
 WORKERS_TIMEOUT = "30s"  # unless dask.config says otherwise, under "dtrees.workers-timeout"
@@ -268,6 +269,20 @@ def patiently(client: Client, call: Callable[[], T], seconds: float | None = Non
     except Exception:
         check_open(client)  # calls of a closed client fail in many ways
         raise
+
+
+def cancel(client: Client, futures: Iterable[Any]) -> None:
+    """Let a cluster forget some results, if it can still be asked; never raises.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    futures : iterable of distributed.Future
+    """
+    some = list(futures)
+    if client.status == "running" and some:
+        with suppress(Exception):  # what is raised already says more
+            patiently(client, partial(client.cancel, some), GOODBYE)
 
 
 def await_workers(client: Client) -> dict[str, int]:

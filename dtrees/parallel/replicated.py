@@ -59,6 +59,7 @@ from dtrees.exceptions import NoAnswerError, WorkerLostError
 from dtrees.parallel.client import (
     SLICE,
     await_workers,
+    cancel,
     check_open,
     check_version,
     check_versions,
@@ -75,7 +76,6 @@ ROWS_PER_BATCH = 2**20  # at most, of all its trees: a fraction of a second
 ATTEMPTS = 4  # of a batch, whose workers die
 SENDINGS = 4  # of the table, without a tree between them
 WATCH = 2.0  # seconds without a result until the workers are counted
-GOODBYE = 5.0  # seconds that cancelling may take
 PATIENCE = 5.0  # seconds without a result until batches are given to other workers as well
 SLOWER = 4  # or so many times what the slowest batch took
 PATIENCE_AT_FIRST = 30.0  # the same before there is any result
@@ -323,19 +323,14 @@ class Work:
         self._pending.clear()
         self._fetched_anew.clear()
         self._sent = None
-        self._cancel(futures)
-
-    def _cancel(self, futures: Sequence[Future]) -> None:
-        if self._client.status == "running" and futures:
-            with suppress(Exception):  # what is raised already says more
-                patiently(self._client, partial(self._client.cancel, futures), GOODBYE)
+        cancel(self._client, futures)
 
     def _cancel_copies(self, batch: Batch) -> None:
         """Cancel what is left of a batch that has come."""
         if self._copies[batch.place] == 1:
             return
         keys = [key for key, (_, other) in self._pending.items() if other.place == batch.place]
-        self._cancel([self._pending.pop(key)[0] for key in keys])
+        cancel(self._client, [self._pending.pop(key)[0] for key in keys])
 
     def _pass_on(self) -> None:
         """Find out why nothing comes, and give batches to workers that can do them.
