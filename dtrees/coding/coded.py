@@ -244,6 +244,20 @@ class CodedMatrix:
         codes[self.sparse_rows[stored]] = self.sparse_codes[stored]
         return codes
 
+    def has_missing(self, j: int) -> bool:
+        """Whether a column has missing values.
+
+        O(n_rows), or O(stored cells); O(1) where the rows are known in the order of their codes.
+        """
+        slot, store = int(self.slot[j]), int(self.storage[j])
+        if store == SPARSE:
+            codes = self.sparse_codes[self.sparse_indptr[slot] : self.sparse_indptr[slot + 1]]
+        else:
+            codes = (self.u8, self.u16, self.u32)[store][:, slot]
+            if codes.dtype == np.uint32 and self.order32 is not None:
+                codes = codes[self.order32[:1, slot]]
+        return bool(codes.min(initial=1) == 0)
+
     def stored_columns(self) -> tuple[np.ndarray, np.ndarray]:
         """The sparse columns that store a cell of a row, row after row. O(stored cells).
 

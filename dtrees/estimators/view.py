@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dtrees.coding.coded import SPARSE, CodedMatrix
+from dtrees.coding.coded import CodedMatrix
 from dtrees.core.model import LEAF, NO_FEATURE, Tree
 from dtrees.core.predict import apply, decision_path
 from dtrees.inspection.importance import impurity_importances
@@ -180,15 +180,7 @@ def columns_with_missing(trees: Sequence[Tree], coded: CodedMatrix | CodedPartit
         found.flags.writeable = False
         return found
     for column in np.flatnonzero(columns_tested(trees, coded.n_columns)).tolist():
-        slot, store = int(coded.slot[column]), int(coded.storage[column])
-        if store == SPARSE:
-            part = slice(coded.sparse_indptr[slot], coded.sparse_indptr[slot + 1])
-            codes = coded.sparse_codes[part]
-        else:
-            codes = (coded.u8, coded.u16, coded.u32)[store][:, slot]
-            if codes.dtype == np.uint32 and coded.order32 is not None:
-                codes = codes[coded.order32[:1, slot]]
-        found[column] = codes.min(initial=1) == 0
+        found[column] = coded.has_missing(column)
     found.flags.writeable = False
     return found
 
