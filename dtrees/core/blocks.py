@@ -17,7 +17,7 @@ whoever loses them computes them again (DESIGN 3.8).
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -208,9 +208,6 @@ class Counts:
     sums: np.ndarray
     histogram: np.ndarray
 
-    def __add__(self, other: Counts) -> Counts:
-        return add_up([self, other])
-
     def __sizeof__(self) -> int:
         """As `nbytes`: Dask asks for it, to know what to spill."""
         return object.__sizeof__(self) + self.nbytes
@@ -226,20 +223,23 @@ def _size(*parts: object) -> int:
     return sum(sys.getsizeof(part) for part in parts if part is not None)
 
 
-def add_up(counts: Sequence[Counts]) -> Counts:
-    """The counts of several blocks, which are used up where there are several."""
-    first = counts[0]
-    if len(counts) == 1:
-        return first
-    sums, histogram = np.array(first.sums), np.array(first.histogram)
-    low, high = LOWEST, HIGHEST
-    for other in counts[1:]:
-        lowest = np.minimum(sums[:, low], other.sums[:, low])
-        highest = np.maximum(sums[:, high], other.sums[:, high])
+def add_up(counts: Iterable[Counts]) -> Counts:
+    """The counts of several blocks, of which one at a time is looked at; they are not changed."""
+    rest = iter(counts)
+    total = next(rest)
+    is_own = False
+    for other in rest:
+        if not is_own:  # one copy, whatever their number
+            total = Counts(np.array(total.sums), np.array(total.histogram))
+            is_own = True
+        sums = total.sums
+        lowest = np.minimum(sums[:, LOWEST], other.sums[:, LOWEST])
+        highest = np.maximum(sums[:, HIGHEST], other.sums[:, HIGHEST])
         sums += other.sums
-        sums[:, low], sums[:, high] = lowest, highest
+        sums[:, LOWEST], sums[:, HIGHEST] = lowest, highest
+        histogram = total.histogram
         histogram += other.histogram
-    return Counts(sums, histogram)
+    return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -489,14 +489,6 @@ def codes_left(found: FoundSplit, n_codes: int, n_ordered: int) -> np.ndarray:
             goes[code] = is_left
     goes[0] = found.missing_left
     return goes
-
-
-def replayed(block: BlockOfRows, steps: Sequence[Step]) -> Places:
-    """The places after some steps, from the first one on."""
-    places: Places = {}
-    for step in steps:
-        places = block.advance(places, step)
-    return places
 
 
 def stacked(parts: Sequence[Brought]) -> Brought:

@@ -251,26 +251,21 @@ def grow_in_rounds(
     missing = [0] * len(numbers)
     for node in wave.unfinished:
         missing[node.tree] += 1
-    empty = {tree for tree, _ in wave.empty}
-    early = {}
-    for tree, count in enumerate(missing):
-        if count == 0:
-            early[tree] = wave.trees(tree)
-            if tree not in empty:
-                yield numbers[tree], early[tree]
+    empty: dict[int, list[int]] = defaultdict(list)  # sets without a row in the bag of a tree
+    for tree, number in wave.empty:
+        empty[tree].append(number)
+    ready = [tree for tree, count in enumerate(missing) if count == 0]
+    yield from ((numbers[tree], wave.trees(tree)) for tree in ready if tree not in empty)
     for place, pieces in blocks.finish(wave.take_step(), wave.unfinished):
         tree = wave.graft(place, pieces)
         missing[tree] -= 1
-        if missing[tree] == 0:
-            early[tree] = wave.trees(tree)
-            if tree not in empty:
-                yield numbers[tree], early[tree]
-    for tree in sorted(empty):
-        for of_tree, number in wave.empty:
-            if of_tree == tree:
-                ((_, (alone,)),) = grow_in_rounds(seed.only(number), [numbers[tree]], blocks)
-                early[tree][number] = alone
-        yield numbers[tree], early[tree]
+        if missing[tree] == 0 and tree not in empty:
+            yield numbers[tree], wave.trees(tree)
+    for tree, alone in empty.items():  # growths of their own, when this one is over
+        trees = wave.trees(tree)
+        for number in alone:
+            ((_, (trees[number],)),) = grow_in_rounds(seed.only(number), [numbers[tree]], blocks)
+        yield numbers[tree], trees
 
 
 def _set_by_set(
@@ -477,7 +472,7 @@ class Wave:
         requests = []
         for node in batch:
             is_large = node.pair is not None and node.pair.large == node.node
-            columns = self._columns[node.node]
+            columns = self._columns.pop(node.node)
             n_cells = 0 if is_large else int(self._cells[columns].sum())
             rows = counts.sums[sums_at : sums_at + len(node.sets)]
             sums_at += len(node.sets)

@@ -41,6 +41,7 @@ from dtrees.core.coded_walk import Asked, CodedRows
 from dtrees.core.model import Tree
 from dtrees.parallel.carriers import Carrier, carried
 from dtrees.parallel.encoding import CodedPartitions
+from dtrees.parallel.places import itself
 from dtrees.parallel.wire import pack, unpack
 from dtrees.typing import Runner
 
@@ -284,7 +285,7 @@ class _Pass:
         self._parts = [
             (end - length, length) for (_, length), end in zip(groups, ends, strict=True)
         ]
-        self._codes = carrier.hold([_named("held-codes", _itself)(codes) for codes, _ in groups])
+        self._codes = carrier.hold([_named("held-codes", itself)(codes) for codes, _ in groups])
         self._before: list[Any] = [None] * len(groups)
 
     def walk(
@@ -364,10 +365,6 @@ def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return delayed(*arguments, dask_key_name=f"{name}-{uuid4().hex}")
 
     return task
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 def _joined(answers: Sequence[Any]) -> Any:

@@ -14,8 +14,7 @@ import dask
 import numpy as np
 from dask.utils import parse_bytes
 
-from dtrees.coding.coded import CodedMatrix
-from dtrees.core.blocks import Block, Common, Draws
+from dtrees.core.blocks import Common, Draws
 from dtrees.core.forest import ForestGrowth
 from dtrees.core.model import Tree
 from dtrees.core.resampling import Resampling
@@ -29,7 +28,7 @@ from dtrees.core.rounds import (
 from dtrees.parallel.encoding import CodedPartitions
 from dtrees.parallel.ledger import Ledger
 from dtrees.parallel.local import LocalRunner
-from dtrees.parallel.places import missing_columns
+from dtrees.parallel.places import make_block, missing_columns
 
 BLOCKS_PER_THREAD = 2
 MOST_CODES = 65_535  # of a column, whose histogram is sent
@@ -140,15 +139,8 @@ def grow_here(
     first = 0
     for codes, (_, length) in zip(coded, groups, strict=True):
         rows = slice(first, first + length)
-        blocks.append(
-            Block(
-                codes[0] if len(codes) == 1 else CodedMatrix.stack(codes),
-                growth.target.take(rows),
-                first,
-                None if keys is None else keys[rows],
-                None if cells is None else cells[rows],
-            )
-        )
+        own = ([] if each is None else [each[rows]] for each in (keys, cells))
+        blocks.append(make_block(codes, [growth.target.take(rows)], first, *own))
         first += length
     parts.learn_missing(np.logical_or.reduce([missing_columns(block) for block in blocks]))
 

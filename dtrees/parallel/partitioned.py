@@ -58,7 +58,15 @@ from dtrees.core.model import Tree
 from dtrees.core.rounds import grow_in_rounds, merge_bags
 from dtrees.exceptions import NoAnswerError, SchedulerLostError, WorkerLostError
 from dtrees.parallel.carriers import LostResultsError
-from dtrees.parallel.client import SLICE, await_workers, check_open, check_versions, patiently
+from dtrees.parallel.client import (
+    GOODBYE,
+    SLICE,
+    await_workers,
+    cancel,
+    check_open,
+    check_versions,
+    patiently,
+)
 from dtrees.parallel.encoding import PART_BYTES, CodedPartitions
 from dtrees.parallel.in_blocks import PartitionedGrowth
 from dtrees.parallel.ledger import Ledger
@@ -72,6 +80,7 @@ from dtrees.parallel.places import (
     count_blocks,
     cut_counts,
     finish_nodes,
+    itself,
     joined,
     make_block,
     missing_columns,
@@ -86,7 +95,6 @@ if TYPE_CHECKING:
 ATTEMPTS = 4  # of a task whose workers die
 RESTARTS = 4  # of all blocks, without a result between them
 WATCH = 2.0  # seconds without a result until the workers are counted
-GOODBYE = 5.0  # seconds that cancelling may take
 PATIENCE = "30s"  # unless dask.config says otherwise, under "dtrees.worker-patience"
 SILENCES = 4  # of all workers, as long as `PATIENCE` each, until they are given up
 BLOCK_BYTES = 32 * 2**20  # of codes, at most, where partitions are not larger
@@ -96,7 +104,9 @@ BATCHES_PER_THREAD = 3  # under way
 BLOCK_SHARE = 1 / 24  # of the memory of a worker, for the codes of a block, at most
 GROUP_SHARE = 1 / 12  # and for the codes of the blocks of a task
 CLIENT_BYTES = "8 MiB"  # of histograms that the client adds up itself
-ROW_BYTES = 6  # of a row of a bag in an open node: its number and its kind
+ROW_BYTES = 4  # of a row in an open node: its number,
+TIMES_BYTES = 2  # how often it is in the bag, where there are bags,
+KIND_BYTES = 2  # and its kind, where there are several training sets
 
 logger = logging.getLogger(__name__)
 
@@ -236,7 +246,7 @@ class BlocksOnWorkers:
         self._blocks, facts = futures[: len(tasks)], futures[len(tasks) :]
         found = self._gathered(facts)
         self._parts.learn_missing(np.logical_or.reduce(found))
-        self._cancel(facts)
+        cancel(self._client, facts)
         self._ledger.counts["passes"] += 1
         self._groups = []
 
@@ -286,7 +296,9 @@ class BlocksOnWorkers:
         )
         draws = self._growth.common().draws
         share = 1.0 if draws is None else -math.expm1(-draws.rate)
-        of_tree = max(1.0, ROW_BYTES * share * self._parts.n_rows)
+        has_sets = not self._growth.resampling.is_plain
+        row = ROW_BYTES + TIMES_BYTES * (draws is not None) + KIND_BYTES * has_sets
+        of_tree = max(1.0, row * share * self._parts.n_rows)
         most = max(1, min(len(numbers), int(room / of_tree)))
         n_waves = -(-len(numbers) // most)
         ends = [len(numbers) * wave // n_waves for wave in range(n_waves + 1)]
@@ -393,7 +405,7 @@ class BlocksOnWorkers:
     def end(self) -> None:
         """Leave nothing on the cluster."""
         self._held, self._blocks, self._sent, self._values = [], [], [], None
-        self._cancel(self._made)
+        cancel(self._client, self._made)
         self._forget()
         if self._client.status == "running":
             with suppress(Exception):
@@ -492,7 +504,7 @@ class BlocksOnWorkers:
 
     def _send(self, key: str, value: Any) -> Future:
         """A value as a task that holds it."""
-        return self._guarded(partial(self._client.submit, _itself, value, key=key, pure=False))
+        return self._guarded(partial(self._client.submit, itself, value, key=key, pure=False))
 
     def _guarded(self, submit: Callable[[], Future]) -> Future:
         """A future that is submitted."""
@@ -509,12 +521,6 @@ class BlocksOnWorkers:
         """Futures, all of which are cancelled in the end."""
         self._made.update(futures)
         return list(futures)
-
-    def _cancel(self, futures: Iterable[Future]) -> None:
-        futures = list(futures)
-        if self._client.status == "running" and futures:
-            with suppress(Exception):  # what is raised already says more
-                patiently(self._client, partial(self._client.cancel, futures), GOODBYE)
 
     def _futures(self, group: Sequence[int]) -> list[Future]:
         return [self._blocks[number] for number in group]
@@ -585,7 +591,7 @@ class BlocksOnWorkers:
             ) from error
         logger.info("the blocks are made again: %s", error)
         self._ledger.counts["restarts"] += 1
-        self._cancel(self._made)
+        cancel(self._client, self._made)
         self._rename(self._known.common)  # where workers have gone, blocks are cut elsewhere
         self._sent, self._values, self._groups = [], None, []
         self._held = []
@@ -670,7 +676,7 @@ class BlocksOnWorkers:
                     place, _ = pending.pop(future)
                     yield place, result
         finally:
-            self._cancel(pending)
+            cancel(self._client, pending)
 
     def _again(self, call: Call, future: Future) -> Call:
         """A task whose workers have died, to be submitted again; raises what it raised."""
@@ -774,11 +780,6 @@ async def _remove_workers(addresses: Sequence[str], dask_scheduler: Any) -> None
         await dask_scheduler.remove_worker(address, stimulus_id=f"dtrees-hanging-{uuid4().hex}")
 
 
-def _itself(value: Any) -> Any:
-    """A value as the result of a task, which can be computed again."""
-    return value
-
-
 def _forget(name: str) -> None:
     cache().forget(name)
 
@@ -787,8 +788,6 @@ def _finish_nodes(
     brought: Any, nodes: Sequence[Unfinished], values: Any
 ) -> tuple[PackedPieces, dict[str, Any]]:
     """What a task does; it ends when nobody waits for it any more."""
-    from concurrent.futures import CancelledError
-
     try:
         return finish_nodes(brought, nodes, values, OfTask(distributed.get_worker()))
     except CancelledError:

@@ -29,7 +29,7 @@ import numpy as np
 from dask.system import CPU_COUNT
 from dask.utils import parse_bytes
 
-from dtrees.coding.coded import SPARSE, CodedMatrix
+from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core._pool import Pool
 from dtrees.core.assembly import Piece
@@ -219,18 +219,12 @@ def make_block(
 
 def missing_columns(block: Block) -> np.ndarray:
     """Which columns of a block have missing values; bool (n_columns,)."""
-    coded = block.coded
-    found = np.zeros(coded.n_columns, dtype=bool)
-    if coded.n_rows == 0:
-        return found
-    for column in range(coded.n_columns):
-        slot = int(coded.slot[column])
-        if coded.storage[column] == SPARSE:
-            part = slice(coded.sparse_indptr[slot], coded.sparse_indptr[slot + 1])
-            found[column] = coded.sparse_codes[part].min(initial=1) == 0
-        else:
-            found[column] = coded.column(column).min() == 0
-    return found
+    return np.array([block.coded.has_missing(column) for column in range(block.coded.n_columns)])
+
+
+def itself(value: Any) -> Any:
+    """A value as the result of a task, which can be computed again."""
+    return value
 
 
 def places_of(
@@ -284,12 +278,14 @@ def count_blocks(
     """
     began = time.perf_counter()
     work = Work()
-    total: list[Counts] = []
-    for block, number in zip(blocks, numbers, strict=True):
+
+    def of_block(block: Block, number: int) -> Counts:
         rows, places = places_of(block, number, growth, [*before, step], work)
-        total = [add_up([*total, rows.count(places, requests)])]
+        return rows.count(places, requests)
+
+    total = add_up(map(of_block, blocks, numbers))
     work.seconds = time.perf_counter() - began
-    return total[0], work
+    return total, work
 
 
 def cut_counts(counted: tuple[Counts, Work], first: int, last: int) -> tuple[Counts, Work]:

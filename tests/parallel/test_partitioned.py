@@ -699,7 +699,7 @@ class TestAddUp:
     def test_order_and_grouping(self, order):
         parts = [self.counts(seed) for seed in range(3)]
         a, b, c = (parts[i] for i in order)
-        for found in (add_up([a, b, c]), a + (b + c), (a + b) + c):
+        for found in (add_up([a, b, c]), add_up([a, add_up([b, c])]), add_up([add_up([a, b]), c])):
             assert_array_equal(found.sums, add_up(parts).sums)
             assert_array_equal(found.histogram, add_up(parts).histogram)
 
