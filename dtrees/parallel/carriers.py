@@ -6,53 +6,36 @@ The scheduler in force decides, as for ``X.compute()`` (`dask.base.get_scheduler
     OnCluster   a client's cluster                  results stay on the workers until fetched
 
 Work is a few rounds of tasks, and the results of a round may be arguments of the next one
-(`Carrier.leaf`) without coming here. Tasks are pure and have keys of their own, so where results
-are lost with their workers, all of the work is done again under new keys, `ATTEMPTS` times
-(`carried`). The client never waits without looking at its connection, and leaves nothing on the
-cluster.
+(`Carrier.leaf`) without coming here; they are there as long as somebody holds them. Tasks are pure
+and have keys of their own, so where results are lost with their workers, all of the work is done
+again under new keys, `ATTEMPTS` times (`carried`). What else can happen to them is the business of
+`dtrees.parallel.tasks`.
 """
 
 from __future__ import annotations
 
 import logging
-import queue
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import partial
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import uuid4
 
 import dask
 from dask.base import get_scheduler
 
-from dtrees.exceptions import ClusterError, NoAnswerError
-from dtrees.parallel.client import (
-    SLICE,
-    await_workers,
-    cancel,
-    check_open,
-    check_versions,
-    cluster_client,
-    in_task,
-    patiently,
-)
+from dtrees.exceptions import ClusterError
+from dtrees.parallel.client import check_open, cluster_client, in_task
+from dtrees.parallel.tasks import LostResultsError, Tasks
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client
 
 T = TypeVar("T")
 
 ATTEMPTS = 4  # of work whose results are lost with their workers
-WATCH = 2.0  # seconds without a result until the workers are counted
 
 logger = logging.getLogger(__name__)
-
-
-class LostResultsError(ClusterError):
-    """Results that went with their workers; the work can be done again."""
 
 
 class Carrier(Protocol):
@@ -66,9 +49,6 @@ class Carrier(Protocol):
 
     def leaf(self, held: Any) -> Any:
         """A result that is held, as an argument of tasks."""
-
-    def drop(self, held: Sequence[Any]) -> None:
-        """Let go of results that are held."""
 
     def room(self) -> int | None:
         """Bytes that the smallest worker has; None where there are no workers."""
@@ -98,9 +78,6 @@ class Here:
         """A result as a single key of a graph."""
         return dask.delayed(held, name=f"dtrees-leaf-{uuid4().hex}", traverse=False)
 
-    def drop(self, held: Sequence[Any]) -> None:
-        """They go with whoever has them."""
-
     def room(self) -> int | None:
         """There are no workers."""
         return None
@@ -116,8 +93,8 @@ class OnCluster:
     """
 
     def __init__(self, client: Client) -> None:
-        self._client = client
-        self._futures: list[Future] = []
+        self._tasks = Tasks(client)
+        self._tasks.begin()
 
     def hold(self, tasks: Sequence[Any]) -> list[Any]:
         """Compute collections; returns futures, all of which are finished.
@@ -128,71 +105,28 @@ class OnCluster:
         BaseException
             What a task raises.
         """
-        await_workers(self._client)
-        if not self._futures:
-            with suppress(NoAnswerError):  # workers that are too busy to answer
-                check_versions(self._client)
-        ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
+        self._tasks.workers()
         with _span():
-            futures = self._client.compute(list(tasks))
-        self._futures.extend(futures)
-        for future in futures:
-            future.add_done_callback(ended.put)
-        looked = time.monotonic()
-        for _ in futures:
-            while True:
-                try:
-                    self._check(ended.get(timeout=SLICE))
-                    break
-                except queue.Empty:
-                    check_open(self._client)
-                    if time.monotonic() > looked + WATCH:
-                        await_workers(self._client)
-                        looked = time.monotonic()
+            futures = self._tasks.compute(tasks)
+        self._tasks.wait(futures)
         return futures
 
     def fetch(self, held: Sequence[Any]) -> list[Any]:
         """Results of futures."""
-        gather = partial(self._client.gather, list(held))
-        try:
-            found: list[Any] = patiently(self._client, gather)
-        except (CancelledError, OSError, KeyError) as error:
-            raise LostResultsError("Results were lost on their way to the client.") from error
-        return found
+        return self._tasks.gather(held)
 
     def leaf(self, held: Any) -> Any:
         """The future itself."""
         return held
 
-    def drop(self, held: Sequence[Any]) -> None:
-        """Let the scheduler forget futures."""
-        keys = {future.key for future in held}
-        self._futures = [future for future in self._futures if future.key not in keys]
-
     def room(self) -> int | None:
         """Memory of the smallest worker that has a limit."""
-        await_workers(self._client)
-        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
-        limits = [worker["memory_limit"] for worker in workers if worker.get("memory_limit")]
-        return min(limits, default=None)
+        self._tasks.workers()
+        return min(self._tasks.limits(), default=None)
 
     def end(self) -> None:
         """Leave nothing on the cluster."""
-        futures, self._futures = self._futures, []
-        cancel(self._client, futures)
-
-    def _check(self, future: Future) -> None:
-        """Raise when a future has ended without a result."""
-        if future.status == "error":
-            reason = patiently(self._client, future.exception)
-            if isinstance(reason, sys.modules["distributed"].KilledWorker):
-                raise LostResultsError(
-                    "Workers have died while they coded a part of the table. They may have too "
-                    "little memory: see their logs, or make the chunks of X smaller."
-                ) from reason
-            raise reason
-        if future.status in ("cancelled", "lost"):
-            raise LostResultsError("Results were lost with their workers.")
+        self._tasks.end()
 
 
 def carried(collections: Sequence[Any], work: Callable[[Carrier], T]) -> T:
@@ -231,9 +165,10 @@ def _carrier(collections: Sequence[Any]) -> Iterator[Carrier]:
         get = get_scheduler(collections=list(collections))
     except RuntimeError as error:
         raise ClusterError(
-            "The current Dask client was made with asynchronous=True, and a fit of a Dask "
-            "collection waits for its results. Fit in a thread with a synchronous Client of the "
-            "same scheduler, or under dask.config.set(scheduler='threads')."
+            f"A fit of a Dask collection waits for its results, and Dask cannot compute them here: "
+            f"{error} If the current client was made with asynchronous=True, fit in a thread with "
+            "a synchronous Client of the same scheduler, or under "
+            "dask.config.set(scheduler='threads')."
         ) from error
     distributed = sys.modules.get("distributed")
     client = getattr(get, "__self__", None)

@@ -41,7 +41,7 @@ from dtrees.core.coded_walk import Asked, CodedRows
 from dtrees.core.model import Tree
 from dtrees.parallel.carriers import Carrier, carried
 from dtrees.parallel.encoding import CodedPartitions
-from dtrees.parallel.places import itself
+from dtrees.parallel.tasks import itself
 from dtrees.parallel.wire import pack, unpack
 from dtrees.typing import Runner
 
@@ -309,7 +309,6 @@ class _Pass:
             if n_bytes > ROWS_BYTES or place == places[-1]:
                 found += self._walk(load, sent, held, with_values)
                 sent, n_bytes = [], 0
-        self._carrier.drop(held)
         return [_joined([answers[i] for answers in found]) for i in range(len(load))]
 
     def _sent(self, trees: Sequence[Tree]) -> list[Any]:
@@ -351,8 +350,6 @@ class _Pass:
             )
         held = carrier.hold(tasks)
         for (place, _), answer in zip(sent, held, strict=True):
-            if self._before[place] is not None:
-                carrier.drop([self._before[place]])
             self._before[place] = answer
         return carrier.fetch(held)
 

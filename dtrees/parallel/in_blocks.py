@@ -31,6 +31,7 @@ from dtrees.parallel.local import LocalRunner
 from dtrees.parallel.places import make_block, missing_columns
 
 BLOCKS_PER_THREAD = 2
+SPREAD_NODES = 2048  # of a level, at most: the client searches them one after the other
 MOST_CODES = 65_535  # of a column, whose histogram is sent
 
 
@@ -100,8 +101,14 @@ class PartitionedGrowth:
             may_be_empty=may_be_empty,
             values=growth.values,
             histogram_budget=budget(),
-            gather_rows=int(dask.config.get("dtrees.gather-rows", GATHER_ROWS)),
+            gather_rows=gather_rows(self.parts.n_rows),
         )
+
+
+def gather_rows(n_rows: int) -> int:
+    """Rows of a node that is brought to one place, at most, of a table of so many."""
+    few = max(GATHER_ROWS, n_rows // SPREAD_NODES)
+    return int(dask.config.get("dtrees.gather-rows", few))
 
 
 def budget() -> int:

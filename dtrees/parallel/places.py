@@ -222,11 +222,6 @@ def missing_columns(block: Block) -> np.ndarray:
     return np.array([block.coded.has_missing(column) for column in range(block.coded.n_columns)])
 
 
-def itself(value: Any) -> Any:
-    """A value as the result of a task, which can be computed again."""
-    return value
-
-
 def places_of(
     block: Block,
     number: int,

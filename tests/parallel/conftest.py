@@ -7,6 +7,13 @@ from distributed import Client
 from tests.parallel.clusters import connect
 
 
+@pytest.fixture(autouse=True)
+def scheduler():
+    """The scheduler in force; a client that is closed in the middle of a fit may leave its own."""
+    with dask.config.set(scheduler=dask.config.get("scheduler", None)):
+        yield
+
+
 @pytest.fixture(scope="module")
 def processes():
     """A client of two worker processes.

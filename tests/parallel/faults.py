@@ -10,7 +10,7 @@ import dask
 
 from dtrees import RandomForestClassifier
 from dtrees.parallel.ledger import Ledger
-from dtrees.parallel.partitioned import BlocksOnWorkers
+from dtrees.parallel.tasks import Tasks
 from tests.parallel.clusters import ours
 from tests.parallel.test_collections import X, Y, cut, hash_of
 
@@ -41,7 +41,7 @@ class Fault:
     def set(self):
         """Let it happen in the fits of a context."""
         phases = []
-        wait, enter = BlocksOnWorkers._await, Ledger.phase
+        wait, enter = Tasks._await, Ledger.phase
 
         @contextmanager
         def phase(ledger, name):
@@ -52,19 +52,19 @@ class Fault:
             finally:
                 phases.pop()
 
-        def await_(blocks, pending):
+        def await_(tasks, pending):
             if not self.has_happened and self.phase in (None, *phases):
                 self.has_happened = self.n_waits == self.number
                 self.n_waits += 1
                 if self.has_happened:
                     self.act()
-            return wait(blocks, pending)
+            return wait(tasks, pending)
 
-        BlocksOnWorkers._await, Ledger.phase = await_, phase
+        Tasks._await, Ledger.phase = await_, phase
         try:
             yield self
         finally:
-            BlocksOnWorkers._await, Ledger.phase = wait, enter
+            Tasks._await, Ledger.phase = wait, enter
 
 
 def fitted(client, model=FOREST, layout="7", block=None, **config):

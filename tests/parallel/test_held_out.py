@@ -2,6 +2,8 @@
 
 import itertools
 import os
+import signal
+import sys
 from contextlib import contextmanager, suppress
 
 import dask
@@ -36,6 +38,7 @@ from dtrees.model_selection import (
     validation_surface,
 )
 from dtrees.parallel import PartitionedRows, held_out
+from dtrees.parallel import client as clients
 from dtrees.parallel.encoding import CodedPartitions
 from dtrees.parallel.held_out import Named, Side, loads, walk_codes_of_part, walk_parts
 from tests.parallel.clusters import connect, digest, ours
@@ -282,16 +285,16 @@ def test_sparse_blocks(walks):
 
 
 class DeadlyWalk:
-    """A walk that ends the process of the worker, as long as there is a file."""
+    """A walk that ends the process of the worker, or stops it, as long as there is a file."""
 
-    def __init__(self, path):
-        self.path = path
+    def __init__(self, path, number=signal.SIGKILL):
+        self.path, self.number = path, number
         self.__name__ = "deadly_walk"
 
     def __call__(self, *args):
         with suppress(FileNotFoundError):  # another process may be faster
             os.remove(self.path)
-            os._exit(1)
+            os.kill(os.getpid(), self.number)
         return walk_codes_of_part(*args)
 
 
@@ -307,6 +310,30 @@ def test_a_worker_dies_while_rows_walk(monkeypatch, tmp_path):
         assert not path.exists()
         assert set(client.run(os.getpid).values()) != before
         assert not ours(client)
+    equal(found, expected)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
+def test_a_worker_hangs_while_rows_walk(monkeypatch, tmp_path, caplog):
+    path = tmp_path / "deadly"
+    path.touch()
+    expected = CASES["forest"](X)
+    monkeypatch.setattr(held_out, "walk_codes_of_part", DeadlyWalk(str(path), signal.SIGSTOP))
+    monkeypatch.setattr(clients, "ANSWER", 0.5)
+    with (
+        dask.config.set({"dtrees.worker-patience": "1s"}),
+        partitioned(),
+        connect(2, 1, True) as cluster,
+        Client(cluster) as client,
+    ):
+        workers = client.run(os.getpid)
+        try:
+            found = CASES["forest"](da.from_array(X, chunks=(CHUNKS, -1)))
+        finally:
+            for pid in workers.values():
+                os.kill(pid, signal.SIGCONT)
+        assert not path.exists()
+        assert "do not answer, and are taken out of the cluster" in caplog.text
     equal(found, expected)
 
 

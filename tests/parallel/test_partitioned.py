@@ -27,7 +27,8 @@ from dtrees.core._rounds import HIGHEST, LOWEST
 from dtrees.core.blocks import BlockOfRows, Counts, add_up
 from dtrees.exceptions import SchedulerLostError, WorkerLostError
 from dtrees.parallel import client as clients
-from dtrees.parallel import partitioned, places
+from dtrees.parallel import partitioned, places, tasks
+from dtrees.parallel.partitioned import BlocksOnWorkers
 from dtrees.parallel.places import (
     PROCESS_BYTES,
     PlacesCache,
@@ -98,6 +99,27 @@ class TestOneHash:
         with on(here), dask.config.set(ROUNDS | limits):
             assert hash_of(model.fit(cut(X), cut(Y, "2"), cut(collections.WEIGHTS))) == alone
         assert_nothing_is_left(here)
+
+    @pytest.mark.parametrize("stretch", [1000, 2**20])
+    def test_added_up_on_workers(self, stretch, in_memory, monkeypatch):
+        """On each of them, then up a tree, in stretches."""
+        monkeypatch.setattr(partitioned, "STRETCH_BYTES", stretch)
+        monkeypatch.setattr(partitioned, "ADDED_AT_ONCE", 2)
+        names = []
+        submit = tasks.Tasks.submit
+        monkeypatch.setattr(
+            tasks.Tasks, "submit", lambda self, call: names.append(call.name) or submit(self, call)
+        )
+        config = ROUNDS | {"dtrees.client-histograms": "0 B"}
+        with connect(5, 2, False) as cluster, Client(cluster) as client:
+            with on(client), dask.config.set(config):
+                assert collections.fitted("mixed", "64") == in_memory["mixed"]
+            assert_nothing_is_left(client)
+        n_rounds = names.count("count-blocks") / 10
+        n_stretches = names.count("cut-counts") / 5 / n_rounds
+        assert n_stretches == 1 if stretch == 2**20 else 1 < n_stretches <= 5
+        # those of a worker's threads, then 5 -> 3 -> 2 -> 1
+        assert names.count("add-counts") == n_rounds * (5 + n_stretches * (2 + 1 + 1))
 
 
 class TestAlignment(collections.TestAlignment):
@@ -408,7 +430,7 @@ class TestWorkersThatHang:
     @pytest.fixture(autouse=True)
     def impatient(self, monkeypatch):
         monkeypatch.setattr(clients, "ANSWER", 0.5)
-        monkeypatch.setattr(partitioned, "GOODBYE", 0.5)
+        monkeypatch.setattr(clients, "GOODBYE", 0.5)
 
     @pytest.fixture
     def stop(self):
@@ -433,6 +455,7 @@ class TestWorkersThatHang:
         [
             pytest.param("blocks", marks=chaos),
             pytest.param("bags", marks=chaos),
+            "coding",
             "rounds",
             pytest.param("subtrees", marks=chaos),
         ],
@@ -444,8 +467,27 @@ class TestWorkersThatHang:
         assert fault.has_happened
         assert hash_of(model) == EXPECTED
         assert "do not answer, and are taken out of the cluster" in caplog.text
-        assert model.fit_report_["lost_workers"] == 1
+        assert model.fit_report_["lost_workers"] == (phase != "coding")  # those of growth
         assert_nothing_is_left(client)
+
+    def test_one_that_is_only_busy(self, here, monkeypatch):
+        """It does not answer, as its interpreter is held, but the scheduler has heard of it."""
+        asked = []
+
+        def nobody(client):
+            asked.append(client)
+            return []
+
+        def slowly(block):
+            time.sleep(0.5)
+            return block
+
+        monkeypatch.setattr(tasks, "check_versions", nobody)
+        workers = list(here.nthreads())
+        model = fitted(here, block=slowly, **{**IMPATIENT, "dtrees.worker-patience": "2s"})
+        assert len(asked) > 1  # once as the fit begins
+        assert hash_of(model) == EXPECTED
+        assert list(here.nthreads()) == workers
 
     def test_all(self, stop):
         client, stop = stop
@@ -667,6 +709,37 @@ class TestPlacesCache:
             assert report["rebuilds"] > 0
         if limit == 2_000:
             assert report["cache_hits"] > 8  # of the first round alone
+
+
+class TestWaves:
+    """Trees that grow together; the others come later, and are the same."""
+
+    @pytest.mark.parametrize(("n_trees", "n_waves"), [(0.1, 4), (1.9, 4), (2.1, 2), (9, 1)])
+    def test_by_work(self, n_trees, n_waves, here, monkeypatch):
+        drawn, in_bag = 2, 0.632 * len(X)  # of five columns
+        cells = round(n_trees * drawn * in_bag)
+        monkeypatch.setattr(partitioned, "WAVE_CELLS", cells)
+        found = []
+        waves = BlocksOnWorkers.waves
+        monkeypatch.setattr(
+            BlocksOnWorkers, "waves", lambda *args: found.append(waves(*args)) or found[-1]
+        )
+        assert hash_of(fitted(here)) == EXPECTED
+        ((*parts,),) = found
+        assert len(parts) == n_waves
+        assert [tree for part in parts for tree in part] == [0, 1, 2, 3]
+
+    def test_what_a_lost_cluster_leaves(self, monkeypatch):
+        """The trees of the waves before."""
+        monkeypatch.setattr(partitioned, "WAVE_CELLS", 1)
+        with connect(1, 1, False) as cluster, Client(cluster) as client:
+            fault = Fault(client.close, "rounds", 12)
+            with fault.set(), pytest.raises(SchedulerLostError) as caught:
+                fitted(client)
+        so_far = caught.value.estimator
+        assert 1 <= len(so_far.estimators_) < 4
+        with dask.config.set({"dtrees.regime": "local"}):
+            assert hash_of(so_far.resume(X, Y)) == EXPECTED
 
 
 class TestAddUp:
