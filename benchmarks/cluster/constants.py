@@ -15,10 +15,11 @@ well; those of the cluster are the least of several turns.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
 from uuid import uuid4
@@ -36,7 +37,7 @@ from dtrees.coding.summaries import TableSummary
 from dtrees.coding.tables import read_table
 from dtrees.core import rounds
 from dtrees.core.blocks import BlockOfRows
-from dtrees.parallel.cost import CostModel, _levels_below
+from dtrees.parallel.cost import CostModel
 
 DRAWN = 5  # columns of 30
 ROWS, TREES, GATHER = 200_000, 6, 10_000
@@ -124,14 +125,15 @@ def of_rounds(X: np.ndarray, y: np.ndarray) -> dict[str, float]:
         taken = see(watched(rounds.Wave, "take", lambda f, wave, batch, c: c.histogram.size))
         model.fit(X, y)
     small = shares(model)
-    below = _levels_below(GATHER, None, 0, small)
+    unit = CostModel(count=0.0, finish=1.0, smaller_share=small)
+    of_large = replace(unit, count=counts.each, finish=0.0).in_one_place(GATHER, math.inf)
     each_node = (requests.seconds + taken.seconds) / requests.units
     return {
         "bag": bags.each,
         "part": parts.each,
         "count": counts.each,
         "bring": brought.each,
-        "finish": finished.each / (DRAWN * below),
+        "finish": (finished.each / DRAWN - of_large) / unit.in_one_place(GATHER, math.inf),
         "search": each_node,
         "cell": 1e-9,  # an addition; the search of cells is in that of nodes
         "smaller_share": small,

@@ -1,15 +1,14 @@
 """``estimate_cost``: what a fit will take, before it begins.
 
 Sizes come from `dtrees.parallel.sizes`, rounds, bytes and seconds from `dtrees.parallel.cost`. A
-table that is held in one place costs what its subtrees cost there: with u seconds for a row, a
-column and a level, and L levels of a row on average,
+table that is held in one place costs what its subtrees cost there: with u and v seconds for a row
+and a column on a level of large and of small nodes, and L and S levels of a row on average,
 
-    seconds = trees x rows of a bag x columns drawn x L x u / threads
+    seconds = trees x rows of a bag x columns drawn x (L x u + S x v) / threads
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -138,7 +137,8 @@ def estimate_cost(
 
     Notes
     -----
-    Seconds are good for a factor of two or three: how deep trees grow is a matter of the data,
+    Seconds are good for a factor of two or three, or 0.5 to 1.5 for forests that grow without a
+    cluster: how deep trees grow is a matter of the data,
     which nobody has looked at. Bytes of codes are an upper bound, by which a regime may be
     "partitioned" here and "replicated" in the fit, which counts the values. ``fit_report_`` says
     what a fit has taken.
@@ -213,16 +213,13 @@ class Asked:
     is_bagged: bool
     n_classes: int
 
-    def levels(self, n_rows: float, share: float) -> float:
-        """Levels of a tree, for a row on average, where a split sends a share to one side."""
-        entropy = -share * math.log(share) - (1 - share) * math.log(1 - share)
-        return min(self.depth, math.log(max(math.e, n_rows)) / entropy)
-
 
 def _in_rounds(
     size: TableSize, asked: Asked, machines: Machines, model: CostModel
 ) -> dict[str, Any]:
     limit = 64  # levels beyond which no tree is spread
+    if not machines.is_cluster:
+        model = model.on_threads()
     cost = model.of(
         size.n_rows,
         size.n_columns,
@@ -242,7 +239,7 @@ def _in_rounds(
         "bytes_per_worker": cost.bytes_per_worker,
         "rounds": cost.rounds,
         "passes": cost.passes,
-        "bytes_moved": cost.bytes_moved,
+        "bytes_moved": cost.bytes_moved if machines.is_cluster else 0,
         "seconds": dict(cost.seconds),
     }
 
@@ -251,11 +248,11 @@ def _in_one_place(
     size: TableSize, asked: Asked, machines: Machines, model: CostModel, *, is_sent: bool
 ) -> dict[str, Any]:
     in_bag = size.n_rows * (DRAWN if asked.is_bagged else 1.0)
-    levels = asked.levels(in_bag, model.smaller_share)
     n_cells = size.n_rows * size.n_columns
     table = size.n_bytes + TARGET_BYTES * size.n_rows
     threads_of_worker = machines.n_threads / machines.n_workers
-    growth = asked.n_trees * asked.n_sets * in_bag * asked.drawn * levels * model.finish
+    of_cell = model.in_one_place(in_bag, asked.depth)
+    growth = asked.n_trees * asked.n_sets * in_bag * asked.drawn * of_cell
     seconds = {
         "coding": n_cells * (model.summarize + model.encode),
         "growth": (growth + asked.n_trees * size.n_rows * model.bag) / machines.n_threads,

@@ -14,8 +14,9 @@ The model follows the code (`dtrees.core.rounds`, `dtrees.parallel.partitioned`)
 and takes its constants from measurements (``python -m benchmarks partitioned-scaling`` takes them
 anew, and compares what it says with fits). Those below are of two shared cores, and provisional.
 The model knows nothing of the data but their size: a split is taken to send `smaller_share` of the
-rows of a node to one side, always. On a busy machine fits took two to five times its seconds;
-bytes were within a tenth.
+rows of a node to one side, always. On a busy machine fits on a cluster took two to five times its
+seconds; bytes were within a tenth. On threads of one process nothing moves, see
+`CostModel.on_threads`.
 
 What a slide of [SK] counts for PLANET, ``2^D k B p c`` numbers a tree, is `planet_bytes`.
 """
@@ -23,7 +24,7 @@ What a slide of [SK] counts for PLANET, ``2^D k B p c`` numbers a tree, is `plan
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dtrees.core.rounds import GATHER_ROWS, HISTOGRAM_BUDGET
 
@@ -34,7 +35,8 @@ ROW_BYTES = 6
 PLACES_SHARE = 0.25
 SUMS = 8  # numbers of a node, beside its classes
 BESIDE_CODES = 16  # bytes of a row that is brought, beside its codes
-SAMPLE_ROWS = 200_000
+SMALL_ROWS = 1000  # nodes of fewer cost more for a row
+THREADS_ROUND = 2e-4  # seconds of a round of tasks on threads
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,8 @@ class CostModel:
     count : float
         Of such a row and a column that is drawn.
     finish : float
-        Of a row of a bag, a column and a level, in a subtree that is finished in one place.
+        Of a row of a bag, a column and a level, in small nodes of a subtree that is finished in one
+        place; in large ones it is `count`.
     bring : float
         Of a byte of rows that are taken out of blocks and put together.
     search : float
@@ -109,8 +112,8 @@ class CostModel:
     bag: float = 2e-8
     part: float = 4.3e-9
     count: float = 2.6e-9
-    finish: float = 6.7e-9
-    bring: float = 5.2e-9
+    finish: float = 7e-9
+    bring: float = 2.5e-9
     search: float = 9.5e-5
     cell: float = 1e-9
     byte: float = 1e-9
@@ -118,6 +121,25 @@ class CostModel:
     task: float = 1e-3
     start: float = 0.3
     smaller_share: float = 0.24
+
+    def on_threads(self) -> CostModel:
+        """The same on threads of one process: nothing moves, and no scheduler is asked."""
+        return replace(self, target=0.0, byte=0.0, round=THREADS_ROUND, task=0.0, start=0.0)
+
+    def in_one_place(self, n_rows: float, depth: float) -> float:
+        """Seconds of a row and a column in a tree that is grown where its rows are.
+
+        Parameters
+        ----------
+        n_rows : float
+        depth : float
+            At most; infinity: grown to the end.
+        """
+        s = self.smaller_share
+        per_level = -s * math.log(s) - (1 - s) * math.log(1 - s)
+        levels = min(depth, math.log(max(math.e, n_rows)) / per_level)
+        large = min(levels, math.log(max(1.0, n_rows / SMALL_ROWS)) / per_level)
+        return large * self.count + (levels - large) * self.finish
 
     def of(
         self,
@@ -215,9 +237,10 @@ class CostModel:
         brought = n_trees * _gathered(in_bag, levels, depth)
         n_bytes = brought * (bytes_per_row + BESIDE_CODES)
         n_batches = math.ceil(n_bytes / min(BATCH_BYTES, max(1.0, n_bytes / (4 * slots))))
-        below = _levels_below(min(in_bag, gather_rows), depth, len(levels), self.smaller_share)
+        below = math.inf if depth is None else max(0, depth - len(levels) + 1)
+        of_cell = self.in_one_place(min(in_bag, gather_rows), below)
         of_subtrees = n_batches * (slots + 1)
-        working = brought * drawn * n_sets * below * self.finish + n_bytes * self.bring
+        working = brought * drawn * n_sets * of_cell + n_bytes * self.bring
         working += n_bytes * (1 - 1 / n_workers) * self.byte
         seconds["subtrees"] = working / slots + of_subtrees * self.task
         return Cost(
@@ -282,10 +305,3 @@ def _gathered(in_bag: float, levels: list[tuple[float, float, bool]], depth: int
     """Rows of a tree that are brought together: those that are in no leaf that was counted."""
     _, rows, is_last = levels[-1]
     return in_bag - rows if is_last and depth is not None else in_bag
-
-
-def _levels_below(n_rows: float, depth: int | None, n_spread: int, share: float) -> float:
-    """Levels of a subtree, for a row of it on average."""
-    entropy = -share * math.log(share) - (1 - share) * math.log(1 - share)
-    to_the_end = math.log(max(math.e, n_rows)) / entropy
-    return to_the_end if depth is None else max(0.0, min(to_the_end, depth - n_spread + 1))

@@ -76,11 +76,14 @@ class Machines:
         Of all of them.
     memory : int or None
         Bytes of the smallest worker; None: no limit is known.
+    is_cluster : bool, default=False
+        Whether they are workers of Dask.
     """
 
     n_workers: int
     n_threads: int
     memory: int | None
+    is_cluster: bool = False
 
 
 def size_of_table(X: Any, max_codes: int | None) -> TableSize:
@@ -150,7 +153,8 @@ def place_of(
         for worker in client.scheduler_info(n_workers=-1)["workers"].values()
         if worker.get("memory_limit")
     ]
-    return choice, Machines(len(threads), sum(threads.values()), min(limits, default=None))
+    n_threads, memory = sum(threads.values()), min(limits, default=None)
+    return choice, Machines(len(threads), n_threads, memory, is_cluster=True)
 
 
 def in_force(client: Client | None) -> AbstractContextManager:

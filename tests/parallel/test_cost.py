@@ -100,6 +100,15 @@ class TestCost:
         one, two = (cost(model=free, n_workers=n).total_seconds for n in (1, 2))
         assert two == pytest.approx(one / 2)
 
+    def test_levels_of_large_and_of_small_nodes(self):
+        """Even splits of 2^14 rows: 14 levels, of which small nodes are those below 1,000 rows."""
+        model = replace(CostModel(), smaller_share=0.5, count=1.0, finish=100.0)
+        large = math.log2(2**14 / 1000)
+        whole = large + 100 * (14 - large)
+        assert model.in_one_place(2**14, math.inf) == pytest.approx(whole)
+        assert model.in_one_place(2**14, 3) == pytest.approx(3)
+        assert model.in_one_place(500, 2) == pytest.approx(200)
+
     def test_bytes_of_rows_that_are_brought(self):
         """A table that is small moves once for each tree, as far as it is in the bag."""
         found = cost(1000, 30, n_trees=10, depth=None, bootstrap=False)

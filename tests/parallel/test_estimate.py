@@ -1,6 +1,7 @@
 """What `estimate_cost` says before a fit, and what the fit says after it."""
 
 import doctest
+from dataclasses import replace
 
 import dask
 import dask.array as da
@@ -17,6 +18,7 @@ from dtrees import (
 )
 from dtrees.estimators import estimate
 from dtrees.exceptions import ClusterError
+from dtrees.parallel.cost import CostModel
 from tests.parallel.clusters import connect, ours
 
 pd = pytest.importorskip("pandas")
@@ -100,6 +102,25 @@ def test_on_a_cluster():
     assert 0 < cost.rounds <= 2 * report["rounds"]
     assert cost.bytes_moved > 0
     assert cost.total_seconds > 0
+
+
+def test_in_rounds_on_threads_of_this_process():
+    """Nothing of what a cluster costs is in it."""
+    dear = replace(CostModel(), target=1e3, byte=1e3, round=1e3, task=1e3, start=1e3)
+    forest = RandomForestClassifier(10, n_jobs=2)
+    local = estimate_cost(forest, X)
+    with dask.config.set({"dtrees.regime": "partitioned"}):
+        cost = estimate_cost(forest, X)
+        assert estimate_cost(forest, X, model=dear) == cost
+    assert cost.bytes_moved == 0
+    assert "regime partitioned, on 2 threads of this process: asked for" in str(cost)
+    assert cost.rounds == 1
+    assert local.total_seconds < cost.total_seconds < 2 * local.total_seconds
+    with connect(1, 2, False) as cluster, Client(cluster, set_as_default=False) as client:
+        forest.set_params(regime="partitioned")
+        sent = estimate_cost(forest, X, client)
+        assert sent.bytes_moved > 0
+        assert sent.total_seconds > cost.total_seconds + CostModel().start
 
 
 def test_codes_that_are_too_many_for_a_worker(monkeypatch):
