@@ -146,7 +146,7 @@ def growths_of(
 
 def _has_more_than_trees(estimator: Any) -> bool:
     """Whether a fit learns what depends on how far its trees have grown."""
-    return any(getattr(estimator, name, None) for name in ("oob_score", "oob_tol", "warm_start"))
+    return any(getattr(estimator, name, None) for name in ("oob_score", "oob_tol"))
 
 
 def _furthest(given: Any, candidates: Sequence[Parameters]) -> Any:

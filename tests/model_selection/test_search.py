@@ -300,6 +300,32 @@ def test_forests_that_learn_more_than_trees():
     assert search.best_estimator_.oob_score_ == best.oob_score_
 
 
+def test_warm_start_changes_nothing(monkeypatch):
+    """Every candidate is a clone that is fitted once; only the best one may go on."""
+    fits, fit_table = [], sets.fit_table
+    monkeypatch.setattr(
+        "dtrees.model_selection.search.fit_table",
+        lambda estimator, *args, **how: (
+            fits.append(estimator) or fit_table(estimator, *args, **how)
+        ),
+    )
+    forest = dtrees.RandomForestClassifier(5, random_state=0, max_codes=20)
+    grid = {"n_estimators": [2, 5], "max_depth": [2, None]}
+    cold, warm = (
+        GridSearchCV(forest.set_params(warm_start=warm), grid, cv=3).fit(*CANCER)
+        for warm in (False, True)
+    )
+    assert len(fits) == 2  # one growth each
+    for name, values in cold.cv_results_.items():
+        if name.startswith(("split", "mean_test", "rank")):
+            np.testing.assert_array_equal(warm.cv_results_[name], values, err_msg=name)
+    same_model(warm.best_estimator_, cold.best_estimator_)
+    best = warm.best_estimator_.set_params(n_estimators=8).fit(*CANCER)
+    whole = clone(best).fit(*CANCER)
+    assert len(best) == 8
+    same_model(best, whole)
+
+
 def test_random_candidates():
     limits = {"max_depth": [1, 2, 3, 5, None], "ccp_alpha": scipy.stats.uniform(0, 0.02)}
     how = {"n_iter": 25, "random_state": 3, "cv": 4, "scoring": "neg_log_loss"}
