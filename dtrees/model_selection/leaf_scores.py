@@ -110,12 +110,14 @@ class HeldOut:
 
     def summed(self, each: np.ndarray) -> np.ndarray:
         """What the rows of every node add up to; float64 (n_nodes, m) of (n_rows, m)."""
-        if self.weight is not None:
-            each = each * self.weight[:, None]
-        columns = [
-            np.bincount(self.leaves, column, minlength=self.tree.node_count) for column in each.T
-        ]
+        columns = [self.summed_in_leaves(column) for column in each.T]
         return sums_over_branches(self.tree, np.column_stack(columns))
+
+    def summed_in_leaves(self, each: np.ndarray) -> np.ndarray:
+        """What the rows of every leaf add up to; float64 (n_nodes,) of (n_rows,)."""
+        if self.weight is not None:
+            each = each * self.weight
+        return np.bincount(self.leaves, each, minlength=self.tree.node_count)
 
 
 def _right(held_out: HeldOut) -> np.ndarray:
@@ -147,9 +149,14 @@ def _squares_of_shares(held_out: HeldOut) -> np.ndarray:
 
 
 def _squares(held_out: HeldOut) -> np.ndarray:
+    """Of errors, negative. Those of leaves are added up as they are, as moments would cancel."""
     n, total, square = held_out.moments.T
     away = held_out.values[:, 0] - held_out.center
-    return -np.maximum(square - 2 * away * total + n * away * away, 0.0)
+    found = np.maximum(square - 2 * away * total + n * away * away, 0.0)
+    errors = held_out.y - held_out.values[held_out.leaves, 0]
+    is_leaf = held_out.tree.test == LEAF
+    found[is_leaf] = held_out.summed_in_leaves(errors * errors)[is_leaf]
+    return -found
 
 
 def _poisson(held_out: HeldOut) -> np.ndarray:

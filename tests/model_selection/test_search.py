@@ -101,7 +101,20 @@ def test_scorers_of_classes(scoring):
      "neg_mean_absolute_error"],
 )  # fmt: skip
 def test_scorers_of_numbers(scoring):
-    both(REGRESSOR, LIMITS | {"ccp_alpha": [0.0, 50.0]}, DIABETES, scoring=scoring)
+    grid = LIMITS | {"ccp_alpha": [0.0, 50.0]}
+    both(REGRESSOR, grid, DIABETES, scoring=scoring, return_train_score=True)
+
+
+@pytest.mark.parametrize("shift", [0, 1e6])
+def test_errors_of_full_trees_are_nothing(shift, by_leaves_alone):
+    """As those of predictions: no rest of squares that cancel."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(3000, 3)), rng.integers(-9999, 9999, 3000) + shift
+    scoring = ["neg_root_mean_squared_error", "r2"]
+    how = {"scoring": scoring, "refit": False, "return_train_score": True}
+    search = GridSearchCV(REGRESSOR, {"max_depth": [20, None]}, cv=3, **how).fit(X, y)
+    assert search.cv_results_["mean_train_neg_root_mean_squared_error"][1] == 0.0
+    assert search.cv_results_["mean_train_r2"][1] == 1.0
 
 
 OF_MATRICES = [
@@ -175,7 +188,7 @@ def test_held_out_rows_have_weights(kind, scale, by_leaves_alone):
     }[kind]
     X, y = data
     weight = np.random.default_rng(0).integers(1, 9, len(y)) * scale
-    how = {"scoring": scoring, "refit": False, "return_train_score": kind == "classes"}
+    how = {"scoring": scoring, "refit": False, "return_train_score": True}
     cv, grid = theirs.KFold(3, shuffle=True, random_state=0), LIMITS | {"ccp_alpha": [0.0, 0.01]}
     search = GridSearchCV(estimator, grid, cv=cv, **how).fit(X, y, sample_weight=weight)
     for number, sides in enumerate(cv.split(X)):
@@ -184,8 +197,6 @@ def test_held_out_rows_have_weights(kind, scale, by_leaves_alone):
         for place, params in enumerate(search.cv_results_["params"]):
             model = clone(estimator).set_params(**params).fit(X, y, sample_weight=own)
             for name, (side, rows) in product(scoring, zip(("train", "test"), sides, strict=True)):
-                if side == "train" and kind == "numbers":  # losses of full trees, which are nothing
-                    continue
                 score = get_scorer(name)(model, X[rows], y[rows], sample_weight=weight[rows])
                 found = search.cv_results_[f"split{number}_{side}_{name}"][place]
                 assert found == pytest.approx(score, rel=1e-9, abs=1e-11)
