@@ -23,6 +23,7 @@ from dtrees.parallel.cost import Cost, CostModel
 DRAWN = 5
 FEW, MANY = 250_000, 10**9
 PER_WORKER = 4_000_000
+MEMORY = 32 * 2**30  # of a worker, beyond two
 GROWING = (4, 8, 16, 32, 64, 128, 256)
 COLORS = ("#0b62a4", "#c4561b", "#4b8b3b", "#7a4f9a", "#8c8c8c")
 TABLE = Table(
@@ -36,7 +37,8 @@ TABLE = Table(
         "MB moved, measured / model",
     ),
     "Constants of the model, measured in this run, stand in the first line. Beyond two workers "
-    "nothing is measured: those lines are what the model says, for workers of one thread each.",
+    "nothing is measured: those lines are what the model says, for workers of one thread and 32 GB "
+    "each.",
 )
 
 
@@ -65,6 +67,7 @@ class Points:
             depth=DEPTH,
             n_workers=n_workers,
             columns_drawn=DRAWN,
+            memory_limit=MEMORY,
         )
 
     def lines(self, scale: Scale) -> Iterator[tuple[str, ...]]:
@@ -147,7 +150,7 @@ class Points:
         middle.plot(GROWING, ideal, ":", color="0.4", label="if it were parted evenly")
         middle.set_title("10⁹ rows × 30, by the model alone", fontsize=11)
         for axes in (left, middle, right):
-            axes.set_xlabel("workers of one thread")
+            axes.set_xlabel("workers of one thread (and 32 GB)")
             axes.set_ylabel("seconds of a fit")
             axes.set_xticks(few if axes is not middle else GROWING)
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

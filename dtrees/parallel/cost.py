@@ -6,7 +6,8 @@ The model follows the code (`dtrees.core.rounds`, `dtrees.parallel.partitioned`)
     coding     two passes over the cells of the table                       / threads
     rounds     a step, the bags' rows x columns drawn, counts to the client
                  rows parted and counted                                    / threads
-                 counts added up, nodes searched                            one process
+                 large counts added up, up a tree                           some workers
+                 small ones added up, nodes searched                        one process
                  a round, and a task for each thread of a worker            the scheduler
     subtrees   rows of small nodes to one worker, and their subtrees        / threads
                  a task for each batch and thread                           the scheduler
@@ -26,13 +27,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from dtrees.core.rounds import GATHER_ROWS, HISTOGRAM_BUDGET
+from dask.utils import parse_bytes
+
+from dtrees.core.rounds import HISTOGRAM_BUDGET
+from dtrees.parallel.limits import (
+    ADDED_AT_ONCE,
+    CLIENT_BYTES,
+    bytes_of_batch,
+    bytes_of_open_row,
+    gather_rows_of,
+    n_stretches,
+    trees_at_once,
+)
 
 DRAWN = 1 - math.exp(-1.0)  # of the rows, in a bag
-BATCH_BYTES = 16 * 2**20  # as in dtrees.parallel.partitioned
-CLIENT_BYTES = 8 * 2**20
-ROW_BYTES = 6
-PLACES_SHARE = 0.25
+PLACES_SHARE = 0.25  # as in dtrees.parallel.places
 SUMS = 8  # numbers of a node, beside its classes
 BESIDE_CODES = 16  # bytes of a row that is brought, beside its codes
 SMALL_ROWS = 1000  # nodes of fewer cost more for a row
@@ -157,7 +166,7 @@ class CostModel:
         n_classes: int = 2,
         n_sets: int = 1,
         bootstrap: bool = True,
-        gather_rows: int = GATHER_ROWS,
+        gather_rows: int | None = None,
         histogram_budget: int = HISTOGRAM_BUDGET,
         memory_limit: int | None = None,
     ) -> Cost:
@@ -184,10 +193,12 @@ class CostModel:
         n_sets : int, default=1
             Training sets that grow together; they are taken to stay together.
         bootstrap : bool, default=True
-        gather_rows, histogram_budget : int
+        gather_rows : int or None, default=None
+            As `dtrees.core.rounds.Seed`; None: as `gather_rows_of` says of the table.
+        histogram_budget : int
             As `dtrees.core.rounds.Seed`.
         memory_limit : int or None, default=None
-            Bytes of a worker; it bounds the trees of a wave.
+            Bytes of a worker; it bounds the trees of a wave, and the rows of a batch.
 
         Returns
         -------
@@ -197,10 +208,13 @@ class CostModel:
         drawn = n_columns if columns_drawn is None else min(columns_drawn, n_columns)
         if bytes_per_row is None:
             bytes_per_row = n_columns * (1 if n_codes <= 255 else 2)
+        gather_rows = gather_rows_of(n_rows) if gather_rows is None else gather_rows
         in_bag = n_rows * (DRAWN if bootstrap else 1.0)
+        row_bytes = bytes_of_open_row(bootstrap, n_sets > 1)
         numbers = drawn * (n_codes + 1) * max(2, n_classes)
         sums = SUMS + n_classes
-        waves = _waves(n_rows, n_trees, n_workers, memory_limit)
+        room = math.inf if memory_limit is None else PLACES_SHARE * n_workers * memory_limit
+        waves = math.ceil(n_trees / trees_at_once(in_bag, drawn, room, row_bytes, slots))
         levels = _levels(in_bag, depth, gather_rows, self.smaller_share)
 
         rounds = tasks = 0
@@ -214,15 +228,18 @@ class CostModel:
             working += n_trees * rows * (self.part + (0 if is_last else self.count * drawn))
             n_nodes = n_trees * nodes * n_sets
             sent = 8 * n_nodes * (asked + sums)
-            on_client = slots * sent / n_rounds <= CLIENT_BYTES
+            per_round = 8 * per_wave * asked * waves / n_rounds
+            on_client = slots * per_round <= parse_bytes(CLIENT_BYTES)
             to_client = sent * (slots if on_client else 1)
-            between = 0 if on_client else sent * (slots - 1)
+            between = 0 if on_client else sent * (n_workers - 1)
             moved += to_client + between
-            working += between * self.byte
             alone += to_client * self.byte + n_nodes * self.search
             alone += n_nodes * asked * self.cell * (slots if on_client else 1)
-            per_round = slots if on_client else slots * (slots + 2)
-            tasks += n_rounds * per_round
+            tasks += n_rounds * slots
+            if not on_client:
+                stretches = n_stretches(per_round, n_workers)
+                alone += self._adding(sent / stretches, n_workers)
+                tasks += n_rounds * (n_workers * (n_threads > 1) + stretches * 2 * n_workers)
         working += n_trees * n_rows * self.bag
         alone += rounds * self.round + tasks * self.task
         seconds = {
@@ -236,7 +253,10 @@ class CostModel:
 
         brought = n_trees * _gathered(in_bag, levels, depth)
         n_bytes = brought * (bytes_per_row + BESIDE_CODES)
-        n_batches = math.ceil(n_bytes / min(BATCH_BYTES, max(1.0, n_bytes / (4 * slots))))
+        of_threads = [] if memory_limit is None else [memory_limit / n_threads]
+        n_batches = waves * math.ceil(
+            n_bytes / waves / bytes_of_batch(n_bytes / waves, slots, of_threads)
+        )
         below = math.inf if depth is None else max(0, depth - len(levels) + 1)
         of_cell = self.in_one_place(min(in_bag, gather_rows), below)
         of_subtrees = n_batches * (slots + 1)
@@ -252,12 +272,20 @@ class CostModel:
             bytes_per_worker=int(
                 (
                     n_rows * (bytes_per_row + (1 if n_classes else 16))
-                    + in_bag * n_trees / waves * ROW_BYTES
+                    + in_bag * n_trees / waves * row_bytes
                 )
                 / n_workers
             ),
             seconds=seconds,
         )
+
+    def _adding(self, n_bytes: float, n_workers: int) -> float:
+        """Seconds until a stretch of the histograms of all workers is added up, level by level."""
+        spent = 0.0
+        while n_workers > 1:
+            spent += n_bytes * min(n_workers, ADDED_AT_ONCE) * (self.byte + self.cell / 8)
+            n_workers = -(-n_workers // ADDED_AT_ONCE)
+        return spent
 
 
 def planet_bytes(
@@ -265,14 +293,6 @@ def planet_bytes(
 ) -> int:
     """What a tree of PLANET moves: 2^D k B p c numbers of eight bytes ([SK], communication)."""
     return 8 * 2**depth * n_threads * n_codes * n_columns * n_statistics
-
-
-def _waves(n_rows: int, n_trees: int, n_workers: int, limit: int | None) -> int:
-    """Groups of trees that grow together, as there is memory for the rows of their nodes."""
-    if limit is None:
-        return 1
-    most = max(1, int(PLACES_SHARE * n_workers * limit // (ROW_BYTES * max(1, n_rows))))
-    return -(-n_trees // most)
 
 
 def _levels(

@@ -7,31 +7,32 @@ compared with the others, and for small memory it is no help.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import dask
 import numpy as np
-from dask.utils import parse_bytes
+from dask.system import CPU_COUNT
 
 from dtrees.core.blocks import Common, Draws
 from dtrees.core.forest import ForestGrowth
 from dtrees.core.model import Tree
 from dtrees.core.resampling import Resampling
-from dtrees.core.rounds import (
-    GATHER_ROWS,
-    HISTOGRAM_BUDGET,
-    BlocksHere,
-    Seed,
-    grow_in_rounds,
-)
+from dtrees.core.rounds import BlocksHere, Seed, grow_in_rounds
 from dtrees.parallel.encoding import CodedPartitions
 from dtrees.parallel.ledger import Ledger
+from dtrees.parallel.limits import (
+    bytes_of_open_row,
+    gather_rows_of,
+    histogram_budget,
+    trees_at_once,
+)
 from dtrees.parallel.local import LocalRunner
-from dtrees.parallel.places import make_block, missing_columns
+from dtrees.parallel.places import make_block, missing_columns, room_of_places
 
 BLOCKS_PER_THREAD = 2
-SPREAD_NODES = 2048  # of a level, at most: the client searches them one after the other
 MOST_CODES = 65_535  # of a column, whose histogram is sent
 
 
@@ -100,20 +101,32 @@ class PartitionedGrowth:
             shares=growth.shares,
             may_be_empty=may_be_empty,
             values=growth.values,
-            histogram_budget=budget(),
-            gather_rows=gather_rows(self.parts.n_rows),
+            histogram_budget=histogram_budget(),
+            gather_rows=gather_rows_of(self.parts.n_rows),
         )
 
+    def waves(self, numbers: Sequence[int], room: int, n_threads: int) -> list[Sequence[int]]:
+        """Trees that grow together.
 
-def gather_rows(n_rows: int) -> int:
-    """Rows of a node that is brought to one place, at most, of a table of so many."""
-    few = max(GATHER_ROWS, n_rows // SPREAD_NODES)
-    return int(dask.config.get("dtrees.gather-rows", few))
-
-
-def budget() -> int:
-    """Bytes of the histograms of a round."""
-    return int(parse_bytes(dask.config.get("dtrees.histogram-budget", HISTOGRAM_BUDGET)))
+        Parameters
+        ----------
+        numbers : sequence of int
+        room : int
+            Bytes for the rows of open nodes.
+        n_threads : int
+        """
+        common = self.common()
+        share = 1.0 if common.draws is None else -math.expm1(-common.draws.rate)
+        most = trees_at_once(
+            share * self.parts.n_rows,
+            common.rules.max_features or self.parts.n_columns,
+            room,
+            bytes_of_open_row(common.draws is not None, common.masks is not None),
+            n_threads,
+        )
+        n_waves = -(-len(numbers) // most)
+        ends = [len(numbers) * wave // n_waves for wave in range(n_waves + 1)]
+        return [numbers[start:end] for start, end in pairwise(ends)]
 
 
 def grow_here(
@@ -154,7 +167,9 @@ def grow_here(
     def hear(what: str, depth: int) -> None:
         ledger.counts[what + "s"] += 1
 
+    seed = whole.seed()
+    places = BlocksHere(blocks, growth.values, run)
     with ledger.phase("rounds"):
-        places = BlocksHere(blocks, growth.values, run)
-        for number, trees in grow_in_rounds(whole.seed(), numbers, places, hear):
-            yield number, [growth.pruned(tree) for tree in trees]
+        for wave in whole.waves(numbers, room_of_places(None, CPU_COUNT), run.n_threads):
+            for number, trees in grow_in_rounds(seed, wave, places, hear):
+                yield number, [growth.pruned(tree) for tree in trees]

@@ -24,7 +24,6 @@ The model so far is the checkpoint: it is never on a worker only (DESIGN 3.8).
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -38,7 +37,6 @@ from uuid import uuid4
 import dask
 import distributed
 import numpy as np
-from dask.utils import parse_bytes
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
@@ -51,6 +49,13 @@ from dtrees.parallel.client import GOODBYE, check_open, patiently
 from dtrees.parallel.encoding import PART_BYTES, CodedPartitions
 from dtrees.parallel.in_blocks import PartitionedGrowth
 from dtrees.parallel.ledger import Ledger
+from dtrees.parallel.limits import (
+    ADDED_AT_ONCE,
+    BLOCK_SHARE,
+    bytes_of_batch,
+    client_bytes,
+    n_stretches,
+)
 from dtrees.parallel.places import (
     GrowthOfBlocks,
     PackedPieces,
@@ -76,18 +81,8 @@ if TYPE_CHECKING:
 RESTARTS = 4  # of all blocks, without a result between them
 BLOCK_BYTES = 32 * 2**20  # of codes, at most, where partitions are not larger
 BLOCKS_PER_THREAD = 2  # at least, where there are so many partitions
-BATCH_BYTES = 16 * 2**20  # of rows that are brought together by a task
-BATCHES_PER_THREAD = 3  # under way
-BLOCK_SHARE = 1 / 24  # of the memory of a worker, for the codes of a block, at most
+UNDER_WAY = 3  # batches, for each thread
 GROUP_SHARE = 1 / 12  # and for the codes of the blocks of a task
-EVEN_BATCHES = 64  # and in all, at least, where threads are fewer
-CLIENT_BYTES = "8 MiB"  # of histograms that the client adds up itself
-STRETCH_BYTES = 32 * 2**20  # of histograms that a task adds up, at most
-ADDED_AT_ONCE = 8  # counts that a task adds up
-WAVE_CELLS = 2**30  # of bags and drawn columns, that a thread counts in a level of all trees
-ROW_BYTES = 4  # of a row in an open node: its number,
-TIMES_BYTES = 2  # how often it is in the bag, where there are bags,
-KIND_BYTES = 2  # and its kind, where there are several training sets
 
 logger = logging.getLogger(__name__)
 
@@ -235,26 +230,11 @@ class BlocksOnWorkers:
         return pieces
 
     def waves(self, numbers: Sequence[int]) -> list[Sequence[int]]:
-        """Trees that grow together.
-
-        As many as there is memory for the rows of their nodes, and as are done in a minute or so:
-        what a lost cluster leaves are the trees of the waves before.
-        """
-        threads = self._tasks.workers()
+        """Trees that grow together."""
+        n_threads = sum(self._tasks.workers().values())
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         room = sum(room_of_places(each.get("memory_limit"), each["nthreads"]) for each in workers)
-        common = self._growth.common()
-        share = 1.0 if common.draws is None else -math.expm1(-common.draws.rate)
-        n_rows = max(1.0, share * self._parts.n_rows)
-        has_sets = not self._growth.resampling.is_plain
-        per_row = ROW_BYTES + TIMES_BYTES * (common.draws is not None) + KIND_BYTES * has_sets
-        drawn = common.rules.max_features or self._parts.n_columns
-        of_room = room / (per_row * n_rows)
-        of_time = WAVE_CELLS * sum(threads.values()) / (drawn * n_rows)
-        most = max(1, min(len(numbers), int(of_room), int(of_time)))
-        n_waves = -(-len(numbers) // most)
-        ends = [len(numbers) * wave // n_waves for wave in range(n_waves + 1)]
-        return [numbers[start:end] for start, end in pairwise(ends)]
+        return self._growth.waves(numbers, room, n_threads)
 
     # ---------------------------------------------------------------------------------------------
     # the protocol
@@ -286,7 +266,7 @@ class BlocksOnWorkers:
     def count(self, step: Step, requests: Sequence[Request]) -> Counts:
         """What some nodes add up to."""
         n_numbers = sum(request.n_numbers for request in requests)
-        most = parse_bytes(dask.config.get("dtrees.client-histograms", CLIENT_BYTES))
+        most = client_bytes()
         merge: Callable[[Sequence[Counts]], Counts] = add_up
 
         def calls() -> list[Call]:
@@ -329,7 +309,7 @@ class BlocksOnWorkers:
         counted = [
             (self._added(futures, workers), workers) for workers, futures in of_workers.items()
         ]
-        n_parts = min(len(counted), -(-8 * n_numbers // STRETCH_BYTES))
+        n_parts = n_stretches(8 * n_numbers, len(counted))
         ends = [n_numbers * part // n_parts for part in range(n_parts + 1)]
         found = []
         for first, last in pairwise(ends):
@@ -400,14 +380,12 @@ class BlocksOnWorkers:
     def _batches(self, nodes: Sequence[Unfinished]) -> list[list[int]]:
         """Nodes that one task finishes: as many as have so many bytes, the largest first."""
         per_row = max(1, self._parts.n_bytes // max(1, self._parts.n_rows)) + 16
-        threads = self._tasks.workers()
-        n_threads = sum(threads.values())
-        total = sum(node.n for node in nodes) * per_row
-        shares = (int(BLOCK_SHARE * limit) for limit in self._tasks.limits())
-        most = max(BATCH_BYTES, min(shares, default=BATCH_BYTES) // max(threads.values()))
-        # each takes a task for each thread: the more threads there are, the fewer batches
-        n_even = n_threads * min(4, max(1, EVEN_BATCHES // n_threads))
-        most = min(most, max(1, total // n_even))
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        most = bytes_of_batch(
+            sum(node.n for node in nodes) * per_row,
+            sum(self._tasks.workers().values()),
+            [each["memory_limit"] / each["nthreads"] for each in workers if each["memory_limit"]],
+        )
         batches: list[list[int]] = []
         used = 0
         for place in sorted(range(len(nodes)), key=lambda i: (nodes[i].tree, -nodes[i].n)):
@@ -465,7 +443,7 @@ class BlocksOnWorkers:
                 ]
                 yield Call("finish-nodes", _finish_nodes, (brought, some, self._values))
 
-        for at, found in self._tasks.results(calls(), BATCHES_PER_THREAD * n_threads):
+        for at, found in self._tasks.results(calls(), UNDER_WAY * n_threads):
             yield left[at], found
 
     def _send_steps(self) -> None:

@@ -58,12 +58,24 @@ class TestRounds:
         assert found.passes == 5
 
     def test_histograms_beyond_the_budget_take_more_rounds(self):
-        few = cost(10**8, depth=10, histogram_budget=2**40)
-        assert cost(10**8, depth=10, histogram_budget=2**24).rounds > few.rounds
+        few = cost(10**7, depth=10, histogram_budget=2**40)
+        assert cost(10**7, depth=10, histogram_budget=2**18).rounds > few.rounds
 
     def test_waves_by_memory(self):
-        assert cost(10**8, memory_limit=None).waves == 1
-        assert cost(10**8, memory_limit=4 * 2**30).waves > 1
+        assert cost(10**7, memory_limit=None).waves == 1
+        assert cost(10**7, memory_limit=2**29).waves > 1
+
+    def test_waves_by_work(self):
+        assert cost(10**9).waves > cost(10**9, n_workers=10).waves > 1
+
+    @pytest.mark.parametrize("depth", [8, 16])
+    def test_more_workers_are_faster(self, depth):
+        """A hundred and more of them, on a large table."""
+        forest = {"n_trees": 50, "depth": depth, "memory_limit": 2**35}
+        spent = [cost(10**9, n_workers=4**k, **forest).total_seconds for k in (1, 2, 3)]
+        spent.append(cost(10**9, n_workers=128, **forest).total_seconds)
+        assert spent == sorted(spent, reverse=True)
+        assert spent[-1] < spent[0] / 8
 
 
 class TestCost:

@@ -27,7 +27,7 @@ from dtrees.core._rounds import HIGHEST, LOWEST
 from dtrees.core.blocks import BlockOfRows, Counts, add_up
 from dtrees.exceptions import SchedulerLostError, WorkerLostError
 from dtrees.parallel import client as clients
-from dtrees.parallel import partitioned, places, tasks
+from dtrees.parallel import limits, partitioned, places, tasks
 from dtrees.parallel.partitioned import BlocksOnWorkers
 from dtrees.parallel.places import (
     PROCESS_BYTES,
@@ -89,21 +89,21 @@ class TestOneHash:
     @pytest.mark.parametrize("budget", ["1 B", "256 MiB"])
     @pytest.mark.parametrize("client_bytes", ["0 B", "8 MiB"])
     def test_limits(self, gather_rows, budget, client_bytes, in_memory, here):
-        limits = {
+        config = {
             "dtrees.gather-rows": gather_rows,
             "dtrees.histogram-budget": budget,
             "dtrees.client-histograms": client_bytes,
         }
         model = RandomForestClassifier(2, random_state=5, max_depth=3, max_codes=16)
         alone = hash_of(model.fit(X, Y, collections.WEIGHTS))
-        with on(here), dask.config.set(ROUNDS | limits):
+        with on(here), dask.config.set(ROUNDS | config):
             assert hash_of(model.fit(cut(X), cut(Y, "2"), cut(collections.WEIGHTS))) == alone
         assert_nothing_is_left(here)
 
     @pytest.mark.parametrize("stretch", [1000, 2**20])
     def test_added_up_on_workers(self, stretch, in_memory, monkeypatch):
         """On each of them, then up a tree, in stretches."""
-        monkeypatch.setattr(partitioned, "STRETCH_BYTES", stretch)
+        monkeypatch.setattr(limits, "STRETCH_BYTES", stretch)
         monkeypatch.setattr(partitioned, "ADDED_AT_ONCE", 2)
         names = []
         submit = tasks.Tasks.submit
@@ -718,7 +718,7 @@ class TestWaves:
     def test_by_work(self, n_trees, n_waves, here, monkeypatch):
         drawn, in_bag = 2, 0.632 * len(X)  # of five columns
         cells = round(n_trees * drawn * in_bag)
-        monkeypatch.setattr(partitioned, "WAVE_CELLS", cells)
+        monkeypatch.setattr(limits, "WAVE_CELLS", cells)
         found = []
         waves = BlocksOnWorkers.waves
         monkeypatch.setattr(
@@ -731,7 +731,7 @@ class TestWaves:
 
     def test_what_a_lost_cluster_leaves(self, monkeypatch):
         """The trees of the waves before."""
-        monkeypatch.setattr(partitioned, "WAVE_CELLS", 1)
+        monkeypatch.setattr(limits, "WAVE_CELLS", 1)
         with connect(1, 1, False) as cluster, Client(cluster) as client:
             fault = Fault(client.close, "rounds", 12)
             with fault.set(), pytest.raises(SchedulerLostError) as caught:
@@ -802,8 +802,8 @@ class TestBudgets:
         y = (table @ rng.normal(size=4) + rng.normal(size=len(table)) > 0).astype(int)
         how = {"max_depth": 12, "min_samples_leaf": 5, "max_codes": 32, **how}
         model = RandomForestClassifier(n_trees, random_state=0, regime="partitioned", **how)
-        limits = {"dtrees.gather-rows": gather_rows, "dtrees.histogram-budget": budget}
-        with on(client), dask.config.set(limits):
+        config = {"dtrees.gather-rows": gather_rows, "dtrees.histogram-budget": budget}
+        with on(client), dask.config.set(config):
             model.fit(cut(table, (500,) * 4), y)
         return model.fit_report_, max(tree.depth.max() for tree in model.forest_.trees)
 

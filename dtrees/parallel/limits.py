@@ -1,0 +1,95 @@
+"""How much goes together in the partitioned regime: trees of a wave, rows of a task, histograms.
+
+What grows (`dtrees.parallel.partitioned`) and what says beforehand how long it will take
+(`dtrees.parallel.cost`) ask here. None of it changes a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import dask
+from dask.utils import parse_bytes
+
+from dtrees.core.rounds import GATHER_ROWS, HISTOGRAM_BUDGET
+
+SPREAD_NODES = 2048  # of a level, at most: the client searches them one after the other
+WAVE_CELLS = 2**30  # of bags and drawn columns, that a thread counts in a level of all trees
+ROW_BYTES = 4  # of a row in an open node: its number,
+TIMES_BYTES = 2  # how often it is in the bag, where there are bags,
+KIND_BYTES = 2  # and its kind, where there are several training sets
+BLOCK_SHARE = 1 / 24  # of the memory of a worker, for the codes of a block or a batch, at most
+BATCH_BYTES = 16 * 2**20  # of rows that are brought together by a task, where memory is little
+BATCHES_PER_THREAD = 4  # to even out,
+EVEN_BATCHES = 64  # unless they are so many
+CLIENT_BYTES = "8 MiB"  # of histograms that the client adds up itself
+STRETCH_BYTES = 32 * 2**20  # of a histogram that a task adds up, at most
+ADDED_AT_ONCE = 8  # counts that a task adds up
+
+
+def histogram_budget() -> int:
+    """Bytes of the histograms of a round."""
+    return int(parse_bytes(dask.config.get("dtrees.histogram-budget", HISTOGRAM_BUDGET)))
+
+
+def client_bytes() -> int:
+    """Bytes of what all threads send in a round, above which workers add it up."""
+    return int(parse_bytes(dask.config.get("dtrees.client-histograms", CLIENT_BYTES)))
+
+
+def gather_rows_of(n_rows: int) -> int:
+    """Rows of a node that is brought to one place, at most, of a table of so many."""
+    few = max(GATHER_ROWS, n_rows // SPREAD_NODES)
+    return int(dask.config.get("dtrees.gather-rows", few))
+
+
+def bytes_of_open_row(has_bags: bool, has_sets: bool) -> int:
+    """Bytes of a row in an open node of a tree."""
+    return ROW_BYTES + TIMES_BYTES * has_bags + KIND_BYTES * has_sets
+
+
+def trees_at_once(n_rows: float, n_drawn: int, room: float, row_bytes: int, n_threads: int) -> int:
+    """Trees of a wave.
+
+    As many as there is memory for the rows of their nodes, and as are done in a minute or so: what
+    a lost cluster leaves are the trees of the waves before.
+
+    Parameters
+    ----------
+    n_rows : float
+        Of a bag.
+    n_drawn : int
+        Columns of a node.
+    room : float
+        Bytes, of all workers.
+    row_bytes : int
+    n_threads : int
+        Of all workers.
+    """
+    n_rows = max(1.0, n_rows)
+    of_time = WAVE_CELLS * n_threads / (n_drawn * n_rows)
+    return max(1, int(min(of_time, room / (row_bytes * n_rows))))
+
+
+def bytes_of_batch(total: float, n_threads: int, of_threads: Iterable[float]) -> int:
+    """Bytes of the rows that one task finishes, at most.
+
+    Each batch takes a task for each thread: the more threads there are, the fewer batches of each.
+
+    Parameters
+    ----------
+    total : float
+        Bytes of all batches.
+    n_threads : int
+        Of all workers.
+    of_threads : iterable of float
+        Memory of the workers that have a limit, for each of their threads.
+    """
+    most = max(BATCH_BYTES, BLOCK_SHARE * min(of_threads, default=0.0))
+    of_thread = min(BATCHES_PER_THREAD, max(1, EVEN_BATCHES // n_threads))
+    return max(1, int(min(most, total // (n_threads * of_thread))))
+
+
+def n_stretches(n_bytes: float, n_workers: int) -> int:
+    """Stretches that histograms are cut into, to be added up side by side."""
+    return min(n_workers, max(1, int(-(-n_bytes // STRETCH_BYTES))))
