@@ -20,8 +20,7 @@ TIMES_BYTES = 2  # how often it is in the bag, where there are bags,
 KIND_BYTES = 2  # and its kind, where there are several training sets
 BLOCK_SHARE = 1 / 24  # of the memory of a worker, for the codes of a block or a batch, at most
 BATCH_BYTES = 16 * 2**20  # of rows that are brought together by a task, where memory is little
-BATCHES_PER_THREAD = 4  # to even out,
-EVEN_BATCHES = 64  # unless they are so many
+EVEN_BATCHES = 32  # at least, to even out; where threads are more, one for each
 CLIENT_BYTES = "8 MiB"  # of histograms that the client adds up itself
 STRETCH_BYTES = 32 * 2**20  # of a histogram that a task adds up, at most
 ADDED_AT_ONCE = 8  # counts that a task adds up
@@ -74,7 +73,7 @@ def trees_at_once(n_rows: float, n_drawn: int, room: float, row_bytes: int, n_th
 def bytes_of_batch(total: float, n_threads: int, of_threads: Iterable[float]) -> int:
     """Bytes of the rows that one task finishes, at most.
 
-    Each batch takes a task for each thread: the more threads there are, the fewer batches of each.
+    Each batch takes a task for each thread: where these are many, one batch for each has to do.
 
     Parameters
     ----------
@@ -86,8 +85,7 @@ def bytes_of_batch(total: float, n_threads: int, of_threads: Iterable[float]) ->
         Memory of the workers that have a limit, for each of their threads.
     """
     most = max(BATCH_BYTES, BLOCK_SHARE * min(of_threads, default=0.0))
-    of_thread = min(BATCHES_PER_THREAD, max(1, EVEN_BATCHES // n_threads))
-    return max(1, int(min(most, total // (n_threads * of_thread))))
+    return max(1, int(min(most, total // max(n_threads, EVEN_BATCHES))))
 
 
 def n_stretches(n_bytes: float, n_workers: int) -> int:

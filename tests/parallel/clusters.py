@@ -35,7 +35,7 @@ def ours(client):
     def keys(dask_scheduler):
         return [str(key) for key in dask_scheduler.tasks]
 
-    for _ in range(100):
+    for _ in range(40):
         found = client.run_on_scheduler(keys)
         if not found:
             break
