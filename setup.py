@@ -40,6 +40,7 @@ EXTENSIONS = [
     "dtrees.core._finish",
     "dtrees.core._assembly",
     "dtrees.core._shard",
+    "dtrees.core._kinds",
     "dtrees.core._rounds",
     "dtrees.core._pool",
     "dtrees.core._shared_nodes",

@@ -2,7 +2,8 @@
 
 In a round (`dtrees.core.rounds`) a node's rows lie in several blocks, and each block does its part
 of the work alone. Trees of several training sets share nodes as long as their tests look at the
-same column, so a row may belong to some of the sets only. Rows of the same sets are of one *kind*::
+same column, so a row may belong to some of the sets only. Rows of the same sets are of one *kind*
+(`_kinds`)::
 
     rows     12  13  17  20  31 ...      ascending
     kind      0   1   0   2   1 ...      masks[kind]: a bit for each set that has the row here
@@ -19,6 +20,7 @@ from libc.string cimport memset
 from dtrees.core._columns cimport STORED_U16, STORED_U32, STORED_U8, Column, code_t
 from dtrees.core._criterion cimport moment_of
 from dtrees.core._histogram cimport stride_of
+from dtrees.core._kinds cimport Kinds, begin_kinds, free_kinds, masks_of, number_of
 from dtrees.core._nodes cimport clear_totals
 from dtrees.core._shard cimport Shard
 from dtrees.core._structs cimport (
@@ -30,7 +32,6 @@ cdef extern from *:
     int count_bits "__builtin_popcountll"(uint64_t) noexcept nogil
 
 cdef enum:
-    MOST_KINDS = 1 << 16
     LIMB = 32               # bits of a part of a moment
     NOBODY = -1             # no set sends a row to a side
     UNKNOWN = -2
@@ -41,76 +42,6 @@ N, WEIGHT, TARGET, MOMENT, LOWEST, HIGHEST, CLASS_0 = 0, 1, 2, 3, 6, 7, 8
 
 # ---------------------------------------------------------------------------------------------
 # parting
-
-cdef struct Kinds:
-    # Masks by number, and numbers by mask: open addressing.
-    uint64_t* masks
-    int64_t count
-    uint64_t* keys          # 0: empty; no kind has nobody
-    uint16_t* numbers
-    int64_t size            # a power of two
-
-
-cdef bint begin_kinds(Kinds* kinds) noexcept nogil:
-    kinds.count = 0
-    kinds.size = 64
-    kinds.masks = <uint64_t*>malloc(kinds.size * sizeof(uint64_t))
-    kinds.keys = <uint64_t*>calloc(kinds.size, sizeof(uint64_t))
-    kinds.numbers = <uint16_t*>malloc(kinds.size * sizeof(uint16_t))
-    return kinds.masks != NULL and kinds.keys != NULL and kinds.numbers != NULL
-
-
-cdef void free_kinds(Kinds* kinds) noexcept nogil:
-    free(kinds.masks)
-    free(kinds.keys)
-    free(kinds.numbers)
-
-
-cdef inline int64_t slot_of(const Kinds* kinds, uint64_t mask) noexcept nogil:
-    cdef int64_t at = <int64_t>((mask * <uint64_t>0x9E3779B97F4A7C15) >> 40) & (kinds.size - 1)
-    while kinds.keys[at] != 0 and kinds.keys[at] != mask:
-        at = (at + 1) & (kinds.size - 1)
-    return at
-
-
-cdef bint widen_kinds(Kinds* kinds) noexcept nogil:
-    """Twice the room; False where there is none."""
-    cdef Kinds wide
-    cdef int64_t k, at
-    wide.count = kinds.count
-    wide.size = 2 * kinds.size
-    wide.masks = <uint64_t*>malloc(wide.size * sizeof(uint64_t))
-    wide.keys = <uint64_t*>calloc(wide.size, sizeof(uint64_t))
-    wide.numbers = <uint16_t*>malloc(wide.size * sizeof(uint16_t))
-    if wide.masks == NULL or wide.keys == NULL or wide.numbers == NULL:
-        free_kinds(&wide)
-        return False
-    for k in range(kinds.count):
-        at = slot_of(&wide, kinds.masks[k])
-        wide.masks[k] = wide.keys[at] = kinds.masks[k]
-        wide.numbers[at] = <uint16_t>k
-    free_kinds(kinds)
-    kinds[0] = wide
-    return True
-
-
-cdef inline int64_t number_of(Kinds* kinds, uint64_t mask) noexcept nogil:
-    """The number of a mask, which gets one when it is new; -1 when there are too many."""
-    cdef int64_t at = slot_of(kinds, mask)
-    if kinds.keys[at] == mask:
-        return kinds.numbers[at]
-    if kinds.count == MOST_KINDS:
-        return -1
-    if 2 * kinds.count >= kinds.size:
-        if not widen_kinds(kinds):
-            return -1
-        at = slot_of(kinds, mask)
-    kinds.keys[at] = mask
-    kinds.masks[kinds.count] = mask
-    kinds.numbers[at] = <uint16_t>kinds.count
-    kinds.count += 1
-    return kinds.count - 1
-
 
 cdef void read_codes(const Column* column, const uint32_t* rows, int64_t n,
                      uint32_t* codes) noexcept nogil:
@@ -287,14 +218,6 @@ def part_kinds(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] times,
     finally:
         free_kinds(&left_kinds)
         free_kinds(&right_kinds)
-
-
-cdef masks_of(const Kinds* kinds):
-    cdef int64_t k
-    cdef uint64_t[::1] masks = np.zeros(max(kinds.count, 1), dtype=np.uint64)
-    for k in range(kinds.count):
-        masks[k] = kinds.masks[k]
-    return np.asarray(masks)
 
 
 # ---------------------------------------------------------------------------------------------
