@@ -51,7 +51,7 @@ class FoldResult:
     n_train, n_test : int
         Rows the model was grown on and rows it was scored on.
     score : float
-        ``estimator.score`` on the test rows: accuracy in [0, 1] or R^2 in (-inf, 1].
+        Of the test rows: accuracy in [0, 1] or R^2 in (-inf, 1], unless another is asked for.
     depth, n_leaves : int
         Depth of the fold's deepest tree, and leaves of all its trees.
     """

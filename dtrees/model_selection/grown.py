@@ -26,7 +26,7 @@ from dtrees.core.smaller import WHOLE, ManyLimits
 from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table
 from dtrees.model_selection.candidates import Growth
 from dtrees.model_selection.cells import Cells, score_models
-from dtrees.model_selection.leaf_scores import leaf_scores_of, scores_of_splits
+from dtrees.model_selection.leaf_scores import LeafScore, leaf_scores_of, scores_of_splits
 from dtrees.model_selection.stand_in import Split, TrainingRows
 
 logger = logging.getLogger(__name__)
@@ -105,11 +105,16 @@ class GrownSplits:
         models = [self.final] * (len(splits) + 1)
         return GrownSplits(self.estimator, self.table, splits, replace(self.fitted, models=models))
 
-    def scores(self, scoring: Any = None, error_score: Any = "raise") -> np.ndarray:
+    def scores(self, scoring: Any = None) -> np.ndarray:
         """Scores of the test sides, float64 (n_splits,); as `scores_of_cells` has them."""
+        return self.scores_by_name({"score": scoring})["score"]
+
+    def scores_by_name(self, scoring: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """The same by several scorers, each under its name; the held-out rows walk once."""
         growth = Growth(self.estimator, self.estimator, range(1), [{}], is_whole=True)
         cells = Cells(growth, self.fitted, ManyLimits.of([WHOLE]))
-        return self.scores_of_cells(cells, scoring, error_score)[0]
+        found = self._scores_of_cells(cells, scoring, "raise")
+        return {name: scores[0] for name, scores in found.items()}
 
     def scores_of_cells(
         self, cells: Cells, scoring: Any = None, error_score: Any = "raise"
@@ -130,13 +135,30 @@ class GrownSplits:
         float64 (n_candidates, n_splits)
             Of the test sides, whose rows count once. Sums over leaves, where they will do.
         """
-        by_name = leaf_scores_of(scoring, of_classes=cells.classes is not None)
-        if by_name is not None and not self.fitted.has_forests:
-            scores = list(by_name.values())
-            found = scores_of_splits(scores, self.fitted, self.splits, cells.limits)
-            if found is not None:
-                of_name: np.ndarray = found[0]
-                return of_name
+        return self._scores_of_cells(cells, {"score": scoring}, error_score)["score"]
+
+    def _scores_of_cells(
+        self, cells: Cells, scoring: Mapping[str, Any], error_score: Any
+    ) -> dict[str, np.ndarray]:
+        by_leaves: dict[str, LeafScore] = {}
+        if not self.fitted.has_forests:
+            for name, scorer in scoring.items():
+                known = leaf_scores_of(scorer, of_classes=cells.classes is not None)
+                by_leaves |= {} if known is None else {name: known["score"]}
+        found: dict[str, np.ndarray] = {}
+        if by_leaves:
+            scores = list(by_leaves.values())
+            of_leaves = scores_of_splits(scores, self.fitted, self.splits, cells.limits)
+            if of_leaves is not None:
+                found = dict(zip(by_leaves, of_leaves, strict=True))
+        others = {name: scorer for name, scorer in scoring.items() if name not in found}
+        if others:
+            found |= self._scores_of_models(cells, others, error_score)
+        return {name: found[name] for name in scoring}
+
+    def _scores_of_models(
+        self, cells: Cells, scoring: Mapping[str, Any], error_score: Any
+    ) -> dict[str, np.ndarray]:
         n_sizes, n_splits = len(cells.limits(0)), len(self.splits)
         if n_sizes > 1:
             logger.info(
@@ -145,7 +167,7 @@ class GrownSplits:
                 *(n_sizes * n_splits, n_sizes, n_splits),
             )
         by_models = score_models(cells, self.table, self.splits, scoring, error_score, weigh=False)
-        return by_models.scores["test", "score"]
+        return {name: by_models.scores["test", name] for name in scoring}
 
 
 def grow_splits(

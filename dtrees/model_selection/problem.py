@@ -115,7 +115,7 @@ def problem_of(
     names = list(table.columns)
     for name in (target, *drop):
         if name not in names:
-            raise ValueError(f"no column {name!r} in the table{_near(name, names)}")
+            raise ValueError(f"no column {name!r} in the table{near(name, names)}")
     if target in drop:
         raise ValueError(f"the target column {target!r} cannot be dropped")
     dropped = tuple(name for name in names if name in drop)
@@ -150,7 +150,7 @@ def problem_of(
     return Problem(table.drop(columns=target), y, found, int((~given).sum()), dropped)
 
 
-def _near(name: str, names: Iterable[str]) -> str:
+def near(name: str, names: Iterable[str]) -> str:
     """What a name that is none of the names was perhaps to be, for messages."""
     names = list(names)
     near = difflib.get_close_matches(name, names, n=3)

@@ -11,7 +11,8 @@ size are cut, too::
 *Best* has the best score, and *simplest* is the smallest model that is at most a standard error
 worse. The way whose best model has the higher mean score is taken; of equal ones, the smaller
 model. Forests are made of large trees for a reason, and a cell of theirs costs a prediction: they
-have few limits to choose from, and no pruning.
+have few limits to choose from, and no pruning. A score that is no sum over leaves costs a
+prediction of a tree, too, which has as few limits then.
 
 A score that was the highest of many is somewhat too good. `tuned_scores` tells what a choice is
 worth on new rows: it chooses anew for each fold, from the rows outside of it, as searches within a
@@ -28,13 +29,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
 from dtrees.callbacks import Bar
 from dtrees.estimators.sets import TrainingTable
 from dtrees.model_selection.cost_complexity import CostComplexity
 from dtrees.model_selection.folds import Split, mean_and_standard_error
 from dtrees.model_selection.grown import GrownSplits
+from dtrees.model_selection.leaf_scores import leaf_scores_of
 from dtrees.model_selection.ours import table_and_splits
 from dtrees.model_selection.size import size_of
 from dtrees.model_selection.stand_in import TrainingRows
@@ -43,8 +45,8 @@ from dtrees.model_selection.surface import ValidationSurface, surface_of
 Rule = Literal["best", "simplest"]
 Way = Literal["limits", "pruning"]
 
-FOREST_DEPTHS = (4, 8, 12, 16, 24, 64)
-FOREST_SPLITS = (2, 10)
+FEW_DEPTHS = (4, 8, 12, 16, 24, 64)
+FEW_SPLITS = (2, 10)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +61,7 @@ class SizeChoice:
     parameters : dict
         ``max_depth`` and ``min_samples_split``, or ``ccp_alpha``.
     scores : float64 (n_splits,)
-        Of the held-out rows, by ``estimator.score``.
+        Of the held-out rows.
     n_leaves : int
         Of the model of all rows.
     """
@@ -100,7 +102,13 @@ class TunedSize:
 
 
 def tuned_size(
-    estimator: Any, X: Any, y: np.ndarray, splits: Sequence[Split], rule: Rule = "best"
+    estimator: Any,
+    X: Any,
+    y: np.ndarray,
+    splits: Sequence[Split],
+    rule: Rule = "best",
+    *,
+    scoring: Any = None,
 ) -> TunedSize:
     """Choose the size of a tree or a forest by cross-validation.
 
@@ -115,6 +123,9 @@ def tuned_size(
         At least two.
     rule : 'best' or 'simplest', default='best'
         Of the way that is taken, the best size or the simplest.
+    scoring : str or callable, default=None
+        One scorer, by which limits and the way are chosen; the best and the simplest step of
+        pruning are told by errors, as CART has it. None: the estimator's ``score``.
 
     Returns
     -------
@@ -132,7 +143,8 @@ def tuned_size(
 
     Notes
     -----
-    Costs one growth; for a forest also twelve predictions of every held-out row.
+    Costs one growth; for a forest also twelve predictions of every held-out row, and of a tree
+    where the score is no sum over leaves (the area under the curve).
 
     Examples
     --------
@@ -145,7 +157,7 @@ def tuned_size(
     >>> tree = DecisionTreeClassifier(random_state=0, **tuned.chosen.parameters)
     """
     table, splits = table_and_splits("tuned_size", estimator, X, y, cv=splits)
-    return tune(estimator, table, splits, rule)[0]
+    return tune(estimator, table, splits, rule, scoring=scoring)[0]
 
 
 def tune(
@@ -154,6 +166,7 @@ def tune(
     splits: Sequence[Split],
     rule: Rule,
     *,
+    scoring: Any = None,
     rows: np.ndarray | None = None,
     bar: Bar | None = None,
 ) -> tuple[TunedSize, GrownSplits]:
@@ -161,7 +174,7 @@ def tune(
 
     Parameters
     ----------
-    estimator, rule
+    estimator, rule, scoring
         As for `tuned_size`.
     table, splits, rows, bar
         As for `dtrees.model_selection.grown.grow_splits`.
@@ -173,13 +186,17 @@ def tune(
         The models of the size that was chosen.
     """
     is_forest = hasattr(estimator, "n_estimators")
+    by_leaves = leaf_scores_of(scoring, of_classes=is_classifier(estimator))
+    has_few = is_forest or by_leaves is None
     surface = surface_of(
         estimator,
         table,
         splits,
         rows=rows,
-        max_depth=_depths(estimator.max_depth, is_forest),
-        min_samples_split=FOREST_SPLITS if is_forest else None,
+        max_depth=_depths(estimator.max_depth, has_few),
+        min_samples_split=FEW_SPLITS if has_few else None,
+        scoring=scoring,
+        error_score="raise",
         bar=bar,
     )
     choices = _limits(surface)
@@ -187,7 +204,7 @@ def tune(
     assert grown is not None
     if not is_forest:
         path = surface.cost_complexity()
-        choices += _prunings(path, estimator, grown)
+        choices += _prunings(path, estimator, grown, scoring)
     best = [choice for choice in choices if choice.rule == "best"]
     way = max(best, key=lambda choice: (_rounded_mean(choice), -choice.n_leaves)).way
     chosen = next(choice for choice in choices if (choice.way, choice.rule) == (way, rule))
@@ -202,6 +219,7 @@ def tuned_scores(
     folds_of: Callable[[np.ndarray], Sequence[Split]],
     rule: Rule = "best",
     *,
+    scoring: Any = None,
     bar: Bar | None = None,
 ) -> np.ndarray:
     """What a choice of the size is worth on rows that have no part in it.
@@ -211,7 +229,7 @@ def tuned_scores(
 
     Parameters
     ----------
-    estimator, rule
+    estimator, rule, scoring
         As for `tuned_size`.
     table : TrainingTable
     splits : sequence of (train, test)
@@ -224,7 +242,6 @@ def tuned_scores(
     Returns
     -------
     float64 (n_splits,)
-        By ``estimator.score``.
 
     Notes
     -----
@@ -239,8 +256,8 @@ def tuned_scores(
         n_trees = (len(own) + 1) * estimator._n_trees
         if bar is not None and number == 0:  # of all sides at once, as a total that grows says less
             bar.expect(n_trees * len(splits))
-        _, grown = tune(estimator, table, own, rule, rows=rows)
-        scores.append(grown.only_final([split]).scores()[0])
+        _, grown = tune(estimator, table, own, rule, scoring=scoring, rows=rows)
+        scores.append(grown.only_final([split]).scores(scoring)[0])
         if bar is not None:
             bar.advance(n_trees)
     return np.array(scores)
@@ -251,13 +268,13 @@ def _rounded_mean(choice: SizeChoice) -> float:
     return round(float(choice.scores.mean()), 12)
 
 
-def _depths(most: int | None, is_forest: bool) -> Sequence[int] | None:
+def _depths(most: int | None, has_few: bool) -> Sequence[int] | None:
     """Depths to try; None: all that there are."""
-    if not is_forest:
+    if not has_few:
         return None if most is None else range(1, most + 1)
     if most is None:
-        return FOREST_DEPTHS
-    return [*(depth for depth in FOREST_DEPTHS if depth < most), most]
+        return FEW_DEPTHS
+    return [*(depth for depth in FEW_DEPTHS if depth < most), most]
 
 
 def _limits(surface: ValidationSurface) -> list[SizeChoice]:
@@ -276,10 +293,12 @@ def _limits(surface: ValidationSurface) -> list[SizeChoice]:
     return choices
 
 
-def _prunings(path: CostComplexity, estimator: Any, grown: GrownSplits) -> list[SizeChoice]:
+def _prunings(
+    path: CostComplexity, estimator: Any, grown: GrownSplits, scoring: Any
+) -> list[SizeChoice]:
     steps: dict[Rule, int] = {"best": path.best_index, "simplest": path.one_standard_error_index}
     candidates = [{"ccp_alpha": alpha_of_step(path, step)} for step in steps.values()]
-    scores = grown.scores_of_cells(grown.cells(estimator, candidates))
+    scores = grown.scores_of_cells(grown.cells(estimator, candidates), scoring)
     return [
         SizeChoice("pruning", rule, candidate, own, int(path.n_leaves[step]))
         for (rule, step), candidate, own in zip(steps.items(), candidates, scores, strict=True)

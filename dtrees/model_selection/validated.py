@@ -34,6 +34,9 @@ class ValidatedFolds:
     Attributes
     ----------
     folds : list of FoldResult
+        With the first score.
+    scores : dict of str to float64 (n_splits,)
+        By the names that were asked for; "score": the estimator's own.
     models : list
         Fitted estimators of the folds.
     final : object
@@ -47,6 +50,7 @@ class ValidatedFolds:
     """
 
     folds: list[FoldResult]
+    scores: dict[str, np.ndarray]
     models: list[Any]
     final: Any
     tuned: TunedSize | None = None
@@ -62,6 +66,7 @@ def validate_folds(
     *,
     rule: Rule | None = None,
     with_path: bool = False,
+    scoring: Sequence[str] = (),
     folds_of: Callable[[np.ndarray], Sequence[Split]] | None = None,
     bar: Bar | None = None,
 ) -> ValidatedFolds:
@@ -79,6 +84,9 @@ def validate_folds(
         By which the size is chosen. None: it is not.
     with_path : bool, default=False
         Whether the cost-complexity path of a tree is asked for, with ``ccp_alpha`` not looked at.
+    scoring : sequence of str, default=()
+        Names of scikit-learn's scorers, of which the first chooses the size. None of them: the
+        estimator's ``score``.
     folds_of : callable or None, default=None
         Splits of some rows, by which sizes are chosen that know nothing of a fold, as for
         `dtrees.model_selection.tuned_size.tuned_scores`. None: they are not.
@@ -103,11 +111,14 @@ def validate_folds(
         "validate_folds", estimator, X, y, cv=splits, single=with_path and rule is None
     )
     tuned = path = of_others = None
+    first = scoring[0] if scoring else None
     if rule is not None:
-        tuned, grown = tune(estimator, table, splits, rule, bar=bar)
+        tuned, grown = tune(estimator, table, splits, rule, scoring=first, bar=bar)
         path = tuned.path
         if folds_of is not None:
-            of_others = tuned_scores(estimator, table, splits, folds_of, rule, bar=bar)
+            of_others = tuned_scores(
+                estimator, table, splits, folds_of, rule, scoring=first, bar=bar
+            )
     elif with_path:
         whole = clone(estimator).set_params(ccp_alpha=0.0)
         grown = grow_splits(whole, table, splits, bar=bar)
@@ -115,5 +126,7 @@ def validate_folds(
         grown = grown.within(estimator)
     else:
         grown = grow_splits(estimator, table, splits, bar=bar)
-    folds = fold_results({"test_score": grown.scores(), "estimator": grown.models}, splits)
-    return ValidatedFolds(folds, grown.models, grown.final, tuned, path, of_others)
+    scores = grown.scores_by_name({name: name for name in scoring} or {"score": None})
+    told = next(iter(scores.values()))
+    folds = fold_results({"test_score": told, "estimator": grown.models}, splits)
+    return ValidatedFolds(folds, scores, grown.models, grown.final, tuned, path, of_others)

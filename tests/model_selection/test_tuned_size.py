@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.metrics import get_scorer
 
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestRegressor
 from dtrees.model_selection import cost_complexity_cv, shuffled_folds, tuned_size
@@ -110,3 +111,26 @@ def test_a_forest_has_few_limits(most, depths):
     for choice in tuned.choices:
         own = clone(forest).set_params(**choice.parameters)
         assert choice.scores.tolist() == pytest.approx(scores_of_fits(own, X, y, splits), abs=1e-12)
+
+
+@pytest.mark.parametrize("scoring", ["neg_brier_score", "roc_auc"])
+def test_every_choice_is_scored_by_the_scorer(scoring):
+    X, y, splits = problem(is_classes=True)
+    tree = DecisionTreeClassifier(random_state=0, max_depth=6)
+    tuned = tuned_size(tree, X, y, splits, scoring=scoring)
+    scorer = get_scorer(scoring)
+    for choice in tuned.choices:
+        own = clone(tree).set_params(**choice.parameters)
+        expected = []
+        for train, test in splits:
+            weight = np.zeros(len(y))
+            weight[train] = 1
+            expected.append(scorer(clone(own).fit(X, y, sample_weight=weight), X[test], y[test]))
+        assert choice.scores.tolist() == pytest.approx(expected, abs=1e-12)
+    surface = tuned.surface
+    assert surface.scoring == scoring
+    if scoring == "roc_auc":  # no sum over leaves
+        assert surface.max_depth.tolist() == [4, 6]
+        assert surface.min_samples_split.tolist() == [2, 10]
+    limits = tuned.choices[0].scores.mean()
+    assert limits == pytest.approx(surface.mean.max(), abs=1e-12)
