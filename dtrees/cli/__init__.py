@@ -15,6 +15,7 @@ what they tell, and what they share::
     as_given.py      commands as words for a shell
     tables.py        options that say which table, and its target; the problem in it
     models.py        options that say which model; the estimator they ask for
+    scoring.py       which scorers there are, and whether they fit a target
     files.py         models that are read, models and predictions that are written
     columns.py       a table's columns as a model knows them
     description.py   what a fitted model says of itself

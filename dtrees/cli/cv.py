@@ -24,10 +24,18 @@ import click
 
 from dtrees.cli.as_given import cv_command, fit_command
 from dtrees.cli.errors import RequestError, notes, one_line_errors
-from dtrees.cli.files import bytes_in_words, check_out, file_errors, is_stream, write_text
+from dtrees.cli.files import (
+    bytes_in_words,
+    check_out,
+    file_errors,
+    in_units,
+    is_stream,
+    write_text,
+)
 from dtrees.cli.models import MODEL, check_options, estimator_of, option_of
 from dtrees.cli.run import Request, Run
 from dtrees.cli.run_text import print_run
+from dtrees.cli.scoring import check_scores, check_scoring
 from dtrees.cli.tables import CLUSTER, PROBLEM, check_files, label_of, options, table_of
 from dtrees.cli.terminal import print_json, trees_grown, waiting
 from dtrees.cli.words import counted
@@ -40,6 +48,8 @@ if TYPE_CHECKING:
     from dtrees.model_selection.folds import Split
 
 CHOSEN_BY_TUNING = ("min_samples_split", "ccp_alpha")
+MANY_ROWS = 50_000_000  # whose lists of folds are worth a word
+BYTES_OF_A_ROW = 8  # in the list of a fold
 
 
 @click.command("cv")
@@ -47,6 +57,19 @@ CHOSEN_BY_TUNING = ("min_samples_split", "ccp_alpha")
     *PROBLEM,
     *CLUSTER,
     click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True),
+    click.option(
+        "--keyed-folds",
+        is_flag=True,
+        help="Draw the fold of each row from the seed and its number, without lists of rows: for "
+        "very large tables. Folds of a regression then differ a little in size.",
+    ),
+    click.option(
+        "--scoring",
+        multiple=True,
+        metavar="NAME",
+        help="Score by one of scikit-learn's scorers (f1_macro, roc_auc, ...) instead of accuracy "
+        "or R²; repeatable, and --tune goes by the first.",
+    ),
     click.option(
         "--tune",
         is_flag=True,
@@ -91,6 +114,8 @@ def command(
     cluster: str | None,
     regime: str | None,
     folds: int,
+    keyed_folds: bool,
+    scoring: tuple[str, ...],
     tune: bool,
     tune_simplest: bool,
     tune_nested: bool,
@@ -116,6 +141,7 @@ def command(
         from dtrees.model_selection.files import extra
 
         check_options(**model)
+        scorers = check_scoring(scoring)
         rule = rule_of(tune, tune_simplest, model)
         if tune_nested and rule is None:
             raise RequestError("--tune-nested is for --tune or --tune-simplest: add either")
@@ -129,9 +155,20 @@ def command(
             problem = problem_of(table, target, task, drop=drop)
             estimator = estimator_of(problem.task, **model)
             check_folds(problem, folds, nested=tune_nested)
-            name = label_of(files)
+            check_scores(scorers, problem)
+            if cluster is not None and regime in (None, "partitioned") and not keyed_folds:
+                note_lists(len(problem.y), folds)
             request = Request(
-                name, target, model["model"], problem, folds, rule, tune_nested, pruning_table
+                file=label_of(files),
+                target=target,
+                kind=model["model"],
+                problem=problem,
+                n_folds=folds,
+                has_keyed_folds=keyed_folds,
+                scoring=scorers,
+                rule=rule,
+                wants_nested=tune_nested,
+                wants_path=pruning_table,
             )
             with notes():
                 with trees_grown(show=not as_json) as bar:
@@ -202,14 +239,17 @@ def validated(request: Request, estimator: Any, bar: Bar | None = None) -> Run:
     """
     from sklearn.base import clone
 
-    from dtrees.model_selection import shuffled_folds
+    from dtrees.model_selection import KeyedKFold, shuffled_folds
     from dtrees.model_selection.validated import validate_folds
 
     X, y = request.problem.X, request.problem.y
     start = perf_counter()
     is_classes = request.problem.task == "classification"
+    keyed = KeyedKFold(request.n_folds, stratify=is_classes, random_state=estimator.random_state)
 
-    def folds_of(rows: np.ndarray | slice) -> list[Split]:
+    def folds_of(rows: np.ndarray | slice) -> Sequence[Split]:
+        if request.has_keyed_folds:
+            return keyed.split(y[rows], y[rows])
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # check_folds notes it
             return shuffled_folds(
                 y[rows], request.n_folds, estimator.random_state, stratified=is_classes
@@ -225,6 +265,7 @@ def validated(request: Request, estimator: Any, bar: Bar | None = None) -> Run:
         folds_of(slice(None)),
         rule=request.rule,
         with_path=request.wants_path,
+        scoring=request.scoring,
         folds_of=folds_of if request.wants_nested else None,
         bar=bar,
     )
@@ -267,4 +308,15 @@ def check_folds(problem: Problem, folds: int, *, nested: bool = False) -> None:
         raise RequestError(
             f"--folds {folds} is too many for --tune-nested, which cuts the rows outside of a fold "
             "into as many folds again"
+        )
+
+
+def note_lists(rows: int, folds: int) -> None:
+    """Say that lists of folds are not needed, where they are long."""
+    if rows > MANY_ROWS:
+        size = in_units(rows * folds * BYTES_OF_A_ROW)
+        click.echo(
+            f"Note: the lists of {folds} folds of {rows:,} rows take {size} in this process; "
+            "--keyed-folds needs none.",
+            err=True,
         )

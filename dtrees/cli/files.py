@@ -12,6 +12,7 @@ from typing import Any
 from dtrees.cli.errors import RequestError
 
 STANDARD_STREAM = Path("-")
+PARQUET = ".parquet"
 UNITS = ("bytes", "kB", "MB", "GB")
 
 
@@ -43,7 +44,7 @@ def check_format(out: Path) -> None:
 
     if not out.name.lower().endswith(FORMATS):
         raise RequestError(f"{out}: unknown extension, expected one of {', '.join(FORMATS)}")
-    if out.name.lower().endswith(".parquet"):
+    if out.name.lower().endswith(PARQUET):
         extra("pyarrow")
 
 
@@ -76,13 +77,16 @@ def whole_file(out: Path) -> Iterator[Path]:
 
 def write_table(frame: Any, out: Path) -> None:
     """Write a DataFrame; the file is whole, or as it was."""
-    name = out.name.lower()
     with whole_file(out) as partial:
-        if name.endswith(".parquet"):
+        if out.name.lower().endswith(PARQUET):
             frame.to_parquet(partial, index=False)
         else:
-            packed = "gzip" if name.endswith(".gz") else None
-            frame.to_csv(partial, index=False, compression=packed)
+            frame.to_csv(partial, index=False, compression="gzip" if is_packed(out) else None)
+
+
+def is_packed(out: Path) -> bool:
+    """Whether a file is compressed, by its name."""
+    return out.name.lower().endswith(".gz")
 
 
 def write_text(text: str, out: Path) -> None:
@@ -93,7 +97,12 @@ def write_text(text: str, out: Path) -> None:
 
 def bytes_in_words(path: Path) -> str:
     """The size of a file."""
-    size = float(path.stat().st_size)
+    return in_units(path.stat().st_size)
+
+
+def in_units(n_bytes: int) -> str:
+    """A number of bytes."""
+    size = float(n_bytes)
     for unit in UNITS:
         if size < 1000 or unit == UNITS[-1]:
             break

@@ -115,7 +115,13 @@ def _facts(run: Run) -> dict[str, Any]:
     is_cut = is_tree(run.model) and run.model.get_depth() > TEXT_LEVELS
     depth, _, leaves = size_in_words(run.model).rpartition(", ")
     return {
-        "score": SCORE_NAME[run.problem.task],
+        "score": run.score_name,
+        "other_scores": [
+            (name, with_error(*mean_and_error))
+            for name, mean_and_error in run.means_and_errors.items()
+            if name != run.score_name
+        ],
+        "oob_name": SCORE_NAME[run.problem.task],
         "mean": f"{mean:.4f}",
         "standard_error": f"{standard_error:.4f}",
         "model_depth": depth,
@@ -142,6 +148,7 @@ def _data(run: Run) -> dict[str, Any]:
         "more_classes": 0,
         "numbers": [],
     }
+    has_baseline = run.score_name in ("accuracy", "r2", SCORE_NAME[run.problem.task])
     if run.problem.task == "classification":
         labels, counts = np.unique(y, return_counts=True)
         largest = np.argsort(-counts, kind="stable")
@@ -150,15 +157,15 @@ def _data(run: Run) -> dict[str, Any]:
             (short(str(labels[i]), LETTERS), f"{counts[i]:,}", float(counts[i] / len(y)))
             for i in largest[:MOST_CLASSES]
         ]
-        found["baseline"] = f"{counts.max() / len(y):.4f}", "always saying the largest class"
+        baseline = f"{counts.max() / len(y):.4f}", "always saying the largest class"
     else:
         names = ("least", "first quartile", "median", "third quartile", "largest", "mean")
         values = [*np.quantile(y, [0, 0.25, 0.5, 0.75, 1]), y.mean()]
         found["numbers"] = [
             (name, f"{value:,.6g}") for name, value in zip(names, values, strict=True)
         ]
-        found["baseline"] = "0", "always saying the mean"
-    return found
+        baseline = "0", "always saying the mean"
+    return found | {"baseline": baseline if has_baseline else None}
 
 
 def _folds(run: Run) -> dict[str, Any]:
@@ -167,14 +174,15 @@ def _folds(run: Run) -> dict[str, Any]:
         (
             str(fold.fold),
             f"{fold.n_test:,}",
-            f"{fold.score:.4f}",
+            *(f"{of_folds[number]:.4f}" for of_folds in run.scores.values()),
             str(fold.depth),
             f"{fold.n_leaves:,}",
         )
-        for fold in run.folds[:MOST_FOLDS]
+        for number, fold in enumerate(run.folds[:MOST_FOLDS])
     ]
     return {
-        "picture": fold_picture(scores, *run.mean_and_error, SCORE_NAME[run.problem.task]),
+        "picture": fold_picture(scores, *run.mean_and_error, run.score_name),
+        "head": ["fold", "rows scored", *run.scores, "depth", "leaves"],
         "lines": lines,
         "more": len(run.folds) - len(lines),
     }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import dtrees
-from dtrees.cli.description import columns_of, first_rules, is_tree
+from dtrees.cli.description import SCORE_NAME, columns_of, first_rules, is_tree
 from dtrees.cli.models import KINDS, chosen_parameters
 
 if TYPE_CHECKING:
@@ -27,6 +27,10 @@ class Request:
         Of `dtrees.cli.models.KINDS`.
     problem : Problem
     n_folds : int
+    has_keyed_folds : bool
+        Whether folds are drawn row by row.
+    scoring : tuple of str
+        Names of scorers, of which the first chooses the size; none: accuracy or R^2.
     rule : 'best', 'simplest' or None
         By which the size is chosen, if it is.
     wants_nested : bool
@@ -40,6 +44,8 @@ class Request:
     kind: str
     problem: Problem
     n_folds: int
+    has_keyed_folds: bool
+    scoring: tuple[str, ...]
     rule: Any
     wants_nested: bool
     wants_path: bool
@@ -95,11 +101,30 @@ class Run:
         return KINDS[self.request.kind].noun
 
     @property
-    def mean_and_error(self) -> tuple[float, float]:
-        """Mean of the folds' scores, and its standard error."""
+    def scores(self) -> dict[str, np.ndarray]:
+        """Scores of the folds under the names that people read; sizes are chosen by the first."""
+        if self.request.scoring:
+            return self.found.scores
+        return {SCORE_NAME[self.problem.task]: self.found.scores["score"]}
+
+    @property
+    def score_name(self) -> str:
+        """Of the first."""
+        return next(iter(self.scores))
+
+    @property
+    def means_and_errors(self) -> dict[str, tuple[float, float]]:
+        """Mean of the folds' scores, and its standard error, by the names of the scores."""
         from dtrees.model_selection import mean_and_standard_error
 
-        return mean_and_standard_error([fold.score for fold in self.folds])
+        return {
+            name: mean_and_standard_error(scores.tolist()) for name, scores in self.scores.items()
+        }
+
+    @property
+    def mean_and_error(self) -> tuple[float, float]:
+        """Of the first."""
+        return self.means_and_errors[self.score_name]
 
     @property
     def nested_mean_and_error(self) -> tuple[float, float] | None:
@@ -112,6 +137,8 @@ class Run:
     def document(self) -> dict[str, Any]:
         """The run as one JSON document; docs/user_guide/command_line.md describes it."""
         mean, standard_error = self.mean_and_error
+        how = {"keyed_folds": True} if self.request.has_keyed_folds else {}
+        of_task = {"classification": "accuracy", "regression": "r2"}[self.problem.task]
         document: dict[str, Any] = {
             "format": "dtrees.cv/2",
             "dtrees": dtrees.__version__,
@@ -119,11 +146,11 @@ class Run:
             "target": self.request.target,
             "task": self.problem.task,
             "model": self.request.kind,
-            "score": {"classification": "accuracy", "regression": "r2"}[self.problem.task],
+            "score": self.request.scoring[0] if self.request.scoring else of_task,
             "rows": len(self.problem.y),
             "rows_without_target": self.problem.rows_without_target,
             "dropped": list(self.problem.dropped),
-            "parameters": {"folds": len(self.folds), **chosen_parameters(self.model)},
+            "parameters": {"folds": len(self.folds), **how, **chosen_parameters(self.model)},
             "columns": columns_of(self.model),
             "folds": [asdict(fold) for fold in self.folds],
             "mean": mean,
@@ -131,6 +158,8 @@ class Run:
             "seconds": self.seconds,
             self.noun: self._final(),
         }
+        if self.request.scoring:
+            document["scores"] = self._scores_document()
         if self.tuned is not None:
             document["tuned"] = _tuned_document(self.tuned)
             if self.nested_mean_and_error is not None:
@@ -140,6 +169,18 @@ class Run:
         if self.path is not None:
             document["cost_complexity"] = _path_document(self.path)
         return document
+
+    def _scores_document(self) -> dict[str, Any]:
+        """All scores that were asked for."""
+        means = self.means_and_errors
+        return {
+            name: {
+                "folds": scores.tolist(),
+                "mean": means[name][0],
+                "standard_error": means[name][1],
+            }
+            for name, scores in self.scores.items()
+        }
 
     def _final(self) -> dict[str, Any]:
         """The model on all rows."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dtrees.cli.description import (
-    SCORE_NAME,
     TEXT_LEVELS,
     columns_of,
     first_rules,
@@ -34,7 +33,7 @@ def print_run(run: Run) -> None:
     request = run.request
     for line in headlines(request.file, request.target, run.problem, kinds):
         click.echo(line)
-    score = SCORE_NAME[run.problem.task]
+    score = run.score_name
     if run.tuned is not None:
         out.print(size_table(run.tuned, score))
         click.echo("* chosen, by the folds that score it: the score is a little too good")
@@ -42,9 +41,10 @@ def print_run(run: Run) -> None:
             click.echo("  (--tune-nested tells what it is on new rows)")
     if run.path is not None:
         out.print(path_table(run.path))
-    out.print(fold_table(run, score))
-    out.print(f"[bold]{score} {with_error(*run.mean_and_error)}[/bold]", end="")
-    out.print(f" (mean ± standard error of {len(run.folds)} folds)")
+    out.print(fold_table(run))
+    for name, mean_and_error in run.means_and_errors.items():
+        out.print(f"[bold]{name} {with_error(*mean_and_error)}[/bold]", end="")
+        out.print(f" (mean ± standard error of {len(run.folds)} folds)" if name == score else "")
     if run.nested_mean_and_error is not None:
         out.print(f"[bold]{score} {with_error(*run.nested_mean_and_error)}[/bold]", end="")
         out.print(" on new rows: the size was chosen anew for each fold, without it")
@@ -60,13 +60,14 @@ def print_run(run: Run) -> None:
     click.echo(f"All models took {run.seconds:.2f} s.")
 
 
-def fold_table(run: Run, score: str) -> Any:
+def fold_table(run: Run) -> Any:
     """One line per fold."""
-    lines = _table("fold", score, "depth", "leaves")
+    lines = _table("fold", *run.scores, "depth", "leaves")
     for column in lines.columns:
         column.justify = "right"
-    for fold in run.folds:
-        lines.add_row(str(fold.fold), f"{fold.score:.4f}", str(fold.depth), f"{fold.n_leaves:,}")
+    for fold, scores in zip(run.folds, zip(*run.scores.values(), strict=True), strict=True):
+        told = [f"{score:.4f}" for score in scores]
+        lines.add_row(str(fold.fold), *told, str(fold.depth), f"{fold.n_leaves:,}")
     return lines
 
 

@@ -417,5 +417,7 @@ def test_version_and_help():
         assert option in help_.stdout
     for option in ("--target", "--folds", "--max-depth", "--json", "--seed", "--jobs", "--task"):
         assert option in help_.stdout
-    for words in ("--drop", "--sep", "--encoding", "ISO 8601"):
+    for words in ("--drop", "--sep", "--encoding", "ISO 8601", "--scoring", "--keyed-folds"):
         assert words in help_.stdout
+    for words in ("--cluster", "FILE...", "URL"):
+        assert words in process("predict", "--help").stdout

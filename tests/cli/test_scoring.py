@@ -1,0 +1,153 @@
+"""`cv --scoring` and `--keyed-folds`."""
+
+import numpy as np
+import pytest
+
+import dtrees
+from dtrees.model_selection import (
+    KeyedKFold,
+    cross_validate,
+    problem_of,
+    read_table,
+    shuffled_folds,
+    tuned_size,
+)
+from tests.cli.asking import ask, ask_json, check_refused
+
+pd = pytest.importorskip("pandas")
+
+HOW = ("--drop", "mixed", "--folds", 3, "--seed", 1, "--max-depth", 4)
+MODELS = {
+    ("class", "tree"): dtrees.DecisionTreeClassifier(max_depth=4, random_state=1),
+    ("class", "forest"): dtrees.RandomForestClassifier(5, max_depth=4, random_state=1),
+    ("amount", "tree"): dtrees.DecisionTreeRegressor(max_depth=4, random_state=1),
+    ("amount", "forest"): dtrees.RandomForestRegressor(5, max_depth=4, random_state=1),
+}
+SCORERS = {  # sums over leaves, a matrix of classes, and one that needs predictions
+    "class": ("balanced_accuracy", "f1_macro", "roc_auc"),
+    "amount": ("neg_root_mean_squared_error", "neg_median_absolute_error"),
+}
+
+
+def problem_in(csv, target):
+    drop = ["mixed", "amount"] if target == "class" else ["mixed", "class"]
+    return problem_of(read_table(csv), target, drop=drop)
+
+
+def asked(target, model="tree"):
+    """Arguments of the command, for targets that other columns do not give away."""
+    other = "amount" if target == "class" else "class"
+    trees = ("--trees", 5) if model == "forest" else ()
+    return ("--target", target, "--drop", other, "--model", model, *trees, *HOW)
+
+
+def scoring(*names):
+    return [word for name in names for word in ("--scoring", name)]
+
+
+@pytest.mark.parametrize(("target", "model"), list(MODELS))
+def test_scores_are_those_of_cross_validate(csv, target, model):
+    names = SCORERS[target]
+    run = ask_json("cv", csv, *asked(target, model), *scoring(*names))
+    problem = problem_in(csv, target)
+    splits = shuffled_folds(problem.y, 3, 1, stratified=target == "class")
+    expected = cross_validate(
+        MODELS[target, model], problem.X, problem.y, cv=splits, scoring=list(names)
+    )
+    assert list(run["scores"]) == list(names)
+    for name in names:
+        told, scores = run["scores"][name], expected[f"test_{name}"]
+        assert told["folds"] == pytest.approx(scores.tolist(), abs=1e-12)
+        assert told["mean"] == pytest.approx(scores.mean())
+        assert told["standard_error"] == pytest.approx(scores.std(ddof=1) / np.sqrt(3))
+    assert run["score"] == names[0]
+    assert [fold["score"] for fold in run["folds"]] == run["scores"][names[0]]["folds"]
+    assert run["mean"] == run["scores"][names[0]]["mean"]
+
+
+@pytest.mark.parametrize("target", ["class", "amount"])
+def test_what_is_not_asked_for_is_as_before(csv, target):
+    name = {"class": "accuracy", "amount": "r2"}[target]
+    plain = ask_json("cv", csv, *asked(target))
+    run = ask_json("cv", csv, *asked(target), *scoring(name))
+    assert "scores" not in plain
+    assert run.pop("scores")[name]["folds"] == [fold["score"] for fold in plain["folds"]]
+    assert run | {"seconds": 0} == plain | {"seconds": 0}
+
+
+def test_all_scores_are_printed(csv, tmp_path):
+    page = tmp_path / "page.html"
+    names = scoring("f1_macro", "roc_auc", "f1_macro")
+    result = ask("cv", csv, *asked("class"), *names, "--report", page)
+    assert result.exit_code == 0, result.output
+    head = next(line for line in result.stdout.splitlines() if "fold" in line)
+    assert head.split() == ["fold", "f1_macro", "roc_auc", "depth", "leaves"]
+    lines = [line for line in result.stdout.splitlines() if "±" in line]
+    assert [line.split()[0] for line in lines] == ["f1_macro", "roc_auc"]
+    assert "accuracy" not in result.stdout
+    html = page.read_text(encoding="utf-8")
+    assert "roc_auc" in html
+    assert "always saying the largest class" not in html  # that is an accuracy
+    ask("cv", csv, *asked("class"), *scoring("accuracy"), "--report", page)
+    assert "always saying the largest class" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["balanced_accuracy", "roc_auc"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_the_first_scorer_chooses_the_size(csv, name, nested):
+    how = ("--tune", *(["--tune-nested"] if nested else []))
+    run = ask_json("cv", csv, *asked("class"), *scoring(name, "accuracy"), *how)
+    problem = problem_in(csv, "class")
+    splits = shuffled_folds(problem.y, 3, 1, stratified=True)
+    tree = MODELS["class", "tree"]
+    expected = tuned_size(tree, problem.X, problem.y, splits, scoring=name)
+    assert expected.surface.scoring == name
+    assert run["tuned"]["parameters"] == expected.chosen.parameters
+    assert [fold["score"] for fold in run["folds"]] == expected.chosen.scores.tolist()
+    assert ("nested" in run["tuned"]) == nested
+
+
+def test_the_command_that_saves_the_model_has_no_scorers(csv):
+    result = ask("cv", csv, *asked("class"), *scoring("f1_macro"), "--keyed-folds", "--tune")
+    last = result.stdout.splitlines()[-1]
+    assert last.startswith("To save it: python -m dtrees fit ")
+    assert "--scoring" not in last
+    assert "--keyed-folds" not in last
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "words"),
+    [
+        ("class", "f1_makro", "scikit-learn has no scorer 'f1_makro', did you mean 'f1_macro'"),
+        ("class", "xyz", "scikit-learn has no scorer 'xyz'; there are accuracy, "),
+        ("class", "f1", "--scoring f1 does not fit the target: pos_label=1 is not a valid label"),
+        ("class", "r2", "--scoring r2 does not fit the target: "),
+        ("amount", "accuracy", "--scoring accuracy does not fit the target: "),
+        ("amount", "roc_auc", "--scoring roc_auc does not fit the target: it is for classes"),
+    ],
+)
+def test_scorers_that_are_refused(csv, target, name, words):
+    check_refused(ask("cv", csv, *asked(target), *scoring(name)), words)
+
+
+@pytest.mark.parametrize("target", ["class", "amount"])
+def test_keyed_folds(csv, target):
+    run = ask_json("cv", csv, *asked(target), "--keyed-folds")
+    problem = problem_in(csv, target)
+    folds = KeyedKFold(3, stratify=target == "class", random_state=1)
+    found = cross_validate(MODELS[target, "tree"], problem.X, problem.y, cv=folds)
+    assert [fold["score"] for fold in run["folds"]] == found["test_score"].tolist()
+    sizes = np.bincount(folds.folds(problem.X, problem.y)).tolist()
+    assert [fold["n_test"] for fold in run["folds"]] == sizes
+    assert run["parameters"]["keyed_folds"] is True
+    assert "keyed_folds" not in ask_json("cv", csv, *asked(target))["parameters"]
+
+
+def test_keyed_folds_of_nested_choices(csv):
+    run = ask_json("cv", csv, *asked("class"), "--keyed-folds", "--tune", "--tune-nested")
+    assert 0 <= run["tuned"]["nested"]["mean"] <= 1
+
+
+def test_a_keyed_fold_without_rows_is_refused(csv):
+    how = ("--target", "amount", "--folds", 30, "--keyed-folds")
+    check_refused(ask("cv", csv, *how), "one of them has no row")
