@@ -14,12 +14,12 @@ So columns with categories are read as they are written, and compared with the c
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dtrees.coding.codebook import CodeBook
 
+DATES = "datetime64[ns]"  # a unit
 SHOWN = 5  # names in a message
 
 
@@ -56,7 +56,16 @@ def number_columns(book: CodeBook) -> list[str]:
     return [name for j, name in enumerate(column_names(book)) if j not in book.categories]
 
 
-def columns_as_fitted(table: Any, book: CodeBook, file: Path) -> Any:
+def date_columns(book: CodeBook) -> list[str]:
+    """Names of the columns that hold dates, and no categories."""
+    return [
+        name
+        for j, name in enumerate(column_names(book))
+        if column_kind(book, j) == "ordered" and book.unit(j) == DATES
+    ]
+
+
+def columns_as_fitted(table: Any, book: CodeBook, file: str) -> Any:
     """The columns of a model, in its order and with its categories.
 
     Parameters
@@ -65,7 +74,7 @@ def columns_as_fitted(table: Any, book: CodeBook, file: Path) -> Any:
         With every column of the model, by name; others are left out. A model without names takes
         the columns by their places.
     book : CodeBook
-    file : Path
+    file : str
         For messages.
 
     Raises
@@ -97,7 +106,19 @@ def columns_as_fitted(table: Any, book: CodeBook, file: Path) -> Any:
             X[name] = named_alike(X[name], book.categories[j].tolist(), names[j])
         elif kind == "ordered" and book.unit(j) in ("number", "bool"):
             refuse_words(X[name], names[j], book.unit(j))
+        elif kind == "ordered" and book.unit(j) == DATES and is_text(X[name]):
+            X[name] = as_dates(X[name])
     return X
+
+
+def as_dates(column: Any) -> Any:
+    """A column of text as dates, if it holds nothing else."""
+    from pandas import to_datetime
+
+    from dtrees.model_selection.files import dates_of
+
+    dates = to_datetime(column) if column.isna().all() else dates_of(column)
+    return column if dates is None else dates
 
 
 def named_alike(column: Any, categories: list[Any], name: str) -> Any:

@@ -5,33 +5,57 @@
     MODEL --load--> estimator, which knows its columns
     FILE --read--> DataFrame --columns_as_fitted--> the model's columns --predict--> PREDICTIONS
 
-One row of predictions for each row of the table, in its order.
+One row of predictions for each row of the table, in its order. On a cluster the workers do the same
+with every partition of the table.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
 import click
 import numpy as np
 
-from dtrees.cli.columns import codebook_of, columns_as_fitted, number_columns, text_columns
+from dtrees.cli.columns import (
+    codebook_of,
+    column_names,
+    columns_as_fitted,
+    date_columns,
+    number_columns,
+    text_columns,
+)
 from dtrees.cli.description import task_of_model
 from dtrees.cli.errors import RequestError, one_line_errors
 from dtrees.cli.files import (
+    PARQUET,
     check_format,
     check_out,
     file_errors,
+    is_packed,
     is_stream,
     load_model,
+    whole_file,
     write_table,
 )
 from dtrees.cli.models import jobs_option
 from dtrees.cli.show import model_argument
-from dtrees.cli.tables import FORM, drop_option, file_argument, options, read
+from dtrees.cli.tables import (
+    FORM,
+    check_files,
+    cluster_option,
+    drop_option,
+    files_argument,
+    label_of,
+    options,
+    table_of,
+)
 from dtrees.cli.words import counted
 
 PREDICTION = "prediction"
@@ -41,13 +65,14 @@ PROBABILITY = "probability_"
 @click.command("predict")
 @options(
     model_argument,
-    file_argument,
+    files_argument,
+    cluster_option,
     click.option(
         "--out",
-        type=click.Path(path_type=Path),
         default="-",
         metavar="FILE",
-        help="Predictions as .csv, .csv.gz or .parquet; by default CSV on standard output.",
+        help="Predictions as .csv, .csv.gz or .parquet; by default CSV on standard output. With "
+        "--cluster, .parquet is a new folder, or a URL of one, which the workers write.",
     ),
     click.option(
         "--proba", is_flag=True, help="Also the probability of every class, a column for each."
@@ -64,8 +89,9 @@ PROBABILITY = "probability_"
 )
 def command(
     model: Path,
-    file: Path,
-    out: Path,
+    files: tuple[str, ...],
+    cluster: str | None,
+    out: str,
     proba: bool,
     keep: tuple[str, ...],
     drop: tuple[str, ...],
@@ -75,49 +101,111 @@ def command(
 ) -> None:
     """Predict every row of FILE by the model in the file MODEL.
 
-    FILE is a table (.csv, .csv.gz or .parquet), or - for CSV from standard input. Its columns are
-    found by name: their order does not matter, and columns that the model does not know, such as
-    the target, are left alone.
+    FILE is a table (.csv, .csv.gz or .parquet), or - for CSV from standard input; with --cluster,
+    one file or many, or patterns and URLs, which the workers read. Its columns are found by name:
+    their order does not matter, and columns that the model does not know, such as the target, are
+    left alone.
     """
     with one_line_errors():
-        if not is_stream(out):
-            check_out(out, model, file)
-            check_format(out)
+        check_files(files, cluster)
+        is_folder = cluster is not None and out.lower().endswith(PARQUET)
+        if not is_stream(Path(out)):
+            if not is_folder:
+                check_out(Path(out), model, *map(Path, files))
+            check_format(Path(out))
         fitted = load_model(model)
         if proba and task_of_model(fitted) == "regression":
             raise RequestError("--proba is for classes, and the model predicts numbers")
         book = codebook_of(fitted)
-        kept = list(dict.fromkeys(keep))
-        as_written = {*text_columns(book), *kept} - set(number_columns(book))
-        table = read(file, sep, encoding, as_text=as_written)
-        table = table.set_axis([str(name) for name in table.columns], axis=1)
-        for name in (*kept, *drop):
-            if name not in table.columns:
-                raise RequestError(f"no column {name!r} in {file}")
-        X = columns_as_fitted(table.drop(columns=list(drop)), book, file)
-        fitted.set_params(n_jobs=jobs)
-        start = perf_counter()
-        answers = predictions(fitted, X, proba)
-        seconds = perf_counter() - start
-        taken = [name for name in kept if name in answers]
-        if taken:
-            raise RequestError(f"--keep {taken[0]} has the name of a column of predictions")
-        frame = table[kept].assign(**answers)
-        if not is_stream(out):
-            with file_errors(out, "written"):
-                write_table(frame, out)
-    if is_stream(out):
-        with file_errors("standard output", "written"):
-            sys.stdout.buffer.write(frame.to_csv(index=False).encode())
-            sys.stdout.buffer.flush()
-    else:
-        columns = ", ".join(frame.columns[: len(kept) + 4])
-        more = ", ..." if len(frame.columns) > len(kept) + 4 else ""
-        rows = counted(len(frame), "row")
-        click.echo(f"{out}: {rows} in {seconds:.2f} s, columns {columns}{more}")
+        wanted = Wanted(label_of(files), proba, list(dict.fromkeys(keep)), list(drop))
+        as_written = {*text_columns(book), *wanted.kept} - set(number_columns(book))
+        if cluster is not None:
+            as_written.update(date_columns(book))
+        with table_of(files, sep, encoding, cluster, as_text=as_written) as table:
+            start = perf_counter()
+            if cluster is None:
+                fitted.set_params(n_jobs=jobs)
+                frame = answers(table, fitted, wanted)
+                seconds, n_rows = perf_counter() - start, len(frame)
+                write(frame, out)
+            else:
+                frame = lazy_answers(table, fitted, wanted)
+                n_rows = write_by_workers(frame, out)
+                seconds = perf_counter() - start
+    if not is_stream(Path(out)):
+        n_shown = len(wanted.kept) + 4
+        columns = ", ".join(frame.columns[:n_shown])
+        more = ", ..." if len(frame.columns) > n_shown else ""
+        click.echo(f"{out}: {counted(n_rows, 'row')} in {seconds:.2f} s, columns {columns}{more}")
 
 
-def predictions(fitted: Any, X: Any, proba: bool) -> dict[str, np.ndarray]:
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be told of a table.
+
+    Attributes
+    ----------
+    label : str
+        What the table is called in messages.
+    proba : bool
+        Whether shares of the classes are.
+    kept, dropped : list of str
+        Columns that stand in front of the predictions, and that the model does not see.
+    """
+
+    label: str
+    proba: bool
+    kept: list[str]
+    dropped: list[str]
+
+
+def answers(table: Any, fitted: Any, wanted: Wanted) -> Any:
+    """What is to be told of each row of a table, or of some of its rows.
+
+    Parameters
+    ----------
+    table : DataFrame
+        It may have no rows.
+    fitted : object
+        A tree or a forest.
+    wanted : Wanted
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    ValueError, RequestError
+        The table lacks columns, or they hold something else than at fit.
+    """
+    table = table.set_axis([str(name) for name in table.columns], axis=1)
+    for name in (*wanted.kept, *wanted.dropped):
+        if name not in table.columns:
+            raise RequestError(f"no column {name!r} in {wanted.label}")
+    X = columns_as_fitted(table.drop(columns=wanted.dropped), codebook_of(fitted), wanted.label)
+    found = predictions(fitted, X, wanted.proba)
+    taken = [name for name in wanted.kept if name in found]
+    if taken:
+        raise RequestError(f"--keep {taken[0]} has the name of a column of predictions")
+    return table[wanted.kept].assign(**found)
+
+
+def lazy_answers(table: Any, fitted: Any, wanted: Wanted) -> Any:
+    """The same for a Dask data frame, to be computed by the workers; other columns are not read."""
+    from dtrees.parallel import map_parts
+
+    answers(table._meta, fitted, wanted)  # refuses what can be told by columns
+    book = codebook_of(fitted)
+    if book.feature_names is not None:
+        used = {*column_names(book), *wanted.kept}
+        table = table[[name for name in table.columns if str(name) in used]]
+        wanted = replace(wanted, dropped=[])
+    fitted.set_params(n_jobs=1)  # of a task
+    return map_parts(partial(answers, wanted=wanted), fitted, table)
+
+
+def predictions(fitted: Any, X: Any, proba: bool) -> dict[str, Any]:
     """The columns of predictions by name.
 
     Parameters
@@ -129,10 +217,50 @@ def predictions(fitted: Any, X: Any, proba: bool) -> dict[str, np.ndarray]:
     proba : bool
         Whether shares of the classes are among them.
     """
+    from pandas import Series
+
     classes = getattr(fitted, "classes_", np.empty(0))
+    shares: dict[str, Any] = {}
     if proba:
-        shares = fitted.predict_proba(X) if len(X) else np.empty((0, len(classes)))
-        answers = {PREDICTION: classes.take(shares.argmax(axis=1))}  # as predict does
+        of_rows = fitted.predict_proba(X) if len(X) else np.empty((0, len(classes)))
+        said = classes.take(of_rows.argmax(axis=1))  # as predict does
         names = [f"{PROBABILITY}{label}" for label in classes]
-        return answers | dict(zip(names, shares.T, strict=True))
-    return {PREDICTION: fitted.predict(X) if len(X) else classes[:0]}
+        shares = dict(zip(names, of_rows.T, strict=True))
+    else:
+        said = fitted.predict(X) if len(X) else classes[:0]
+    # where there are no rows, pandas has to be told the type of labels
+    return {PREDICTION: Series(said, X.index, dtype=Series(classes).dtype), **shares}
+
+
+def write(frame: Any, out: str) -> None:
+    """Write predictions to a file, or to standard output."""
+    if is_stream(Path(out)):
+        with file_errors("standard output", "written"):
+            sys.stdout.buffer.write(frame.to_csv(index=False).encode())
+            sys.stdout.buffer.flush()
+        return
+    with file_errors(out, "written"):
+        write_table(frame, Path(out))
+
+
+def write_by_workers(frame: Any, out: str) -> int:
+    """Compute lazy predictions and write them; returns the number of rows."""
+    from dtrees.parallel import write_csv, write_parquet
+
+    try:
+        if out.lower().endswith(PARQUET):
+            return write_parquet(frame, out)
+        if not is_stream(Path(out)):
+            with whole_file(Path(out)) as unfinished:
+                return write_csv(frame, unfinished, packed=is_packed(Path(out)))
+        with TemporaryDirectory() as folder:
+            text = Path(folder, "predictions.csv")
+            n_rows = write_csv(frame, text)
+            with file_errors("standard output", "written"), text.open("rb") as source:
+                shutil.copyfileobj(source, sys.stdout.buffer)
+                sys.stdout.buffer.flush()
+        return n_rows
+    except BrokenPipeError:  # who reads has enough; click ends in silence
+        raise
+    except OSError as error:  # of a file that is read or written, which it names
+        raise RequestError(error) from error

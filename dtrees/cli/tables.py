@@ -21,14 +21,7 @@ if TYPE_CHECKING:
     from dtrees.model_selection import Problem
 
 
-def _there(context: click.Context, parameter: click.Parameter, file: Path) -> Path:
-    """Refuse a file that is not there, before anything that takes its time is imported."""
-    if not is_stream(file):
-        check_there(file)
-    return file
-
-
-file_argument = click.argument("file", type=click.Path(path_type=Path), callback=_there)
+files_argument = click.argument("files", nargs=-1, required=True, metavar="FILE...")
 drop_option = click.option(
     "--drop", multiple=True, metavar="COLUMN", help="Leave a column out; repeatable."
 )
@@ -41,13 +34,14 @@ FORM: tuple[Callable[..., Any], ...] = (
     click.option("--encoding", metavar="NAME", help="Of a CSV file; by default utf-8."),
 )
 REGIMES = ("local", "replicated", "partitioned")  # as dtrees.parallel has them
+cluster_option = click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Work on a Dask cluster, which reads the files: tcp://host:8786, or local:N for N "
+    "workers on this machine.",
+)
 CLUSTER: tuple[Callable[..., Any], ...] = (
-    click.option(
-        "--cluster",
-        metavar="ADDRESS",
-        help="Work on a Dask cluster, which reads the files: tcp://host:8786, or local:N for N "
-        "workers on this machine.",
-    ),
+    cluster_option,
     click.option(
         "--regime",
         type=click.Choice(REGIMES),
@@ -56,7 +50,7 @@ CLUSTER: tuple[Callable[..., Any], ...] = (
     ),
 )
 PROBLEM: tuple[Callable[..., Any], ...] = (
-    click.argument("files", nargs=-1, required=True, metavar="FILE..."),
+    files_argument,
     click.option("--target", required=True, metavar="COLUMN", help="The column to predict."),
     click.option(
         "--task",
@@ -91,7 +85,7 @@ def read(file: Path, sep: str | None, encoding: str | None, as_text: Collection[
 
 
 def check_files(files: Sequence[str], cluster: str | None) -> None:
-    """Refuse a file that is not there, as `file_argument` does; workers look for theirs."""
+    """Refuse a file that is not there, before much is imported; workers look for theirs."""
     if cluster is None and len(files) == 1 and not is_stream(Path(files[0])):
         check_there(Path(files[0]))
 
@@ -102,11 +96,13 @@ def table_of(
     sep: str | None,
     encoding: str | None,
     cluster: str | None,
-    regime: str | None,
+    regime: str | None = None,
+    as_text: Collection[str] = (),
 ) -> Iterator[Any]:
     """The table in some files, and a context in which it is computed and trees grow.
 
-    A DataFrame; with a cluster, a Dask data frame.
+    A DataFrame; with a cluster, a Dask data frame. Columns of a CSV file that are named in
+    `as_text` are read as they are written.
     """
     from dtrees.parallel import connected, read_files, regime_asked_for
 
@@ -114,13 +110,13 @@ def table_of(
         if cluster is None:
             if len(files) > 1:
                 raise RequestError("several files are read on a cluster: add --cluster local:2")
-            yield read(Path(files[0]), sep, encoding)
+            yield read(Path(files[0]), sep, encoding, as_text)
             return
         if any(map(is_stream, map(Path, files))):
             raise RequestError("--cluster: workers cannot read standard input")
         separator = "\t" if sep == r"\t" else sep
         with connected(cluster):
-            yield read_files(files, separator=separator, encoding=encoding)
+            yield read_files(files, separator=separator, encoding=encoding, as_text=as_text)
 
 
 def label_of(files: Sequence[str]) -> str:

@@ -6,8 +6,14 @@ its tasks.
 
 from dtrees.parallel.checkpoint import Checkpoint
 from dtrees.parallel.client import REGIMES, asked_for, choose_regime
-from dtrees.parallel.clusters import connected, read_files, regime_asked_for
-from dtrees.parallel.dask_predict import Answer, computed, is_lazy, map_rows
+from dtrees.parallel.clusters import (
+    connected,
+    read_files,
+    regime_asked_for,
+    write_csv,
+    write_parquet,
+)
+from dtrees.parallel.dask_predict import Answer, computed, is_lazy, map_parts, map_rows
 from dtrees.parallel.encoding import CodedPartitions, encode_partitions
 from dtrees.parallel.held_out import PartitionedRows
 from dtrees.parallel.ledger import Ledger
@@ -34,8 +40,11 @@ __all__ = [
     "grow_sets",
     "grow_trees",
     "is_lazy",
+    "map_parts",
     "map_rows",
     "read_files",
     "regime_asked_for",
     "threaded",
+    "write_csv",
+    "write_parquet",
 ]

@@ -5,26 +5,37 @@
     local                         as many as Dask thinks good for it
 
 Tables on a cluster are files that the workers read: Parquet or CSV, a partition for each file or
-stretch of one, and never in this process.
+stretch of one, and never in this process. What is made of them row by row is written by the workers
+as a folder of Parquet files, a file for each partition, or as text by this process::
+
+    FILE ... --read_files--> partitions --map_parts--> partitions --write_parquet--> folder
+                                                                  --write_csv------> file
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from gzip import GzipFile
+from itertools import count
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import dask
 from fsspec.core import get_fs_token_paths
 
 from dtrees.exceptions import ClusterError
+from dtrees.parallel.carriers import Carrier, carried
+from dtrees.parallel.partitions import delayed_parts
 
 ANSWER = "10s"  # that a scheduler has to answer
 LOCAL = re.compile(r"local(?::([1-9]\d{0,3}))?")
 CSV = (".csv", ".csv.gz")
 PARQUET = ".parquet"
+LARGE_GRAPH = "1 GB"  # of which Dask warns: a forest is meant to be in the graph
 
 
 @contextmanager
@@ -85,7 +96,11 @@ def regime_asked_for(regime: str | None) -> Iterator[None]:
 
 
 def read_files(
-    files: Sequence[str], *, separator: str | None = None, encoding: str | None = None
+    files: Sequence[str],
+    *,
+    separator: str | None = None,
+    encoding: str | None = None,
+    as_text: Collection[str] = (),
 ) -> Any:
     """Files of one table as a Dask data frame, whose rows stand in the order of the files.
 
@@ -96,6 +111,8 @@ def read_files(
         where the workers can read them.
     separator, encoding : str or None, default=None
         Of CSV files, ``,`` and utf-8. Files that are not compressed are cut into stretches.
+    as_text : collection of str, default=()
+        Columns of CSV files that are text whatever they look like; they need not be there.
 
     Returns
     -------
@@ -129,10 +146,115 @@ def read_files(
             encoding="utf-8" if encoding is None else encoding,
             blocksize=None if packed else "default",
             compression="gzip" if packed else None,
+            dtype=dict.fromkeys(as_text, str),
         )
     except (OSError, EOFError, LookupError, ValueError) as error:  # pandas' and Arrow's errors too
         reason = str(error) or type(error).__name__
         raise ValueError(f"{label}: cannot be read: {reason}") from error
+
+
+def write_parquet(table: Any, folder: str) -> int:
+    """Write the partitions of a lazy data frame as Parquet files, by the workers.
+
+    Parameters
+    ----------
+    table : dask.dataframe.DataFrame
+        Its index is left out.
+    folder : str
+        Path or URL, which the workers have to know, too. There is nothing yet; where the work
+        fails, there is nothing again. The files in it are named in the order of the partitions.
+
+    Returns
+    -------
+    int
+        Number of rows.
+
+    Raises
+    ------
+    ValueError
+        There is something already.
+    ClusterError
+        The cluster cannot be used, or has lost the work too often.
+    OSError
+        The folder cannot be written.
+    """
+    system, _, (path,) = get_fs_token_paths(folder)
+    if system.exists(path):
+        raise ValueError(f"{folder}: is there already, and a folder is not replaced")
+    address = str(system.unstrip_protocol(path)) if "://" in folder else path
+
+    def write(carrier: Carrier) -> int:
+        names = (f"{address}/part-{number:06}.parquet" for number in count())
+        return sum(carrier.fetch(carrier.hold(_tasks("write-parquet", _to_parquet, table, names))))
+
+    system.makedirs(path)
+    try:
+        return _computed(table, write)
+    except BaseException:
+        with suppress(OSError):  # what is raised already says more
+            system.rm(path, recursive=True)
+        raise
+
+
+def write_csv(table: Any, file: Path, *, packed: bool = False) -> int:
+    """Write a lazy data frame as one CSV file; the workers make the text, and this process writes.
+
+    Parameters
+    ----------
+    table : dask.dataframe.DataFrame
+        Its index is left out.
+    file : Path
+        Replaced.
+    packed : bool, default=False
+        Whether to compress it by gzip.
+
+    Returns
+    -------
+    int
+        Number of rows.
+
+    Raises
+    ------
+    ClusterError
+        The cluster cannot be used, or has lost the work too often.
+    OSError
+        The file cannot be written.
+    """
+
+    def write(carrier: Carrier) -> int:
+        n_rows = 0
+        with file.open("wb") as raw, GzipFile("", "wb", fileobj=raw) if packed else raw as stream:
+            stream.write(table._meta.to_csv(index=False).encode())
+            for held in carrier.hold(_tasks("write-csv", _to_csv, table, count())):
+                ((text, length),) = carrier.fetch([held])
+                stream.write(text)
+                n_rows += length
+        return n_rows
+
+    return _computed(table, write)
+
+
+def _computed(table: Any, work: Callable[[Carrier], int]) -> int:
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": LARGE_GRAPH}):
+        return carried([table], work)
+
+
+def _tasks(
+    name: str, function: Callable[[Any, Any], Any], table: Any, places: Iterator[Any]
+) -> list[Any]:
+    """A task for each partition and its place."""
+    task, key = dask.delayed(function, pure=False), f"{name}-{uuid4().hex}"
+    parts = enumerate(zip(delayed_parts(table), places, strict=False))
+    return [task(part, place, dask_key_name=(key, i)) for i, (part, place) in parts]
+
+
+def _to_parquet(part: Any, file: str) -> int:
+    part.to_parquet(file, index=False)
+    return len(part)
+
+
+def _to_csv(part: Any, _: int) -> tuple[bytes, int]:
+    return part.to_csv(index=False, header=False).encode(), len(part)
 
 
 def _matching(file: str) -> list[str]:

@@ -30,6 +30,7 @@ from __future__ import annotations
 import pickle
 import sys
 import threading
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -79,7 +80,7 @@ class Sealed:
 
     Parameters
     ----------
-    model : Model
+    model : Model or estimator
         Not changed any more.
 
     Attributes
@@ -87,9 +88,9 @@ class Sealed:
     pickled : bytes
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Any) -> None:
         self.pickled = pickle.dumps(model, protocol=5)
-        self._model: Model | None = model
+        self._model: Any = model
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -101,7 +102,7 @@ class Sealed:
     def __reduce__(self) -> tuple:
         return _received, (self.pickled,)
 
-    def open(self) -> Model:
+    def open(self) -> Any:
         """The model; unpickled when it is first asked for."""
         with self._lock:
             if self._model is None:
@@ -156,13 +157,41 @@ def map_rows(model: Model, method: str, X: Any) -> Any:
     )
 
 
+def map_parts(answer: Callable[[Any, Any], Any], model: Any, X: Any) -> Any:
+    """A function of the rows of a data frame and a model, lazily.
+
+    Parameters
+    ----------
+    answer : callable (DataFrame, model) -> DataFrame
+        Of each partition; a partition of no rows is asked about at once, for the columns.
+    model : object
+        Kept as it is now; a single key of the graph.
+    X : dask.dataframe.DataFrame
+
+    Returns
+    -------
+    dask.dataframe.DataFrame
+    """
+    return X.map_partitions(
+        partial(_of_part, answer=answer),
+        _leaf(model),
+        meta=answer(X._meta, model),
+        enforce_metadata=False,
+        token="predict",
+    )
+
+
+def _of_part(part: Any, model: Sealed, answer: Callable[[Any, Any], Any]) -> Any:
+    return answer(part, model.open())
+
+
 def computed(*collections: Any) -> tuple:
     """The collections among the arguments in memory, computed together; others as they are."""
     results: tuple = dask.compute(*collections)
     return results
 
 
-def _leaf(model: Model) -> Any:
+def _leaf(model: Any) -> Any:
     """The model as a single key of a graph."""
     sealed = Sealed(model)
     return dask.delayed(sealed, name=f"dtrees-model-{tokenize(sealed.pickled)}", traverse=False)

@@ -76,7 +76,7 @@ class PartitionedTable:
         rows = zip(first.tolist(), self.lengths.tolist(), strict=True)
         return [
             (part, start, length)
-            for part, (start, length) in zip(_delayed(self.collection), rows, strict=True)
+            for part, (start, length) in zip(delayed_parts(self.collection), rows, strict=True)
             if length > 0
         ]
 
@@ -195,9 +195,9 @@ def _in_one(values: Any) -> Any:
 
 def _counts(X: Any) -> list[Any]:
     """A task for the number of rows of each partition."""
-    blocks = _delayed(X)
+    blocks = delayed_parts(X)
     if hasattr(X, "index"):
-        indexes = _delayed(X.index)
+        indexes = delayed_parts(X.index)
         if len(indexes) == len(blocks):
             blocks = indexes
     count = dask.delayed(_n_rows, pure=False)
@@ -209,7 +209,7 @@ def _n_rows(block: Any) -> int:
     return int(block.shape[0])
 
 
-def _delayed(X: Any) -> list[Any]:
+def delayed_parts(X: Any) -> list[Any]:
     """The partitions of a collection, one by one.
 
     Those of data frames read the columns that they need, but are not joined with others, as Dask

@@ -1,5 +1,6 @@
-"""`cv` and `fit` on clusters: the same models from files that the workers read."""
+"""`cv`, `fit` and `predict` on clusters: the same of files that the workers read."""
 
+import gzip
 import json
 
 import numpy as np
@@ -107,6 +108,149 @@ def test_fit_and_report(folder, address, tmp_path):
     assert done.exit_code == 0, done.output
     assert f"--cluster {address}" in done.stdout  # the command that may come next
     assert "part-" in page.read_text()
+
+
+@pytest.mark.parametrize("target", ["class", "amount"])
+@pytest.mark.parametrize("regime", ["replicated", "partitioned"])
+def test_cv_with_keyed_folds_and_scorers(target, regime, folder, address):
+    scoring = {"class": ("f1_macro", "roc_auc"), "amount": ("neg_mean_absolute_error", "r2")}
+    names = [word for name in scoring[target] for word in ("--scoring", name)]
+    how = ("--target", target, *FOREST, "--keyed-folds", *names)
+    expected = ask_json("cv", folder / "whole.parquet", *how)
+    found = ask_json(
+        *("cv", folder / "part-*.parquet", *how), *("--cluster", address, "--regime", regime)
+    )
+    assert told(found) == told(expected)
+    assert list(found["scores"]) == [*scoring[target]]
+
+
+def test_lists_of_folds_are_worth_a_word_where_rows_are_many(folder, address, monkeypatch):
+    monkeypatch.setattr("dtrees.cli.cv.MANY_ROWS", 599)
+    how = ("cv", folder / "part-*.parquet", "--target", "amount", *FOREST, "--cluster", address)
+    said = "Note: the lists of 3 folds of 600 rows take 14.4 kB in this process; --keyed-folds"
+    assert said in ask(*how, "--regime", "partitioned").stderr
+    assert ask(*how, "--keyed-folds").stderr == ""
+    monkeypatch.setattr("dtrees.cli.cv.MANY_ROWS", 600)
+    assert ask(*how).stderr == ""
+
+
+@pytest.fixture(scope="module")
+def models(folder):
+    """Model files, by their target."""
+    found = {}
+    for target in ("class", "amount"):
+        found[target] = folder / f"{target}.dtrees"
+        how = ("--target", target, "--model", "forest", "--trees", 5, "--out", found[target])
+        assert ask("fit", folder / "whole.parquet", *how).exit_code == 0
+    return found
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.csv.gz", "p.parquet"])
+def test_predict_of_many_files(name, models, folder, address, tmp_path):
+    how = ("--proba", "--keep", "word", "--keep", "number", "--out")
+    here, there = tmp_path / "here" / name, tmp_path / "there" / name
+    for out in (here, there):
+        out.parent.mkdir()
+    assert ask("predict", models["class"], folder / "whole.parquet", *how, here).exit_code == 0
+    parts = [folder / f"part-{part}.parquet" for part in range(3)]
+    done = ask("predict", models["class"], *parts, *how, there, "--cluster", address)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith(f"{there}: 600 rows in ")
+    assert "columns word, number, prediction, probability_no, probability_yes" in done.stdout
+    if name == "p.parquet":
+        assert sorted(path.name for path in there.iterdir()) == [
+            f"part-{part:06}.parquet" for part in range(3)
+        ]
+        found, expected = pd.read_parquet(there), pd.read_parquet(here)
+        pd.testing.assert_frame_equal(found, expected, check_exact=True, check_dtype=False)
+    else:
+        unpacked = gzip.decompress if name.endswith(".gz") else bytes
+        assert unpacked(there.read_bytes()) == unpacked(here.read_bytes())
+    assert not list(there.parent.glob(".*"))
+
+
+def test_predict_to_standard_output(models, folder, address):
+    expected = ask("predict", models["amount"], folder / "whole.parquet", "--keep", "word")
+    found = ask(
+        *("predict", models["amount"], folder / "part-*.parquet", "--keep", "word"),
+        *("--cluster", address),
+    )
+    assert found.exit_code == 0, found.output
+    assert found.stdout == expected.stdout
+    assert found.stdout.startswith("word,prediction\n")
+
+
+def test_predict_on_workers_of_its_own(models, folder):
+    """Two processes, to which the model goes."""
+    expected = ask("predict", models["amount"], folder / "whole.parquet").stdout
+    how = ("predict", models["amount"], folder / "part-*.parquet", "--cluster", "local:2")
+    assert ask(*how).stdout == expected
+
+
+def test_predict_of_csv_files_knows_the_columns_of_the_fit(address, tmp_path):
+    """Dates, words that look like numbers, and gaps: whatever the rows of a file look like."""
+    days = pd.date_range("2024-01-01", periods=60).strftime("%Y-%m-%d").to_numpy(dtype=object)
+    days[30:] = [f"{day}T12:30" for day in days[30:]]
+    days[40:50] = ""
+    table = pd.DataFrame(
+        {
+            "key": [f"{i:03}" for i in range(60)],
+            "day": days,
+            "mixed": [str(i) if i < 50 else "none" for i in range(60)],
+            "y": np.arange(60) * 0.5,
+        }
+    )
+    model, whole = tmp_path / "a.dtrees", tmp_path / "whole.csv"
+    table.to_csv(whole, index=False)
+    how = ("--target", "y", "--drop", "key", "--task", "regression", "--out", model)
+    assert ask("fit", whole, *how).exit_code == 0
+    assert {column["kind"] for column in ask_json("show", model)["columns"]} == {
+        "ordered",
+        "hybrid",
+    }
+    for part, (start, end) in enumerate([(0, 40), (40, 50), (50, 60)]):
+        table[start:end].to_csv(tmp_path / f"part-{part}.csv", index=False)
+    expected = ask("predict", model, whole, "--keep", "key")
+    found = ask(*("predict", model, tmp_path / "part-*.csv", "--keep", "key", "--cluster", address))
+    assert found.exit_code == 0, found.output
+    assert found.stdout == expected.stdout
+
+
+def test_what_predict_refuses(models, folder, address, tmp_path):
+    one, many = folder / "whole.parquet", folder / "part-*.parquet"
+
+    def refused(words, *arguments):
+        check_refused(ask("predict", models["class"], *arguments), words)
+
+    there = ("--cluster", address)
+    refused("add --cluster local:2", one, one)
+    refused("none-*.parquet: no such file", folder / "none-*.parquet", *there)
+    refused("workers cannot read standard input", "-", *there)
+    refused("no column 'nix' in", many, "--keep", "nix", *there)
+    refused("lacks the column 'word' of the model", many, "--drop", "word", *there)
+    refused("unknown extension", many, "--out", tmp_path / "a.txt", *there)
+    refused("is there already", many, "--out", one, *there)
+    folder_there = tmp_path / "there.parquet"
+    folder_there.mkdir()
+    refused("is there already, and a folder is not", many, "--out", folder_there, *there)
+    check_refused(ask("predict", models["amount"], many, "--proba", *there), "is for classes")
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
+def test_what_a_worker_refuses_leaves_nothing(name, table, models, address, tmp_path):
+    for part, last in enumerate(["5", "many"]):
+        rows = table[:5].assign(number=["1", "2", "3", "4", last])
+        rows.to_parquet(tmp_path / f"part-{part}.parquet")
+    out = tmp_path / name
+    check_refused(
+        ask(
+            *("predict", models["class"], tmp_path / "part-*.parquet", "--out", out),
+            *("--cluster", address),
+        ),
+        "column 'number' held numbers at fit, and holds 'many' now",
+    )
+    assert not out.exists()
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_csv(folder, address):
