@@ -271,8 +271,8 @@ class BlocksOnWorkers:
 
         def calls() -> list[Call]:
             nonlocal merge
-            self._send_steps()
-            before = self._sent[: len(self._steps)]
+            self._send_steps()  # this one for later rounds, none of which waits for it
+            before = self._sent[: len(self._steps) - 1]
             made = [
                 Call(
                     "count-blocks",
@@ -286,10 +286,10 @@ class BlocksOnWorkers:
             merge = joined if is_large else add_up
             return self._added_on_workers(made, n_numbers) if is_large else made
 
+        self._steps.append(step)
         with self._ledger.phase("rounds"):
             found: list[tuple[Counts, Work]] = self._all(calls)
             total = merge([counts for counts, _ in found])
-        self._steps.append(step)
         for counts, work in found:
             self._ledger.counts["cache_hits"] += work.hits
             self._ledger.counts["rebuilds"] += work.rebuilds
