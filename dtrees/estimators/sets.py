@@ -18,7 +18,7 @@ codes, too, when the trees have grown.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -142,13 +142,16 @@ class FittedSets:
             ]
         )
 
-    def bring_values(self, rows: Mapping[int, np.ndarray]) -> None:
-        """The same for `values`."""
+    def bring_values(self, sides: Iterable[tuple[int, np.ndarray]]) -> None:
+        """The same for `values`: sets, whose models are there, and rows; a set may come again."""
         if self.coded_rows.is_here:
             return
-        asked = [(trees_of(self.models[number]), mine) for number, mine in rows.items()]
-        self.coded_rows.bring([one for one in asked if len(one[0]) == 1])
-        self.coded_rows.bring_values([one for one in asked if len(one[0]) > 1])
+        asked = [(trees_of(self.models[number]), mine) for number, mine in sides]
+        alone = [one for one in asked if len(one[0]) == 1]
+        if alone:
+            self.coded_rows.bring(alone)
+        if len(alone) < len(asked):
+            self.coded_rows.bring_values([one for one in asked if len(one[0]) > 1])
 
     def _has_leaves(self, number: int, rows: np.ndarray) -> bool:
         known = self._known.get(number)

@@ -13,7 +13,7 @@ cutting one of them, and scored once.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -66,6 +66,7 @@ class Cells:
         self._has_shares = limits is None and growth.has_shares()
         self._limits: dict[int, ManyLimits] = {} if limits is None else {0: limits}
         self._walked: dict[int, list[_Walked]] = {}
+        self._brought: set[int] = set()  # whose rows will be asked about first
 
     @cached_property
     def _n_trees(self) -> list[int | None]:
@@ -157,18 +158,25 @@ class Cells:
         order = np.argsort(first)
         return first[order], np.argsort(order)[place_of.ravel()]
 
-    def bring(self, sides: Iterable[np.ndarray]) -> None:
-        """Let the rows of each set walk, all at once, where the codes are on workers.
+    def bring(self, rows: RowNumbers, with_train: bool) -> None:
+        """Let rows walk that models will be asked about, where the codes are on workers.
+
+        All at once, but for leaves of train sides in all trees, which would be many at a time.
 
         Parameters
         ----------
-        sides : iterable of int64 (n,)
-            Rows that the models of each set will be asked about.
+        rows : RowNumbers
+        with_train : bool
         """
         if self.fitted.coded_rows.is_here:
             return
-        known = {i: side for i, side in enumerate(sides) if self.error(i) is None}
-        self.fitted.bring_leaves(known, keeps=False)
+        sides = rows.sides(with_train and self.growth.is_whole)
+        known = [(number, side) for number, side in sides if self.error(number) is None]
+        if self.growth.is_whole:
+            self.fitted.bring_values(known)
+        else:
+            self.fitted.bring_leaves(dict(known), keeps=False)
+            self._brought |= {number for number, _ in known}
 
     def _walked_rows(self, number: int, rows: np.ndarray) -> _Walked:
         known = self._walked.setdefault(number, [])
@@ -176,6 +184,9 @@ class Cells:
             if np.array_equal(walked.rows, rows):
                 return walked
         known.append(_Walked(rows.copy()))
+        if number not in self._brought:
+            self.fitted.bring_leaves({number: known[-1].rows}, keeps=False)
+        self._brought.discard(number)
         return known[-1]
 
 
@@ -277,7 +288,7 @@ def score_models(
         Whether weights are handed to scorers that take them, if scikit-learn's search does so.
     """
     numbers = RowNumbers(len(table.y), splits)
-    cells.bring(numbers.test_sides())
+    cells.bring(numbers, return_train_score)
     models, place = _distinct(cells, len(splits), scoring)
     search = sklearn.model_selection.GridSearchCV(
         StandIn(models, numbers, cells.growth.estimator),

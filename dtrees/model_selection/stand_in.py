@@ -198,9 +198,13 @@ class RowNumbers:
         """Number of the split whose training side a table is."""
         return self._number[_digest(table)]
 
-    def test_sides(self) -> Iterator[np.ndarray]:
-        """Numbers of the rows of each test side."""
-        return (self.table[test, 0] for _, test in self._splits)
+    def sides(self, with_train: bool = False) -> Iterator[tuple[int, np.ndarray]]:
+        """Number of each split and of the rows of its test side; then those of train sides."""
+        for number, (_, test) in enumerate(self._splits):
+            yield number, self.table[test, 0]
+        if with_train:
+            for number, (train, _) in enumerate(self._splits):
+                yield number, self.table[train, 0]
 
     @cached_property
     def _number(self) -> dict[bytes, int]:

@@ -243,14 +243,14 @@ def _grown(
     X: Any,
     y: Any,
     splits: Sequence[Split],
-    params: Mapping[str, Any] | None,
-    verbose: int,
+    arguments: Mapping[str, Any],
 ) -> Grown | GrownSearches:
     """The models of all splits and of all rows."""
-    sample_weight = (params or {}).get("sample_weight")
+    sample_weight = (arguments["params"] or {}).get("sample_weight")
     if isinstance(estimator, SharedSearch):
         return GrownSearches(estimator, X, y, splits, sample_weight)
-    return Grown(estimator, X, y, splits, sample_weight, verbose)
+    with_train = arguments.get("return_train_score", False)
+    return Grown(estimator, X, y, splits, sample_weight, arguments["verbose"], with_train)
 
 
 def _scored_by_leaves(
@@ -458,7 +458,7 @@ def _plan(name: str, estimator: Any, X: Any, y: Any, cv: Any, arguments: Mapping
     if reason is None:
         _check_one_per_row((params or {}).get("sample_weight"), len(y))
         try:
-            grown = _grown(estimator, X, y, cv, params, arguments["verbose"])
+            grown = _grown(estimator, X, y, cv, arguments)
         except TogetherError as error:
             if isinstance(X, PartitionedTable):
                 raise TypeError(f"{name} of a Dask collection: {error}.") from error
@@ -545,6 +545,8 @@ class Grown:
     sample_weight : array-like of shape (n_rows,) or None
     verbose : int, default=0
         Above 0: a bar counts the trees of forests.
+    with_train : bool, default=False
+        Whether models are asked about their training rows, too.
 
     Attributes
     ----------
@@ -559,8 +561,10 @@ class Grown:
         splits: Sequence[Split],
         sample_weight: Any,
         verbose: int = 0,
+        with_train: bool = False,
     ) -> None:
         self.rows = RowNumbers(len(y), splits)
+        self._with_train = with_train
         self._error: Exception | None = None
         self._has_brought = False
         self.fitted: FittedSets | None = None
@@ -595,10 +599,6 @@ class Grown:
         assert self.fitted is not None
         if not self._has_brought:
             self._has_brought = True
-            self.fitted.bring_values(self._test_sides())
+            sides = self.rows.sides(self._with_train)
+            self.fitted.bring_values(one for one in sides if self.error(one[0]) is None)
         return self.fitted.values(number, rows)
-
-    def _test_sides(self) -> dict[int, np.ndarray]:
-        """Rows that all models will be asked about."""
-        sides = self.rows.test_sides()
-        return {i: side for i, side in enumerate(sides) if self.error(i) is None}

@@ -106,7 +106,7 @@ class OnCluster:
             What a task raises.
         """
         self._tasks.workers()
-        with _span():
+        with _span():  # not while collections are made: data frames warn of annotations
             futures = self._tasks.compute(tasks)
         self._tasks.wait(futures)
         return futures

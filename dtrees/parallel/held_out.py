@@ -280,12 +280,16 @@ class _Pass:
 
     def __init__(self, parts: CodedPartitions, n_rows: int, carrier: Carrier) -> None:
         self._carrier = carrier
+        self._name, self._numbers = uuid4().hex, itertools.count()
         groups = parts.groups(n_rows)
         ends = np.cumsum([length for _, length in groups]).tolist()
         self._parts = [
             (end - length, length) for (_, length), end in zip(groups, ends, strict=True)
         ]
-        self._codes = carrier.hold([_named("held-codes", itself)(codes) for codes, _ in groups])
+        hold = dask.delayed(itself, pure=False)
+        self._codes = carrier.hold(
+            [hold(codes, dask_key_name=self._key("held-codes")) for codes, _ in groups]
+        )
         self._before: list[Any] = [None] * len(groups)
 
     def walk(
@@ -317,8 +321,8 @@ class _Pass:
         pieces = [whole[i : i + PIECE_BYTES] for i in range(0, len(whole), PIECE_BYTES)]
         held = []
         for piece in pieces:
-            name = f"trees-to-walk-{uuid4().hex}"
-            held += self._carrier.hold([dask.delayed(piece, name=name, traverse=False)])
+            key = self._key("trees-to-walk")
+            held += self._carrier.hold([dask.delayed(piece, name=key, traverse=False)])
         return held
 
     def _walk(
@@ -331,13 +335,13 @@ class _Pass:
         """Answers of some parts, each of which has one for each item."""
         carrier = self._carrier
         n_trees = [item.last - item.first for item in load]
-        walk = _named("walk-rows", walk_codes_of_part)
+        walk = dask.delayed(walk_codes_of_part, pure=False)
         tasks = []
         for place, rows in sent:
             before = None
             if with_values and load[0].first > 0:
                 before = carrier.leaf(self._before[place])
-            named = dask.delayed(rows, name=f"rows-of-part-{uuid4().hex}", traverse=False)
+            named = dask.delayed(rows, name=self._key("rows-of-part"), traverse=False)
             tasks.append(
                 walk(
                     carrier.leaf(self._codes[place]),
@@ -346,6 +350,7 @@ class _Pass:
                     n_trees,
                     with_values,
                     before,
+                    dask_key_name=self._key("walk-rows"),
                 )
             )
         held = carrier.hold(tasks)
@@ -353,15 +358,9 @@ class _Pass:
             self._before[place] = answer
         return carrier.fetch(held)
 
-
-def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A task of this name."""
-    delayed = dask.delayed(function, pure=False)
-
-    def task(*arguments: Any) -> Any:
-        return delayed(*arguments, dask_key_name=f"{name}-{uuid4().hex}")
-
-    return task
+    def _key(self, name: str) -> tuple[str, int]:
+        """A new key, of few groups."""
+        return f"{name}-{self._name}", next(self._numbers)
 
 
 def _joined(answers: Sequence[Any]) -> Any:

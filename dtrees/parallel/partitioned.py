@@ -150,7 +150,7 @@ class BlocksOnWorkers:
         self._steps: list[Step] = []
         self._sent: list[Future] = []  # the steps, as the workers have them
         self._values: Future | None = None
-        self._known = GrowthOfBlocks(self._tasks.name, growth.common())
+        self._known = GrowthOfBlocks(uuid4().hex, growth.common())
         self._is_known = False  # to workers, under its name
         self._groups: list[tuple[str, list[int]]] = []
         self._grouped = 0.0
@@ -170,23 +170,22 @@ class BlocksOnWorkers:
 
     def _make(self) -> None:
         self._blocks = []
-        name = uuid4().hex
-        delayed = dask.delayed(make_block, pure=False)
+        make = dask.delayed(make_block, pure=False)
+        missing = dask.delayed(missing_columns, pure=False)
         tasks, facts = [], []
         first_row = 0
-        for number, (coded, n_rows) in enumerate(self._parts.groups(self._rows_of_block())):
+        for coded, n_rows in self._parts.groups(self._rows_of_block()):
             rows = slice(first_row, first_row + n_rows)
-            block = delayed(
+            block = make(
                 [self._sent_codes(each) for each in coded],
                 self._pieces(self._growth.growth.target, rows),
                 first_row,
                 self._pieces(self._keys(), rows),
                 self._pieces(self._growth.resampling.cells, rows),
-                dask_key_name=(f"block-{name}", number),
+                dask_key_name=self._tasks.key("block"),
             )
             tasks.append(block)
-            missing = dask.delayed(missing_columns, pure=False)
-            facts.append(missing(block, dask_key_name=(f"missing-{name}", number)))
+            facts.append(missing(block, dask_key_name=self._tasks.key("missing")))
             first_row += n_rows
         futures = self._tasks.compute([*tasks, *facts])
         self._blocks, facts = futures[: len(tasks)], futures[len(tasks) :]
@@ -200,7 +199,7 @@ class BlocksOnWorkers:
         """Codes that are here, as a task that holds them; a task as it is."""
         if not isinstance(part, CodedMatrix):
             return part
-        self._held.append(self._tasks.send(f"codes-of-block-{uuid4().hex}", part))
+        self._held.append(self._tasks.send("codes-of-block", part))
         return self._held[-1]
 
     def _rows_of_block(self) -> int:
@@ -225,7 +224,7 @@ class BlocksOnWorkers:
         for start in range(rows.start, max(rows.stop, rows.start + 1), step):
             some = slice(start, min(start + step, rows.stop))
             piece = values.take(some) if is_target else values[some].copy()
-            pieces.append(self._tasks.send(f"rows-of-block-{uuid4().hex}", piece))
+            pieces.append(self._tasks.send("rows-of-block", piece))
         self._held += pieces
         return pieces
 
@@ -362,8 +361,7 @@ class BlocksOnWorkers:
     def _rename(self, common: Common) -> None:
         """Take another name, under which no places are known."""
         self._forget()
-        self._tasks.name = uuid4().hex
-        self._known = GrowthOfBlocks(self._tasks.name, common)
+        self._known = GrowthOfBlocks(uuid4().hex, common)
 
     def _forget(self) -> None:
         """Let workers drop the places of the growth."""
@@ -420,9 +418,7 @@ class BlocksOnWorkers:
     ) -> Iterator[tuple[int, Any]]:
         self._send_steps()
         if self._values is None and self._growth.growth.values is not None:
-            self._values = self._tasks.send(
-                f"code-values-{uuid4().hex}", self._growth.growth.values
-            )
+            self._values = self._tasks.send("code-values", self._growth.growth.values)
         groups = self._by_worker()
         n_threads = sum(self._tasks.workers().values())
 
@@ -450,8 +446,7 @@ class BlocksOnWorkers:
         """Give the steps that were taken to the workers, each once."""
         self._is_known = True
         for number in range(len(self._sent), len(self._steps)):
-            key = f"step-{self._known.name}-{number}-{uuid4().hex}"
-            self._sent.append(self._tasks.send(key, self._steps[number]))
+            self._sent.append(self._tasks.send("step", self._steps[number]))
 
     def _futures(self, group: Sequence[int]) -> list[Future]:
         return [self._blocks[number] for number in group]

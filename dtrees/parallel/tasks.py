@@ -173,23 +173,28 @@ class Tasks:
         """Submit graphs."""
         return self._keep(*self.client.compute(list(collections)))
 
-    def send(self, key: str, value: Any) -> Future:
-        """A value as a task that holds it, so that it can be computed again."""
+    def send(self, name: str, value: Any) -> Future:
+        """A value as a task of this name that holds it, so that it can be computed again."""
+        key = self.key(name)
         return self._guarded(partial(self.client.submit, itself, value, key=key, pure=False))
 
     def submit(self, call: Call) -> Future:
         """Submit a task."""
-        self._n_calls += 1
         submit = partial(
             self.client.submit,
             call.function,
             *call.arguments,
-            key=(f"{call.name}-{self.name}", self._n_calls),
+            key=self.key(call.name),
             pure=False,
             workers=list(call.workers) or None,
             allow_other_workers=bool(call.workers),
         )
         return self._guarded(submit)
+
+    def key(self, name: str) -> tuple[str, int]:
+        """A new key; the scheduler remembers the groups of keys of all fits, which are few so."""
+        self._n_calls += 1
+        return f"{name}-{self.name}", self._n_calls
 
     def _guarded(self, submit: Callable[[], Future]) -> Future:
         """A future that is submitted."""

@@ -265,6 +265,25 @@ def test_rows_of_all_models_walk_in_one_pass(walks):
         assert [n for n in walks if n > 0] == [3]
 
 
+@pytest.mark.parametrize("scoring", [None, ["roc_auc_ovr", "accuracy"]])
+def test_passes_where_train_sides_are_scored(scoring, walks):
+    """Those of forests whole in the same pass; leaves of all trees in one for each set."""
+    lazy = da.from_array(X, chunks=(CHUNKS, -1))
+    how = {"scoring": scoring, "return_train_score": True}
+    grid = {"refit": False, "cv": CV, "return_train_score": True}
+    if scoring is not None:
+        grid["scoring"] = "roc_auc_ovr"
+    with partitioned():
+        cross_validate(FOREST, lazy, Y, cv=CV, **how)
+        assert [n for n in walks if n > 0] == [6]
+        walks.clear()
+        GridSearchCV(FOREST, {"criterion": ["gini", "entropy"]}, **grid).fit(lazy, Y)
+        assert [n for n in walks if n > 0] == [6, 6]
+        walks.clear()
+        GridSearchCV(FOREST, {"max_depth": [2, 3]}, **grid).fit(lazy, Y)
+        assert [n for n in walks if n > 0] == [3, 1, 1, 1]
+
+
 def test_sparse_blocks(walks):
     matrix = sp.random(N_ROWS, 8, density=0.3, random_state=0, format="csr")
     matrix.data[:] = matrix.data.round(1)

@@ -462,8 +462,9 @@ class TestWorkersThatHang:
     )
     def test_one_of_two(self, phase, stop, caplog):
         client, stop = stop
+        patience = {**IMPATIENT, "dtrees.worker-patience": "1s"}  # enough for the other one
         with Fault(lambda: stop(1), phase).set() as fault:
-            model = fitted(client, **IMPATIENT)
+            model = fitted(client, **patience)
         assert fault.has_happened
         assert hash_of(model) == EXPECTED
         assert "do not answer, and are taken out of the cluster" in caplog.text
