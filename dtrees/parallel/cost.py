@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, replace
 
 from dask.utils import parse_bytes
 
-from dtrees.core.rounds import HISTOGRAM_BUDGET
+from dtrees.parallel import limits
 from dtrees.parallel.limits import (
     ADDED_AT_ONCE,
     CLIENT_BYTES,
@@ -167,7 +167,7 @@ class CostModel:
         n_sets: int = 1,
         bootstrap: bool = True,
         gather_rows: int | None = None,
-        histogram_budget: int = HISTOGRAM_BUDGET,
+        histogram_budget: int | None = None,
         memory_limit: int | None = None,
     ) -> Cost:
         """Estimate a growth.
@@ -195,8 +195,8 @@ class CostModel:
         bootstrap : bool, default=True
         gather_rows : int or None, default=None
             As `dtrees.core.rounds.Seed`; None: as `gather_rows_of` says of the table.
-        histogram_budget : int
-            As `dtrees.core.rounds.Seed`.
+        histogram_budget : int or None, default=None
+            As `dtrees.core.rounds.Seed`; None: what ``dask.config`` says.
         memory_limit : int or None, default=None
             Bytes of a worker; it bounds the trees of a wave, and the rows of a batch.
 
@@ -209,6 +209,7 @@ class CostModel:
         if bytes_per_row is None:
             bytes_per_row = n_columns * (1 if n_codes <= 255 else 2)
         gather_rows = gather_rows_of(n_rows) if gather_rows is None else gather_rows
+        budget = limits.histogram_budget() if histogram_budget is None else histogram_budget
         in_bag = n_rows * (DRAWN if bootstrap else 1.0)
         row_bytes = bytes_of_open_row(bootstrap, n_sets > 1)
         numbers = drawn * (n_codes + 1) * max(2, n_classes)
@@ -223,7 +224,7 @@ class CostModel:
             asked = 0 if is_last else numbers
             per_wave = n_trees / waves * nodes * n_sets
             n_bytes = 8 * per_wave * asked
-            n_rounds = waves * max(1, math.ceil(n_bytes / histogram_budget))
+            n_rounds = waves * max(1, math.ceil(n_bytes / max(1, budget)))
             rounds += n_rounds
             working += n_trees * rows * (self.part + (0 if is_last else self.count * drawn))
             n_nodes = n_trees * nodes * n_sets

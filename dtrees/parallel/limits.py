@@ -7,6 +7,7 @@ What grows (`dtrees.parallel.partitioned`) and what says beforehand how long it 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from numbers import Integral
 
 import dask
 from dask.utils import parse_bytes
@@ -28,18 +29,43 @@ ADDED_AT_ONCE = 8  # counts that a task adds up
 
 def histogram_budget() -> int:
     """Bytes of the histograms of a round."""
-    return int(parse_bytes(dask.config.get("dtrees.histogram-budget", HISTOGRAM_BUDGET)))
+    return _bytes("dtrees.histogram-budget", HISTOGRAM_BUDGET)
 
 
 def client_bytes() -> int:
     """Bytes of what all threads send in a round, above which workers add it up."""
-    return int(parse_bytes(dask.config.get("dtrees.client-histograms", CLIENT_BYTES)))
+    return _bytes("dtrees.client-histograms", CLIENT_BYTES)
 
 
 def gather_rows_of(n_rows: int) -> int:
-    """Rows of a node that is brought to one place, at most, of a table of so many."""
-    few = max(GATHER_ROWS, n_rows // SPREAD_NODES)
-    return int(dask.config.get("dtrees.gather-rows", few))
+    """Rows of a node that is brought to one place, at most, of a table of so many.
+
+    Raises
+    ------
+    ValueError
+        ``dask.config`` has no whole number of rows under "dtrees.gather-rows".
+    """
+    given = dask.config.get("dtrees.gather-rows", None)
+    if given is None:
+        return max(GATHER_ROWS, n_rows // SPREAD_NODES)
+    if not (isinstance(given, Integral) or str(given).isdecimal()) or int(given) < 0:
+        raise ValueError(
+            f"dask.config has 'dtrees.gather-rows' = {given!r}; it must be a number of rows, 0 or "
+            "more."
+        )
+    return int(given)
+
+
+def _bytes(key: str, default: int | str) -> int:
+    """A number of bytes of ``dask.config``, in words or not."""
+    given = dask.config.get(key, default)
+    try:
+        found = int(parse_bytes(given))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"dask.config has {key!r} = {given!r}: {error}") from error
+    if found < 0:
+        raise ValueError(f"dask.config has {key!r} = {given!r}; it must be 0 bytes or more.")
+    return found
 
 
 def bytes_of_open_row(has_bags: bool, has_sets: bool) -> int:

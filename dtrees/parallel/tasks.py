@@ -37,7 +37,7 @@ from weakref import WeakSet
 import dask
 from dask.utils import parse_timedelta
 
-from dtrees.exceptions import ClusterError, NoAnswerError, SchedulerLostError, WorkerLostError
+from dtrees.exceptions import ClusterError, NoAnswerError, WorkerLostError
 from dtrees.parallel.client import (
     GOODBYE,
     SLICE,
@@ -354,9 +354,12 @@ class Tasks:
             self._slowness *= 2
             self._remove_hanging()
             return None
-        except SchedulerLostError:
-            raise
-        except Exception as error:
+        except (
+            CancelledError,
+            OSError,
+            KeyError,
+            sys.modules["distributed"].KilledWorker,
+        ) as error:
             raise LostResultsError("Results were lost on their way to the client.") from error
         return found
 
