@@ -117,6 +117,8 @@ class Tree:
         state = vars(self)
         for name in ("n_node_samples",) if self.is_regression else ("n_node_samples", "statistics"):
             state[name] = state[name].astype(count_type(state[name][:1]), copy=False)
+        if len(self.subset_words) == 0:  # strides of an empty stretch say where it was cut from
+            state["subset_words"] = np.empty(0, dtype=self.subset_words.dtype)
         for array in state.values():
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
