@@ -24,6 +24,7 @@ from uuid import uuid4
 
 import dask
 import numpy as np
+from dask.delayed import Delayed
 
 from dtrees.coding.tables import check_shape, feature_names
 from dtrees.parallel.carriers import Carrier, carried
@@ -102,10 +103,11 @@ def admitted(X: Any, columns: Mapping[str, Any]) -> tuple[Any, ...]:
         A collection has no rows, not two dimensions, an unknown number of columns, or another
         number of rows than `X`, as far as that is known; the fit looks at the rest.
     TypeError
-        `X` is a collection of another kind.
+        `X` is a collection of another kind, or what belongs to its rows is delayed.
     """
     if not any(map(is_lazy, (X, *columns.values()))):
         return (X, *columns.values())
+    _check_not_delayed(columns)
     if is_lazy(X):
         X = _of_rows(X)
         _check_known_lengths(X, columns)
@@ -159,6 +161,16 @@ def _of_rows(X: Any) -> Any:
         )
         return X.rechunk({1: -1})
     return X
+
+
+def _check_not_delayed(columns: Mapping[str, Any]) -> None:
+    """Refuse values of which nothing is known, not even that they are values of rows."""
+    for name, value in columns.items():
+        if isinstance(value, Delayed):
+            raise TypeError(
+                f"{name} is a dask.delayed value. Give {name}.compute(), or a Dask array of it: "
+                f"dask.array.from_delayed({name}, shape=(n_rows,), dtype=...)."
+            )
 
 
 def _known_lengths(X: Any) -> np.ndarray | None:

@@ -416,6 +416,30 @@ class TestBadInput:
         with pytest.raises(ValueError, match=r"Found array with 0 feature\(s\)"):
             DecisionTreeClassifier().fit(cut(X)[:, :0], Y)
 
+    @pytest.mark.parametrize("table", [X, cut(X)], ids=["numpy", "dask"])
+    @pytest.mark.parametrize("what", ["y", "sample_weight", "bootstrap_groups"])
+    def test_delayed_values_of_rows(self, what, table):
+        values = {"y": Y, "sample_weight": WEIGHTS, "bootstrap_groups": Y}
+        values[what] = dask.delayed(values[what])
+        model = RandomForestClassifier(2)
+        with pytest.raises(TypeError, match=rf"^{what} is a dask.delayed value. Give {what}.comp"):
+            model.fit(table, **values)
+        assert not hasattr(model, "forest_")
+
+    @pytest.mark.parametrize("table", [X, cut(X)], ids=["numpy", "dask"])
+    def test_delayed_values_of_a_cross_validation(self, table):
+        model = RandomForestClassifier(2)
+        lazy = dask.delayed(Y)
+        for function in (cross_validate, cross_val_predict, validation_surface):
+            with pytest.raises(TypeError, match="y is a dask"):
+                function(model, table, lazy)
+            with pytest.raises(TypeError, match="groups is a dask"):
+                function(model, table, Y, groups=lazy)
+            with pytest.raises(TypeError, match=r"params\['sample_weight'\] is a dask"):
+                function(model, table, Y, params={"sample_weight": lazy})
+        with pytest.raises(TypeError, match="groups is a dask"):
+            GridSearchCV(model, {"max_depth": [1, 2]}).fit(table, Y, groups=lazy)
+
     def test_other_collections(self):
         model = DecisionTreeClassifier()
         with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
