@@ -53,6 +53,30 @@ def keyed_uint64(seed, stream, first, Py_ssize_t count, branch=0):
     return out
 
 
+def keyed_draws(seed, stream, branch, const uint64_t[::1] numbers):
+    """Any draws of a key.
+
+    Parameters
+    ----------
+    seed, stream, branch : int
+        Taken modulo 2**64.
+    numbers : uint64 (count,)
+        Which draws: any, in any order, repeated ones too.
+
+    Returns
+    -------
+    uint64 (count,)
+    """
+    out = np.empty(len(numbers), dtype=np.uint64)
+    cdef uint64_t[::1] view = out
+    cdef uint64_t key = _word(seed), purpose = _word(stream), side = _word(branch)
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(numbers.shape[0]):
+            view[i] = philox_draw(key, purpose, side, numbers[i])
+    return out
+
+
 def keyed_below(seed, stream, branch, Py_ssize_t count, n):
     """Draws ``0 .. count - 1`` of a key as integers below ``n``: uint64 (count,)."""
     out = keyed_uint64(seed, stream, 0, count, branch)

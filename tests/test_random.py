@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrees._random import hash_words, keyed_below, keyed_uint64
+from dtrees._random import hash_words, keyed_below, keyed_draws, keyed_uint64
 
 words = st.integers(0, 2**64 - 1)
 
@@ -27,6 +27,13 @@ def test_first_draw_is_block_zero():
 def test_any_range_stands_alone(seed, first, count):
     whole = keyed_uint64(seed, 3, 0, first + count)
     assert np.array_equal(keyed_uint64(seed, 3, first, count), whole[first:])
+
+
+@given(words, words, words, st.lists(words, max_size=9))
+def test_any_draws_are_those_of_a_range(seed, stream, branch, numbers):
+    found = keyed_draws(seed, stream, branch, np.array(numbers, dtype=np.uint64))
+    each = [int(keyed_uint64(seed, stream, number, 1, branch)[0]) for number in numbers]
+    assert found.tolist() == each
 
 
 def test_seed_stream_and_branch_matter():

@@ -49,7 +49,7 @@ class Labels:
             number = dict(zip(distinct, range(len(distinct)), strict=True))
             codes = np.fromiter(map(number.__getitem__, values), np.int64, len(values))
         except TypeError as error:
-            bad = next(value for value in values if not _is_hashable(value))
+            bad = next(value for value in values if not is_hashable(value))
             raise _no_label(bad, name) from error
         return cls(column, codes, distinct).without_missing()
 
@@ -152,7 +152,8 @@ def _rank_of_any(label: Any) -> tuple[int, float, str, str]:
     return 2, 0.0, type(label).__name__, repr(label)
 
 
-def _is_hashable(value: Any) -> bool:
+def is_hashable(value: Any) -> bool:
+    """Whether a dictionary takes it."""
     try:
         hash(value)
     except TypeError:

@@ -16,6 +16,9 @@ however the table is cut into partitions, and what is kept is one small number p
 
     row id      0  1  2  3  4  5  6  7      draw of (seed, row id), brought to 0 .. k - 1
     fold        2  0  0  1  2  1  1  0      ──▶ test side i: rows of fold i, when they are asked for
+
+Of groups it asks a function of (seed, key of the label), the key being a number that follows from
+the label alone (`dtrees.coding.group_keys`).
 """
 
 from __future__ import annotations
@@ -31,9 +34,11 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_random_state
 
-from dtrees._random import FOLDS, keyed_uint64
+from dtrees._random import FOLDS, keyed_draws, keyed_uint64
+from dtrees.coding.group_keys import group_keys
 from dtrees.model_selection.size import size_of
 from dtrees.model_selection.stand_in import FoldSplits
+from dtrees.parallel import admitted, check_lengths, is_lazy, known_length, lazy_keys
 
 Split = tuple[np.ndarray, np.ndarray]
 MOST_FOLDS = 2**16
@@ -100,6 +105,12 @@ class KeyedKFold(BaseEstimator):
     stratified, of the rows of its class; not of partitions, workers or chunk sizes. Folds of a
     plain split stay as they are when rows are added at the end.
 
+    Where ``split`` is given groups, all rows of a group are in one fold, which is a function of the
+    seed and the label of the group, and of no other label: it stays when groups or rows are added,
+    taken away or sorted. Each group draws for itself, so that sizes of folds differ the more the
+    fewer or the more uneven the groups are. For few groups there is
+    :class:`sklearn.model_selection.GroupKFold`, which makes them even.
+
     Parameters
     ----------
     n_splits : int, default=5
@@ -113,11 +124,13 @@ class KeyedKFold(BaseEstimator):
 
     Notes
     -----
-    Where ``split`` is given groups, all rows of a group are in one fold; groups are dealt in the
-    order of draws of (seed, number of the group's label among the sorted labels).
+    Labels that are equal are one group, whatever type or partition they are stored in: 1 and 1.0,
+    strings of numpy and of Arrow, a date of nanoseconds and of days. Groups in a Dask collection
+    stay where they are; eight bytes per row are fetched of them.
 
     Keeps two bytes per row in this process, and draws them in O(n_rows); 24 bytes per row for a
-    moment where rows or groups are dealt. Sides are found when they are looked at, and not kept.
+    moment where rows are dealt, or groups draw. Sides are found when they are looked at, and not
+    kept.
 
     Examples
     --------
@@ -148,10 +161,11 @@ class KeyedKFold(BaseEstimator):
         y : array-like of shape (n_rows,), default=None
             Classes, if folds are stratified.
         groups : array-like of shape (n_rows,), default=None
+            Numbers, strings or dates.
 
         Raises
         ------
-        ValueError
+        ValueError, TypeError
             As `folds`.
         """
         return FoldSplits(self.folds(X, y, groups), self.n_splits)
@@ -167,8 +181,11 @@ class KeyedKFold(BaseEstimator):
         Raises
         ------
         ValueError
-            `n_splits` is no number from 2 to 65,536; a fold has no row; a class or the groups are
-            fewer than the folds; groups and `stratify` are both given, or no `y` to stratify by.
+            `n_splits` is no number from 2 to 65,536; a fold has no row or no group; a class has
+            fewer rows than there are folds; groups and `stratify` are both given, or no `y` to
+            stratify by; `X`, `y` and `groups` are not of one length, or a label is missing.
+        TypeError
+            A label of a group is neither number, string nor date.
         """
         k = self.n_splits
         if not isinstance(k, Integral) or not 2 <= k <= MOST_FOLDS:
@@ -176,31 +193,61 @@ class KeyedKFold(BaseEstimator):
                 f"n_splits must be an integer from 2 to {MOST_FOLDS}: got n_splits={k!r}."
             )
         seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        if groups is not None and self.stratify:
+            raise ValueError(
+                "Folds of groups cannot be stratified: give stratify=False, or no groups."
+            )
+        if self.stratify and y is None:
+            raise ValueError("stratify=True needs y, whose classes are dealt to the folds.")
+        n_rows, y, groups = self._counted(X, y, groups)
         if groups is not None:
-            if self.stratify:
-                raise ValueError(
-                    "Folds of groups cannot be stratified: give stratify=False, or no groups."
-                )
-            labels, numbers = np.unique(np.asarray(groups), return_inverse=True)
-            if len(labels) < k:
-                raise ValueError(
-                    f"Cannot have number of splits n_splits={k} greater than the number of "
-                    f"groups: {len(labels)}."
-                )
-            of_group: np.ndarray = _dealt(_draws(seed, len(labels)), k)[numbers.ravel()]
-            return of_group
+            return self._of_groups(groups, n_rows, seed)
         if self.stratify:
-            if y is None:
-                raise ValueError("stratify=True needs y, whose classes are dealt to the folds.")
             return self._stratified(np.asarray(y), seed)
-        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        found = (_draws(seed, n_rows) >> np.uint64(32)) * np.uint64(k) >> np.uint64(32)
-        if len(np.unique(found)) < k:
+        found = self._drawn(_draws(seed, n_rows))
+        if not np.bincount(found, minlength=k).all():
             raise ValueError(
                 f"n_splits={k} folds of n_samples={n_rows} rows: one of them has no row. Give "
                 "fewer folds, or another random_state."
             )
-        return found.astype(np.uint16)
+        return found
+
+    def _counted(self, X: Any, y: Any, groups: Any) -> tuple[int, Any, Any]:
+        """The number of rows, and what belongs to them, in memory: one value per row.
+
+        Of groups that are elsewhere, their keys; they are labels, whose keys they are themselves.
+        """
+        n_rows = known_length(X)
+        if n_rows is None:
+            n_rows = admitted(X, {})[0].n_rows if is_lazy(X) else len(X)
+        columns = {"y": y, "groups": lazy_keys(groups)}
+        check_lengths(n_rows, columns)
+        if not self.stratify and known_length(y) is not None:
+            columns["y"] = None  # which is not looked at
+        _, y, groups = admitted(None, columns)
+        check_lengths(n_rows, {"y": y, "groups": groups})
+        return n_rows, y, groups
+
+    def _of_groups(self, groups: Any, n_rows: int, seed: int) -> np.ndarray:
+        keys = group_keys(groups)
+        if keys.size != n_rows:
+            raise ValueError(
+                f"groups must have one label per row: expected shape ({n_rows},), got {keys.shape}."
+            )
+        found = self._drawn(keyed_draws(seed, FOLDS, 0, keys.ravel()))
+        if not np.bincount(found, minlength=self.n_splits).all():
+            raise ValueError(
+                f"n_splits={self.n_splits} folds of {len(np.unique(keys))} groups: one of them has "
+                "no group, as each group draws its own fold. Give fewer folds, another "
+                "random_state, or sklearn.model_selection.GroupKFold."
+            )
+        return found
+
+    def _drawn(self, draws: np.ndarray) -> np.ndarray:
+        """Draws brought to the numbers of the folds; uint16 (n,)."""
+        k = np.uint64(self.n_splits)
+        found: np.ndarray = ((draws >> np.uint64(32)) * k >> np.uint64(32)).astype(np.uint16)
+        return found
 
     def _stratified(self, y: np.ndarray, seed: int) -> np.ndarray:
         labels, numbers, counts = np.unique(y, return_inverse=True, return_counts=True)

@@ -14,8 +14,9 @@ from sklearn.utils import indexable
 
 from dtrees.estimators.base import BaseDecisionTree, BaseTrees
 from dtrees.estimators.sets import TrainingTable
+from dtrees.model_selection.folds import KeyedKFold
 from dtrees.model_selection.stand_in import Split, drawn
-from dtrees.parallel import admitted
+from dtrees.parallel import admitted, lazy_keys
 
 
 class TogetherError(Exception):
@@ -47,8 +48,13 @@ def why_not(estimator: Any, y: Any, params: Iterable[str]) -> str | None:
     return None
 
 
-def in_memory(y: Any, groups: Any, params: Any) -> tuple[Any, Any, Any]:
-    """What belongs to the rows of a table: fetched, where it is a Dask collection."""
+def in_memory(y: Any, groups: Any, params: Any, cv: Any) -> tuple[Any, Any, Any]:
+    """What belongs to the rows of a table: fetched, where it is a Dask collection.
+
+    Where folds are drawn by keys of groups, the keys are fetched, and not the labels.
+    """
+    if isinstance(cv, KeyedKFold):
+        groups = lazy_keys(groups)
     if not isinstance(params, Mapping):
         return *admitted(None, {"y": y, "groups": groups})[1:], params
     named = {f"params[{name!r}]": value for name, value in params.items()}
@@ -126,7 +132,7 @@ def table_and_splits(
         reason = f"{type(estimator).__name__} is not a single tree"
     splits: Sequence[Split] = []
     if reason is None:
-        y, groups, params = in_memory(y, groups, params)
+        y, groups, params = in_memory(y, groups, params, cv)
         X, y = indexable(*admitted(X, {"y": y}))
         splits = splits_of(estimator, X, y, cv, groups)
         reason = why_not_splits(splits, len(y))

@@ -172,7 +172,7 @@ class SharedSearch:
         Losses, by name: see `GridSearchCV`. Splits that are parts of the rows, leave-one-out among
         them, take 8 bytes per row, and a byte for each pair of different training sides.
         """
-        y, groups, params = in_memory(y, params.pop("groups", None), params)
+        y, groups, params = in_memory(y, params.pop("groups", None), params, self.cv)
         reason = why_not(self.estimator, y, params)
         given = self.cv
         if reason is None:

@@ -190,7 +190,7 @@ def cross_validate(
         "verbose": verbose,
         "pre_dispatch": pre_dispatch,
     }
-    y, groups, params = in_memory(y, groups, params)
+    y, groups, params = in_memory(y, groups, params, cv)
     given = {"groups": groups, "n_jobs": n_jobs, "params": params}
     start = perf_counter()
     work = _plan("cross_validate", estimator, X, y, cv, given | arguments)
@@ -318,7 +318,7 @@ def cross_val_score(
         "verbose": verbose,
         "pre_dispatch": pre_dispatch,
     }
-    y, groups, params = in_memory(y, groups, params)
+    y, groups, params = in_memory(y, groups, params, cv)
     given = {"groups": groups, "n_jobs": n_jobs, "params": params}
     work = _plan("cross_val_score", estimator, X, y, cv, given | arguments)
     if work.grown is None:
@@ -383,7 +383,7 @@ def cross_val_predict(
         A training side lacks a class, and `method` is not "predict".
     """
     arguments = {"method": method, "verbose": verbose, "pre_dispatch": pre_dispatch}
-    y, groups, params = in_memory(y, groups, params)
+    y, groups, params = in_memory(y, groups, params, cv)
     given = {"groups": groups, "n_jobs": n_jobs, "params": params}
     work = _plan("cross_val_predict", estimator, X, y, cv, given | arguments)
     if work.grown is None:

@@ -18,7 +18,13 @@ from dtrees.parallel.encoding import CodedPartitions, encode_partitions
 from dtrees.parallel.held_out import PartitionedRows
 from dtrees.parallel.ledger import Ledger
 from dtrees.parallel.local import LocalRunner, effective_n_jobs, threaded
-from dtrees.parallel.partitions import PartitionedTable, admitted
+from dtrees.parallel.partitions import (
+    PartitionedTable,
+    admitted,
+    check_lengths,
+    known_length,
+    lazy_keys,
+)
 from dtrees.parallel.regimes import grow_sets, grow_trees
 
 __all__ = [
@@ -32,6 +38,7 @@ __all__ = [
     "PartitionedTable",
     "admitted",
     "asked_for",
+    "check_lengths",
     "choose_regime",
     "computed",
     "connected",
@@ -40,6 +47,8 @@ __all__ = [
     "grow_sets",
     "grow_trees",
     "is_lazy",
+    "known_length",
+    "lazy_keys",
     "map_parts",
     "map_rows",
     "read_files",

@@ -26,6 +26,7 @@ import dask
 import numpy as np
 from dask.delayed import Delayed
 
+from dtrees.coding.group_keys import group_keys
 from dtrees.coding.tables import check_shape, feature_names
 from dtrees.parallel.carriers import Carrier, carried
 from dtrees.parallel.dask_predict import is_lazy
@@ -110,7 +111,9 @@ def admitted(X: Any, columns: Mapping[str, Any]) -> tuple[Any, ...]:
     _check_not_delayed(columns)
     if is_lazy(X):
         X = _of_rows(X)
-        _check_known_lengths(X, columns)
+        lengths = _known_lengths(X)
+        if lengths is not None:  # before anything is computed
+            check_lengths(int(lengths.sum()), columns)
     lazy = [_in_one(value) for value in columns.values() if is_lazy(value)]
     is_table = is_lazy(X)
 
@@ -181,21 +184,57 @@ def _known_lengths(X: Any) -> np.ndarray | None:
     return np.array(chunks[0], dtype=np.int64)
 
 
-def _check_known_lengths(X: Any, columns: Mapping[str, Any]) -> None:
-    """Refuse, before anything is computed, what is known to be of another length than X."""
-    lengths = _known_lengths(X)
-    if lengths is None:
-        return
-    n_rows = int(lengths.sum())
+def known_length(values: Any) -> int | None:
+    """Rows of a table, or values of a column; None: they have to be counted, or there are none."""
+    shape = getattr(values, "shape", None)
+    if isinstance(shape, Sequence):
+        length = shape[0] if len(shape) > 0 else None
+    else:
+        length = None if is_lazy(values) or not hasattr(values, "__len__") else len(values)
+    return int(length) if isinstance(length, int | np.integer) else None
+
+
+def check_lengths(n_rows: int, columns: Mapping[str, Any]) -> None:
+    """Refuse what is known to have another length than X.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows of X.
+    columns : mapping of str to array-like or None
+        As for `admitted`.
+
+    Raises
+    ------
+    ValueError
+    """
     for name, value in columns.items():
-        shape = getattr(value, "shape", None)
-        n_values = shape[0] if isinstance(shape, Sequence) and len(shape) > 0 else n_rows
-        if isinstance(n_values, int | np.integer) and n_values != n_rows:
+        n_values = known_length(value)
+        if n_values is not None and n_values != n_rows:
             raise ValueError(
                 "Found input variables with inconsistent numbers of samples: X has "
                 f"{n_rows} rows, {name} has {n_values} values. Give one value of {name} per row "
                 "of X."
             )
+
+
+def lazy_keys(labels: Any) -> Any:
+    """A collection of labels of groups as one of their keys, which are made where the labels are.
+
+    Parameters
+    ----------
+    labels : object
+        What is no collection of one value per row is returned as it is.
+    """
+    if not is_lazy(labels) or isinstance(labels, Delayed) or getattr(labels, "ndim", None) != 1:
+        return labels
+    if hasattr(labels, "map_partitions"):
+        return labels.map_partitions(_series_of_keys, meta=_series_of_keys(labels._meta[:0]))
+    return labels.map_blocks(group_keys, dtype=np.uint64, meta=np.empty(0, dtype=np.uint64))
+
+
+def _series_of_keys(labels: Any) -> Any:
+    return sys.modules["pandas"].Series(group_keys(labels), dtype=np.uint64)
 
 
 def _in_one(values: Any) -> Any:
