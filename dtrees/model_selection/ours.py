@@ -16,7 +16,7 @@ from dtrees.estimators.base import BaseDecisionTree, BaseTrees
 from dtrees.estimators.sets import TrainingTable
 from dtrees.model_selection.folds import KeyedKFold
 from dtrees.model_selection.stand_in import Split, drawn
-from dtrees.parallel import admitted, lazy_keys
+from dtrees.parallel import admitted, check_lengths, lazy_keys
 
 
 class TogetherError(Exception):
@@ -134,6 +134,7 @@ def table_and_splits(
     if reason is None:
         y, groups, params = in_memory(y, groups, params, cv)
         X, y = indexable(*admitted(X, {"y": y}))
+        check_lengths(len(y), {"groups": groups})
         splits = splits_of(estimator, X, y, cv, groups)
         reason = why_not_splits(splits, len(y))
     if reason is not None:

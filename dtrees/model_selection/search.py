@@ -46,7 +46,7 @@ from dtrees.model_selection.fit_lines import FitLines
 from dtrees.model_selection.leaf_scores import leaf_scores_of, scores_of_splits
 from dtrees.model_selection.ours import TogetherError, in_memory, why_not, why_not_splits
 from dtrees.model_selection.stand_in import Split, TrainingRows, drawn
-from dtrees.parallel import PartitionedTable, admitted
+from dtrees.parallel import PartitionedTable, admitted, check_lengths
 
 logger = logging.getLogger(__name__)
 
@@ -147,7 +147,8 @@ class SharedSearch:
         ------
         ValueError
             As scikit-learn's search does: a parameter that the estimator does not have, fits that
-            all fail, splits that cannot be made.
+            all fail, splits that cannot be made; and where `groups` or `sample_weight` have not
+            one value per row.
         TypeError
             `X` is a Dask collection, and models cannot be grown together: rows of it cannot be
             taken for scikit-learn's own search, or for a scorer that asks for them. Nor can a
@@ -178,6 +179,8 @@ class SharedSearch:
         if reason is None:
             self._validate_params()  # type: ignore[attr-defined]
             table, y = indexable(*admitted(X, {"y": y}))
+            weights = params.get("sample_weight")
+            check_lengths(len(y), {"groups": groups, "sample_weight": weights})
             splits = self._splits(table, y, groups)
             reason = why_not_splits(splits, len(y))
             if reason is not None and isinstance(table, PartitionedTable):
@@ -185,7 +188,7 @@ class SharedSearch:
             if reason is not None:
                 self.cv = splits  # which cannot be drawn twice from an iterator
         if reason is None:
-            whole = TrainingTable(table, y, params.get("sample_weight"))
+            whole = TrainingTable(table, y, weights)
             try:
                 counts = self.verbose > 0 and isinstance(self.estimator, BaseForest)
                 with Bar() if counts else nullcontext() as bar:

@@ -59,7 +59,7 @@ from dtrees.model_selection.stand_in import (
     scoring_of_stand_ins,
     training_sets,
 )
-from dtrees.parallel import PartitionedTable, admitted
+from dtrees.parallel import PartitionedTable, admitted, check_lengths, known_length
 
 logger = logging.getLogger(__name__)
 
@@ -151,7 +151,7 @@ def cross_validate(
         Where scikit-learn's function does, and with its message: it is called for all input that
         models cannot be grown together from.
     ValueError
-        ``params["sample_weight"]`` has not one weight per row of `X`.
+        ``params["sample_weight"]`` has not one weight per row of `X`, or `groups` not one label.
 
     Warns
     -----
@@ -442,6 +442,9 @@ def _plan(name: str, estimator: Any, X: Any, y: Any, cv: Any, arguments: Mapping
     grown = None
     if reason is None:
         (X,) = admitted(X, {})
+        n_rows = known_length(X)
+        if n_rows is not None:
+            check_lengths(n_rows, {"groups": arguments["groups"]})
         try:
             check_scoring(estimator, scoring=arguments.get("scoring"))  # before the work is done
             X, y = indexable(X, y)

@@ -5,9 +5,11 @@ Both are called with the same estimator of dtrees; results, errors and warnings 
 
 import logging
 import re
+import time
 import warnings
 from functools import partial
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -98,8 +100,6 @@ CASES = {
     "numbers, out of range": (REGRESSOR, X, Z, {"cv": SPLITS["out of range"]}),
     "numbers, empty training side": (REGRESSOR, X, Z, {"cv": SPLITS["empty training side"]}),
     "groups missing": (TREE, X, Y, {"cv": theirs.GroupKFold(3)}),
-    "groups short": (TREE, X, Y, {"cv": theirs.GroupKFold(3), "groups": ROWS[:-1]}),
-    "groups short, not needed": (TREE, X, Y, {"cv": theirs.KFold(3), "groups": ROWS[:-1]}),
     "groups not needed": (TREE, X, Y, {"cv": 3, "groups": ROWS}),
     "groups few": (TREE, X, Y, {"cv": theirs.GroupKFold(3), "groups": ROWS % 2}),
     "one fold": (TREE, X, Y, {"cv": 1}),
@@ -324,6 +324,56 @@ class TestWeights:
         assert type(found) is ValueError
         assert "one weight per row" in str(found)
         assert str(np.shape(weights)) in str(found)
+
+
+GROUP_SPLITTERS = {
+    "keyed": ours.KeyedKFold(3, random_state=0),
+    "stratified": ours.KeyedKFold(3, stratify=True, random_state=0),
+    "by group": theirs.GroupKFold(3),
+    "not needed": theirs.KFold(3),
+}
+
+
+@pytest.mark.parametrize("lazily", [False, True])
+@pytest.mark.parametrize("n_groups", [N - 50, N + 50])
+@pytest.mark.parametrize("cv", GROUP_SPLITTERS.values(), ids=list(GROUP_SPLITTERS))
+class TestGroupsOfAnotherLength:
+    """Refused by name, and before anything is grown, where scikit-learn lists the lengths."""
+
+    def said(self, fit, n_groups, lazily, what="groups"):
+        groups = np.arange(n_groups) % 40
+        tables = [X, da.from_array(X, chunks=(40, -1))] if lazily else [X]
+        for table in tables:
+            began = time.monotonic()
+            with pytest.raises(ValueError, match=f"X has {N} rows, {what} has {n_groups} values"):
+                fit(table, da.from_array(groups, chunks=20) if lazily else groups)
+            assert time.monotonic() < began + 2
+
+    @pytest.mark.parametrize(
+        "function",
+        [
+            ours.cross_validate,
+            ours.cross_val_score,
+            ours.cross_val_predict,
+            ours.validation_surface,
+            ours.cost_complexity_cv,
+        ],
+    )
+    def test_functions(self, function, cv, n_groups, lazily):
+        def fit(table, groups):
+            function(TREE, table, Y, cv=cv, groups=groups)
+
+        self.said(fit, n_groups, lazily)
+
+    def test_searches(self, cv, n_groups, lazily):
+        search = ours.GridSearchCV(TREE, {"max_depth": [1, 2]}, cv=cv)
+
+        def weighted(table, weights):
+            search.fit(table, Y, sample_weight=weights)
+
+        self.said(lambda table, groups: search.fit(table, Y, groups=groups), n_groups, lazily)
+        self.said(weighted, n_groups, lazily, "sample_weight")
+        assert not hasattr(search, "best_score_")
 
 
 class TestClassesThatATrainingSideLacks:
