@@ -47,6 +47,7 @@ from dask.utils import format_time, parse_timedelta
 
 import dtrees
 from dtrees.exceptions import ClusterError, NoAnswerError, SchedulerLostError, WorkerLostError
+from dtrees.parallel.ledger import Ledger
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -283,6 +284,13 @@ def cancel(client: Client, futures: Iterable[Any]) -> None:
     if client.status == "running" and some:
         with suppress(Exception):  # what is raised already says more
             patiently(client, partial(client.cancel, some), GOODBYE)
+
+
+def last_look(client: Client, ledger: Ledger) -> None:
+    """Count the workers that have gone, if a cluster can still be asked; never raises."""
+    if client.status == "running":
+        with suppress(Exception):
+            ledger.see_workers(patiently(client, client.nthreads, GOODBYE))
 
 
 def await_workers(client: Client) -> dict[str, int]:

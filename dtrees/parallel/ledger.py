@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -19,17 +19,26 @@ class Ledger:
     regime, reason : str
         Where trees were grown, and why there.
     seconds : dict of str to float
-        By phase.
+        By phase: reading (of what belongs to rows of Dask collections, and of the lengths of their
+        partitions), coding, growth. Parts of growth: table (until it is sent, in the replicated
+        regime), and blocks, bags, rounds, subtrees (in the partitioned one).
     counts : Counter
-        rounds, passes (over the codes), bytes_moved (counts and rows that left a block),
-        cache_hits, rebuilds (places that had to be computed again), retries (tasks that were
-        submitted again), restarts (of all blocks), lost_workers.
+        lost_workers (that have gone, whatever the reason), retries (tasks that were submitted
+        again), restarts (of all that is on the workers: codes that are learned, the table that was
+        sent, blocks), bytes_moved, and by regime:
+
+        replicated: tasks (that trees were grown in); bytes_moved is the table, once for every
+        worker that it is sent to, and the packed trees on their way back.
+
+        partitioned: rounds, passes (over the codes), cache_hits, rebuilds (places that had to be
+        computed again); bytes_moved is counts and rows that left a block.
     """
 
     regime: str = "local"
     reason: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
+    _workers: frozenset[str] = field(default=frozenset(), init=False, repr=False)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -40,6 +49,16 @@ class Ledger:
         finally:
             spent = time.perf_counter() - began
             self.seconds[name] = self.seconds.get(name, 0.0) + spent
+
+    def see_workers(self, addresses: Iterable[str]) -> None:
+        """Count the workers that have gone since the last time."""
+        now = frozenset(addresses)
+        self.counts["lost_workers"] += len(self._workers - now)
+        self._workers = now
+
+    def continued(self) -> Ledger:
+        """Another one, of a growth that goes on from here."""
+        return replace(self, seconds=dict(self.seconds), counts=self.counts.copy())
 
     def report(self) -> dict[str, Any]:
         """All of it, as plain numbers and strings."""

@@ -107,7 +107,7 @@ def grow_trees(
 
     with (
         _place(choice.regime) as client,
-        closing(_grown(UnitsOfGrowth(growth), numbers, run, client, look_at)) as grown,
+        closing(_grown(UnitsOfGrowth(growth), numbers, run, client, ledger, look_at)) as grown,
     ):
         for number, (tree,), seen in grown:
             yield number, tree, seen
@@ -173,7 +173,7 @@ def grow_sets(
         n_threads = 1 if client is None else sum(await_workers(client).values())
         units = UnitsOfGrowth(growth, resampling, min(n_sets, -(-n_threads // n_trees)))
         numbers = range(n_trees * units.n_groups)
-        with closing(_grown(units, numbers, run, client)) as grown:
+        with closing(_grown(units, numbers, run, client, ledger)) as grown:
             for unit, found, _ in grown:
                 for number, tree in zip(units.sets(unit), found, strict=True):
                     trees[number].append(tree)
@@ -228,13 +228,14 @@ def _grown(
     numbers: Sequence[int],
     run: LocalRunner,
     client: Client | None,
+    ledger: Ledger,
     look: Callable[[int, list[Tree]], Any] = lambda number, trees: None,
 ) -> Generator[tuple[int, list[Tree], Any]]:
     """Numbers of units, their trees and what `look` has said of them, in the order of numbers."""
     if client is not None:
         from dtrees.parallel.replicated import grow_replicated
 
-        with closing(grow_replicated(units, numbers, client)) as found:
+        with closing(grow_replicated(units, numbers, client, ledger=ledger)) as found:
             for number, trees in in_order(numbers, found):
                 yield number, trees, look(number, trees)
         return

@@ -63,9 +63,11 @@ from dtrees.parallel.client import (
     check_open,
     check_version,
     check_versions,
+    last_look,
     patiently,
 )
-from dtrees.parallel.wire import SharedGrowth, pack, unpack
+from dtrees.parallel.ledger import Ledger
+from dtrees.parallel.wire import SharedGrowth, pack, packed_bytes, unpack
 from dtrees.typing import Task, serial
 
 if TYPE_CHECKING:
@@ -116,6 +118,7 @@ def grow_replicated(
     units: Sequence[int],
     client: Client,
     *,
+    ledger: Ledger | None = None,
     units_per_task: int | None = None,
 ) -> Generator[tuple[int, list[Tree]]]:
     """Grow trees on the workers of a cluster.
@@ -131,6 +134,8 @@ def grow_replicated(
         Which units.
     client : distributed.Client
         Synchronous. Within a task: of a `worker_client`, or a thread of the worker is blocked.
+    ledger : Ledger or None, default=None
+        Where it is written down what was done.
     units_per_task : int or None, default=None
         At most. None: as many as make eight tasks per thread of the cluster, and fewer where the
         trees of a unit have many rows.
@@ -167,7 +172,7 @@ def grow_replicated(
     ]
     span = getattr(distributed, "span", nullcontext)
     with span("dtrees.fit"):
-        work = Work(growth, client)
+        work = Work(growth, client, Ledger() if ledger is None else ledger)
         try:
             work.begin(batches)
             for batch, packed in work.results():
@@ -260,12 +265,15 @@ class Work:
     ----------
     growth : UnitsOfGrowth
     client : distributed.Client
+    ledger : Ledger
     """
 
-    def __init__(self, growth: UnitsOfGrowth, client: Client) -> None:
+    def __init__(self, growth: UnitsOfGrowth, client: Client, ledger: Ledger) -> None:
         self._client = client
+        self._ledger = ledger
         self._name_of = growth.name
         self._table = SharedGrowth(growth)
+        self._n_bytes = sys.getsizeof(self._table)
         self._name = uuid4().hex
         self._sent: Future | None = None
         self._sending = 0
@@ -278,6 +286,7 @@ class Work:
 
     def begin(self, batches: Sequence[Batch]) -> None:
         """Send the table and submit the batches."""
+        self._ledger.counts["tasks"] += len(batches)
         self._start_fetching()
         self._send(len(batches))
         self._submit(batches)
@@ -293,7 +302,7 @@ class Work:
                 check_open(self._client)
                 now = time.monotonic()
                 if now > looked + WATCH:
-                    await_workers(self._client)
+                    self._workers()
                     looked = time.monotonic()
                 if now > quiet_since + patience:
                     self._pass_on()
@@ -312,6 +321,7 @@ class Work:
             del self._pending[key], future  # the worker may forget it
             self._cancel_copies(batch)
             self._fruitless = 0
+            self._ledger.counts["bytes_moved"] += packed_bytes(packed)
             yield batch, packed
 
     def end(self) -> None:
@@ -324,6 +334,13 @@ class Work:
         self._fetched_anew.clear()
         self._sent = None
         cancel(self._client, futures)
+        last_look(self._client, self._ledger)
+
+    def _workers(self) -> dict[str, int]:
+        """Threads of every worker by address; waits for the first worker when there is none."""
+        found = await_workers(self._client)
+        self._ledger.see_workers(found)
+        return found
 
     def _cancel_copies(self, batch: Batch) -> None:
         """Cancel what is left of a batch that has come."""
@@ -347,7 +364,7 @@ class Work:
             logger.info("no worker answers: %s", error)
             return
         growing, grown = self._holders()
-        if answering.issuperset(await_workers(self._client)):
+        if answering.issuperset(self._workers()):
             first = answering.difference(*growing.values())
             second: frozenset[str] = frozenset()
         else:
@@ -389,26 +406,31 @@ class Work:
             )
         self._fruitless += 1
         self._sending += 1
-        limit = PATIENCE_AT_FIRST + sys.getsizeof(self._table) / SLOWEST_WIRE
+        self._ledger.counts["restarts"] += self._sending > 1
+        limit = PATIENCE_AT_FIRST + self._n_bytes / SLOWEST_WIRE
         while True:
-            await_workers(self._client)
+            self._workers()
             answering = answering or check_versions(self._client)
+            n_copies = min(len(answering), n_batches)
             key = f"coded-table-{self._name}-{self._sending}-{self._fruitless}"
             scatter = partial(
                 self._client.scatter,
                 {key: self._table},
                 workers=answering,
-                broadcast=min(len(answering), n_batches),
+                broadcast=n_copies,
                 hash=False,
             )
             try:
-                self._sent = patiently(self._client, scatter, limit)[key]
+                with self._ledger.phase("table"):
+                    self._sent = patiently(self._client, scatter, limit)[key]
+                self._ledger.counts["bytes_moved"] += n_copies * self._n_bytes
                 return
             except (OSError, KeyError, TimeoutError, NoAnswerError) as error:  # a worker went
                 logger.info("the table is sent again: %s", error)
                 if self._fruitless == SENDINGS:
                     raise
                 self._fruitless += 1
+                self._ledger.counts["restarts"] += 1
                 answering = None
 
     def _submit(self, batches: Sequence[Batch], workers: Sequence[str] | None = None) -> None:
@@ -416,6 +438,7 @@ class Work:
         batches = [replace(batch, sending=self._sending) for batch in batches]
         places = [batch.place for batch in batches]
         keys = [(f"grow-trees-{self._name}", place, self._copies[place]) for place in places]
+        self._ledger.counts["retries"] += sum(self._copies[place] > 0 for place in places)
         self._copies.update(places)
         try:
             futures = self._client.map(

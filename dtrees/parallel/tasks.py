@@ -45,6 +45,7 @@ from dtrees.parallel.client import (
     cancel,
     check_open,
     check_versions,
+    last_look,
     patiently,
 )
 from dtrees.parallel.ledger import Ledger
@@ -109,7 +110,6 @@ class Tasks:
         self._n_calls = 0
         self._made: WeakSet[Future] = WeakSet()  # whoever holds them, a traceback for instance
         self._ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
-        self._workers: set[str] = set()
         self._silences = 0
         self._slowness = 1  # of results on their way
 
@@ -130,9 +130,7 @@ class Tasks:
     def end(self) -> None:
         """Leave nothing on the cluster."""
         self.cancel(self._made)
-        if self.client.status == "running":
-            with suppress(Exception):
-                self._look_at(patiently(self.client, self.client.nthreads, GOODBYE))
+        last_look(self.client, self.ledger)
 
     def cancel(self, futures: Iterable[Future]) -> None:
         """Let the cluster forget some results."""
@@ -144,7 +142,7 @@ class Tasks:
     def workers(self) -> dict[str, int]:
         """Threads of every worker by address; waits for the first worker when there is none."""
         found = await_workers(self.client)
-        self._look_at(found)
+        self.ledger.see_workers(found)
         return found
 
     def limits(self) -> list[int]:
@@ -159,12 +157,6 @@ class Tasks:
         except CancelledError as error:
             raise LostResultsError("Results were lost with their workers.") from error
         return [who_has.get(future.key, ()) for future in futures]
-
-    def _look_at(self, workers: Iterable[str]) -> None:
-        """Count the workers that have gone since the last time."""
-        now = set(workers)
-        self.ledger.counts["lost_workers"] += len(self._workers - now)
-        self._workers = now
 
     # ---------------------------------------------------------------------------------------------
     # what is submitted

@@ -96,6 +96,12 @@ def pack(trees: Sequence[Tree]) -> dict[str, Any]:
     return packed
 
 
+def packed_bytes(packed: dict[str, Any]) -> int:
+    """Bytes of the arrays of `pack`."""
+    arrays = (sent[0] if isinstance(sent, tuple) else sent for sent in packed.values())
+    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+
+
 def unpack(packed: dict[str, Any]) -> list[Tree]:
     """The trees of `pack`; their arrays are copies, aligned and of their own."""
     ends = np.cumsum(packed["n_nodes"]).tolist()

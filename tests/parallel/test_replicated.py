@@ -31,6 +31,7 @@ from dtrees.exceptions import ClusterError
 from dtrees.parallel import client as clients
 from dtrees.parallel import replicated
 from dtrees.parallel.client import choose_regime, current_client, patiently
+from dtrees.parallel.ledger import Ledger
 from dtrees.parallel.local import effective_n_jobs
 from dtrees.parallel.wire import _unpickled, aligned, pack, unpack
 from tests.parallel.clusters import Deadly, connect, digest, ours
@@ -245,11 +246,14 @@ class TestWorkersThatComeAndGo:
         deadly.touch()
         growth = replace(GROWTH, thresholds=Deadly(GROWTH.thresholds, str(deadly)))
         processes.run_on_scheduler(set_allowed, 0)
+        ledger = Ledger()
         try:
-            assert digest(grow_replicated(growth, range(20), processes)) == LOCAL
+            assert digest(grow_replicated(growth, range(20), processes, ledger=ledger)) == LOCAL
         finally:
             processes.run_on_scheduler(set_allowed, 3)
         assert not deadly.exists()
+        assert ledger.counts["lost_workers"] == 1
+        assert ledger.counts["retries"] >= 1
         assert ours(processes) == []
 
     def test_added_in_the_middle(self, here):
@@ -322,9 +326,14 @@ class TestWorkersThatHang:
             if len(come) == after:
                 stop()
 
+        ledger = Ledger()
         with caplog.at_level(logging.INFO, "dtrees"):
-            trees = grow_replicated(growth, range(40), processes, units_per_task=1, on_tree=on_tree)
+            trees = grow_replicated(
+                growth, range(40), processes, units_per_task=1, on_tree=on_tree, ledger=ledger
+            )
         assert digest(trees) == expected
+        assert ledger.counts["retries"] >= 1  # copies
+        assert ledger.counts["lost_workers"] == 0  # it is left alone
         assert sorted(come) == list(range(40))  # each of them once
         assert "do not come from ['tcp://" in caplog.text
         assert ours(processes) == []
@@ -412,12 +421,14 @@ class TestWorkersThatHang:
 
         monkeypatch.setattr(here, "scatter", hang)
         monkeypatch.setattr(replicated, "PATIENCE_AT_FIRST", 0.3)
+        ledger = Ledger()
         try:
             with caplog.at_level(logging.INFO, "dtrees"):
-                assert digest(grow_replicated(GROWTH, range(20), here)) == LOCAL
+                assert digest(grow_replicated(GROWTH, range(20), here, ledger=ledger)) == LOCAL
         finally:
             go_on.set()
         assert "the table is sent again" in caplog.text
+        assert ledger.counts["restarts"] == 1
         assert ours(here) == []
 
 

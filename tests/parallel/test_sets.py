@@ -208,9 +208,9 @@ class TestOneHash:
         asked = []
         grow = replicated.grow_replicated
 
-        def ask(units, numbers, client):
+        def ask(units, numbers, client, **options):
             asked.append((units.n_groups, len(numbers)))
-            return grow(units, numbers, client)
+            return grow(units, numbers, client, **options)
 
         monkeypatch.setattr(replicated, "grow_replicated", ask)
         here.cluster.scale(3)
