@@ -24,7 +24,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -115,8 +116,8 @@ class Training:
     run : LocalRunner
     advance : callable (int) -> object
         Hears how many trees have come, as often as some have.
-    ledger : Ledger or None
-        Where a fit writes down what it did; None: nobody asks.
+    ledger : Ledger
+        Where a fit writes down what it did.
     """
 
     encoded: Encoded
@@ -124,12 +125,12 @@ class Training:
     y: Any
     run: LocalRunner
     advance: Callable[[int], object] = _nobody
-    ledger: Ledger | None = None
+    ledger: Ledger = field(default_factory=Ledger)
 
 
-def rows_of(coded: CodedMatrix | CodedPartitions) -> WalkedRows:
-    """Codes, ready to be walked, wherever they are."""
-    return CodedRows(coded) if isinstance(coded, CodedMatrix) else PartitionedRows(coded)
+def rows_of(coded: CodedMatrix | CodedPartitions, ledger: Ledger | None = None) -> WalkedRows:
+    """Codes, ready to be walked, wherever they are; what is lost then is counted."""
+    return CodedRows(coded) if isinstance(coded, CodedMatrix) else PartitionedRows(coded, ledger)
 
 
 class BaseTrees(BaseEstimator, ABC):
@@ -242,19 +243,25 @@ class BaseTrees(BaseEstimator, ABC):
     def fit_report_(self) -> dict[str, Any]:
         """What the fit did, and what it took; plain numbers and strings.
 
-        Not part of the model: it is not pickled or saved, and models of a cross-validation have
-        none.
+        Models that were grown together, those of a cross-validation and the ``best_estimator_`` of
+        a search, tell of the growth that all models share, each the same; its coding may be shared
+        with other growths. Scores are not part of it. Nor is the report part of the model: it is
+        not pickled or saved.
 
         - ``regime``, ``reason``: where trees were grown, and why there.
-        - ``seconds``: dict of the phases.
-        - In the partitioned regime: ``rounds``, ``passes`` over the codes, ``bytes_moved``,
-          ``cache_hits`` and ``rebuilds`` of the places of rows, and, where it happened,
-          ``retries`` of tasks, ``restarts`` of all blocks and ``lost_workers``.
+        - ``seconds``: dict of the phases: ``coding``, ``growth``, ``reading`` of what else a Dask
+          collection has to tell, and, within growth on a cluster, what was waited for.
+        - On a cluster, ``lost_workers``, and where it happened ``retries`` of tasks and
+          ``restarts``: everything had to be sent or made again.
+        - In the replicated regime: ``tasks``, and ``bytes_moved``: the table, once for every worker
+          that it was sent to, and trees on their way back.
+        - In the partitioned regime: ``rounds``, ``passes`` over the codes, ``bytes_moved``: counts
+          and rows, ``cache_hits`` and ``rebuilds`` of the places of rows.
         """
         check_is_fitted(self)
         if "_fit_report" not in self.__dict__:
             raise AttributeError("This model has no fit_report_: it was not made by fit.")
-        report: dict[str, Any] = self._fit_report
+        report: dict[str, Any] = deepcopy(self._fit_report)
         return report
 
     def __getstate__(self) -> dict[str, Any]:
@@ -296,12 +303,20 @@ class BaseTrees(BaseEstimator, ABC):
             self.min_samples_split, self.min_samples_leaf, self.min_weight_fraction_leaf
         )
 
-    def _encode(self, X: Any, y: Any, sample_weight: Any, seed: int, run: LocalRunner) -> Encoded:
+    def _encode(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        seed: int,
+        run: LocalRunner,
+        ledger: Ledger | None = None,
+    ) -> Encoded:
         """Check the parameters, code the table and the target, resolve the rules."""
         self._check_supported()
         table, values = self._read(X, y)
         target = self._encode_target(values, sample_weight)
-        return self._resolve(*self._code(table, seed, run), target, seed)
+        return self._resolve(*self._code(table, seed, run, ledger), target, seed)
 
     def _check_supported(self) -> None:
         if self.monotonic_cst is not None:
@@ -323,7 +338,11 @@ class BaseTrees(BaseEstimator, ABC):
         return table, values
 
     def _code(
-        self, table: Table | PartitionedTable, seed: int, run: LocalRunner
+        self,
+        table: Table | PartitionedTable,
+        seed: int,
+        run: LocalRunner,
+        ledger: Ledger | None = None,
     ) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
         """The table as codes."""
         how: dict[str, Any] = {
@@ -334,7 +353,7 @@ class BaseTrees(BaseEstimator, ABC):
         }
         if isinstance(table, PartitionedTable):
             regime = asked_for(getattr(self, "regime", None))
-            return encode_partitions(table, **how, regime=regime)
+            return encode_partitions(table, **how, regime=regime, ledger=ledger)
         return CodeBook.fit_encode(table, **how, run=run)
 
     def _resolve(
@@ -396,8 +415,7 @@ class BaseDecisionTree(BaseTrees):
     def _fit_coded(self, training: Training) -> Any:
         tree = pruning.ccp(self._grow(training), self.ccp_alpha)
         (learned,) = self._learned_of(training.encoded, [tree])
-        if training.ledger is not None:
-            learned["_fit_report"] = training.ledger.report()
+        learned["_fit_report"] = training.ledger.report()
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(learned)
         training.advance(1)
@@ -424,7 +442,8 @@ class BaseDecisionTree(BaseTrees):
 
     def _grow_sets(self, training: Training, resampling: Resampling) -> list[Tree]:
         growth = self._growth_of(training.encoded)
-        grown = grow_sets(growth, 1, resampling, training.run, advance=training.advance)
+        advance, ledger = training.advance, training.ledger
+        grown = grow_sets(growth, 1, resampling, training.run, advance=advance, ledger=ledger)
         return [tree for (tree,) in grown]
 
     def _growth_of(self, encoded: Encoded) -> ForestGrowth:
@@ -550,18 +569,17 @@ class BaseDecisionTree(BaseTrees):
         """Check the parameters and code the table."""
         self._check_parameters()
         run = threaded(self.n_jobs)
-        X, y, sample_weight = admitted(X, {"y": y, "sample_weight": sample_weight})
         ledger = Ledger()
+        X, y, sample_weight = admitted(X, {"y": y, "sample_weight": sample_weight}, ledger)
         with ledger.phase("coding"):
-            encoded = self._encode(X, y, sample_weight, self._seed(), run)
-        return Training(encoded, rows_of(encoded.coded), y, run, ledger=ledger)
+            encoded = self._encode(X, y, sample_weight, self._seed(), run, ledger)
+        return Training(encoded, rows_of(encoded.coded, ledger), y, run, ledger=ledger)
 
     def _grow(self, training: Training) -> Tree:
         """The tree before cost-complexity pruning."""
         growth = replace(self._growth_of(training.encoded), ccp_alpha=0.0)
-        ledger = Ledger() if training.ledger is None else training.ledger
-        with ledger.phase("growth"):
-            ((tree,),) = grow_sets(growth, 1, plain(), training.run, ledger=ledger)
+        with training.ledger.phase("growth"):
+            ((tree,),) = grow_sets(growth, 1, plain(), training.run, ledger=training.ledger)
         return tree
 
 

@@ -302,10 +302,10 @@ class BaseForest(BaseTrees):
             if saved.facts is not None and self.random_state is None and not (kept or so_far):
                 seed = int(saved.facts["seed"])
         run = threaded(self.n_jobs)
-        X, y, sample_weight, bootstrap_groups = admitted(X, columns)
         ledger = Ledger()
+        X, y, sample_weight, bootstrap_groups = admitted(X, columns, ledger)
         with ledger.phase("coding"):
-            encoded = self._encode(X, y, sample_weight, seed, run)
+            encoded = self._encode(X, y, sample_weight, seed, run, ledger)
         self._check_max_features(encoded)
         bags = self._bags(seed, encoded.coded.n_rows, bootstrap_groups)
         facts = partial(
@@ -319,7 +319,7 @@ class BaseForest(BaseTrees):
         earlier = earlier_trees(so_far, saved, facts, encoded.book)[: self.n_estimators]
         if saved is not None:
             callbacks = [*callbacks, Saving(saved)]
-        training = Training(encoded, rows_of(encoded.coded), y, run, ledger=ledger)
+        training = Training(encoded, rows_of(encoded.coded, ledger), y, run, ledger=ledger)
         there = Kept(kept, partial(self._leaves_of, kept, encoded.book, X, run), earlier)
         return self._fit_forest(training, bags, callbacks, there, facts)
 
@@ -343,8 +343,7 @@ class BaseForest(BaseTrees):
 
         With `facts`, an error of a lost cluster brings along a forest that can be resumed.
         """
-        encoded, run = training.encoded, training.run
-        ledger = Ledger() if training.ledger is None else training.ledger
+        encoded, run, ledger = training.encoded, training.run, training.ledger
         kept = Kept() if kept is None else kept
         growth = self._growth_of(encoded, bags)
         learned = self._facts_of(encoded, bags)
@@ -368,14 +367,13 @@ class BaseForest(BaseTrees):
         with all_or_nothing(self), listening(fit, callbacks), brought_along(unfinished):
             with ledger.phase("growth"):
                 self._grow_trees(growth, fit, oob, callbacks, run, ledger)
-            if training.ledger is not None:
-                learned["_fit_report"] = ledger.report()
             if oob is not None:
                 learned |= self._learned_out_of_bag(oob, training)
             if self.oob_tol is not None:
                 learned["oob_scores_"] = np.array(fit.oob_scores)
             learned["forest_"] = Forest(tuple(fit.trees))
             learned["_saw_missing"] = columns_with_missing(fit.trees, encoded.coded)
+            learned["_fit_report"] = ledger.report()
             for name in OF_SOME_FITS:
                 self.__dict__.pop(name, None)
             self.__dict__.update(learned)
@@ -449,6 +447,7 @@ class BaseForest(BaseTrees):
             training.run,
             regime=self.regime,
             advance=training.advance,
+            ledger=training.ledger,
         )
 
     def _models_of(self, encoded: Encoded, grown: Sequence[tuple[Tree, ...]]) -> list[Any]:

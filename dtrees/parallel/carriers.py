@@ -26,6 +26,7 @@ from dask.base import get_scheduler
 
 from dtrees.exceptions import ClusterError
 from dtrees.parallel.client import check_open, cluster_client, in_task
+from dtrees.parallel.ledger import Ledger
 from dtrees.parallel.tasks import LostResultsError, Tasks
 
 if TYPE_CHECKING:
@@ -90,10 +91,12 @@ class OnCluster:
     ----------
     client : distributed.Client
         Synchronous.
+    ledger : Ledger
+        Workers that are lost are counted there.
     """
 
-    def __init__(self, client: Client) -> None:
-        self._tasks = Tasks(client)
+    def __init__(self, client: Client, ledger: Ledger) -> None:
+        self._tasks = Tasks(client, ledger)
         self._tasks.begin()
 
     def hold(self, tasks: Sequence[Any]) -> list[Any]:
@@ -129,7 +132,9 @@ class OnCluster:
         self._tasks.end()
 
 
-def carried(collections: Sequence[Any], work: Callable[[Carrier], T]) -> T:
+def carried(
+    collections: Sequence[Any], work: Callable[[Carrier], T], ledger: Ledger | None = None
+) -> T:
     """Do work where Dask would compute some collections.
 
     Parameters
@@ -137,6 +142,8 @@ def carried(collections: Sequence[Any], work: Callable[[Carrier], T]) -> T:
     collections : sequence of Dask collections
     work : callable
         Called with a `Carrier`; again, where results were lost.
+    ledger : Ledger or None, default=None
+        Where it is written down what was lost, and how often all was done again.
 
     Raises
     ------
@@ -145,9 +152,10 @@ def carried(collections: Sequence[Any], work: Callable[[Carrier], T]) -> T:
     BaseException
         What `work` raises.
     """
+    ledger = Ledger() if ledger is None else ledger
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            with _carrier(collections) as carrier:
+            with _carrier(collections, ledger) as carrier:
                 return work(carrier)
         except LostResultsError as error:
             if attempt == ATTEMPTS:
@@ -155,11 +163,12 @@ def carried(collections: Sequence[Any], work: Callable[[Carrier], T]) -> T:
                     f"The Dask cluster has lost results {ATTEMPTS} times over. {error}"
                 ) from error
             logger.info("the parts are computed again: %s", error)
+            ledger.counts["restarts"] += 1
     raise AssertionError
 
 
 @contextmanager
-def _carrier(collections: Sequence[Any]) -> Iterator[Carrier]:
+def _carrier(collections: Sequence[Any], ledger: Ledger) -> Iterator[Carrier]:
     """Where Dask would compute collections."""
     try:
         get = get_scheduler(collections=list(collections))
@@ -177,7 +186,7 @@ def _carrier(collections: Sequence[Any]) -> Iterator[Carrier]:
         return
     check_open(client)
     with cluster_client() if in_task() else nullcontext(client) as client:
-        carrier = OnCluster(client)
+        carrier = OnCluster(client, ledger)
         try:
             yield carrier
         finally:

@@ -45,6 +45,7 @@ from dtrees.coding.summaries import TableSummary
 from dtrees.coding.tables import Table, read_table
 from dtrees.exceptions import TableTooLargeError
 from dtrees.parallel.carriers import Carrier, carried
+from dtrees.parallel.ledger import Ledger
 from dtrees.parallel.partitions import PartitionedTable
 
 FAN_IN = 8  # summaries that a task merges
@@ -178,6 +179,7 @@ def encode_partitions(
     seed: int = 0,
     sample_rows: int = SAMPLE_ROWS,
     regime: str | None = None,
+    ledger: Ledger | None = None,
 ) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
     """Learn the codes of a table whose partitions are computed by Dask, and code it.
 
@@ -189,6 +191,8 @@ def encode_partitions(
     regime : {"local", "replicated", "partitioned"} or None, default=None
         Where trees are to be grown. Codes stay in their partitions, not made yet, where it is
         "partitioned", or None and they are more than a worker, or this process, should hold.
+    ledger : Ledger or None, default=None
+        As for `dtrees.parallel.carriers.carried`.
 
     Returns
     -------
@@ -215,7 +219,7 @@ def encode_partitions(
     def work(carrier: Carrier) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
         return code_partitions(table, mask, rules, unseen, regime, carrier)
 
-    return carried([table.collection], work)
+    return carried([table.collection], work, ledger)
 
 
 def code_partitions(

@@ -41,6 +41,7 @@ from dtrees.core.coded_walk import Asked, CodedRows
 from dtrees.core.model import Tree
 from dtrees.parallel.carriers import Carrier, carried
 from dtrees.parallel.encoding import CodedPartitions
+from dtrees.parallel.ledger import Ledger
 from dtrees.parallel.tasks import itself
 from dtrees.parallel.wire import pack, unpack
 from dtrees.typing import Runner
@@ -60,10 +61,13 @@ class PartitionedRows:
     Parameters
     ----------
     parts : CodedPartitions
+    ledger : Ledger or None, default=None
+        Where it is written down what was lost on the way.
     """
 
-    def __init__(self, parts: CodedPartitions) -> None:
+    def __init__(self, parts: CodedPartitions, ledger: Ledger | None = None) -> None:
         self._parts = parts
+        self._ledger = ledger
         self._at_hand: dict[tuple[str, int], list[tuple[Asked, Any]]] = {}
 
     @property
@@ -79,14 +83,15 @@ class PartitionedRows:
         asked : sequence of (sequence of Tree, int64 (n,))
             Trees, and rows that go down each of them. An answer is kept until it is taken.
         """
-        answers = walk_parts(self._parts, asked, with_values=False)
+        answers = walk_parts(self._parts, asked, with_values=False, ledger=self._ledger)
         for (trees, rows), found in zip(asked, answers, strict=True):
             for tree, leaves in zip(trees, found, strict=True):
                 self._keep("leaves", ((tree,), rows), leaves)
 
     def bring_values(self, asked: Sequence[Asked]) -> None:
         """The same for what models say of rows."""
-        for one, total in zip(asked, walk_parts(self._parts, asked, with_values=True), strict=True):
+        answers = walk_parts(self._parts, asked, with_values=True, ledger=self._ledger)
+        for one, total in zip(asked, answers, strict=True):
             self._keep("values", one, total)
 
     def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
@@ -130,7 +135,13 @@ class Item:
     last: int
 
 
-def walk_parts(parts: CodedPartitions, asked: Sequence[Asked], *, with_values: bool) -> list[Any]:
+def walk_parts(
+    parts: CodedPartitions,
+    asked: Sequence[Asked],
+    *,
+    with_values: bool,
+    ledger: Ledger | None = None,
+) -> list[Any]:
     """Let rows walk down trees, in one pass over the codes.
 
     Parameters
@@ -138,6 +149,8 @@ def walk_parts(parts: CodedPartitions, asked: Sequence[Asked], *, with_values: b
     parts : CodedPartitions
     asked : sequence of (sequence of Tree, int64 (n,))
     with_values : bool
+    ledger : Ledger or None, default=None
+        As for `dtrees.parallel.carriers.carried`.
 
     Returns
     -------
@@ -170,7 +183,7 @@ def walk_parts(parts: CodedPartitions, asked: Sequence[Asked], *, with_values: b
                     found[item.number] += answers
         return found
 
-    found = carried([dask.delayed(None)], work)
+    found = carried([dask.delayed(None)], work, ledger)
     if with_values:
         return [side.in_order(total) for side, (total,) in zip(sides, found, strict=True)]
     return [

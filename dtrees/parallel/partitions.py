@@ -30,6 +30,7 @@ from dtrees.coding.group_keys import group_keys
 from dtrees.coding.tables import check_shape, feature_names
 from dtrees.parallel.carriers import Carrier, carried
 from dtrees.parallel.dask_predict import is_lazy
+from dtrees.parallel.ledger import Ledger
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +84,7 @@ class PartitionedTable:
         ]
 
 
-def admitted(X: Any, columns: Mapping[str, Any]) -> tuple[Any, ...]:
+def admitted(X: Any, columns: Mapping[str, Any], ledger: Ledger | None = None) -> tuple[Any, ...]:
     """A table, and what belongs to its rows, ready for a fit.
 
     Parameters
@@ -91,6 +92,9 @@ def admitted(X: Any, columns: Mapping[str, Any]) -> tuple[Any, ...]:
     X : table
     columns : mapping of str to array-like or None
         By the name of the argument: values of each row.
+    ledger : Ledger or None, default=None
+        Where it is written down what was done, in the phase "reading"; nothing is, where there are
+        no collections.
 
     Returns
     -------
@@ -123,7 +127,9 @@ def admitted(X: Any, columns: Mapping[str, Any]) -> tuple[Any, ...]:
         lengths = np.array(results[: len(counts)], dtype=np.int64) if counts else None
         return lengths, results[len(counts) :]
 
-    lengths, values = carried([X] if is_table else lazy, fetched)
+    ledger = Ledger() if ledger is None else ledger
+    with ledger.phase("reading"):
+        lengths, values = carried([X] if is_table else lazy, fetched, ledger)
     found = iter(values)
     rest = [next(found) if is_lazy(value) else value for value in columns.values()]
     if is_table:

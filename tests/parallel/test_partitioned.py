@@ -21,6 +21,7 @@ from dask.system import CPU_COUNT
 from distributed import Client, worker_client
 from distributed.system import MEMORY_LIMIT
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 
 from dtrees import RandomForestClassifier
 from dtrees.core._rounds import HIGHEST, LOWEST
@@ -166,6 +167,7 @@ class TestWorkersThatDie:
     @pytest.mark.parametrize(
         ("phase", "n_killed"),
         [
+            ("reading", 1),
             ("blocks", 1),
             pytest.param("blocks", 2, marks=chaos),
             pytest.param("bags", 1, marks=chaos),
@@ -193,6 +195,7 @@ class TestWorkersThatDie:
         assert hash_of(model) == EXPECTED
         assert len(set(before) - set(pids(processes, 2))) == 1
         assert len(os.listdir(tmp_path)) > 14  # some were computed once more
+        assert model.fit_report_["lost_workers"] == 1
         assert_nothing_is_left(processes)
 
     def test_blocks_that_are_blamed(self, processes, tmp_path):
@@ -247,6 +250,22 @@ class TestWorkersThatDie:
         else:
             with pytest.raises(WorkerLostError, match="has lost the table 4 times"):
                 fitted(here, block=die)
+        assert_nothing_is_left(here)
+
+    @pytest.mark.parametrize("first", [0, 7])
+    def test_all_is_coded_again(self, first, here, tmp_path):
+        """As a part of a pass was lost: the first pass, or that of a table that is fetched."""
+
+        def die(block):
+            if noted(tmp_path) == first:
+                raise killed_worker()
+            return block
+
+        config = {"dtrees.regime": "local"}
+        model = clone(FOREST).set_params(regime=None)
+        assert hash_of(fitted(here, model, block=die, **config)) == EXPECTED
+        assert model.fit_report_["restarts"] == 1
+        assert model.fit_report_["regime"] == "local"
         assert_nothing_is_left(here)
 
     @pytest.mark.parametrize("times", [3, 100])
@@ -453,6 +472,7 @@ class TestWorkersThatHang:
     @pytest.mark.parametrize(
         "phase",
         [
+            pytest.param("reading", marks=chaos),
             pytest.param("blocks", marks=chaos),
             pytest.param("bags", marks=chaos),
             "coding",
@@ -468,7 +488,7 @@ class TestWorkersThatHang:
         assert fault.has_happened
         assert hash_of(model) == EXPECTED
         assert "do not answer, and are taken out of the cluster" in caplog.text
-        assert model.fit_report_["lost_workers"] == (phase != "coding")  # those of growth
+        assert model.fit_report_["lost_workers"] == 1
         assert_nothing_is_left(client)
 
     def test_one_that_is_only_busy(self, here, monkeypatch):
