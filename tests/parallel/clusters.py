@@ -19,13 +19,13 @@ def digest(trees):
     return found.hexdigest()
 
 
-def connect(n_workers, threads, processes):
+def connect(n_workers, threads, processes, memory_limit=0):
     return LocalCluster(
         n_workers=n_workers,
         threads_per_worker=threads,
         processes=processes,
         dashboard_address=":0",
-        memory_limit=0,
+        memory_limit=memory_limit,
     )
 
 

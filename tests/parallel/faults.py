@@ -7,16 +7,18 @@ import time
 from contextlib import contextmanager
 
 import dask
+from sklearn.base import clone
 
 from dtrees import RandomForestClassifier
 from dtrees.parallel.ledger import Ledger
 from dtrees.parallel.tasks import Tasks
 from tests.parallel.clusters import ours
-from tests.parallel.test_collections import X, Y, cut, hash_of
+from tests.parallel.test_collections import Folds, X, Y, cut, hash_of
 
 ROUNDS = {"dtrees.regime": "partitioned", "dtrees.gather-rows": 100}
 PHASES = ("blocks", "bags", "rounds", "subtrees")
 FOREST = RandomForestClassifier(4, random_state=5, max_codes=32, regime="partitioned")
+FOLDS = Folds(FOREST)
 
 
 class Fault:
@@ -30,10 +32,12 @@ class Fault:
         Where, or anywhere.
     number : int
         How many times it is waited there before.
+    after : Fault or None
+        That has happened before anything is counted.
     """
 
-    def __init__(self, act, phase=None, number=0):
-        self.act, self.phase, self.number = act, phase, number
+    def __init__(self, act, phase=None, number=0, after=None):
+        self.act, self.phase, self.number, self.after = act, phase, number, after
         self.has_happened = False
         self.n_waits = 0
 
@@ -53,7 +57,8 @@ class Fault:
                 phases.pop()
 
         def await_(tasks, pending):
-            if not self.has_happened and self.phase in (None, *phases):
+            is_time = self.after is None or self.after.has_happened
+            if is_time and not self.has_happened and self.phase in (None, *phases):
                 self.has_happened = self.n_waits == self.number
                 self.n_waits += 1
                 if self.has_happened:
@@ -77,10 +82,9 @@ def fitted(client, model=FOREST, layout="7", block=None, **config):
         return model.fit(lazy, cut(Y, "2"))
 
 
-def expected():
+def expected(model=FOREST):
     """The hash of the same model, of the table in memory."""
-    alone = RandomForestClassifier(**{**FOREST.get_params(), "regime": "local"})
-    return hash_of(alone.fit(X, Y))
+    return hash_of(clone(model).set_params(regime="local").fit(X, Y))
 
 
 def pids(client, n_workers=None):

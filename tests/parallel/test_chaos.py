@@ -8,6 +8,7 @@ import random
 import signal
 import sys
 import threading
+import time
 from contextlib import ExitStack, contextmanager
 
 import dask
@@ -17,6 +18,8 @@ from distributed import Client
 from dtrees.exceptions import ClusterError
 from tests.parallel.clusters import connect
 from tests.parallel.faults import (
+    FOLDS,
+    FOREST,
     ROUNDS,
     Fault,
     assert_nothing_is_left,
@@ -24,7 +27,7 @@ from tests.parallel.faults import (
     fitted,
     pids,
 )
-from tests.parallel.test_collections import CASES, LAYOUTS, hash_of, on
+from tests.parallel.test_collections import CASES, LAYOUTS, hash_of, on, pool_of_processes
 from tests.parallel.test_collections import fitted as fitted_case
 
 pytestmark = [
@@ -72,8 +75,13 @@ class TestOneHash:
     @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
     @pytest.mark.parametrize("n_threads", [1, 2, 8])
     def test_schedulers(self, case, regime, scheduler, n_threads, in_memory):
-        how = {**ROUNDS, "dtrees.regime": regime, "scheduler": scheduler, "num_workers": n_threads}
-        with dask.config.set(how):
+        with dask.config.set({**ROUNDS, "dtrees.regime": regime, "scheduler": scheduler}):
+            found = {layout: fitted_case(case, layout, n_jobs=n_threads) for layout in EVERY_LAYOUT}
+        assert found == dict.fromkeys(EVERY_LAYOUT, in_memory[case])
+
+    @pytest.mark.parametrize("regime", ["local", "partitioned"])
+    def test_processes(self, case, regime, in_memory):
+        with pool_of_processes(), dask.config.set({**ROUNDS, "dtrees.regime": regime}):
             found = {layout: fitted_case(case, layout) for layout in EVERY_LAYOUT}
         assert found == dict.fromkeys(EVERY_LAYOUT, in_memory[case])
 
@@ -116,19 +124,18 @@ class TestFaults:
         assert_nothing_is_left(processes)
 
     @pytest.mark.parametrize("seed", range(8))
-    def test_killed_at_any_moment(self, seed, forest, processes):
-        before = pids(processes, 2)
-        dead = random.Random(seed).sample(before, 1)
-        with at_any_moment(lambda: kill(dead), seed):
-            assert hash_of(fitted(processes)) == forest
+    @pytest.mark.parametrize("model", [FOREST, FOLDS], ids=["fit", "folds"])
+    def test_killed_at_any_moment(self, model, seed, processes):
+        def kill_one():
+            kill(random.Random(seed).sample(pids(processes), 1))
+
+        before = fit_meanwhile(processes, kill_one, seed, model)
         assert len(set(before) & set(pids(processes, 2))) == 1
         assert_nothing_is_left(processes)
 
     @pytest.mark.parametrize("seed", range(5))
-    def test_restarted_at_any_moment(self, seed, forest, processes):
-        before = pids(processes, 2)
-        with at_any_moment(processes.restart, seed):
-            assert hash_of(fitted(processes)) == forest
+    def test_restarted_at_any_moment(self, seed, processes):
+        before = fit_meanwhile(processes, processes.restart, seed)
         assert not set(before) & set(pids(processes, 2))
         assert_nothing_is_left(processes)
 
@@ -158,6 +165,24 @@ class TestFaults:
             pytest.raises(ClusterError, match="has lost its scheduler"),
         ):
             fit_until(client, cluster.close, seed)
+
+
+def fit_meanwhile(client, act, seed, model=FOREST):
+    """Fits, until something has happened in the midst of one; the workers as that began."""
+    in_memory = expected(model)
+    seconds = 1.5
+    for _ in range(8):
+        before = pids(client, 2)
+        moments = []
+        began = time.monotonic()
+        with at_any_moment(lambda: moments.append(time.monotonic()) or act(), seed, seconds):
+            found = fitted(client, model)
+            ended = time.monotonic()
+        assert hash_of(found) == in_memory
+        if began < moments[0] < ended:
+            return before
+        seconds /= 2
+    raise AssertionError(f"every fit was over before, the last one after {ended - began} seconds")
 
 
 def fit_until(client, act, seed):

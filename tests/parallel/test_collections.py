@@ -7,8 +7,9 @@ import os
 import signal
 import time
 import warnings
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import get_context
 from uuid import uuid4
 
 import dask
@@ -18,6 +19,7 @@ import pytest
 import scipy.sparse as sp
 from distributed import Client, worker_client
 from numpy.testing import assert_array_equal
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import GroupKFold
 
 from dtrees import (
@@ -31,13 +33,15 @@ from dtrees.coding import CodeBook
 from dtrees.exceptions import ClusterError, TableTooLargeError
 from dtrees.model_selection import (
     GridSearchCV,
+    KeyedKFold,
     cost_complexity_cv,
     cross_val_predict,
     cross_validate,
     tuned_size,
     validation_surface,
 )
-from dtrees.parallel import admitted, carriers, encode_partitions
+from dtrees.parallel import admitted, carriers, encode_partitions, regimes
+from dtrees.parallel.ledger import Ledger
 from tests.parallel.clusters import connect, digest, ours
 
 pd = pytest.importorskip("pandas")
@@ -122,9 +126,52 @@ def on(client):
         yield
 
 
+def trees_of(model):
+    return model.forest_.trees if hasattr(model, "forest_") else [model.tree_.model]
+
+
 def hash_of(model):
-    trees = model.forest_.trees if hasattr(model, "forest_") else [model.tree_.model]
-    return digest(trees)
+    """One hash of all arrays of all trees, and of the scores of a cross-validation."""
+    if not isinstance(model, Folds):
+        return digest(trees_of(model))
+    models = [*model.found["estimator"], model.found["final"]]
+    trees = [tree for fitted in models for tree in trees_of(fitted)]
+    return f"{digest(trees)} {model.found['test_score'].tolist()}"
+
+
+class Folds(BaseEstimator):
+    """A cross-validation in the place of a model.
+
+    Parameters
+    ----------
+    model : estimator
+    n_folds : int, default=3
+    """
+
+    def __init__(self, model, n_folds=3):
+        self.model, self.n_folds = model, n_folds
+
+    def set_params(self, **parameters):
+        """Those of the model."""
+        self.model.set_params(**parameters)
+        return self
+
+    def fit(self, X, y, sample_weight=None):
+        """Cross-validate; what the growths did is in `fit_report_`."""
+        ledgers = []
+        with pytest.MonkeyPatch.context() as patch:  # models of folds have no report
+            patch.setattr(regimes, "Ledger", lambda: ledgers.append(Ledger()) or ledgers[-1])
+            self.found = cross_validate(
+                self.model,
+                X,
+                y,
+                cv=KeyedKFold(self.n_folds, stratify=is_classifier(self.model), random_state=1),
+                params=None if sample_weight is None else {"sample_weight": sample_weight},
+                return_estimator=True,
+            )
+        (ledger,) = ledgers  # all of them are grown together
+        self.fit_report_ = ledger.report()
+        return self
 
 
 CASES = {
@@ -138,21 +185,41 @@ CASES = {
     "mixed": (RandomForestClassifier(3, random_state=5, max_codes=32), FRAME, Y, None),
     "mixed-exact": (DecisionTreeClassifier(), FRAME, np.array(["n", "y", "z"])[Y], None),
 }
+CASES["folds"] = (Folds(CASES["forest"][0]), X, Y, None)
+CASES["folds-mixed"] = (Folds(CASES["mixed"][0]), FRAME, Y, None)
 CASES["regression"] = (*CASES["regression"][:2], np.nan_to_num(CASES["regression"][2]), WEIGHTS)
 
 
-def fitted(case, layout=None):
-    """The hash of a case's model, of collections that are cut in this way."""
+def fitted(case, layout=None, **parameters):
+    """The hash of a case's model, of collections that are cut in this way.
+
+    It is grown in the regime that ``dask.config`` asks for, if it does.
+    """
     model, table, y, weight = CASES[case]
     if layout is not None:
         table = parted(table, layout) if table is FRAME else cut(table, layout)
         y, weight = cut(y, "2"), None if weight is None else cut(weight, "7")
-    return hash_of(model.fit(table, y, weight))
+    model = clone(model).set_params(**parameters).fit(table, y, weight)
+    regime = dask.config.get("dtrees.regime", None)
+    assert regime in (None, model.fit_report_["regime"])
+    if regime == "partitioned":
+        assert model.fit_report_["rounds"] > 1
+    return hash_of(model)
 
 
 @pytest.fixture(scope="module")
 def expected():
     return {case: fitted(case) for case in CASES}
+
+
+@contextmanager
+def pool_of_processes():
+    """The scheduler "processes", which would otherwise start new ones for every graph."""
+    with (
+        ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool,
+        dask.config.set(scheduler="processes", pool=pool),
+    ):
+        yield
 
 
 class TestOneHash:
@@ -175,8 +242,10 @@ class TestOneHash:
             assert ours(client) == []
 
     def test_processes(self, expected):
-        with dask.config.set(scheduler="processes", num_workers=2):
-            assert fitted("mixed", "7") == expected["mixed"]
+        with pool_of_processes():
+            for regime in ("local", "partitioned"):
+                with dask.config.set({"dtrees.regime": regime, "dtrees.gather-rows": 100}):
+                    assert fitted("mixed", "7") == expected["mixed"], regime
 
     def test_in_a_task(self, here, expected):
         def fit(case):

@@ -30,6 +30,7 @@ from dtrees.coding.tables import read_table
 from dtrees.core.blocks import Block, Common, Draws
 from dtrees.core.rounds import BlocksHere, Seed, grow_in_rounds
 from tests.parallel.clusters import connect, digest
+from tests.parallel.test_collections import Folds, hash_of
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -59,9 +60,19 @@ class Case:
     weights: np.ndarray | None = None
 
     def fit(self, storage="dense", kind=None, **parameters):
+        return self.model_of(kind, parameters).fit(STORAGE[storage](X), self.y, self.weights)
+
+    def cross_validate(self, storage="dense", **parameters):
+        folds = Folds(self.model_of(None, parameters))
+        return folds.fit(STORAGE[storage](X), self.y, self.weights)
+
+    def model_of(self, kind, parameters):
         parameters = {"random_state": 5, "max_codes": 64, **parameters}
-        model = (kind or type(self.model))(**{**self.model.get_params(), **parameters})
-        return model.fit(STORAGE[storage](X), np.minimum(Y, self.n_classes - 1), self.weights)
+        return (kind or type(self.model))(**{**self.model.get_params(), **parameters})
+
+    @property
+    def y(self):
+        return np.minimum(Y, self.n_classes - 1)
 
 
 CASES = {
@@ -79,13 +90,30 @@ CASES = {
 cases = pytest.mark.parametrize("case", CASES)
 
 
-def fitted(case, storage="dense", **parameters):
-    return digest(CASES[case].fit(storage, **parameters).forest_.trees)
+FOLDS = ("classes", "weighted-two-classes", "weighted-numbers")  # that are cross-validated as well
+
+
+def fitted(case, storage="dense", regime=None, **parameters):
+    model = CASES[case].fit(storage, regime=regime, **parameters)
+    assert regime in (None, model.fit_report_["regime"])
+    return digest(model.forest_.trees)
+
+
+def validated(case, storage="dense", regime=None, **parameters):
+    """The hash of the models of all folds, and their scores."""
+    folds = CASES[case].cross_validate(storage, regime=regime, **parameters)
+    assert regime in (None, folds.fit_report_["regime"])
+    return hash_of(folds)
 
 
 @pytest.fixture(scope="module")
 def expected():
     return {case: fitted(case, regime="local") for case in CASES}
+
+
+@pytest.fixture(scope="module")
+def expected_of_folds():
+    return {case: validated(case, regime="local") for case in FOLDS}
 
 
 def test_forests_differ(expected):
@@ -101,14 +129,24 @@ def test_threads(case, storage, scheduler, n_jobs, expected):
         assert fitted(case, storage, n_jobs=n_jobs) == expected[case]
 
 
+@pytest.mark.parametrize("case", FOLDS)
+@pytest.mark.parametrize("storage", STORAGE)
+@pytest.mark.parametrize("regime", ["local", "partitioned"])
+def test_folds(case, storage, regime, expected_of_folds):
+    with dask.config.set({"dtrees.gather-rows": 100}):
+        assert validated(case, storage, regime, n_jobs=2) == expected_of_folds[case]
+
+
 @pytest.mark.parametrize("processes", [False, True])
 @pytest.mark.parametrize("layout", [(1, 1), (2, 1), (1, 2)])
-def test_clusters(layout, processes, expected):
+def test_clusters(layout, processes, expected, expected_of_folds):
     n_workers, threads = layout
     with connect(n_workers, threads, processes) as cluster, Client(cluster):
         for case in CASES:
             for storage in STORAGE:
-                assert fitted(case, storage, regime="replicated") == expected[case], (case, storage)
+                assert fitted(case, storage, "replicated") == expected[case], (case, storage)
+        for case in FOLDS:
+            assert validated(case, regime="replicated") == expected_of_folds[case], case
 
 
 @cases

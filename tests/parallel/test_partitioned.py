@@ -42,6 +42,7 @@ from dtrees.parallel.places import (
 from tests.parallel import test_collections as collections
 from tests.parallel.clusters import connect
 from tests.parallel.faults import (
+    FOLDS,
     FOREST,
     ROUNDS,
     Fault,
@@ -186,6 +187,25 @@ class TestWorkersThatDie:
         assert report["lost_workers"] >= n_killed
         if phase in ("rounds", "subtrees"):
             assert report["rebuilds"] > 0  # places went with the worker
+
+    @pytest.mark.parametrize(
+        ("phase", "n_killed"),
+        [
+            pytest.param("blocks", 1, marks=chaos),
+            ("rounds", 1),
+            pytest.param("rounds", 2, marks=chaos),
+            pytest.param("subtrees", 1, marks=chaos),
+            pytest.param("subtrees", 2, marks=chaos),
+        ],
+    )
+    def test_while_folds_grow(self, phase, n_killed, processes):
+        with killed(processes, n_killed, phase, number=2 if phase == "rounds" else 0):
+            model = fitted(processes, FOLDS)
+        assert hash_of(model) == expected(FOLDS)
+        assert model.fit_report_["lost_workers"] >= n_killed
+        assert model.fit_report_["rounds"] > 1
+        if phase != "blocks":
+            assert model.fit_report_["rebuilds"] > 0
 
     @pytest.mark.parametrize("number", [3, pytest.param(10, marks=chaos)])
     def test_while_they_code(self, number, processes, tmp_path):
@@ -360,17 +380,16 @@ class TestWorkersThatComeAndGo:
     @pytest.mark.parametrize("phase", ["bags", "rounds", "subtrees"])
     def test_rolling_restart(self, phase, processes):
         before = pids(processes, 2)
-        addresses = sorted(processes.nthreads())
-        faults = [
-            Fault(lambda address=address: processes.restart_workers([address]), phase, number)
-            for number, address in enumerate(addresses)
-        ]
-        with faults[0].set(), faults[1].set():
+        one, other = sorted(processes.nthreads())
+        first = Fault(lambda: processes.restart_workers([one]), phase)
+        second = Fault(lambda: processes.restart_workers([other]), after=first)
+        with second.set(), first.set():  # one wait later
             model = fitted(processes)
-        assert faults[0].has_happened
+        assert first.has_happened
+        assert second.has_happened
         assert hash_of(model) == EXPECTED
-        assert set(before) - set(pids(processes, 2))
-        assert model.fit_report_["lost_workers"] >= 1
+        assert not set(before) & set(pids(processes, 2))
+        assert model.fit_report_["lost_workers"] == 2
         assert_nothing_is_left(processes)
 
     @pytest.mark.parametrize(
