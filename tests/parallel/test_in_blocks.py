@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import ClassVar
 
 import dask
 import numpy as np
@@ -10,8 +13,12 @@ import pytest
 from sklearn.model_selection import KFold
 
 import dtrees
+from dtrees.core._rounds import N
+from dtrees.core.blocks import Counts, Request, Step
+from dtrees.core.rounds import BlocksHere
 from dtrees.estimators.sets import trees_of
 from dtrees.model_selection import cross_validate
+from dtrees.parallel import in_blocks
 from tests.parallel.clusters import digest
 
 N_ROWS = 900
@@ -91,3 +98,99 @@ def test_too_many_codes_for_histograms(rounds):
     with pytest.raises(ValueError, match=r"Column 0 has 70000 distinct .* Set max_codes=255"):
         dtrees.DecisionTreeClassifier().fit(X, y)
     assert dtrees.DecisionTreeClassifier(max_codes=255).fit(X, y).score(X, y) > 0.99
+
+
+class Recorded(BlocksHere):
+    """Blocks that write down what they are asked for in a round, and what they answer."""
+
+    rounds: ClassVar[list[Round]] = []
+    n_codes: ClassVar[np.ndarray]
+
+    def count(self, step, requests):
+        counts = super().count(step, requests)
+        type(self).n_codes = self._given[0].coded.n_codes
+        ends = np.cumsum([request.members.bit_count() for request in requests])
+        n_rows = [int(rows[:, N].sum()) for rows in np.split(counts.sums, ends[:-1])]
+        self.rounds.append(Round(step, {r.node: r for r in requests}, n_rows, counts))
+        return counts
+
+
+@dataclass(frozen=True)
+class Round:
+    """A step, the nodes that were asked for after it, their rows (of all sets), and the answer."""
+
+    step: Step
+    requests: dict[int, Request]
+    n_rows: list[int]
+    counts: Counts
+
+    def rows_of(self, node):
+        return self.n_rows[list(self.requests).index(node)]
+
+
+class TestRequests:
+    """What a round asks for, and so what is counted, sent and added up."""
+
+    @pytest.fixture
+    def recorded(self, monkeypatch):
+        monkeypatch.setattr(in_blocks, "BlocksHere", Recorded)
+        monkeypatch.setattr(Recorded, "rounds", [])
+        with dask.config.set({"dtrees.regime": "partitioned", "dtrees.gather-rows": 20}):
+            yield Recorded.rounds
+
+    def forest(self, **parameters):
+        return dtrees.RandomForestClassifier(3, max_codes=16, random_state=0, **parameters)
+
+    def assert_nothing_else_is_sent(self, rounds):
+        """Cells of the columns that were asked for, and no others: a few numbers for each code."""
+        strides = set()
+        for each in rounds:
+            asked = [
+                request.members.bit_count() * (Recorded.n_codes[request.columns] + 1).sum()
+                for request in each.requests.values()
+            ]
+            strides.add(each.counts.histogram.size / sum(asked))
+        assert strides == {1 + 3}  # rows, and the weights of three classes
+
+    def test_drawn_columns(self, recorded, table):
+        X, y = table
+        model = self.forest(max_features=2).fit(X, y)
+        self.assert_nothing_else_is_sent(recorded)
+        asked = defaultdict(list)
+        for each in recorded:
+            for node, request in each.requests.items():
+                assert len(request.columns) == 2, "not the draw of a node"
+                asked[node] += request.columns.tolist()
+        partings = [parting for each in recorded for parting in each.step.partings]
+        assert len(partings) > 50
+        assert all(parting.column in asked[parting.node] for parting in partings)
+        assert set().union(*asked.values()) == set(range(6))  # nodes draw apart from each other
+        with dask.config.set({"dtrees.regime": "local"}):
+            alone = self.forest(max_features=2).fit(X, y)
+        assert digest(model.forest_.trees) == digest(alone.forest_.trees)
+
+    @pytest.mark.parametrize("folds", [False, True])
+    def test_one_of_two_siblings(self, folds, recorded, table):
+        X, y = table
+        model = self.forest(max_features=None)
+        if folds:
+            cross_validate(model, X, y, cv=KFold(4, shuffle=True, random_state=0))
+        else:
+            model.fit(X, y)
+        self.assert_nothing_else_is_sent(recorded)
+        n_pairs = 0
+        for each in recorded:
+            children = set()
+            for parting in each.step.partings:
+                pair = [n for n in (parting.left, parting.right) if n in each.requests]
+                children.update(pair)
+                n_asked = [len(each.requests[node].columns) for node in pair]
+                if len(pair) == 2:
+                    n_pairs += 1
+                    assert sorted(n_asked) == [0, 6]
+                    small, large = sorted(pair, key=lambda node: -len(each.requests[node].columns))
+                    assert each.rows_of(small) <= each.rows_of(large)
+                else:
+                    assert n_asked in ([], [6])  # the other one is brought together
+            assert each is recorded[0] or children == set(each.requests)
+        assert n_pairs > 20
