@@ -126,17 +126,18 @@ def on(client):
         yield
 
 
-def trees_of(model):
+def all_trees(model):
+    """The trees of a model, or of all models of a cross-validation."""
+    if isinstance(model, Folds):
+        models = [*model.found["estimator"], model.found["final"]]
+        return [tree for fitted in models for tree in all_trees(fitted)]
     return model.forest_.trees if hasattr(model, "forest_") else [model.tree_.model]
 
 
 def hash_of(model):
     """One hash of all arrays of all trees, and of the scores of a cross-validation."""
-    if not isinstance(model, Folds):
-        return digest(trees_of(model))
-    models = [*model.found["estimator"], model.found["final"]]
-    trees = [tree for fitted in models for tree in trees_of(fitted)]
-    return f"{digest(trees)} {model.found['test_score'].tolist()}"
+    scores = model.found["test_score"].tolist() if isinstance(model, Folds) else ""
+    return f"{digest(all_trees(model))}{scores}"
 
 
 class Folds(BaseEstimator):

@@ -23,7 +23,7 @@ from distributed.system import MEMORY_LIMIT
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from dtrees import RandomForestClassifier
+from dtrees import DecisionTreeClassifier, ExtraTreesRegressor, RandomForestClassifier
 from dtrees.core._rounds import HIGHEST, LOWEST
 from dtrees.core.blocks import BlockOfRows, Counts, add_up
 from dtrees.exceptions import SchedulerLostError, WorkerLostError
@@ -51,7 +51,17 @@ from tests.parallel.faults import (
     fitted,
     pids,
 )
-from tests.parallel.test_collections import CASES, X, Y, allow_failures, cut, hash_of, on
+from tests.parallel.test_collections import (
+    CASES,
+    Folds,
+    X,
+    Y,
+    all_trees,
+    allow_failures,
+    cut,
+    hash_of,
+    on,
+)
 
 pytestmark = pytest.mark.timeout(90)  # a hang is a failure
 chaos = pytest.mark.chaos
@@ -637,29 +647,65 @@ class TestInTasks:
             assert list(pool.map(fit, range(8))) == [EXPECTED] * 8
         assert_nothing_is_left(here)
 
-    @pytest.mark.parametrize("n_fits", [20, pytest.param(200, marks=chaos)])
-    def test_many_fits(self, n_fits, processes):
-        """One after the other: nothing adds up."""
-        pids(processes, 2)
+    def test_many_fits_leave_little(self, processes):
+        """What the scheduler keeps of a fit that is over: groups of tasks, for its spans."""
         model = RandomForestClassifier(2, random_state=1, max_depth=3, regime="partitioned")
-        for _ in range(5):
-            fitted(processes, model, layout="2")
-        first = memory(processes)
+        pids(processes, 2)
+        fitted(processes, model, layout="2")
+        first, n_fits = processes.run_on_scheduler(remembered), 8
         for _ in range(n_fits):
             fitted(processes, model, layout="2")
         assert_nothing_is_left(processes)
-        assert memory(processes) - first < 32 * 2**20
+        kept = {
+            name: (number - first[name]) / n_fits
+            for name, number in processes.run_on_scheduler(remembered).items()
+        }
+        assert kept["tasks"] == kept["prefixes"] == 0
+        assert kept["groups"] <= 30, kept
+        assert kept["spans"] <= 5, kept
+
+    @chaos
+    def test_memory_is_flat(self, processes):
+        """The slope over the later ones of many fits, in bytes for each."""
+        model = RandomForestClassifier(2, random_state=1, max_depth=3, regime="partitioned")
+        pids(processes, 2)
+        resident = []
+        for number in range(200):
+            fitted(processes, model, layout="2")
+            if number >= 50 and number % 5 == 0:
+                resident.append((number, *memory(processes)))
+        assert_nothing_is_left(processes)
+        numbers, *of_processes = np.array(resident).T
+        slopes = [np.polyfit(numbers, each, 1)[0] for each in of_processes]
+        assert slopes[0] < 60 * 2**10, slopes  # the client, and the scheduler with its spans
+        assert max(slopes[1:]) < 40 * 2**10, slopes
+
+
+def remembered(dask_scheduler):
+    """Numbers of what a scheduler knows; a group that is over is known to its span alone."""
+    spans = dask_scheduler.extensions["spans"].spans.values()
+    groups = {id(group) for span in spans for group in span.groups}
+    groups.update(map(id, dask_scheduler.task_groups.values()))
+    return {
+        "tasks": len(dask_scheduler.tasks),
+        "groups": len(groups),
+        "prefixes": len(dask_scheduler.task_prefixes),
+        "spans": len(spans),
+    }
 
 
 def memory(client):
-    """Bytes of this process and of the workers."""
+    """Bytes of this process, and of each worker."""
 
     def resident():
+        import gc
+
         import psutil
 
+        gc.collect()
         return psutil.Process().memory_info().rss
 
-    return resident() + sum(client.run(resident).values())
+    return [resident(), *(n_bytes for _, n_bytes in sorted(client.run(resident).items()))]
 
 
 class TestPlacesCache:
@@ -835,17 +881,19 @@ class TestAddUp:
 class TestBudgets:
     """Rounds and passes are about the depth, whatever the number of trees."""
 
-    def report(self, client, n_trees, gather_rows=0, budget="256 MiB", **how):
-        """Of a fit on a cluster, and the depth of its deepest tree."""
+    def report(self, client, n_trees, gather_rows=0, budget="256 MiB", n_folds=None, **how):
+        """Of a fit on a cluster, or of a cross-validation, and the depth of its deepest tree."""
         rng = np.random.default_rng(0)
         table = rng.normal(size=(2_000, 4))
         y = (table @ rng.normal(size=4) + rng.normal(size=len(table)) > 0).astype(int)
         how = {"max_depth": 12, "min_samples_leaf": 5, "max_codes": 32, **how}
         model = RandomForestClassifier(n_trees, random_state=0, regime="partitioned", **how)
+        if n_folds is not None:
+            model = Folds(model, n_folds)
         config = {"dtrees.gather-rows": gather_rows, "dtrees.histogram-budget": budget}
         with on(client), dask.config.set(config):
             model.fit(cut(table, (500,) * 4), y)
-        return model.fit_report_, max(tree.depth.max() for tree in model.forest_.trees)
+        return model.fit_report_, max(tree.depth.max() for tree in all_trees(model))
 
     @pytest.mark.parametrize("n_trees", [5, pytest.param(100, marks=chaos)])
     def test_a_round_for_every_depth(self, n_trees, here):
@@ -859,6 +907,27 @@ class TestBudgets:
         assert deepest == 12
         assert report["rounds"] == 14  # somewhere a draw of columns is extended
         assert report["passes"] == 1 + 14
+
+    @pytest.mark.parametrize("max_features", ["sqrt", None])
+    def test_ten_folds_take_the_rounds_of_one_fit(self, max_features, here, monkeypatch):
+        counted, count = [], BlockOfRows.count
+        monkeypatch.setattr(
+            BlockOfRows, "count", lambda *arguments: counted.append(1) or count(*arguments)
+        )
+        rounds = {}
+        for n_folds in (None, 10):
+            counted.clear()
+            report, deepest = self.report(
+                here, 4, n_folds=n_folds, max_features=max_features, max_depth=8
+            )
+            assert deepest == 8
+            rounds[n_folds] = report["rounds"]
+            assert len(counted) == 2 * report["rounds"]  # each of the two blocks, once a round
+            assert report["passes"] == 1 + report["rounds"]
+        if max_features is None:
+            assert rounds[None] == rounds[10] == 8 + 1
+        else:  # somewhere a draw of columns is extended
+            assert 8 + 1 <= rounds[None] <= rounds[10] <= rounds[None] + 2
 
     def test_bags_that_are_looked_at(self, here):
         """To be balanced: a pass more."""
@@ -879,6 +948,52 @@ class TestBudgets:
 
     def test_the_table_is_read_twice(self, here, tmp_path):
         """Whatever the depth: to learn the codes, and to make them."""
-        model = fitted(here, block=lambda block: die_once(block, tmp_path, None))
-        assert model.fit_report_["rounds"] > 3
-        assert len(os.listdir(tmp_path)) == 2 * 7
+        for model in FOREST, FOLDS:
+            found = fitted(here, model, block=lambda block: die_once(block, tmp_path, None))
+            assert found.fit_report_["rounds"] > 3
+            # folds make the codes once more, of the rows that are held out
+            assert len(os.listdir(tmp_path)) == (2 if model is FOREST else 3) * 7
+            for file in tmp_path.iterdir():
+                file.unlink()
+
+
+class TestExactCodes:
+    """A code for each of 65,535 values of a column, and no more."""
+
+    def table(self, n_values):
+        rng = np.random.default_rng(0)
+        values = np.concatenate([np.arange(n_values), rng.integers(0, n_values, 1_000)])
+        X = np.column_stack([rng.permutation(values) / 7, rng.integers(0, 9, len(values))])
+        y = (np.sin(X[:, 0] / 900) + 0.1 * X[:, 1] + 0.3 * rng.normal(size=len(X)) > 0).astype(int)
+        return X, y
+
+    def partitioned(self, model, X, y, client):
+        with on(client), dask.config.set({**ROUNDS, "dtrees.gather-rows": 20_000}):
+            return model.fit(cut(X, (20_000, 0, 30_000, len(X) - 50_000)), y)
+
+    def models(self):
+        return [
+            DecisionTreeClassifier(),
+            RandomForestClassifier(2, random_state=0, max_codes=65_535),
+            ExtraTreesRegressor(2, random_state=0, max_codes=None, max_depth=4),
+        ]
+
+    def test_of_65_535_values(self, here):
+        X, y = self.table(65_535)
+        for model in self.models():
+            expected = hash_of(model.fit(X, y))
+            found = self.partitioned(model, X, y, here)
+            assert hash_of(found) == expected, model
+            assert found.fit_report_["regime"] == "partitioned"
+            assert found.fit_report_["rounds"] > 1
+        assert_nothing_is_left(here)
+
+    def test_of_65_536_values(self, here):
+        X, y = self.table(65_536)
+        for model in self.models()[::2]:
+            with pytest.raises(
+                ValueError,
+                match=r"Column 0 has 65536 distinct .* a column may have 65535\. Set max_codes=255",
+            ):
+                self.partitioned(model, X, y, here)
+        assert_nothing_is_left(here)

@@ -1,0 +1,161 @@
+"""Workers that have little memory: blocks, waves and spilling follow from it, the model does not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from uuid import uuid4
+
+import dask
+import numpy as np
+import pytest
+from distributed import Client
+
+from dtrees import RandomForestClassifier
+from dtrees.parallel import limits, partitioned
+from dtrees.parallel.partitioned import BlocksOnWorkers
+from dtrees.parallel.places import room_of_places
+from dtrees.parallel.tasks import Tasks
+from tests.parallel import test_collections as collections
+from tests.parallel.clusters import connect
+from tests.parallel.faults import ROUNDS, assert_nothing_is_left, pids
+from tests.parallel.test_collections import CASES, Folds, X, hash_of, on
+
+pd = pytest.importorskip("pandas")
+dd = pytest.importorskip("dask.dataframe")
+
+pytestmark = pytest.mark.timeout(120)
+LIMIT = 400 * 2**20
+SPILL = {"distributed.worker.memory.target": 20_000 / LIMIT}  # all but a few bytes go to the disk
+N_FILES = 4
+FOREST = RandomForestClassifier(3, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A client of two worker processes of 400 MiB, whose results go to the disk."""
+    with (
+        dask.config.set(SPILL),
+        connect(2, 1, True, LIMIT) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def on_disk(client):
+    """How often workers have written to their disks and read from them."""
+
+    def of_worker(dask_worker):
+        counts = dask_worker.data.cumulative_metrics
+        return [counts["disk-write", "count"], counts["disk-read", "count"]]
+
+    return np.sum(list(client.run(of_worker).values()), axis=0)
+
+
+@pytest.fixture
+def done(monkeypatch):
+    """Blocks and waves of a growth, its rounds, and the names of its tasks."""
+    done = {"blocks": [], "waves": [], "rounds": 0, "tasks": Counter()}
+    make, waves, submit = BlocksOnWorkers.make, BlocksOnWorkers.waves, Tasks.submit
+    hear = BlocksOnWorkers.hear
+
+    def made(blocks):
+        make(blocks)
+        done["blocks"].append(len(blocks._blocks))
+
+    def noted_waves(blocks, numbers):
+        done["waves"].append(waves(blocks, numbers))
+        return done["waves"][-1]
+
+    def heard(blocks, what, depth):
+        done["rounds"] += 1
+        hear(blocks, what, depth)
+
+    def submitted(tasks, call):
+        done["tasks"][call.name] += 1
+        return submit(tasks, call)
+
+    monkeypatch.setattr(BlocksOnWorkers, "make", made)
+    monkeypatch.setattr(BlocksOnWorkers, "waves", noted_waves)
+    monkeypatch.setattr(BlocksOnWorkers, "hear", heard)
+    monkeypatch.setattr(Tasks, "submit", submitted)
+    return done
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "forest",
+        "folds",
+        *(pytest.param(case, marks=pytest.mark.chaos) for case in ("weights", "sparse", "mixed")),
+    ],
+)
+def test_blocks_tasks_and_waves_follow_from_memory(case, small, done, monkeypatch):
+    """By the workers' own limit; of the shares of it small parts, as the table is small."""
+    expected = collections.fitted(case)
+    model = CASES[case][0]
+    model = model.model if isinstance(model, Folds) else model
+    n_workers, per_row = 2, 5
+    monkeypatch.setattr(partitioned, "BLOCK_SHARE", 60 * per_row / LIMIT)  # 60 rows or fewer
+    monkeypatch.setattr(partitioned, "GROUP_SHARE", 90 * per_row / LIMIT)
+    room = n_workers * room_of_places(LIMIT, 1)
+    monkeypatch.setattr(limits, "ROW_BYTES", int(room / (1.5 * 0.632 * len(X))))  # one tree
+    before = pids(small, n_workers)
+    with on(small), dask.config.set(ROUNDS):
+        assert collections.fitted(case, "64") == expected
+    (n_blocks,), (waves,) = done["blocks"], done["waves"]
+    assert n_blocks >= len(X) / 60
+    assert [list(wave) for wave in waves] == [[i] for i in range(model.n_estimators)]
+    assert done["tasks"]["count-blocks"] > 2 * n_workers * done["rounds"]  # one, without a limit
+    assert pids(small) == before
+    assert_nothing_is_left(small)
+
+
+def note_reads(folder):
+    """On a worker: leave a file for each time that columns of a Parquet file are read."""
+    from dask.dataframe.io.parquet.arrow import ArrowDatasetEngine as Engine
+
+    read = getattr(Engine, "plain", Engine._read_table)
+
+    def noted(path, fs, row_groups, columns, *arguments, **options):
+        name = f"{Path(path).name}:{''.join(columns)}:{uuid4().hex}"
+        (Path(folder) / name).touch()
+        return read(path, fs, row_groups, columns, *arguments, **options)
+
+    Engine._read_table = noted
+    Engine.plain = read
+
+
+@pytest.mark.parametrize("model", [FOREST, Folds(FOREST)], ids=["fit", "folds"])
+def test_files_are_read_as_often_as_is_said(model, small, tmp_path):
+    """Lengths without a column, then the passes, though blocks are on the disk meanwhile.
+
+    A pass for the codebook and one for the codes; folds make codes once more, of held-out rows.
+    """
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(20_000, 8)), columns=list("abcdefgh"))
+    frame["y"] = (frame["a"] + frame["b"] ** 2 + rng.normal(size=len(frame)) > 1).astype(int)
+    data, noted = tmp_path / "data", tmp_path / "noted"
+    data.mkdir()
+    noted.mkdir()
+    for number, rows in enumerate(np.array_split(np.arange(len(frame)), N_FILES)):
+        frame.iloc[rows].to_parquet(data / f"{number}.parquet", index=False)
+    lazy = dd.read_parquet(data)
+    expected = hash_of(model.fit(frame.drop(columns="y"), frame["y"]))
+    small.run(note_reads, str(noted))
+    before = on_disk(small)
+    with on(small), dask.config.set({**ROUNDS, "dtrees.gather-rows": 500}):
+        model.fit(lazy.drop(columns="y"), lazy["y"])
+    assert hash_of(model) == expected
+    assert model.fit_report_["rounds"] > 4
+    written, read = on_disk(small) - before
+    assert written > 0
+    assert read >= model.fit_report_["rounds"]
+    columns = {"": 1, "y": 1, "abcdefgh": 3 if isinstance(model, Folds) else 2}  # by pass
+    found = Counter(tuple(path.name.split(":")[:2]) for path in noted.iterdir())
+    assert found == {
+        (f"{number}.parquet", some): times
+        for number in range(N_FILES)
+        for some, times in columns.items()
+    }
+    assert_nothing_is_left(small)
