@@ -173,13 +173,12 @@ def fit_meanwhile(client, act, seed, model=FOREST):
     seconds = 1.5
     for _ in range(8):
         before = pids(client, 2)
-        moments = []
         began = time.monotonic()
-        with at_any_moment(lambda: moments.append(time.monotonic()) or act(), seed, seconds):
+        with at_any_moment(act, seed, seconds) as timer:
             found = fitted(client, model)
             ended = time.monotonic()
         assert hash_of(found) == in_memory
-        if began < moments[0] < ended:
+        if began < timer.happened < ended:
             return before
         seconds /= 2
     raise AssertionError(f"every fit was over before, the last one after {ended - began} seconds")
@@ -200,8 +199,13 @@ def kill(workers):
 
 @contextmanager
 def at_any_moment(act, seed, seconds=1.5):
-    """Something happens in another thread, meanwhile."""
-    timer = threading.Timer(random.Random(seed).uniform(0, seconds), act)
+    """Something happens in another thread, meanwhile; the timer knows when it has `happened`."""
+
+    def happen():
+        timer.happened = time.monotonic()
+        act()
+
+    timer = threading.Timer(random.Random(seed).uniform(0, seconds), happen)
     timer.start()
     try:
         yield timer

@@ -1,4 +1,4 @@
-"""Workers that have little memory: blocks, waves and spilling follow from it, the model does not."""
+"""Workers of little memory: blocks, waves and spilling follow from it, the model does not."""
 
 from __future__ import annotations
 
