@@ -34,7 +34,14 @@ from dtrees.core.coded_walk import WalkedRows
 from dtrees.core.model import Tree
 from dtrees.core.resampling import Resampling, of_sets
 from dtrees.estimators.base import BaseTrees, Encoded, Training, rows_of
-from dtrees.parallel import CodedPartitions, LocalRunner, PartitionedTable, admitted, threaded
+from dtrees.parallel import (
+    CodedPartitions,
+    Ledger,
+    LocalRunner,
+    PartitionedTable,
+    admitted,
+    threaded,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -163,6 +170,26 @@ def trees_of(model: Any) -> tuple[Tree, ...]:
     return model.forest_.trees if hasattr(model, "forest_") else (model.tree_.model,)
 
 
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """A table as one way of coding has it.
+
+    Attributes
+    ----------
+    book : CodeBook
+    coded : CodedMatrix or CodedPartitions
+    rows : WalkedRows
+        The same codes, ready to be walked.
+    ledger : Ledger
+        What was done to make them.
+    """
+
+    book: CodeBook
+    coded: CodedMatrix | CodedPartitions
+    rows: WalkedRows
+    ledger: Ledger
+
+
 class TrainingTable:
     """A table, its target and weights, read once, and coded once for each way of coding.
 
@@ -173,13 +200,17 @@ class TrainingTable:
     ----------
     X, y, sample_weight
         As for an estimator's ``fit``.
+    ledger : Ledger or None, default=None
+        Where it is written down what has been done for the table so far.
     """
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self.X, self.y, self.sample_weight = admitted(X, {"y": y, "sample_weight": sample_weight})
+    def __init__(self, X: Any, y: Any, sample_weight: Any, ledger: Ledger | None = None) -> None:
+        self._ledger = Ledger() if ledger is None else ledger
+        columns = {"y": y, "sample_weight": sample_weight}
+        self.X, self.y, self.sample_weight = admitted(X, columns, self._ledger)
         self._read: tuple[Table | PartitionedTable, np.ndarray] | None = None
         self._seed: int | None = None
-        self._codes: dict[str, tuple[CodeBook, CodedMatrix | CodedPartitions, WalkedRows]] = {}
+        self._codes: dict[str, Codes] = {}
 
     def encoded(self, estimator: BaseTrees, seed: int, run: LocalRunner) -> Encoded:
         """What a fit of an estimator to all rows grows from.
@@ -196,10 +227,12 @@ class TrainingTable:
         target = estimator._encode_target(values, self.sample_weight)
         key = self._key(estimator, seed)
         if key not in self._codes:
-            book, coded = estimator._code(table, seed, run)
-            self._codes[key] = book, coded, rows_of(coded)
-        book, coded, _ = self._codes[key]
-        return estimator._resolve(book, coded, target, seed)
+            ledger = self._ledger.continued()
+            with ledger.phase("coding"):
+                book, coded = estimator._code(table, seed, run, ledger)
+            self._codes[key] = Codes(book, coded, rows_of(coded), ledger)
+        codes = self._codes[key]
+        return estimator._resolve(codes.book, codes.coded, target, seed)
 
     @property
     def n_rows(self) -> int:
@@ -217,7 +250,11 @@ class TrainingTable:
 
     def coded_rows(self, estimator: BaseTrees, seed: int) -> WalkedRows:
         """The codes that were made for an estimator, ready to be walked."""
-        return self._codes[self._key(estimator, seed)][2]
+        return self._codes[self._key(estimator, seed)].rows
+
+    def ledger(self, estimator: BaseTrees, seed: int) -> Ledger:
+        """What was done to code the table for an estimator, for a growth to go on with."""
+        return self._codes[self._key(estimator, seed)].ledger.continued()
 
     def values_of_y(self) -> np.ndarray:
         """The target, as it was read."""
@@ -299,7 +336,10 @@ def fit_table(
         values = table.values_of_y().astype(np.float64)
     coded_rows = table.coded_rows(estimator, seed)
     advance = _counting(bar, estimator._n_trees * sets.n_sets)
-    training = Training(encoded, coded_rows, table.y, run, advance)
+    ledger = table.ledger(estimator, seed)
+    # rows out of bags walk within the growth, those that are scored do not
+    own_rows = coded_rows if coded_rows.is_here else rows_of(encoded.coded, ledger)
+    training = Training(encoded, own_rows, table.y, run, advance, ledger)
     apart = estimator._fits_apart()
     if apart is not None:
         logger.info("%s: each set grows on its own", apart)
@@ -316,11 +356,13 @@ def fit_table(
             models[number] = _fitted(estimator, training, own)
     together = [number for number, model in enumerate(models) if model is None]
     if together:
-        grown = estimator._fit_sets(training, sets.some(together))
+        with ledger.phase("growth"):
+            grown = estimator._fit_sets(training, sets.some(together))
         for number, model in zip(together, grown, strict=True):
             models[number] = model
     n_live = sets.totals(encoded.target.has_weight)
-    return FittedSets(_with_random_state(given, models), encoded, coded_rows, values, n_live)
+    models = _finished(models, given, ledger)
+    return FittedSets(models, encoded, coded_rows, values, n_live)
 
 
 def _counting(bar: Bar | None, n_trees: int) -> Callable[[int], object]:
@@ -331,11 +373,14 @@ def _counting(bar: Bar | None, n_trees: int) -> Callable[[int], object]:
     return bar.advance
 
 
-def _with_random_state(given: BaseTrees, models: list[Any]) -> list[Any]:
-    """Models with the random state that was given."""
+def _finished(models: list[Any], given: BaseTrees, ledger: Ledger) -> list[Any]:
+    """Models with the random state that was given, and the report of all that was done."""
+    report = ledger.report()
     for model in models:
-        if not isinstance(model, Exception) and given.random_state is None:
-            model.random_state = None
+        if not isinstance(model, Exception):
+            model._fit_report = report
+            if given.random_state is None:
+                model.random_state = None
     return models
 
 

@@ -18,7 +18,7 @@ from dtrees.estimators.base import BaseTrees
 from dtrees.estimators.ensemble import OF_SOME_FITS
 from dtrees.estimators.view import TreeView, columns_tested
 
-OF_OTHER_TREES = frozenset(OF_SOME_FITS) - {"feature_names_in_"} | {"_fit_report"}
+OF_OTHER_TREES = frozenset(OF_SOME_FITS) - {"feature_names_in_"}
 
 
 def model_of_trees(estimator: BaseTrees, fitted: Any, trees: Sequence[Tree]) -> Any:
@@ -36,7 +36,8 @@ def model_of_trees(estimator: BaseTrees, fitted: Any, trees: Sequence[Tree]) -> 
 
     Notes
     -----
-    O(nodes). The same as the fit of `estimator`; scores of rows out of the bags are left out.
+    O(nodes). The same as the fit of `estimator`; scores of rows out of the bags are left out, and
+    ``fit_report_`` is that of `fitted`.
     """
     made = estimator._unfitted()
     learned = {

@@ -24,7 +24,7 @@ from dtrees.exceptions import ClusterError
 from dtrees.model_selection.ours import TogetherError, why_not, why_not_splits
 from dtrees.model_selection.search import SharedSearch
 from dtrees.model_selection.stand_in import RowNumbers, Split, TrainingRows
-from dtrees.parallel import PartitionedTable
+from dtrees.parallel import Ledger, PartitionedTable
 
 
 def why_not_nested(search: Any, y: Any, params: Sequence[str]) -> str | None:
@@ -62,6 +62,8 @@ class GrownSearches:
         As for its ``fit``.
     splits : sequence of (train, test)
     sample_weight : array-like of shape (n_rows,) or None
+    ledger : Ledger
+        Where it is written down what has been done for the table so far.
 
     Attributes
     ----------
@@ -76,11 +78,17 @@ class GrownSearches:
     """
 
     def __init__(
-        self, search: SharedSearch, X: Any, y: Any, splits: Sequence[Split], sample_weight: Any
+        self,
+        search: SharedSearch,
+        X: Any,
+        y: Any,
+        splits: Sequence[Split],
+        sample_weight: Any,
+        ledger: Ledger,
     ) -> None:
         self.rows = RowNumbers(len(y), splits)
         self._found: list[tuple[Any, FittedSets] | Exception] = []
-        table = TrainingTable(X, y, sample_weight)
+        table = TrainingTable(X, y, sample_weight, ledger)
         sides = TrainingRows(splits, len(y), np.ones(len(y), dtype=bool))
         for number in range(len(sides)):
             self._found.append(_searched(search, table, sides[number]))

@@ -16,7 +16,7 @@ from dtrees.estimators.base import BaseDecisionTree, BaseTrees
 from dtrees.estimators.sets import TrainingTable
 from dtrees.model_selection.folds import KeyedKFold
 from dtrees.model_selection.stand_in import Split, drawn
-from dtrees.parallel import admitted, check_lengths, lazy_keys
+from dtrees.parallel import Ledger, admitted, check_lengths, lazy_keys
 
 
 class TogetherError(Exception):
@@ -48,7 +48,7 @@ def why_not(estimator: Any, y: Any, params: Iterable[str]) -> str | None:
     return None
 
 
-def in_memory(y: Any, groups: Any, params: Any, cv: Any) -> tuple[Any, Any, Any]:
+def in_memory(y: Any, groups: Any, params: Any, cv: Any, ledger: Ledger) -> tuple[Any, Any, Any]:
     """What belongs to the rows of a table: fetched, where it is a Dask collection.
 
     Where folds are drawn by keys of groups, the keys are fetched, and not the labels.
@@ -56,9 +56,9 @@ def in_memory(y: Any, groups: Any, params: Any, cv: Any) -> tuple[Any, Any, Any]
     if isinstance(cv, KeyedKFold):
         groups = lazy_keys(groups)
     if not isinstance(params, Mapping):
-        return *admitted(None, {"y": y, "groups": groups})[1:], params
+        return *admitted(None, {"y": y, "groups": groups}, ledger)[1:], params
     named = {f"params[{name!r}]": value for name, value in params.items()}
-    _, y, groups, *values = admitted(None, {"y": y, "groups": groups, **named})
+    _, y, groups, *values = admitted(None, {"y": y, "groups": groups, **named}, ledger)
     return y, groups, dict(zip(params, values, strict=True))
 
 
@@ -131,9 +131,10 @@ def table_and_splits(
     if reason is None and single and not isinstance(estimator, BaseDecisionTree):
         reason = f"{type(estimator).__name__} is not a single tree"
     splits: Sequence[Split] = []
+    ledger = Ledger()
     if reason is None:
-        y, groups, params = in_memory(y, groups, params, cv)
-        X, y = indexable(*admitted(X, {"y": y}))
+        y, groups, params = in_memory(y, groups, params, cv, ledger)
+        X, y = indexable(*admitted(X, {"y": y}, ledger))
         check_lengths(len(y), {"groups": groups})
         splits = splits_of(estimator, X, y, cv, groups)
         reason = why_not_splits(splits, len(y))
@@ -142,4 +143,4 @@ def table_and_splits(
         if isinstance(estimator, Pipeline):
             remedy = " Give its last step, and X as the steps before it leave it."
         raise TypeError(f"{who} needs models that grow together: {reason}.{remedy}")
-    return TrainingTable(X, y, (params or {}).get("sample_weight")), splits
+    return TrainingTable(X, y, (params or {}).get("sample_weight"), ledger), splits

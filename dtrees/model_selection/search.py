@@ -46,7 +46,7 @@ from dtrees.model_selection.fit_lines import FitLines
 from dtrees.model_selection.leaf_scores import leaf_scores_of, scores_of_splits
 from dtrees.model_selection.ours import TogetherError, in_memory, why_not, why_not_splits
 from dtrees.model_selection.stand_in import Split, TrainingRows, drawn
-from dtrees.parallel import PartitionedTable, admitted, check_lengths
+from dtrees.parallel import Ledger, PartitionedTable, admitted, check_lengths
 
 logger = logging.getLogger(__name__)
 
@@ -173,12 +173,13 @@ class SharedSearch:
         Losses, by name: see `GridSearchCV`. Splits that are parts of the rows, leave-one-out among
         them, take 8 bytes per row, and a byte for each pair of different training sides.
         """
-        y, groups, params = in_memory(y, params.pop("groups", None), params, self.cv)
+        ledger = Ledger()
+        y, groups, params = in_memory(y, params.pop("groups", None), params, self.cv, ledger)
         reason = why_not(self.estimator, y, params)
         given = self.cv
         if reason is None:
             self._validate_params()  # type: ignore[attr-defined]
-            table, y = indexable(*admitted(X, {"y": y}))
+            table, y = indexable(*admitted(X, {"y": y}, ledger))
             weights = params.get("sample_weight")
             check_lengths(len(y), {"groups": groups, "sample_weight": weights})
             splits = self._splits(table, y, groups)
@@ -188,7 +189,7 @@ class SharedSearch:
             if reason is not None:
                 self.cv = splits  # which cannot be drawn twice from an iterator
         if reason is None:
-            whole = TrainingTable(table, y, weights)
+            whole = TrainingTable(table, y, weights, ledger)
             try:
                 counts = self.verbose > 0 and isinstance(self.estimator, BaseForest)
                 with Bar() if counts else nullcontext() as bar:
@@ -449,7 +450,7 @@ class GridSearchCV(SharedSearch, sklearn.model_selection.GridSearchCV):
         As scikit-learn's. ``mean_fit_time`` is the time of a growth, divided by the fits that it
         stands for.
     best_estimator_ : estimator
-        Fitted to all rows.
+        Fitted to all rows. Its ``fit_report_`` is that of the growth that it stands in.
     best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, multimetric_, classes_
         As scikit-learn's.
 

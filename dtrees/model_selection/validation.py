@@ -59,7 +59,7 @@ from dtrees.model_selection.stand_in import (
     scoring_of_stand_ins,
     training_sets,
 )
-from dtrees.parallel import PartitionedTable, admitted, check_lengths, known_length
+from dtrees.parallel import Ledger, PartitionedTable, admitted, check_lengths, known_length
 
 logger = logging.getLogger(__name__)
 
@@ -141,7 +141,8 @@ def cross_validate(
         seconds, float64 of shape (n_splits,), and what was asked for. Models grow together, so
         ``fit_time`` is the time of all of them, divided by their number. ``final`` is the
         estimator fitted to all rows; where that fails and `error_score` is a number, it is not
-        fitted, and there is a warning.
+        fitted, and there is a warning. ``fit_report_`` of all models is that of the growth that
+        they share.
 
     Raises
     ------
@@ -190,10 +191,11 @@ def cross_validate(
         "verbose": verbose,
         "pre_dispatch": pre_dispatch,
     }
-    y, groups, params = in_memory(y, groups, params, cv)
+    ledger = Ledger()
+    y, groups, params = in_memory(y, groups, params, cv, ledger)
     given = {"groups": groups, "n_jobs": n_jobs, "params": params}
     start = perf_counter()
-    work = _plan("cross_validate", estimator, X, y, cv, given | arguments)
+    work = _plan("cross_validate", estimator, X, y, cv, given | arguments, ledger)
     if work.grown is None:
         result = sklearn.model_selection.cross_validate(
             estimator, X, y, cv=work.cv, **given, **arguments
@@ -244,13 +246,14 @@ def _grown(
     y: Any,
     splits: Sequence[Split],
     arguments: Mapping[str, Any],
+    ledger: Ledger,
 ) -> Grown | GrownSearches:
     """The models of all splits and of all rows."""
     sample_weight = (arguments["params"] or {}).get("sample_weight")
     if isinstance(estimator, SharedSearch):
-        return GrownSearches(estimator, X, y, splits, sample_weight)
+        return GrownSearches(estimator, X, y, splits, sample_weight, ledger)
     with_train = arguments.get("return_train_score", False)
-    return Grown(estimator, X, y, splits, sample_weight, arguments["verbose"], with_train)
+    return Grown(estimator, X, y, splits, sample_weight, ledger, arguments["verbose"], with_train)
 
 
 def _scored_by_leaves(
@@ -318,9 +321,10 @@ def cross_val_score(
         "verbose": verbose,
         "pre_dispatch": pre_dispatch,
     }
-    y, groups, params = in_memory(y, groups, params, cv)
+    ledger = Ledger()
+    y, groups, params = in_memory(y, groups, params, cv, ledger)
     given = {"groups": groups, "n_jobs": n_jobs, "params": params}
-    work = _plan("cross_val_score", estimator, X, y, cv, given | arguments)
+    work = _plan("cross_val_score", estimator, X, y, cv, given | arguments, ledger)
     if work.grown is None:
         return sklearn.model_selection.cross_val_score(
             estimator, X, y, cv=work.cv, **given, **arguments
@@ -383,9 +387,10 @@ def cross_val_predict(
         A training side lacks a class, and `method` is not "predict".
     """
     arguments = {"method": method, "verbose": verbose, "pre_dispatch": pre_dispatch}
-    y, groups, params = in_memory(y, groups, params, cv)
+    ledger = Ledger()
+    y, groups, params = in_memory(y, groups, params, cv, ledger)
     given = {"groups": groups, "n_jobs": n_jobs, "params": params}
-    work = _plan("cross_val_predict", estimator, X, y, cv, given | arguments)
+    work = _plan("cross_val_predict", estimator, X, y, cv, given | arguments, ledger)
     if work.grown is None:
         return sklearn.model_selection.cross_val_predict(
             estimator, X, y, cv=work.cv, **given, **arguments
@@ -418,7 +423,15 @@ class Work:
     grown: Grown | GrownSearches | None = None
 
 
-def _plan(name: str, estimator: Any, X: Any, y: Any, cv: Any, arguments: Mapping[str, Any]) -> Work:
+def _plan(
+    name: str,
+    estimator: Any,
+    X: Any,
+    y: Any,
+    cv: Any,
+    arguments: Mapping[str, Any],
+    ledger: Ledger,
+) -> Work:
     """Grow the models together, or find out why scikit-learn has to fit them.
 
     Input that no model can be grown from goes to scikit-learn as well: its function, or each of its
@@ -431,6 +444,8 @@ def _plan(name: str, estimator: Any, X: Any, y: Any, cv: Any, arguments: Mapping
     estimator, X, y, cv
     arguments : mapping
         Of the function, by name.
+    ledger : Ledger
+        Where it is written down what was done, also before.
     """
     params = arguments["params"]
     reason = _why_not_arguments(arguments)
@@ -441,7 +456,7 @@ def _plan(name: str, estimator: Any, X: Any, y: Any, cv: Any, arguments: Mapping
         reason = f"method={method!r}"
     grown = None
     if reason is None:
-        (X,) = admitted(X, {})
+        (X,) = admitted(X, {}, ledger)
         n_rows = known_length(X)
         if n_rows is not None:
             check_lengths(n_rows, {"groups": arguments["groups"]})
@@ -461,7 +476,7 @@ def _plan(name: str, estimator: Any, X: Any, y: Any, cv: Any, arguments: Mapping
     if reason is None:
         _check_one_per_row((params or {}).get("sample_weight"), len(y))
         try:
-            grown = _grown(estimator, X, y, cv, arguments)
+            grown = _grown(estimator, X, y, cv, arguments, ledger)
         except TogetherError as error:
             if isinstance(X, PartitionedTable):
                 raise TypeError(f"{name} of a Dask collection: {error}.") from error
@@ -546,6 +561,8 @@ class Grown:
         As for ``fit``.
     splits : sequence of (train, test)
     sample_weight : array-like of shape (n_rows,) or None
+    ledger : Ledger
+        Where it is written down what has been done for the table so far.
     verbose : int, default=0
         Above 0: a bar counts the trees of forests.
     with_train : bool, default=False
@@ -563,6 +580,7 @@ class Grown:
         y: Any,
         splits: Sequence[Split],
         sample_weight: Any,
+        ledger: Ledger,
         verbose: int = 0,
         with_train: bool = False,
     ) -> None:
@@ -573,7 +591,7 @@ class Grown:
         self.fitted: FittedSets | None = None
         counts = verbose > 0 and isinstance(estimator, BaseForest)
         try:
-            table = TrainingTable(X, y, sample_weight)
+            table = TrainingTable(X, y, sample_weight, ledger)
             sets = training_sets(splits, len(y))
             with Bar() if counts else nullcontext() as bar:
                 self.fitted = fit_table(estimator, table, sets, bar=bar)

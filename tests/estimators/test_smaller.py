@@ -47,7 +47,8 @@ def test_against_a_fit(kind, task, limits):
     alone = clone(narrow).fit(X, y)
     assert vars(large) == before
     assert mine.get_params() == alone.get_params()
-    assert vars(mine).keys() == vars(alone).keys() - {"_fit_report"}
+    assert vars(mine).keys() == vars(alone).keys()
+    assert mine.fit_report_ == large.fit_report_
     for a, b in zip(trees_of(mine), trees_of(alone), strict=True):
         assert a.equals(b)
     for name in ("n_features_in_", "n_outputs_", "max_features_", "_fit_seed", "_fit_bags"):

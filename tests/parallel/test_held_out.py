@@ -332,6 +332,22 @@ def test_a_worker_dies_while_rows_walk(monkeypatch, tmp_path):
     equal(found, expected)
 
 
+@pytest.mark.parametrize("together", [False, True])
+def test_a_worker_dies_while_rows_out_of_bags_walk(together, monkeypatch, tmp_path):
+    """Which is part of a fit, and of a growth that models share: their reports tell of it."""
+    path = tmp_path / "deadly"
+    path.touch()
+    forest = RandomForestClassifier(30, random_state=0, max_depth=3, oob_score=True)
+    expected = forest.fit(X, Y).oob_score_
+    monkeypatch.setattr(held_out, "walk_codes_of_part", DeadlyWalk(str(path)))
+    with partitioned(), connect(2, 1, True) as cluster, Client(cluster):
+        lazy = da.from_array(X, chunks=(CHUNKS, -1))
+        model = cross_validate(forest, lazy, Y, cv=3)["final"] if together else forest.fit(lazy, Y)
+    assert not path.exists()
+    assert model.oob_score_ == expected
+    assert model.fit_report_["lost_workers"] == 1
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
 def test_a_worker_hangs_while_rows_walk(monkeypatch, tmp_path, caplog):
     path = tmp_path / "deadly"
