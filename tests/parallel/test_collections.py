@@ -40,8 +40,7 @@ from dtrees.model_selection import (
     tuned_size,
     validation_surface,
 )
-from dtrees.parallel import admitted, carriers, encode_partitions, regimes
-from dtrees.parallel.ledger import Ledger
+from dtrees.parallel import admitted, carriers, encode_partitions
 from tests.parallel.clusters import connect, digest, ours
 
 pd = pytest.importorskip("pandas")
@@ -158,20 +157,16 @@ class Folds(BaseEstimator):
         return self
 
     def fit(self, X, y, sample_weight=None):
-        """Cross-validate; what the growths did is in `fit_report_`."""
-        ledgers = []
-        with pytest.MonkeyPatch.context() as patch:  # models of folds have no report
-            patch.setattr(regimes, "Ledger", lambda: ledgers.append(Ledger()) or ledgers[-1])
-            self.found = cross_validate(
-                self.model,
-                X,
-                y,
-                cv=KeyedKFold(self.n_folds, stratify=is_classifier(self.model), random_state=1),
-                params=None if sample_weight is None else {"sample_weight": sample_weight},
-                return_estimator=True,
-            )
-        (ledger,) = ledgers  # all of them are grown together
-        self.fit_report_ = ledger.report()
+        """Cross-validate."""
+        self.found = cross_validate(
+            self.model,
+            X,
+            y,
+            cv=KeyedKFold(self.n_folds, stratify=is_classifier(self.model), random_state=1),
+            params=None if sample_weight is None else {"sample_weight": sample_weight},
+            return_estimator=True,
+        )
+        self.fit_report_ = self.found["final"].fit_report_  # of all, which grow together
         return self
 
 
