@@ -669,15 +669,15 @@ class TestInTasks:
     def test_memory_is_flat(self, processes):
         """The slope over the later ones of many fits, in bytes for each.
 
-        Without the groups of tasks that spans keep on the scheduler, which are counted above: Dask
-        never forgets them, and they are two thirds of what this process grows by.
+        Without the groups of tasks and the metrics that spans keep on the scheduler: Dask never
+        forgets them, and they are two thirds of what this process grows by.
         """
         model = RandomForestClassifier(2, random_state=1, max_depth=3, regime="partitioned")
         pids(processes, 2)
         resident = []
         for number in range(200):
             fitted(processes, model, layout="2")
-            processes.run_on_scheduler(drop_groups)
+            processes.run_on_scheduler(drop_spans)
             if number >= 50 and number % 5 == 0:
                 resident.append((number, *memory(processes)))
         assert_nothing_is_left(processes)
@@ -699,10 +699,11 @@ def remembered(dask_scheduler):
     }
 
 
-def drop_groups(dask_scheduler):
-    """Let the spans of a scheduler forget their groups of tasks."""
+def drop_spans(dask_scheduler):
+    """Let the spans of a scheduler forget what they keep of tasks that are over."""
     for span in dask_scheduler.extensions["spans"].spans.values():
         span.groups.clear()
+        span._cumulative_worker_metrics.clear()
 
 
 def memory(client):
