@@ -131,12 +131,17 @@ class Points:
         )
         for axes, title, points, rows in (
             (left, f"{self.n_rows:,} rows", self.strong, lambda w: self.n_rows),
-            (right, "weak: rows grow with the workers", self.weak, lambda w: self.n_rows // 2 * w),
+            (
+                right,
+                f"{self.n_rows // 2:,} rows a worker",
+                self.weak,
+                lambda w: self.n_rows // 2 * w,
+            ),
         ):
             of_model = [self.cost(rows(w), w).total_seconds for w in few]
             axes.plot(few, of_model, "-", color=COLORS[0], label="cost model")
             axes.plot(list(points), list(points.values()), "o", color=COLORS[1], label="measured")
-            axes.set_title(f"{title}, {TREES} trees of depth {DEPTH}", fontsize=11)
+            axes.set_title(f"{title}, {TREES} trees of depth {DEPTH}", fontsize=10)
         large = [self.cost(PER_WORKER * w, w).total_seconds for w in few]
         label = f"cost model, {PER_WORKER // 10**6} M rows a worker"
         right.plot(few, large, "--", color=COLORS[3], label=label)
@@ -148,7 +153,9 @@ class Points:
         middle.plot(GROWING, total, "-", color=COLORS[0], label="all of it")
         ideal = [total[0] * GROWING[0] / w for w in GROWING]
         middle.plot(GROWING, ideal, ":", color="0.4", label="if it were parted evenly")
-        middle.set_title("10⁹ rows × 30, by the model alone", fontsize=11)
+        middle.set_title(
+            f"10⁹ rows, {TREES} trees of depth {DEPTH}, by the model alone", fontsize=10
+        )
         for axes in (left, middle, right):
             axes.set_xlabel("workers of one thread (and 32 GB)")
             axes.set_ylabel("seconds of a fit")

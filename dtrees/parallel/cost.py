@@ -13,11 +13,11 @@ The model follows the code (`dtrees.core.rounds`, `dtrees.parallel.partitioned`)
                  a task for each batch and thread                           the scheduler
 
 and takes its constants from measurements (``python -m benchmarks partitioned-scaling`` takes them
-anew, and compares what it says with fits). Those below are of two shared cores, and provisional.
-The model knows nothing of the data but their size: a split is taken to send `smaller_share` of the
-rows of a node to one side, always. On a busy machine fits on a cluster took two to five times its
-seconds; bytes were within a tenth. On threads of one process nothing moves, see
-`CostModel.on_threads`.
+anew, and compares what it says with fits). Those below are of two cores of an idle machine, where
+fits of 250,000 rows on one and two workers took 0.8 to 1.3 times its seconds, and moved 0.8 times
+its bytes. The model knows nothing of the data but their size: a split is taken to send
+`smaller_share` of the rows of a node to one side, always. On threads of one process nothing moves,
+see `CostModel.on_threads`.
 
 What a slide of [SK] counts for PLANET, ``2^D k B p c`` numbers a tree, is `planet_bytes`.
 """
@@ -115,20 +115,20 @@ class CostModel:
         Of the rows of a node, on the side of a split that has fewer.
     """
 
-    summarize: float = 1.3e-8
-    encode: float = 8.3e-9
-    target: float = 1e-7
-    bag: float = 2e-8
+    summarize: float = 1.5e-8
+    encode: float = 8.4e-9
+    target: float = 1.8e-7
+    bag: float = 1.1e-8
     part: float = 4.3e-9
     count: float = 2.6e-9
-    finish: float = 7e-9
-    bring: float = 2.5e-9
-    search: float = 9.5e-5
+    finish: float = 8.5e-9
+    bring: float = 3.5e-9
+    search: float = 1.2e-4
     cell: float = 1e-9
-    byte: float = 1e-9
-    round: float = 0.015
-    task: float = 1e-3
-    start: float = 0.3
+    byte: float = 1.4e-9
+    round: float = 0.021
+    task: float = 1.8e-3
+    start: float = 0.2
     smaller_share: float = 0.24
 
     def on_threads(self) -> CostModel:

