@@ -26,6 +26,12 @@ def one_line_errors() -> Iterator[None]:
     try:
         yield
     except (ImportError, TypeError, ValueError, ClusterError, TableTooLargeError) as error:
+        if "Mismatched dtypes found" in str(error):  # Dask, of a CSV file
+            raise RequestError(
+                "a column of the CSV files is something else further down than in the first rows "
+                "(a gap among whole numbers, for instance), by which a cluster tells what it is. "
+                "Write the table as Parquet, or read it without --cluster"
+            ) from error
         raise RequestError(error) from error
 
 

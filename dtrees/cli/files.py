@@ -23,6 +23,8 @@ def is_stream(file: Path) -> bool:
 
 def check_there(path: Path) -> None:
     """Refuse a file that cannot be read, since there is none."""
+    if any(letter in str(path) for letter in "*?[") and not path.exists():
+        raise RequestError(f"{path}: patterns are read on a cluster: add --cluster local:2")
     if not path.is_file():
         raise RequestError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
 

@@ -363,7 +363,7 @@ class BaseForest(BaseTrees):
                 callbacks = [stopping, *callbacks]  # first, so that the others see its scores
             self._add_kept(fit, oob, stopping, kept)
         _add_earlier(fit, oob, stopping, kept.earlier)
-        unfinished = partial(self._so_far, fit.trees, learned, encoded, facts)
+        unfinished = partial(self._so_far, fit.trees, learned, training, facts)
         with all_or_nothing(self), listening(fit, callbacks), brought_along(unfinished):
             with ledger.phase("growth"):
                 self._grow_trees(growth, fit, oob, callbacks, run, ledger)
@@ -383,7 +383,7 @@ class BaseForest(BaseTrees):
         self,
         trees: Sequence[Tree],
         learned: Mapping[str, Any],
-        encoded: Encoded,
+        training: Training,
         facts: Callable[[], dict[str, Any]] | None,
     ) -> Any:
         """A forest of the trees that are complete, which can be resumed; None where none are."""
@@ -393,8 +393,9 @@ class BaseForest(BaseTrees):
         made.__dict__.update(
             learned,
             forest_=Forest(tuple(trees)),
-            _saw_missing=columns_with_missing(trees, encoded.coded),
+            _saw_missing=columns_with_missing(trees, training.encoded.coded),
             _fit_facts=facts(),
+            _fit_report=training.ledger.report(),
         )
         return made
 

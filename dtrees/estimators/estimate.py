@@ -97,8 +97,8 @@ class CostEstimate:
 def estimate_cost(
     estimator: Any,
     X: Any,
-    client: Any = None,
     *,
+    client: Any = None,
     n_sets: int = 1,
     n_classes: int = 2,
     model: CostModel | None = None,

@@ -20,17 +20,17 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 from uuid import uuid4
 
-import dask
-from dask.utils import parse_timedelta
 from fsspec.core import url_to_fs
 
 from dtrees.exceptions import ModelFileError
+from dtrees.parallel.client import seconds_of
 
 T = TypeVar("T")
 
@@ -62,12 +62,18 @@ class Checkpoint(Generic[T]):
     ------
     ModelFileError
         The folder holds a checkpoint that cannot be read, or of a newer version.
+    TypeError
+        `path` is no path.
+    ValueError
+        `path` is a folder of other files.
     OSError, ValueError, ImportError
         As `fsspec` has them: no such protocol, no access.
     """
 
     def __init__(self, path: Any, encode: Callable[[Sequence[T]], bytes]) -> None:
-        self.path = str(path)
+        if not isinstance(path, str | os.PathLike):
+            raise TypeError(f"checkpoint must be a path or a URL: got {path!r}.")
+        self.path = os.fspath(path)
         self._fs, self._root = url_to_fs(self.path)
         self._encode = encode
         self._began = self._saved_at = time.monotonic()
@@ -115,7 +121,7 @@ class Checkpoint(Generic[T]):
             All from number 0 on.
         """
         now = time.monotonic()
-        least = parse_timedelta(dask.config.get("dtrees.checkpoint-every", EVERY))
+        least = seconds_of("dtrees.checkpoint-every", EVERY)
         if now >= self._saved_at + max(least, SHARE * (now - self._began)):
             self.save(trees)
 
@@ -138,6 +144,7 @@ class Checkpoint(Generic[T]):
         self._fs.invalidate_cache()
         path = f"{self._root}/{FACTS}"
         if not self._fs.exists(path):
+            self._check_free()
             return None
         try:
             document = json.loads(self._fs.cat_file(path))
@@ -148,6 +155,20 @@ class Checkpoint(Generic[T]):
         if facts is None:
             raise ModelFileError(f"{path!r} is no checkpoint that this dtrees can read.")
         return facts
+
+    def _check_free(self) -> None:
+        """Refuse to write among what somebody else has written."""
+        if not self._fs.exists(self._root):
+            return
+        if self._fs.isfile(self._root):
+            raise NotADirectoryError(f"checkpoint={self.path!r} is a file; it must be a folder.")
+        names = [str(name).rsplit("/", 1)[-1] for name in self._fs.ls(self._root, detail=False)]
+        others = [name for name in names if not name.startswith(".")]  # ours, half written
+        if others:
+            raise ValueError(
+                f"checkpoint={self.path!r} is no checkpoint, and not empty. Give a folder that is "
+                "new or empty, or the one of this fit."
+            )
 
     def _stretches(self) -> list[tuple[int, int, str]]:
         """First tree, last and one more, and name of the files of trees."""

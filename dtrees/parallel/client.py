@@ -272,6 +272,24 @@ def patiently(client: Client, call: Callable[[], T], seconds: float | None = Non
         raise
 
 
+def seconds_of(key: str, default: str) -> float:
+    """A time of ``dask.config``, in words or not.
+
+    Raises
+    ------
+    ValueError
+        Names the key.
+    """
+    given = dask.config.get(key, default)
+    try:
+        found: float = parse_timedelta(given)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"dask.config has {key!r} = {given!r}; it must be a time, such as {default!r}."
+        ) from error
+    return found
+
+
 def cancel(client: Client, futures: Iterable[Any]) -> None:
     """Let a cluster forget some results, if it can still be asked; never raises.
 
@@ -306,7 +324,7 @@ def await_workers(client: Client) -> dict[str, int]:
     if workers:
         return workers
     address = _address(client)
-    limit = parse_timedelta(dask.config.get("dtrees.workers-timeout", WORKERS_TIMEOUT))
+    limit = seconds_of("dtrees.workers-timeout", WORKERS_TIMEOUT)
     logger.info("waiting up to %s for a worker", format_time(limit))
     # A cluster that adapts to its load starts workers for tasks only.
     probe = client.submit(bool, key=f"await-workers-{uuid4().hex}")

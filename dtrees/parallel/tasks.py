@@ -34,9 +34,6 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 from weakref import WeakSet
 
-import dask
-from dask.utils import parse_timedelta
-
 from dtrees.exceptions import ClusterError, NoAnswerError, WorkerLostError
 from dtrees.parallel.client import (
     GOODBYE,
@@ -47,6 +44,7 @@ from dtrees.parallel.client import (
     check_versions,
     last_look,
     patiently,
+    seconds_of,
 )
 from dtrees.parallel.ledger import Ledger
 
@@ -406,5 +404,4 @@ def itself(value: Any) -> Any:
 
 def _patience() -> float:
     """Seconds without a result until workers are asked whether they are there."""
-    seconds: float = parse_timedelta(dask.config.get("dtrees.worker-patience", PATIENCE))
-    return seconds
+    return seconds_of("dtrees.worker-patience", PATIENCE)

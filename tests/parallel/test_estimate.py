@@ -88,12 +88,12 @@ def test_on_a_cluster():
         Client(cluster, set_as_default=False) as client,
         dask.config.set({"dtrees.gather-rows": 10}),
     ):
-        sent = estimate_cost(forest, X, client)
+        sent = estimate_cost(forest, X, client=client)
         assert (sent.regime, sent.n_workers, sent.n_threads) == ("replicated", 2, 2)
         assert sent.bytes_moved == 2 * (X.size + 16 * 4000)
         assert estimate_cost(forest, X).regime == "local"  # the client is not in force
         forest.set_params(regime="partitioned")
-        cost = estimate_cost(forest, frame, client)
+        cost = estimate_cost(forest, frame, client=client)
         with client.as_current():
             report = forest.fit(frame, Y).fit_report_
         assert ours(client) == []
@@ -118,7 +118,7 @@ def test_in_rounds_on_threads_of_this_process():
     assert local.total_seconds < cost.total_seconds < 2 * local.total_seconds
     with connect(1, 2, False) as cluster, Client(cluster, set_as_default=False) as client:
         forest.set_params(regime="partitioned")
-        sent = estimate_cost(forest, X, client)
+        sent = estimate_cost(forest, X, client=client)
         assert sent.bytes_moved > 0
         assert sent.total_seconds > cost.total_seconds + CostModel().start
 

@@ -836,6 +836,7 @@ class TestWaves:
                 fitted(client)
         so_far = caught.value.estimator
         assert 1 <= len(so_far.estimators_) < 4
+        assert so_far.fit_report_["rounds"] > 0
         with dask.config.set({"dtrees.regime": "local"}):
             assert hash_of(so_far.resume(X, Y)) == EXPECTED
 

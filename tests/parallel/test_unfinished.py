@@ -335,3 +335,24 @@ class TestResume:
         with pytest.raises(WorkerLostError) as caught:
             forest().fit(X, Y)
         assert caught.value.estimator is None
+
+
+class TestFolders:
+    """What is at the path of a checkpoint."""
+
+    def test_that_are_of_somebody_else(self, tmp_path):
+        (tmp_path / "part.parquet").write_text("mine")
+        with pytest.raises(ValueError, match="is no checkpoint, and not empty"):
+            RandomForestClassifier(2).fit(X, Y, checkpoint=tmp_path)
+        assert [path.name for path in tmp_path.iterdir()] == ["part.parquet"]
+
+    def test_that_are_no_paths(self):
+        with pytest.raises(TypeError, match="checkpoint must be a path or a URL: got 5"):
+            RandomForestClassifier(2).fit(X, Y, checkpoint=5)
+
+    def test_times_that_are_none(self, tmp_path):
+        with (
+            dask.config.set({"dtrees.checkpoint-every": "soon"}),
+            pytest.raises(ValueError, match=r"'dtrees\.checkpoint-every' = 'soon'; it must be"),
+        ):
+            RandomForestClassifier(2).fit(X, Y, checkpoint=tmp_path / "new")
