@@ -70,9 +70,6 @@ build: $(STAMPS)/kernels
 
 # A second tree with its own kernels, so that the release build stays as it is. The suite runs
 # there on the same environment: the tree's own folder comes first on the path.
-# Tests of clusters run the kernels as those of blocks and laws do, and take as long as all others.
-NO_CLUSTERS := --ignore-glob='tests/parallel/test_[!i]*' --ignore=tests/cli
-
 debug-test: $(STAMPS)/test
 	mkdir -p $(DEBUG_TREE)
 	find $(DEBUG_TREE)/dtrees $(DEBUG_TREE)/tests $(DEBUG_TREE)/examples $(DEBUG_TREE)/docs $(DEBUG_TREE)/benchmarks -type f \
@@ -84,7 +81,7 @@ debug-test: $(STAMPS)/test
 	if [ -d ../shared ]; then ln -sfn "$$(cd ../shared && pwd)" build/shared; fi
 	cd $(DEBUG_TREE) && DTREES_DEBUG=1 $(abspath $(BIN))/python setup.py --quiet build_ext --inplace
 	cd $(DEBUG_TREE) && DTREES_DEBUG=1 PYTHONPATH=$(abspath $(DEBUG_TREE)) \
-		$(abspath $(BIN))/python -m pytest -n $(TEST_PROCESSES) $(NO_CLUSTERS) $(PYTEST_ARGS)
+		$(abspath $(BIN))/python -m pytest -n $(TEST_PROCESSES) $(PYTEST_ARGS)
 
 clean:
 	rm -rf build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
