@@ -32,6 +32,7 @@ from dask.utils import parse_bytes
 from dtrees.parallel import limits
 from dtrees.parallel.limits import (
     ADDED_AT_ONCE,
+    BESIDE_CODES,
     CLIENT_BYTES,
     bytes_of_batch,
     bytes_of_open_row,
@@ -39,11 +40,10 @@ from dtrees.parallel.limits import (
     n_stretches,
     trees_at_once,
 )
+from dtrees.parallel.places import room_of_places
 
 DRAWN = 1 - math.exp(-1.0)  # of the rows, in a bag
-PLACES_SHARE = 0.25  # as in dtrees.parallel.places
 SUMS = 8  # numbers of a node, beside its classes
-BESIDE_CODES = 16  # bytes of a row that is brought, beside its codes
 SMALL_ROWS = 1000  # nodes of fewer cost more for a row
 THREADS_ROUND = 2e-4  # seconds of a round of tasks on threads
 
@@ -214,7 +214,9 @@ class CostModel:
         row_bytes = bytes_of_open_row(bootstrap, n_sets > 1)
         numbers = drawn * (n_codes + 1) * max(2, n_classes)
         sums = SUMS + n_classes
-        room = math.inf if memory_limit is None else PLACES_SHARE * n_workers * memory_limit
+        room = math.inf
+        if memory_limit is not None:
+            room = n_workers * room_of_places(memory_limit, n_threads)
         waves = math.ceil(n_trees / trees_at_once(in_bag, drawn, room, row_bytes, slots))
         levels = _levels(in_bag, depth, gather_rows, self.smaller_share)
 

@@ -19,6 +19,7 @@ WAVE_CELLS = 2**30  # of bags and drawn columns, that a thread counts in a level
 ROW_BYTES = 4  # of a row in an open node: its number,
 TIMES_BYTES = 2  # how often it is in the bag, where there are bags,
 KIND_BYTES = 2  # and its kind, where there are several training sets
+BESIDE_CODES = 16  # of a row that is brought, beside its codes
 BLOCK_SHARE = 1 / 24  # of the memory of a worker, for the codes of a block or a batch, at most
 BATCH_BYTES = 16 * 2**20  # of rows that are brought together by a task, where memory is little
 EVEN_BATCHES = 32  # at least, to even out; where threads are more, one for each

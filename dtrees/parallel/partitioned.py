@@ -51,6 +51,7 @@ from dtrees.parallel.in_blocks import PartitionedGrowth
 from dtrees.parallel.ledger import Ledger
 from dtrees.parallel.limits import (
     ADDED_AT_ONCE,
+    BESIDE_CODES,
     BLOCK_SHARE,
     bytes_of_batch,
     client_bytes,
@@ -231,8 +232,7 @@ class BlocksOnWorkers:
     def waves(self, numbers: Sequence[int]) -> list[Sequence[int]]:
         """Trees that grow together."""
         n_threads = sum(self._tasks.workers().values())
-        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
-        room = sum(room_of_places(each.get("memory_limit"), each["nthreads"]) for each in workers)
+        room = sum(room_of_places(*machine) for machine in self._tasks.machines())
         return self._growth.waves(numbers, room, n_threads)
 
     # ---------------------------------------------------------------------------------------------
@@ -377,12 +377,12 @@ class BlocksOnWorkers:
 
     def _batches(self, nodes: Sequence[Unfinished]) -> list[list[int]]:
         """Nodes that one task finishes: as many as have so many bytes, the largest first."""
-        per_row = max(1, self._parts.n_bytes // max(1, self._parts.n_rows)) + 16
-        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        per_row = max(1, self._parts.n_bytes // max(1, self._parts.n_rows)) + BESIDE_CODES
+        machines = self._tasks.machines()
         most = bytes_of_batch(
             sum(node.n for node in nodes) * per_row,
             sum(self._tasks.workers().values()),
-            [each["memory_limit"] / each["nthreads"] for each in workers if each["memory_limit"]],
+            [limit / n_threads for limit, n_threads in machines if limit is not None],
         )
         batches: list[list[int]] = []
         used = 0

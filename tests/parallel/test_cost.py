@@ -148,7 +148,6 @@ class TestLimits:
             ("dtrees.gather-rows", 1.5, "a number of rows, 0 or more"),
             ("dtrees.histogram-budget", -5, "0 bytes or more"),
             ("dtrees.histogram-budget", "abc", "Could not interpret 'abc'"),
-            ("dtrees.client-histograms", "-1 MB", "0 bytes or more"),
         ],
     )
     def test_settings_that_say_nothing(self, key, given, words):
@@ -158,10 +157,14 @@ class TestLimits:
             dask.config.set({key: given, "scheduler": "synchronous"}),
             pytest.raises(ValueError, match=rf"'{key}' = .*{words}"),
         ):
-            if key == "dtrees.client-histograms":  # of a cluster
-                limits.client_bytes()
-            else:
-                forest.fit(X, X[:, 0] > 9)
+            forest.fit(X, X[:, 0] > 9)
+
+    def test_bytes_of_the_client(self):
+        with (
+            dask.config.set({"dtrees.client-histograms": "-1 MB"}),
+            pytest.raises(ValueError, match=r"'dtrees.client-histograms' = .*0 bytes or more"),
+        ):
+            limits.client_bytes()
 
     @pytest.mark.parametrize("given", [0, 7, "7", np.int64(7)])
     def test_rows_that_are_gathered(self, given):
