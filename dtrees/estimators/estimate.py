@@ -137,7 +137,7 @@ def estimate_cost(
 
     Notes
     -----
-    Seconds are good for a factor of two or three, or 0.5 to 1.6 for forests that grow without a
+    Seconds are good for a factor of two or three, or 0.5 to 1.9 for forests that grow without a
     cluster: how deep trees grow is a matter of the data,
     which nobody has looked at. Bytes of codes are an upper bound, by which a regime may be
     "partitioned" here and "replicated" in the fit, which counts the values. ``fit_report_`` says
