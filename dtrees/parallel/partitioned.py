@@ -313,7 +313,11 @@ class BlocksOnWorkers:
         found = []
         for first, last in pairwise(ends):
             stretches = [
-                self._tasks.submit(Call("cut-counts", cut_counts, (future, first, last), workers))
+                future
+                if n_parts == 1
+                else self._tasks.submit(
+                    Call("cut-counts", cut_counts, (future, first, last), workers)
+                )
                 for future, workers in counted
             ]
             while len(stretches) > ADDED_AT_ONCE:
