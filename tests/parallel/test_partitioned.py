@@ -114,27 +114,48 @@ class TestOneHash:
 
     @pytest.mark.parametrize("stretch", [1000, 2**20])
     def test_added_up_on_workers(self, stretch, in_memory, monkeypatch):
-        """On each of them, then up a tree, in stretches."""
+        """On each of them, then up a tree, in stretches; every count once, wherever blocks are."""
         monkeypatch.setattr(limits, "STRETCH_BYTES", stretch)
         monkeypatch.setattr(partitioned, "ADDED_AT_ONCE", 2)
-        names = []
-        submit = tasks.Tasks.submit
-        monkeypatch.setattr(
-            tasks.Tasks, "submit", lambda self, call: names.append(call.name) or submit(self, call)
-        )
+        submitted, rounds = {}, []
+        submit, added_on_workers = tasks.Tasks.submit, BlocksOnWorkers._added_on_workers
+
+        def note_task(self, call):
+            future = submit(self, call)
+            submitted[future.key] = call
+            return future
+
+        def note_round(self, calls, n_numbers):
+            rounds.append((calls, added_on_workers(self, calls, n_numbers)))
+            return rounds[-1][1]
+
+        def counts_in(call):
+            """Tasks whose counts one task adds up; two at a time, those of a worker there."""
+            if call.name == "count-blocks":
+                return [call]
+            if call.name == "cut-counts":
+                return counts_in(submitted[call.arguments[0].key])
+            parts = [submitted[part.key] for part in call.arguments[0]]
+            assert len(parts) <= 2
+            if call.workers:
+                assert {part.workers for part in parts} == {call.workers}
+            return [count for part in parts for count in counts_in(part)]
+
+        monkeypatch.setattr(tasks.Tasks, "submit", note_task)
+        monkeypatch.setattr(BlocksOnWorkers, "_added_on_workers", note_round)
         config = ROUNDS | {"dtrees.client-histograms": "0 B"}
         with connect(5, 2, False) as cluster, Client(cluster) as client:
             with on(client), dask.config.set(config):
                 assert collections.fitted("mixed", "64") == in_memory["mixed"]
             assert_nothing_is_left(client)
-        n_rounds = names.count("count-blocks") / 10
-        n_stretches = names.count("cut-counts") / 5 / n_rounds
-        if stretch == 2**20:  # nothing is cut
-            assert n_stretches == 0
-            n_stretches = 1
-        assert stretch == 2**20 or 1 < n_stretches <= 5
-        # those of a worker's threads, then 5 -> 3 -> 2 -> 1
-        assert names.count("add-counts") == n_rounds * (5 + n_stretches * (2 + 1 + 1))
+        assert len(rounds) > 1
+        for calls, stretches in rounds:
+            assert len({call.workers for call in calls}) > 2
+            for each in stretches:
+                assert sorted(map(id, counts_in(each))) == sorted(map(id, calls))
+        n_stretches = [len(stretches) for _, stretches in rounds]
+        assert max(n_stretches) <= 5
+        assert max(n_stretches) > 1 if stretch == 1000 else max(n_stretches) == 1
 
 
 class TestAlignment(collections.TestAlignment):
@@ -655,6 +676,7 @@ class TestInTasks:
         model = RandomForestClassifier(2, random_state=1, max_depth=3, regime="partitioned")
         pids(processes, 2)
         fitted(processes, model, layout="2")
+        assert_nothing_is_left(processes)
         first, n_fits = processes.run_on_scheduler(remembered), 8
         for _ in range(n_fits):
             fitted(processes, model, layout="2")
