@@ -8,7 +8,7 @@ codes, rules and seed are the same ones. They are told by *facts*, parameters in
     seed          what ``random_state`` was drawn to
     shape         rows and columns of X
     codebook      values of X: cuts, categories, names of columns
-    codes         rows of X, where their codes are in this process; otherwise None, and not compared
+    codes         rows of X, in their order, wherever they are and however they are cut
     target        y and weights, as integers
     bags          which rows are in which bag
 
@@ -31,6 +31,7 @@ import dtrees
 from dtrees.callbacks import Callback, ForestFit
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.row_digest import digest_of_rows
 from dtrees.coding.target import Target
 from dtrees.core.model import Tree
 from dtrees.core.resampling import Bags
@@ -74,6 +75,7 @@ def facts_of(
     estimator : forest
     book : CodeBook
     coded : CodedMatrix or CodedPartitions
+        Partitions of which the rows are known (`dtrees.parallel.learn_rows`).
     target : Target
     bags : Bags or None
     seed : int
@@ -83,6 +85,8 @@ def facts_of(
     O(bytes of the codes and the target), at about a gigabyte a second.
     """
     names = [name for name in estimator._constraints if name not in NOT_OF_A_TREE]
+    is_here = isinstance(coded, CodedMatrix)
+    digest = digest_of_rows(coded) if is_here else coded.facts.digest
     return {
         "dtrees": dtrees.__version__,
         "estimator": type(estimator).__name__,
@@ -90,7 +94,7 @@ def facts_of(
         "seed": seed,
         "shape": [int(coded.n_rows), int(coded.n_columns)],
         "codebook": _digest_of_book(book),
-        "codes": _digest(vars(coded)) if isinstance(coded, CodedMatrix) else None,
+        "codes": f"{digest:016x}",
         "target": _digest({field.name: getattr(target, field.name) for field in fields(target)}),
         "bags": None if bags is None else bags.digest(),
     }
@@ -117,7 +121,7 @@ def check_same(there: Mapping[str, Any], here: Mapping[str, Any], what: str) -> 
         if old.get(name) != new.get(name):
             differ.append(f"{name} was {old.get(name)} and is {new.get(name)}")
     for name, words in IN_WORDS.items():
-        if there.get(name) != here[name] and not (name == "codes" and _one_is_unknown(there, here)):
+        if there.get(name) != here[name]:
             was = f" (it was {there.get(name)} and is {here[name]})" if name in SAID else ""
             differ.append(f"{words}{was}")
     if differ:
@@ -125,10 +129,6 @@ def check_same(there: Mapping[str, Any], here: Mapping[str, Any], what: str) -> 
             f"{what} holds trees of another fit, so this one cannot go on with them. What differs: "
             f"{'; '.join(differ)}."
         )
-
-
-def _one_is_unknown(there: Mapping[str, Any], here: Mapping[str, Any]) -> bool:
-    return there.get("codes") is None or here["codes"] is None
 
 
 def in_words(value: Any) -> str:

@@ -176,7 +176,7 @@ def columns_with_missing(trees: Sequence[Tree], coded: CodedMatrix | CodedPartit
     """
     found = np.zeros(coded.n_columns, dtype=bool)
     if isinstance(coded, CodedPartitions):
-        found = coded.has_missing & columns_tested(trees, coded.n_columns)
+        found = coded.facts.has_missing & columns_tested(trees, coded.n_columns)
         found.flags.writeable = False
         return found
     for column in np.flatnonzero(columns_tested(trees, coded.n_columns)).tolist():

@@ -14,7 +14,7 @@ from dtrees.parallel.clusters import (
     write_parquet,
 )
 from dtrees.parallel.dask_predict import Answer, computed, is_lazy, map_parts, map_rows
-from dtrees.parallel.encoding import CodedPartitions, encode_partitions
+from dtrees.parallel.encoding import CodedPartitions, encode_partitions, learn_rows
 from dtrees.parallel.held_out import PartitionedRows
 from dtrees.parallel.ledger import Ledger
 from dtrees.parallel.local import LocalRunner, effective_n_jobs, threaded
@@ -49,6 +49,7 @@ __all__ = [
     "is_lazy",
     "known_length",
     "lazy_keys",
+    "learn_rows",
     "map_parts",
     "map_rows",
     "read_files",

@@ -40,6 +40,7 @@ from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook, checked_rules
 from dtrees.coding.coded import WIDTHS, CodedMatrix, storage_for
 from dtrees.coding.kinds import categorical_mask
 from dtrees.coding.ordered import CutRules
+from dtrees.coding.row_digest import digest_of_rows
 from dtrees.coding.sampling import hash_bound
 from dtrees.coding.summaries import TableSummary
 from dtrees.coding.tables import Table, read_table
@@ -76,6 +77,31 @@ class Summarized:
 
     book: CodeBook | None
     n_stored: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class PartFacts:
+    """What is known of some rows once they are coded.
+
+    Attributes
+    ----------
+    has_missing : bool (n_columns,)
+        Columns with missing values.
+    digest : int
+        As `dtrees.coding.row_digest.digest_of_rows`.
+    """
+
+    has_missing: np.ndarray
+    digest: int
+
+    @classmethod
+    def of(cls, coded: Sequence[CodedMatrix], first_row: int) -> PartFacts:
+        """Those of parts that lie one behind the other."""
+        ends = np.cumsum([first_row, *(part.n_rows for part in coded)]).tolist()
+        columns = range(coded[0].n_columns)
+        has_missing = [any(part.has_missing(j) for part in coded) for j in columns]
+        digests = [digest_of_rows(part, first) for part, first in zip(coded, ends, strict=False)]
+        return cls(np.array(has_missing, dtype=bool), sum(digests) % 2**64)
 
 
 class CodedPartitions:
@@ -115,7 +141,7 @@ class CodedPartitions:
         self.n_bytes = n_bytes
         self.reason = reason
         self._parts = parts
-        self._has_missing: np.ndarray | None = None
+        self._facts: PartFacts | None = None
 
     @classmethod
     def cut(cls, coded: CodedMatrix, reason: str) -> CodedPartitions:
@@ -150,14 +176,20 @@ class CodedPartitions:
         return CodedMatrix.from_columns(nothing, self.n_codes, self.n_ordered)
 
     @property
-    def has_missing(self) -> np.ndarray:
-        """Which columns have missing values, once a growth has seen them; bool (n_columns,)."""
-        assert self._has_missing is not None
-        return self._has_missing
+    def facts(self) -> PartFacts:
+        """What is known of all rows, once a growth has seen them, or `learn_rows`."""
+        assert self._facts is not None
+        return self._facts
 
-    def learn_missing(self, columns: np.ndarray) -> None:
-        """Take note of the columns that have missing values."""
-        self._has_missing = columns
+    @property
+    def is_known(self) -> bool:
+        """Whether somebody has seen the codes."""
+        return self._facts is not None
+
+    def learn(self, facts: Sequence[PartFacts]) -> None:
+        """Take note of what was found out of all parts."""
+        has_missing = np.logical_or.reduce([each.has_missing for each in facts])
+        self._facts = PartFacts(has_missing, sum(each.digest for each in facts) % 2**64)
 
     def groups(self, n_rows: int) -> list[tuple[list[Any], int]]:
         """Parts that lie one behind the other, of about so many rows, and how many they have."""
@@ -168,6 +200,39 @@ class CodedPartitions:
             else:
                 found.append(([part], length))
         return found
+
+
+def learn_rows(coded: CodedMatrix | CodedPartitions, ledger: Ledger | None = None) -> None:
+    """Find out what is to be known of rows that are not here, unless it is known; a pass over them.
+
+    Parameters
+    ----------
+    coded : CodedMatrix or CodedPartitions
+    ledger : Ledger or None, default=None
+        As for `dtrees.parallel.carriers.carried`.
+
+    Raises
+    ------
+    ClusterError
+        A Dask cluster is in force and cannot be used, or loses results too often.
+    """
+    if isinstance(coded, CodedMatrix) or coded.is_known:
+        return
+    parts, ledger = coded, Ledger() if ledger is None else ledger
+
+    def work(carrier: Carrier) -> list[PartFacts]:
+        look = dask.delayed(PartFacts.of, pure=False)
+        name = f"facts-{uuid4().hex}"
+        groups = parts.groups(1)  # each part by itself
+        ends = np.cumsum([0, *(length for _, length in groups)]).tolist()
+        tasks = [
+            look(codes, first, dask_key_name=(name, i))
+            for i, ((codes, _), first) in enumerate(zip(groups, ends, strict=False))
+        ]
+        return carrier.fetch(carrier.hold(tasks))
+
+    parts.learn(carried([dask.delayed(None)], work, ledger))
+    ledger.counts["passes"] += 1
 
 
 def encode_partitions(

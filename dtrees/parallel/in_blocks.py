@@ -30,7 +30,7 @@ from dtrees.parallel.limits import (
     trees_at_once,
 )
 from dtrees.parallel.local import LocalRunner
-from dtrees.parallel.places import make_block, missing_columns, room_of_places
+from dtrees.parallel.places import facts_of_block, make_block, room_of_places
 
 BLOCKS_PER_THREAD = 2
 MOST_CODES = 65_535  # of a column, whose histogram is sent
@@ -162,7 +162,7 @@ def grow_here(
         own = ([] if each is None else [each[rows]] for each in (keys, cells))
         blocks.append(make_block(codes, [growth.target.take(rows)], first, *own))
         first += length
-    parts.learn_missing(np.logical_or.reduce([missing_columns(block) for block in blocks]))
+    parts.learn([facts_of_block(block) for block in blocks])
 
     def hear(what: str, depth: int) -> None:
         ledger.counts[what + "s"] += 1

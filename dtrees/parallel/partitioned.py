@@ -66,10 +66,10 @@ from dtrees.parallel.places import (
     cache,
     count_blocks,
     cut_counts,
+    facts_of_block,
     finish_nodes,
     joined,
     make_block,
-    missing_columns,
     room_of_places,
     sum_bags,
 )
@@ -172,7 +172,7 @@ class BlocksOnWorkers:
     def _make(self) -> None:
         self._blocks = []
         make = dask.delayed(make_block, pure=False)
-        missing = dask.delayed(missing_columns, pure=False)
+        learn = dask.delayed(facts_of_block, pure=False)
         tasks, facts = [], []
         first_row = 0
         for coded, n_rows in self._parts.groups(self._rows_of_block()):
@@ -186,12 +186,12 @@ class BlocksOnWorkers:
                 dask_key_name=self._tasks.key("block"),
             )
             tasks.append(block)
-            facts.append(missing(block, dask_key_name=self._tasks.key("missing")))
+            facts.append(learn(block, dask_key_name=self._tasks.key("facts")))
             first_row += n_rows
         futures = self._tasks.compute([*tasks, *facts])
         self._blocks, facts = futures[: len(tasks)], futures[len(tasks) :]
         self._tasks.wait(facts)
-        self._parts.learn_missing(np.logical_or.reduce(self._tasks.gather(facts)))
+        self._parts.learn(self._tasks.gather(facts))
         self._tasks.cancel(facts)
         self._ledger.counts["passes"] += 1
         self._groups = []

@@ -48,7 +48,7 @@ from dtrees.core.blocks import (
     grow_brought,
     stacked,
 )
-from dtrees.parallel.encoding import PROCESS_BYTES
+from dtrees.parallel.encoding import PROCESS_BYTES, PartFacts
 from dtrees.typing import Runner, serial
 
 PLACES_SHARE = 0.25  # of what the process of a worker leaves, unless its dask.config says otherwise
@@ -217,9 +217,9 @@ def make_block(
     )
 
 
-def missing_columns(block: Block) -> np.ndarray:
-    """Which columns of a block have missing values; bool (n_columns,)."""
-    return np.array([block.coded.has_missing(column) for column in range(block.coded.n_columns)])
+def facts_of_block(block: Block) -> PartFacts:
+    """What a growth learns of the codes of a block."""
+    return PartFacts.of([block.coded], block.first_row)
 
 
 def places_of(

@@ -8,6 +8,7 @@ import pickle
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import dask
@@ -216,6 +217,28 @@ class TestCheckpoint:
             with pytest.raises(ValueError, match=words):
                 forest().fit(*arguments, checkpoint=folder)
 
+    @pytest.mark.parametrize("cluster", [False, True])
+    def test_other_rows_on_workers(self, cluster, folder):
+        """In another order, with the same values and the same y; cut in other ways."""
+        turned = X[::-1].copy()
+        with ExitStack() as stack:
+            if cluster:
+                stack.enter_context(Client(stack.enter_context(connect(2, 1, False))))
+            else:
+                stack.enter_context(dask.config.set(scheduler="synchronous"))
+            model = forest(n_estimators=5, regime="partitioned")
+            model.fit(da.from_array(X, chunks=(90, 5)), Y, checkpoint=folder)
+            assert digest(model.forest_.trees) == digest(
+                forest(n_estimators=5).fit(X, Y).forest_.trees
+            )
+            model = forest(regime="partitioned")
+            with pytest.raises(ValueError, match=r"differs: the rows of X\.$"):
+                model.fit(da.from_array(turned, chunks=(90, 5)), Y, checkpoint=folder)
+            with pytest.raises(ValueError, match=r"differs: the rows of X\.$"):
+                forest(regime="local").fit(turned, Y, checkpoint=folder)
+            model.fit(da.from_array(X, chunks=(133, 5)), Y, checkpoint=folder)
+        assert digest(model.forest_.trees) == WHOLE
+
     def test_damaged(self, folder):
         stopped_at(3, folder)
         (trees,) = folder.glob("trees-*")
@@ -289,6 +312,28 @@ class TestResume:
         assert model is so_far
         whole = forest(n_estimators=MANY).fit(X, Y)
         assert digest(model.forest_.trees) == digest(whole.forest_.trees)
+
+    def test_rows_on_workers(self, monkeypatch):
+        """They are told by what the growth saw of them."""
+        from dtrees.estimators import ensemble
+
+        grow = ensemble.grow_trees
+
+        def lost(growth, numbers, *others, **more):
+            yield from grow(growth, numbers[:5], *others, **more)
+            raise WorkerLostError("all are gone")
+
+        lazy = da.from_array(X, chunks=(90, 5))
+        with dask.config.set(scheduler="synchronous"):
+            monkeypatch.setattr(ensemble, "grow_trees", lost)
+            with pytest.raises(WorkerLostError) as caught:
+                forest(regime="partitioned").fit(lazy, Y)
+            monkeypatch.undo()
+            so_far = caught.value.estimator
+            with pytest.raises(ValueError, match=r"differs: the rows of X\.$"):
+                so_far.resume(lazy[::-1], Y)
+            assert so_far.n_estimators_ == 5
+            assert digest(so_far.resume(lazy, Y).forest_.trees) == WHOLE
 
     def test_on_another_cluster(self, so_far):
         with connect(1, 1, False) as cluster, Client(cluster):
