@@ -37,8 +37,9 @@ sample weights they are multiplied into w, where they keep more digits.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,7 @@ MOST_CLASSES = 65_535
 TOTAL_BITS = 62  # of the sum of |weight * y|
 LARGEST_SUM = 2.0**62  # of weights or weighted targets of a bag
 PLAIN_WEIGHT = 8  # largest weights of 2**-8 .. 2**8 are used as they are in wy
+COUNTED_ROWS = 2**16  # at a time
 LONGEST_STRING = 16  # letters of labels that are counted; longer ones are sorted
 PLAIN_TOTAL = 2**32  # and so are integer weights up to this total
 
@@ -440,10 +442,14 @@ def class_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if kind in "iub":
         low, high = int(labels.min()), int(labels.max())
         if high - low <= _most_counted(len(labels)):
-            wide = labels.astype(np.int64 if kind == "i" else np.uint64, copy=False)
-            lowest = wide.dtype.type(low)
-            values, codes = _count((wide - lowest).astype(np.intp))
-            classes = (values.astype(wide.dtype) + lowest).astype(labels.dtype)
+            wide = np.dtype(np.int64 if kind == "i" else np.uint64)
+            lowest = wide.type(low)
+
+            def beyond_lowest(rows: slice) -> np.ndarray:
+                return (labels[rows].astype(wide, copy=False) - lowest).astype(np.intp)
+
+            values, codes = _count(beyond_lowest, len(labels), high - low + 1)
+            classes = (values.astype(wide) + lowest).astype(labels.dtype)
             return classes.view(np.bool_) if kind == "b" else classes, codes
     if kind == "U":
         found = _string_classes(labels)
@@ -458,12 +464,24 @@ def _most_counted(n_rows: int) -> int:
     return max(1024, 4 * n_rows)
 
 
-def _count(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct small numbers >= 0, ascending, and the place of every row's number among them."""
-    present = np.bincount(numbers) > 0
+def _count(
+    numbers: Callable[[slice], np.ndarray], n_rows: int, n_numbers: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct numbers from 0 to `n_numbers`, ascending, and the place of every row's among them.
+
+    `numbers` says those of some rows, which are counted a few at a time: what is made on the way
+    stays in the cache, and takes no memory in proportion to the rows.
+    """
+    stretches = [slice(start, start + COUNTED_ROWS) for start in range(0, n_rows, COUNTED_ROWS)]
+    present = np.zeros(n_numbers, dtype=bool)
+    for rows in stretches:
+        present[numbers(rows)] = True
     values = np.flatnonzero(present)
     place: np.ndarray = (np.cumsum(present) - 1).astype(_code_type(len(values)))
-    return values, place[numbers]
+    codes = np.empty(n_rows, dtype=place.dtype)
+    for rows in stretches:
+        codes[rows] = place[numbers(rows)]
+    return values, codes
 
 
 def _string_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -485,11 +503,19 @@ def _string_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         n_letters = high - low + 1
         if n_classes * n_letters > _most_counted(len(labels)):
             return None
-        values, codes = _count(codes.astype(np.intp) * n_letters + (column.astype(np.intp) - low))
+        letter = partial(_with_letter, codes, column, low, n_letters)
+        values, codes = _count(letter, len(labels), n_classes * n_letters)
         n_classes = len(values)
     row = np.empty(n_classes, dtype=np.intp)
     row[codes] = np.arange(len(labels))
     return labels[row], codes
+
+
+def _with_letter(
+    codes: np.ndarray, letters: np.ndarray, lowest: int, n_letters: int, rows: slice
+) -> np.ndarray:
+    """Numbers of strings up to a letter, from those up to the letter before, in the same order."""
+    return codes[rows].astype(np.intp) * n_letters + (letters[rows].astype(np.intp) - lowest)
 
 
 def _object_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
