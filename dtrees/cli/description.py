@@ -8,10 +8,19 @@ from typing import Any
 
 import dtrees
 from dtrees.cli.columns import codebook_of, column_kind, column_names
+from dtrees.cli.files import in_units
 from dtrees.cli.words import counted
 
 TOP_COLUMNS = 10
 TEXT_LEVELS = 3
+GROWTH_FACTS = (  # of fit_report_, those that mean something to people
+    ("rounds", "round", "rounds"),
+    ("passes", "pass over the codes", "passes over the codes"),
+    ("tasks", "task", "tasks"),
+    ("retries", "retry", "retries"),
+    ("restarts", "restart", "restarts"),
+    ("lost_workers", "worker lost", "workers lost"),
+)
 SCORE_NAME = {"classification": "accuracy", "regression": "R²"}
 
 
@@ -54,6 +63,30 @@ def oob_line(model: Any) -> list[str]:
     if callable(model.oob_score):
         score = "score"
     return [f"out-of-bag {score} {model.oob_score_:.4f}"]
+
+
+def growth_document(model: Any) -> dict[str, Any]:
+    """What the growth of a model on workers took, as `fit_report_` has it; empty where it was here.
+
+    Of models that grew together, the growth of all of them.
+    """
+    report = getattr(model, "fit_report_", {"regime": "local"})
+    return {} if report["regime"] == "local" else {"growth": report}
+
+
+def growth_lines(model: Any) -> list[str]:
+    """The same in words."""
+    lines = []
+    for report in growth_document(model).values():
+        facts = [
+            counted(report[name], one, many)
+            for name, one, many in GROWTH_FACTS
+            if report.get(name, 0) > 0 or name == "lost_workers"
+        ]
+        if "bytes_moved" in report:
+            facts.append(f"{in_units(report['bytes_moved'])} moved")
+        lines.append(f"regime {report['regime']} ({report['reason']}): {', '.join(facts)}")
+    return lines
 
 
 def first_rules(model: Any) -> str:

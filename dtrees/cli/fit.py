@@ -10,6 +10,8 @@ import click
 
 from dtrees.cli.description import (
     columns_of,
+    growth_document,
+    growth_lines,
     model_document,
     oob_line,
     size_in_words,
@@ -78,13 +80,14 @@ def command(
     if as_json:
         rows = len(problem.y)
         facts = {"target": target, "rows": rows, "seconds": seconds}
-        print_json({**model_document(estimator, out), **facts})
+        document = {**model_document(estimator, out), **facts, **growth_document(estimator)}
+        print_json(document)
         return
     kinds = [column["kind"] for column in columns_of(estimator)]
     for line in headlines(label_of(files), target, problem, kinds):
         click.echo(line)
     name = type(estimator).__name__
     click.echo(f"{name}: {size_in_words(estimator)}, fitted in {seconds:.2f} s")
-    for line in oob_line(estimator):
+    for line in (*growth_lines(estimator), *oob_line(estimator)):
         click.echo(line)
     click.echo(f"{out}: {bytes_in_words(out)}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import dtrees
-from dtrees.cli.description import SCORE_NAME, columns_of, first_rules, is_tree
+from dtrees.cli.description import SCORE_NAME, columns_of, first_rules, growth_document, is_tree
 from dtrees.cli.models import KINDS, chosen_parameters
 
 if TYPE_CHECKING:
@@ -158,6 +158,7 @@ class Run:
             "seconds": self.seconds,
             self.noun: self._final(),
         }
+        document.update(growth_document(self.model))
         if self.request.scoring:
             document["scores"] = self._scores_document()
         if self.tuned is not None:

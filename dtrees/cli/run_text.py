@@ -10,6 +10,7 @@ from dtrees.cli.description import (
     TEXT_LEVELS,
     columns_of,
     first_rules,
+    growth_lines,
     importance_table,
     is_tree,
     oob_line,
@@ -58,6 +59,8 @@ def print_run(run: Run) -> None:
     if is_tree(model):
         click.echo(first_rules(model).rstrip("\n"))
     click.echo(f"All models took {run.seconds:.2f} s.")
+    for line in growth_lines(model):
+        click.echo(line)
 
 
 def fold_table(run: Run) -> Any:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 
 import numpy as np
 import pytest
@@ -57,7 +58,8 @@ FOREST = ("--model", "forest", "--trees", 4, "--folds", 3, "--max-depth", 4)
 
 def told(document):
     """What a run found out, whatever it took and wherever the table was."""
-    return json.dumps({**document, "seconds": 0, "file": ""})
+    facts = {name: value for name, value in document.items() if name != "growth"}
+    return json.dumps({**facts, "seconds": 0, "file": ""})
 
 
 @pytest.mark.parametrize("regime", [None, "replicated", "partitioned"])
@@ -69,6 +71,10 @@ def test_cv_of_many_files(regime, folder, address):
     found = ask_json("cv", folder / "part-*.parquet", *how, *where)
     assert told(found) == told(expected)
     assert found["file"] == f"{folder}/part-*.parquet"
+    assert "growth" not in expected
+    assert found["growth"]["regime"] == (regime or "replicated")
+    assert ("rounds" in found["growth"]) == (regime == "partitioned")
+    assert found["growth"]["lost_workers"] == 0
 
 
 def test_cv_of_a_tree(folder, address):
@@ -88,6 +94,10 @@ def test_cv_on_workers_of_its_own(folder):
     )
     assert result.exit_code == 0, result.output
     assert f"{folder}/part-*.parquet: 600 rows, 4 columns" in result.stdout
+    said = (
+        r"regime partitioned \(asked for\): \d+ rounds?, \d+ passes over the codes, 0 workers lost"
+    )
+    assert re.search(said + r", [\d.]+ [kM]?B moved\n", result.stdout)
 
 
 def test_fit_and_report(folder, address, tmp_path):
@@ -99,6 +109,7 @@ def test_fit_and_report(folder, address, tmp_path):
         *("--cluster", address, "--regime", "partitioned"),
     )
     assert done.exit_code == 0, done.output
+    assert "\nregime partitioned (asked for): " in done.stdout
     assert digest(load(there).forest_.trees) == digest(load(here).forest_.trees)
     page = tmp_path / "page.html"
     done = ask(
