@@ -313,18 +313,22 @@ class CodedMatrix:
     def stack(cls, parts: Sequence[CodedMatrix]) -> CodedMatrix:
         """The rows of several matrices of the same columns, one behind the other."""
         first = parts[0]
-        n_sparse = len(first.fill_code)
-        stored = scipy.sparse.vstack(
-            [
-                scipy.sparse.csc_array(
-                    (part.sparse_codes, part.sparse_rows, part.sparse_indptr),
-                    shape=(part.n_rows, n_sparse),
-                )
-                for part in parts
-            ],
-            format="csc",
-        )
-        stored.sort_indices()
+        indptr, rows, codes = first.sparse_indptr, first.sparse_rows, first.sparse_codes
+        if any(len(part.sparse_rows) for part in parts):
+            stored = scipy.sparse.vstack(
+                [
+                    scipy.sparse.csc_array(
+                        (part.sparse_codes, part.sparse_rows, part.sparse_indptr),
+                        shape=(part.n_rows, len(first.fill_code)),
+                    )
+                    for part in parts
+                ],
+                format="csc",
+            )
+            stored.sort_indices()
+            indptr = stored.indptr.astype(np.int64)
+            rows = stored.indices.astype(np.int32)
+            codes = stored.data.astype(np.uint32)
         n_rows = sum(part.n_rows for part in parts)
         blocks = []
         for name in ("u8", "u16", "u32"):
@@ -344,8 +348,8 @@ class CodedMatrix:
             u16=u16,
             u32=u32,
             order32=None,
-            sparse_indptr=stored.indptr.astype(np.int64),
-            sparse_rows=stored.indices.astype(np.int32),
-            sparse_codes=stored.data.astype(np.uint32),
+            sparse_indptr=indptr,
+            sparse_rows=rows,
+            sparse_codes=codes,
             fill_code=first.fill_code,
         )
