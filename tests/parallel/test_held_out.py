@@ -354,9 +354,11 @@ def test_a_worker_hangs_while_rows_walk(monkeypatch, tmp_path, caplog):
     path.touch()
     expected = CASES["forest"](X)
     monkeypatch.setattr(held_out, "walk_codes_of_part", DeadlyWalk(str(path), signal.SIGSTOP))
-    monkeypatch.setattr(clients, "ANSWER", 0.5)
+    monkeypatch.setattr(
+        clients, "ANSWER", 2.0
+    )  # enough for the other one, which may have to import
     with (
-        dask.config.set({"dtrees.worker-patience": "1s"}),
+        dask.config.set({"dtrees.worker-patience": "3s"}),
         partitioned(),
         connect(2, 1, True) as cluster,
         Client(cluster) as client,
