@@ -270,7 +270,7 @@ class BlocksOnWorkers:
 
         def calls() -> list[Call]:
             nonlocal merge
-            self._send_steps()  # this one for later rounds, none of which waits for it
+            self._send_steps(len(self._steps) - 1)
             before = self._sent[: len(self._steps) - 1]
             made = [
                 Call(
@@ -446,10 +446,15 @@ class BlocksOnWorkers:
         for at, found in self._tasks.results(calls(), UNDER_WAY * n_threads):
             yield left[at], found
 
-    def _send_steps(self) -> None:
-        """Give the steps that were taken to the workers, each once."""
+    def _then_steps(self, calls: Sequence[Call]) -> Iterator[Call]:
+        """Tasks, and then the step that they make: it is for later rounds, none waits for it."""
+        yield from calls
+        self._send_steps()
+
+    def _send_steps(self, last: int | None = None) -> None:
+        """Give the steps that were taken to the workers, each once; up to one of them, or all."""
         self._is_known = True
-        for number in range(len(self._sent), len(self._steps)):
+        for number in range(len(self._sent), len(self._steps) if last is None else last):
             self._sent.append(self._tasks.send("step", self._steps[number]))
 
     def _futures(self, group: Sequence[int]) -> list[Future]:
@@ -491,10 +496,9 @@ class BlocksOnWorkers:
         """Results of some tasks, in their order; where they are lost, all of it again."""
         while True:
             try:
-                made = calls()
-                found = dict(self._tasks.results(made, len(made)))
+                found = dict(self._tasks.results(self._then_steps(calls())))
                 self._restarts = 0
-                return [found[i] for i in range(len(made))]
+                return [found[i] for i in range(len(found))]
             except LostResultsError as error:
                 self._restart(error)
 

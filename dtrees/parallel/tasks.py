@@ -108,6 +108,7 @@ class Tasks:
         self._n_calls = 0
         self._made: WeakSet[Future] = WeakSet()  # whoever holds them, a traceback for instance
         self._ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
+        self._fetched: list[Future] = []
         self._silences = 0
         self._slowness = 1  # of results on their way
 
@@ -127,6 +128,7 @@ class Tasks:
 
     def end(self) -> None:
         """Leave nothing on the cluster."""
+        self._fetched = []
         self.cancel(self._made)
         last_look(self.client, self.ledger)
 
@@ -209,8 +211,20 @@ class Tasks:
     # ---------------------------------------------------------------------------------------------
     # what comes
 
-    def results(self, calls: Iterable[Call], at_once: int) -> Iterator[tuple[int, Any]]:
-        """Do tasks, so many of which are under way at a time.
+    def results(
+        self, calls: Iterable[Call], at_once: int | None = None
+    ) -> Iterator[tuple[int, Any]]:
+        """Do tasks.
+
+        Parameters
+        ----------
+        calls : iterable of Call
+            Taken as tasks are submitted.
+        at_once : int or None, default=None
+            So many are under way at a time, and results come as soon as they are there. None: all
+            of them are, and their results come together, in one answer of the cluster; it forgets
+            them when the next tasks are submitted, as a client that has just sent a message holds
+            the next one back for 10 ms (`distributed.batched.BatchedSend`).
 
         Yields
         ------
@@ -233,27 +247,35 @@ class Tasks:
 
         try:
             more = True
+            good: dict[Future, None] = {}
             while more or pending:
-                while more and len(pending) < at_once:
+                while more and (at_once is None or len(pending) < at_once):
                     taken = next(waiting, None)
                     more = taken is not None
                     if taken is not None:
                         submit(*taken)
+                self._fetched = []
                 if not pending:
                     return
-                ended = self._await(pending)
-                for future in ended:
+                for future in self._await(pending):
                     if future.status == "error":
                         place, call = pending.pop(future)
                         submit(place, self._again(call, future))
-                good = [future for future in ended if future.status == "finished"]
-                results = self._fetch(good)
+                    elif future.status == "finished":
+                        good[future] = None
+                if at_once is None and len(good) < len(pending):
+                    continue
+                results = self._fetch(list(good))
                 if results is None:
                     self._listen(good)
+                    good = {}
                     continue
+                if at_once is None:
+                    self._fetched = list(good)
                 for future, result in zip(good, results, strict=True):
                     place, _ = pending.pop(future)
                     yield place, result
+                good = {}
         finally:
             self.cancel(pending)
 

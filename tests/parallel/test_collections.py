@@ -41,7 +41,7 @@ from dtrees.model_selection import (
     validation_surface,
 )
 from dtrees.parallel import admitted, carriers, encode_partitions
-from tests.parallel.clusters import connect, digest, ours
+from tests.parallel.clusters import connect, digest, noted, ours
 
 pd = pytest.importorskip("pandas")
 dd = pytest.importorskip("dask.dataframe")
@@ -745,9 +745,7 @@ class TestFaults:
     @pytest.mark.parametrize("passes", [1, 2])
     def test_a_worker_dies(self, processes, tmp_path, passes):
         def die_once(block, path):
-            seen = len(os.listdir(path))
-            open(os.path.join(path, uuid4().hex), "w").close()
-            if seen == 7 * passes - 2:
+            if noted(path) == 7 * passes - 2:
                 os._exit(1)
             return block
 

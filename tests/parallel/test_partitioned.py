@@ -40,7 +40,7 @@ from dtrees.parallel.places import (
     room_of_places,
 )
 from tests.parallel import test_collections as collections
-from tests.parallel.clusters import connect
+from tests.parallel.clusters import connect, noted
 from tests.parallel.faults import (
     FOLDS,
     FOREST,
@@ -181,13 +181,6 @@ def killed(client, n_killed, phase, number=0, n_workers=2):
     assert fault.has_happened
     assert set(before) - set(pids(client, n_workers)) == set(before[:n_killed])
     assert_nothing_is_left(client)
-
-
-def noted(path):
-    """Note that a partition is read; how often that was done before."""
-    seen = len(os.listdir(path))
-    (path / f"{os.getpid()}-{time.monotonic_ns()}").touch()
-    return seen
 
 
 def die_once(block, path, number):
