@@ -32,6 +32,7 @@ import numpy as np
 import scipy.sparse
 
 from dtrees.coding._encode import take_rows
+from dtrees.coding.pickling import SmallArraysInside
 from dtrees.exceptions import StatisticsOverflowError
 
 U8, U16, U32, SPARSE = 0, 1, 2, 3
@@ -63,7 +64,7 @@ def _rows_of(block: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class CodedMatrix:
+class CodedMatrix(SmallArraysInside):
     """A table as codes; every array is read only.
 
     Attributes

@@ -45,6 +45,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.coding.labels import is_missing
+from dtrees.coding.pickling import SmallArraysInside
 from dtrees.coding.weights import (
     LARGEST,
     check_finite,
@@ -71,7 +72,7 @@ PLAIN_TOTAL = 2**32  # and so are integer weights up to this total
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
+class Target(SmallArraysInside):
     """y and the weights; every array is read only.
 
     Attributes

@@ -25,6 +25,7 @@ import numpy as np
 
 from dtrees._random import BOOTSTRAP, keyed_counts, keyed_largest
 from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.pickling import SmallArraysInside
 from dtrees.coding.target import Target
 from dtrees.core._pool import Pool
 from dtrees.core._rounds import HIGHEST, LOWEST, count, part, part_kinds
@@ -195,7 +196,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Counts:
+class Counts(SmallArraysInside):
     """What blocks add up to, for some requests, one behind the other.
 
     Attributes
@@ -276,7 +277,7 @@ Places = dict[int, Held]
 
 
 @dataclass(frozen=True, eq=False)
-class Brought:
+class Brought(SmallArraysInside):
     """Rows of a node, taken out of a block.
 
     Attributes
