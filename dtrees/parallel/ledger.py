@@ -31,7 +31,8 @@ class Ledger:
         worker that it is sent to, and the packed trees on their way back.
 
         partitioned: rounds, passes (over the codes), cache_hits, rebuilds (places that had to be
-        computed again); bytes_moved is counts and rows that left a block.
+        computed again); bytes_moved is counts, rows that left a block, and blocks that were moved
+        to where threads are idle.
     """
 
     regime: str = "local"

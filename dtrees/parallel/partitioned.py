@@ -26,7 +26,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import closing, nullcontext, suppress
 from functools import partial
@@ -74,7 +74,7 @@ from dtrees.parallel.places import (
     sum_bags,
 )
 from dtrees.parallel.replicated import OfTask
-from dtrees.parallel.tasks import WATCH, Call, LostResultsError, Tasks
+from dtrees.parallel.tasks import WATCH, Call, LostResultsError, Tasks, itself
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -148,6 +148,7 @@ class BlocksOnWorkers:
         self._parts: CodedPartitions = growth.parts
         self._ledger = ledger
         self._blocks: list[Future] = []
+        self._lengths: list[int] = []  # their rows
         self._steps: list[Step] = []
         self._sent: list[Future] = []  # the steps, as the workers have them
         self._values: Future | None = None
@@ -175,7 +176,9 @@ class BlocksOnWorkers:
         learn = dask.delayed(facts_of_block, pure=False)
         tasks, facts = [], []
         first_row = 0
+        self._lengths = []
         for coded, n_rows in self._parts.groups(self._rows_of_block()):
+            self._lengths.append(n_rows)
             rows = slice(first_row, first_row + n_rows)
             block = make(
                 [self._sent_codes(each) for each in coded],
@@ -194,6 +197,29 @@ class BlocksOnWorkers:
         self._parts.learn(self._tasks.gather(facts))
         self._tasks.cancel(facts)
         self._ledger.counts["passes"] += 1
+        self._spread()
+
+    def _spread(self) -> None:
+        """Move blocks until every thread has about as many rows.
+
+        Dask computes them wherever there is room at the moment, on two idle workers often all of
+        them on one; and a round takes as long as the worker with the most rows.
+        """
+        threads = self._tasks.workers()
+        have_it = [
+            next((worker for worker in workers if worker in threads), None)
+            for workers in self._tasks.holders(self._blocks)
+        ]
+        moves = even_moves(self._lengths, have_it, threads)
+        moved = {
+            number: self._tasks.submit(Call("block", itself, (self._blocks[number],), (worker,)))
+            for number, worker in moves.items()
+        }
+        self._tasks.wait(list(moved.values()))
+        per_row = self._parts.n_bytes / max(1, self._parts.n_rows)
+        for number, future in moved.items():
+            self._blocks[number] = future
+            self._ledger.counts["bytes_moved"] += int(per_row * self._lengths[number])
         self._groups = []
 
     def _sent_codes(self, part: Any) -> Any:
@@ -242,6 +268,10 @@ class BlocksOnWorkers:
         """Begin a growth."""
         self._rename(common)
         self._steps, self._sent = [], []
+        try:
+            self._spread()  # also to workers that have joined
+        except LostResultsError as error:
+            self._restart(error)
 
     def hear(self, what: str, depth: int) -> None:
         """Take note of a round."""
@@ -522,6 +552,55 @@ class BlocksOnWorkers:
             self._make()
         except LostResultsError as again:
             self._restart(again)
+
+
+def even_moves(
+    lengths: Sequence[int], workers: Sequence[str | None], threads: Mapping[str, int]
+) -> dict[int, str]:
+    """Which blocks go to other workers, so that the most rows of a thread are as few as can be.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        Rows of the blocks.
+    workers : sequence of str or None
+        Which has each block; None: nobody knows, and it stays where it is.
+    threads : dict of str to int
+        Of all workers.
+
+    Returns
+    -------
+    dict of int to str
+        The worker that a block goes to, by the number of the block.
+
+    Notes
+    -----
+    One block after the other goes from the worker that has the most rows for each of its threads to
+    the one that would have the fewest, the largest one that makes it better.
+    """
+    loads = dict.fromkeys(threads, 0)
+    held: dict[str, list[int]] = {worker: [] for worker in threads}
+    for number in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
+        worker = workers[number]
+        if worker is not None:
+            held[worker].append(number)
+            loads[worker] += lengths[number]
+    moves: dict[int, str] = {}
+    while True:
+        full = max(threads, key=lambda worker: loads[worker] / threads[worker])
+        most = loads[full] / threads[full]
+        for number in held[full]:
+            size = lengths[number]
+            free = min(threads, key=lambda worker: (loads[worker] + size) / threads[worker])
+            if (loads[free] + size) / threads[free] < most and free != full:
+                break
+        else:
+            return moves
+        held[full].remove(number)
+        held[free].append(number)
+        loads[full] -= size
+        loads[free] += size
+        moves[number] = free
 
 
 def _forget(name: str) -> None:

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
@@ -20,6 +21,8 @@ import pytest
 from dask.system import CPU_COUNT
 from distributed import Client, worker_client
 from distributed.system import MEMORY_LIMIT
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
@@ -156,6 +159,67 @@ class TestOneHash:
         n_stretches = [len(stretches) for _, stretches in rounds]
         assert max(n_stretches) <= 5
         assert max(n_stretches) > 1 if stretch == 1000 else max(n_stretches) == 1
+
+
+class TestPlacement:
+    @pytest.mark.parametrize("joins", [False, True])
+    def test_blocks_are_where_threads_are(self, joins, monkeypatch):
+        """Though the table is on one worker; also on a worker that joins between two waves."""
+        seen = []
+        begin = BlocksOnWorkers.begin
+
+        def look(self, common):
+            if joins and seen:
+                cluster.scale(3)
+                client.wait_for_workers(3, timeout=20)
+            begin(self, common)
+            of_worker = Counter()
+            for worker, group in self._by_worker():
+                of_worker[worker] += sum(self._lengths[number] for number in group)
+            seen.append(sorted(of_worker.values()))
+
+        monkeypatch.setattr(BlocksOnWorkers, "begin", look)
+        monkeypatch.setattr(BlocksOnWorkers, "waves", lambda self, numbers: [[i] for i in numbers])
+        monkeypatch.setattr(BlocksOnWorkers, "_rows_of_block", lambda self: 50)
+        with connect(2, 1, False) as cluster, Client(cluster) as client:
+            some = min(client.nthreads())
+            lazy = client.persist(cut(X, "7"), workers=[some])
+            with on(client), dask.config.set(ROUNDS):
+                model = clone(FOREST).fit(lazy, Y)
+            del lazy
+            assert_nothing_is_left(client)
+        assert hash_of(model) == EXPECTED
+        assert seen[0] == [270, 330]  # six blocks of 90 rows and one of 60
+        assert seen[1] == ([180, 180, 240] if joins else [270, 330])
+
+    @given(
+        st.lists(st.tuples(st.integers(1, 50), st.integers(0, 3)), max_size=30),
+        st.lists(st.integers(1, 8), min_size=4, max_size=4),
+    )
+    def test_even_moves(self, blocks, threads):
+        lengths = [length for length, _ in blocks]
+        names = "abcd"
+        workers = [None if who == 3 else names[who] for _, who in blocks]
+        threads = dict(zip(names, threads, strict=True))
+
+        def loads(workers):
+            found = dict.fromkeys(names, 0)
+            for length, worker in zip(lengths, workers, strict=True):
+                if worker is not None:
+                    found[worker] += length
+            return found
+
+        def most(workers):
+            return max(load / threads[worker] for worker, load in loads(workers).items())
+
+        moves = partitioned.even_moves(lengths, workers, threads)
+        after = [moves.get(number, worker) for number, worker in enumerate(workers)]
+        assert all(workers[number] is not None for number in moves)
+        assert most(after) <= most(workers)
+        known = sum(length for length, worker in zip(lengths, workers, strict=True) if worker)
+        share = known / sum(threads.values())
+        assert most(after) <= share + max(lengths, default=0) / min(threads.values())
+        assert partitioned.even_moves(lengths, after, threads) == {}
 
 
 class TestAlignment(collections.TestAlignment):
