@@ -40,6 +40,7 @@ from dtrees.core.source import ShardSource
 from dtrees.typing import Runner, serial
 
 EVERYONE = np.ones(1, dtype=np.uint64)
+BESIDE_BLOCK = 0.6  # of the bytes of a block, that its places and what a task makes of it take
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,14 @@ class Block:
     cells: np.ndarray | None = None
 
     def __sizeof__(self) -> int:
-        """With the arrays: Dask asks for it, to know what to spill."""
-        return object.__sizeof__(self) + _size(self.coded, self.target, self.keys, self.cells)
+        """With the arrays, and with what goes with them: Dask asks for it, to know what to spill.
+
+        Places and copies of rows are memory of the process, which Dask does not count with results.
+        Where blocks alone fill the share of a worker that it gives to results, there is no room for
+        them, and the worker is killed.
+        """
+        own = _size(self.coded, self.target, self.keys, self.cells)
+        return object.__sizeof__(self) + own + int(BESIDE_BLOCK * own)
 
     @property
     def row_keys(self) -> np.ndarray:

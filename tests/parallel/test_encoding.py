@@ -116,3 +116,6 @@ def test_dask_knows_what_to_spill():
         (summary, 7 * 8 * 300),
     ):
         assert least <= sizeof(found) <= 2 * least + 20_000
+    # with room for its places, which are no results
+    block = Block(coded, target, 0, keys)
+    assert sizeof(block) >= 1.6 * (coded.nbytes + target.y.nbytes + keys.nbytes)
