@@ -126,7 +126,7 @@ class CostModel:
     search: float = 1.2e-4
     cell: float = 1e-9
     byte: float = 1.4e-9
-    round: float = 0.021
+    round: float = 0.015
     task: float = 1.8e-3
     start: float = 0.2
     smaller_share: float = 0.24
