@@ -66,9 +66,9 @@ def oob_line(model: Any) -> list[str]:
 
 
 def growth_document(model: Any) -> dict[str, Any]:
-    """What the growth of a model on workers took, as `fit_report_` has it; empty where it was here.
+    """What a growth took that was not simply here, as `fit_report_` has it; empty where it was.
 
-    Of models that grew together, the growth of all of them.
+    On workers, that is, or in rounds. Of models that grew together, the growth of all of them.
     """
     report = getattr(model, "fit_report_", {"regime": "local"})
     return {} if report["regime"] == "local" else {"growth": report}
@@ -81,7 +81,7 @@ def growth_lines(model: Any) -> list[str]:
         facts = [
             counted(report[name], one, many)
             for name, one, many in GROWTH_FACTS
-            if report.get(name, 0) > 0 or name == "lost_workers"
+            if name in report and (report[name] > 0 or name == "lost_workers")
         ]
         if "bytes_moved" in report:
             facts.append(f"{in_units(report['bytes_moved'])} moved")

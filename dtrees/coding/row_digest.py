@@ -2,7 +2,7 @@
 
 However the table is cut and stored::
 
-    row r      mix(r + sum over columns of code x weight of the column)
+    row r      mix(r x 0x9E3779B97F4A7C15 + sum over columns j of code x mix(j + 1))
     table      the sum over its rows, modulo 2**64
 
 Parts know the numbers of their rows, so what they add up to is that of the whole. Two tables whose

@@ -317,7 +317,7 @@ class BaseForest(BaseTrees):
             self._check_same_bags(bags)
         if self.verbose > 0:
             callbacks = [ProgressBar(), *callbacks]
-        if saved is not None or so_far is not None:
+        if kept or saved is not None or so_far is not None:
             with ledger.phase("coding"):
                 learn_rows(encoded.coded, ledger)
         earlier = earlier_trees(so_far, saved, facts, encoded.book)[: self.n_estimators]

@@ -212,7 +212,9 @@ class BlocksOnWorkers:
         ]
         moves = even_moves(self._lengths, have_it, threads)
         moved = {
-            number: self._tasks.submit(Call("block", itself, (self._blocks[number],), (worker,)))
+            number: self._tasks.submit(
+                Call("move-block", itself, (self._blocks[number],), (worker,))
+            )
             for number, worker in moves.items()
         }
         self._tasks.wait(list(moved.values()))
@@ -595,7 +597,7 @@ def even_moves(
             if (loads[free] + size) / threads[free] < most and free != full:
                 break
         else:
-            return moves
+            return {i: worker for i, worker in moves.items() if worker != workers[i]}
         held[full].remove(number)
         held[free].append(number)
         loads[full] -= size

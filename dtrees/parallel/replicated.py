@@ -363,7 +363,10 @@ class Work:
         except NoAnswerError as error:
             logger.info("no worker answers: %s", error)
             return
-        growing, grown = self._holders()
+        try:
+            growing, grown = self._holders()
+        except CancelledError:  # all workers have died; the event loop tells of each batch
+            return
         if answering.issuperset(self._workers()):
             first = answering.difference(*growing.values())
             second: frozenset[str] = frozenset()

@@ -100,6 +100,17 @@ def test_cv_on_workers_of_its_own(folder):
     assert re.search(said + r", [\d.]+ [kM]?B moved\n", result.stdout)
 
 
+@pytest.mark.parametrize("command", ["cv", "fit"])
+def test_rounds_without_workers(command, folder, tmp_path):
+    out = ("--out", tmp_path / "model.dtrees") if command == "fit" else ("--folds", 3)
+    done = ask(
+        *(command, folder / "whole.parquet", "--target", "amount", "--model", "forest"),
+        *("--trees", 3, "--regime", "partitioned", *out),
+    )
+    assert done.exit_code == 0, done.output
+    assert re.search(r"\nregime partitioned \(asked for\): \d+ rounds?\n", done.stdout)
+
+
 def test_fit_and_report(folder, address, tmp_path):
     how = ("--target", "class", "--model", "forest", "--trees", 3)
     here, there = tmp_path / "here.dtrees", tmp_path / "there.dtrees"

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import CancelledError
 from contextlib import closing
 from dataclasses import replace
 
@@ -337,6 +338,22 @@ class TestWorkersThatHang:
         assert sorted(come) == list(range(40))  # each of them once
         assert "do not come from ['tcp://" in caplog.text
         assert ours(processes) == []
+
+    def test_all_are_lost_while_it_asks(self, here, monkeypatch):
+        """Why nothing comes: who waits is told of each batch anyway."""
+        who_has, asked = here.who_has, []
+
+        def lost(futures):
+            asked.append(len(futures))
+            if len(asked) == 1:
+                raise CancelledError
+            return who_has(futures)
+
+        monkeypatch.setattr(here, "who_has", lost)
+        monkeypatch.setattr(replicated, "PATIENCE_AT_FIRST", 0.1)
+        trees = grow_replicated(as_kind(SlowGrowth), range(20), here, units_per_task=10)
+        assert digest(trees) == LOCAL
+        assert asked
 
     def test_stopped_before(self, processes, stop, caplog):
         stop()

@@ -335,6 +335,30 @@ class TestResume:
             assert so_far.n_estimators_ == 5
             assert digest(so_far.resume(lazy, Y).forest_.trees) == WHOLE
 
+    @pytest.mark.parametrize("n_estimators", [5, 8])
+    def test_warm_starts_that_do_not_grow(self, n_estimators, monkeypatch):
+        """As there is nothing to grow, or no worker is left before the first block is there."""
+        from dtrees.estimators import ensemble
+
+        def lost(*_, **__):
+            raise WorkerLostError("all are gone")
+            yield
+
+        lazy = da.from_array(X, chunks=(90, 5))
+        model = forest(n_estimators=5, regime="partitioned", warm_start=True)
+        with dask.config.set(scheduler="synchronous"):
+            whole = digest(model.fit(lazy, Y).forest_.trees)
+            model.set_params(n_estimators=n_estimators)
+            if n_estimators == 5:
+                with pytest.warns(UserWarning, match="n_estimators"):
+                    model.fit(lazy, Y)
+            else:
+                monkeypatch.setattr(ensemble, "grow_trees", lost)
+                with pytest.raises(WorkerLostError) as caught:
+                    model.fit(lazy, Y)
+                assert digest(caught.value.estimator.forest_.trees) == whole
+        assert digest(model.forest_.trees) == whole
+
     def test_on_another_cluster(self, so_far):
         with connect(1, 1, False) as cluster, Client(cluster):
             model = so_far.resume(X, Y)
