@@ -70,23 +70,28 @@ def growth_document(model: Any) -> dict[str, Any]:
 
     On workers, that is, or in rounds. Of models that grew together, the growth of all of them.
     """
-    report = getattr(model, "fit_report_", {"regime": "local"})
-    return {} if report["regime"] == "local" else {"growth": report}
+    report = _growth_report(model)
+    return {} if report is None else {"growth": report}
 
 
 def growth_lines(model: Any) -> list[str]:
     """The same in words."""
-    lines = []
-    for report in growth_document(model).values():
-        facts = [
-            counted(report[name], one, many)
-            for name, one, many in GROWTH_FACTS
-            if name in report and (report[name] > 0 or name == "lost_workers")
-        ]
-        if "bytes_moved" in report:
-            facts.append(f"{in_units(report['bytes_moved'])} moved")
-        lines.append(f"regime {report['regime']} ({report['reason']}): {', '.join(facts)}")
-    return lines
+    report = _growth_report(model)
+    if report is None:
+        return []
+    facts = [
+        counted(report[name], one, many)
+        for name, one, many in GROWTH_FACTS
+        if name in report and (report[name] > 0 or name == "lost_workers")
+    ]
+    if "bytes_moved" in report:
+        facts.append(f"{in_units(report['bytes_moved'])} moved")
+    return [f"regime {report['regime']} ({report['reason']}): {', '.join(facts)}"]
+
+
+def _growth_report(model: Any) -> dict[str, Any] | None:
+    report: dict[str, Any] | None = getattr(model, "fit_report_", None)
+    return None if report is None or report["regime"] == "local" else report
 
 
 def first_rules(model: Any) -> str:

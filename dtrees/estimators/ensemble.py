@@ -63,6 +63,7 @@ from dtrees.parallel import (
     LocalRunner,
     PartitionedTable,
     admitted,
+    are_known,
     computed,
     grow_sets,
     grow_trees,
@@ -317,7 +318,7 @@ class BaseForest(BaseTrees):
             self._check_same_bags(bags)
         if self.verbose > 0:
             callbacks = [ProgressBar(), *callbacks]
-        if kept or saved is not None or so_far is not None:
+        if saved is not None or so_far is not None:
             with ledger.phase("coding"):
                 learn_rows(encoded.coded, ledger)
         earlier = earlier_trees(so_far, saved, facts, encoded.book)[: self.n_estimators]
@@ -376,6 +377,7 @@ class BaseForest(BaseTrees):
             if self.oob_tol is not None:
                 learned["oob_scores_"] = np.array(fit.oob_scores)
             learned["forest_"] = Forest(tuple(fit.trees))
+            learn_rows(encoded.coded, ledger)  # known, unless there was nothing to grow
             learned["_saw_missing"] = columns_with_missing(fit.trees, encoded.coded)
             learned["_fit_report"] = ledger.report()
             for name in OF_SOME_FITS:
@@ -390,8 +392,12 @@ class BaseForest(BaseTrees):
         training: Training,
         facts: Callable[[], dict[str, Any]] | None,
     ) -> Any:
-        """A forest of the trees that are complete, which can be resumed; None where none are."""
-        if not trees or facts is None:
+        """A forest of the trees that are complete, which can be resumed; None where none are.
+
+        Nor where the cluster was lost before the growth began: trees that were kept are in the
+        forest that was to have more of them.
+        """
+        if not trees or facts is None or not are_known(training.encoded.coded):
             return None
         made = self._unfitted()
         made.__dict__.update(

@@ -14,7 +14,7 @@ from dtrees.parallel.clusters import (
     write_parquet,
 )
 from dtrees.parallel.dask_predict import Answer, computed, is_lazy, map_parts, map_rows
-from dtrees.parallel.encoding import CodedPartitions, encode_partitions, learn_rows
+from dtrees.parallel.encoding import CodedPartitions, are_known, encode_partitions, learn_rows
 from dtrees.parallel.held_out import PartitionedRows
 from dtrees.parallel.ledger import Ledger
 from dtrees.parallel.local import LocalRunner, effective_n_jobs, threaded
@@ -37,6 +37,7 @@ __all__ = [
     "PartitionedRows",
     "PartitionedTable",
     "admitted",
+    "are_known",
     "asked_for",
     "check_lengths",
     "choose_regime",

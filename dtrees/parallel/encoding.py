@@ -202,6 +202,11 @@ class CodedPartitions:
         return found
 
 
+def are_known(coded: CodedMatrix | CodedPartitions) -> bool:
+    """Whether all is known of the rows of a table that `learn_rows` would find out."""
+    return isinstance(coded, CodedMatrix) or coded.is_known
+
+
 def learn_rows(coded: CodedMatrix | CodedPartitions, ledger: Ledger | None = None) -> None:
     """Find out what is to be known of rows that are not here, unless it is known; a pass over them.
 
@@ -216,8 +221,9 @@ def learn_rows(coded: CodedMatrix | CodedPartitions, ledger: Ledger | None = Non
     ClusterError
         A Dask cluster is in force and cannot be used, or loses results too often.
     """
-    if isinstance(coded, CodedMatrix) or coded.is_known:
+    if are_known(coded):
         return
+    assert isinstance(coded, CodedPartitions)
     parts, ledger = coded, Ledger() if ledger is None else ledger
 
     def work(carrier: Carrier) -> list[PartFacts]:

@@ -26,7 +26,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import closing, nullcontext, suppress
 from functools import partial
@@ -57,6 +57,7 @@ from dtrees.parallel.limits import (
     client_bytes,
     n_stretches,
 )
+from dtrees.parallel.placement import even_moves, share_out
 from dtrees.parallel.places import (
     GrowthOfBlocks,
     PackedPieces,
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
 RESTARTS = 4  # of all blocks, without a result between them
 BLOCK_BYTES = 32 * 2**20  # of codes, at most, where partitions are not larger
 BLOCKS_PER_THREAD = 2  # at least, where there are so many partitions
+MOVES_AT_ONCE = 4  # of blocks, for each worker
 UNDER_WAY = 3  # batches, for each thread
 GROUP_SHARE = 1 / 12  # and for the codes of the blocks of a task
 
@@ -200,28 +202,24 @@ class BlocksOnWorkers:
         self._spread()
 
     def _spread(self) -> None:
-        """Move blocks until every thread has about as many rows.
-
-        Dask computes them wherever there is room at the moment, on two idle workers often all of
-        them on one; and a round takes as long as the worker with the most rows.
-        """
+        """Move blocks until every thread has about as many rows, some at a time."""
         threads = self._tasks.workers()
-        have_it = [
-            next((worker for worker in workers if worker in threads), None)
-            for workers in self._tasks.holders(self._blocks)
-        ]
-        moves = even_moves(self._lengths, have_it, threads)
-        moved = {
-            number: self._tasks.submit(
-                Call("move-block", itself, (self._blocks[number],), (worker,))
-            )
-            for number, worker in moves.items()
-        }
-        self._tasks.wait(list(moved.values()))
+        holders = self._tasks.holders(self._blocks)
+        moves = even_moves(self._lengths, share_out(self._lengths, holders, threads), threads)
+        wanted = [(number, to) for number, to in moves.items() if to not in holders[number]]
         per_row = self._parts.n_bytes / max(1, self._parts.n_rows)
-        for number, future in moved.items():
-            self._blocks[number] = future
-            self._ledger.counts["bytes_moved"] += int(per_row * self._lengths[number])
+        at_once = MOVES_AT_ONCE * len(threads)
+        for start in range(0, len(wanted), at_once):
+            moved = {
+                number: self._tasks.submit(
+                    Call("move-block", itself, (self._blocks[number],), (worker,))
+                )
+                for number, worker in wanted[start : start + at_once]
+            }
+            self._tasks.wait(list(moved.values()))
+            for number, future in moved.items():
+                self._blocks[number] = future  # the other worker may forget it
+                self._ledger.counts["bytes_moved"] += int(per_row * self._lengths[number])
         self._groups = []
 
     def _sent_codes(self, part: Any) -> Any:
@@ -499,9 +497,8 @@ class BlocksOnWorkers:
             return self._groups
         threads = self._tasks.workers()
         of_worker: dict[str, list[int]] = defaultdict(list)
-        for number, have_it in enumerate(self._tasks.holders(self._blocks)):
-            holders = [worker for worker in have_it if worker in threads]
-            worker = min(holders or threads, key=lambda name: (len(of_worker.get(name, ())), name))
+        holders = self._tasks.holders(self._blocks)
+        for number, worker in enumerate(share_out(self._lengths, holders, threads)):
             of_worker[worker].append(number)
         self._groups = [
             (worker, group.tolist())
@@ -554,55 +551,6 @@ class BlocksOnWorkers:
             self._make()
         except LostResultsError as again:
             self._restart(again)
-
-
-def even_moves(
-    lengths: Sequence[int], workers: Sequence[str | None], threads: Mapping[str, int]
-) -> dict[int, str]:
-    """Which blocks go to other workers, so that the most rows of a thread are as few as can be.
-
-    Parameters
-    ----------
-    lengths : sequence of int
-        Rows of the blocks.
-    workers : sequence of str or None
-        Which has each block; None: nobody knows, and it stays where it is.
-    threads : dict of str to int
-        Of all workers.
-
-    Returns
-    -------
-    dict of int to str
-        The worker that a block goes to, by the number of the block.
-
-    Notes
-    -----
-    One block after the other goes from the worker that has the most rows for each of its threads to
-    the one that would have the fewest, the largest one that makes it better.
-    """
-    loads = dict.fromkeys(threads, 0)
-    held: dict[str, list[int]] = {worker: [] for worker in threads}
-    for number in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
-        worker = workers[number]
-        if worker is not None:
-            held[worker].append(number)
-            loads[worker] += lengths[number]
-    moves: dict[int, str] = {}
-    while True:
-        full = max(threads, key=lambda worker: loads[worker] / threads[worker])
-        most = loads[full] / threads[full]
-        for number in held[full]:
-            size = lengths[number]
-            free = min(threads, key=lambda worker: (loads[worker] + size) / threads[worker])
-            if (loads[free] + size) / threads[free] < most and free != full:
-                break
-        else:
-            return {i: worker for i, worker in moves.items() if worker != workers[i]}
-        held[full].remove(number)
-        held[free].append(number)
-        loads[full] -= size
-        loads[free] += size
-        moves[number] = free
 
 
 def _forget(name: str) -> None:

@@ -91,13 +91,11 @@ class PlacesCache:
     def put(self, growth: str, block: int, n_steps: int, places: Places) -> None:
         """Remember places, unless later ones are known, or there is no room."""
         key = growth, block
-        if key in self._held and self.get(growth, block)[0] >= n_steps:
-            return  # as often as rows are brought from a place
-        size = sum(held.nbytes for held in places.values())
         with self._lock:
             before = self._held.get(key)
             if growth in self._over or (before is not None and before[0] >= n_steps):
                 return
+            size = sum(held.nbytes for held in places.values())
             self._held.pop(key, None)
             room = self._limit - size - sum(held[2] for held in self._held.values())
             for other, (n, _, gone) in list(self._held.items()):
