@@ -468,7 +468,7 @@ def _most_counted(n_rows: int) -> int:
 def _count(
     numbers: Callable[[slice], np.ndarray], n_rows: int, n_numbers: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct numbers from 0 to `n_numbers`, ascending, and the place of every row's among them.
+    """Distinct numbers below `n_numbers`, ascending, and the place of every row's among them.
 
     `numbers` says those of some rows, which are counted a few at a time: what is made on the way
     stays in the cache, and takes no memory in proportion to the rows.

@@ -95,13 +95,16 @@ class PartFacts:
     digest: int
 
     @classmethod
-    def of(cls, coded: Sequence[CodedMatrix], first_row: int) -> PartFacts:
-        """Those of parts that lie one behind the other."""
-        ends = np.cumsum([first_row, *(part.n_rows for part in coded)]).tolist()
-        columns = range(coded[0].n_columns)
-        has_missing = [any(part.has_missing(j) for part in coded) for j in columns]
-        digests = [digest_of_rows(part, first) for part, first in zip(coded, ends, strict=False)]
-        return cls(np.array(has_missing, dtype=bool), sum(digests) % 2**64)
+    def of(cls, coded: CodedMatrix, first_row: int) -> PartFacts:
+        """Those of some rows, by the number of the first."""
+        has_missing = [coded.has_missing(column) for column in range(coded.n_columns)]
+        return cls(np.array(has_missing, dtype=bool), digest_of_rows(coded, first_row))
+
+    @classmethod
+    def joined(cls, parts: Sequence[PartFacts]) -> PartFacts:
+        """Those of all rows of some parts."""
+        has_missing = np.logical_or.reduce([part.has_missing for part in parts])
+        return cls(has_missing, sum(part.digest for part in parts) % 2**64)
 
 
 class CodedPartitions:
@@ -188,13 +191,16 @@ class CodedPartitions:
 
     def learn(self, facts: Sequence[PartFacts]) -> None:
         """Take note of what was found out of all parts."""
-        has_missing = np.logical_or.reduce([each.has_missing for each in facts])
-        self._facts = PartFacts(has_missing, sum(each.digest for each in facts) % 2**64)
+        self._facts = PartFacts.joined(facts)
+
+    def each(self) -> list[Any]:
+        """The parts: a task of Dask each, or the codes themselves."""
+        return self._parts()
 
     def groups(self, n_rows: int) -> list[tuple[list[Any], int]]:
         """Parts that lie one behind the other, of about so many rows, and how many they have."""
         found: list[tuple[list[Any], int]] = []
-        for part, length in zip(self._parts(), self.lengths, strict=True):
+        for part, length in zip(self.each(), self.lengths, strict=True):
             if found and found[-1][1] + length <= n_rows:
                 found[-1] = [*found[-1][0], part], found[-1][1] + length
             else:
@@ -229,11 +235,10 @@ def learn_rows(coded: CodedMatrix | CodedPartitions, ledger: Ledger | None = Non
     def work(carrier: Carrier) -> list[PartFacts]:
         look = dask.delayed(PartFacts.of, pure=False)
         name = f"facts-{uuid4().hex}"
-        groups = parts.groups(1)  # each part by itself
-        ends = np.cumsum([0, *(length for _, length in groups)]).tolist()
+        starts = np.cumsum([0, *parts.lengths[:-1]]).tolist()
         tasks = [
             look(codes, first, dask_key_name=(name, i))
-            for i, ((codes, _), first) in enumerate(zip(groups, ends, strict=False))
+            for i, (codes, first) in enumerate(zip(parts.each(), starts, strict=True))
         ]
         return carrier.fetch(carrier.hold(tasks))
 

@@ -219,7 +219,7 @@ def make_block(
 
 def facts_of_block(block: Block) -> PartFacts:
     """What a growth learns of the codes of a block."""
-    return PartFacts.of([block.coded], block.first_row)
+    return PartFacts.of(block.coded, block.first_row)
 
 
 def places_of(
