@@ -6,7 +6,10 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+OLDEST := $(VENV)-oldest
 PYTEST_ARGS ?=
+DIST_TESTS ?=
+FUZZ_ARGS ?=
 DEMO_ARGS ?= examples/adult.csv.gz --target target --min-samples-leaf 20
 
 BIN := $(VENV)/bin
@@ -17,20 +20,27 @@ KERNELS := $(shell find dtrees -name '*.pyx' -o -name '*.pxd')
 DEBUG_TREE := build/debug-tree
 TEST_PROCESSES := 2
 
-.PHONY: help demo test test-long chaos lint format bench docs debug-test build clean
+.PHONY: help demo test test-oldest test-long chaos lint format bench docs debug-test dist-test \
+	build clean sanitize sanitize-short sanitize-proof fuzz-models fuzz-inputs
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
 help:
 	@echo "make demo        cross-validate a tree on the Adult census data"
 	@echo "make test        run the tests (PYTEST_ARGS='-k name' to choose)"
+	@echo "make test-oldest the tests with the oldest packages that are supported (PYTHON=python3.11)"
 	@echo "make test-long   what takes minutes and gigabytes, and 2,000 new examples of every law"
 	@echo "make chaos       faults of clusters at many moments, and one hash over all their layouts"
+	@echo "make fuzz-inputs tables of all kinds into every entry point (FUZZ_ARGS='--seed 7 --cases 9000')"
 	@echo "make lint        ruff, cython-lint, mypy, import-linter, codespell"
 	@echo "make format      let ruff put the files in order"
 	@echo "make bench       measure against scikit-learn and others"
 	@echo "make docs        build the pages into build/docs"
 	@echo "make debug-test  the tests once more on kernels with bounds checks"
+	@echo "make sanitize    kernels that the compiler watches: memory, arithmetic, threads"
+	@echo "make sanitize-proof  a planted bug for each of them, which has to be told"
+	@echo "make fuzz-models broken model files by the thousand (FUZZ_ARGS='--seed 2 --cases 500')"
+	@echo "make dist-test   build sdist and wheel, and try both in empty environments"
 	@echo "make build       compile what changed"
 	@echo "make clean       remove what was built; .venv stays"
 
@@ -41,11 +51,23 @@ demo: $(STAMPS)/cli,plot $(STAMPS)/kernels
 test: $(STAMPS)/test $(STAMPS)/kernels
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) $(PYTEST_ARGS)
 
+# An environment of its own, beside .venv; the kernels are those that stand in the tree.
+test-oldest: $(STAMPS)/kernels $(OLDEST)/ready
+	PYTHONPATH=. $(OLDEST)/bin/python -m pytest -n $(TEST_PROCESSES) $(PYTEST_ARGS)
+
+$(OLDEST)/ready: tests/oldest.txt
+	@$(BIN)/python -m venv --clear $(OLDEST)
+	@$(OLDEST)/bin/python -m pip --disable-pip-version-check --quiet install --requirement tests/oldest.txt
+	@touch $@
+
 test-long: $(STAMPS)/test $(STAMPS)/kernels
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m "long or hypothesis" --timeout 1800 $(PYTEST_ARGS)
 
 chaos: $(STAMPS)/test $(STAMPS)/kernels
 	$(BIN)/python -m pytest -m chaos --timeout 1800 $(PYTEST_ARGS)
+
+fuzz-inputs: $(STAMPS)/test $(STAMPS)/kernels
+	$(BIN)/python -m tests.fuzz inputs $(FUZZ_ARGS)
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .
@@ -76,12 +98,33 @@ debug-test: $(STAMPS)/test
 		! -name '*.so' -delete 2>/dev/null || true
 	tar cf - --exclude='*.so' --exclude='*.c' --exclude=__pycache__ \
 		dtrees tests examples docs $(wildcard benchmarks) setup.py pyproject.toml README.md \
-		CHANGELOG.md LICENSE Makefile \
+		CHANGELOG.md CONTRIBUTING.md SECURITY.md CITATION.cff LICENSE Makefile MANIFEST.in \
 		| tar xf - -C $(DEBUG_TREE)
 	if [ -d ../shared ]; then ln -sfn "$$(cd ../shared && pwd)" build/shared; fi
 	cd $(DEBUG_TREE) && DTREES_DEBUG=1 $(abspath $(BIN))/python setup.py --quiet build_ext --inplace
 	cd $(DEBUG_TREE) && DTREES_DEBUG=1 PYTHONPATH=$(abspath $(DEBUG_TREE)) \
 		$(abspath $(BIN))/python -m pytest -n $(TEST_PROCESSES) $(PYTEST_ARGS)
+
+# Trees of their own, too (tests/sanitizers/run.py). The proof plants a bug for each of them to tell.
+sanitize: $(STAMPS)/test
+	$(BIN)/python -m tests.sanitizers.run memory
+	$(BIN)/python -m tests.sanitizers.run threads
+
+sanitize-short: $(STAMPS)/test
+	$(BIN)/python -m tests.sanitizers.run memory --short
+	$(BIN)/python -m tests.sanitizers.run threads --short
+
+sanitize-proof: $(STAMPS)/test
+	$(BIN)/python -m tests.sanitizers.run memory --prove
+	$(BIN)/python -m tests.sanitizers.run threads --prove
+
+fuzz-models: $(STAMPS)/test $(STAMPS)/kernels
+	$(BIN)/python -m tests.fuzz.model_files --keep build/fuzz $(or $(FUZZ_ARGS),--seed 1 --cases 5000)
+
+# DIST_TESTS: which of the sdist's own tests are run, for example DIST_TESTS=tests for all.
+dist-test: $(STAMPS)/tools
+	$(PIP) install build
+	.ci/dist-test $(abspath $(BIN))/python $(DIST_TESTS)
 
 clean:
 	rm -rf build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

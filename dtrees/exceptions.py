@@ -1,4 +1,4 @@
-"""Errors with a name of their own.
+"""Errors, and warnings, with a name of their own.
 
 Everything else that goes wrong at the front door is a plain ValueError or TypeError, as in
 scikit-learn; the classes here derive from those, so nobody has to know them.
@@ -19,6 +19,10 @@ class ModelFileError(ValueError):
 
 class TableTooLargeError(MemoryError):
     """A table whose codes do not fit the process that is to hold them."""
+
+
+class NotSharedWarning(UserWarning):
+    """A search over a pipeline whose candidates are fitted one by one, at many times the price."""
 
 
 class ClusterError(RuntimeError):

@@ -24,6 +24,13 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
+def pytest_addoption(parser):
+    """``--seed 17``: this one of the tests that draw what they do, and no other."""
+    parser.addoption(
+        "--seed", action="append", type=int, help="seeds of tests/parallel/test_random_layouts.py"
+    )
+
+
 def data_folder():
     """The folder of the real data sets, $DTREES_DATA or next to the project, or None."""
     folder = Path(os.environ.get("DTREES_DATA") or ROOT.parent / "shared" / "data")

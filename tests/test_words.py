@@ -12,7 +12,8 @@ import pytest
 pytest.importorskip("pandas")
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TOP = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+PAGES = [*TOP, *sorted((ROOT / "docs").rglob("*.md"))]
 COMPLETE = [ROOT / "README.md", ROOT / "docs" / "index.md"]  # elsewhere X and y are the reader's
 
 

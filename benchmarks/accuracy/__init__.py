@@ -2,9 +2,10 @@
 
 seeds       parts of the rows, scores, and what a difference over seeds says
 against     dtrees and scikit-learn, at equal trees
+categories  columns of many categories: native, ordinal, one-hot
 bags        keyed Poisson bags and a multinomial bootstrap
 """
 
-from benchmarks.accuracy import against, bags
+from benchmarks.accuracy import against, bags, categories
 
-CASES = [*against.CASES, *bags.CASES]
+CASES = [*against.CASES, *categories.CASES, *bags.CASES]

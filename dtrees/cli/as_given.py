@@ -14,7 +14,7 @@ from dtrees.cli.models import PARAMETER_OF, option_of
 START = ("python", "-m", "dtrees")
 OF_CV_ALONE = (
     *("folds", "keyed_folds", "scoring", "tune", "tune_simplest", "tune_nested", "pruning_table"),
-    *("report", "as_json"),
+    *("report", "force", "as_json"),
 )
 
 

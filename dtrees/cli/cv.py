@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dtrees.cli.as_given import cv_command, fit_command
-from dtrees.cli.errors import RequestError, notes, one_line_errors
+from dtrees.cli.columns import codebook_of, column_names
+from dtrees.cli.description import SCORE_NAME
+from dtrees.cli.errors import RequestError, note, notes, one_line_errors
 from dtrees.cli.files import (
     bytes_in_words,
     check_out,
@@ -32,12 +34,22 @@ from dtrees.cli.files import (
     is_stream,
     write_text,
 )
+from dtrees.cli.form import Form
 from dtrees.cli.models import MODEL, check_options, estimator_of, option_of
+from dtrees.cli.replacing import check_replaceable, force_option, is_page
 from dtrees.cli.run import Request, Run
 from dtrees.cli.run_text import print_run
 from dtrees.cli.scoring import check_scores, check_scoring
-from dtrees.cli.tables import CLUSTER, PROBLEM, check_files, label_of, options, table_of
-from dtrees.cli.terminal import print_json, trees_grown, waiting
+from dtrees.cli.tables import (
+    CLUSTER,
+    PROBLEM,
+    check_files,
+    label_of,
+    options,
+    problem_in,
+    table_of,
+)
+from dtrees.cli.terminal import print_json, say, trees_grown, waiting
 from dtrees.cli.words import counted
 
 if TYPE_CHECKING:
@@ -97,8 +109,9 @@ BYTES_OF_A_ROW = 8  # in the list of a fold
         "--report",
         type=click.Path(path_type=Path),
         metavar="FILE.html",
-        help="Also write a page with tables and pictures; one that is there is replaced.",
+        help="Also write a page with tables and pictures; another report is replaced.",
     ),
+    force_option,
     *MODEL,
     click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output."),
 )
@@ -111,6 +124,7 @@ def command(
     drop: tuple[str, ...],
     sep: str | None,
     encoding: str | None,
+    decimal: str | None,
     cluster: str | None,
     regime: str | None,
     folds: int,
@@ -121,6 +135,7 @@ def command(
     tune_nested: bool,
     pruning_table: bool,
     report: Path | None,
+    force: bool,
     as_json: bool,
     **model: Any,
 ) -> None:
@@ -137,7 +152,6 @@ def command(
     """
     with one_line_errors():
         check_files(files, cluster)
-        from dtrees.model_selection import problem_of
         from dtrees.model_selection.files import extra
 
         check_options(**model)
@@ -148,11 +162,12 @@ def command(
         if pruning_table and model["model"] != "tree":
             raise RequestError(f"--pruning-table is for --model tree, not for {model['model']}")
         if report is not None:
-            check_report(report, files)
+            check_report(report, files, force)
         if not as_json:
             extra("rich")
-        with table_of(files, sep, encoding, cluster, regime) as table:
-            problem = problem_of(table, target, task, drop=drop)
+        form = Form(sep, encoding, decimal)
+        with table_of(files, form, cluster, regime) as table:
+            problem = problem_in(table, target, task, drop=drop, form=form, files=files)
             estimator = estimator_of(problem.task, **model)
             check_folds(problem, folds, nested=tune_nested)
             check_scores(scorers, problem)
@@ -173,6 +188,7 @@ def command(
             with notes():
                 with trees_grown(show=not as_json) as bar:
                     run = validated(request, estimator, bar)
+                note_ids(run)
                 if report is not None:
                     with waiting("drawing the report", show=not as_json):
                         write_report(run, report, context)
@@ -181,9 +197,9 @@ def command(
         return
     print_run(run)
     if run.tuned is not None:
-        click.echo(f"To save it: {fit_command(context, run.tuned.chosen.parameters)}")
+        say(f"To save it: {fit_command(context, run.tuned.chosen.parameters)}")
     if report is not None:
-        click.echo(f"{report}: {bytes_in_words(report)}")
+        say(f"{report}: {bytes_in_words(report)}")
 
 
 def rule_of(tune: bool, tune_simplest: bool, model: dict[str, Any]) -> str | None:
@@ -204,13 +220,14 @@ def rule_of(tune: bool, tune_simplest: bool, model: dict[str, Any]) -> str | Non
     return "simplest" if tune_simplest else "best"
 
 
-def check_report(report: Path, files: Sequence[str]) -> None:
+def check_report(report: Path, files: Sequence[str], force: bool) -> None:
     """Refuse, before the work is done, a page that cannot be made or written."""
     from dtrees.cli.report import check_libraries
 
     if is_stream(report):
         raise RequestError("--report: a page goes to a file, not to standard output")
     check_out(report, *map(Path, files), option="--report")
+    check_replaceable(report, is_page, "a report", force)
     check_libraries()
 
 
@@ -239,7 +256,9 @@ def validated(request: Request, estimator: Any, bar: Bar | None = None) -> Run:
     """
     from sklearn.base import clone
 
-    from dtrees.model_selection import KeyedKFold, shuffled_folds
+    from dtrees.model_selection import KeyedKFold
+    from dtrees.model_selection.baseline import baseline_scores
+    from dtrees.model_selection.folds import shuffled_folds
     from dtrees.model_selection.validated import validate_folds
 
     X, y = request.problem.X, request.problem.y
@@ -258,11 +277,12 @@ def validated(request: Request, estimator: Any, bar: Bar | None = None) -> Run:
     of_fold = clone(estimator)
     if hasattr(of_fold, "oob_score"):  # the folds have better: their held-out rows
         of_fold.set_params(oob_score=False)
+    splits = folds_of(slice(None))
     found = validate_folds(
         of_fold,
         X,
         y,
-        folds_of(slice(None)),
+        splits,
         rule=request.rule,
         with_path=request.wants_path,
         scoring=request.scoring,
@@ -274,7 +294,11 @@ def validated(request: Request, estimator: Any, bar: Bar | None = None) -> Run:
         if found.tuned is not None:
             estimator.set_params(**found.tuned.chosen.parameters)
         final = estimator.fit(X, y)
-    return Run(request, found, final, perf_counter() - start)
+    seconds = perf_counter() - start
+    baseline = baseline_scores(y, request.problem.task, splits, request.scoring)
+    if not request.scoring:
+        baseline = dict(zip([SCORE_NAME[request.problem.task]], baseline.values(), strict=False))
+    return Run(request, found, final, seconds, baseline)
 
 
 def check_folds(problem: Problem, folds: int, *, nested: bool = False) -> None:
@@ -300,9 +324,7 @@ def check_folds(problem: Problem, folds: int, *, nested: bool = False) -> None:
             )
         if folds > min(sizes):
             rows_of_it = counted(min(sizes), "row")
-            click.echo(
-                f"Note: the smallest class has {rows_of_it}, not one for every fold.", err=True
-            )
+            note(f"the smallest class has {rows_of_it}, not one for every fold.")
     outside = to_fill - math.ceil(to_fill / folds)  # of the largest fold
     if nested and folds * smallest > outside:
         raise RequestError(
@@ -311,12 +333,24 @@ def check_folds(problem: Problem, folds: int, *, nested: bool = False) -> None:
         )
 
 
+def note_ids(run: Run) -> None:
+    """Say which columns have nearly as many categories as there are rows."""
+    from dtrees.coding.advice import nearly_ids
+
+    book, n_rows = codebook_of(run.model), len(run.problem.y)
+    names = column_names(book)
+    for column, n_categories in nearly_ids(book, n_rows).items():
+        note(
+            f"column {names[column]!r} has {counted(n_categories, 'category', 'categories')} in "
+            f"{counted(n_rows, 'row')}, like an id: --drop {names[column]} leaves it out"
+        )
+
+
 def note_lists(rows: int, folds: int) -> None:
     """Say that lists of folds are not needed, where they are long."""
     if rows > MANY_ROWS:
         size = in_units(rows * folds * BYTES_OF_A_ROW)
-        click.echo(
-            f"Note: the lists of {folds} folds of {rows:,} rows take {size} in this process; "
-            "--keyed-folds needs none.",
-            err=True,
+        note(
+            f"the lists of {folds} folds of {rows:,} rows take {size} in this process; "
+            "--keyed-folds needs none."
         )

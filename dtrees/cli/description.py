@@ -9,7 +9,7 @@ from typing import Any
 import dtrees
 from dtrees.cli.columns import codebook_of, column_kind, column_names
 from dtrees.cli.files import in_units
-from dtrees.cli.words import counted
+from dtrees.cli.words import counted, visible
 
 TOP_COLUMNS = 10
 TEXT_LEVELS = 3
@@ -41,7 +41,7 @@ def columns_of(model: Any) -> list[dict[str, Any]]:
 
 def size_in_words(model: Any) -> str:
     """Trees, depth and leaves."""
-    from dtrees.model_selection import size_of
+    from dtrees.model_selection.size import size_of
 
     size = size_of(model)
     leaves = counted(size.n_leaves, "leaf", "leaves")
@@ -101,7 +101,7 @@ def first_rules(model: Any) -> str:
 
 def model_document(model: Any, file: Path) -> dict[str, Any]:
     """A model and its file as one JSON document; docs/user_guide/command_line.md describes it."""
-    from dtrees.model_selection import size_of
+    from dtrees.model_selection.size import size_of
 
     size = size_of(model)
     document = {
@@ -143,6 +143,6 @@ def importance_table(columns: list[dict[str, Any]]) -> Any:
     lines.columns[2].justify = "right"
     for column in ranked:
         bar = "█" * math.ceil(20 * (column["importance"] / longest))
-        name = Text(column["name"], overflow="ellipsis", no_wrap=True)
+        name = Text(visible(column["name"]), overflow="ellipsis", no_wrap=True)
         lines.add_row(name, column["kind"], f"{column['importance']:.4f}", bar)
     return lines

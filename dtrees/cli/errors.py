@@ -8,7 +8,10 @@ from contextlib import contextmanager
 
 import click
 
+from dtrees.cli.words import visible
 from dtrees.exceptions import ClusterError, TableTooLargeError
+
+LONGEST = 1_000  # letters of a message
 
 
 class RequestError(click.ClickException):
@@ -17,7 +20,16 @@ class RequestError(click.ClickException):
     exit_code = 2
 
     def __init__(self, message: object):
-        super().__init__(" ".join(str(message).split()))
+        super().__init__(one_line(message))
+
+
+def one_line(message: object) -> str:
+    """A message without line ends and without characters that a terminal obeys, cut to a length."""
+    line = visible(" ".join(str(message).split()))
+    if len(line) <= LONGEST:
+        return line
+    half = LONGEST // 2
+    return f"{line[:half]} ... {line[-half:]}"
 
 
 @contextmanager
@@ -42,4 +54,9 @@ def notes() -> Iterator[None]:
         warnings.simplefilter("default", UserWarning)
         yield
     for warning in caught:
-        click.echo(f"Note: {' '.join(str(warning.message).split())}", err=True)
+        note(warning.message)
+
+
+def note(message: object) -> None:
+    """Say something that is worth knowing, on standard error."""
+    click.echo(f"Note: {one_line(message)}", err=True)

@@ -18,9 +18,20 @@ from dtrees.cli.description import (
 )
 from dtrees.cli.errors import RequestError, notes, one_line_errors
 from dtrees.cli.files import bytes_in_words, check_out, file_errors, is_stream
+from dtrees.cli.form import Form
 from dtrees.cli.models import MODEL, check_options, estimator_of
-from dtrees.cli.tables import CLUSTER, PROBLEM, check_files, headlines, label_of, options, table_of
-from dtrees.cli.terminal import print_json, waiting
+from dtrees.cli.replacing import check_replaceable, force_option, is_model
+from dtrees.cli.tables import (
+    CLUSTER,
+    PROBLEM,
+    check_files,
+    headlines,
+    label_of,
+    options,
+    problem_in,
+    table_of,
+)
+from dtrees.cli.terminal import print_json, say, waiting
 
 
 @click.command("fit")
@@ -32,8 +43,9 @@ from dtrees.cli.terminal import print_json, waiting
         required=True,
         type=click.Path(path_type=Path),
         metavar="MODEL",
-        help="The model file, by custom with the suffix .dtrees; one that is there is replaced.",
+        help="The model file, by custom with the suffix .dtrees; another model is replaced.",
     ),
+    force_option,
     *MODEL,
     click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output."),
 )
@@ -44,9 +56,11 @@ def command(
     drop: tuple[str, ...],
     sep: str | None,
     encoding: str | None,
+    decimal: str | None,
     cluster: str | None,
     regime: str | None,
     out: Path,
+    force: bool,
     as_json: bool,
     **model: Any,
 ) -> None:
@@ -59,17 +73,18 @@ def command(
     with one_line_errors():
         check_files(files, cluster)
         from dtrees.export import save
-        from dtrees.model_selection import problem_of
         from dtrees.model_selection.files import extra
 
         if is_stream(out):
             raise RequestError("--out: a model goes to a file, not to standard output")
         check_out(out, *map(Path, files))
+        check_replaceable(out, is_model, "a model file", force)
         check_options(**model)
         if not as_json:
             extra("rich")
-        with table_of(files, sep, encoding, cluster, regime) as table:
-            problem = problem_of(table, target, task, drop=drop)
+        form = Form(sep, encoding, decimal)
+        with table_of(files, form, cluster, regime) as table:
+            problem = problem_in(table, target, task, drop=drop, form=form, files=files)
             estimator = estimator_of(problem.task, **model)
             start = perf_counter()
             with notes(), waiting("fitting", show=not as_json):
@@ -85,9 +100,9 @@ def command(
         return
     kinds = [column["kind"] for column in columns_of(estimator)]
     for line in headlines(label_of(files), target, problem, kinds):
-        click.echo(line)
+        say(line)
     name = type(estimator).__name__
-    click.echo(f"{name}: {size_in_words(estimator)}, fitted in {seconds:.2f} s")
+    say(f"{name}: {size_in_words(estimator)}, fitted in {seconds:.2f} s")
     for line in (*growth_lines(estimator), *oob_line(estimator)):
-        click.echo(line)
-    click.echo(f"{out}: {bytes_in_words(out)}")
+        say(line)
+    say(f"{out}: {bytes_in_words(out)}")

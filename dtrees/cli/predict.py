@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +33,7 @@ from dtrees.cli.columns import (
     text_columns,
 )
 from dtrees.cli.description import task_of_model
-from dtrees.cli.errors import RequestError, one_line_errors
+from dtrees.cli.errors import RequestError, notes, one_line_errors
 from dtrees.cli.files import (
     PARQUET,
     check_format,
@@ -44,7 +45,9 @@ from dtrees.cli.files import (
     whole_file,
     write_table,
 )
+from dtrees.cli.form import Form
 from dtrees.cli.models import jobs_option
+from dtrees.cli.replacing import PREDICTION, check_replaceable, force_option, is_predictions
 from dtrees.cli.show import model_argument
 from dtrees.cli.tables import (
     FORM,
@@ -56,9 +59,9 @@ from dtrees.cli.tables import (
     options,
     table_of,
 )
-from dtrees.cli.words import counted
+from dtrees.cli.terminal import say
+from dtrees.cli.words import as_cell, counted
 
-PREDICTION = "prediction"
 PROBABILITY = "probability_"
 
 
@@ -74,6 +77,7 @@ PROBABILITY = "probability_"
         help="Predictions as .csv, .csv.gz or .parquet; by default CSV on standard output. With "
         "--cluster, .parquet is a new folder, or a URL of one, which the workers write.",
     ),
+    force_option,
     click.option(
         "--proba", is_flag=True, help="Also the probability of every class, a column for each."
     ),
@@ -92,11 +96,13 @@ def command(
     files: tuple[str, ...],
     cluster: str | None,
     out: str,
+    force: bool,
     proba: bool,
     keep: tuple[str, ...],
     drop: tuple[str, ...],
     sep: str | None,
     encoding: str | None,
+    decimal: str | None,
     jobs: int,
 ) -> None:
     """Predict every row of FILE by the model in the file MODEL.
@@ -112,20 +118,23 @@ def command(
         if not is_stream(Path(out)):
             if not is_folder:
                 check_out(Path(out), model, *map(Path, files))
+                check_replaceable(Path(out), is_predictions, "a table of predictions", force)
             check_format(Path(out))
         fitted = load_model(model)
         if proba and task_of_model(fitted) == "regression":
             raise RequestError("--proba is for classes, and the model predicts numbers")
         book = codebook_of(fitted)
-        wanted = Wanted(label_of(files), proba, list(dict.fromkeys(keep)), list(drop))
+        is_csv = is_stream(Path(out)) or not out.lower().endswith(PARQUET)
+        wanted = Wanted(label_of(files), proba, list(dict.fromkeys(keep)), list(drop), is_csv)
         as_written = {*text_columns(book), *wanted.kept} - set(number_columns(book))
         if cluster is not None:
             as_written.update(date_columns(book))
-        with table_of(files, sep, encoding, cluster, as_text=as_written) as table:
+        with table_of(files, Form(sep, encoding, decimal), cluster, as_text=as_written) as table:
             start = perf_counter()
             if cluster is None:
                 fitted.set_params(n_jobs=jobs)
-                frame = answers(table, fitted, wanted)
+                with notes():
+                    frame = answers(table, fitted, wanted)
                 seconds, n_rows = perf_counter() - start, len(frame)
                 write(frame, out)
             else:
@@ -136,7 +145,7 @@ def command(
         n_shown = len(wanted.kept) + 4
         columns = ", ".join(frame.columns[:n_shown])
         more = ", ..." if len(frame.columns) > n_shown else ""
-        click.echo(f"{out}: {counted(n_rows, 'row')} in {seconds:.2f} s, columns {columns}{more}")
+        say(f"{out}: {counted(n_rows, 'row')} in {seconds:.2f} s, columns {columns}{more}")
 
 
 @dataclass(frozen=True)
@@ -151,12 +160,15 @@ class Wanted:
         Whether shares of the classes are.
     kept, dropped : list of str
         Columns that stand in front of the predictions, and that the model does not see.
+    for_sheets : bool
+        Whether labels are to be safe in a spreadsheet (`dtrees.cli.words.as_cell`).
     """
 
     label: str
     proba: bool
     kept: list[str]
     dropped: list[str]
+    for_sheets: bool = False
 
 
 def answers(table: Any, fitted: Any, wanted: Wanted) -> Any:
@@ -185,6 +197,8 @@ def answers(table: Any, fitted: Any, wanted: Wanted) -> Any:
             raise RequestError(f"no column {name!r} in {wanted.label}")
     X = columns_as_fitted(table.drop(columns=wanted.dropped), codebook_of(fitted), wanted.label)
     found = predictions(fitted, X, wanted.proba)
+    if wanted.for_sheets:
+        found[PREDICTION] = as_cells(found[PREDICTION], getattr(fitted, "classes_", ()))
     taken = [name for name in wanted.kept if name in found]
     if taken:
         raise RequestError(f"--keep {taken[0]} has the name of a column of predictions")
@@ -230,6 +244,12 @@ def predictions(fitted: Any, X: Any, proba: bool) -> dict[str, Any]:
         said = fitted.predict(X) if len(X) else classes[:0]
     # where there are no rows, pandas has to be told the type of labels
     return {PREDICTION: Series(said, X.index, dtype=Series(classes).dtype), **shares}
+
+
+def as_cells(labels: Any, classes: Iterable[Any]) -> Any:
+    """A Series of labels that no spreadsheet takes for formulas."""
+    cells = {label: as_cell(label) for label in classes if as_cell(label) is not label}
+    return labels.replace(cells) if cells else labels
 
 
 def write(frame: Any, out: str) -> None:

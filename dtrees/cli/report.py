@@ -148,7 +148,6 @@ def _data(run: Run) -> dict[str, Any]:
         "more_classes": 0,
         "numbers": [],
     }
-    has_baseline = run.score_name in ("accuracy", "r2", SCORE_NAME[run.problem.task])
     if run.problem.task == "classification":
         labels, counts = np.unique(y, return_counts=True)
         largest = np.argsort(-counts, kind="stable")
@@ -157,15 +156,14 @@ def _data(run: Run) -> dict[str, Any]:
             (short(str(labels[i]), LETTERS), f"{counts[i]:,}", float(counts[i] / len(y)))
             for i in largest[:MOST_CLASSES]
         ]
-        baseline = f"{counts.max() / len(y):.4f}", "always saying the largest class"
     else:
         names = ("least", "first quartile", "median", "third quartile", "largest", "mean")
         values = [*np.quantile(y, [0, 0.25, 0.5, 0.75, 1]), y.mean()]
         found["numbers"] = [
             (name, f"{value:,.6g}") for name, value in zip(names, values, strict=True)
         ]
-        baseline = "0", "always saying the mean"
-    return found | {"baseline": baseline if has_baseline else None}
+    guess = run.baseline.get(run.score_name)
+    return found | {"baseline": None if guess is None else (f"{guess:.4f}", run.guess)}
 
 
 def _folds(run: Run) -> dict[str, Any]:

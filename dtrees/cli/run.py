@@ -12,7 +12,8 @@ from dtrees.cli.description import SCORE_NAME, columns_of, first_rules, growth_d
 from dtrees.cli.models import KINDS, chosen_parameters
 
 if TYPE_CHECKING:
-    from dtrees.model_selection import CostComplexity, FoldResult, Problem, SizeChoice, TunedSize
+    from dtrees.model_selection import CostComplexity, Problem, SizeChoice, TunedSize
+    from dtrees.model_selection.folds import FoldResult
     from dtrees.model_selection.validated import ValidatedFolds
 
 
@@ -63,12 +64,16 @@ class Run:
         The estimator, fitted on all rows.
     seconds : float
         Of all of it, but for reading the file.
+    baseline : dict of str to float
+        Mean scores of a guess (`dtrees.model_selection.baseline`), by the names of `scores`; those
+        that cannot be had are not there.
     """
 
     request: Request
     found: ValidatedFolds
     model: Any
     seconds: float
+    baseline: dict[str, float]
 
     @property
     def folds(self) -> list[FoldResult]:
@@ -115,7 +120,7 @@ class Run:
     @property
     def means_and_errors(self) -> dict[str, tuple[float, float]]:
         """Mean of the folds' scores, and its standard error, by the names of the scores."""
-        from dtrees.model_selection import mean_and_standard_error
+        from dtrees.model_selection.folds import mean_and_standard_error
 
         return {
             name: mean_and_standard_error(scores.tolist()) for name, scores in self.scores.items()
@@ -127,9 +132,21 @@ class Run:
         return self.means_and_errors[self.score_name]
 
     @property
+    def guess(self) -> str:
+        """What the baseline does."""
+        is_classes = self.problem.task == "classification"
+        return "always saying the largest class" if is_classes else "always saying the mean"
+
+    @property
+    def no_better_than_guess(self) -> list[str]:
+        """Names of the scores by which the model is no better than a guess."""
+        means = self.means_and_errors
+        return [name for name, guess in self.baseline.items() if means[name][0] <= guess]
+
+    @property
     def nested_mean_and_error(self) -> tuple[float, float] | None:
         """The same of sizes that are chosen without the fold that scores them; None: not asked."""
-        from dtrees.model_selection import mean_and_standard_error
+        from dtrees.model_selection.folds import mean_and_standard_error
 
         scores = self.found.tuned_scores
         return None if scores is None else mean_and_standard_error(scores.tolist())
@@ -155,6 +172,7 @@ class Run:
             "folds": [asdict(fold) for fold in self.folds],
             "mean": mean,
             "standard_error": standard_error,
+            "baseline": self.baseline.get(self.score_name),
             "seconds": self.seconds,
             self.noun: self._final(),
         }
@@ -179,13 +197,14 @@ class Run:
                 "folds": scores.tolist(),
                 "mean": means[name][0],
                 "standard_error": means[name][1],
+                "baseline": self.baseline.get(name),
             }
             for name, scores in self.scores.items()
         }
 
     def _final(self) -> dict[str, Any]:
         """The model on all rows."""
-        from dtrees.model_selection import size_of
+        from dtrees.model_selection.size import size_of
 
         found = asdict(size_of(self.model))
         if is_tree(self.model):
@@ -235,7 +254,7 @@ def path_lines(path: CostComplexity, most: int) -> list[tuple[str, str, str, str
 
 def _untuned_mean_and_error(tuned: TunedSize) -> tuple[float, float]:
     """Mean of the scores of the largest model, and its standard error."""
-    from dtrees.model_selection import mean_and_standard_error
+    from dtrees.model_selection.folds import mean_and_standard_error
 
     return mean_and_standard_error(tuned.untuned.tolist())
 

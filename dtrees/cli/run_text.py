@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from dtrees.cli.description import (
     TEXT_LEVELS,
     columns_of,
@@ -18,7 +16,7 @@ from dtrees.cli.description import (
 )
 from dtrees.cli.run import Run, path_lines, size_lines, untuned_score, with_error
 from dtrees.cli.tables import headlines
-from dtrees.cli.terminal import console
+from dtrees.cli.terminal import console, say
 
 if TYPE_CHECKING:
     from dtrees.model_selection import CostComplexity, TunedSize
@@ -33,19 +31,21 @@ def print_run(run: Run) -> None:
     kinds = [column["kind"] for column in columns]
     request = run.request
     for line in headlines(request.file, request.target, run.problem, kinds):
-        click.echo(line)
+        say(line)
     score = run.score_name
     if run.tuned is not None:
         out.print(size_table(run.tuned, score))
-        click.echo("* chosen, by the folds that score it: the score is a little too good")
+        say("* chosen, by the folds that score it: the score is a little too good")
         if run.nested_mean_and_error is None:
-            click.echo("  (--tune-nested tells what it is on new rows)")
+            say("  (--tune-nested tells what it is on new rows)")
     if run.path is not None:
         out.print(path_table(run.path))
     out.print(fold_table(run))
     for name, mean_and_error in run.means_and_errors.items():
         out.print(f"[bold]{name} {with_error(*mean_and_error)}[/bold]", end="")
         out.print(f" (mean ± standard error of {len(run.folds)} folds)" if name == score else "")
+    for name in run.no_better_than_guess:
+        out.print(f"[bold]No better than {run.guess}: {name} {run.baseline[name]:.4f}[/bold]")
     if run.nested_mean_and_error is not None:
         out.print(f"[bold]{score} {with_error(*run.nested_mean_and_error)}[/bold]", end="")
         out.print(" on new rows: the size was chosen anew for each fold, without it")
@@ -55,12 +55,12 @@ def print_run(run: Run) -> None:
     shown = f"; its first {TEXT_LEVELS} levels" if is_cut else ""
     out.print(f"[bold]The {run.noun} on all rows[/bold]: {size_in_words(model)}{shown}")
     for line in oob_line(model):
-        click.echo(line)
+        say(line)
     if is_tree(model):
-        click.echo(first_rules(model).rstrip("\n"))
-    click.echo(f"All models took {run.seconds:.2f} s.")
+        say(first_rules(model).rstrip("\n"))
+    say(f"All models took {run.seconds:.2f} s.")
     for line in growth_lines(model):
-        click.echo(line)
+        say(line)
 
 
 def fold_table(run: Run) -> Any:

@@ -20,7 +20,7 @@ from dtrees.cli.description import (
 from dtrees.cli.errors import one_line_errors
 from dtrees.cli.files import bytes_in_words, load_model
 from dtrees.cli.tables import options
-from dtrees.cli.terminal import console, print_json
+from dtrees.cli.terminal import console, print_json, say
 from dtrees.cli.words import counted
 
 MOST_LABELS = 10
@@ -49,23 +49,23 @@ def command(model: Path, as_json: bool) -> None:
 
 def print_model(fitted: Any, path: Path) -> None:
     """Print what a model is for people."""
-    click.echo(f"{path}: {bytes_in_words(path)}")
-    click.echo(" ".join(repr(fitted).split()))
-    click.echo(size_in_words(fitted))
+    say(f"{path}: {bytes_in_words(path)}")
+    say(" ".join(repr(fitted).split()))
+    say(size_in_words(fitted))
     if hasattr(fitted, "classes_"):
         labels = [str(label) for label in fitted.classes_[:MOST_LABELS]]
         more = ", ..." if len(fitted.classes_) > MOST_LABELS else ""
         classes = counted(len(fitted.classes_), "class", "classes")
-        click.echo(f"predicts {classes}: {', '.join(labels)}{more}")
+        say(f"predicts {classes}: {', '.join(labels)}{more}")
     else:
-        click.echo("predicts numbers")
+        say("predicts numbers")
     for line in oob_line(fitted):
-        click.echo(line)
+        say(line)
     columns = columns_of(fitted)
     used = sum(column["importance"] > 0 for column in columns)
-    click.echo(f"{counted(len(columns), 'column')}, {used} of them used")
+    say(f"{counted(len(columns), 'column')}, {used} of them used")
     console().print(importance_table(columns))
     if is_tree(fitted):
         is_cut = fitted.get_depth() > TEXT_LEVELS
-        click.echo(f"The first {TEXT_LEVELS} levels:" if is_cut else "The tree:")
-        click.echo(first_rules(fitted).rstrip("\n"))
+        say(f"The first {TEXT_LEVELS} levels:" if is_cut else "The tree:")
+        say(first_rules(fitted).rstrip("\n"))

@@ -13,8 +13,17 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from dtrees.cli.errors import RequestError
-from dtrees.cli.files import check_there, is_stream
+from dtrees.cli.errors import RequestError, note
+from dtrees.cli.files import PARQUET, check_there, is_stream
+from dtrees.cli.form import (
+    Form,
+    decimal_commas,
+    decimal_hint,
+    encoding_hint,
+    head_of,
+    header_hint,
+    separator_hint,
+)
 from dtrees.cli.words import counted
 
 if TYPE_CHECKING:
@@ -32,6 +41,11 @@ FORM: tuple[Callable[..., Any], ...] = (
         help=r"Between the fields of a CSV file: ',' by default, or ';', '\t', ...",
     ),
     click.option("--encoding", metavar="NAME", help="Of a CSV file; by default utf-8."),
+    click.option(
+        "--decimal",
+        metavar="CHARACTER",
+        help="In front of the decimals of a number in a CSV file: '.' by default, or ','.",
+    ),
 )
 REGIMES = ("local", "replicated", "partitioned")  # as dtrees.parallel has them
 cluster_option = click.option(
@@ -75,13 +89,54 @@ def options(*declared: Callable[..., Any]) -> Callable[..., Any]:
     return decorate
 
 
-def read(file: Path, sep: str | None, encoding: str | None, as_text: Collection[str] = ()) -> Any:
+def read(file: Path, form: Form, as_text: Collection[str] = ()) -> Any:
     """The DataFrame in a file, or in the CSV on standard input."""
     from dtrees.model_selection import read_table
 
     source = io.BytesIO(sys.stdin.buffer.read()) if is_stream(file) else file
-    separator = "\t" if sep == r"\t" else sep
-    return read_table(source, separator=separator, encoding=encoding, as_text=as_text)
+    try:
+        table = read_table(source, **form.options(), as_text=as_text)
+    except ValueError as error:
+        if isinstance(error.__cause__, UnicodeError):
+            hint = encoding_hint(head_of(source)) if form.encoding is None else None
+        else:
+            is_read = error.__cause__ is not None and form.separator is None
+            hint = header_hint(head_of(source)) if is_read else None
+        if hint is None:
+            raise
+        raise RequestError(f"{error}; {hint}") from error
+    if any("\0" in str(name) for name in table.columns):
+        hint = encoding_hint(head_of(source))
+        raise RequestError(f"{file}: there are NUL bytes in the header; {hint}")
+    return table
+
+
+def problem_in(
+    table: Any, target: str, task: Any, *, drop: Sequence[str], form: Form, files: Sequence[str]
+) -> Problem:
+    """The problem in a table; says what to try where a CSV file seems to be written otherwise.
+
+    Raises
+    ------
+    ValueError, RequestError
+        As `dtrees.model_selection.problem_of`.
+    """
+    from dtrees.model_selection import problem_of
+    from dtrees.parallel import is_lazy
+
+    is_csv = not files[0].lower().endswith(PARQUET)
+    names = [str(name) for name in table.columns]
+    if is_csv and form.decimal is None:
+        commas = decimal_commas(table.head() if is_lazy(table) else table)
+        if commas:
+            note(decimal_hint(commas))
+    try:
+        return problem_of(table, target, task, drop=drop)
+    except ValueError as error:
+        hint = separator_hint(target, names, form) if is_csv and target not in names else None
+        if hint is None:
+            raise
+        raise RequestError(f"{error}; {hint}") from error
 
 
 def check_files(files: Sequence[str], cluster: str | None) -> None:
@@ -93,8 +148,7 @@ def check_files(files: Sequence[str], cluster: str | None) -> None:
 @contextmanager
 def table_of(
     files: Sequence[str],
-    sep: str | None,
-    encoding: str | None,
+    form: Form,
     cluster: str | None,
     regime: str | None = None,
     as_text: Collection[str] = (),
@@ -110,13 +164,12 @@ def table_of(
         if cluster is None:
             if len(files) > 1:
                 raise RequestError("several files are read on a cluster: add --cluster local:2")
-            yield read(Path(files[0]), sep, encoding, as_text)
+            yield read(Path(files[0]), form, as_text)
             return
         if any(map(is_stream, map(Path, files))):
             raise RequestError("--cluster: workers cannot read standard input")
-        separator = "\t" if sep == r"\t" else sep
         with connected(cluster):
-            yield read_files(files, separator=separator, encoding=encoding, as_text=as_text)
+            yield read_files(files, **form.options(), as_text=as_text)
 
 
 def label_of(files: Sequence[str]) -> str:

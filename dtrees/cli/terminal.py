@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from dtrees.callbacks import Bar
+from dtrees.cli.words import visible
 
 
 def console() -> Any:
@@ -51,6 +52,11 @@ def _terminal(show: bool) -> Any:
 
     error = Console(stderr=True)
     return error if error.is_terminal else None
+
+
+def say(text: str) -> None:
+    """Print lines for people; what a terminal would obey is made visible."""
+    click.echo("\n".join(map(visible, text.split("\n"))))
 
 
 def print_json(document: dict[str, Any]) -> None:

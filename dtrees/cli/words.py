@@ -1,8 +1,54 @@
-"""Numbers of things, in words."""
+"""Words: numbers of things, and text from data that is safe to show."""
 
 from __future__ import annotations
+
+import unicodedata
+from contextlib import suppress
+from typing import Any
+
+# Control and format characters (escape sequences, text that runs the other way), halves of pairs,
+# and separators of lines.
+INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
     """A number and its noun: 1 row, 2 rows, 1,000 leaves; `many` is `one` with an s, or given."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def visible(text: object) -> str:
+    r"""One line of text whose invisible characters are written as Python escapes.
+
+    Names and labels come from files and can hold anything: sequences that a terminal obeys, line
+    ends, NUL.
+
+    >>> visible("a\x1b[2Jb\n")
+    'a\\x1b[2Jb\\n'
+    """
+    text = str(text)
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        letter.encode("unicode_escape").decode("ascii")
+        if unicodedata.category(letter) in INVISIBLE
+        else letter
+        for letter in text
+    )
+
+
+def as_cell(label: Any) -> Any:
+    """A label that a spreadsheet does not take for a formula when it opens a CSV file.
+
+    Text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return, and is no number,
+    gets an apostrophe in front. Anything else is returned as it is.
+
+    >>> as_cell("=1+1"), as_cell("-1"), as_cell("yes")
+    ("'=1+1", '-1', 'yes')
+    """
+    if not isinstance(label, str) or not label.startswith(FORMULA_STARTS):
+        return label
+    with suppress(ValueError):
+        float(label)
+        return label
+    return f"'{label}"

@@ -1036,7 +1036,7 @@ def compact_values(value_t[::1] block, const int64_t[::1] start, const int64_t[:
 
 def thresholds(const value_t[::1] low, const value_t[::1] high, const int64_t[::1] offsets,
                const uint8_t[::1] exact, const int64_t[::1] n_ordered, const int32_t[:] column,
-               const uint32_t[:] left, const uint32_t[:] right):
+               const uint32_t[:] left, const uint32_t[:] right, const double[::1] places):
     """Thresholds between codes that are neighbours in a node, and the last code that goes left.
 
     Parameters
@@ -1050,12 +1050,16 @@ def thresholds(const value_t[::1] low, const value_t[::1] high, const int64_t[::
     column : int32 (m,)
     left, right : uint32 (m,)
         0 on the left: there is no threshold. 0 on the right: all ordered codes go left.
+    places : float64 (m,) or None
+        Of random cuts: 0 <= place < 1, from the left code to the right one.
 
     Returns
     -------
     threshold : float64 (m,)
         Exact columns: ``high[left] / 2 + low[right] / 2``, or ``high[left]`` where that is not
         below ``low[right]``. Others: the ``high`` between that is nearest to it. nan: none.
+        Random cuts: the point at ``places`` between ``high[left]`` and ``high[right]``, and for
+        columns that are not exact the greatest ``high`` that is at most this point.
     code : uint32 (m,)
         The greatest code whose ``high`` is at most the threshold.
 
@@ -1066,7 +1070,8 @@ def thresholds(const value_t[::1] low, const value_t[::1] high, const int64_t[::
     cdef double[::1] threshold = np.empty(len(column), dtype=np.float64)
     cdef uint32_t[::1] code = np.empty(len(column), dtype=np.uint32)
     cdef int64_t i, first, end, half, base
-    cdef double above, between
+    cdef double above, between, step
+    cdef bint drawn = places is not None
     with nogil:
         for i in range(column.shape[0]):
             if left[i] == 0:
@@ -1081,7 +1086,13 @@ def thresholds(const value_t[::1] low, const value_t[::1] high, const int64_t[::
             first = base + left[i]
             end = base + right[i] - 1
             above = low[end + 1]
-            between = <double>high[first] / 2 + above / 2
+            if drawn:
+                # halves, since a difference of huge values is infinite
+                above = high[end + 1]
+                step = places[i] * (above / 2 - <double>high[first] / 2)
+                between = (<double>high[first] + step) + step
+            else:
+                between = <double>high[first] / 2 + above / 2
             if not between < above:
                 between = high[first]
             while first < end:
@@ -1093,7 +1104,7 @@ def thresholds(const value_t[::1] low, const value_t[::1] high, const int64_t[::
             if not exact[column[i]]:
                 # halves, since a difference of huge values is infinite
                 end = base + right[i] - 1
-                if first < end and (
+                if not drawn and first < end and (
                         <double>high[first + 1] / 2 - between / 2
                         < between / 2 - <double>high[first] / 2):
                     first += 1

@@ -9,12 +9,12 @@ Values of ordered codes stand one behind the other for all columns (``offsets``)
 100,000 sparse columns costs a handful of arrays and no Python object per column.
 
 Thresholds are in the user's units. Between two neighbouring values a, b *present in the node* the
-threshold is the midpoint ``a / 2 + b / 2``, as in scikit-learn; where rounding would bring it up to
-b, it is a. Codes of values that were not there at fit are those of the nearest known value, the
-lower of two equally near, so a test between neighbours at the whole table's midpoint sends them the
-same way; deeper in a tree, where the neighbours of a node are further apart, raw values compared
-with the threshold are right and codes may not be. Prediction on ordered columns therefore uses raw
-values.
+threshold is the midpoint ``a / 2 + b / 2``, as in scikit-learn, or, of a random cut, the number
+drawn between them; where rounding would bring it up to b, it is a. Codes of values that were not
+there at fit are those of the nearest known value, the lower of two equally near, so a test between
+neighbours at the whole table's midpoint sends them the same way; deeper in a tree, where the
+neighbours of a node are further apart, raw values compared with the threshold are right and codes
+may not be. Prediction on ordered columns therefore uses raw values.
 """
 
 from __future__ import annotations
@@ -29,11 +29,14 @@ import scipy.sparse
 
 from dtrees.coding import _encode
 from dtrees.coding.admission import check_names, refuse_columns, refuse_infinities
+from dtrees.coding.advice import warn_of_unseen
 from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.coding.kinds import (
     Categories,
     Columns,
     categorical_mask,
+    category_array,
+    labels_of_numbers,
     numbers_of,
     refuse_sparse_categories,
     refuse_strings,
@@ -53,7 +56,8 @@ from dtrees.coding.ordered import (
     tiles,
 )
 from dtrees.coding.summaries import TableSummary
-from dtrees.coding.tables import BOOL, DATETIME, TIMEDELTA, UNITS, Numbers, Table, read_table
+from dtrees.coding.tables import Numbers, Table, read_table
+from dtrees.coding.times import BOOL, DATETIME, TIMEDELTA, UNITS
 from dtrees.exceptions import UnseenCategoryError
 from dtrees.typing import Runner, serial
 
@@ -265,7 +269,11 @@ class CodeBook:
         return replace(coded, fill_code=fill)
 
     def thresholds(
-        self, column: np.ndarray, code_left: np.ndarray, code_right: np.ndarray
+        self,
+        column: np.ndarray,
+        code_left: np.ndarray,
+        code_right: np.ndarray,
+        places: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Thresholds between neighbouring codes of nodes, and the last code that goes left.
 
@@ -276,6 +284,9 @@ class CodeBook:
             Greatest ordered code of the left side and least of the right side that are present
             in the node: ``1 <= code_left < code_right <= n_ordered``. Where ``code_right`` is 0
             all ordered codes go left; where ``code_left`` is 0 there is no threshold.
+        places : float64 (m,) or None, default=None
+            Where between the two codes a random cut was drawn: 0 is the value of the left one, 1
+            that of the right one, which is not reached. None: midpoints.
 
         Returns
         -------
@@ -293,6 +304,7 @@ class CodeBook:
             np.asarray(column, dtype=np.int32),
             np.asarray(code_left, dtype=np.uint32),
             np.asarray(code_right, dtype=np.uint32),
+            places,
         )
 
     def cuts(self, column: Any) -> np.ndarray:
@@ -362,12 +374,22 @@ class CodeBook:
             Other number, names or order of columns (in scikit-learn's words), strings where numbers
             were fitted, dates or time spans where something else was fitted or the reverse,
             infinities. A column that is all missing is of any kind.
+        UnseenCategoryError
+            With ``unseen="error"``: none of a column's values was fitted, whether a tree asks or
+            not.
+
+        Warns
+        -----
+        UserWarning
+            None of a column's values was fitted, so that its type may have changed. A table is
+            judged as a whole, a Dask collection block by block when it is computed.
         """
         table = read_table(X)
         self.check_columns(table.names, table.n_columns, estimator)
         self._check_units(table)
         table = self._as_fitted(table)
         refuse_infinities(table, run)
+        warn_of_unseen(self, table)
         return table
 
     def encode(
@@ -411,10 +433,66 @@ class CodeBook:
         for column in table.labels:
             j = column.column
             if wanted[j]:
-                self._encode_labels(column, store.place(j, largest[j]), table.name(j))
+                codes, _ = self.read_labels(column, table.name(j))
+                column.write_codes(codes, store.place(j, largest[j]))
         store.n_codes[wanted] = self.n_codes[wanted]
         store.n_ordered[wanted] = self.n_ordered[wanted]
         return store.finish(largest, wanted)
+
+    def read_labels(self, column: Labels, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """What the labels of a categorical or hybrid column are. O(labels), not rows.
+
+        Parameters
+        ----------
+        column : Labels
+        name : str
+            Of the column, for messages.
+
+        Returns
+        -------
+        codes : uint32 (n_labels,)
+            As `encode` gives them to rows; 0 for labels that are in no row and name no number.
+        numbers : float64 (n_labels,)
+            nan for what is no number, and where no number was fitted.
+
+        Raises
+        ------
+        UnseenCategoryError
+            A label of some row was not fitted, and ``unseen="error"``.
+        """
+        j = column.column
+        n_ordered, n_codes = int(self.n_ordered[j]), int(self.n_codes[j])
+        codes = np.zeros(len(column.labels), dtype=np.uint32)
+        numbers = np.full(len(codes), np.nan)
+        unknown = column.present() if n_codes > 0 else codes.astype(bool)
+        if n_ordered > 0:
+            numbers = column.as_numbers(name)
+            is_number = ~np.isnan(numbers)
+            by_number = np.empty(len(numbers), dtype=np.uint32)
+            _encode.cut_column(numbers + 0.0, self.cuts(j), by_number)
+            codes[is_number] = by_number[is_number]
+            unknown &= ~is_number
+        number = self.numbers_of_categories(j)
+        for place in np.flatnonzero(unknown).tolist():
+            code = number.get(column.labels[place], 0)
+            if code == 0 and self.unseen == "error":
+                shown = list(number)[:5]
+                raise UnseenCategoryError(
+                    f"Found an unknown category {column.labels[place]!r} in column {name} of X, "
+                    f"which was fitted with {len(number)} categories ({str(shown)[1:-1]}"
+                    f"{', ...' if len(number) > 5 else ''}) and unseen='error'. Repair the value, "
+                    "or fit with unseen='missing' or unseen='majority'."
+                )
+            codes[place] = n_codes + 1 if code == 0 and self.unseen == "majority" else code
+        return codes, numbers
+
+    def numbers_of_categories(self, column: int) -> dict[Any, int]:
+        """The code of every category of a column; made once."""
+        if column not in self._numbers and column in self.categories:
+            known = self.categories[column].tolist()
+            codes = range(int(self.n_ordered[column]) + 1, int(self.n_codes[column]) + 1)
+            self._numbers[column] = dict(zip(known, codes, strict=True))
+        return self._numbers.get(column, {})
 
     def decode(self, column: int, codes: np.ndarray) -> np.ndarray:
         """Raw values of codes of one column.
@@ -480,9 +558,10 @@ class CodeBook:
 
     def _check_units(self, table: Table) -> None:
         """Refuse numbers, dates and time spans in the place of one another."""
-        times = (DATETIME, TIMEDELTA)
         differs = (table.units != self.units) & (self.n_codes > 0)
-        differs &= np.isin(table.units, times) | np.isin(self.units, times)
+        if differs.any():  # one of them is a time
+            times = (DATETIME, TIMEDELTA)
+            differs &= np.isin(table.units, times) | np.isin(self.units, times)
         if not differs.any():
             return
         present = np.full(table.n_columns, table.sparse is not None)
@@ -523,7 +602,7 @@ class CodeBook:
             for is_named, part in block.runs(named):
                 if is_named:
                     cells = zip(part.columns.tolist(), part.values.T, strict=True)
-                    labels.extend(_number_labels(values, j) for j, values in cells)
+                    labels.extend(labels_of_numbers(values, j) for j, values in cells)
                 else:
                     numbers.append(part)
         for column in table.labels:
@@ -551,36 +630,6 @@ class CodeBook:
                 _cut_few_rows(tile[k], cuts, codes)
             else:
                 _encode.cut_column(tile[k], cuts, codes)
-
-    def _encode_labels(self, column: Labels, codes: np.ndarray, name: str) -> None:
-        """Codes of a categorical or hybrid column; ``codes`` OUT."""
-        j = column.column
-        n_ordered, n_codes = int(self.n_ordered[j]), int(self.n_codes[j])
-        table = np.zeros(len(column.labels), dtype=np.int64)
-        unknown = column.present() if n_codes > 0 else table.astype(bool)
-        if n_ordered > 0:
-            values = column.as_numbers(name)
-            is_number = ~np.isnan(values)
-            by_number = np.empty(len(values), dtype=np.uint32)
-            _encode.cut_column(values + 0.0, self.cuts(j), by_number)
-            table[is_number] = by_number[is_number]
-            unknown &= ~is_number
-        if j not in self._numbers and j in self.categories:
-            known = self.categories[j].tolist()
-            self._numbers[j] = dict(zip(known, range(n_ordered + 1, n_codes + 1), strict=True))
-        number = self._numbers.get(j, {})
-        for place in np.flatnonzero(unknown):
-            code = number.get(column.labels[place], 0)
-            if code == 0 and self.unseen == "error":
-                shown = list(number)[:5]
-                raise UnseenCategoryError(
-                    f"Found an unknown category {column.labels[place]!r} in column {name} of X, "
-                    f"which was fitted with {len(number)} categories ({str(shown)[1:-1]}"
-                    f"{', ...' if len(number) > 5 else ''}) and unseen='error'. Repair the value, "
-                    "or fit with unseen='missing' or unseen='majority'."
-                )
-            table[place] = n_codes + 1 if code == 0 and self.unseen == "majority" else code
-        column.write_codes(table, codes)
 
     def _encode_sparse(self, matrix: scipy.sparse.csc_array, wanted: np.ndarray) -> CodedMatrix:
         """Codes of the stored values of some columns."""
@@ -646,11 +695,13 @@ def _code_dense(
         for column, values in zip(part.columns.tolist(), np.split(part.low, bounds), strict=True):
             store.n_ordered[column] = 0
             if len(values):
-                categories[column] = values.astype(block.values.dtype)
+                categories[column] = category_array(values, block.values.dtype)
     pieces = [partial(_code_categories, found, store) for found in columns.categories]
     run_pieces(pieces, [n_rows] * len(pieces), run)
+    dtypes = {j: block.values.dtype for block in table.numbers for j in block.columns.tolist()}
     for found in columns.categories:
-        categories[found.labels.column] = object_array(found.values)
+        j = found.labels.column
+        categories[j] = category_array(found.values, dtypes.get(j))
     return store.finish(), parts, categories
 
 
@@ -676,12 +727,6 @@ def _cut_few_rows(values: np.ndarray, cuts: np.ndarray, codes: np.ndarray) -> No
     order = np.argsort(values)
     codes[order] = np.searchsorted(cuts, values[order]) + 1
     codes[np.isnan(values)] = 0
-
-
-def _number_labels(values: np.ndarray, column: int) -> Labels:
-    """A column of numbers as labels, for columns whose categories are numbers."""
-    distinct, codes = np.unique(values, return_inverse=True)
-    return Labels(column, codes, distinct.tolist()).without_missing()
 
 
 def _lowered(cuts: np.ndarray, dtype: np.dtype) -> np.ndarray:

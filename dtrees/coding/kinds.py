@@ -3,17 +3,21 @@
 A column of numbers is ordered, a column whose type says "category" is categorical, and a column of
 strings or objects is what its values are ([SF] section 2). ``categorical_features`` overrides:
 columns it names are categorical whatever they hold, all others have to be numbers.
+
+Integers are exact as categories, whatever their size. All other numbers are categories as float64,
+those of Decimal and Fraction, too; ordered columns are float64 in any case.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dtrees.coding.labels import Labels, recode, sort_labels
-from dtrees.coding.tables import Numbers, Table
+from dtrees.coding.labels import Labels, object_array, recode, sort_labels
+from dtrees.coding.tables import LARGEST_WHOLE, Numbers, Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +135,12 @@ def sort_columns(table: Table, mask: np.ndarray | None) -> Columns:
             ordered.append(block)
             continue
         for is_named, part in block.runs(mask):
-            (named if is_named else ordered).append(part)
+            if is_named and is_beyond_floats(part.values):
+                cells = zip(part.columns.tolist(), part.values.T, strict=True)
+                exact = [labels_of_numbers(values, j) for j, values in cells]
+                categories += [_categories(column, column.present()) for column in exact]
+            else:
+                (named if is_named else ordered).append(part)
     for column in table.labels:
         is_category = column.is_category if mask is None else bool(mask[column.column])
         found = column.present()
@@ -148,6 +157,48 @@ def sort_columns(table: Table, mask: np.ndarray | None) -> Columns:
         if found.any():
             categories.append(_categories(column, found))
     return Columns(tuple(ordered), tuple(named), tuple(categories))
+
+
+def is_beyond_floats(values: np.ndarray) -> bool:
+    """Whether integers of 64 bits may have too many digits for a float64."""
+    if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or values.size == 0:
+        return False
+    return int(values.max()) > LARGEST_WHOLE or int(values.min()) < -LARGEST_WHOLE
+
+
+def labels_of_numbers(values: np.ndarray, column: int) -> Labels:
+    """A column of numbers as labels, exact: what is wider than 64 bits is the nearest float64."""
+    if values.dtype.kind == "f" and values.dtype.itemsize > 8:
+        values = values.astype(np.float64)
+    distinct, codes = np.unique(values, return_inverse=True)
+    return Labels(column, codes, distinct.tolist(), is_category=True).without_missing()
+
+
+def category_array(values: Sequence[Any] | np.ndarray, dtype: np.dtype | None) -> np.ndarray:
+    """Categories in the order of their codes, as they are kept.
+
+    Parameters
+    ----------
+    values : sequence
+        Sorted.
+    dtype : dtype or None
+        Of the column; None, or a type that does not hold them all: objects, whole numbers as
+        integers.
+    """
+    if dtype is not None:
+        dtype = np.dtype(np.float64) if dtype.kind == "f" and dtype.itemsize > 8 else dtype
+        if dtype.kind != "f" or not any(_is_long(value) for value in values):
+            return np.array(values, dtype=dtype)
+    return object_array([_whole(value) for value in values])
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, int) and abs(value) > LARGEST_WHOLE
+
+
+def _whole(value: Any) -> Any:
+    is_whole = isinstance(value, float) and abs(value) < 2.0**64 and value == int(value)
+    return int(value) if is_whole else value
 
 
 def numbers_of(column: Labels, values: np.ndarray) -> Numbers:

@@ -20,6 +20,8 @@ import numpy as np
 
 from dtrees.coding import _encode
 
+PLAIN = (str, int, float)  # types of labels that stay as they are
+
 
 @dataclass(frozen=True, eq=False)
 class Labels:
@@ -51,7 +53,21 @@ class Labels:
         except TypeError as error:
             bad = next(value for value in values if not is_hashable(value))
             raise _no_label(bad, name) from error
-        return cls(column, codes, distinct).without_missing()
+        return cls(column, codes, distinct).without_missing().with_plain_numbers(name)
+
+    def with_plain_numbers(self, name: str) -> Labels:
+        """The same with Python's integers and floats for numbers of all other types.
+
+        A Decimal or Fraction that is no integer is the nearest float64; numbers that become equal
+        are one label.
+        """
+        if all(type(label) in PLAIN for label in self.labels):
+            return self
+        plain = [plain_number(label, name) for label in self.labels]
+        place = {label: i for i, label in enumerate(dict.fromkeys(plain))}
+        table = np.array([place[label] for label in plain], dtype=np.int64)
+        codes = recode(table, self.codes, -1) if len(table) else self.codes
+        return Labels(self.column, codes, list(place), self.is_category)
 
     def without_missing(self) -> Labels:
         """The same with -1 for labels that mean missing."""
@@ -103,7 +119,7 @@ def is_missing(value: Any) -> bool:
         return True
     try:
         return bool(value != value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, ArithmeticError):  # a signaling NaN of decimal, say
         return False
 
 
@@ -120,11 +136,33 @@ def number_of(label: Any, name: str) -> float:
             return np.nan
         return number if np.isfinite(number) else np.nan
     if isinstance(label, (numbers.Real, decimal.Decimal, np.bool_)):
-        try:
-            return float(label)
-        except OverflowError:
-            return np.inf
+        return _float(label)
     raise _no_label(label, name)
+
+
+def plain_number(label: Any, name: str) -> Any:
+    """A number of any type as Python's integer or float; other labels as they are."""
+    if type(label) in PLAIN or isinstance(label, bool | np.bool_):
+        return label
+    if isinstance(label, numbers.Integral):
+        return int(label)
+    if isinstance(label, numbers.Real | decimal.Decimal):
+        number = _float(label)
+        if np.isinf(number) and label != number:
+            raise ValueError(
+                f"Column {name} of X holds {str(label)[:60]}, a {type(label).__name__} that is too "
+                "large for a float64. Divide the column, or make such values missing."
+            )
+        return number
+    return label
+
+
+def _float(number: Any) -> float:
+    """The nearest float64, infinite beyond the largest."""
+    try:
+        return float(number)
+    except OverflowError:
+        return np.inf if number > 0 else -np.inf
 
 
 def sort_labels(labels: Iterable[Any]) -> list[Any]:
@@ -145,8 +183,8 @@ def object_array(labels: Sequence[Any]) -> np.ndarray:
 
 def _rank_of_any(label: Any) -> tuple[int, float, str, str]:
     """A sorting key that compares labels of all types."""
-    if isinstance(label, (numbers.Real, np.bool_)):
-        return 0, float(label), "", ""
+    if isinstance(label, (numbers.Real, decimal.Decimal, np.bool_)):
+        return 0, _float(label), "", repr(label)
     if isinstance(label, str):
         return 1, 0.0, "", label
     return 2, 0.0, type(label).__name__, repr(label)
@@ -170,6 +208,6 @@ def _no_label(value: Any, name: str) -> Exception:
         )
     return TypeError(
         f"Column {name} of X holds {str(value)[:60]!r} of type {type(value).__name__}: in every "
-        "cell the argument must be a string or a real number (or None, NaN for missing). Convert "
-        "the column, for example dates to datetime64 and bytes to str."
+        "cell the argument must be a string or a real number (or None, NaN for missing), or in "
+        "every cell a date, or a time span. Convert the column, for example bytes to str."
     )

@@ -214,7 +214,7 @@ def load(values: np.ndarray, room: np.ndarray | None = None) -> np.ndarray:
     )
     if values.dtype == bool:
         values = values.view(np.uint8)
-    elif values.dtype == np.float16 or values.dtype.itemsize > 8:
+    elif values.dtype.name == "float16" or values.dtype.itemsize > 8:  # of any byte order
         values = values.astype(tile.dtype)
     elif not values.dtype.isnative:
         values = values.astype(values.dtype.newbyteorder("="))

@@ -30,8 +30,13 @@ import numpy as np
 import scipy.sparse
 
 from dtrees.coding import _encode
-from dtrees.coding.kinds import Columns, refuse_sparse_categories, sort_columns
-from dtrees.coding.labels import object_array, sort_labels
+from dtrees.coding.kinds import (
+    Columns,
+    category_array,
+    refuse_sparse_categories,
+    sort_columns,
+)
+from dtrees.coding.labels import sort_labels
 from dtrees.coding.ordered import (
     CutRules,
     OrderedValues,
@@ -42,7 +47,8 @@ from dtrees.coding.ordered import (
     tiles,
 )
 from dtrees.coding.sampling import bottom, quantile_codes, row_hashes
-from dtrees.coding.tables import DATETIME, NUMBER, TIMEDELTA, Numbers, Table
+from dtrees.coding.tables import Numbers, Table
+from dtrees.coding.times import DATETIME, NUMBER, TIMEDELTA
 
 EVERY = sys.maxsize  # distinct values, where all are kept
 
@@ -363,7 +369,7 @@ class TableSummary:
     dtypes : tuple of dtype or None, of length n_columns
         None: labels.
     units : uint8 (n_columns,)
-        Places in `dtrees.coding.tables.UNITS`.
+        Places in `dtrees.coding.times.UNITS`.
     has_values : bool (n_columns,)
     clashes : bool (n_columns,)
         Dates or time spans in some rows, and something else in others.
@@ -540,10 +546,7 @@ class TableSummary:
         for j, (part, dtype) in enumerate(zip(self.categories, self.dtypes, strict=True)):
             if part is None or not part.counts:
                 continue
-            if dtype is None:
-                found[j] = object_array(sort_labels(part.counts))
-            else:
-                found[j] = np.unique(np.array(list(part.counts), tile_type(dtype))).astype(dtype)
+            found[j] = category_array(sort_labels(part.counts), dtype)
         return found
 
 
@@ -608,7 +611,8 @@ def _of_named(values: np.ndarray) -> CategorySummary:
     loaded = load(values[:, None])[0]
     present = loaded[~np.isnan(loaded)]
     found, counts = np.unique(present, return_counts=True)
-    names = found if not np.isfinite(found).all() else found.astype(values.dtype)
+    is_kept = np.isfinite(found).all() and values.dtype.itemsize <= 8
+    names = found.astype(values.dtype) if is_kept else found
     labels = dict(zip(names.tolist(), counts.tolist(), strict=True))
     return CategorySummary(labels, len(values), len(values) - len(present))
 

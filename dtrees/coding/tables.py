@@ -9,8 +9,10 @@ nothing behind this door sees a DataFrame, a list or a sparse matrix in another 
 
 Columns of a DataFrame that lie side by side in memory, in one array, come out as one block of
 numbers, so a table costs what its memory layout costs and no copy. Dates and time spans are float64
-nanoseconds. pandas, polars and pyarrow are asked for by name only when the table is one of
-theirs; nothing is imported that the caller has not imported.
+nanoseconds (`dtrees.coding.times`). Integers stay integers: float64 holds those up to 2**53, and
+where a column has larger ones beside missing values, its integers are labels. pandas, polars and
+pyarrow are asked for by name only when the table is one of theirs; nothing is imported that the
+caller has not imported.
 """
 
 from __future__ import annotations
@@ -24,12 +26,13 @@ import numpy as np
 import scipy.sparse
 
 from dtrees.coding.coded import check_n_rows
-from dtrees.coding.labels import Labels
+from dtrees.coding.labels import Labels, object_array
+from dtrees.coding.sparse_places import checked_sparse, usual_values
+from dtrees.coding.times import BOOL, DATES, NUMBER, SPANS, time_column, time_objects
 
-UNITS = ("number", "datetime64[ns]", "timedelta64[ns]", "bool")
-NUMBER, DATETIME, TIMEDELTA, BOOL = range(4)
-FINE_UNITS = ("ns", "ps", "fs", "as", "generic")  # of times that nanoseconds always hold
+LARGEST_WHOLE = 2.0**53  # up to which float64 holds every integer
 SMALL_FRAME = 2**26  # bytes of a DataFrame that may be copied
+FEW_STRINGS = 64  # of a column, of which Python makes labels sooner than pandas does
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +70,7 @@ class Table:
     sparse : csc_array or None
         Canonical; then there are no other columns.
     units : uint8 (n_columns,)
-        Places in `UNITS`.
+        Places in `dtrees.coding.times.UNITS`.
     """
 
     n_rows: int
@@ -244,8 +247,10 @@ def _as_array(X: Any) -> np.ndarray:
         raise ValueError(f"Expected 2D array, got a {type(X).__name__} instead: {X[:60]!r}.")
     try:
         array = np.asarray(_unmasked(X) if isinstance(X, np.ma.MaskedArray) else X)
-        if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
-            array = np.asarray(X, dtype=object)
+        if not isinstance(X, np.ndarray) and not hasattr(X, "__array__"):
+            is_rounded = array.dtype.kind == "f" and bool((np.abs(array) > LARGEST_WHOLE).any())
+            if array.dtype.kind in "US" or is_rounded:
+                array = np.asarray(X, dtype=object)
     except ValueError as error:
         raise ValueError(
             f"X of type {type(X).__name__} does not form a 2D array: {error}. "
@@ -276,7 +281,7 @@ def _unmasked(X: Any) -> np.ndarray:
     kind = X.dtype.kind
     if not np.ma.is_masked(X) or kind == "c":
         return X.data
-    if kind in "biu":
+    if kind in "biu" and _holds_integers(X.compressed().astype(np.float64)):
         return X.astype(np.float64).filled(np.nan)
     if kind == "f":
         return X.filled(np.nan)
@@ -304,9 +309,9 @@ def _array_column(values: np.ndarray, j: int, name: str) -> tuple[np.ndarray | L
     if kind in "biuf":
         return values, BOOL if kind == "b" else NUMBER
     if kind in "Mm":
-        return _time_column(values, name)
+        return time_column(values, name)
     if kind in "UOT":
-        return _object_column(values, j, name), NUMBER
+        return _object_column(values, j, name)
     if kind == "c":
         raise ValueError(f"Complex data not supported: column {name} of X is {values.dtype}.")
     raise TypeError(
@@ -315,43 +320,44 @@ def _array_column(values: np.ndarray, j: int, name: str) -> tuple[np.ndarray | L
     )
 
 
-def _time_column(values: np.ndarray, name: str) -> tuple[np.ndarray, int]:
-    """Dates or time spans of any unit as float64 nanoseconds, NaT as NaN."""
-    kind = values.dtype.kind
-    missing = np.isnat(values)
-    try:
-        times = values.astype(f"{kind}8[ns]")
-        if np.datetime_data(values.dtype)[0] not in FINE_UNITS:
-            # an overflow wraps, and then the way back leads elsewhere
-            bad = (times.astype(values.dtype) != values) & ~missing
-            if bad.any():
-                raise OverflowError
-    except OverflowError as error:
-        span = "1677-09-22 .. 2262-04-11" if kind == "M" else "-292 .. 292 years"
-        what = "dates" if kind == "M" else "time spans"
-        raise ValueError(
-            f"Column {name} of X holds {what} outside of {span}, which nanoseconds of 64 bits do "
-            "not reach. Convert the column to numbers, or make such values missing."
-        ) from error
-    out = times.view(np.int64).astype(np.float64)
-    out[missing] = np.nan
-    return out, DATETIME if kind == "M" else TIMEDELTA
-
-
-def _object_column(values: np.ndarray, j: int, name: str) -> np.ndarray | Labels:
-    """Strings or objects: numbers at once when every cell is one that is not written out."""
+def _object_column(values: np.ndarray, j: int, name: str) -> tuple[np.ndarray | Labels, int]:
+    """Strings or objects: numbers, dates or time spans where every cell is one; else labels."""
     if values.dtype.kind == "U":
         distinct, codes = np.unique(values, return_inverse=True)
-        return Labels(j, codes, distinct.tolist())
+        return Labels(j, codes, distinct.tolist()), NUMBER
     cells = values.tolist()
     if not any(isinstance(cell, str) for cell in cells):
+        if any(isinstance(cell, DATES + SPANS) for cell in cells):
+            times = time_objects(cells, name)
+            if times is not None:
+                return times
         try:
             parsed = values.astype(np.float64)
-            if np.isfinite(parsed).all():
-                return parsed
-        except (TypeError, ValueError, OverflowError):
+            if np.isfinite(parsed).all() and _holds_integers(parsed):
+                return parsed, NUMBER
+        except (TypeError, ValueError, ArithmeticError):
             pass
-    return Labels.of(j, cells, name)
+    return Labels.of(j, cells, name), NUMBER
+
+
+def _holds_integers(values: np.ndarray) -> bool:
+    """Whether no integer can have lost digits on its way to float64: (n_rows,), no NaN."""
+    return bool(np.all(np.abs(values) <= LARGEST_WHOLE))
+
+
+def _integer_column(values: np.ndarray, missing: np.ndarray, j: int) -> np.ndarray | Labels:
+    """Integers, some of which are missing: float64 where that holds them all, otherwise labels.
+
+    values : int (n_rows,); missing : bool (n_rows,)
+    """
+    if not missing.any():
+        return values
+    out = values.astype(np.float64)
+    if _holds_integers(out[~missing]):
+        out[missing] = np.nan
+        return out
+    distinct, codes = np.unique(values, return_inverse=True)
+    return Labels(j, np.where(missing, -1, codes), distinct.tolist())
 
 
 def _from_sparse(X: Any) -> Table:
@@ -364,69 +370,13 @@ def _from_sparse(X: Any) -> Table:
         raise ValueError(f"Complex data not supported: X is sparse of dtype {X.dtype}.")
     if kind not in "biuf":
         raise TypeError(f"X is sparse of dtype {X.dtype}. Convert it to numbers.")
-    if X.format not in ("csr", "csc", "bsr"):
-        X = _coordinates(X)
-    else:
-        _check_compressed(X)
-    matrix = scipy.sparse.csc_array(X)
+    matrix = scipy.sparse.csc_array(usual_values(checked_sparse(X)))
     shared = getattr(X, "data", None) is not None and np.shares_memory(matrix.data, X.data)
     if not matrix.has_canonical_format:
         matrix = matrix.copy() if shared else matrix
         matrix.sum_duplicates()
     units = np.zeros(matrix.shape[1], dtype=np.uint8)
     return Table(matrix.shape[0], matrix.shape[1], None, (), (), matrix, units)
-
-
-def _check_compressed(X: Any) -> None:
-    """Refuse CSR, CSC and BSR whose places lead out of the matrix. O(nnz), no copies."""
-    shape = X.shape[::-1] if X.format == "csc" else X.shape
-    block = X.data.shape[1:] if X.format == "bsr" else (1, 1)
-    if len(block) != 2 or 0 in block or shape[0] % block[0] or shape[1] % block[1]:
-        raise _bad_places(X, f"blocks of shape {block} do not tile its shape {X.shape}")
-    indptr, indices = X.indptr, X.indices
-    n_outer, n_inner = shape[0] // block[0], shape[1] // block[1]
-    if len(indptr) != n_outer + 1:
-        raise _bad_places(X, f"indptr has {len(indptr)} entries, not {n_outer + 1}")
-    if len(indices) != len(X.data):
-        raise _bad_places(X, f"{len(indices)} indices stand beside {len(X.data)} values")
-    if indptr[0] != 0 or indptr[-1] > len(indices) or np.any(indptr[1:] < indptr[:-1]):
-        raise _bad_places(
-            X, f"indptr does not rise from 0 to at most {len(indices)}, the number of indices"
-        )
-    _check_places(X, indices[: indptr[-1]], n_inner)
-
-
-def _coordinates(X: Any) -> Any:
-    """A sparse table of another format as a checked COO."""
-    if X.format == "lil" and any(len(r) != len(d) for r, d in zip(X.rows, X.data, strict=True)):
-        raise _bad_places(X, "some row has another number of columns than of values")
-    if X.format == "dia" and len(X.offsets) != len(X.data):
-        raise _bad_places(X, f"{len(X.offsets)} offsets stand beside {len(X.data)} diagonals")
-    try:
-        X = X.tocoo()
-    except ValueError as error:
-        raise _bad_places(X, f"{error}") from error
-    for places, length in zip(X.coords, X.shape, strict=True):
-        if len(places) != len(X.data):
-            raise _bad_places(X, f"{len(places)} coordinates stand beside {len(X.data)} values")
-        _check_places(X, places, length)
-    return X
-
-
-def _check_places(X: Any, places: np.ndarray, length: int) -> None:
-    """Refuse places outside 0 .. length - 1."""
-    if places.size:
-        low, high = int(places.min()), int(places.max())
-        if low < 0 or high >= length:
-            bad = low if low < 0 else high
-            raise _bad_places(X, f"it holds the index {bad}, which is not in 0 .. {length - 1}")
-
-
-def _bad_places(X: Any, what: str) -> ValueError:
-    return ValueError(
-        f"X is a sparse {X.format} of shape {X.shape} that is damaged: {what}. Build it anew, for "
-        "example from (values, (rows, columns)), or see what its check_format() says."
-    )
 
 
 # ---------------------------------------------------------------------------------- data frames
@@ -444,8 +394,9 @@ def _from_pandas(X: Any, pandas: Any) -> Table:
     if dtypes and all(isinstance(dtype, pandas.SparseDtype) for dtype in dtypes):
         return replace(_from_sparse(X.sparse.to_coo()), names=names)
     parts = []
-    for j, (dtype, (name, series)) in enumerate(zip(dtypes, X.items(), strict=True)):
-        parts.append(_pandas_column(series, dtype, j, f"{name!r}", pandas))
+    numbered = X.set_axis(range(len(columns)), axis=1)  # names of columns are slow to look up
+    for j, (dtype, (_, series)) in enumerate(zip(dtypes, numbered.items(), strict=True)):
+        parts.append(_pandas_column(series, dtype, j, f"{columns[j]!r}", pandas))
     return _table(X.shape[0], X.shape[1], names, parts)
 
 
@@ -462,17 +413,22 @@ def _pandas_column(
     if isinstance(dtype, pandas.CategoricalDtype):
         values = series.array  # the accessor makes a Series more
         return Labels(j, values.codes, list(values.categories), is_category=True), NUMBER
+    if isinstance(dtype, pandas.StringDtype) and len(series) <= FEW_STRINGS:
+        return Labels.of(j, series.array.tolist(), name), NUMBER
     if isinstance(dtype, pandas.SparseDtype):
         return _array_column(np.asarray(series), j, name)
     if types.is_bool_dtype(dtype) or types.is_numeric_dtype(dtype):
         if types.is_complex_dtype(dtype):
             raise ValueError(f"Complex data not supported: column {name} of X is {dtype}.")
+        if types.is_integer_dtype(dtype):
+            values = series.to_numpy(dtype=dtype.numpy_dtype, na_value=0)
+            return _integer_column(values, series.isna().to_numpy(), j), NUMBER
         unit = BOOL if types.is_bool_dtype(dtype) else NUMBER
         return series.to_numpy(dtype=np.float64, na_value=np.nan), unit
     if types.is_datetime64_any_dtype(dtype):
         if getattr(series.dt, "tz", None) is not None:
             series = series.dt.tz_convert("UTC").dt.tz_localize(None)
-        return _time_column(series.to_numpy(), name)
+        return time_column(series.to_numpy(), name)
     if types.is_string_dtype(dtype):
         codes, distinct = pandas.factorize(series)
         return Labels(j, codes, distinct.tolist()).without_missing(), NUMBER
@@ -495,10 +451,13 @@ def _polars_column(series: Any, j: int, polars: Any) -> tuple[np.ndarray | Label
         return series.cast(polars.Float64).to_numpy(), BOOL
     if dtype.is_decimal():
         return series.cast(polars.Float64).to_numpy(), NUMBER
+    if dtype.is_integer():
+        values = series.fill_null(0).to_numpy()
+        return _integer_column(values, series.is_null().to_numpy(), j), NUMBER
     if dtype.is_numeric():
         return series.to_numpy(), NUMBER
     if dtype in (polars.Date, polars.Datetime, polars.Duration):
-        return _time_column(series.to_numpy(), name)
+        return time_column(series.to_numpy(), name)
     if dtype == polars.Null:
         return np.full(len(series), np.nan), NUMBER
     if dtype in (polars.String, polars.Categorical, polars.Enum):
@@ -508,7 +467,7 @@ def _polars_column(series: Any, j: int, polars: Any) -> tuple[np.ndarray | Label
         is_category = dtype != polars.String
         return Labels(j, codes.to_numpy(), distinct.to_list(), is_category), NUMBER
     if dtype == polars.Object:
-        return Labels.of(j, series.to_list(), name), NUMBER
+        return _object_column(object_array(series.to_list()), j, name)
     raise TypeError(
         f"Column {name} of X has the polars type {dtype}, which is neither numbers nor labels. "
         "Cast it to numbers, dates or strings."
@@ -530,14 +489,16 @@ def _arrow_column(column: Any, j: int, name: str, pyarrow: Any) -> tuple[np.ndar
         column = column.unify_dictionaries().combine_chunks()
     if types.is_boolean(kind):
         return column.cast(pyarrow.int8()).cast(pyarrow.float64()).to_numpy(False), BOOL
-    if types.is_integer(kind) and column.null_count:
-        return column.cast(pyarrow.float64(), safe=False).to_numpy(False), NUMBER
-    if types.is_integer(kind) or types.is_floating(kind):
+    if types.is_integer(kind):
+        missing = column.is_null().to_numpy(zero_copy_only=False)
+        values = column.fill_null(0).to_numpy(zero_copy_only=False)
+        return _integer_column(values, missing, j), NUMBER
+    if types.is_floating(kind):
         return column.to_numpy(zero_copy_only=False), NUMBER
     if types.is_decimal(kind):
         return column.cast(pyarrow.float64()).to_numpy(False), NUMBER
     if types.is_date(kind) or types.is_timestamp(kind) or types.is_duration(kind):
-        return _time_column(column.to_numpy(zero_copy_only=False), name)
+        return time_column(column.to_numpy(zero_copy_only=False), name)
     if types.is_null(kind):
         return np.full(len(column), np.nan), NUMBER
     is_category = types.is_dictionary(kind)

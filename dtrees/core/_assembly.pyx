@@ -1,15 +1,18 @@
 """The records of grown trees: pieces put together, and arrays of them, without the interpreter."""
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
+from dtrees._random cimport hash64
+from dtrees.core._plan cimport CUTS
 from dtrees.core._records cimport Record
 from dtrees.core._structs cimport LEAF
 
 cdef enum:
     NO_FEATURE = -2
     SUBTREE = -3            # column of a record that stands for a later piece
+    PLACES = -1             # of a draw in its gap: a number that no code has
 
 
 def arrays_of(nodes):
@@ -53,6 +56,42 @@ def arrays_of(nodes):
         "missing_go_to_left": np.asarray(missing),
         "impurity": np.asarray(impurity), "gain": np.asarray(gain),
     }
+
+
+def places_of(nodes, uint64_t seed, uint64_t tree):
+    """Where between its two neighbours each random cut of a tree is.
+
+    The key is that of the node and the column, as for the other draws of a cut (`_cuts`).
+
+    Parameters
+    ----------
+    nodes : `dtrees.core.structs.RECORD` (n_nodes,), contiguous
+        In preorder.
+    seed, tree : int
+
+    Returns
+    -------
+    float64 (n_nodes,)
+        0 <= place < 1, in steps of 2**-53; 0 in leaves.
+    """
+    cdef int64_t n = len(nodes)
+    cdef const uint8_t[::1] raw = nodes.view(np.uint8)
+    cdef const Record* records = <const Record*>&raw[0]
+    cdef uint64_t[::1] path = np.zeros(n, dtype=np.uint64)
+    cdef double[::1] place = np.zeros(n, dtype=np.float64)
+    cdef uint64_t of_tree = hash64(seed, tree)
+    cdef uint64_t key
+    cdef int64_t i
+    with nogil:
+        for i in range(n):
+            if records[i].test == LEAF:
+                continue
+            path[records[i].left] = hash64(path[i], 1)
+            path[records[i].right] = hash64(path[i], 2)
+            key = hash64(hash64(of_tree, path[i]), CUTS)
+            key = hash64(hash64(key, <uint64_t>records[i].column), <uint64_t>PLACES)
+            place[i] = <double>(key >> 11) * 1.1102230246251565e-16
+    return np.asarray(place)
 
 
 def join_records(list pieces, list statistics, list n_words):

@@ -24,12 +24,13 @@ Poisson half deviance:  s log(s/w) + (S-s) log((S-s)/(W-w)) - S log(S/W).
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
-from dtrees.core._structs cimport POISSON, Impurity, int128_t
+from dtrees.core._structs cimport POISSON, Impurity, Totals, int128_t
 
 cdef struct Criterion:
     Impurity impurity
     int n_classes           # 0 for regression
     double gain_unit        # what a raw gain is multiplied by to be in the user's units
+    double category_penalty  # of each of many categories: `_groups.penalty`
     double weight_unit      # weight in the user's units = integer * unit
     double value_unit
     double wy_unit          # the same for weight * y
@@ -109,3 +110,21 @@ cdef inline int128_t moment_of(Impurity impurity, double fixed_point, int64_t w,
     if y <= 0:
         return 0
     return <int128_t>w * <int64_t>(<double>y * natural_log(<double>y) * fixed_point + 0.5)
+
+
+cdef inline int128_t spread_of(const Totals* t, double unit) noexcept nogil:
+    """moment - target**2 / weight in integers, where `one_scale`: nothing cancels.
+
+    unit : of the weights.
+    """
+    cdef int128_t squares = <int128_t>t.target * t.target
+    cdef int128_t quotient = squares / t.weight
+    cdef int128_t spread
+    cdef int shift = 0
+    while unit < 1.0:
+        unit = unit * 2.0
+        shift += 1
+    spread = t.moment - (quotient << shift)
+    if shift > 0:
+        spread -= ((squares - quotient * t.weight) << shift) / t.weight
+    return spread

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, uint32_t, uint64_t
 from dtrees._random cimport hash64
 from dtrees.core._columns cimport STORED_SPARSE, Column, last_ordered
 from dtrees.core._reader cimport Reader
-from dtrees.core._search cimport Search
+from dtrees.core._search cimport Search, key_of_cut
 from dtrees.core._structs cimport ALL_ORDERED, AT_MOST, Split
 from dtrees.core._workspace cimport OpenNode
 
@@ -16,13 +16,13 @@ cdef inline bint is_cut(const Column* column) noexcept nogil:
 
 cdef inline bint toss_missing(const Search* q, int32_t column, bint tossed) noexcept nogil:
     """Whether missing values go left, by the toss of a coin; False when there is none to toss."""
-    return tossed and hash64(q.draws, <uint64_t>column) & 1
+    return tossed and key_of_cut(q, column) & 1
 
 
 cdef inline double drawn_value(const Search* q, int32_t column, double least,
                                double most) noexcept nogil:
     """A number between two, drawn by the key of the node and the column."""
-    cdef uint64_t draw = hash64(hash64(q.draws, <uint64_t>column), 0)
+    cdef uint64_t draw = hash64(key_of_cut(q, column), 0)
     # halves: a difference of huge values is infinite
     cdef double step = <double>(draw >> 11) * 1.1102230246251565e-16 * (most / 2 - least / 2)
     return (least + step) + step

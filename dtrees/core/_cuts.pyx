@@ -19,7 +19,8 @@ from dtrees.core._drawn cimport groups_of_drawn
 from dtrees.core._groups cimport add_to_subset, clear_subset, keep_best
 from dtrees.core._reader cimport FIELD, LARGEST_FIELD, Reader, pack_rows, pack_small
 from dtrees.core._search cimport (
-    NONE, Groups, Search, add_group, add_to_class, beats, begin_pass, by_class, consider
+    NONE, Groups, Search, add_group, add_to_class, beats, begin_pass, by_class, consider,
+    key_of_cut
 )
 from dtrees.core._structs cimport AT_MOST, IN_SUBSET, Split
 from dtrees.core._workspace cimport OpenNode
@@ -63,7 +64,7 @@ cdef void search_random(Search* q, int32_t column, uint32_t last_number,
     cdef Groups* g = &q.groups
     cdef int64_t first = 1 if g.count > 0 and g.rank[0] == 0 else 0
     cdef int64_t last = first
-    cdef uint64_t key = hash64(q.draws, <uint64_t>column)
+    cdef uint64_t key = key_of_cut(q, column)
     cdef bint missing = toss_missing(q, column, first == 1)
     cdef bint cut
     cdef int64_t i, n_left

@@ -16,11 +16,10 @@ Below a node: columns that were constant in it are not searched again; the runs 
 parted; a search ends at a split that no other can beat (both sides pure). Cost: O(entries) per
 level and column.
 """
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
-from dtrees._random cimport hash64
 from dtrees.core._columns cimport Column, last_ordered
 from dtrees.core._criterion cimport squared_score
 from dtrees.core._cuts cimport finish_cut, search_cut
@@ -32,11 +31,13 @@ from dtrees.core._histogram cimport (
 )
 from dtrees.core._lanes cimport search_lanes
 from dtrees.core._nodes cimport free_node, open_children, open_items
-from dtrees.core._plan cimport CUTS, Plan, gains_enough
+from dtrees.core._plan cimport Plan, gains_enough
 from dtrees.core._reader cimport free_reader, new_reader, read_rows, serves, take_rows
 from dtrees.core._records cimport free_records, write_record, write_test
 from dtrees.core._route cimport Route, mark_codes, mark_run, part_runs, route_of
-from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
+from dtrees.core._search cimport (
+    Search, begin_node, comes_first, finish_node, free_search, key_of_tie, new_search
+)
 from dtrees.core._splitter cimport search_run
 from dtrees.core._structs cimport (
     ALL_ORDERED, CLASSES, COUNT, GINI, IN_SUBSET, LEAF, SQUARED, SUM, Payload, Run, Totals
@@ -48,7 +49,9 @@ cdef extern from *:
 
 cdef enum:
     AHEAD = 8               # columns
-    FEW_COLUMNS = 32        # drawn columns that are sorted: a perfect split of the lowest ends it
+    FEW_COLUMNS = 32        # drawn columns that are sorted: a perfect split of the first ends it
+    MOST_ORDERED = 256      # columns of a node that are searched in the order of their keys, about
+    BUCKETS = 64
     COMPACT_ROWS = 1024     # nodes of at most so many rows leave a much larger workspace
     COMPACT_SHARE = 8
     LEAST_COMPACT = 64      # rows: what moves is more than what is saved
@@ -82,8 +85,7 @@ cdef bint begin_growth(Growth* g, const Plan* plan, Workspace* w, OpenNode* root
     cdef int64_t n = root.totals.n
     end_growth(g)
     g.plan = plan
-    g.search = new_search(&plan.criterion, plan.mode, w.payload, plan.limits.min_rows,
-                          plan.limits.min_weight)
+    g.search = new_search(&plan.criterion, plan.mode, w.payload, &plan.limits)
     if plan.draws:
         if not ready_reader(g, plan, &w.payload, n, w.n_rows):
             return False
@@ -223,7 +225,8 @@ cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
 cdef double perfect_score(const Growth* g, const OpenNode* node) noexcept nogil:
     """A score that no split of the node can beat; 1e300 when none is known.
 
-    Both sides pure, or two rows: the first column that reaches it, which is the lowest, wins.
+    Both sides pure, or two rows: columns that do not come before one that reaches it are passed
+    over.
     """
     cdef const Totals* t = &node.totals
     if g.plan.mode == COUNT and t.weight < EXACT_WEIGHT:
@@ -236,18 +239,64 @@ cdef double perfect_score(const Growth* g, const OpenNode* node) noexcept nogil:
     return 1e300
 
 
+cdef inline bint cannot_win(const Search* q, double perfect, int32_t column) noexcept nogil:
+    """Whether a column that was not searched yet is at best as good as the split that there is, and
+    comes after it."""
+    return (q.split.test != LEAF and q.split.score >= perfect
+            and not comes_first(q, column, q.split.column))
+
+
 cdef void search_columns(Growth* g, OpenNode* node, const uint32_t* entries) noexcept nogil:
     """The best split over the columns that vary in the node; constant ones lose their runs."""
     cdef Search* q = g.search
     cdef double perfect = perfect_score(g, node)
-    cdef int64_t r
+    cdef int64_t n = node.n_runs
+    cdef int64_t i, r
     cdef int64_t kept = 0
-    for r in range(node.n_runs):
-        if ((q.split.test != LEAF and q.split.score >= perfect)
-                or search_column(g, node, entries, &node.runs[r])):
-            node.runs[kept] = node.runs[r]
-            kept += 1
+    cdef bint ordered = q.random_ties and perfect < 1e300 and n <= MOST_ORDERED
+    cdef uint8_t[MOST_ORDERED] order
+    cdef uint8_t[MOST_ORDERED] varies
+    if not ordered:
+        for r in range(n):
+            if (cannot_win(q, perfect, node.runs[r].column)
+                    or search_column(g, node, entries, &node.runs[r])):
+                node.runs[kept] = node.runs[r]
+                kept += 1
+        node.n_runs = kept
+        return
+    order_by_key(q, node, order)
+    for i in range(n):
+        r = order[i]
+        varies[r] = (cannot_win(q, perfect, node.runs[r].column)
+                     or search_column(g, node, entries, &node.runs[r]))
+    for r in range(n):
+        node.runs[kept] = node.runs[r]
+        kept += varies[r]
     node.n_runs = kept
+
+
+cdef void order_by_key(const Search* q, const OpenNode* node, uint8_t* order) noexcept nogil:
+    """The runs of a node, those first whose columns win ties, about: by the head of the key.
+
+    A perfect split of an early one is the end of the search.
+    """
+    cdef int64_t n = node.n_runs
+    cdef uint8_t[MOST_ORDERED] bucket
+    cdef int32_t[BUCKETS] place
+    cdef int32_t before = 0
+    cdef int32_t count
+    cdef int64_t i
+    memset(place, 0, sizeof(place))
+    for i in range(n):
+        bucket[i] = <uint8_t>(BUCKETS - 1 - (key_of_tie(q, node.runs[i].column) >> 58))
+        place[bucket[i]] += 1
+    for i in range(BUCKETS):
+        count = place[i]
+        place[i] = before
+        before += count
+    for i in range(n):
+        order[place[bucket[i]]] = <uint8_t>i
+        place[bucket[i]] += 1
 
 
 cdef void search_draws(Growth* g, const OpenNode* node) noexcept nogil:
@@ -259,7 +308,6 @@ cdef void search_draws(Growth* g, const OpenNode* node) noexcept nogil:
     cdef int64_t count = g.plan.limits.max_features
     cdef int64_t i, kept
     cdef int32_t column
-    q.draws = hash64(hash64(hash64(g.plan.limits.seed, g.plan.limits.tree), node.path), CUTS)
     read_rows(g.reader, q, node)
     g.work += 2 * node.totals.n
     mark_present(g.reader, node)
@@ -272,11 +320,11 @@ cdef void search_draws(Growth* g, const OpenNode* node) noexcept nogil:
             g.work += 2 * node.totals.n
             kept = search_lanes(g.reader, q, node, g.plan, g.ascending, kept)
         if kept <= FEW_COLUMNS:
-            sort_columns(g.ascending, kept)
+            sort_columns(q, g.ascending, kept)
         for i in range(kept):
             column = g.ascending[i]
-            if q.split.score >= perfect and column > q.split.column:
-                continue  # at best as good as one before it
+            if cannot_win(q, perfect, column):
+                continue
             if g.reader.place != NULL:
                 fetch_ahead(g.plan.columns, g.ascending, i, kept)
             if g.plan.limits.random_cuts:
@@ -308,16 +356,21 @@ cdef inline void fetch_ahead(const Column* columns, const int32_t* drawn, int64_
         prefetch(column.rows + 16)
 
 
-cdef void sort_columns(int32_t* columns, int64_t n) noexcept nogil:
-    """Ascending column numbers; few, so by insertion."""
+cdef void sort_columns(const Search* q, int32_t* columns, int64_t n) noexcept nogil:
+    """Columns in the order in which they win ties; few, so by insertion."""
+    cdef uint64_t[FEW_COLUMNS] keys
     cdef int64_t i, j
+    cdef uint64_t key
     cdef int32_t column
-    for i in range(1, n):
+    for i in range(n):
         column = columns[i]
+        key = key_of_tie(q, column) if q.random_ties else ~<uint64_t>column
         j = i
-        while j > 0 and columns[j - 1] > column:
+        while j > 0 and keys[j - 1] < key:
+            keys[j] = keys[j - 1]
             columns[j] = columns[j - 1]
             j -= 1
+        keys[j] = key
         columns[j] = column
 
 
@@ -367,7 +420,7 @@ cdef void grow_node(Growth* g, Frame* frame, OpenNode* node, uint32_t* entries) 
     cdef Route route
     cdef Run* run
     cdef const Column* column
-    begin_node(q, &node.totals, node.class_totals)
+    begin_node(q, &node.totals, node.class_totals, node.path)
     if w.counted.n_cells > 0 and node.histogram == NULL:
         node.histogram = <int64_t*>calloc(w.counted.n_cells, sizeof(int64_t))
         count_runs(w, plan.columns, plan.mode, plan.stride, node.runs, node.n_runs, node.start,
@@ -421,7 +474,7 @@ cdef void grow_drawn(Growth* g, Frame* frame, OpenNode* node) noexcept nogil:
     cdef OpenNode left
     cdef OpenNode right
     cdef Route route
-    begin_node(q, &node.totals, node.class_totals)
+    begin_node(q, &node.totals, node.class_totals, node.path)
     search_draws(g, node)
     finish_node(q)
     if q.split.test == LEAF or not gains_enough(&plan.limits, q.split.gain):

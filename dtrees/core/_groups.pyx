@@ -12,6 +12,7 @@ also serves the ordered columns of nodes that are counted by histogram.
                  one-versus-rest
                  Poisson: a side without any target is not allowed, so with categories of zero
                  target the best subset need not be a prefix
+                 more than eleven of them pay when columns are compared: see `penalty`
     hybrid       `<= v`, `> v` and `= category`: a number is never compared with a category
                  ([SF] 2, tables 3 and 4)
 
@@ -24,15 +25,19 @@ from libc.stdlib cimport realloc
 from libc.string cimport memcpy, memmove, memset
 
 from dtrees.core._component cimport order_by_component
+from dtrees.core._criterion cimport Criterion, natural_log, spread_of, xlogx
 from dtrees.core._search cimport (
     BUFFER, NONE, SMALL_WEIGHT, Groups, Keyed, Search, add_group, beats, begin_pass, by_class,
     consider, flush, heavy_enough, offer, permitted, score_side
 )
 from dtrees.core._sort cimport merge_sort
-from dtrees.core._structs cimport ABOVE, AT_MOST, GINI, IN_SUBSET, Run, Split, entry_t
+from dtrees.core._structs cimport (
+    ABOVE, AT_MOST, ENTROPY, GINI, IN_SUBSET, POISSON, SQUARED, Run, Split, Totals, entry_t,
+    int128_t
+)
 
 cdef enum:
-    MAX_SUBSETS = 1023      # all subsets of up to 11 categories
+    FEW_CATEGORIES = 11     # all their 1,023 subsets are tried, and they cost nothing
 
 
 cdef bint reserve_groups(Search* q, int64_t count) noexcept nogil:
@@ -175,6 +180,7 @@ cdef void search_groups(Search* q, int32_t column, uint32_t last_ordered) noexce
     cdef int64_t first = 1 if g.count > 0 and g.rank[0] == 0 else 0
     cdef int64_t last = first
     cdef int64_t missing, i
+    cdef double unpenalized
     q.best = NONE
     while last < g.count and g.rank[last] <= last_ordered:
         last += 1
@@ -202,9 +208,16 @@ cdef void search_groups(Search* q, int32_t column, uint32_t last_ordered) noexce
                     if consider(q, i, False):
                         clear_subset(q)
                         add_to_subset(q, g.rank[i])
-    if last == first and last < g.count:
-        search_categories(q, first)
+    if last > first or last == g.count:
+        keep_best(q, column, first, last)
+        return
+    search_categories(q, first)
+    unpenalized = q.best
+    if q.best > NONE:
+        q.best -= penalty(q, first)
     keep_best(q, column, first, last)
+    if q.split.column == column:
+        q.split.unpenalized = unpenalized
 
 
 cdef void keep_best(Search* q, int32_t column, int64_t first, int64_t last) noexcept nogil:
@@ -218,6 +231,7 @@ cdef void keep_best(Search* q, int32_t column, int64_t first, int64_t last) noex
     if not beats(q, column):
         return
     split.score = q.best
+    split.unpenalized = q.best
     split.column = column
     split.test = q.best_test
     split.missing_left = q.best_missing
@@ -379,12 +393,121 @@ cdef void search_categories(Search* q, int64_t first) noexcept nogil:
             else:
                 g.order[i].key = <double>g.target[first + i] / <double>g.weight[first + i]
         scan_in_order(q, first, count)
-    elif count <= 11 and (<int64_t>1 << (count - 1)) - 1 <= MAX_SUBSETS:
+    elif count <= FEW_CATEGORIES:
         search_subsets(q, first, count)
     else:
         order_by_component(q, first, count)
         scan_in_order(q, first, count)
         search_one_versus_rest(q, first, count)
+
+
+cdef double penalty(const Search* q, int64_t first) noexcept nogil:
+    """What the best subset of the categories from `first` on pays, in units of the score.
+
+    Means of M categories that say nothing differ by M - 1 times the impurity of a row, and the best
+    subset finds most of that. So each category beyond FEW_CATEGORIES pays `category_penalty` times
+    the impurity of a row *within* its category, which is small where categories tell much:
+
+        (within + total * groups / rows) / rows
+
+    `within` is what is left of the node's impurity when each group is a node of its own. The second
+    term gives back what groups of few rows lose by their being few: when categories say
+    nothing, the expectation is total / rows, however small they are.
+
+    Rows of a mean weight above one count as so many, so a row of weight two is a row given
+    twice; lighter ones count as one, so a small unit of the weights makes no column dear.
+    O(groups * classes).
+    """
+    cdef const Groups* g = &q.groups
+    cdef int64_t beyond = g.count - first - FEW_CATEGORIES
+    cdef double rows = q.W * q.criterion.weight_unit
+    cdef double total, within
+    if beyond <= 0 or q.criterion.category_penalty == 0:
+        return 0
+    if rows < q.totals.n:
+        rows = <double>q.totals.n
+    total = total_impurity(q)
+    within = impurity_within(q, total)
+    within = (within + total * (<double>g.count / rows)) / rows
+    if q.criterion.impurity == SQUARED:
+        within = within * q.W
+    return q.criterion.category_penalty * <double>beyond * within
+
+
+cdef double total_impurity(const Search* q) noexcept nogil:
+    """Impurity times weight of the node; squared errors without the factor of their scores."""
+    cdef const Criterion* c = q.criterion
+    cdef const Totals* t = &q.totals
+    cdef double found
+    if c.impurity == ENTROPY:
+        return <double>(xlogx(c, t.weight) - q.entropy)
+    if c.impurity == GINI:
+        return <double>(<int128_t>t.weight * t.weight - q.squares) / q.W
+    if c.n_classes > 0:
+        return <double>(<int128_t>t.target * (t.weight - t.target)) / q.W
+    if c.impurity == POISSON:
+        found = moment_of_score(q) - half_deviance(q, t.target, t.weight)
+    elif c.one_scale:
+        found = <double>spread_of(t, c.weight_unit) * c.weight_unit
+    else:
+        found = moment_of_score(q) - q.S * q.S / q.W
+    return found if found > 0 else 0
+
+
+cdef double impurity_within(const Search* q, double total) noexcept nogil:
+    """The same, summed up over the groups."""
+    cdef const Groups* g = &q.groups
+    cdef int64_t K = q.criterion.n_classes
+    cdef const int64_t* of_class
+    cdef double D
+    cdef double found = 0
+    cdef int64_t exact = 0
+    cdef int64_t i, k
+    cdef int128_t squares
+    if by_class(q):
+        for i in range(g.count):
+            of_class = g.target + i * K
+            if q.criterion.impurity == ENTROPY:
+                exact += xlogx(q.criterion, g.weight[i])
+                for k in range(K):
+                    exact -= xlogx(q.criterion, of_class[k])
+            else:
+                squares = <int128_t>g.weight[i] * g.weight[i]
+                for k in range(K):
+                    squares -= <int128_t>of_class[k] * of_class[k]
+                found += <double>squares / <double>g.weight[i]
+        found += <double>exact
+    elif K > 0:
+        for i in range(g.count):
+            found += (<double>(<int128_t>g.target[i] * (g.weight[i] - g.target[i]))
+                      / <double>g.weight[i])
+    elif q.criterion.impurity == POISSON:
+        for i in range(g.count):
+            found -= half_deviance(q, g.target[i], g.weight[i])
+        found += moment_of_score(q)
+    else:
+        for i in range(g.count):
+            D = q.W * <double>g.target[i] - <double>g.weight[i] * q.S
+            found += D * D / <double>g.weight[i]
+        found = total - found / q.W / q.W
+    return found if found > 0 else 0
+
+
+cdef inline double units_of_moment(const Search* q) noexcept nogil:
+    """A moment is made of weight * y * y or weight * y log y, a score of weighted targets."""
+    return q.criterion.value_unit / q.criterion.wy_unit * q.criterion.weight_unit
+
+
+cdef inline double moment_of_score(const Search* q) noexcept nogil:
+    """The moment of the node in units of a gain."""
+    return <double>q.totals.moment / q.criterion.fixed_point * units_of_moment(q)
+
+
+cdef inline double half_deviance(const Search* q, int64_t target, int64_t weight) noexcept nogil:
+    """What a mean leaves of the moment, with the logarithm of y in its integer units."""
+    if target <= 0:
+        return 0
+    return <double>target * natural_log(<double>target / (<double>weight * units_of_moment(q)))
 
 
 cdef void search_subsets(Search* q, int64_t first, int64_t count) noexcept nogil:

@@ -19,7 +19,9 @@ from dtrees.core._histogram cimport (
 from dtrees.core._nodes cimport free_node
 from dtrees.core._plan cimport Plan
 from dtrees.core._route cimport part_runs
-from dtrees.core._search cimport Search, begin_node, free_scratch, free_search, new_search
+from dtrees.core._search cimport (
+    Search, begin_node, comes_first, free_scratch, free_search, new_search
+)
 from dtrees.core._splitter cimport search_run
 from dtrees.core._structs cimport LEAF, Run
 from dtrees.core._workspace cimport Counted, OpenNode, Workspace
@@ -114,12 +116,13 @@ def record_of(LargeNode node):
 
 
 cdef SearchOfBlock better(SearchOfBlock a, SearchOfBlock b):
-    """Highest score, then the lowest column."""
+    """Highest score; of equal ones, the column that `comes_first`."""
     if b.q.split.test == LEAF:
         return a
     if a.q.split.test == LEAF or b.q.split.score > a.q.split.score:
         return b
-    if b.q.split.score == a.q.split.score and b.q.split.column < a.q.split.column:
+    if (b.q.split.score == a.q.split.score
+            and comes_first(a.q, b.q.split.column, a.q.split.column)):
         return b
     return a
 
@@ -177,10 +180,9 @@ cdef SearchOfBlock search_block(const Plan* plan, Workspace* w, const Counted* c
         columns = node.drawn
         drawn = &columns[0]
         n_drawn = len(columns)
-    search.q = new_search(&plan.criterion, plan.mode, w.payload, plan.limits.min_rows,
-                          plan.limits.min_weight)
+    search.q = new_search(&plan.criterion, plan.mode, w.payload, &plan.limits)
     with nogil:
-        begin_node(search.q, &node.node.totals, node.node.class_totals)
+        begin_node(search.q, &node.node.totals, node.node.class_totals, node.node.path)
         if (counted.n_cells > 0 and node.histogram[block] == NULL
                 and keeps_histogram(node, counted)):
             node.histogram[block] = <int64_t*>calloc(counted.n_cells, sizeof(int64_t))

@@ -11,7 +11,7 @@ from libc.string cimport memcpy, memset
 from dtrees._random cimport hash64
 from dtrees.core._bag cimport Bag, part_items, range_of_items, sum_items
 from dtrees.core._columns cimport Column
-from dtrees.core._criterion cimport moment_of, natural_log, xlogx
+from dtrees.core._criterion cimport moment_of, natural_log, spread_of, xlogx
 from dtrees.core._drawn_entries cimport codes_to_part
 from dtrees.core._plan cimport Limits, Plan
 from dtrees.core._reader cimport Reader, place_rows
@@ -126,10 +126,9 @@ cdef double impurity_of(const OpenNode* node, const Plan* plan) noexcept nogil:
     cdef double W = <double>t.weight
     cdef double unit
     cdef int128_t squares = 0
-    cdef int128_t s2, quotient, spread
+    cdef int128_t spread
     cdef int64_t f = 0
     cdef int k
-    cdef int shift = 0
     cdef int64_t w = t.weight
     if node.class_totals != NULL:
         if plan.criterion.impurity == ENTROPY:
@@ -159,16 +158,7 @@ cdef double impurity_of(const OpenNode* node, const Plan* plan) noexcept nogil:
         unit = (<double>t.moment * plan.criterion.value_unit * plan.criterion.wy_unit / W
                 - unit * unit)
         return unit if unit > 0 else 0.0
-    # moment - target**2 / weight, in integers: nothing cancels
-    unit = plan.criterion.weight_unit
-    while unit < 1.0:
-        unit = unit * 2.0
-        shift += 1
-    s2 = <int128_t>t.target * t.target
-    quotient = s2 / w
-    spread = t.moment - (quotient << shift)
-    if shift > 0:
-        spread -= ((s2 - quotient * w) << shift) / w
+    spread = spread_of(t, plan.criterion.weight_unit)
     if spread <= 0:
         return 0.0
     return <double>spread * plan.criterion.value_unit * plan.criterion.value_unit / W

@@ -8,6 +8,7 @@ from dtrees.core._workspace cimport CountRule
 
 cdef enum:
     CUTS = 1                # draws of a node beside those of columns
+    TIES = 2
 
 cdef struct Limits:
     int64_t max_depth
@@ -22,6 +23,7 @@ cdef struct Limits:
     uint64_t tree
     bint unseen_by_majority
     bint random_cuts
+    bint random_ties
 
 cdef inline bint gains_enough(const Limits* limits, double gain) noexcept nogil:
     """The rule of `dtrees.core.pruning.min_impurity_decrease`, with the same rounding."""

@@ -9,13 +9,17 @@ integer sums of that side, and offers the boundary between the side and the rest
         consider        permitted? score; better than the best boundary of the column?
     finish_node         the gain of the best split
 
-Among equal scores the earliest candidate wins: lowest column, missing right before missing left,
-lowest rank.
+Among equal scores of one column the earliest candidate wins: missing right before missing left,
+then the lowest rank. Among columns of equal score the lowest wins or, with `random_ties`, the one
+with the greatest hash of (seed, tree, path of the node, column). Either way it does not matter in
+which order, and on which thread, the columns are searched.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from dtrees._random cimport hash64
 from dtrees.core._criterion cimport Criterion, poisson_score, squared_score, xlogx
+from dtrees.core._plan cimport CUTS, TIES, Limits
 from dtrees.core._structs cimport (
     CLASSES, COUNT, ENTROPY, GINI, POISSON, SQUARED, SUM, WEIGHTED_CLASSES, Mode, Payload, Run,
     Split, Totals, int128_t
@@ -55,12 +59,14 @@ cdef struct Search:
     int most_columns_of_target  # there is room for so many
     int64_t min_rows        # least rows and least weight of a side
     int64_t min_weight
+    bint random_ties
+    uint64_t of_tree        # key of the tree: hash of seed and number
     # given per node
     Totals totals
     double W
     double S
     const int64_t* class_totals
-    uint64_t draws          # key of the node's random cuts
+    uint64_t of_node        # key of the node: hash of those of the tree and the path
     int128_t squares        # gini: sum of squared class weights
     int64_t entropy         # entropy: sum f(t)
     int64_t too_short       # runs of fewer entries cannot beat the split found so far
@@ -100,12 +106,34 @@ cdef struct Search:
 
 
 cdef Search* new_search(const Criterion* criterion, Mode mode, Payload payload,
-                        int64_t min_rows, int64_t min_weight) noexcept nogil
+                        const Limits* limits) noexcept nogil
 cdef void free_search(Search* q) noexcept nogil
 cdef void free_scratch(Search* q) noexcept nogil
-cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_totals) noexcept nogil
+cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_totals,
+                     uint64_t path) noexcept nogil
 cdef void finish_node(Search* q) noexcept nogil
 cdef bint beats(const Search* q, int32_t column) noexcept nogil
+
+
+cdef inline uint64_t key_of_cut(const Search* q, int32_t column) noexcept nogil:
+    """Key of what is drawn for a column when cuts are random."""
+    return hash64(hash64(q.of_node, CUTS), <uint64_t>column)
+
+
+cdef inline uint64_t key_of_tie(const Search* q, int32_t column) noexcept nogil:
+    """The greatest wins, where ties are decided by key."""
+    return hash64(hash64(q.of_node, TIES), <uint64_t>column)
+
+
+cdef inline bint comes_first(const Search* q, int32_t column, int32_t other) noexcept nogil:
+    """Whether a column wins against another one whose split is as good."""
+    cdef uint64_t mine, theirs
+    if q.random_ties:
+        mine = key_of_tie(q, column)
+        theirs = key_of_tie(q, other)
+        if mine != theirs:
+            return mine > theirs
+    return column < other
 
 
 cdef inline bint by_class(const Search* q) noexcept nogil:

@@ -1,25 +1,29 @@
 """Life of a split search: its memory, its nodes, the gain at the end."""
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from dtrees._random cimport hash64
 from dtrees.core._criterion cimport Criterion, natural_log, xlogx
+from dtrees.core._plan cimport Limits
 from dtrees.core._structs cimport (
-    CLASSES, ENTROPY, GINI, LEAF, POISSON, SQUARED, WEIGHTED_CLASSES, Mode, Payload, Totals,
-    int128_t
+    CLASSES, ENTROPY, GINI, IN_SUBSET, LEAF, POISSON, SQUARED, WEIGHTED_CLASSES, Mode, Payload,
+    Totals, int128_t
 )
 
 
 cdef Search* new_search(const Criterion* criterion, Mode mode, Payload payload,
-                        int64_t min_rows, int64_t min_weight) noexcept nogil:
+                        const Limits* limits) noexcept nogil:
     """Scratch for the searches of one thread. Freed by `free_search`."""
     cdef Search* q = <Search*>calloc(1, sizeof(Search))
     cdef int k = criterion.n_classes
     q.criterion = criterion
     q.mode = mode
     q.payload = payload
-    q.min_rows = min_rows
-    q.min_weight = min_weight
+    q.min_rows = limits.min_rows
+    q.min_weight = limits.min_weight
+    q.random_ties = limits.random_ties
+    q.of_tree = hash64(limits.seed, limits.tree)
     q.n_columns_of_target = k if mode == CLASSES or mode == WEIGHTED_CLASSES else 1
     q.most_columns_of_target = q.n_columns_of_target
     q.side = <int64_t*>calloc(k + 1, sizeof(int64_t))
@@ -51,8 +55,9 @@ cdef void free_scratch(Search* q) noexcept nogil:
     q.component_size = 0
 
 
-cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_totals) noexcept nogil:
-    """Take a node's totals; forget the split of the last one."""
+cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_totals,
+                     uint64_t path) noexcept nogil:
+    """Take a node's totals and its key; forget the split of the last one."""
     cdef int k
     cdef int64_t t
     q.totals = totals[0]
@@ -69,6 +74,7 @@ cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_total
             for k in range(q.criterion.n_classes):
                 t = class_totals[k]
                 q.squares += <int128_t>t * t
+    q.of_node = hash64(q.of_tree, path)
     q.too_short = 1
     q.split.test = LEAF
     q.split.score = NONE
@@ -81,6 +87,8 @@ cdef void finish_node(Search* q) noexcept nogil:
     cdef double raw = q.split.score
     if q.split.test == LEAF:
         return
+    if q.split.test == IN_SUBSET:
+        raw = q.split.unpenalized
     if q.criterion.impurity == SQUARED:
         raw = raw / q.W
     elif q.criterion.impurity == GINI:
@@ -94,4 +102,4 @@ cdef bint beats(const Search* q, int32_t column) noexcept nogil:
     """Whether the best boundary of a column beats the node's split so far."""
     if q.best <= NONE or q.best < q.split.score:
         return False
-    return q.best > q.split.score or column < q.split.column
+    return q.best > q.split.score or comes_first(q, column, q.split.column)

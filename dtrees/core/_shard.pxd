@@ -15,10 +15,11 @@ cdef class Shard:
     cdef readonly int64_t n_rows
     cdef readonly int64_t n_live
     cdef readonly bint rows_only
+    cdef readonly bint is_weighted
     cdef uint8_t[::1] live      # 1: the row has a positive weight
     cdef list alive             # arrays whose memory the structs point to
 
-    cdef bind_target(self, target, rules)
+    cdef bind_target(self, target, rules, bint zero_one)
     cdef bind_payload(self, target, rules, weight, bint classification)
     cdef int64_t cells_of(self, int32_t column)
     cdef found(self, Search* q, const int64_t* histogram)

@@ -20,7 +20,7 @@ from dtrees.core._cuts cimport search_random
 from dtrees.core._drawn cimport draw_columns
 from dtrees.core._histogram cimport groups_of_histogram, search_histogram, stride_of
 from dtrees.core._nodes cimport describe, sum_rows
-from dtrees.core._plan cimport CUTS, Limits, gains_enough
+from dtrees.core._plan cimport Limits, gains_enough
 from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
 from dtrees.core._structs cimport (
     CLASSES, COUNT, ENTROPY, GINI, IN_SUBSET, LEAF, POISSON, SQUARED,
@@ -40,6 +40,15 @@ MOST_WEIGHT = 2.0**62    # no node weighs more
 cdef int64_t UNLIMITED = 0x7FFFFFFFFFFFFFFF
 
 
+cdef bint is_zero_one(target):
+    """Whether rows count once or not at all, in units in which a weight of one is nothing."""
+    if target.w is None or target.class_multiplier is not None:
+        return False
+    if target.w_exponent != 0 or target.wy_exponent != target.y_exponent:
+        return False
+    return bool(target.w.max(initial=0) <= 1)
+
+
 cdef class Shard:
     """Rows in one place.
 
@@ -56,14 +65,20 @@ cdef class Shard:
         That grow trees from this shard; None: it searches histograms.
     counts : bool, default=False
         Whether its rows are only to be parted and counted (`dtrees.core._rounds`).
+    alone : bool, default=False
+        Whether it holds all rows of its nodes. Weights that are 0 or 1 are then left out. Where
+        histograms of several shards are added, their cells have to be of one kind.
 
     Attributes
     ----------
     rows_only : bool
         Columns are drawn and one thread grows the tree: all that it keeps is the rows of its
         nodes (`_bag`).
+    is_weighted : bool
+        Rows add their weights; otherwise each that is live counts once.
     """
-    def __init__(self, coded, target, rules, scale, values=None, n_threads=None, bint counts=False):
+    def __init__(self, coded, target, rules, scale, values=None, n_threads=None, bint counts=False,
+                 bint alone=False):
         self.alive = []
         draws = rules.random_cuts or (rules.max_features is not None
                                       and rules.max_features < coded.n_columns)
@@ -75,7 +90,7 @@ cdef class Shard:
         if draws and not counts:
             self.plan.lists = self.bound.row_lists(coded)
         self.plan.limits.n_columns = self.bound.n_columns
-        self.bind_target(target, rules)
+        self.bind_target(target, rules, alone and is_zero_one(target))
         self.plan.criterion.fixed_point = scale.fixed_point
         if rules.criterion == "entropy":
             self.plan.criterion.gain_unit = target.weight_unit / (scale.fixed_point * np.log(2.0))
@@ -96,14 +111,16 @@ cdef class Shard:
         if self.plan.limits.max_features >= self.plan.limits.n_columns:
             self.plan.count_rule.stride = self.plan.stride
 
-    cdef bind_target(self, target, rules):
+    cdef bind_target(self, target, rules, bint zero_one):
         cdef Criterion* criterion = &self.plan.criterion
         classification = target.kind == "classification"
         weight = target.w
         live = np.ones(self.n_rows, dtype=np.uint8)
         if weight is not None:
             live = (weight > 0).view(np.uint8)
-            if weight.dtype != np.uint16 or target.class_multiplier is not None \
+            if zero_one:
+                weight = None
+            elif weight.dtype != np.uint16 or target.class_multiplier is not None \
                     or not self.rows_only:
                 weight = np.asarray(weight, dtype=np.int64)
         if classification:
@@ -113,11 +130,13 @@ cdef class Shard:
                 live &= weight > 0
         self.live = live
         self.n_live = int(np.count_nonzero(live))
+        self.is_weighted = weight is not None
         memset(criterion, 0, sizeof(Criterion))
         criterion.n_classes = target.n_classes if classification else 0
         criterion.weight_unit = target.weight_unit
         criterion.value_unit = 1.0 if classification else target.value_unit
         criterion.fixed_point = 1.0
+        criterion.category_penalty = rules.category_penalty
         self.plan.n_statistics = target.n_statistics
         self.bind_payload(target, rules, weight, classification)
 
@@ -136,9 +155,13 @@ cdef class Shard:
         limits.tree = rules.tree
         limits.unseen_by_majority = rules.unseen == "majority"
         limits.random_cuts = rules.random_cuts
+        limits.random_ties = rules.random_ties
 
     cdef bind_payload(self, target, rules, weight, bint classification):
-        """Point the payload to the arrays of the target; choose mode and formula."""
+        """Point the payload to the arrays of the target; choose mode and formula.
+
+        weight : of the rows; None: one of each that is live.
+        """
         cdef Criterion* criterion = &self.plan.criterion
         cdef Payload payload
         memset(&payload, 0, sizeof(Payload))
@@ -274,12 +297,9 @@ cdef class Shard:
         if sums.classes is not None:
             classes = np.ascontiguousarray(sums.classes, dtype=np.int64)
             node.class_totals = &classes[0]
-        q = new_search(&self.plan.criterion, self.plan.mode, self.payload,
-                       self.plan.limits.min_rows, self.plan.limits.min_weight)
+        q = new_search(&self.plan.criterion, self.plan.mode, self.payload, &self.plan.limits)
         try:
-            begin_node(q, &node.totals, node.class_totals)
-            q.draws = hash64(hash64(hash64(self.plan.limits.seed, self.plan.limits.tree), path),
-                             CUTS)
+            begin_node(q, &node.totals, node.class_totals, path)
             for i in range(len(columns)):
                 j = columns[i]
                 if self.plan.limits.random_cuts:

@@ -36,7 +36,9 @@ from dtrees.core._plan cimport Limits, Plan, gains_enough
 from dtrees.core._reader cimport FIELD, LARGEST_FIELD
 from dtrees.core._records cimport Records, free_records, subtree_of, write_record, write_test
 from dtrees.core._route cimport route_of
-from dtrees.core._search cimport Search, begin_node, finish_node, free_search, new_search
+from dtrees.core._search cimport (
+    Search, begin_node, comes_first, finish_node, free_search, new_search
+)
 from dtrees.core._shared_classes cimport (
     MOST_ROWS, count_classes, free_classes, number_classes, search_classes, take_boundary
 )
@@ -227,8 +229,7 @@ cdef class SharedGrowth:
         self.n_handed = <int64_t*>calloc(self.n_sets, sizeof(int64_t))
         for s in range(self.n_sets):
             self.searches[s] = new_search(&self.plans[s].criterion, shard.plan.mode,
-                                          shard.payload, self.plans[s].limits.min_rows,
-                                          self.plans[s].limits.min_weight)
+                                          shard.payload, &self.plans[s].limits)
         for j in range(n_columns):
             most_codes = max(most_codes, shard.columns[j].n_codes)
         self.view.n_rows = shard.n_rows
@@ -355,7 +356,7 @@ cdef class SharedGrowth:
             if found.split.test == LEAF or mine.split.test != LEAF and (
                     found.split.score < mine.split.score
                     or found.split.score == mine.split.score
-                    and found.split.column > mine.split.column):
+                    and not comes_first(mine, found.split.column, mine.split.column)):
                 continue
             mine.split = found.split
             if found.split.test == IN_SUBSET:
@@ -717,7 +718,7 @@ cdef class SharedGrowth:
         self.gather(node)
         for m in range(node.n_members):
             begin_node(self.searches[node.set_of[m]], &node.open[m].totals,
-                       node.open[m].class_totals)
+                       node.open[m].class_totals, node.open[m].path)
         self.begin_classes(node)
 
     cdef void begin_classes(self, const SharedNode* node) noexcept nogil:

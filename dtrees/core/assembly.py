@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from dtrees.coding.target import Target
-from dtrees.core._assembly import arrays_of, join_records
+from dtrees.core._assembly import arrays_of, join_records, places_of
 from dtrees.core.model import IN_SUBSET, REGRESSION, Tree, count_type
+from dtrees.core.rules import GrowthRules
 
 NODES_AT_ONCE = 2**13  # of trees whose records are put side by side
 SUBTREE = -3  # column of a record that stands for a later piece, whose number is in `left`
 
-Thresholds = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+Thresholds = Callable[..., tuple[np.ndarray, np.ndarray]]  # `CodeBook.thresholds`
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def trees_of(
     target: Target,
     n_codes: np.ndarray,
     thresholds: Thresholds,
-    criterion: str,
+    rules: GrowthRules,
 ) -> list[Tree]:
     """The frozen trees of pieces in preorder; their arrays are stretches of common ones.
 
@@ -93,11 +94,12 @@ def trees_of(
     n_codes : int64 (n_columns,)
     thresholds : callable
         `dtrees.coding.CodeBook.thresholds`.
-    criterion : str
+    rules : GrowthRules
+        Of all pieces: they are the same tree of a forest, grown on different sets of rows.
     """
     trees: list[Tree] = []
     for some in _together(pieces):  # their records are copied
-        trees += _trees_of(some, target, n_codes, thresholds, criterion)
+        trees += _trees_of(some, target, n_codes, thresholds, rules)
     return trees
 
 
@@ -129,15 +131,18 @@ def _trees_of(
     target: Target,
     n_codes: np.ndarray,
     thresholds: Thresholds,
-    criterion: str,
+    rules: GrowthRules,
 ) -> list[Tree]:
     nodes, words = side_by_side(pieces)
-    threshold, code = thresholds(nodes["column"], nodes["boundary"], nodes["beyond"])
+    places = None
+    if rules.random_cuts:
+        places = np.concatenate([places_of(p.nodes, rules.seed, rules.tree) for p in pieces])
+    threshold, code = thresholds(nodes["column"], nodes["boundary"], nodes["beyond"], places)
     subset_offset, subset_words = in_node_order(nodes, words, n_codes)
     bounds = np.cumsum([0] + [len(piece.nodes) for piece in pieces])
     roots = bounds[:-1]
     sums = np.stack([piece.statistics[0] for piece in pieces])
-    statistics_type = np.int64 if criterion in REGRESSION else count_type(sums)
+    statistics_type = np.int64 if rules.criterion in REGRESSION else count_type(sums)
     arrays: dict[str, Any] = {
         **arrays_of(nodes),
         "code": code,
@@ -150,7 +155,7 @@ def _trees_of(
     assert np.count_nonzero(subset_offset >= 0) == np.count_nonzero(arrays["test"] == IN_SUBSET)
     facts: dict[str, Any] = {
         "n_columns": len(n_codes),
-        "criterion": criterion,
+        "criterion": rules.criterion,
         "weight_unit": target.weight_unit,
         "unit": target.wy_unit,
         "offset": target.offset,

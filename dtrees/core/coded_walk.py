@@ -26,6 +26,7 @@ from scipy.sparse import csc_array
 from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.core._coded_walk import walk_codes
 from dtrees.core._predict import Walk, walk_sparse
+from dtrees.core.means import add_up
 from dtrees.core.model import Tree
 from dtrees.core.used_columns import places_of, sparse_block, used_columns
 from dtrees.typing import Runner
@@ -135,7 +136,9 @@ class CodedRows:
             halves = [some[: len(some) // 2], some[len(some) // 2 :]]
             found = run([partial(self._leaves_of, half, rows) for half in halves])
             for tree, leaves in zip(some, itertools.chain(*found), strict=True):
-                total += tree.value_of(leaves)  # in the order of the trees, as in a prediction
+                add_up(
+                    total, tree.value_of(leaves)
+                )  # in the order of the trees, as in a prediction
         return total
 
     def _leaves_of(self, trees: Sequence[Tree], rows: np.ndarray) -> list[np.ndarray]:

@@ -58,4 +58,4 @@ def grow(
         by_set = [rules] * resampling.n_sets if rules_of_sets is None else rules_of_sets
         pieces = source.sets(resampling, by_set)
     n_codes = source.coded.n_codes
-    return Forest(tuple(trees_of(pieces, source.target, n_codes, thresholds, rules.criterion)))
+    return Forest(tuple(trees_of(pieces, source.target, n_codes, thresholds, rules)))

@@ -29,6 +29,7 @@ import numpy as np
 
 from dtrees.core.coded_walk import WalkedRows
 from dtrees.core.forest import ForestGrowth
+from dtrees.core.means import mean_of_sums
 from dtrees.core.model import Tree
 from dtrees.core.resampling import Resampling
 from dtrees.typing import Runner
@@ -76,6 +77,7 @@ class OutOfBag:
         self._rows = coded_rows
         self.total = np.zeros((growth.coded.n_rows, max(1, growth.target.n_classes)))
         self.votes = np.zeros(growth.coded.n_rows, dtype=np.int64)
+        self._offsets: list[float] = []
 
     @property
     def is_here(self) -> bool:
@@ -113,14 +115,14 @@ class OutOfBag:
 
     def add(self, tree: Tree, votes: Votes) -> None:
         """Add up the next tree; O(rows out of its bag x n_classes)."""
-        self.total[votes.rows] += tree.value_of(votes.leaves)
+        with np.errstate(over="ignore", invalid="ignore"):  # see `mean_of_sums`
+            self.total[votes.rows] += tree.value_of(votes.leaves)
         self.votes[votes.rows] += 1
+        self._offsets.append(tree.offset)
 
     def mean(self) -> np.ndarray:
         """Mean over the trees so far; nan where there is no vote. float64, as ``total``."""
-        with np.errstate(invalid="ignore"):
-            mean: np.ndarray = self.total / self.votes[:, None]
-        return mean
+        return mean_of_sums(self.total, self.votes[:, None], self._offsets or [0.0])
 
 
 def rows_out_of(times: np.ndarray) -> np.ndarray:

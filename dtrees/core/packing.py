@@ -190,6 +190,8 @@ def unpack(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[
         raise ValueError(f"There is no criterion {criterion!r} of {n_statistics} statistics.")
     shape = Shape(_bits(arrays, "is_inner", total_nodes), n_nodes)
     inner, leaves = shape.inner, shape.leaves
+    if any(len(arrays[f"statistics.{k}"]) != len(leaves) for k in range(n_statistics)):
+        raise ValueError("There are not so many statistics as leaves.")
 
     all_of: Arrays = {
         "feature": np.full(total_nodes, NO_FEATURE, dtype=np.int32),
@@ -656,8 +658,7 @@ def _are_alike(trees: Sequence[Tree]) -> bool:
         and tree.statistics.shape == (tree.node_count, first.statistics.shape[1])
         and tree.statistics.shape[1] > 0
         and all(
-            array.dtype in (DTYPES[name], COUNTS.get(name))
-            and (name == "subset_words" or len(array) == tree.node_count)
+            array.dtype in TYPES[name] and (name == "subset_words" or len(array) == tree.node_count)
             for name, array in tree.arrays().items()
         )
         for tree in trees
@@ -679,7 +680,11 @@ DTYPES = {
     "impurity": np.dtype(np.float64),
     "gain": np.dtype(np.float64),
 }
-COUNTS = {name: np.dtype(np.int32) for name in ("n_node_samples", "statistics")}  # where they fit
+# The types that an array of a tree may have: counts are int32 where they fit.
+TYPES = {
+    name: (dtype, np.dtype(np.int32)) if name in ("n_node_samples", "statistics") else (dtype,)
+    for name, dtype in DTYPES.items()
+}
 
 
 def _is_canonical(all_of: Arrays, shape: Shape) -> bool:

@@ -15,7 +15,9 @@ up in subsets. So prediction codes as little as it can, and copies less:
                                 codes    [     3     1       ]    categorical and hybrid columns
 
 In a hybrid column the code says whether the cell is missing, a category or a number; the number
-itself is compared raw. A table's labels are coded once per distinct label, not per row. What a
+itself is compared raw. A table's labels are coded once per distinct label, column and call
+(`dtrees.core.raw_cells`), not per row or tree. Forests code the rows of dense tables for all of
+their trees at once (`dtrees.core.packed_forest`), and walk sparse ones tree by tree. What a
 category does that was not there at fit is said by the codebook: it is missing (code 0), it follows
 the heavier child (a code above all others), or it was an error before anything walked.
 
@@ -25,8 +27,8 @@ release the GIL. Memory above the table: the answer and one block per thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -36,10 +38,13 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dtrees.coding.tables import Table
-from dtrees.core._forest import SLOT_LIMIT, THRESHOLD_LIMIT, ForestNodes, code_numbers, walk_leaves
 from dtrees.core._forest import walk as walk_forest
+from dtrees.core._forest import walk_leaves
 from dtrees.core._predict import Walk, walk_mixed, walk_numbers, walk_sparse
-from dtrees.core.model import AT_MOST, LEAF, Forest, Tree
+from dtrees.core.means import add_up, mean_of_sums, offsets_of
+from dtrees.core.model import LEAF, Forest, Tree
+from dtrees.core.packed_forest import is_walkable, pack_forest
+from dtrees.core.raw_cells import RawCells
 from dtrees.core.used_columns import NOWHERE, places_of, sparse_block, used_columns
 from dtrees.typing import Runner, serial
 
@@ -47,7 +52,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csc_array
 
     from dtrees.coding import CodeBook
-    from dtrees.coding.labels import Labels
 
 TASK_ROWS = 32_768  # a task of the runner: some milliseconds
 FOREST_ROWS = 4_096  # the same for many trees
@@ -113,10 +117,7 @@ def apply(tree: Tree, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarra
     O(n_rows x depth of the leaves); a tree is packed at its first use, O(nodes).
     """
     table = X if isinstance(X, Table) else book.check(X, run=run)
-    leaves = np.empty(table.n_rows, dtype=np.intp)
-    walk = _walker(tree, book, table)
-    _in_blocks(lambda first, end: walk(first, end, leaves[first:end]), table.n_rows, run)
-    return leaves
+    return _leaves(tree, RawCells(book, table), run)
 
 
 def forest_apply(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) -> np.ndarray:
@@ -135,24 +136,39 @@ def forest_values(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) 
     table = X if isinstance(X, Table) else book.check(X, run=run)
     total = np.zeros((table.n_rows, forest[0].n_values))
     _in_blocks(_forest_totals(forest, book, table, total), table.n_rows, run, FOREST_ROWS)
-    return total / len(forest)
+    return mean_of_sums(total, len(forest), offsets_of(forest.trees))
 
 
 Block = Callable[[int, int], None]  # (first row, end)
 
 
+def leaves_by_tree(trees: Sequence[Tree], book: CodeBook, table: Table, run: Runner) -> Iterator:
+    """Leaves of all rows of a checked table in one tree after the other: intp (n_rows,) each.
+
+    As `forest_apply`, but the leaves of one tree at a time are held.
+    """
+    cells = RawCells(book, table)
+    for tree in trees:
+        yield _leaves(tree, cells, run)
+
+
 def _forest_leaves(forest: Forest, book: CodeBook, table: Table, leaves: np.ndarray) -> Block:
     """What fills a stretch of OUT leaves (n_trees, n_rows)."""
-    packed, numbers = _walkable_forest(forest, book, table)
+    cells = RawCells(book, table)
+    packed = pack_forest(forest, book) if table.sparse is None else None
     if packed is not None:
+        coded_rows = [part.rows_of(cells) for part in packed]
 
         def coded(first: int, end: int) -> None:
-            found = np.empty((len(forest), end - first), dtype=np.int32)
-            walk_leaves(packed.nodes, *packed.code(numbers[first:end]), found)
-            leaves[:, first:end] = found
+            tree = 0
+            for part, rows in zip(packed, coded_rows, strict=True):
+                found = np.empty((part.n_trees, end - first), dtype=np.int32)
+                walk_leaves(part.nodes, *rows.code(first, end), found)
+                leaves[tree : tree + part.n_trees, first:end] = found
+                tree += part.n_trees
 
         return coded
-    walks = [_walker(tree, book, table) for tree in forest.trees]
+    walks = [_walker(tree, cells) for tree in forest.trees]
 
     def tree_by_tree(first: int, end: int) -> None:
         found = np.empty(end - first, dtype=np.intp)
@@ -165,113 +181,26 @@ def _forest_leaves(forest: Forest, book: CodeBook, table: Table, leaves: np.ndar
 
 def _forest_totals(forest: Forest, book: CodeBook, table: Table, total: np.ndarray) -> Block:
     """What adds up a stretch of IN and OUT total (n_rows, n_classes or 1)."""
-    packed, numbers = _walkable_forest(forest, book, table)
+    cells = RawCells(book, table)
+    packed = pack_forest(forest, book) if table.sparse is None else None
     if packed is not None:
+        coded_rows = [part.rows_of(cells) for part in packed]
 
         def coded(first: int, end: int) -> None:
             leaves = np.empty(end - first, dtype=np.int32)
-            walk_forest(packed.nodes, *packed.code(numbers[first:end]), leaves, total[first:end])
+            for part, rows in zip(packed, coded_rows, strict=True):
+                walk_forest(part.nodes, *rows.code(first, end), leaves, total[first:end])
 
         return coded
-    walks = [(_walker(tree, book, table), tree.value) for tree in forest.trees]
+    walks = [(_walker(tree, cells), tree.value) for tree in forest.trees]
 
     def tree_by_tree(first: int, end: int) -> None:
         leaves = np.empty(end - first, dtype=np.intp)
         for walk, values in walks:
             walk(first, end, leaves)
-            total[first:end] += values.take(leaves, axis=0)
+            add_up(total[first:end], values.take(leaves, axis=0))
 
     return tree_by_tree
-
-
-@dataclass(frozen=True, eq=False)
-class PackedForest:
-    """A forest made ready to walk on coded rows; see `dtrees.core._forest`.
-
-    Attributes
-    ----------
-    nodes : ForestNodes
-    columns : int64 (n_slots,)
-        Columns that are tested, ascending.
-    thresholds : float64
-        Of each slot, ascending, one slot behind the other.
-    first : int64 (n_slots + 1,)
-    """
-
-    nodes: ForestNodes
-    columns: np.ndarray
-    thresholds: np.ndarray
-    first: np.ndarray
-
-    def code(self, numbers: np.ndarray) -> tuple[np.ndarray, bool]:
-        """Codes of a block of numbers, uint16 (n_rows, n_slots), and whether any is missing."""
-        rows = np.empty((len(numbers), self.nodes.n_slots), dtype=np.uint16)
-        missing = code_numbers(numbers, self.columns, self.thresholds, self.first, rows)
-        return rows, missing
-
-
-_packed_forests: WeakKeyDictionary[Forest, PackedForest | None] = WeakKeyDictionary()
-
-
-def pack_forest(forest: Forest, book: CodeBook) -> PackedForest | None:
-    """The forest made ready, remembered as long as it lives; None where tests are not all `<=`.
-
-    O(nodes * log nodes) at the first use.
-    """
-    if forest not in _packed_forests:
-        _packed_forests[forest] = _pack_forest(forest, book)
-    return _packed_forests[forest]
-
-
-def _pack_forest(forest: Forest, book: CodeBook) -> PackedForest | None:
-    together = {
-        name: np.concatenate([getattr(tree, name) for tree in forest.trees])
-        for name in ("feature", "test", "threshold", "missing_go_to_left")
-    }
-    inner = np.flatnonzero(together["test"] != LEAF)
-    columns, slot = np.unique(together["feature"][inner], return_inverse=True)
-    if (
-        (together["test"][inner] != AT_MOST).any()
-        or (book.n_ordered[columns] < book.n_codes[columns]).any()
-        or len(columns) >= SLOT_LIMIT
-    ):
-        return None
-    order = np.argsort(slot, kind="stable")
-    bounds = np.searchsorted(slot[order], np.arange(len(columns) + 1))
-    limit = np.zeros(len(together["test"]), dtype=np.uint16)
-    thresholds = []
-    for begin, end in pairwise(bounds):
-        nodes = inner[order[begin:end]]
-        distinct, rank = np.unique(together["threshold"][nodes], return_inverse=True)
-        if len(distinct) > THRESHOLD_LIMIT:
-            return None
-        thresholds.append(distinct)
-        limit[nodes] = rank + 1
-    slots = np.zeros(len(together["test"]), dtype=np.uint16)
-    slots[inner] = slot
-    nodes = ForestNodes(
-        slots,
-        limit,
-        together["missing_go_to_left"],
-        np.concatenate([tree.children_left for tree in forest.trees]),
-        np.concatenate([tree.children_right for tree in forest.trees]),
-        np.cumsum([0, *(tree.node_count for tree in forest.trees)]),
-        np.concatenate([tree.value for tree in forest.trees]),
-        max(1, len(columns)),
-    )
-    first = np.cumsum([0, *map(len, thresholds)])
-    flat = np.concatenate([*thresholds, [np.nan]])
-    return PackedForest(nodes, columns.astype(np.int64), flat, first)
-
-
-def _walkable_forest(
-    forest: Forest, book: CodeBook, table: Table
-) -> tuple[PackedForest | None, np.ndarray]:
-    """The packed forest, if it and the table can be walked in codes, and the table's numbers."""
-    numbers = table.block
-    if numbers is None or not _is_walkable(numbers):
-        return None, np.empty((0, 0))
-    return pack_forest(forest, book), numbers
 
 
 def _in_blocks(
@@ -285,15 +214,25 @@ def _in_blocks(
         run([partial(block, first, end) for first, end in bounds])
 
 
-def _walker(tree: Tree, book: CodeBook, table: Table) -> Leaves:
+def _leaves(tree: Tree, cells: RawCells, run: Runner) -> np.ndarray:
+    """Leaf of every row, intp (n_rows,)."""
+    n_rows = cells.table.n_rows
+    leaves = np.empty(n_rows, dtype=np.intp)
+    walk = _walker(tree, cells)
+    _in_blocks(lambda first, end: walk(first, end, leaves[first:end]), n_rows, run)
+    return leaves
+
+
+def _walker(tree: Tree, cells: RawCells) -> Leaves:
     """How rows of a table walk through a tree."""
-    packed = pack(tree, book)
+    packed = pack(tree, cells.book)
+    table = cells.table
     block = table.block
     if table.sparse is not None:
         return _of_sparse(packed, table.sparse)
-    if packed.whole is not None and block is not None and _is_walkable(block):
+    if packed.whole is not None and block is not None and is_walkable(block):
         return partial(_walk_whole, packed.whole, block)
-    return _of_gathered(packed, table)
+    return _of_gathered(packed, cells)
 
 
 def decision_path(tree: Tree, leaves: np.ndarray) -> csr_matrix:
@@ -350,11 +289,6 @@ def _pack(tree: Tree, book: CodeBook) -> Packed:
     return Packed(book, numbers, codes, gathered, whole)
 
 
-def _is_walkable(block: np.ndarray) -> bool:
-    """Whether the kernel reads this memory as it is."""
-    return block.dtype in (np.float32, np.float64) and block.dtype.isnative and block.flags.aligned
-
-
 def _walk_whole(walk: Walk, block: np.ndarray, first: int, end: int, leaves: np.ndarray) -> None:
     walk_numbers(walk, block[first:end], leaves)
 
@@ -374,26 +308,19 @@ def _of_sparse(packed: Packed, table: csc_array) -> Leaves:
     return leaves_of
 
 
-def _of_gathered(packed: Packed, table: Table) -> Leaves:
+def _of_gathered(packed: Packed, cells: RawCells) -> Leaves:
     """How rows of any other table walk: used columns only, a few thousand rows at a time."""
-    number_place = places_of(packed.numbers, table.n_columns)
-    code_place = places_of(packed.codes, table.n_columns)
-    cells = []  # (values (n_rows,), their place) of columns of numbers
+    n_columns = cells.table.n_columns
+    number_place = places_of(packed.numbers, n_columns)
+    code_place = places_of(packed.codes, n_columns)
+    columns = []  # (values (n_rows,), their place) of columns of numbers
     whether = []  # the same of hybrid columns that hold numbers only
-    for block in table.numbers:
-        wanted = np.flatnonzero(number_place[block.columns] != NOWHERE)
-        for k, column in zip(wanted, block.columns[wanted], strict=True):
-            cells.append((block.values[:, k], number_place[column]))
+    for values, inside, found in cells.numbers(number_place):
+        for k, column in zip(inside, found, strict=True):
+            columns.append((values[:, k], number_place[column]))
             if code_place[column] != NOWHERE:
                 whether.append((number_place[column], code_place[column]))
-    labels = []  # (label of each row, code of each label, number of each label, places)
-    for column in table.labels:
-        places = number_place[column.column], code_place[column.column]
-        if places[1] != NOWHERE:
-            name = table.name(column.column)
-            number = column.as_numbers(name) if places[0] != NOWHERE else np.empty(0)
-            code = _codes_of_labels(packed.book, table, column)
-            labels.append((column.codes, code, np.append(number, np.nan), *places))
+    labels = list(cells.labels(code_place))
 
     def leaves_of(first: int, end: int, leaves: np.ndarray) -> None:
         height = min(GATHER_ROWS, end - first)
@@ -405,14 +332,15 @@ def _of_gathered(packed: Packed, table: Table) -> Leaves:
         for start in range(first, end, GATHER_ROWS):
             stop = min(start + GATHER_ROWS, end)
             n = stop - start
-            for values, place in cells:
+            for values, place in columns:
                 numbers[:n, place] = values[start:stop]
             for place, code in whether:
                 codes[:n, code] = ~np.isnan(numbers[:n, place])
-            for row_labels, code, number, place, where in labels:
-                codes[:n, where] = code[row_labels[start:stop]]
+            for column in labels:
+                here, place = column.rows[start:stop], number_place[column.column]
+                codes[:n, code_place[column.column]] = column.codes[here]
                 if place != NOWHERE:
-                    numbers[:n, place] = number[row_labels[start:stop]]
+                    numbers[:n, place] = column.numbers[here]
             out = leaves[start - first : stop - first]
             if packed.gathered.with_rules:
                 walk_mixed(packed.gathered, numbers[:n], codes[:n], out)
@@ -420,16 +348,3 @@ def _of_gathered(packed: Packed, table: Table) -> Leaves:
                 walk_numbers(packed.gathered, numbers[:n], out)
 
     return leaves_of
-
-
-def _codes_of_labels(book: CodeBook, table: Table, column: Labels) -> np.ndarray:
-    """Code of every label that is in some row, 0 of the others, and 0 (missing) at the end.
-
-    uint32 (n_labels + 1,), so that label -1 is missing.
-    """
-    present = np.flatnonzero(column.present())
-    each = replace(column, codes=present)
-    once = replace(table, n_rows=len(present), numbers=(), labels=(each,))
-    codes = np.zeros(len(column.labels) + 1, dtype=np.uint32)
-    codes[present] = book.encode(once, columns=[column.column]).column(column.column)
-    return codes

@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.core._pruning import weakest_links
+from dtrees.core.gains import relative_gains
 from dtrees.core.model import LEAF, NO_CHILD, NO_FEATURE, Tree
 
 # scikit-learn's tolerance when it compares a decrease with min_impurity_decrease.
@@ -145,7 +146,7 @@ def best_first_order(tree: Tree, n_splits: int | None = None) -> np.ndarray:
     int64 (n,)
         The first k of them are the inner nodes of the best tree of k + 1 leaves.
     """
-    gain, test = tree.gain.tolist(), tree.test.tolist()
+    gain, test = relative_gains(tree).tolist(), tree.test.tolist()
     left, right = tree.children_left.tolist(), tree.children_right.tolist()
     n_inner = tree.node_count // 2
     n_splits = n_inner if n_splits is None else min(n_splits, n_inner)

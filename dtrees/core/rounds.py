@@ -650,7 +650,7 @@ class Wave:
             self._targets[tree],
             seed.sample.n_codes,
             seed.thresholds,
-            seed.common.rules.criterion,
+            replace(seed.common.rules, tree=self._numbers[tree]),
         )
 
 

@@ -34,8 +34,14 @@ class GrowthRules:
     random_cuts : bool, default=False
         One split per searched column, drawn at random, instead of the best one: extremely
         randomized trees (Geurts, Ernst and Wehenkel 2006).
+    random_ties : bool, default=False
+        Of columns whose splits gain the same, a node takes the one that a hash of (seed, tree,
+        node, column) chooses; otherwise it takes the lowest.
     seed, tree : int, default=0
         Key of every draw (`dtrees._random`).
+    category_penalty : float, default=0.0
+        What each category of a column beyond eleven in a node takes off the gain of the column's
+        best split, in impurities of a row within its category. 0: nothing.
     unseen : {"missing", "majority"}, default="missing"
         Where categories go that a node has not seen: with the missing values or to the heavier
         child.
@@ -49,6 +55,8 @@ class GrowthRules:
     min_impurity_decrease: float = 0.0
     max_features: int | None = None
     random_cuts: bool = False
+    random_ties: bool = False
+    category_penalty: float = 0.0
     seed: int = 0
     tree: int = 0
     unseen: str = "missing"
@@ -57,4 +65,5 @@ class GrowthRules:
         assert self.criterion in CRITERIA, self.criterion
         assert self.min_samples_split >= 2
         assert self.min_samples_leaf >= 1
+        assert 0 <= self.category_penalty < float("inf")
         assert self.unseen in ("missing", "majority")

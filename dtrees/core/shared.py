@@ -15,13 +15,14 @@ bit.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
 
 import numpy as np
 
-from dtrees.coding.coded import U8, U16, CodedMatrix
+from dtrees.coding.coded import SPARSE, U32, CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core._levels import Levels
 from dtrees.core._pool import Pool
@@ -39,6 +40,8 @@ from dtrees.typing import Runner
 HANDED = 48  # times the entries of a subtree that is worth a task
 SIZES = (MOST_SETS, MOST_SETS - 1, 32, 16, 8, 4, 2)  # of groups
 MOST_NUMBERS = 2**24  # of the histograms of a column in a group, 8 bytes each, for every thread
+LEAST_BLOCKS = 10  # histograms of a column in a group of two sets
+LOGARITHMS = ("entropy", "poisson")  # criteria
 MOST_UNITS = 2**62  # no leaf weighs more
 
 
@@ -91,9 +94,9 @@ def pieces_of_sets(
     pieces: dict[int, Piece] = {}
     most_columns = rules[0].max_features
     draws = most_columns is not None and most_columns < coded.n_columns
-    times = target.times if draws else None
     for group in sets.groups(numbers_of(coded, target)) if can_share(coded, rules[0]) else []:
-        shard = Shard(coded, target, rules[0], sets.scales[group[0]])
+        shard = Shard(coded, target, rules[0], sets.scales[group[0]], alone=True)
+        times = target.times if draws and shard.is_weighted else None
         cells, has = sets.resampling.cells_of(group)
         total_weight, least_of = sets.limits_of(group)
         tuned = tuning.counted_rows, tuning.shared_rows
@@ -111,7 +114,7 @@ def pieces_of_sets(
     for number in range(resampling.n_sets):
         if number not in pieces:
             own, limits = sets.target(number), rules[number]
-            shard = Shard(coded, own, limits, sets.scales[number], values, n_threads)
+            shard = Shard(coded, own, limits, sets.scales[number], values, n_threads, alone=True)
             levels = Levels(shard, tuning, pool)
             found = pieces_of(levels.grow(run, n_threads, cancelled, depth, path))
             if cancelled():
@@ -134,7 +137,35 @@ def numbers_of(coded: CodedMatrix, target: Target) -> int:
 
 def can_share(coded: CodedMatrix, rules: GrowthRules) -> bool:
     """Whether `dtrees.core._shared` reads tables like this one."""
-    return not rules.random_cuts and bool(np.isin(coded.storage, (U8, U16)).all())
+    return why_not_shared(coded, rules) is None
+
+
+def why_not_shared(coded: CodedMatrix, rules: GrowthRules) -> str | None:
+    """Why no set grows together with another one; None: they may."""
+    if rules.random_cuts:
+        return "cuts are drawn"
+    if (coded.storage == SPARSE).any():
+        return "the table has sparse columns"
+    if (coded.storage == U32).any():
+        return f"a column has more than {np.iinfo(np.uint16).max} codes"
+    return None
+
+
+def n_alone(
+    coded: CodedMatrix, target: Target, rules: GrowthRules, resampling: Resampling
+) -> tuple[int, str]:
+    """How many of some sets grow on their own, and why those do."""
+    reason = why_not_shared(coded, rules)
+    if reason is not None:
+        return resampling.n_sets, reason
+    if LEAST_BLOCKS * numbers_of(coded, target) > MOST_NUMBERS:
+        return resampling.n_sets, "counts of two of them would take too much memory"
+    if rules.criterion not in LOGARITHMS:
+        return 0, ""
+    scales = Sets(target, [rules] * resampling.n_sets, resampling).scales
+    company = Counter(scale.fixed_point for scale in scales)
+    alone = [scale for scale in scales if company[scale.fixed_point] == 1]
+    return len(alone), "no other one has the same scale of logarithms"
 
 
 class Sets:
@@ -198,7 +229,7 @@ class Sets:
         """
         by_scale: dict[float, list[int]] = {}
         for number, scale in enumerate(self.scales):
-            logs = self._criterion in ("entropy", "poisson")
+            logs = self._criterion in LOGARITHMS
             by_scale.setdefault(scale.fixed_point if logs else 1.0, []).append(number)
         found = []
         for like in by_scale.values():

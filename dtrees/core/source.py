@@ -87,7 +87,9 @@ class ShardSource:
             Of the node; `path` is the key of its draws. A tree begins with 0.
         """
         scale = scale_of([self.target], self._rules) if self._scale is None else self._scale
-        shard = Shard(self.coded, self.target, self._rules, scale, self._values, self._n_threads)
+        shard = Shard(
+            self.coded, self.target, self._rules, scale, self._values, self._n_threads, alone=True
+        )
         pieces = Levels(shard, self._tuning, self._pool).grow(
             self._run, self._n_threads, self._cancelled, depth, path
         )

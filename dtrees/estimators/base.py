@@ -21,6 +21,7 @@ it afterwards [SF 3]; the others stop the growth.
 
 from __future__ import annotations
 
+import logging
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -34,6 +35,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Bunch, check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from dtrees.coding.advice import nearly_ids
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table, read_table
@@ -44,17 +46,21 @@ from dtrees.core.forest import ForestGrowth
 from dtrees.core.model import Tree
 from dtrees.core.resampling import Resampling, plain
 from dtrees.core.rules import GrowthRules
+from dtrees.core.shared import n_alone
 from dtrees.core.shares import Shares
 from dtrees.estimators.constraints import (
     ArrayLike,
+    ArrayOf,
     Constraint,
     InstanceOf,
     IntegerIn,
     Nothing,
+    NumberOf,
     OneOf,
     RandomState,
     RealIn,
     check_parameters,
+    check_values,
 )
 from dtrees.estimators.limits import (
     columns_per_split,
@@ -83,7 +89,16 @@ from dtrees.parallel import (
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-LARGEST_SEED = np.iinfo(np.int32).max
+logger = logging.getLogger(__name__)
+
+LARGEST_SEED = MOST = np.iinfo(np.int32).max
+
+
+# What classifiers learn, beside what all do.
+LEARNS_CLASSES: Mapping[str, tuple[Constraint, ...]] = {
+    "classes_": (ArrayOf(1),),
+    "n_classes_": (NumberOf(1, MOST),),
+}
 
 
 @dataclass(frozen=True)
@@ -157,8 +172,18 @@ class BaseTrees(BaseEstimator, ABC):
         "max_codes": (IntegerIn(2), Nothing()),
         "categorical_features": (OneOf(("from_dtype",)), ArrayLike(), Nothing()),
         "unseen": (OneOf(("missing", "majority", "error")),),
+        "category_penalty": (RealIn(0, math.inf, "[)"),),
         "n_jobs": (InstanceOf(Integral, "int"), Nothing()),
     }
+
+    # What a fit learns, beside trees and codebook; model files hold nothing else.
+    _learns: ClassVar[Mapping[str, tuple[Constraint, ...]]] = {
+        "n_features_in_": (NumberOf(1, MOST),),
+        "n_outputs_": (NumberOf(1, 1),),
+        "max_features_": (NumberOf(1, MOST),),
+        "feature_names_in_": (ArrayOf(1, np.dtype(object)),),
+    }
+    _learns_at_times: ClassVar[frozenset[str]] = frozenset({"feature_names_in_"})
 
     # The parameters of every tree; the classes set them in __init__.
     criterion: str
@@ -175,6 +200,7 @@ class BaseTrees(BaseEstimator, ABC):
     max_codes: int | None
     categorical_features: Any
     unseen: str
+    category_penalty: float = 0.0  # of those that draw their splits: they choose no subset
     n_jobs: int | None
 
     @abstractmethod
@@ -192,6 +218,12 @@ class BaseTrees(BaseEstimator, ABC):
     def _fits_apart(self) -> str | None:
         """Why several training sets are fitted one by one; None: they grow together."""
         return None
+
+    def _n_alone(self, encoded: Encoded, resampling: Resampling) -> tuple[int, str]:
+        """How many of several training sets share nothing of their growth, and why they do not."""
+        if not isinstance(encoded.coded, CodedMatrix):  # in rounds, which are those of all sets
+            return 0, ""
+        return n_alone(encoded.coded, encoded.target, encoded.rules, resampling)
 
     @property
     @abstractmethod
@@ -219,7 +251,7 @@ class BaseTrees(BaseEstimator, ABC):
         if not isinstance(self.random_state, Integral | None):
             return clone(self)
         made = type(self).__new__(type(self))
-        made.__dict__.update({name: getattr(self, name) for name in self._constraints})
+        made.__dict__.update({name: getattr(self, name) for name in self._get_param_names()})
         return made
 
     def _answer(self, method: str, X: Any) -> Any:
@@ -238,6 +270,23 @@ class BaseTrees(BaseEstimator, ABC):
     @abstractmethod
     def _of_parts(cls, parts: Parts) -> Any:
         """The estimator that is made of these parts."""
+
+    @classmethod
+    def _check_parts(cls, parts: Parts) -> None:
+        """Refuse parameters and attributes that no fit of this class has.
+
+        Raises
+        ------
+        InvalidParameterError
+            One is of the wrong type or outside its range.
+        ValueError
+            One is missing, or does not fit the others.
+        """
+        check_values(cls._constraints, parts.parameters, "parameter", cls.__name__)
+        check_values(cls._learns, parts.attributes, "attribute", cls.__name__)
+        missing = cls._learns.keys() - cls._learns_at_times - parts.attributes.keys()
+        if missing:
+            raise ValueError(f"there is no attribute {min(missing)!r}")
 
     @property
     def fit_report_(self) -> dict[str, Any]:
@@ -269,14 +318,10 @@ class BaseTrees(BaseEstimator, ABC):
         state.pop("_fit_report", None)
         return state
 
-    def _attributes_but(self, *others: str) -> dict[str, Any]:
-        """The public attributes that `fit` learned, without some of them."""
+    def _learned_attributes(self) -> dict[str, Any]:
+        """What `fit` learned, beside trees and codebook."""
         check_is_fitted(self)
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if name.endswith("_") and not name.startswith("_") and name not in others
-        }
+        return {name: value for name, value in vars(self).items() if name in self._learns}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -296,6 +341,10 @@ class BaseTrees(BaseEstimator, ABC):
     def _seed(self) -> int:
         """A seed from the random state; a state that is given draws once."""
         return int(check_random_state(self.random_state).randint(LARGEST_SEED))
+
+    def _draws_ties(self) -> bool:
+        """Whether a draw decides between columns whose splits gain the same."""
+        return True
 
     def _shares(self) -> Shares:
         """Limits that depend on which rows a training set has."""
@@ -353,8 +402,17 @@ class BaseTrees(BaseEstimator, ABC):
         }
         if isinstance(table, PartitionedTable):
             regime = asked_for(getattr(self, "regime", None))
-            return encode_partitions(table, **how, regime=regime, ledger=ledger)
-        return CodeBook.fit_encode(table, **how, run=run)
+            book, coded = encode_partitions(table, **how, regime=regime, ledger=ledger)
+        else:
+            book, coded = CodeBook.fit_encode(table, **how, run=run)
+        for column, count in nearly_ids(book, coded.n_rows).items():
+            logger.info(
+                "column %s of X has %d categories in %d rows: an id tells nothing of other rows",
+                book.name(column),
+                count,
+                coded.n_rows,
+            )
+        return book, coded
 
     def _resolve(
         self, book: CodeBook, coded: CodedMatrix | CodedPartitions, target: Target, seed: int
@@ -369,6 +427,8 @@ class BaseTrees(BaseEstimator, ABC):
             min_impurity_decrease=float(self.min_impurity_decrease),
             max_features=max_features if max_features < book.n_columns else None,
             random_cuts=self._random_cuts,
+            random_ties=self._draws_ties(),
+            category_penalty=float(self.category_penalty),
             seed=seed,
             unseen="majority" if self.unseen == "majority" else "missing",
         )
@@ -378,6 +438,9 @@ class BaseTrees(BaseEstimator, ABC):
 
 class BaseDecisionTree(BaseTrees):
     """What the two decision trees share; not meant to be used itself."""
+
+    def _draws_ties(self) -> bool:
+        return self.random_state is not None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Grow the tree.
@@ -554,9 +617,9 @@ class BaseDecisionTree(BaseTrees):
         return TreePredictor(view.codebook, classes, type(self).__name__, view.model)
 
     def _parts(self) -> Parts:
-        attributes = self._attributes_but("tree_")
-        view, parameters = self.tree_, self.get_params(deep=False)
-        return Parts(parameters, attributes, (view.model,), view.codebook, view.saw_missing)
+        learned, parameters = self._learned_attributes(), self.get_params(deep=False)
+        view = self.tree_
+        return Parts(parameters, learned, (view.model,), view.codebook, view.saw_missing)
 
     @classmethod
     def _of_parts(cls, parts: Parts) -> Any:

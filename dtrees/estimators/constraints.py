@@ -149,6 +149,55 @@ class ArrayLike:
 
 
 @dataclass(frozen=True)
+class ArrayOf:
+    """A NumPy array that `fit` has made.
+
+    Parameters
+    ----------
+    n_dimensions : int
+    dtype : dtype or None, default=None
+        None: any.
+    """
+
+    n_dimensions: int
+    dtype: np.dtype | None = None
+
+    def accepts(self, value: Any) -> bool:
+        """Whether the value is such an array."""
+        return (
+            isinstance(value, np.ndarray)
+            and value.ndim == self.n_dimensions
+            and (self.dtype is None or value.dtype == self.dtype)
+        )
+
+    def __str__(self) -> str:
+        of = "" if self.dtype is None else f" of {self.dtype}"
+        return f"an array{of} of {self.n_dimensions} dimension(s)"
+
+
+@dataclass(frozen=True)
+class NumberOf:
+    """An integer that `fit` has counted, and no boolean.
+
+    Parameters
+    ----------
+    low, high : int
+        The least and the largest.
+    """
+
+    low: int
+    high: int
+
+    def accepts(self, value: Any) -> bool:
+        """Whether the value is such an integer."""
+        is_number = isinstance(value, Integral) and not isinstance(value, bool)
+        return is_number and self.low <= int(value) <= self.high
+
+    def __str__(self) -> str:
+        return f"an int in the range [{self.low}, {self.high}]"
+
+
+@dataclass(frozen=True)
 class RandomState:
     """What ``sklearn.utils.check_random_state`` takes."""
 
@@ -188,14 +237,20 @@ def check_parameters(constraints: Constraints, parameters: Mapping[str, Any], ow
     -----
     Does nothing with ``sklearn.config_context(skip_parameter_validation=True)``.
     """
-    if get_config()["skip_parameter_validation"]:
-        return
-    for name, value in parameters.items():
+    if not get_config()["skip_parameter_validation"]:
+        check_values(constraints, parameters, "parameter", owner)
+
+
+def check_values(
+    constraints: Constraints, values: Mapping[str, Any], what: str, owner: str
+) -> None:
+    """As `check_parameters`, of parameters or attributes, whatever scikit-learn's settings say."""
+    for name, value in values.items():
         allowed = constraints.get(name)
         if allowed is None or any(constraint.accepts(value) for constraint in allowed):
             continue
         *most, last = map(str, allowed)
         choice = f"{', '.join(most)} or {last}" if most else last
         raise InvalidParameterError(
-            f"The {name!r} parameter of {owner} must be {choice}. Got {value!r} instead."
+            f"The {name!r} {what} of {owner} must be {choice}. Got {value!r} instead."
         )

@@ -34,28 +34,45 @@ from sklearn.utils.validation import check_is_fitted
 
 from dtrees.callbacks import Callback, ForestFit, ProgressBar, check_callbacks, listening
 from dtrees.coding.codebook import CodeBook
+from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.forest import ForestGrowth
 from dtrees.core.model import Forest, Tree
 from dtrees.core.out_of_bag import OutOfBag, Votes, sums_of_sets
-from dtrees.core.predict import apply
+from dtrees.core.predict import leaves_by_tree
 from dtrees.core.resampling import Bags, Resampling
-from dtrees.estimators.base import BaseDecisionTree, BaseTrees, Encoded, Training, rows_of
+from dtrees.estimators.base import (
+    LARGEST_SEED,
+    BaseDecisionTree,
+    BaseTrees,
+    Encoded,
+    Training,
+    rows_of,
+)
 from dtrees.estimators.constraints import (
+    ArrayOf,
     CallableObject,
     InstanceOf,
     IntegerIn,
     Nothing,
+    NumberOf,
     OneOf,
     RealIn,
 )
 from dtrees.estimators.early_stopping import OobStopping
 from dtrees.estimators.prediction import ForestPredictor, Predictor
-from dtrees.estimators.unfinished import Saving, SoFar, brought_along, earlier_trees, facts_of
+from dtrees.estimators.unfinished import (
+    Saving,
+    SoFar,
+    brought_along,
+    earlier_trees,
+    facts_of,
+    seed_of,
+)
 from dtrees.estimators.view import TreeView, columns_with_missing, missing_by_model
 from dtrees.export.parts import Parts
 from dtrees.export.trees import trees_to_bytes
-from dtrees.inspection.importance import impurity_importances
+from dtrees.inspection.importance import mean_importances
 from dtrees.parallel import (
     REGIMES,
     Checkpoint,
@@ -142,6 +159,19 @@ class BaseForest(BaseTrees):
         "verbose": (InstanceOf(Integral, "int"),),
         "regime": (OneOf(REGIMES), Nothing()),
     }
+    _learns: ClassVar = {
+        **BaseTrees._learns,
+        "oob_score_": (InstanceOf(float, "float"),),
+        "oob_scores_": (ArrayOf(1, np.dtype(np.float64)),),
+        "_fit_seed": (NumberOf(0, LARGEST_SEED),),
+        "_fit_bags": (InstanceOf(str, "str"), Nothing()),
+        "_fit_facts": (InstanceOf(dict, "dict"),),
+    }
+    _learns_at_times = (
+        BaseTrees._learns_at_times
+        | {"oob_score_", "oob_scores_", "oob_decision_function_", "oob_prediction_"}
+        | {"_fit_bags", "_fit_facts"}  # not in models of older versions; in unfinished ones
+    )
 
     n_estimators: int
     bootstrap: bool
@@ -302,7 +332,7 @@ class BaseForest(BaseTrees):
         if checkpoint is not None:
             saved = Checkpoint(checkpoint, trees_to_bytes)
             if saved.facts is not None and self.random_state is None and not (kept or so_far):
-                seed = int(saved.facts["seed"])
+                seed = seed_of(saved)
         run = threaded(self.n_jobs)
         ledger = Ledger()
         X, y, sample_weight, bootstrap_groups = admitted(X, columns, ledger)
@@ -442,6 +472,12 @@ class BaseForest(BaseTrees):
 
     def _fits_apart(self) -> str | None:
         return None if self.oob_tol is None else "oob_tol ends each forest at a tree of its own"
+
+    def _n_alone(self, encoded: Encoded, resampling: Resampling) -> tuple[int, str]:
+        weight = getattr(self, "class_weight", None)
+        if weight == "balanced_subsample" and isinstance(encoded.coded, CodedMatrix):
+            return resampling.n_sets, "class_weight is another one in each bag"
+        return super()._n_alone(encoded, resampling)
 
     @property
     def _n_trees(self) -> int:
@@ -592,8 +628,7 @@ class BaseForest(BaseTrees):
             yield from np.asarray(leaves).T
             return
         table = book.check(X, estimator=type(self).__name__, run=run)
-        for tree in trees:
-            yield apply(tree, book, table, run)
+        yield from leaves_by_tree(trees, book, table, run)
 
     def _score_out_of_bag(self, oob: OutOfBag, training: Training) -> float:
         """Score of the rows that have a vote."""
@@ -737,13 +772,21 @@ class BaseForest(BaseTrees):
         return made
 
     def _parts(self) -> Parts:
-        attributes = self._attributes_but("forest_", "codebook_")
-        attributes["_fit_seed"] = self._fit_seed
-        for name in ("_fit_bags", "_fit_facts"):  # not in models of older versions; unfinished ones
-            if name in self.__dict__:
-                attributes[name] = self.__dict__[name]
-        parameters = self.get_params(deep=False)
-        return Parts(parameters, attributes, self.forest_.trees, self.codebook_, self._saw_missing)
+        learned, parameters = self._learned_attributes(), self.get_params(deep=False)
+        return Parts(parameters, learned, self.forest_.trees, self.codebook_, self._saw_missing)
+
+    @classmethod
+    def _check_parts(cls, parts: Parts) -> None:
+        super()._check_parts(parts)
+        learned = parts.attributes
+        if learned["max_features_"] > learned["n_features_in_"]:
+            raise ValueError("max_features_ is more than n_features_in_")
+        sums = learned.get("oob_decision_function_")
+        if sums is not None and sums.shape[1] != len(learned["classes_"]):
+            raise ValueError("oob_decision_function_ has not a column for every class")
+        scores = learned.get("oob_scores_")
+        if scores is not None and len(scores) != len(parts.trees):
+            raise ValueError("oob_scores_ are not those of the trees")
 
     @classmethod
     def _of_parts(cls, parts: Parts) -> Any:
@@ -777,11 +820,8 @@ class BaseForest(BaseTrees):
     def feature_importances_(self) -> np.ndarray:
         """Mean share of every column in the impurity decrease, float64 (n_features_in_,)."""
         check_is_fitted(self)
-        shares = [impurity_importances(tree) for tree in self.forest_.trees if tree.node_count > 1]
-        if not shares:
-            return np.zeros(self.n_features_in_)
-        mean = np.mean(shares, axis=0)
-        return mean / mean.sum()
+        mean = mean_importances(self.forest_.trees)
+        return np.zeros(self.n_features_in_) if mean is None else mean
 
 
 @contextmanager

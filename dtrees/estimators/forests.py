@@ -13,7 +13,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from dtrees.coding.target import Target
-from dtrees.estimators.constraints import InstanceOf, Nothing, OneOf
+from dtrees.estimators.base import LEARNS_CLASSES
+from dtrees.estimators.constraints import ArrayOf, InstanceOf, Nothing, OneOf
 from dtrees.estimators.ensemble import SPARE_BITS, BaseForest
 from dtrees.estimators.prediction import LazyScore
 from dtrees.estimators.trees import (
@@ -37,6 +38,11 @@ class ForestClassifier(LazyScore, ClassifierMixin, BaseForest):
             OneOf(("balanced", "balanced_subsample")),
             Nothing(),
         ),
+    }
+    _learns = {  # noqa: RUF012
+        **BaseForest._learns,
+        **LEARNS_CLASSES,
+        "oob_decision_function_": (ArrayOf(2, np.dtype(np.float64)),),
     }
 
     def predict(self, X: Any) -> np.ndarray:
@@ -116,6 +122,10 @@ class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
         **BaseForest._constraints,
         "criterion": DecisionTreeRegressor._constraints["criterion"],
     }
+    _learns = {  # noqa: RUF012
+        **BaseForest._learns,
+        "oob_prediction_": (ArrayOf(1, np.dtype(np.float64)),),
+    }
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict a number for every row.
@@ -190,15 +200,16 @@ class RandomForestClassifier(ForestClassifier):
         Whether rows are predicted by the trees whose bag lacks them, and scored:
         accuracy, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
     oob_tol : float, default=None
-        No more trees are added when the out-of-bag score has not improved by more than this for
-        ten trees; scores are smoothed over ten trees, and larger ones are better. None: all
-        `n_estimators` trees are grown. Needs ``bootstrap=True``.
+        No more trees are added when the out-of-bag score, smoothed over ten trees, has not improved
+        by more than this in the second half of the trees. Larger scores are better. About a
+        tolerance is what more trees could still win. None: all `n_estimators` trees are grown.
+        Needs ``bootstrap=True``.
     n_jobs : int, default=None
         Number of threads; None: 1, unless a ``joblib.parallel_config`` says otherwise; -1: all
         cores. Changes nothing but the time.
     random_state : int, RandomState or None, default=None
-        Seed of bags, of the draws of columns and of the sample behind cuts. The same seed gives
-        the same forest on any number of threads.
+        Seed of bags, of the draws of columns and between columns of equal gain, and of the sample
+        behind cuts. The same seed gives the same forest on any number of threads.
     verbose : int, default=0
         1 or more shows a bar of the trees grown (`dtrees.callbacks.ProgressBar`).
     warm_start : bool, default=False
@@ -224,7 +235,11 @@ class RandomForestClassifier(ForestClassifier):
     unseen : {"missing", "majority", "error"}, default="missing"
         What a category does at prediction that was not there at fit: goes where missing values
         go, goes with most rows, or raises a ValueError.
-    regime : {"local", "replicated"} or None, default=None
+    category_penalty : float, default=2.0
+        What a column pays for many categories when columns are compared: each category beyond
+        eleven in a node takes so many times the impurity of a row within its category off the
+        gain of the best split. 0: nothing, and such columns win by what they fit by chance.
+    regime : {"local", "replicated", "partitioned"} or None, default=None
         Where the trees are grown: on threads of this process, or on the workers of a Dask cluster,
         each of which gets the coded table. None: on the cluster of the current
         ``distributed.Client``, and without one on threads. Changes nothing but the time.
@@ -307,6 +322,7 @@ class RandomForestClassifier(ForestClassifier):
         max_codes=255,
         categorical_features="from_dtype",
         unseen="missing",
+        category_penalty=2.0,
         regime=None,
     ):
         self.n_estimators = n_estimators
@@ -332,6 +348,7 @@ class RandomForestClassifier(ForestClassifier):
         self.max_codes = max_codes
         self.categorical_features = categorical_features
         self.unseen = unseen
+        self.category_penalty = category_penalty
         self.regime = regime
 
 
@@ -375,15 +392,16 @@ class RandomForestRegressor(ForestRegressor):
         Whether rows are predicted by the trees whose bag lacks them, and scored:
         R squared, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
     oob_tol : float, default=None
-        No more trees are added when the out-of-bag score has not improved by more than this for
-        ten trees; scores are smoothed over ten trees, and larger ones are better. None: all
-        `n_estimators` trees are grown. Needs ``bootstrap=True``.
+        No more trees are added when the out-of-bag score, smoothed over ten trees, has not improved
+        by more than this in the second half of the trees. Larger scores are better. About a
+        tolerance is what more trees could still win. None: all `n_estimators` trees are grown.
+        Needs ``bootstrap=True``.
     n_jobs : int, default=None
         Number of threads; None: 1, unless a ``joblib.parallel_config`` says otherwise; -1: all
         cores. Changes nothing but the time.
     random_state : int, RandomState or None, default=None
-        Seed of bags, of the draws of columns and of the sample behind cuts. The same seed gives
-        the same forest on any number of threads.
+        Seed of bags, of the draws of columns and between columns of equal gain, and of the sample
+        behind cuts. The same seed gives the same forest on any number of threads.
     verbose : int, default=0
         1 or more shows a bar of the trees grown (`dtrees.callbacks.ProgressBar`).
     warm_start : bool, default=False
@@ -405,7 +423,11 @@ class RandomForestRegressor(ForestRegressor):
     unseen : {"missing", "majority", "error"}, default="missing"
         What a category does at prediction that was not there at fit: goes where missing values
         go, goes with most rows, or raises a ValueError.
-    regime : {"local", "replicated"} or None, default=None
+    category_penalty : float, default=2.0
+        What a column pays for many categories when columns are compared: each category beyond
+        eleven in a node takes so many times the impurity of a row within its category off the
+        gain of the best split. 0: nothing, and such columns win by what they fit by chance.
+    regime : {"local", "replicated", "partitioned"} or None, default=None
         Where the trees are grown: on threads of this process, or on the workers of a Dask cluster,
         each of which gets the coded table. None: on the cluster of the current
         ``distributed.Client``, and without one on threads. Changes nothing but the time.
@@ -483,6 +505,7 @@ class RandomForestRegressor(ForestRegressor):
         max_codes=255,
         categorical_features="from_dtype",
         unseen="missing",
+        category_penalty=2.0,
         regime=None,
     ):
         self.n_estimators = n_estimators
@@ -507,6 +530,7 @@ class RandomForestRegressor(ForestRegressor):
         self.max_codes = max_codes
         self.categorical_features = categorical_features
         self.unseen = unseen
+        self.category_penalty = category_penalty
         self.regime = regime
 
 
@@ -550,15 +574,16 @@ class ExtraTreesClassifier(ForestClassifier):
         Whether rows are predicted by the trees whose bag lacks them, and scored:
         accuracy, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
     oob_tol : float, default=None
-        No more trees are added when the out-of-bag score has not improved by more than this for
-        ten trees; scores are smoothed over ten trees, and larger ones are better. None: all
-        `n_estimators` trees are grown. Needs ``bootstrap=True``.
+        No more trees are added when the out-of-bag score, smoothed over ten trees, has not improved
+        by more than this in the second half of the trees. Larger scores are better. About a
+        tolerance is what more trees could still win. None: all `n_estimators` trees are grown.
+        Needs ``bootstrap=True``.
     n_jobs : int, default=None
         Number of threads; None: 1, unless a ``joblib.parallel_config`` says otherwise; -1: all
         cores. Changes nothing but the time.
     random_state : int, RandomState or None, default=None
-        Seed of bags, of the draws of columns and of the sample behind cuts. The same seed gives
-        the same forest on any number of threads.
+        Seed of bags, of the draws of columns and between columns of equal gain, and of the sample
+        behind cuts. The same seed gives the same forest on any number of threads.
     verbose : int, default=0
         1 or more shows a bar of the trees grown (`dtrees.callbacks.ProgressBar`).
     warm_start : bool, default=False
@@ -584,7 +609,7 @@ class ExtraTreesClassifier(ForestClassifier):
     unseen : {"missing", "majority", "error"}, default="missing"
         What a category does at prediction that was not there at fit: goes where missing values
         go, goes with most rows, or raises a ValueError.
-    regime : {"local", "replicated"} or None, default=None
+    regime : {"local", "replicated", "partitioned"} or None, default=None
         Where the trees are grown: on threads of this process, or on the workers of a Dask cluster,
         each of which gets the coded table. None: on the cluster of the current
         ``distributed.Client``, and without one on threads. Changes nothing but the time.
@@ -737,15 +762,16 @@ class ExtraTreesRegressor(ForestRegressor):
         Whether rows are predicted by the trees whose bag lacks them, and scored:
         R squared, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
     oob_tol : float, default=None
-        No more trees are added when the out-of-bag score has not improved by more than this for
-        ten trees; scores are smoothed over ten trees, and larger ones are better. None: all
-        `n_estimators` trees are grown. Needs ``bootstrap=True``.
+        No more trees are added when the out-of-bag score, smoothed over ten trees, has not improved
+        by more than this in the second half of the trees. Larger scores are better. About a
+        tolerance is what more trees could still win. None: all `n_estimators` trees are grown.
+        Needs ``bootstrap=True``.
     n_jobs : int, default=None
         Number of threads; None: 1, unless a ``joblib.parallel_config`` says otherwise; -1: all
         cores. Changes nothing but the time.
     random_state : int, RandomState or None, default=None
-        Seed of bags, of the draws of columns and of the sample behind cuts. The same seed gives
-        the same forest on any number of threads.
+        Seed of bags, of the draws of columns and between columns of equal gain, and of the sample
+        behind cuts. The same seed gives the same forest on any number of threads.
     verbose : int, default=0
         1 or more shows a bar of the trees grown (`dtrees.callbacks.ProgressBar`).
     warm_start : bool, default=False
@@ -767,7 +793,7 @@ class ExtraTreesRegressor(ForestRegressor):
     unseen : {"missing", "majority", "error"}, default="missing"
         What a category does at prediction that was not there at fit: goes where missing values
         go, goes with most rows, or raises a ValueError.
-    regime : {"local", "replicated"} or None, default=None
+    regime : {"local", "replicated", "partitioned"} or None, default=None
         Where the trees are grown: on threads of this process, or on the workers of a Dask cluster,
         each of which gets the coded table. None: on the cluster of the current
         ``distributed.Client``, and without one on threads. Changes nothing but the time.
@@ -908,15 +934,16 @@ class BaggingClassifier(ForestClassifier):
         Whether rows are predicted by the trees whose bag lacks them, and scored:
         accuracy, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
     oob_tol : float, default=None
-        No more trees are added when the out-of-bag score has not improved by more than this for
-        ten trees; scores are smoothed over ten trees, and larger ones are better. None: all
-        `n_estimators` trees are grown. Needs ``bootstrap=True``.
+        No more trees are added when the out-of-bag score, smoothed over ten trees, has not improved
+        by more than this in the second half of the trees. Larger scores are better. About a
+        tolerance is what more trees could still win. None: all `n_estimators` trees are grown.
+        Needs ``bootstrap=True``.
     n_jobs : int, default=None
         Number of threads; None: 1, unless a ``joblib.parallel_config`` says otherwise; -1: all
         cores. Changes nothing but the time.
     random_state : int, RandomState or None, default=None
-        Seed of bags, of the draws of columns and of the sample behind cuts. The same seed gives
-        the same forest on any number of threads.
+        Seed of bags, of the draws of columns and between columns of equal gain, and of the sample
+        behind cuts. The same seed gives the same forest on any number of threads.
     verbose : int, default=0
         1 or more shows a bar of the trees grown (`dtrees.callbacks.ProgressBar`).
     warm_start : bool, default=False
@@ -942,7 +969,11 @@ class BaggingClassifier(ForestClassifier):
     unseen : {"missing", "majority", "error"}, default="missing"
         What a category does at prediction that was not there at fit: goes where missing values
         go, goes with most rows, or raises a ValueError.
-    regime : {"local", "replicated"} or None, default=None
+    category_penalty : float, default=2.0
+        What a column pays for many categories when columns are compared: each category beyond
+        eleven in a node takes so many times the impurity of a row within its category off the
+        gain of the best split. 0: nothing, and such columns win by what they fit by chance.
+    regime : {"local", "replicated", "partitioned"} or None, default=None
         Where the trees are grown: on threads of this process, or on the workers of a Dask cluster,
         each of which gets the coded table. None: on the cluster of the current
         ``distributed.Client``, and without one on threads. Changes nothing but the time.
@@ -1028,6 +1059,7 @@ class BaggingClassifier(ForestClassifier):
         max_codes=255,
         categorical_features="from_dtype",
         unseen="missing",
+        category_penalty=2.0,
         regime=None,
     ):
         self.n_estimators = n_estimators
@@ -1052,6 +1084,7 @@ class BaggingClassifier(ForestClassifier):
         self.max_codes = max_codes
         self.categorical_features = categorical_features
         self.unseen = unseen
+        self.category_penalty = category_penalty
         self.regime = regime
 
 
@@ -1091,15 +1124,16 @@ class BaggingRegressor(ForestRegressor):
         Whether rows are predicted by the trees whose bag lacks them, and scored:
         R squared, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
     oob_tol : float, default=None
-        No more trees are added when the out-of-bag score has not improved by more than this for
-        ten trees; scores are smoothed over ten trees, and larger ones are better. None: all
-        `n_estimators` trees are grown. Needs ``bootstrap=True``.
+        No more trees are added when the out-of-bag score, smoothed over ten trees, has not improved
+        by more than this in the second half of the trees. Larger scores are better. About a
+        tolerance is what more trees could still win. None: all `n_estimators` trees are grown.
+        Needs ``bootstrap=True``.
     n_jobs : int, default=None
         Number of threads; None: 1, unless a ``joblib.parallel_config`` says otherwise; -1: all
         cores. Changes nothing but the time.
     random_state : int, RandomState or None, default=None
-        Seed of bags, of the draws of columns and of the sample behind cuts. The same seed gives
-        the same forest on any number of threads.
+        Seed of bags, of the draws of columns and between columns of equal gain, and of the sample
+        behind cuts. The same seed gives the same forest on any number of threads.
     verbose : int, default=0
         1 or more shows a bar of the trees grown (`dtrees.callbacks.ProgressBar`).
     warm_start : bool, default=False
@@ -1121,7 +1155,11 @@ class BaggingRegressor(ForestRegressor):
     unseen : {"missing", "majority", "error"}, default="missing"
         What a category does at prediction that was not there at fit: goes where missing values
         go, goes with most rows, or raises a ValueError.
-    regime : {"local", "replicated"} or None, default=None
+    category_penalty : float, default=2.0
+        What a column pays for many categories when columns are compared: each category beyond
+        eleven in a node takes so many times the impurity of a row within its category off the
+        gain of the best split. 0: nothing, and such columns win by what they fit by chance.
+    regime : {"local", "replicated", "partitioned"} or None, default=None
         Where the trees are grown: on threads of this process, or on the workers of a Dask cluster,
         each of which gets the coded table. None: on the cluster of the current
         ``distributed.Client``, and without one on threads. Changes nothing but the time.
@@ -1202,6 +1240,7 @@ class BaggingRegressor(ForestRegressor):
         max_codes=255,
         categorical_features="from_dtype",
         unseen="missing",
+        category_penalty=2.0,
         regime=None,
     ):
         self.n_estimators = n_estimators
@@ -1225,4 +1264,5 @@ class BaggingRegressor(ForestRegressor):
         self.max_codes = max_codes
         self.categorical_features = categorical_features
         self.unseen = unseen
+        self.category_penalty = category_penalty
         self.regime = regime

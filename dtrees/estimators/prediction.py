@@ -22,6 +22,7 @@ from scipy.sparse import csr_matrix, hstack
 from sklearn.base import is_classifier
 
 from dtrees.coding.codebook import CodeBook
+from dtrees.coding.sparse_places import check_sparse
 from dtrees.coding.tables import Table, read_table
 from dtrees.core.model import Forest, Tree
 from dtrees.core.predict import apply, decision_path, forest_apply, forest_values
@@ -196,6 +197,7 @@ class LazyScore:
         score : float
             Computed at once. 1 is the best.
         """
+        check_sparse(X=X, y=y, sample_weight=sample_weight)
         if not any(map(is_lazy, (X, y, sample_weight))):
             return super().score(X, y, sample_weight)  # type: ignore[misc]
         predicted, y, weight = computed(self.predict(X), y, sample_weight)  # type: ignore[attr-defined]

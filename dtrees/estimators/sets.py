@@ -11,13 +11,15 @@ that are there::
 
 Weights of a set are integers in the unit that its own fit would choose. Where units differ between
 sets (class weights, fractional weights), and where each forest ends at a tree of its own
-(``oob_tol``), each set grows on its own, from the same codes. Out-of-bag results come from the same
-codes, too, when the trees have grown.
+(``oob_tol``), each set grows on its own, from the same codes; so it does where the growth of a
+table cannot be shared (`dtrees.core.shared`). The log says so, and why, once for a table.
+Out-of-bag results come from the same codes, too, when the trees have grown.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -31,6 +33,7 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table
 from dtrees.coding.target import Target
 from dtrees.core.coded_walk import WalkedRows
+from dtrees.core.means import mean_of_sums, offsets_of
 from dtrees.core.model import Tree
 from dtrees.core.resampling import Resampling, of_sets
 from dtrees.estimators.base import BaseTrees, Encoded, Training, rows_of
@@ -125,7 +128,7 @@ class FittedSets:
         if len(trees) == 1:
             return trees[0].value_of(self.coded_rows.leaves(trees[0], rows))
         total = self.coded_rows.sums(trees, rows, threaded(model.n_jobs))
-        return total / len(trees)
+        return mean_of_sums(total, len(trees), offsets_of(trees))
 
     def bring_leaves(self, rows: Mapping[int, np.ndarray], keeps: bool = True) -> None:
         """Get leaves ready, all at once, that will be asked for.
@@ -211,6 +214,16 @@ class TrainingTable:
         self._read: tuple[Table | PartitionedTable, np.ndarray] | None = None
         self._seed: int | None = None
         self._codes: dict[str, Codes] = {}
+        self._told: set[str] = set()
+
+    def tell(self, alone: Mapping[str, int], n_sets: int) -> None:
+        """Log how many models of several sets share nothing, by reason; once for a table."""
+        for reason, count in alone.items():
+            many = f"{count} of {n_sets} " if count < n_sets else ""
+            said = f"{many}models are fitted one by one: {reason}"
+            if count > 0 and n_sets > 1 and said not in self._told:
+                self._told.add(said)
+                logger.info(said)
 
     def encoded(self, estimator: BaseTrees, seed: int, run: LocalRunner) -> Encoded:
         """What a fit of an estimator to all rows grows from.
@@ -320,11 +333,9 @@ def fit_table(
         A parameter or the table is not what it should be.
     """
     estimator._check_parameters()
-    given, estimator = estimator, estimator._unfitted()
-    if estimator.random_state is None:  # the same draws for all sets, and all growths of a search
-        estimator.random_state = table.seed_of(estimator)
+    estimator = estimator._unfitted()
     run = threaded(estimator.n_jobs)
-    seed = estimator._seed()
+    seed = table.seed_of(estimator)  # the same draws for all sets, and all growths of a search
     encoded = table.encoded(estimator, seed, run)
     n_rows = encoded.coded.n_rows
     assert sets.cells is not None
@@ -341,28 +352,42 @@ def fit_table(
     own_rows = coded_rows if coded_rows.is_here else rows_of(encoded.coded, ledger)
     training = Training(encoded, own_rows, table.y, run, advance, ledger)
     apart = estimator._fits_apart()
-    if apart is not None:
-        logger.info("%s: each set grows on its own", apart)
     models: list[Any] = [None] * sets.n_sets
     targets = _targets(estimator, encoded, table.values_of_y(), table.sample_weight, sets)
+    alone: Counter[str] = Counter()
     for number, target in enumerate(targets):
         if isinstance(target, Target):
             models[number] = _fitted(estimator, training, target)
+            alone[apart or _why_own_units(estimator, table.sample_weight)] += 1
         elif target is not None:
             models[number] = target
             advance(estimator._n_trees)
         elif apart is not None:
             own = encoded.target.only(sets.rows(number))
             models[number] = _fitted(estimator, training, own)
+            alone[apart] += 1
     together = [number for number, model in enumerate(models) if model is None]
+    some = sets.some(together)
+    if len(together) > 1:
+        n_alone, reason = estimator._n_alone(encoded, some)
+        alone[reason] += n_alone
+    table.tell(alone, sets.n_sets)
     if together:
         with ledger.phase("growth"):
-            grown = estimator._fit_sets(training, sets.some(together))
+            grown = estimator._fit_sets(training, some)
         for number, model in zip(together, grown, strict=True):
             models[number] = model
     n_live = sets.totals(encoded.target.has_weight)
-    models = _finished(models, given, ledger)
+    _report(models, ledger)
     return FittedSets(models, encoded, coded_rows, values, n_live)
+
+
+def _why_own_units(estimator: BaseTrees, sample_weight: Any) -> str:
+    """Why the integers of a set are not those of all rows."""
+    name = "y" if sample_weight is None else "sample_weight"
+    if getattr(estimator, "class_weight", None) is not None:
+        name = "class_weight"
+    return f"{name} is counted in other units for each training side"
 
 
 def _counting(bar: Bar | None, n_trees: int) -> Callable[[int], object]:
@@ -373,15 +398,12 @@ def _counting(bar: Bar | None, n_trees: int) -> Callable[[int], object]:
     return bar.advance
 
 
-def _finished(models: list[Any], given: BaseTrees, ledger: Ledger) -> list[Any]:
-    """Models with the random state that was given, and the report of all that was done."""
+def _report(models: list[Any], ledger: Ledger) -> None:
+    """Give the models the report of all that was done."""
     report = ledger.report()
     for model in models:
         if not isinstance(model, Exception):
             model._fit_report = report
-            if given.random_state is None:
-                model.random_state = None
-    return models
 
 
 def _fitted(estimator: BaseTrees, training: Training, target: Target) -> Any:
@@ -432,7 +454,7 @@ def _is_part(own: Target, whole: Target, rows: np.ndarray) -> bool:
     units = ("offset", "y_exponent", "w_exponent", "wy_exponent", "class_exponent")
     if any(getattr(own, unit) != getattr(whole, unit) for unit in units):
         return False
-    expected = whole.only(rows)
+    expected = whole if rows.all() else whole.only(rows)
     if expected.wy is None and own.wy is not None and expected.w is not None:
         expected = replace(expected, wy=expected.w.astype(np.int64) * expected.y)
     names = ("y", "w", "wy", "class_multiplier")

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from dtrees.coding.target import Target
 from dtrees.coding.weights import check_finite
-from dtrees.estimators.base import BaseDecisionTree
+from dtrees.estimators.base import LEARNS_CLASSES, BaseDecisionTree
 from dtrees.estimators.constraints import InstanceOf, Nothing, OneOf
 from dtrees.estimators.prediction import LazyScore
 
@@ -22,9 +22,9 @@ class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
     """A decision tree for classes.
 
     Grown on codes, exactly: every threshold and, for two classes, every set of categories that
-    could be the best is looked at. Equal splits are decided by rule (lowest column, then lowest
-    code), so the tree does not depend on the number of threads, on the order of the rows or on
-    sparse or dense storage.
+    could be the best is looked at. Equal splits are decided by rule (see `random_state`), so the
+    tree does not depend on the number of threads, on the order of the rows or on sparse or dense
+    storage.
 
     Parameters
     ----------
@@ -53,8 +53,10 @@ class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
     ccp_alpha : float, default=0.0
         What a leaf costs in minimal cost-complexity pruning.
     random_state : int, RandomState or None, default=None
-        Seed of the draws of columns, and of the sample behind cuts (see `max_codes`). A tree that
-        searches all columns of exact codes draws nothing.
+        Seed of the draws of columns, and of the sample behind cuts (see `max_codes`). Where splits
+        of several columns gain the same, the seed and the node decide between them. None: the
+        lowest of these columns is taken, so a tree that searches all columns of exact codes draws
+        nothing and is the same each time.
     monotonic_cst : None
         Not supported yet.
     max_codes : int, default=None
@@ -66,6 +68,10 @@ class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
     unseen : {"missing", "majority", "error"}, default="missing"
         What a category does at prediction that was not there at fit: goes where missing values
         go, goes with most rows, or raises a ValueError.
+    category_penalty : float, default=1.0
+        What a column pays for many categories when columns are compared: each category beyond
+        eleven in a node takes so many times the impurity of a row within its category off the
+        gain of the best split. 0: nothing, and such columns win by what they fit by chance.
     n_jobs : int, default=None
         Number of threads; None: 1, unless a ``joblib.parallel_config`` says otherwise; -1: all
         cores. Changes nothing but the time.
@@ -122,6 +128,7 @@ class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
         "criterion": (OneOf(("gini", "entropy", "log_loss")),),
         "class_weight": (InstanceOf(dict, "dict"), OneOf(("balanced",)), Nothing()),
     }
+    _learns = {**BaseDecisionTree._learns, **LEARNS_CLASSES}  # noqa: RUF012
 
     def __init__(
         self,
@@ -141,6 +148,7 @@ class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
         max_codes=None,
         categorical_features="from_dtype",
         unseen="missing",
+        category_penalty=1.0,
         n_jobs=None,
     ):
         self.criterion = criterion
@@ -158,6 +166,7 @@ class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
         self.max_codes = max_codes
         self.categorical_features = categorical_features
         self.unseen = unseen
+        self.category_penalty = category_penalty
         self.n_jobs = n_jobs
 
     def predict(self, X: Any) -> np.ndarray:
@@ -224,9 +233,9 @@ class DecisionTreeRegressor(LazyScore, RegressorMixin, BaseDecisionTree):
     """A decision tree for numbers.
 
     Grown on codes, exactly: every threshold and every set of categories that could be the best is
-    looked at, and the sums behind them are sums of integers. Equal splits are decided by rule
-    (lowest column, then lowest code), so the tree does not depend on the number of threads, on the
-    order of the rows or on sparse or dense storage.
+    looked at, and the sums behind them are sums of integers. Equal splits are decided by rule (see
+    `random_state`), so the tree does not depend on the number of threads, on the order of the rows
+    or on sparse or dense storage.
 
     Parameters
     ----------
@@ -253,8 +262,10 @@ class DecisionTreeRegressor(LazyScore, RegressorMixin, BaseDecisionTree):
     ccp_alpha : float, default=0.0
         What a leaf costs in minimal cost-complexity pruning.
     random_state : int, RandomState or None, default=None
-        Seed of the draws of columns, and of the sample behind cuts (see `max_codes`). A tree that
-        searches all columns of exact codes draws nothing.
+        Seed of the draws of columns, and of the sample behind cuts (see `max_codes`). Where splits
+        of several columns gain the same, the seed and the node decide between them. None: the
+        lowest of these columns is taken, so a tree that searches all columns of exact codes draws
+        nothing and is the same each time.
     monotonic_cst : None
         Not supported yet.
     max_codes : int, default=None
@@ -266,6 +277,10 @@ class DecisionTreeRegressor(LazyScore, RegressorMixin, BaseDecisionTree):
     unseen : {"missing", "majority", "error"}, default="missing"
         What a category does at prediction that was not there at fit: goes where missing values
         go, goes with most rows, or raises a ValueError.
+    category_penalty : float, default=1.0
+        What a column pays for many categories when columns are compared: each category beyond
+        eleven in a node takes so many times the impurity of a row within its category off the
+        gain of the best split. 0: nothing, and such columns win by what they fit by chance.
     n_jobs : int, default=None
         Number of threads; None: 1, unless a ``joblib.parallel_config`` says otherwise; -1: all
         cores. Changes nothing but the time.
@@ -328,6 +343,7 @@ class DecisionTreeRegressor(LazyScore, RegressorMixin, BaseDecisionTree):
         max_codes=None,
         categorical_features="from_dtype",
         unseen="missing",
+        category_penalty=1.0,
         n_jobs=None,
     ):
         self.criterion = criterion
@@ -344,6 +360,7 @@ class DecisionTreeRegressor(LazyScore, RegressorMixin, BaseDecisionTree):
         self.max_codes = max_codes
         self.categorical_features = categorical_features
         self.unseen = unseen
+        self.category_penalty = category_penalty
         self.n_jobs = n_jobs
 
     def predict(self, X: Any) -> np.ndarray:

@@ -35,7 +35,7 @@ from dtrees.coding.row_digest import digest_of_rows
 from dtrees.coding.target import Target
 from dtrees.core.model import Tree
 from dtrees.core.resampling import Bags
-from dtrees.exceptions import SchedulerLostError, WorkerLostError
+from dtrees.exceptions import ModelFileError, SchedulerLostError, WorkerLostError
 from dtrees.export.books import encode_book
 from dtrees.export.trees import trees_of_bytes
 from dtrees.export.values import Encoder
@@ -160,6 +160,22 @@ class SoFar:
 
     trees: tuple[Tree, ...]
     facts: Mapping[str, Any]
+
+
+def seed_of(saved: Checkpoint[Tree]) -> int:
+    """The seed of the fit whose trees are in a checkpoint.
+
+    Raises
+    ------
+    ModelFileError
+        What stands there is no seed.
+    """
+    seed = (saved.facts or {}).get("seed")
+    if type(seed) is not int or not 0 <= seed < 2**31:
+        raise ModelFileError(
+            f"The checkpoint {saved.path!r} is damaged: its seed is {str(seed)[:20]}."
+        )
+    return seed
 
 
 def earlier_trees(

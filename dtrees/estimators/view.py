@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dtrees.coding.coded import CodedMatrix
-from dtrees.core.model import LEAF, NO_FEATURE, Tree
+from dtrees.core.model import AT_MOST, LEAF, NO_FEATURE, Tree
 from dtrees.core.predict import apply, decision_path
 from dtrees.inspection.importance import impurity_importances
 from dtrees.parallel import CodedPartitions
@@ -26,6 +26,49 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
     from dtrees.coding.codebook import CodeBook
+
+
+class Untold(np.float64):
+    """The threshold of a test that is not ``<=``: a number that is not rounded.
+
+    scikit-learn's ``export_graphviz`` writes ``<=`` before what it rounds, which is wrong here.
+    """
+
+    def __round__(self, ndigits: Any = None) -> Any:
+        raise ValueError(
+            "A test of this tree is a set of categories, or numbers above a threshold in a column "
+            "that has categories, too. scikit-learn's export_graphviz shows thresholds only. Use "
+            "dtrees.inspection.export_graphviz, dtrees.export_text, or "
+            "dtrees.plot_shared_forest([tree])."
+        )
+
+
+class Thresholds(np.ndarray):
+    """Thresholds of nodes, float64 (n_nodes,), that know which tests are not ``<=``.
+
+    What is computed from them, and stretches of them, are plain arrays.
+    """
+
+    _untold: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, thresholds: np.ndarray, untold: np.ndarray) -> np.ndarray:
+        """The thresholds, of which some are `Untold`; plain, where none is."""
+        if not untold.any():
+            return thresholds
+        made = thresholds.view(cls)
+        made._untold = untold
+        return made
+
+    def __getitem__(self, key: Any) -> Any:
+        found = np.asarray(self)[key]
+        if self._untold is None or not isinstance(found, np.float64):
+            return found
+        return Untold(found) if self._untold[key] else found
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        plain = np.asarray(array)
+        return plain[()] if return_scalar else plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,11 +157,13 @@ class TreeView:
     def threshold(self) -> np.ndarray:
         """Threshold of the test in the user's units, float64 (node_count,).
 
-        -2 in leaves, as in scikit-learn; nan where the test is a set of categories.
+        -2 in leaves, as in scikit-learn; nan where the test is a set of categories. The threshold
+        of a single node whose test is not ``<=`` (see `Thresholds`) can be computed with, but
+        not rounded: scikit-learn's ``export_graphviz`` would draw it as ``<=``.
         """
         threshold = self.model.threshold.copy()
         threshold[self.model.test == LEAF] = NO_FEATURE
-        return _read_only(threshold)
+        return _read_only(Thresholds.of(threshold, self.model.test > AT_MOST))
 
     @property
     def missing_go_to_left(self) -> np.ndarray:

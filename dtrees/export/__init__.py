@@ -48,7 +48,10 @@ A file may come from anywhere. Nothing in it is executed or unpickled, classes a
 list. Every member has a checksum (CRC-32), which finds every changed byte and nearly every other
 damage; beyond that, every number that a reader relies on (types, shapes, children, columns,
 codes, offsets) is checked, so a file that was made to deceive gives an error too, or predicts what
-it says, and nothing worse. All errors are `dtrees.exceptions.ModelFileError`.
+it says, and nothing worse. Members are those above and no others, stand one behind the other, and
+are stored as they are, so no file takes more than its size times a constant. Numbers among the
+values are bounded (`dtrees.export.values`); parameters and attributes are of the types and in the
+ranges that the estimator has. All errors are `dtrees.exceptions.ModelFileError`.
 """
 
 from dtrees.export.models import load, save

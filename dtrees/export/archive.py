@@ -4,10 +4,15 @@ Members are stored, not compressed, and their data start at multiples of `ALIGNM
 of the file is a memory map of every array. The gap is an extra field of the member's header, which
 every reader of zip archives skips.
 
-`Archive` trusts nothing: it looks members up in the directory of the zip archive, wants each where
-the directory says, whole, of a type that is written, and with the checksum that was written. Files
-are written under another name first and then renamed, so a file is there whole or not at all, and
-one that is mapped somewhere is not written to.
+`Archive` trusts nothing. It wants the file to be what is written, from the first byte to the last:
+members in the order of the directory, one right behind the other, then the directory and its end::
+
+    | header, gap, data | header, gap, data | ... | directory | end |
+
+So no two members share a byte, nothing stands between them, and all of them together are no larger
+than the file. Each is as the directory says, in its own header too, whole, of a type that is
+written, and with the checksum that was written. Files are written under another name first and then
+renamed, so a file is there whole or not at all, and one that is mapped somewhere is not written to.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ import secrets
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,21 +32,30 @@ import numpy as np
 from numpy.lib import format as npy
 
 from dtrees.exceptions import ModelFileError
-from dtrees.export.values import is_storable
+from dtrees.export.values import check_bytes, is_storable
 
 DOCUMENT = "model.json"
 ALIGNMENT = 64
 
-_LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature, lengths of the name and the extra field
+# signature, flags, method, checksum, sizes stored and in full, lengths of name and extra field
+_LOCAL_HEADER = struct.Struct("<4s2xHH4xIIIHH")
 _LOCAL_SIGNATURE = b"PK\x03\x04"
+_DIRECTORY_ENTRY = 46  # bytes, without name, extra field and comment
+_END = 22  # bytes of the end of a directory
+_ZIP64_END = 76  # more, of a file of many members or gigabytes
+_ZIP64 = 1  # id of the extra field of sizes that 32 bits do not hold
 _ZIP64_EXTRA = 20
+_ELSEWHERE = 0xFFFFFFFF  # such a size
 _PADDING = 0xD935  # id of an extra field that pads, as Android's zipalign writes it
 _UTF8_NAME = 0x800
 _LONGEST_HEADER = 2_000  # of an .npy member
 
 
 def write(
-    path: str | os.PathLike, document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    path: str | os.PathLike,
+    document: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    check: Callable[[Path], object] | None = None,
 ) -> None:
     """Write a file, or replace the one that is there.
 
@@ -51,6 +65,8 @@ def write(
     document : JSON
     arrays : mapping of str to array
         By the names of their members, without ``.npy``.
+    check : callable (Path) -> object, default=None
+        Is given the new file before it takes its place; what it raises leaves everything as it was.
 
     Raises
     ------
@@ -62,6 +78,8 @@ def write(
     try:
         with open(partial, "xb") as file:
             write_to(file, document, arrays)
+        if check is not None:
+            check(partial)
         os.replace(partial, path)
     except OSError as error:  # which names the other file
         partial.unlink(missing_ok=True)
@@ -131,6 +149,7 @@ class Archive:
             try:
                 with zipfile.ZipFile(file) as archive:
                     members = archive.infolist()
+                    directory, comment = archive.start_dir, archive.comment
             except Exception as error:  # whatever a damaged directory makes of zipfile
                 raise self.damaged(f"{error}") from error
             file.seek(0)
@@ -146,6 +165,9 @@ class Archive:
             raise self.damaged("two members have the same name")
         if DOCUMENT not in self._members:
             raise self._foreign(f"it is a zip archive without {DOCUMENT}")
+        self._begin = self._lay_out(members, directory)
+        if comment:
+            raise self.damaged("there is a comment")
         try:
             text = bytes(self._stretch(DOCUMENT)).decode("ascii")
             self.document = json.loads(text, parse_constant=_refuse_constant)
@@ -171,26 +193,56 @@ class Archive:
     def _foreign(self, why: str) -> ModelFileError:
         return ModelFileError(f"{self._path!r} is not a model file of dtrees: {why}.")
 
-    def _stretch(self, name: str) -> np.ndarray:
-        """The bytes of a member, checked."""
-        member = self._members[name]
-        size, at = len(self._data), member.header_offset
+    def _lay_out(self, members: list[zipfile.ZipInfo], directory: int) -> dict[str, int]:
+        """Where the data of every member begin, if members and directory are all of the file."""
+        begin, at = {}, 0
+        for member in members:
+            name = member.filename
+            if member.header_offset != at:
+                raise self.damaged(f"{name} is not where it should be")
+            begin[name] = self._begin_of(member)
+            at = begin[name] + member.file_size
+        length = sum(
+            _DIRECTORY_ENTRY + len(member.filename.encode()) + len(member.extra)
+            for member in members
+        )
+        rest = len(self._data) - at - length
+        if at != directory or rest not in (_END, _END + _ZIP64_END):
+            raise self.damaged("there is something between its members, or behind them")
+        return begin
+
+    def _begin_of(self, member: zipfile.ZipInfo) -> int:
+        """Where the data of a member begin, if its own header says what the directory says."""
+        name, at = member.filename, member.header_offset
+        begin = at + _LOCAL_HEADER.size
+        if begin > len(self._data):
+            raise self.damaged(f"{name} is not where it should be")
+        signature, flags, method, crc, stored, full, name_length, extra_length = (
+            _LOCAL_HEADER.unpack(bytes(self._data[at:begin]))
+        )
+        written = bytes(self._data[begin : begin + name_length])
+        extra = bytes(self._data[begin + name_length : begin + name_length + extra_length])
+        if stored == full == _ELSEWHERE:
+            full, stored = _zip64_sizes(extra)
         if (
             member.compress_type != zipfile.ZIP_STORED
-            or member.compress_size != member.file_size
             or member.flag_bits & ~_UTF8_NAME
-            or not 0 <= at <= size - _LOCAL_HEADER.size
+            or member.compress_size != member.file_size
+            or member.comment
+            or (flags, method, crc) != (member.flag_bits, member.compress_type, member.CRC)
+            or (stored, full) != (member.compress_size, member.file_size)
         ):
             raise self.damaged(f"the entry of {name} cannot be")
-        header = bytes(self._data[at : at + _LOCAL_HEADER.size])
-        signature, name_length, extra_length = _LOCAL_HEADER.unpack(header)
-        begin = at + _LOCAL_HEADER.size
-        written = bytes(self._data[begin : begin + name_length])
         begin += name_length + extra_length
         end = begin + member.file_size
-        if signature != _LOCAL_SIGNATURE or written != name.encode() or end > size:
+        if signature != _LOCAL_SIGNATURE or written != name.encode() or end > len(self._data):
             raise self.damaged(f"{name} is not where it should be")
-        stretch = self._data[begin:end]
+        return begin
+
+    def _stretch(self, name: str) -> np.ndarray:
+        """The bytes of a member, checked."""
+        member, begin = self._members[name], self._begin[name]
+        stretch = self._data[begin : begin + member.file_size]
         if zlib.crc32(stretch.data) != member.CRC:
             raise self.damaged(f"the checksum of {name} is wrong")
         return stretch
@@ -204,13 +256,55 @@ class Archive:
             shape, is_fortran, dtype = npy.read_array_header_1_0(head, _LONGEST_HEADER)
             if is_fortran or not is_storable(dtype):
                 raise ValueError(f"arrays of {dtype} are not stored")
+            if min(shape, default=0) < 0:
+                raise ValueError("its shape is not said")
             array = np.frombuffer(stretch[head.tell() :], dtype=dtype).reshape(shape)
+            check_bytes(array)
         except Exception as error:  # what numpy's parser makes of a header
             raise self.damaged(f"{name} is no array: {error}") from error
         if not array.flags.aligned:
             array = array.copy()
             array.flags.writeable = False
         return array
+
+
+def _zip64_sizes(extra: bytes) -> tuple[int, int]:
+    """Sizes in full and stored, of a local header's extra field; -1 where it holds none."""
+    while len(extra) >= 4:
+        kind, length = struct.unpack("<HH", extra[:4])
+        if kind == _ZIP64 and length == _ZIP64_EXTRA - 4 and len(extra) >= _ZIP64_EXTRA:
+            full, stored = struct.unpack("<QQ", extra[4:_ZIP64_EXTRA])
+            return full, stored
+        extra = extra[4 + length :]
+    return -1, -1
+
+
+class Taken(Mapping[str, np.ndarray]):
+    """Arrays by name, which remembers what it was asked for: what nobody knows is in no file.
+
+    Parameters
+    ----------
+    arrays : mapping of str to array
+    """
+
+    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self._arrays = dict(arrays)
+        self._names: set[str] = set()
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        array = self._arrays[name]
+        self._names.add(name)
+        return array
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def left(self) -> set[str]:
+        """Names that nobody has asked for."""
+        return self._arrays.keys() - self._names
 
 
 def _refuse_constant(text: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.coding.codebook import UNSEEN, CodeBook
-from dtrees.coding.tables import UNITS
+from dtrees.coding.times import UNITS
 from dtrees.core.packing import narrow, widen
 from dtrees.export.values import Encoder, decode
 

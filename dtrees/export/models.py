@@ -24,7 +24,7 @@ from dtrees.core.model import (
     Tree,
 )
 from dtrees.exceptions import ModelFileError
-from dtrees.export.archive import Archive, write
+from dtrees.export.archive import Archive, Taken, write
 from dtrees.export.books import decode_book, encode_book, expect, is_names
 from dtrees.export.parts import Parts
 from dtrees.export.values import Encoder, decode
@@ -32,6 +32,7 @@ from dtrees.export.values import Encoder, decode
 FORMAT = "dtrees model"
 VERSION = 1
 LAYOUTS = ("compact", "flat")
+LATER = {"category_penalty": 0.0}  # parameters that older files lack: what fitted them then
 ESTIMATORS = (
     "BaggingClassifier",
     "BaggingRegressor",
@@ -53,7 +54,7 @@ def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> Non
         A fitted tree or forest of dtrees.
     path : str or path
         By custom with the suffix ``.dtrees``. A file that is there is replaced when the new one is
-        complete.
+        complete and has been read back.
     layout : {"compact", "flat"}, default="compact"
         "compact" takes a few bytes per node, and `load` computes the rest. "flat" holds the
         arrays as they are in memory and is about ten times as large; it is for
@@ -65,9 +66,11 @@ def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> Non
         The model is no estimator of dtrees, or a class label or category is of a type that a file
         cannot hold.
     ValueError
-        `layout` is neither of the two.
+        `layout` is neither of the two, or a parameter was set to what the estimator does not take.
     sklearn.exceptions.NotFittedError
         The model is not fitted.
+    dtrees.exceptions.ModelFileError
+        What was written does not load again. A file that was there stays as it was.
     OSError
         The file cannot be written: there is no such folder, say.
 
@@ -104,6 +107,7 @@ def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> Non
             f"{type(model).__module__}.{type(model).__qualname__}.{_instead(model)}"
         )
     parts = model._parts()
+    model._check_parts(parts)
     encoder = Encoder()
     parameters = {}
     for key, value in parts.parameters.items():
@@ -136,7 +140,19 @@ def save(model: Any, path: str | os.PathLike, *, layout: str = "compact") -> Non
     arrays = {f"trees/{key}": little(array) for key, array in tree_arrays.items()}
     arrays |= {f"codebook/{key}": little(array) for key, array in book_arrays.items()}
     arrays["codebook/saw_missing"] = parts.saw_missing
-    write(path, document, arrays | encoder.arrays)
+    write(path, document, arrays | encoder.arrays, _check_loads)
+
+
+def _check_loads(path: os.PathLike) -> None:
+    """Raise when a file that was just written is none that `load` reads."""
+    try:
+        load(path)
+    except ModelFileError as error:
+        raise ModelFileError(
+            "The model is not saved, because the file would not load again "
+            f"({error.__cause__ or error}). Nothing was written or replaced. This is a fault of "
+            "dtrees, or the model was changed after its fit."
+        ) from error
 
 
 def _instead(model: Any) -> str:
@@ -204,33 +220,47 @@ def load(path: str | os.PathLike, *, mmap: bool = False) -> Any:
 
 
 def _unknown(document: Mapping[str, Any]) -> str:
-    """The first estimator or parameter that there is not, in words; empty when there is none."""
+    """The first name that this version does not know, in words; empty when it knows all."""
     name = document["estimator"]
     if name not in ESTIMATORS:
         return f"the estimator {str(name)[:40]!r}"
-    strange = document["parameters"].keys() - set(getattr(dtrees, name)._get_param_names())
-    return f"the parameter {min(strange)[:40]!r} of {name}" if strange else ""
+    kind = getattr(dtrees, name)
+    for what, names in (("parameter", kind._get_param_names()), ("attribute", kind._learns)):
+        strange = document[f"{what}s"].keys() - set(names)
+        if strange:
+            return f"the {what} {min(strange)[:40]!r} of {name}"
+    return ""
 
 
 def _decode(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
     """The estimator behind a document and its arrays."""
     kind = getattr(dtrees, document["estimator"])
-    groups: dict[str, dict[str, np.ndarray]] = {"trees": {}, "codebook": {}, "values": {}}
+    named: dict[str, dict[str, np.ndarray]] = {"trees": {}, "codebook": {}, "values": {}}
     for key, array in arrays.items():
         group, _, rest = key.partition("/")
+        expect(group in named, f"a member {key + '.npy'!r}")
         own = array.dtype.newbyteorder("=") if group != "values" else array.dtype
-        groups[group][rest] = array.astype(own, copy=False)
-    values = {f"values/{key}": array for key, array in groups["values"].items()}
+        named[group][rest if group != "values" else key] = array.astype(own, copy=False)
+    groups = {group: Taken(each) for group, each in named.items()}
+    values = groups["values"]
     book = decode_book(document["codebook"], groups["codebook"], values)
     saw_missing = groups["codebook"]["saw_missing"]
     expect(saw_missing.dtype == np.bool_ and saw_missing.shape == (book.n_columns,),
            "where missing values were seen")  # fmt: skip
     trees = decode_trees(document["trees"], groups["trees"])
     check_trees(trees, book)
-    parameters = {key: decode(value, values) for key, value in document["parameters"].items()}
+    given = {key: decode(value, values) for key, value in document["parameters"].items()}
+    later = {key: LATER[key] for key in LATER.keys() & set(kind._get_param_names())}
+    parameters = {**later, **given}
     attributes = {key: decode(value, values) for key, value in document["attributes"].items()}
+    for group, each in groups.items():
+        for name in sorted(each.left()):
+            member = name if group == "values" else f"{group}/{name}"
+            expect(False, f"a member {member + '.npy'!r}")
     _check_attributes(attributes, kind, trees, book)
-    return kind._of_parts(Parts(parameters, attributes, trees, book, saw_missing))
+    parts = Parts(parameters, attributes, trees, book, saw_missing)
+    kind._check_parts(parts)
+    return kind._of_parts(parts)
 
 
 def little(array: np.ndarray) -> np.ndarray:
@@ -275,13 +305,12 @@ def decode_trees(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) 
     weight_unit = units["weight_unit"]
     expect(bool((np.isfinite(weight_unit) & (weight_unit > 0)).all()), "the unit of the weights")
     expect(len(n_nodes) > 0 and 0 < n_nodes.min() <= n_nodes.max() < 2**31, "the number of nodes")
-    expect(0 <= n_words.min() <= n_words.max() < 2**47, "the number of words")
     all_of = {name: arrays[name] for name in packing.DTYPES}
     words = all_of.pop("subset_words")
+    expect(0 <= n_words.min() <= n_words.max() <= len(words), "the number of words")
     for name, array in all_of.items():
         width = 2 if name == "statistics" else 1
-        types = (packing.DTYPES[name], packing.COUNTS.get(name))
-        expect(array.dtype in types and array.ndim == width, f"the array {name}")
+        expect(array.dtype in packing.TYPES[name] and array.ndim == width, f"the array {name}")
         expect(len(array) == n_nodes.sum(), f"the length of {name}")
     expect(words.dtype == np.uint64 and words.shape == (int(n_words.sum()),), "the subsets")
     shape = packing.Shape(all_of["test"] != LEAF, n_nodes)
@@ -339,10 +368,7 @@ def check_trees(trees: tuple[Tree, ...], book: CodeBook) -> None:
 def _check_attributes(
     attributes: Mapping[str, Any], kind: type, trees: tuple[Tree, ...], book: CodeBook
 ) -> None:
-    """Whether attributes fit the trees, and hide nothing of the class."""
-    for name in attributes:
-        expect(name.isidentifier() and not hasattr(kind, name), f"the attribute {name!r}")
-        expect(not name.startswith("__"), f"the attribute {name!r}")
+    """Whether attributes fit the trees."""
     expect(attributes["n_features_in_"] == book.n_columns, "n_features_in_")
     names = attributes.get("feature_names_in_")
     expect(names is None or is_names(names, book.n_columns), "feature_names_in_")
@@ -355,4 +381,9 @@ def _check_attributes(
         return
     classes = attributes["classes_"]
     expect(isinstance(classes, np.ndarray) and classes.shape == (width,), "classes_")
+    try:
+        distinct = set(classes.tolist())
+    except TypeError:  # lists, say
+        distinct = set()
+    expect(0 < width == len(distinct), "classes_")
     expect(attributes["n_classes_"] == width, "n_classes_")

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from dtrees.coding.codebook import CodeBook
 from dtrees.core.model import Tree
 from dtrees.exceptions import ModelFileError
-from dtrees.export.archive import Archive, write_to
+from dtrees.export.archive import Archive, Taken, write_to
+from dtrees.export.books import expect
 from dtrees.export.models import check_trees, decode_trees, encode_trees, little
 
 FORMAT = "dtrees trees"
@@ -64,11 +65,14 @@ def trees_of_bytes(data: bytes, name: str, book: CodeBook) -> tuple[Tree, ...]:
             f"a dtrees that reads version {VERSION}."
         )
     try:
-        arrays = {
-            key.removeprefix("trees/"): each.astype(each.dtype.newbyteorder("="), copy=False)
-            for key, each in archive.arrays().items()
-        }
+        arrays = Taken(
+            {
+                key.removeprefix("trees/"): each.astype(each.dtype.newbyteorder("="), copy=False)
+                for key, each in archive.arrays().items()
+            }
+        )
         trees = decode_trees(document["trees"], arrays)
+        expect(not arrays.left(), "a member that is part of no tree")
         check_trees(trees, book)
     except ModelFileError:
         raise

@@ -17,11 +17,18 @@ Everything else is an object of one key, which says what it is::
 
 The last two lines are pandas', which is imported when a file holds one of them. A value of any
 other type is refused when it is written.
+
+What is read may come from anywhere, so each kind is read from exactly what is written for it:
+parts of the right number and type, shapes that are the size of the data, letters and booleans that
+there are. Numbers are bounded (`MOST_BITS`, `MOST_DIGITS`, `MOST_EXPONENT`), as a few bytes of a
+power or a fraction can otherwise stand for more than a computer holds; larger ones are refused when
+they are written, too.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -32,6 +39,10 @@ from typing import Any
 import numpy as np
 
 INLINE_BYTES = 512
+MOST_BITS = 4096  # of an integer
+MOST_DIGITS = 1250  # of a decimal
+MOST_EXPONENT = 6176  # of a decimal, up or down: that of IEEE 754's decimal128
+LONGEST_NAME = 100  # of a time zone or a frequency
 KINDS = "biufcSUMm"  # of dtypes that a file may hold
 FLOAT_BYTES = {"f": (2, 4, 8), "c": (8, 16)}  # wider ones differ between machines
 
@@ -74,6 +85,12 @@ class Encoder:
             The value is of a type that a model file does not hold.
         """
         kind = type(value)
+        if not is_bounded(value):
+            raise TypeError(
+                f"{owner} holds a number that is too large for a model file: integers of at most "
+                f"{MOST_BITS} bits, and decimals of at most {MOST_DIGITS} digits and exponents of "
+                f"at most {MOST_EXPONENT} can be written. Convert it to a float or a string."
+            )
         if value is None or kind in (bool, int, str):
             return value
         if kind is float:
@@ -119,6 +136,18 @@ class Encoder:
         return {"member": name}
 
 
+def is_bounded(value: Any) -> bool:
+    """Whether a value is no number, or one that takes little time and memory in any form."""
+    if isinstance(value, int):
+        return value.bit_length() <= MOST_BITS
+    if isinstance(value, Fraction):
+        return is_bounded(value.numerator) and is_bounded(value.denominator)
+    if isinstance(value, Decimal) and value.is_finite():
+        digits, exponent = value.as_tuple()[1:]
+        return len(digits) <= MOST_DIGITS and abs(int(exponent)) <= MOST_EXPONENT
+    return True
+
+
 def decode(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     """The value that `Encoder.encode` was given.
 
@@ -128,6 +157,8 @@ def decode(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
         The JSON is not what the encoder writes.
     """
     if value is None or isinstance(value, bool | int | float | str):
+        if not is_bounded(value) or (isinstance(value, float) and not math.isfinite(value)):
+            raise ValueError("a number is too large")
         return value
     if isinstance(value, list):
         return [decode(item, arrays) for item in value]
@@ -135,15 +166,57 @@ def decode(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     if name == "member":
         return arrays[inside]
     if name == "objects":
-        shape, items = inside
+        shape, items = _parts(inside, list, list)
         array = np.empty(len(items), dtype=object)
         array[:] = [decode(item, arrays) for item in items]
-        return array.reshape(tuple(shape))
+        return array.reshape(_shape(shape, len(items)))
+    if not isinstance(inside, list | str):
+        raise ValueError(f"{str(inside)[:20]!r} is part of no value")
     if name == "tuple":
         return tuple(decode(item, arrays) for item in inside)
     if name == "dict":
-        return {decode(k, arrays): decode(v, arrays) for k, v in inside}
+        pairs = [_parts(pair, object, object) for pair in inside]
+        found = {decode(k, arrays): decode(v, arrays) for k, v in pairs}
+        if len(found) != len(pairs):
+            raise ValueError("keys are equal")
+        return found
     return _READ[name](decode(inside, arrays))
+
+
+def _parts(parts: Any, *kinds: Any) -> list:
+    """Parts of a value, if they are of these types."""
+    if type(parts) is not list or len(parts) != len(kinds):
+        raise ValueError(f"a value has not {len(kinds)} parts")
+    for part, kind in zip(parts, kinds, strict=True):
+        if not isinstance(part, kind) or (kind is int and isinstance(part, bool)):
+            raise ValueError(f"{str(part)[:20]!r} is a part of another value")
+    return parts
+
+
+def _shape(shape: list, n_items: int) -> tuple[int, ...]:
+    """A shape of so many items; nothing is left to be found out from the data."""
+    _parts(shape, *[int] * len(shape))
+    if min(shape, default=0) < 0 or math.prod(shape) != n_items:
+        raise ValueError(f"{n_items} items are not of shape {shape}")
+    return tuple(shape)
+
+
+def check_bytes(array: np.ndarray) -> None:
+    """Whether the bytes of an array are values of its type, where not all bytes are.
+
+    Raises
+    ------
+    ValueError
+        A boolean is neither, or a letter is beyond all of Unicode.
+    """
+    if array.size == 0:
+        return
+    if array.dtype.kind == "b" and array.view(np.uint8).max() > 1:
+        raise ValueError("a boolean is neither true nor false")
+    if array.dtype.kind == "U":
+        letters = array.reshape(-1).view(array.dtype.str[0] + "u4")
+        if letters.max() > sys.maxunicode:
+            raise ValueError("a letter is beyond all of Unicode")
 
 
 def _read_float(text: str) -> float:
@@ -151,18 +224,37 @@ def _read_float(text: str) -> float:
 
 
 def _read_scalar(parts: list) -> Any:
-    dtype, data = parts
+    dtype, data = _parts(parts, str, str)
     if dtype in ("U", "S"):
         return np.dtype(dtype).type()
     return _read_array([dtype, [], data])[()]
 
 
 def _read_array(parts: list) -> np.ndarray:
-    name, shape, data = parts
-    dtype = np.dtype(str(name))
-    if not is_storable(dtype):
+    name, shape, data = _parts(parts, str, list, str)
+    dtype = np.dtype(name)
+    if not is_storable(dtype) or dtype.str != name:
         raise ValueError(f"arrays of {dtype} are not stored")
-    return np.frombuffer(bytes.fromhex(data), dtype=dtype).reshape(tuple(shape)).copy()
+    array = np.frombuffer(bytes.fromhex(data), dtype=dtype)
+    check_bytes(array)
+    return array.reshape(_shape(shape, len(array))).copy()
+
+
+def _read_fraction(parts: list) -> Fraction:
+    numerator, denominator = _parts(parts, int, int)
+    found = Fraction(numerator, denominator)
+    if found.denominator != denominator:
+        raise ValueError("a fraction is not in lowest terms")
+    return found
+
+
+def _read_decimal(text: Any) -> Decimal:
+    if not isinstance(text, str) or len(text) > MOST_DIGITS + 20:
+        raise ValueError("a decimal is no text, or too long")
+    found = Decimal(text)
+    if not is_bounded(found):
+        raise ValueError("a decimal is too large")
+    return found
 
 
 def _write_zone(zone: Any) -> Any:
@@ -182,16 +274,26 @@ def _read_zone(zone: Any) -> Any:
     if zone is None:
         return None
     if isinstance(zone, str):
-        return UTC if zone == "UTC" else import_module("zoneinfo").ZoneInfo(zone)
+        return UTC if zone == "UTC" else import_module("zoneinfo").ZoneInfo(_name(zone))
     return timezone(timedelta(seconds=zone))
+
+
+def _name(name: str) -> str:
+    """A name that others look up, if it is no longer than such names are."""
+    if len(name) > LONGEST_NAME:
+        raise ValueError(f"{name[:20]!r}... is no name")
+    return name
 
 
 def _write_datetime(value: datetime) -> list:
     return [value.replace(tzinfo=None).isoformat(), value.fold, _write_zone(value.tzinfo)]
 
 
+_ZONE = str | int | float | None
+
+
 def _read_datetime(parts: list) -> datetime:
-    text, fold, zone = parts
+    text, fold, zone = _parts(parts, str, int, _ZONE)
     return datetime.fromisoformat(text).replace(fold=fold, tzinfo=_read_zone(zone))
 
 
@@ -199,10 +301,27 @@ def _pandas(name: str) -> Any:
     return getattr(import_module("pandas"), name)
 
 
+def _unit(unit: str) -> Any:
+    """A unit of pandas."""
+    if unit not in ("s", "ms", "us", "ns"):
+        raise ValueError(f"times are not counted in {unit[:20]!r}")
+    return unit
+
+
 def _read_timestamp(parts: list) -> Any:
-    value, unit, zone = parts
-    stamp = _pandas("Timestamp")(np.datetime64(value, unit))
+    value, unit, zone = _parts(parts, int, str, _ZONE)
+    stamp = _pandas("Timestamp")(np.datetime64(value, _unit(unit)))
     return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(_read_zone(zone))
+
+
+def _read_span(parts: list) -> Any:
+    value, unit = _parts(parts, int, str)
+    return _pandas("Timedelta")(np.timedelta64(value, _unit(unit)))
+
+
+def _read_period(parts: list) -> Any:
+    ordinal, frequency = _parts(parts, int, str)
+    return _pandas("Period")(ordinal=ordinal, freq=_name(frequency))
 
 
 _Way = tuple[str, Callable[[Any], Any]]
@@ -227,14 +346,14 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "scalar": _read_scalar,
     "array": _read_array,
     "bytes": bytes.fromhex,
-    "decimal": Decimal,
-    "fraction": lambda parts: Fraction(*parts),
+    "decimal": _read_decimal,
+    "fraction": _read_fraction,
     "datetime": _read_datetime,
     "date": date.fromisoformat,
     "time": time.fromisoformat,
-    "timedelta": lambda parts: timedelta(*parts),
+    "timedelta": lambda parts: timedelta(*_parts(parts, int, int, int)),
     "Timestamp": _read_timestamp,
-    "Timedelta": lambda parts: _pandas("Timedelta")(np.timedelta64(*parts)),
-    "Interval": lambda parts: _pandas("Interval")(*parts),
-    "Period": lambda parts: _pandas("Period")(ordinal=parts[0], freq=parts[1]),
+    "Timedelta": _read_span,
+    "Interval": lambda parts: _pandas("Interval")(*_parts(parts, object, object, str)),
+    "Period": _read_period,
 }

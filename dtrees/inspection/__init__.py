@@ -1,12 +1,26 @@
 """What grown trees have to say: importances, rules as text, and what several trees agree on."""
 
+from dtrees.inspection.alignment import NodeTest
+from dtrees.inspection.graphviz import export_graphviz
 from dtrees.inspection.importance import impurity_importances
-from dtrees.inspection.overlay import shared_forest
+from dtrees.inspection.overlay import SharedForest, SharedNode, shared_forest
 from dtrees.inspection.plots import plot_shared_forest
-from dtrees.inspection.stability import stability_report
+from dtrees.inspection.stability import (
+    ImportanceStability,
+    LevelStability,
+    StabilityReport,
+    stability_report,
+)
 from dtrees.inspection.text import export_text
 
 __all__ = [
+    "ImportanceStability",
+    "LevelStability",
+    "NodeTest",
+    "SharedForest",
+    "SharedNode",
+    "StabilityReport",
+    "export_graphviz",
     "export_text",
     "impurity_importances",
     "plot_shared_forest",

@@ -11,8 +11,11 @@ their due. ``sklearn.inspection.permutation_importance`` on held-out rows does n
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
+from dtrees.core.gains import relative_gains
 from dtrees.core.model import LEAF, Tree
 
 
@@ -23,19 +26,30 @@ def impurity_importances(tree: Tree, *, normalize: bool = True) -> np.ndarray:
     ----------
     tree : Tree
     normalize : bool, default=True
-        Divide by the total, so that the importances sum to one.
+        Divide by the total, so that the importances sum to one, whatever the unit of the target.
 
     Returns
     -------
     importances : float64 (n_columns,)
-        Not negative. All zero when the tree is a single leaf. O(nodes + columns).
+        Not negative. All zero when the tree is a single leaf, or its splits gain nothing.
+        O(nodes + columns).
     """
     inner = tree.test != LEAF
+    gains = relative_gains(tree) if normalize else tree.gain
     importances = np.bincount(
-        tree.feature[inner], weights=tree.gain[inner], minlength=tree.n_columns
+        tree.feature[inner], weights=gains[inner], minlength=tree.n_columns
     ).astype(np.float64)
     importances /= tree.weighted_n_node_samples[0]
+    return normalized(importances) if normalize else importances
+
+
+def mean_importances(trees: Iterable[Tree]) -> np.ndarray | None:
+    """Mean of the importances of trees that split, float64 (n_columns,); None where none does."""
+    shares = [impurity_importances(tree) for tree in trees if tree.node_count > 1]
+    return normalized(np.mean(shares, axis=0)) if shares else None
+
+
+def normalized(importances: np.ndarray) -> np.ndarray:
+    """Importances that sum to one, or are all zero."""
     total = importances.sum()
-    if normalize and total > 0.0:
-        importances /= total
-    return importances
+    return importances / total if total > 0.0 else importances

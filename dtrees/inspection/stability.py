@@ -30,7 +30,7 @@ import numpy as np
 
 from dtrees.core.model import LEAF, Tree
 from dtrees.inspection.alignment import NO_GROUP, Group, trees_of, walk
-from dtrees.inspection.importance import impurity_importances
+from dtrees.inspection.importance import mean_importances
 from dtrees.inspection.overlay import check_together
 from dtrees.inspection.text import Words, column_names, parts_of
 
@@ -347,12 +347,8 @@ def _importances(
 def importances_of(trees: Sequence[Any]) -> np.ndarray:
     """Share of every column in the impurity decrease, float64 (n_columns,): mean of the trees."""
     grown = [parts_of(tree)[0] for tree in trees]
-    shares = [impurity_importances(tree) for tree in grown if tree.node_count > 1]
-    if not shares:
-        return np.zeros(grown[0].n_columns)
-    mean = np.mean(shares, axis=0)
-    total = mean.sum()
-    return mean / total if total > 0.0 else mean
+    mean = mean_importances(grown)
+    return np.zeros(grown[0].n_columns) if mean is None else mean
 
 
 def _asked(trees: Sequence[Tree]) -> np.ndarray:

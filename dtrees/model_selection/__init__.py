@@ -5,27 +5,17 @@ One floor above the estimators: everything here fits and scores them through the
 
 from dtrees.model_selection.cost_complexity import CostComplexity, cost_complexity_cv
 from dtrees.model_selection.files import read_table
-from dtrees.model_selection.folds import (
-    FoldResult,
-    KeyedKFold,
-    fold_results,
-    mean_and_standard_error,
-    shuffled_folds,
-)
-from dtrees.model_selection.problem import MOST_CLASSES, Problem, problem_of, task_of
+from dtrees.model_selection.folds import KeyedKFold
+from dtrees.model_selection.problem import Problem, problem_of
 from dtrees.model_selection.search import GridSearchCV, RandomizedSearchCV
-from dtrees.model_selection.size import ModelSize, size_of
 from dtrees.model_selection.surface import ValidationSurface, validation_surface
 from dtrees.model_selection.tuned_size import SizeChoice, TunedSize, tuned_size
 from dtrees.model_selection.validation import cross_val_predict, cross_val_score, cross_validate
 
 __all__ = [
-    "MOST_CLASSES",
     "CostComplexity",
-    "FoldResult",
     "GridSearchCV",
     "KeyedKFold",
-    "ModelSize",
     "Problem",
     "RandomizedSearchCV",
     "SizeChoice",
@@ -35,13 +25,8 @@ __all__ = [
     "cross_val_predict",
     "cross_val_score",
     "cross_validate",
-    "fold_results",
-    "mean_and_standard_error",
     "problem_of",
     "read_table",
-    "shuffled_folds",
-    "size_of",
-    "task_of",
     "tuned_size",
     "validation_surface",
 ]

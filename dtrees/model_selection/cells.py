@@ -16,15 +16,16 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import sklearn.model_selection
 from sklearn.exceptions import FitFailedWarning
 
+from dtrees.core.means import mean_of_sums, offsets_of
 from dtrees.core.model import Tree
 from dtrees.core.smaller import Limits, ManyLimits, sums_over_leaves
-from dtrees.estimators.sets import FittedSets, TrainingTable, trees_of
+from dtrees.estimators.sets import FittedSets, trees_of
 from dtrees.estimators.smaller import model_of_trees
 from dtrees.model_selection.candidates import Growth
 from dtrees.model_selection.stand_in import (
@@ -122,10 +123,12 @@ class Cells:
             if place == len(walked.leaves):
                 walked.leaves.append(self.fitted.coded_rows.leaves(trees[place], walked.rows))
             smaller, leaves = limits.cut_and_leaves(trees[place], walked.leaves[place])
-            walked.total = walked.total + smaller.value_of(leaves)
+            with np.errstate(over="ignore", invalid="ignore"):
+                walked.total = walked.total + smaller.value_of(leaves)
         walked.n_trees = n_trees
-        mean: np.ndarray = walked.total if n_trees == 1 else walked.total / n_trees
-        return mean
+        if n_trees == 1:
+            return walked.total
+        return mean_of_sums(walked.total, n_trees, offsets_of(trees[:n_trees]))
 
     def distinct(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Candidates whose models are the same trees, in a set.
@@ -264,9 +267,28 @@ class ModelScores:
     is_single: bool
 
 
+class ScoredRows(Protocol):
+    """What scorers see of a table."""
+
+    @property
+    def X(self) -> Any:
+        """The table."""
+        ...
+
+    @property
+    def y(self) -> Any:
+        """The target."""
+        ...
+
+    @property
+    def sample_weight(self) -> Any:
+        """What rows count; None: once."""
+        ...
+
+
 def score_models(
     cells: Cells,
-    table: TrainingTable,
+    table: ScoredRows,
     splits: Sequence[Split],
     scoring: Any,
     error_score: Any,
@@ -280,7 +302,7 @@ def score_models(
     Parameters
     ----------
     cells : Cells
-    table : TrainingTable
+    table : ScoredRows
     splits : sequence of (train, test)
     scoring, error_score, return_train_score
         As for `dtrees.model_selection.GridSearchCV`.

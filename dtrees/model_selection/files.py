@@ -36,6 +36,7 @@ def read_table(
     *,
     separator: str | None = None,
     encoding: str | None = None,
+    decimal: str | None = None,
     as_text: Collection[str] = (),
 ) -> Any:
     """Read a CSV or Parquet file into a DataFrame.
@@ -51,6 +52,8 @@ def read_table(
         What stands between two fields of a CSV file: one ASCII character.
     encoding : str, default="utf-8"
         Of a CSV file; a name that Python knows.
+    decimal : str, default="."
+        What stands in front of the decimals of a number in a CSV file: one ASCII character.
     as_text : collection of str, default=()
         Columns of a CSV file that are text whatever they look like; they need not be there.
 
@@ -61,7 +64,8 @@ def read_table(
     ValueError
         There is no such file, its extension is unknown, it is empty, or it cannot be read; the
         rows of a CSV file have more fields than its header has names;
-        `separator` or `encoding` is not valid, or is given for a file that is not CSV.
+        `separator`, `encoding` or `decimal` is not valid, or is given for a file that is not
+        CSV.
     """
     name, label = ".csv", "standard input"
     if isinstance(source, Path):
@@ -69,15 +73,22 @@ def read_table(
     if not name.endswith(FORMATS):
         raise ValueError(f"{label}: unknown extension, expected one of {', '.join(FORMATS)}")
     if name.endswith(".parquet"):
-        for word, value in (("separator", separator), ("encoding", encoding)):
+        for word, value in (
+            ("separator", separator),
+            ("encoding", encoding),
+            ("decimal mark", decimal),
+        ):
             if value is not None:
                 raise ValueError(f"{label}: a Parquet file has no {word}, got {value!r}")
     separator = "," if separator is None else separator
     encoding = "utf-8" if encoding is None else encoding
+    decimal = "." if decimal is None else decimal
     if len(separator) != 1 or not separator.isascii() or separator in '"\r\n':
         raise ValueError(
             f"the separator must be one ASCII character, no quote and no line end: {separator!r}"
         )
+    if len(decimal) != 1 or not decimal.isascii() or decimal.isalnum() or decimal in '"\r\n+- ':
+        raise ValueError(f"the decimal mark must be one ASCII character such as ',': {decimal!r}")
     try:
         codecs.lookup(encoding)
     except LookupError as error:
@@ -95,7 +106,8 @@ def read_table(
         if name.endswith(".parquet"):
             extra("pyarrow")
             return pandas.read_parquet(source)
-        table = read_csv(source, dict.fromkeys(as_text, str), sep=separator, encoding=encoding)
+        form = {"sep": separator, "encoding": encoding, "decimal": decimal}
+        table = read_csv(source, dict.fromkeys(as_text, str), **form)
     except UnicodeError as error:
         raise ValueError(f"{label}: cannot be read as {encoding}: {error}") from error
     except (OSError, EOFError, LookupError, ValueError) as error:  # pandas' and Arrow's errors too

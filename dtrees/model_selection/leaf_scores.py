@@ -352,7 +352,7 @@ def scores_of_splits(
     float64 (n_scores, n_limits, n_splits) or None
         None: scikit-learn should be asked.
     """
-    row_numbers = np.arange(fitted.encoded.coded.n_rows)
+    row_numbers = np.arange(len(fitted.y))
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
 
     def of_split(number: int) -> np.ndarray | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,11 +13,21 @@ from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 
+from dtrees.coding.sparse_places import check_sparse
 from dtrees.estimators.base import BaseDecisionTree, BaseTrees
 from dtrees.estimators.sets import TrainingTable
 from dtrees.model_selection.folds import KeyedKFold
 from dtrees.model_selection.stand_in import Split, drawn
-from dtrees.parallel import Ledger, admitted, check_lengths, lazy_keys
+from dtrees.parallel import (
+    Ledger,
+    admitted,
+    check_lengths,
+    computed,
+    is_lazy,
+    known_length,
+    lazy_keys,
+    rows_as_array,
+)
 
 
 class TogetherError(Exception):
@@ -24,6 +35,11 @@ class TogetherError(Exception):
 
 
 OURS = ("dtrees.estimators.trees", "dtrees.estimators.forests")  # and not what is made of them
+
+
+def is_ours(estimator: Any) -> bool:
+    """Whether an estimator is a tree or a forest of dtrees, and nothing that is made of one."""
+    return isinstance(estimator, BaseTrees) and type(estimator).__module__ in OURS
 
 
 def why_not(estimator: Any, y: Any, params: Iterable[str]) -> str | None:
@@ -36,7 +52,7 @@ def why_not(estimator: Any, y: Any, params: Iterable[str]) -> str | None:
     params : iterable of str
         Names of what is given to ``fit`` besides.
     """
-    if not isinstance(estimator, BaseTrees) or type(estimator).__module__ not in OURS:
+    if not is_ours(estimator):
         return f"{type(estimator).__name__} is not an estimator of dtrees"
     if y is None:
         return "there is no y"
@@ -48,11 +64,17 @@ def why_not(estimator: Any, y: Any, params: Iterable[str]) -> str | None:
     return None
 
 
-def in_memory(y: Any, groups: Any, params: Any, cv: Any, ledger: Ledger) -> tuple[Any, Any, Any]:
+def in_memory(
+    X: Any, y: Any, groups: Any, params: Any, cv: Any, ledger: Ledger
+) -> tuple[Any, Any, Any]:
     """What belongs to the rows of a table: fetched, where it is a Dask collection.
 
-    Where folds are drawn by keys of groups, the keys are fetched, and not the labels.
+    Where folds are drawn by keys of groups, the keys are fetched, and not the labels. The table is
+    looked at before scikit-learn converts it: a damaged sparse matrix would end the process.
     """
+    check_sparse(X=X, y=y, groups=groups)
+    if isinstance(params, Mapping):
+        check_sparse(**{str(name): value for name, value in params.items()})
     if isinstance(cv, KeyedKFold):
         groups = lazy_keys(groups)
     if not isinstance(params, Mapping):
@@ -95,7 +117,53 @@ def splits_of(estimator: Any, X: Any, y: Any, cv: Any, groups: Any) -> Sequence[
     """The splits, drawn once; sides are what the splitter gives, for `why_not_splits` to judge."""
     X, y = indexable(X, y)
     splitter = check_cv(cv, y, classifier=is_classifier(estimator))
-    return drawn(splitter.split(X, y, groups), len(y))
+    return draw_splits(splitter, X, y, groups)
+
+
+def is_of_dask_ml(splitter: Any) -> bool:
+    """Whether a splitter is one of dask-ml, or made of one: it knows Dask arrays only."""
+    return any(base.__module__.partition(".")[0] == "dask_ml" for base in type(splitter).__mro__)
+
+
+def draw_splits(splitter: Any, X: Any, y: Any, groups: Any) -> Sequence[Split]:
+    """The splits of a splitter, drawn once.
+
+    Those of dask-ml get the user's collection, and give Dask arrays of row numbers, which are
+    computed together.
+    """
+    if not is_of_dask_ml(splitter):
+        return drawn(splitter.split(X, y, groups), len(y))
+    splits = [tuple(split) for split in splitter.split(rows_as_array(X, len(y)))]
+    sides = iter(computed(*itertools.chain.from_iterable(splits)))
+    return drawn([tuple(next(sides) for _ in split) for split in splits], len(y))
+
+
+def check_rows_can_be_taken(who: str, X: Any, reason: str | None) -> None:
+    """Refuse a Dask collection whose rows scikit-learn's function would ask for in vain.
+
+    Called before anything is computed.
+
+    Parameters
+    ----------
+    who : str
+        Asks; for the message.
+    X : table
+    reason : str or None
+        Why models are not grown together; None: they are.
+
+    Raises
+    ------
+    TypeError
+        `X` is a data frame, or an array of unknown block sizes.
+    """
+    if reason is None or not is_lazy(X) or known_length(X) is not None:
+        return
+    raise TypeError(
+        f"{who} of a Dask collection: {reason}, so each model is fitted on rows taken by their "
+        f"numbers, and this {type(X).__name__} has no row numbers. Give the last step of a "
+        "pipeline, and X as the steps before it leave it; or, where all columns are numbers, "
+        "X.to_dask_array(lengths=True) of a data frame; or X.compute(), if it fits."
+    )
 
 
 def table_and_splits(
@@ -133,7 +201,7 @@ def table_and_splits(
     splits: Sequence[Split] = []
     ledger = Ledger()
     if reason is None:
-        y, groups, params = in_memory(y, groups, params, cv, ledger)
+        y, groups, params = in_memory(X, y, groups, params, cv, ledger)
         X, y = indexable(*admitted(X, {"y": y}, ledger))
         check_lengths(len(y), {"groups": groups})
         splits = splits_of(estimator, X, y, cv, groups)

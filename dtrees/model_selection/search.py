@@ -24,95 +24,51 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import sklearn
 import sklearn.model_selection
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.utils import indexable
+from sklearn.utils.parallel import Parallel, delayed
 
 from dtrees.callbacks import Bar
+from dtrees.coding.sparse_places import check_sparse
 from dtrees.core.resampling import of_sets
 from dtrees.estimators.constraints import InvalidParameterError
 from dtrees.estimators.ensemble import BaseForest
 from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table
+from dtrees.exceptions import NotSharedWarning
 from dtrees.model_selection.candidates import Parameters, growths_of
 from dtrees.model_selection.cells import Cells, score_models
 from dtrees.model_selection.fit_lines import FitLines
+from dtrees.model_selection.found import Found
 from dtrees.model_selection.leaf_scores import leaf_scores_of, scores_of_splits
-from dtrees.model_selection.ours import TogetherError, in_memory, why_not, why_not_splits
-from dtrees.model_selection.stand_in import Split, TrainingRows, drawn
-from dtrees.parallel import Ledger, PartitionedTable, admitted, check_lengths
+from dtrees.model_selection.ours import (
+    TogetherError,
+    check_rows_can_be_taken,
+    draw_splits,
+    in_memory,
+    is_of_dask_ml,
+    why_not,
+    why_not_splits,
+)
+from dtrees.model_selection.pipelines import (
+    PipelineWork,
+    ends_in_ours,
+    last_step,
+    settings_of,
+    why_not_pipeline,
+)
+from dtrees.model_selection.stand_in import Split, TrainingRows
+from dtrees.parallel import Ledger, PartitionedTable, admitted, check_lengths, is_lazy
 
 logger = logging.getLogger(__name__)
 
-
-@dataclass
-class Found:
-    """Scores and times of all candidates and splits.
-
-    Attributes
-    ----------
-    test, train : dict of str to float64 (n_candidates, n_splits)
-        By scorer; "score" where there is one.
-    fit_time, score_time : float64 (n_candidates, n_splits)
-        Seconds.
-    of_failures : float
-        Score of fits that fail.
-    is_single : bool
-        Whether there is one scorer, without a name.
-    """
-
-    fit_time: np.ndarray
-    score_time: np.ndarray
-    of_failures: float = np.nan
-    test: dict[str, np.ndarray] = field(default_factory=dict)
-    train: dict[str, np.ndarray] = field(default_factory=dict)
-    is_single: bool = True
-
-    def put(self, side: str, name: str, places: Sequence[int], scores: np.ndarray) -> None:
-        """Scores of some candidates; those of which nothing is known have failed."""
-        into = self.test if side == "test" else self.train
-        if name not in into:
-            into[name] = np.full(self.fit_time.shape, self.of_failures)
-        into[name][places] = scores
-
-    @property
-    def seconds(self) -> np.ndarray:
-        """To fit and to score; float64 (n_candidates, n_splits)."""
-        return self.fit_time + self.score_time
-
-    def scores(
-        self, names: Sequence[str], has_train: bool
-    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """`test` and `train`; if nothing is known yet, scores of failures by these names."""
-        failed = {name: np.full(self.fit_time.shape, self.of_failures) for name in names}
-        return self.test or failed, (self.train or failed) if has_train else {}
-
-    def outputs(self) -> list[dict[str, Any]]:
-        """A dict for each candidate and split, as scikit-learn's loops make them."""
-        n_cells = self.fit_time.size
-        columns: dict[str, list[Any]] = {
-            "fit_time": self.fit_time.ravel().tolist(),
-            "score_time": self.score_time.ravel().tolist(),
-        }
-        for side, scores in (("test_scores", self.test), ("train_scores", self.train)):
-            if self.is_single and scores:
-                columns[side] = scores["score"].ravel().tolist()
-            elif scores:
-                by_name = [values.ravel().tolist() for values in scores.values()]
-                columns[side] = [
-                    dict(zip(scores, cell, strict=True)) for cell in zip(*by_name, strict=True)
-                ]
-        names = list(columns)
-        cells = zip(*columns.values(), strict=True)
-        outputs = [dict(zip(names, cell, strict=True)) for cell in cells]
-        assert len(outputs) == n_cells
-        return outputs
+ONE_EACH = "no two candidates have the steps before the last in common"
 
 
 class SharedSearch:
@@ -121,6 +77,8 @@ class SharedSearch:
     estimator: Any
     scoring: Any
     cv: Any
+    n_jobs: int | None
+    pre_dispatch: int | str
     refit: Any
     error_score: Any
     return_train_score: bool
@@ -137,7 +95,8 @@ class SharedSearch:
             The target.
         **params : dict
             ``sample_weight``, of shape (n_rows,), for the estimator's ``fit``, and ``groups`` for
-            the splitter. With others scikit-learn's own search does the work.
+            the splitter. With others scikit-learn's own search does the work. For the last step of
+            a pipeline, ``<step>__sample_weight``.
 
         Returns
         -------
@@ -156,6 +115,16 @@ class SharedSearch:
         ClusterError
             A Dask cluster is in force, or asked for by ``regime``, and cannot be used.
 
+        Warns
+        -----
+        NotSharedWarning
+            The estimator is a pipeline that ends in one of dtrees, and each candidate is fitted on
+            its own: metadata routing is enabled, ``fit`` is given other parameters, the pipeline is
+            of a class derived from scikit-learn's, a candidate has a last step that is none of
+            dtrees, or a training side lists a row twice.
+        sklearn.exceptions.FitFailedWarning
+            Some fits have failed.
+
         Notes
         -----
         A growth for each combination of parameters that are not decided later, all splits
@@ -173,9 +142,11 @@ class SharedSearch:
         Losses, by name: see `GridSearchCV`. Splits that are parts of the rows, leave-one-out among
         them, take 8 bytes per row, and a byte for each pair of different training sides.
         """
-        ledger = Ledger()
-        y, groups, params = in_memory(y, params.pop("groups", None), params, self.cv, ledger)
+        groups = params.pop("groups", None)
         reason = why_not(self.estimator, y, params)
+        check_rows_can_be_taken(f"{type(self).__name__}.fit", X, reason)
+        ledger = Ledger()
+        y, groups, params = in_memory(X, y, groups, params, self.cv, ledger)
         given = self.cv
         if reason is None:
             self._validate_params()  # type: ignore[attr-defined]
@@ -199,7 +170,20 @@ class SharedSearch:
                 if isinstance(table, PartitionedTable) and error.__cause__ is not None:
                     raise error.__cause__ from None
                 reason, self.cv = str(error), splits
-        logger.info("%s.fit is scikit-learn's: %s", type(self).__name__, reason)
+        if ends_in_ours(self.estimator) and not is_lazy(X):
+            reason = self._search_pipeline(X, y, groups, params)
+            if reason is None:
+                return self
+            if reason:
+                warnings.warn(
+                    f"Every candidate of this {type(self).__name__} is fitted on its own, which "
+                    f"may take many times as long: {reason}.",
+                    NotSharedWarning,
+                    stacklevel=2,
+                )
+        logger.info("%s.fit is scikit-learn's: %s", type(self).__name__, reason or ONE_EACH)
+        if is_of_dask_ml(self.cv):
+            self.cv = draw_splits(self.cv, X, X if y is None else y, groups)
         try:
             if groups is not None:
                 params["groups"] = groups
@@ -207,11 +191,114 @@ class SharedSearch:
         finally:
             self.cv = given
 
+    def score(self, X: Any, y: Any = None, **params: Any) -> float:
+        """Score of the best estimator, by the scorer of the search; as scikit-learn's.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+        y : array-like of shape (n_rows,), default=None
+        **params : dict
+            For the scorer, where metadata routing is enabled.
+
+        Returns
+        -------
+        score : float
+
+        Raises
+        ------
+        ValueError
+            As scikit-learn's, and for sparse matrices that are damaged.
+        """
+        check_sparse(X=X, y=y, **params)
+        return super().score(X, y, **params)  # type: ignore[misc]
+
+    def _search_pipeline(
+        self, X: Any, y: Any, groups: Any, params: Mapping[str, Any]
+    ) -> str | None:
+        """Search over a pipeline, with one growth of its last step for all candidates of a split.
+
+        Returns
+        -------
+        str or None
+            Why the candidates are not fitted together, for scikit-learn to fit them; "" where no
+            two of them have anything in common. None: they have been.
+        """
+        reason = why_not_pipeline(self.estimator, y, params)
+        if reason is not None:
+            return reason
+        self._validate_params()  # type: ignore[attr-defined]
+        scorers, refit_metric = self._get_scorers()  # type: ignore[attr-defined]
+        candidates = self._candidates()
+        try:
+            settings = settings_of(self.estimator, candidates)
+        except TogetherError as error:
+            return str(error)
+        if all(len(setting.places) == 1 for setting in settings):
+            return ""
+        X, y = indexable(X, y)
+        weight = params.get(f"{last_step(self.estimator)[0]}__sample_weight")
+        check_lengths(len(y), {"groups": groups, "sample_weight": weight})
+        splits = self._splits(X, y, groups)
+        reason = why_not_splits(splits, len(y))
+        if reason is not None:
+            self.cv = splits  # which cannot be drawn twice from an iterator
+            return reason
+        shape = len(candidates), len(splits)
+        n_fits = len(candidates) * len(splits)
+        if self.verbose > 0:
+            print(
+                f"Fitting {len(splits)} folds for each of {len(candidates)} candidates, totalling "
+                f"{n_fits} fits"
+            )
+        work = PipelineWork(
+            *(self.estimator, X, y, weight),
+            *(self.scoring, self.error_score, self.return_train_score),
+        )
+        lines = FitLines(self.verbose, candidates, len(splits))
+        lines.start(range(len(candidates)))
+        tasks = [(setting, number) for setting in settings for number in range(len(splits))]
+        scored = Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)(
+            delayed(work.score)(setting, splits[number]) for setting, number in tasks
+        )
+        found = Found(
+            *(np.zeros(shape), np.zeros(shape)),
+            np.nan if self.error_score == "raise" else float(self.error_score),
+        )
+        failures: Counter[str] = Counter()
+        sides: dict[tuple[str, str], np.ndarray] = {}
+        for (_, number), one in zip(tasks, scored, strict=True):
+            failures += one.failures
+            found.is_single &= one.is_single
+            for place in one.fit_time:
+                found.fit_time[place, number] = one.fit_time[place]
+                found.score_time[place, number] = one.score_time[place]
+            for key, of_places in one.scores.items():
+                scores = sides.setdefault(key, np.full(shape, found.of_failures))
+                for place, score in of_places.items():
+                    scores[place, number] = score
+        for (side, name), scores in sides.items():
+            found.put(side, name, range(len(candidates)), scores)
+        names = list(getattr(scorers, "_scorers", ["score"]))
+        told = found.scores(names, self.return_train_score)
+        lines.end(range(len(candidates)), *told, found.seconds)
+        self._report(failures, n_fits)
+        self._conclude(found, candidates, len(splits), scorers, refit_metric)
+        if self.refit:
+            start = time.perf_counter()
+            best = clone(dict(self.best_params_), safe=False)
+            self.best_estimator_ = clone(clone(self.estimator).set_params(**best))
+            self.best_estimator_.fit(X, y, **params)
+            self.refit_time_ = time.perf_counter() - start
+            if hasattr(self.best_estimator_, "feature_names_in_"):
+                self.feature_names_in_ = self.best_estimator_.feature_names_in_
+        return None
+
     def _splits(self, X: Any, y: Any, groups: Any) -> Sequence[Split]:
         """The splits, drawn once."""
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         n_splits = cv.get_n_splits(X, y, groups)
-        splits = drawn(cv.split(X, y, groups), len(y))
+        splits = draw_splits(cv, X, y, groups)
         if len(splits) != n_splits:
             raise ValueError(
                 "cv.split and cv.get_n_splits return inconsistent results. Expected "
@@ -421,7 +508,9 @@ class GridSearchCV(SharedSearch, sklearn.model_selection.GridSearchCV):
 
     Parameters
     ----------
-    estimator : tree or forest of dtrees
+    estimator : tree or forest of dtrees, or a Pipeline that ends in one
+        Of a pipeline, the steps before the last are fitted once for each split and each of their
+        settings, to the training rows only, and the last step's candidates grow together there.
         Others are handed to scikit-learn's own search.
     param_grid : dict or list of dict
         Values to try, by parameter.

@@ -149,10 +149,11 @@ def tuned_size(
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import StratifiedKFold
     >>> from dtrees import DecisionTreeClassifier
-    >>> from dtrees.model_selection import shuffled_folds, tuned_size
+    >>> from dtrees.model_selection import tuned_size
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> splits = shuffled_folds(y, 10, seed=0, stratified=True)
+    >>> splits = list(StratifiedKFold(10, shuffle=True, random_state=0).split(X, y))
     >>> tuned = tuned_size(DecisionTreeClassifier(random_state=0), X, y, splits)
     >>> tree = DecisionTreeClassifier(random_state=0, **tuned.chosen.parameters)
     """

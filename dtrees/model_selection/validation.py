@@ -46,7 +46,10 @@ from dtrees.model_selection.leaf_scores import leaf_scores_of, scores_of_splits
 from dtrees.model_selection.nested import GrownSearches, scoring_of_search, why_not_nested
 from dtrees.model_selection.ours import (
     TogetherError,
+    check_rows_can_be_taken,
+    draw_splits,
     in_memory,
+    is_of_dask_ml,
     splits_of,
     why_not,
     why_not_splits,
@@ -191,8 +194,9 @@ def cross_validate(
         "verbose": verbose,
         "pre_dispatch": pre_dispatch,
     }
+    _check_before("cross_validate", estimator, X, y, params)
     ledger = Ledger()
-    y, groups, params = in_memory(y, groups, params, cv, ledger)
+    y, groups, params = in_memory(X, y, groups, params, cv, ledger)
     given = {"groups": groups, "n_jobs": n_jobs, "params": params}
     start = perf_counter()
     work = _plan("cross_validate", estimator, X, y, cv, given | arguments, ledger)
@@ -226,11 +230,25 @@ def cross_validate(
     return result
 
 
-def _why_not(estimator: Any, y: Any, params: Mapping[str, Any] | None) -> str | None:
+def _why_not(
+    estimator: Any, y: Any, params: Mapping[str, Any] | None, method: str = "predict"
+) -> str | None:
     """Why the models of an estimator, or of a search, are not grown together."""
     if isinstance(estimator, SharedSearch):
-        return why_not_nested(estimator, y, list(params or ()))
-    return why_not(estimator, y, params or ())
+        reason = why_not_nested(estimator, y, list(params or ()))
+    else:
+        reason = why_not(estimator, y, params or ())
+    if reason is None and not (method in METHODS and hasattr(estimator, method)):
+        reason = f"method={method!r}"
+    return reason
+
+
+def _check_before(
+    name: str, estimator: Any, X: Any, y: Any, params: Any, method: str = "predict"
+) -> None:
+    """Refuse, before anything is computed, what neither we nor scikit-learn's function can do."""
+    if isinstance(params, Mapping | None):  # others are for scikit-learn to refuse
+        check_rows_can_be_taken(name, X, _why_not(estimator, y, params, method))
 
 
 def _scoring_of(estimator: Any, scoring: Any) -> Any:
@@ -321,8 +339,9 @@ def cross_val_score(
         "verbose": verbose,
         "pre_dispatch": pre_dispatch,
     }
+    _check_before("cross_val_score", estimator, X, y, params)
     ledger = Ledger()
-    y, groups, params = in_memory(y, groups, params, cv, ledger)
+    y, groups, params = in_memory(X, y, groups, params, cv, ledger)
     given = {"groups": groups, "n_jobs": n_jobs, "params": params}
     work = _plan("cross_val_score", estimator, X, y, cv, given | arguments, ledger)
     if work.grown is None:
@@ -387,8 +406,9 @@ def cross_val_predict(
         A training side lacks a class, and `method` is not "predict".
     """
     arguments = {"method": method, "verbose": verbose, "pre_dispatch": pre_dispatch}
+    _check_before("cross_val_predict", estimator, X, y, params, method)
     ledger = Ledger()
-    y, groups, params = in_memory(y, groups, params, cv, ledger)
+    y, groups, params = in_memory(X, y, groups, params, cv, ledger)
     given = {"groups": groups, "n_jobs": n_jobs, "params": params}
     work = _plan("cross_val_predict", estimator, X, y, cv, given | arguments, ledger)
     if work.grown is None:
@@ -450,10 +470,7 @@ def _plan(
     params = arguments["params"]
     reason = _why_not_arguments(arguments)
     if reason is None:
-        reason = _why_not(estimator, y, params)
-    method = arguments.get("method", "predict")
-    if reason is None and not (method in METHODS and hasattr(estimator, method)):
-        reason = f"method={method!r}"
+        reason = _why_not(estimator, y, params, arguments.get("method", "predict"))
     grown = None
     if reason is None:
         (X,) = admitted(X, {}, ledger)
@@ -488,6 +505,8 @@ def _plan(
             reason = str(failure)
     if reason is not None:
         logger.info("%s is scikit-learn's: %s", name, reason)
+        if is_of_dask_ml(cv):
+            cv = draw_splits(cv, X, X if y is None else y, arguments["groups"])
         return Work(X, cv)
     return Work(X, cv, grown)
 

@@ -13,17 +13,19 @@ from dtrees.parallel.clusters import (
     write_csv,
     write_parquet,
 )
-from dtrees.parallel.dask_predict import Answer, computed, is_lazy, map_parts, map_rows
+from dtrees.parallel.dask_predict import Answer, map_parts, map_rows
 from dtrees.parallel.encoding import CodedPartitions, are_known, encode_partitions, learn_rows
 from dtrees.parallel.held_out import PartitionedRows
 from dtrees.parallel.ledger import Ledger
 from dtrees.parallel.local import LocalRunner, effective_n_jobs, threaded
+from dtrees.parallel.one_kind import computed, is_lazy
 from dtrees.parallel.partitions import (
     PartitionedTable,
     admitted,
     check_lengths,
     known_length,
     lazy_keys,
+    rows_as_array,
 )
 from dtrees.parallel.regimes import grow_sets, grow_trees
 
@@ -55,6 +57,7 @@ __all__ = [
     "map_rows",
     "read_files",
     "regime_asked_for",
+    "rows_as_array",
     "threaded",
     "write_csv",
     "write_parquet",

@@ -27,6 +27,7 @@ from dask.base import get_scheduler
 from dtrees.exceptions import ClusterError
 from dtrees.parallel.client import check_open, cluster_client, in_task
 from dtrees.parallel.ledger import Ledger
+from dtrees.parallel.one_kind import one_kind_at_a_time
 from dtrees.parallel.tasks import LostResultsError, Tasks
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Carrier(Protocol):
     """What computes."""
 
     def hold(self, tasks: Sequence[Any]) -> list[Any]:
-        """Compute collections; their results, wherever they are."""
+        """Compute collections of any kinds; their results in this order, wherever they are."""
 
     def fetch(self, held: Sequence[Any]) -> list[Any]:
         """Results that are held, in this process."""
@@ -69,7 +70,7 @@ class Here:
 
     def hold(self, tasks: Sequence[Any]) -> list[Any]:
         """Compute collections; returns their results."""
-        return list(dask.compute(*tasks, scheduler=self._get))
+        return one_kind_at_a_time(tasks, lambda same: dask.compute(*same, scheduler=self._get))
 
     def fetch(self, held: Sequence[Any]) -> list[Any]:
         """The results themselves."""

@@ -100,6 +100,7 @@ def read_files(
     *,
     separator: str | None = None,
     encoding: str | None = None,
+    decimal: str | None = None,
     as_text: Collection[str] = (),
 ) -> Any:
     """Files of one table as a Dask data frame, whose rows stand in the order of the files.
@@ -109,8 +110,8 @@ def read_files(
     files : sequence of str
         Paths, patterns with ``*``, or URLs that `fsspec` knows; all of one format. They have to be
         where the workers can read them.
-    separator, encoding : str or None, default=None
-        Of CSV files, ``,`` and utf-8. Files that are not compressed are cut into stretches.
+    separator, encoding, decimal : str or None, default=None
+        Of CSV files, ``,``, utf-8 and ``.``. Files that are not compressed are cut into stretches.
     as_text : collection of str, default=()
         Columns of CSV files that are text whatever they look like; they need not be there.
 
@@ -131,8 +132,8 @@ def read_files(
         raise ValueError(f"{strange[0]}: unknown extension, expected one of {known}")
     if len(is_parquet) > 1:
         raise ValueError("files of one table are either CSV or Parquet, not both")
-    if is_parquet == {True} and (separator is not None or encoding is not None):
-        raise ValueError("a Parquet file has no separator and no encoding")
+    if is_parquet == {True} and (separator, encoding, decimal) != (None, None, None):
+        raise ValueError("a Parquet file has no separator, no encoding and no decimal mark")
     import dask.dataframe
 
     label = found[0] if len(found) == 1 else f"{found[0]} and {len(found) - 1} more"
@@ -144,6 +145,7 @@ def read_files(
             found,
             sep="," if separator is None else separator,
             encoding="utf-8" if encoding is None else encoding,
+            decimal="." if decimal is None else decimal,
             blocksize=None if packed else "default",
             compression="gzip" if packed else None,
             dtype=dict.fromkeys(as_text, str),

@@ -116,11 +116,6 @@ def _received(pickled: bytes) -> Sealed:
     return sealed
 
 
-def is_lazy(X: Any) -> bool:
-    """Whether this is a Dask collection."""
-    return hasattr(type(X), "__dask_graph__")
-
-
 def map_rows(model: Model, method: str, X: Any) -> Any:
     """A method's answers for a Dask collection, lazily.
 
@@ -183,12 +178,6 @@ def map_parts(answer: Callable[[Any, Any], Any], model: Any, X: Any) -> Any:
 
 def _of_part(part: Any, model: Sealed, answer: Callable[[Any, Any], Any]) -> Any:
     return answer(part, model.open())
-
-
-def computed(*collections: Any) -> tuple:
-    """The collections among the arguments in memory, computed together; others as they are."""
-    results: tuple = dask.compute(*collections)
-    return results
 
 
 def _leaf(model: Any) -> Any:

@@ -38,6 +38,7 @@ import numpy as np
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.core.coded_walk import Asked, CodedRows
+from dtrees.core.means import add_up
 from dtrees.core.model import Tree
 from dtrees.parallel.carriers import Carrier, carried
 from dtrees.parallel.encoding import CodedPartitions
@@ -431,7 +432,7 @@ def _summed(leaves: Iterator[tuple[Tree, np.ndarray]], total: np.ndarray | None)
     for tree, of_tree in leaves:
         if total is None:
             total = np.zeros((len(of_tree), tree.n_values))
-        total += tree.value_of(of_tree)
+        add_up(total, tree.value_of(of_tree))
     assert total is not None
     return total
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
-import dask
 import numpy as np
 from dask.system import CPU_COUNT
 
@@ -30,6 +29,7 @@ from dtrees.parallel.limits import (
     trees_at_once,
 )
 from dtrees.parallel.local import LocalRunner
+from dtrees.parallel.one_kind import computed
 from dtrees.parallel.places import facts_of_block, make_block, room_of_places
 
 BLOCKS_PER_THREAD = 2
@@ -151,7 +151,8 @@ def grow_here(
     growth, parts = whole.growth, whole.parts
     n_rows = -(-parts.n_rows // (BLOCKS_PER_THREAD * run.n_threads))
     groups = parts.groups(max(1, n_rows))
-    (coded,) = dask.compute([codes for codes, _ in groups])
+    parts_of = iter(computed(*chain.from_iterable(codes for codes, _ in groups)))
+    coded = [[next(parts_of) for _ in codes] for codes, _ in groups]
     bags = growth.bags
     keys = None if bags is None or bags.by_row else bags.row_id
     cells = whole.resampling.cells

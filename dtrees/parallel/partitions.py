@@ -29,8 +29,8 @@ from dask.delayed import Delayed
 from dtrees.coding.group_keys import group_keys
 from dtrees.coding.tables import check_shape, feature_names
 from dtrees.parallel.carriers import Carrier, carried
-from dtrees.parallel.dask_predict import is_lazy
 from dtrees.parallel.ledger import Ledger
+from dtrees.parallel.one_kind import is_lazy
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ def admitted(X: Any, columns: Mapping[str, Any], ledger: Ledger | None = None) -
         lengths = _known_lengths(X)
         if lengths is not None:  # before anything is computed
             check_lengths(int(lengths.sum()), columns)
-    lazy = [_in_one(value) for value in columns.values() if is_lazy(value)]
+    lazy = [value for value in columns.values() if is_lazy(value)]
     is_table = is_lazy(X)
 
     def fetched(carrier: Carrier) -> tuple[np.ndarray | None, list[Any]]:
@@ -129,7 +129,7 @@ def admitted(X: Any, columns: Mapping[str, Any], ledger: Ledger | None = None) -
 
     ledger = Ledger() if ledger is None else ledger
     with ledger.phase("reading"):
-        lengths, values = carried([X] if is_table else lazy, fetched, ledger)
+        lengths, values = carried([X] if is_table else lazy[:1], fetched, ledger)
     found = iter(values)
     rest = [next(found) if is_lazy(value) else value for value in columns.values()]
     if is_table:
@@ -200,6 +200,31 @@ def known_length(values: Any) -> int | None:
     return int(length) if isinstance(length, int | np.integer) else None
 
 
+def rows_as_array(X: Any, n_rows: int) -> Any:
+    """A Dask array for whoever divides the rows of a table, and wants to know their blocks.
+
+    Parameters
+    ----------
+    X : PartitionedTable, table in memory, or Dask array of known block sizes
+    n_rows : int
+        Of `X`.
+
+    Returns
+    -------
+    dask.array.Array of shape (n_rows, n_columns)
+        The user's collection, where it is an array of known block sizes; otherwise zeros in blocks
+        of the same lengths. What is in memory is one block, of one column.
+    """
+    from dask import array
+
+    if not isinstance(X, PartitionedTable):
+        return X if is_lazy(X) else array.zeros((n_rows, 1), chunks=-1)
+    if _known_lengths(X.collection) is not None:
+        return X.collection
+    lengths = tuple(length for length in X.lengths.tolist() if length > 0)
+    return array.zeros(X.shape, chunks=(lengths, X.n_columns))
+
+
 def check_lengths(n_rows: int, columns: Mapping[str, Any]) -> None:
     """Refuse what is known to have another length than X.
 
@@ -241,13 +266,6 @@ def lazy_keys(labels: Any) -> Any:
 
 def _series_of_keys(labels: Any) -> Any:
     return sys.modules["pandas"].Series(group_keys(labels), dtype=np.uint64)
-
-
-def _in_one(values: Any) -> Any:
-    """A collection that can be computed together with arrays: of a frame, its only partition."""
-    if hasattr(values, "repartition"):
-        return values.repartition(npartitions=1).to_delayed()[0]
-    return values
 
 
 def _counts(X: Any) -> list[Any]:

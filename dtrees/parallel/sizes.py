@@ -28,9 +28,9 @@ from dtrees.parallel.client import (
     choose_regime,
     current_client,
 )
-from dtrees.parallel.dask_predict import is_lazy
 from dtrees.parallel.encoding import STORED_BYTES, stays
 from dtrees.parallel.local import effective_n_jobs
+from dtrees.parallel.one_kind import is_lazy
 from dtrees.parallel.partitions import PartitionedTable, admitted
 
 if TYPE_CHECKING:

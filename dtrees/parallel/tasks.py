@@ -47,6 +47,7 @@ from dtrees.parallel.client import (
     seconds_of,
 )
 from dtrees.parallel.ledger import Ledger
+from dtrees.parallel.one_kind import one_kind_at_a_time
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -166,8 +167,8 @@ class Tasks:
     # what is submitted
 
     def compute(self, collections: Sequence[Any]) -> list[Future]:
-        """Submit graphs."""
-        return self._keep(*self.client.compute(list(collections)))
+        """Submit graphs; returns their futures in this order."""
+        return one_kind_at_a_time(collections, lambda same: self._keep(*self.client.compute(same)))
 
     def send(self, name: str, value: Any) -> Future:
         """A value as a task of this name that holds it, so that it can be computed again."""

@@ -15,7 +15,8 @@ from sklearn.base import clone
 import dtrees
 from dtrees.cli.terminal import finite
 from dtrees.cli.words import counted
-from dtrees.model_selection import problem_of, read_table, shuffled_folds
+from dtrees.model_selection import problem_of, read_table
+from dtrees.model_selection.folds import shuffled_folds
 from tests.cli.asking import ADULT, ROOT, ask, ask_json, check_refused, process
 
 pd = pytest.importorskip("pandas")
@@ -71,7 +72,8 @@ def test_json_is_one_document_with_the_promised_fields(csv):
             "rows",
             "rows_without_target",
         ),
-        *("dropped", "parameters", "columns", "folds", "mean", "standard_error", "seconds", "tree"),
+        *("dropped", "parameters", "columns", "folds", "mean", "standard_error", "baseline"),
+        *("seconds", "tree"),
     }
     assert run_["format"] == "dtrees.cv/2"
     assert (run_["task"], run_["score"], run_["rows"]) == ("classification", "accuracy", 60)

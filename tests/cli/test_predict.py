@@ -197,7 +197,10 @@ def test_a_column_of_another_type(tmp_path, fitted, given, message):
 def test_gaps_and_unseen_categories(tmp_path):
     model = fit(words(), tmp_path)
     assert predict_text(model, "x,z\na,1\nb,1\nc,1\n,1\n")[:2] == [0, 1]
-    assert predict_text(model, "x,z\n,1\n,1\n") == predict_text(model, "x,z\nc,1\nd,1\n")
+    assert predict_text(model, "x,z\na,1\n,1\n") == predict_text(model, "x,z\na,1\nc,1\n")
+    result = ask("predict", model, "-", text="x,z\nc,1\nd,1\n")  # none of them is known
+    assert result.stdout == ask("predict", model, "-", text="x,z\n,1\n,1\n").stdout
+    assert result.stderr.startswith("Note: Column 'x' of X: none of its values was there at fit")
     table = words()
     strict = dtrees.DecisionTreeClassifier(unseen="error").fit(table[["x"]], table["y"])
     save(strict, tmp_path / "strict.dtrees")

@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 
 import dtrees
-from dtrees.model_selection import (
-    KeyedKFold,
-    cross_validate,
-    problem_of,
-    read_table,
-    shuffled_folds,
-    tuned_size,
-)
+from dtrees.model_selection import KeyedKFold, cross_validate, problem_of, read_table, tuned_size
+from dtrees.model_selection.folds import shuffled_folds
 from tests.cli.asking import ask, ask_json, check_refused
 
 pd = pytest.importorskip("pandas")
@@ -87,9 +81,7 @@ def test_all_scores_are_printed(csv, tmp_path):
     assert "accuracy" not in result.stdout
     html = page.read_text(encoding="utf-8")
     assert "roc_auc" in html
-    assert "always saying the largest class" not in html  # that is an accuracy
-    ask("cv", csv, *asked("class"), *scoring("accuracy"), "--report", page)
-    assert "always saying the largest class" in page.read_text(encoding="utf-8")
+    assert html.count("always saying the largest class") == 1  # its score by the first name
 
 
 @pytest.mark.parametrize("name", ["balanced_accuracy", "roc_auc"])

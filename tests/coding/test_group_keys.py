@@ -94,7 +94,7 @@ def test_neighbours_have_keys_of_their_own():
     assert len(set(group_keys(many).tolist())) == len(many)
 
 
-@pytest.mark.parametrize("bad", [None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT")])
+@pytest.mark.parametrize("bad", [None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT", "ns")])
 def test_missing_labels(bad):
     for labels in (objects("a", bad), [bad], pd.Series([bad])):
         with pytest.raises(ValueError, match="groups holds missing values"):

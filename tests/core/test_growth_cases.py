@@ -322,7 +322,7 @@ class TestStorage:
         expected = grow_parts(case, parts, gather_rows=0)
         assert fit(case).equals(expected)
 
-        def thresholds(columns, below, above):  # codes alone
+        def thresholds(columns, below, above, places):  # codes alone
             return np.zeros(len(columns)), np.asarray(below, dtype=np.uint32)
 
         tree = grow_blocks(parts, case.rules, thresholds, gather_rows=0, histogram_budget=1)

@@ -305,9 +305,12 @@ class TestMixed:
         book, _ = CodeBook.fit_encode(X, unseen="error")
         tree = random_tree(book, 2, seed=1)
         used, unused = (X.columns[k] for k in (tree.feature[0], 1 - tree.feature[0]))
-        predict.apply(tree, book, X.assign(**{unused: "new"}))
+        predict.apply(tree, book, X.assign(**{unused: ["new", *X[unused][1:]]}))
         with pytest.raises(UnseenCategoryError, match=f"'new' in column '{used}'"):
-            predict.apply(tree, book, X.assign(**{used: "new"}))
+            predict.apply(tree, book, X.assign(**{used: ["new", *X[used][1:]]}))
+        for name in (used, unused):  # none of the values is known
+            with pytest.raises(UnseenCategoryError, match=f"Column '{name}' of X: none of its"):
+                predict.apply(tree, book, X.assign(**{name: "new"}))
         # a category that the type knows and no row holds is not there
         known = pandas.Categorical(list("xyxy"), categories=list("xyzn"))
         predict.apply(tree, book, X.assign(a=known, b=list("uvuv")))

@@ -1,10 +1,9 @@
-"""Forests inside what scikit-learn and dask-ml build out of estimators."""
+"""Forests inside what scikit-learn builds out of estimators."""
 
 from __future__ import annotations
 
 import copy
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -163,43 +162,3 @@ def test_metadata_routing(kind, classes):
         search = GridSearchCV(asks, {"max_depth": [None]}, cv=3, error_score="raise")
         search.fit(X, y, sample_weight=weight)
         assert_array_equal(search.predict(X), expected)
-
-
-class TestDaskML:
-    """dask-ml 2025.1 works with Dask 2026.8 as far as it is used here."""
-
-    @pytest.fixture(autouse=True)
-    def wrappers(self):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of others, about others
-            pytest.importorskip("dask_ml")
-            yield
-
-    @pytest.fixture
-    def lazy(self, classes):
-        da = pytest.importorskip("dask.array")
-        X, y = classes
-        return da.from_array(X, chunks=(70, 5)), da.from_array(y, chunks=70)
-
-    def test_predictions_in_parallel(self, classes, lazy):
-        from dask_ml.wrappers import ParallelPostFit
-
-        wrapped = ParallelPostFit(RandomForestClassifier(10, random_state=0)).fit(*classes)
-        alone = RandomForestClassifier(10, random_state=0).fit(*classes)
-        for method in ("predict", "predict_proba"):
-            found = getattr(wrapped, method)(lazy[0])
-            assert_array_equal(found.compute(), getattr(alone, method)(classes[0]))
-        assert wrapped.score(*lazy) == alone.score(*classes)
-
-    def test_search(self, classes, lazy):
-        from dask_ml.model_selection import GridSearchCV as TheirSearch
-
-        grid = {"max_depth": [2, None], "n_estimators": [2, 4]}
-        forest = RandomForestClassifier(random_state=0)
-        ours = GridSearchCV(forest, grid, cv=3).fit(*classes)
-        for X, y in (classes, lazy):
-            found = TheirSearch(forest, grid, cv=3, iid=False).fit(X, y)
-            assert_allclose(
-                found.cv_results_["mean_test_score"], ours.cv_results_["mean_test_score"]
-            )
-        assert_array_equal(found.predict(lazy[0]).compute(), ours.predict(classes[0]))

@@ -239,9 +239,11 @@ def test_max_samples(share):
 
 def test_no_bootstrap_and_all_columns_is_one_tree():
     X, y = CANCER
-    forest = RandomForestClassifier(2, bootstrap=False, max_features=None, max_codes=None)
+    forest = RandomForestClassifier(
+        2, bootstrap=False, max_features=None, max_codes=None, random_state=3
+    )
     forest.fit(X, y)
-    alone = DecisionTreeClassifier().fit(X, y)
+    alone = DecisionTreeClassifier(random_state=3).fit(X, y)
     assert forest.forest_[0].equals(alone.tree_.model)
 
 

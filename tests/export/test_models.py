@@ -145,10 +145,15 @@ def test_categories_that_were_not_there(unseen, layout, tmp_path):
     assert_same(model, again)
     other = X.assign(letter="new", x=np.nan)
     if unseen == "error":
-        with pytest.raises(ValueError, match="unknown category"):
+        with pytest.raises(ValueError, match="none of its values was there at fit"):
             again.predict(other)
+        with pytest.raises(ValueError, match="unknown category"):
+            again.predict(X.assign(letter=["new", *X["letter"][1:]]))
     else:
-        np.testing.assert_array_equal(model.predict_proba(other), again.predict_proba(other))
+        with pytest.warns(UserWarning, match="none of its values was there at fit"):
+            expected = model.predict_proba(other)
+        with pytest.warns(UserWarning, match="none of its values was there at fit"):
+            np.testing.assert_array_equal(expected, again.predict_proba(other))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -610,6 +615,12 @@ def without(name):
     return lambda document, arrays: arrays.pop(name)
 
 
+def two_trees_as_one(document, arrays):
+    document.update(estimator="DecisionTreeClassifier", parameters={})
+    for name in ("_fit_bags", "_fit_seed"):
+        del document["attributes"][name]
+
+
 DOCUMENTS = {
     "format": (set_in("format", to="dtrees"), "is not a model file"),
     "version": (set_in("version", to="1"), "version is '1'"),
@@ -629,21 +640,25 @@ DOCUMENTS = {
     "an attribute": (set_in("attributes", "predict", to=1), "attribute 'predict'"),
     "a regressor without parameters": (
         lambda document, arrays: document.update(estimator="BaggingRegressor", parameters={}),
-        "criterion",
+        "attribute 'classes_' of BaggingRegressor",
     ),
-    "two trees as one": (
+    "a forest as a tree": (
         lambda document, arrays: document.update(estimator="DecisionTreeClassifier", parameters={}),
-        "too many values",
+        "attribute '_fit_bags'",
     ),
+    "two trees as one": (two_trees_as_one, "too many values"),
     "a hidden attribute": (set_in("attributes", "__class__", to=1), "attribute"),
-    "a value": (set_in("attributes", "x_", to={"pickle": "1"}), "KeyError"),
-    "a scalar of objects": (set_in("attributes", "x_", to={"scalar": ["O", "00" * 8]}), "object"),
-    "an array of objects": (
-        set_in("attributes", "x_", to={"array": ["O", [1], "00" * 8]}),
+    "a value": (set_in("parameters", "class_weight", to={"pickle": "1"}), "KeyError"),
+    "a scalar of objects": (
+        set_in("parameters", "class_weight", to={"scalar": ["O", "00" * 8]}),
         "object",
     ),
-    "two keys": (set_in("attributes", "x_", to={"tuple": [], "dict": []}), "damaged"),
-    "a shape": (set_in("attributes", "x_", to={"array": ["<i8", [2], "00"]}), "damaged"),
+    "an array of objects": (
+        set_in("parameters", "class_weight", to={"array": ["O", [1], "00" * 8]}),
+        "object",
+    ),
+    "two keys": (set_in("parameters", "class_weight", to={"tuple": [], "dict": []}), "damaged"),
+    "a shape": (set_in("parameters", "class_weight", to={"array": ["<i8", [2], "00"]}), "damaged"),
     "n_features": (set_in("attributes", "n_features_in_", to=3), "n_features_in_"),
     "classes": (set_in("attributes", "classes_", to=["a", "b", "c"]), "classes_"),
     "names": (set_in("attributes", "feature_names_in_", to=["a", "b"]), "feature_names_in_"),
@@ -693,7 +708,7 @@ FLAT = {
     "missing": (array_in("trees/missing_go_to_left", added(2)), "missing"),
     "subset": (array_in("trees/subset_offset", added(10**9)), "subset"),
     "no subset": (array_in("trees/subset_offset", lambda a: a * 0 - 1), "subset"),
-    "words": (array_in("trees/subset_words", lambda a: a[1:]), "subset"),
+    "words": (array_in("trees/subset_words", lambda a: a[1:]), "subset|number of words"),
     "n_words": (array_in("trees/n_words", added(2**50)), "words"),
     "negative words": (array_in("trees/n_words", lambda a: -a), "words"),
     "n_nodes": (array_in("trees/n_nodes", added(1)), "length"),
@@ -832,3 +847,16 @@ def test_members_that_are_not_ours(tmp_path):
             archive.writestr(name, data)
         with pytest.raises(ModelFileError, match=r"is no array|a member|KeyError"):
             load(tmp_path / "bad")
+
+
+def test_what_would_not_load_is_not_saved(tmp_path):
+    path = tmp_path / "tree.dtrees"
+    X = pd.DataFrame({"a": list("abab")})
+    save(DecisionTreeClassifier().fit(X, [0, 1, 0, 1]), path)
+    before = path.read_bytes()
+    broken = DecisionTreeClassifier().fit(X, [0, 1, 0, 1])
+    broken.tree_.codebook.categories[0][:] = "a"
+    with pytest.raises(ModelFileError, match=r"not saved.*the categories cannot be"):
+        save(broken, path)
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["tree.dtrees"]

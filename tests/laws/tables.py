@@ -41,11 +41,13 @@ KINDS = (
     "counts",
     "mostly",
     "categories",
+    "many categories",
     "mostly a category",
     "hybrid",
     "missing",
 )
 ORDERED = ("distinct", "ties", "constant", "counts", "mostly", "missing")
+MANY = 22  # categories of a column that pays a penalty in nodes of more than eleven of them
 CLASSIFICATION = ("gini", "entropy")
 REGRESSION = ("squared_error", "poisson")
 
@@ -119,13 +121,17 @@ def thresholds_of(table: list[list]):
     """What `CodeBook.thresholds` does, by its definition."""
     numbers = [numbers_of(column) for column in table]
 
-    def thresholds(columns, left, right):
+    def thresholds(columns, left, right, places=None):
         found = []
-        for j, below, above in zip(columns, left, right, strict=True):
+        for i, (j, below, above) in enumerate(zip(columns, left, right, strict=True)):
             if below == 0 or above == 0:
                 found.append((math.nan, 0) if below == 0 else (math.inf, len(numbers[j])))
                 continue
-            threshold = threshold_of((numbers[j][below - 1], numbers[j][above - 1]))
+            beside = numbers[j][below - 1], numbers[j][above - 1]
+            threshold = threshold_of(beside)
+            if places is not None:
+                drawn = beside[0] + places[i] * (beside[1] - beside[0])
+                threshold = drawn if drawn < beside[1] else beside[0]
             found.append((threshold, bisect_right(numbers[j], threshold)))
         threshold, code = zip(*found, strict=True) if found else ((), ())
         return np.array(threshold, dtype=np.float64), np.array(code, dtype=np.uint32)
@@ -202,6 +208,7 @@ def fill_column(kind: str, n_rows: int, rng: random.Random, n_values: int, missi
         "counts": lambda: float(max(0, rng.randint(-6, n_values))),
         "mostly": lambda: float(often if rng.random() < 0.8 else rng.randint(0, n_values)),
         "categories": lambda: rng.choice(letters),
+        "many categories": lambda: f"c{rng.randrange(MANY):02d}",
         "mostly a category": lambda: letters[often] if rng.random() < 0.8 else rng.choice(letters),
         "hybrid": lambda: rng.choice([float(rng.randint(0, n_values)), rng.choice(letters)]),
         "missing": lambda: None,
@@ -291,6 +298,10 @@ def examples(
     if criterion in CLASSIFICATION and limits and draw(st.booleans()):
         class_weight = {int(k): rng.choice([1.0, 0.5, 3.0, 0.3]) for k in np.unique(y)}
     chosen = draw(growth_limits()) if limits else {}
+    for _ in range(draw(st.integers(0, 2)) if chosen.get("random_ties") else 0):
+        table.append(list(draw(st.sampled_from(table))))  # columns whose splits all tie
+    if chosen.get("random_ties"):
+        chosen["seed"] = draw(st.integers(0, 99))
     if draws and draw(st.booleans()):
         chosen |= {
             "max_features": draw(st.integers(1, len(table))),
@@ -311,6 +322,8 @@ def growth_limits():
             "min_samples_leaf": st.integers(1, 4),
             "min_weight_leaf": st.sampled_from([0.0, 0.5, 2.0]),
             "min_impurity_decrease": st.sampled_from([0.0, 0.01, 0.1]),
+            "category_penalty": st.sampled_from([0.0, 0.3, 1.0, 4.0]),
             "unseen": st.sampled_from(["missing", "majority"]),
+            "random_ties": st.just(True),
         },
     )

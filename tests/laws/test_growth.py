@@ -80,9 +80,36 @@ class TestStorageDoesNotMatter:
         assert_equal(fit(example), grow_tree(example, presorted))
 
 
+class TestManyCategories:
+    @pytest.mark.parametrize("kind", ["many categories", "hybrid"])
+    @given(data=st.data())
+    def test_greedy(self, kind, data):
+        penalty = data.draw(st.sampled_from([0.3, 1.0, 4.0]))
+        kinds = (kind, "ties", "many categories")
+        example = data.draw(examples(kinds=kinds, limits=False, max_values=16))
+        example = replace(example, limits={"category_penalty": penalty})
+        check(example, fit(example))
+
+    @given(examples(kinds=("categories", "hybrid", "ties"), max_values=11, draws=True))
+    def test_up_to_eleven_pay_nothing(self, example):
+        free = replace(example, limits={**example.limits, "category_penalty": 0.0})
+        dear = replace(example, limits={**example.limits, "category_penalty": 1e6})
+        assert_equal(fit(free), fit(dear))
+
+
 class TestWeights:
     @given(examples(weights=("integers",), limits=False))
     def test_two_is_twice(self, example):
+        twice = example.take(np.repeat(np.arange(example.n_rows), example.weight.astype(int)))
+        repeated = replace(twice, weight=None)
+        assert_equal(fit(example), fit(repeated), apart_from=("n_node_samples",))
+
+    @given(
+        examples(kinds=("many categories", "ties"), weights=("integers",), limits=False),
+        st.sampled_from([0.3, 1.0, 4.0]),
+    )
+    def test_two_is_twice_with_many_categories(self, example, penalty):
+        example = replace(example, limits={"category_penalty": penalty})
         twice = example.take(np.repeat(np.arange(example.n_rows), example.weight.astype(int)))
         repeated = replace(twice, weight=None)
         assert_equal(fit(example), fit(repeated), apart_from=("n_node_samples",))
@@ -93,6 +120,17 @@ class TestWeights:
         rows = np.flatnonzero(example.weight > 0)
         absent = grow_tree(example, matrix.take(rows), target.take(rows))
         assert_equal(grow_tree(example, matrix, target), absent)
+
+    @given(examples(draws=True, random_cuts=True, weights=("none",)), st.integers(1, 2), SEEDS)
+    def test_zero_and_one(self, example, n_threads, seed):
+        # Rows of weight zero are left out, and the others are counted by the kernels of all rows.
+        given = np.random.default_rng(seed).integers(0, 2, example.n_rows).astype(float)
+        given[0] = 1
+        example = replace(example, weight=given)
+        rows = np.flatnonzero(given)
+        for matrix in (coded(example.table), coded_sparse(example.table, seed)):
+            tree = grow_parts(example, [(matrix, example.target)], n_threads=n_threads)
+            assert_equal(tree, grow_tree(example, matrix.take(rows), example.target.take(rows)))
 
     @given(
         examples(weights=("integers",), limits=False, criteria=("gini",)),

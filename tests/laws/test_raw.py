@@ -139,6 +139,7 @@ class TestPrediction:
         leaf = tree.test == LEAF
         np.testing.assert_array_equal(counts[leaf], tree.n_node_samples[leaf])
 
+    @pytest.mark.filterwarnings("ignore:Column .* none of its values was there at fit:UserWarning")
     @given(examples(draws=True), examples(limits=False), st.integers(0, 99))
     def test_new_rows_by_definition(self, example, other, seed):
         # Cells of another table, put below columns of the same kind.

@@ -102,6 +102,13 @@ class TestSetsAreFits:
     def test_masks(self, example, n_sets, seed):
         check(example, masks(example.n_rows, n_sets, seed))
 
+    @given(examples(draws=True, weights=("none",)), st.integers(2, 5), SEEDS)
+    def test_weights_of_zero_and_one(self, example, n_folds, seed):
+        weight = np.random.default_rng(seed).integers(0, 2, example.n_rows).astype(float)
+        assume(weight.any())
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        check(replace(example, weight=weight), rows)
+
     @given(examples(draws=True), SEEDS)
     def test_more_sets_than_bits(self, example, seed):
         check(example, masks(example.n_rows, MOST_SETS + 7, seed))

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from dtrees.model_selection import problem_of, task_of
+from dtrees.model_selection import problem_of
+from dtrees.model_selection.problem import task_of
 
 pd = pytest.importorskip("pandas")
 

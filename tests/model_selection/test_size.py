@@ -4,7 +4,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from dtrees import DecisionTreeClassifier, RandomForestClassifier
-from dtrees.model_selection import ModelSize, size_of
+from dtrees.model_selection.size import ModelSize, size_of
 
 
 @pytest.mark.parametrize("depth", [1, None])

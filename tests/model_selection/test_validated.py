@@ -9,12 +9,8 @@ from sklearn.linear_model import Ridge
 import dtrees
 from dtrees.callbacks import Bar
 from dtrees.estimators.sets import TrainingTable, trees_of
-from dtrees.model_selection import (
-    cost_complexity_cv,
-    cross_validate,
-    shuffled_folds,
-    tuned_size,
-)
+from dtrees.model_selection import cost_complexity_cv, cross_validate, tuned_size
+from dtrees.model_selection.folds import shuffled_folds
 from dtrees.model_selection.tuned_size import tuned_scores
 from dtrees.model_selection.validated import validate_folds
 

@@ -14,6 +14,7 @@ from fractions import Fraction
 # How far a float gain of entropy or Poisson deviance may be off, as a share of the node's weight
 # (entropy) or target (Poisson).
 FLOAT_ERROR = 1e-11
+FEW_CATEGORIES = 11  # of a column in a node: they pay no penalty
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,30 @@ class RowStatistics:
         targets = [(self.weight[i], float(self.y[i] * self.y_unit)) for i in rows]
         deviance = math.fsum(w * y * math.log(y / float(mean)) for w, y in targets if y > 0)
         return deviance * float(self.weight_unit / weight)
+
+    def penalty(self, rows, kinds, of_each: float) -> float:
+        """What a column pays in a node for its categories, in units of a gain.
+
+        kinds : the category of each row, None for a missing one.
+        """
+        present = set(kinds)
+        beyond = len(present - {None}) - FEW_CATEGORIES
+        if beyond <= 0:
+            return 0.0
+        within = 0.0
+        for kind in present:
+            own = [i for i, k in zip(rows, kinds, strict=True) if k == kind]
+            within += self.total_impurity(own)
+        n = max(self._weight(rows), len(rows))
+        of_row = (within + self.total_impurity(rows) * len(present) / n) / n
+        return of_each * beyond * of_row
+
+    def total_impurity(self, rows) -> float:
+        """Impurity times weight."""
+        return self.impurity(rows) * self._weight(rows)
+
+    def _weight(self, rows) -> float:
+        return float(self.sums(rows).weight * self.weight_unit)
 
     def value(self, sums: Sums) -> list[float]:
         """Class shares, or the mean of the target."""

@@ -4,9 +4,11 @@ Ties make two correct trees possible where two different tuples of integers give
 float64 either may come out ahead by a rounding. So the walk follows the split that the tree chose,
 after it has checked that
 
-    no candidate gains more, in exact arithmetic, than the chosen one (and the rounding allows);
+    no candidate gains more, in exact arithmetic, than the chosen one (and the rounding allows),
+    what a column of many categories pays taken off;
     of candidates whose sides hold the same integers, which tie in any arithmetic, the chosen one is
-    the first: lowest column, then the order of `tests.oracle.candidates`;
+    the first: in the order of the columns (`tests.oracle.ties`), then in that of
+    `tests.oracle.candidates`;
     every stored number is right, and every leaf is one for a reason.
 """
 
@@ -18,6 +20,7 @@ import numpy as np
 
 from tests.oracle.candidates import MAX_SUBSETS, Candidate, candidates, categories_of, numbers_of
 from tests.oracle.criterion import RowStatistics
+from tests.oracle.ties import ROOT, child, order_of_columns
 from tests.oracle.tree import (
     EPSILON,
     gains_enough,
@@ -50,20 +53,20 @@ class Walk:
         self.root_weight = whole.weight * self.statistics.weight_unit
         self.largest = self.statistics.largest(rows)
         self.next_node = 0
-        self.visit(rows, 0)
+        self.visit(rows, 0, ROOT)
         assert self.next_node == self.tree.node_count
 
-    def visit(self, rows: list[int], depth: int) -> None:
+    def visit(self, rows: list[int], depth: int, path: int) -> None:
         node, self.next_node = self.next_node, self.next_node + 1  # preorder
         self.check_numbers(node, rows)
-        left = self.check_split(node, rows, depth)
+        left = self.check_split(node, rows, depth, path)
         if left is None:
             self.check_leaf(node)
             return
         assert self.tree.children_left[node] == self.next_node
-        self.visit([i for i in rows if i in left], depth + 1)
+        self.visit([i for i in rows if i in left], depth + 1, child(path, True))
         assert self.tree.children_right[node] == self.next_node
-        self.visit([i for i in rows if i not in left], depth + 1)
+        self.visit([i for i in rows if i not in left], depth + 1, child(path, False))
 
     def check_numbers(self, node: int, rows: list[int]) -> None:
         tree, statistics = self.tree, self.statistics
@@ -82,7 +85,9 @@ class Walk:
         error = 1e-11 if logarithmic else 1e-14 * largest * self.largest
         close(tree.impurity[node], statistics.impurity(rows), "impurity", node, error)
 
-    def check_split(self, node: int, rows: list[int], depth: int) -> frozenset[int] | None:
+    def check_split(
+        self, node: int, rows: list[int], depth: int, path: int
+    ) -> frozenset[int] | None:
         """The rows that go left, or None for a leaf, after all that can be said about it."""
         tree, statistics, rules = self.tree, self.statistics, self.rules
         is_leaf = tree.test[node] == 0
@@ -95,27 +100,48 @@ class Walk:
             return None
         whole = statistics.sums(rows)
         gains = [statistics.gain(whole, c.sums) for c in offered]
-        best = max(gains)
+        pays = [self.penalty(j, rows) for j in range(len(self.table))]
+        worth = [
+            g - pays[c.column] if pays[c.column] else g for g, c in zip(gains, offered, strict=True)
+        ]
+        best = max(worth)
         error = max(statistics.gain_error(whole, c.sums) for c in offered)
-        slack = error + 1e-12 * float(best)
+        slack = error + 1e-12 * float(max(gains)) + 1e-11 * max(pays)
         if is_leaf:
-            reason = not gains_enough(best - 2 * slack, self.root_weight, rules)
-            assert reason, f"node {node} is a leaf, but a split gains {float(best)}"
+            first = gains[worth.index(best)]
+            if any(pays):  # which of those that are worth the same it was is not known
+                first = min(g for g, w in zip(gains, worth, strict=True) if best - w <= 2 * slack)
+            reason = not gains_enough(first - 2 * slack, self.root_weight, rules)
+            assert reason, f"node {node} is a leaf, but a split gains {float(first)}"
             return None
         split = self.find(node, rows, offered)
         gain = statistics.gain(whole, split.sums)
         assert gains_enough(gain + 2 * slack, self.root_weight, rules), f"node {node} gains little"
-        first = offered[gains.index(best)]
-        assert float(best - gain) <= 2 * slack, (
-            f"node {node}: {split} gains {float(gain)}, {first} gains {float(best)}"
+        first = offered[worth.index(best)]
+        assert float(best - gain + pays[split.column]) <= 2 * slack, (
+            f"node {node}: {split} gains {float(gain)} less {pays[split.column]}, "
+            f"{first} is worth {float(best)}"
         )
         if split in offered:
-            ties = (c for c in offered if sides(whole, c) == sides(whole, split))
-            first = next(ties)
+            order = order_of_columns(rules, path)
+            ties = (
+                c
+                for c in offered
+                if sides(whole, c) == sides(whole, split) and pays[c.column] == pays[split.column]
+            )
+            first = min(ties, key=lambda c: order(c.column))
             assert first == split, f"node {node}: {split} ties with {first}, which comes first"
         close(tree.gain[node], max(float(gain), 0.0), "gain", node, 2 * slack + EPSILON)
         self.check_test(node, rows, split, whole)
         return split.left
+
+    def penalty(self, column: int, rows: list[int]) -> float:
+        """What a column without numbers pays for its categories in the node."""
+        kinds = [self.table[column][i] for i in rows]
+        of_each = self.rules.category_penalty
+        if of_each == 0 or numbers_of(kinds):
+            return 0.0
+        return self.statistics.penalty(rows, kinds, of_each)
 
     def find(self, node: int, rows: list[int], offered) -> Candidate:
         """The candidate that the tree chose."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.oracle.candidates import Candidate, candidates
 from tests.oracle.criterion import RowStatistics
+from tests.oracle.ties import ROOT, child, order_of_columns
 
 EPSILON = 2.0**-52
 
@@ -25,6 +26,9 @@ class Rules:
     min_samples_leaf: int = 1
     min_weight_leaf: float = 0.0
     min_impurity_decrease: float = 0.0
+    random_ties: bool = False
+    seed: int = 0
+    tree: int = 0
 
 
 def must_be_leaf(rows, depth: int, statistics: RowStatistics, rules) -> bool:
@@ -77,7 +81,7 @@ def oracle_fit(table, target, rules: Rules) -> dict[str, Any]:
     rows = statistics.rows()
     root_weight = statistics.sums(rows).weight * statistics.weight_unit
 
-    def grow(rows: list[int], depth: int) -> dict[str, Any]:
+    def grow(rows: list[int], depth: int, path: int) -> dict[str, Any]:
         whole = statistics.sums(rows)
         node: dict[str, Any] = {
             "n": len(rows),
@@ -86,7 +90,8 @@ def oracle_fit(table, target, rules: Rules) -> dict[str, Any]:
         }
         if must_be_leaf(rows, depth, statistics, rules):
             return node
-        offered = candidates(table, rows, statistics, rules)
+        first = order_of_columns(rules, path)
+        offered = sorted(candidates(table, rows, statistics, rules), key=lambda c: first(c.column))
         if not offered:
             return node
         gains = [statistics.gain(whole, c.sums) for c in offered]
@@ -103,9 +108,9 @@ def oracle_fit(table, target, rules: Rules) -> dict[str, Any]:
             "subset": split.subset,
             "missing_left": missing_goes_left(split, some_missing, whole),
             "gain": float(gains[best]),
-            "left": grow([i for i in rows if i in split.left], depth + 1),
-            "right": grow([i for i in rows if i not in split.left], depth + 1),
+            "left": grow([i for i in rows if i in split.left], depth + 1, child(path, True)),
+            "right": grow([i for i in rows if i not in split.left], depth + 1, child(path, False)),
         }
         return node
 
-    return grow(rows, 0)
+    return grow(rows, 0, ROOT)

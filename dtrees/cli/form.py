@@ -1,0 +1,161 @@
+"""How a CSV file is written: separator, encoding and decimal mark, and what to try instead.
+
+A file that was written elsewhere often has semicolons, decimal commas or another encoding than
+UTF-8. pandas then reads one column, or words where numbers are meant, or nothing. The functions
+here look at what was read and name the option that helps; nothing is guessed silently.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dtrees.cli.files import is_packed
+
+SEPARATORS = (",", ";", "\t", "|", ":")
+LOOKED_AT = 1_000  # values of a column
+HEAD_BYTES = 65_536
+DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+),\d+([eE][+-]?\d+)?")
+WHOLE = re.compile(r"[+-]?\d+")
+BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before that of utf-16, with which it begins
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+@dataclass(frozen=True)
+class Form:
+    r"""How a CSV file is written, as it was given; None: not given.
+
+    Attributes
+    ----------
+    separator : str or None
+        ``\t`` stands for a tab.
+    encoding : str or None
+    decimal : str or None
+    """
+
+    separator: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+
+    def options(self) -> dict[str, str | None]:
+        """Arguments of what reads tables."""
+        separator = "\t" if self.separator == r"\t" else self.separator
+        return {"separator": separator, "encoding": self.encoding, "decimal": self.decimal}
+
+
+def separator_hint(target: str, names: Collection[str], form: Form) -> str | None:
+    """The option under which a header has the target; None: no separator has it.
+
+    Parameters
+    ----------
+    target : str
+        A column that is not there.
+    names : collection of str
+        Those that are.
+    form : Form
+        By which they were read.
+    """
+    read_by = form.options()["separator"] or ","
+    header = read_by.join(names)
+    for separator in SEPARATORS:
+        fields = next(csv.reader([header], delimiter=separator), [])
+        if separator != read_by and target in (field.strip() for field in fields):
+            return _add_separator(separator)
+    return None
+
+
+def header_hint(head: bytes) -> str | None:
+    """The option for a header without commas, of a file that could not be read with them."""
+    header = head.decode("latin-1").partition("\n")[0]
+    count, separator = max((header.count(letter), letter) for letter in SEPARATORS)
+    return _add_separator(separator) if count and "," not in header else None
+
+
+def _add_separator(separator: str) -> str:
+    shown = r"\t" if separator == "\t" else separator
+    return f"the columns seem to stand between '{shown}': add --sep '{shown}'"
+
+
+def encoding_hint(head: bytes) -> str:
+    """The option by which a file that is not UTF-8 can be read, told from its first bytes."""
+    for mark, encoding in BYTE_ORDER_MARKS:
+        if head.startswith(mark):
+            return f"it begins like {encoding}: add --encoding {encoding}"
+    nulls = head[1::2].count(0), head[::2].count(0)
+    if min(nulls) > len(head) // 8:
+        return "it does not look like text"
+    if max(nulls) > len(head) // 4:
+        encoding = "utf-16-le" if nulls[0] > nulls[1] else "utf-16-be"
+        return f"it looks like {encoding}: add --encoding {encoding}"
+    if 0 in head:
+        return "take them out"
+    try:
+        head.decode("cp1252")
+    except UnicodeDecodeError:
+        return "it may be latin-1: add --encoding latin-1"
+    return "it may be cp1252, as Western European Windows writes: add --encoding cp1252"
+
+
+def head_of(source: Path | io.BytesIO) -> bytes:
+    """The first bytes of a file, unpacked, or of a stream."""
+    if not isinstance(source, Path):
+        return source.getvalue()[:HEAD_BYTES]
+    try:
+        with gzip.open(source) if is_packed(source) else source.open("rb") as stream:
+            return stream.read(HEAD_BYTES)
+    except (OSError, EOFError, zlib.error):  # who reads the table has said what is wrong with it
+        return b""
+
+
+def decimal_commas(table: Any) -> list[str]:
+    """Columns of text whose values are numbers with a decimal comma, as far as a look tells.
+
+    Parameters
+    ----------
+    table : DataFrame
+
+    Returns
+    -------
+    list of str
+        All of the first values are numbers, and one of them has a comma.
+    """
+    names = []
+    for name, column in table.items():
+        if column.dtype.kind != "O" and str(column.dtype) not in ("str", "string"):
+            continue
+        given = column.dropna().iloc[:LOOKED_AT].tolist()
+        if _have_decimal_commas(given):
+            names.append(str(name))
+    return names
+
+
+def _have_decimal_commas(values: Iterable[Any]) -> bool:
+    found = False
+    for value in values:
+        if not isinstance(value, str):
+            return False
+        word = value.strip()
+        if DECIMAL_COMMA.fullmatch(word):
+            found = True
+        elif not WHOLE.fullmatch(word):
+            return False
+    return found
+
+
+def decimal_hint(names: list[str]) -> str:
+    """What to say of such columns."""
+    shown = ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
+    columns = f"column {shown} looks" if len(names) == 1 else f"columns {shown} look"
+    return f"{columns} like numbers with a decimal comma, taken for words: add --decimal ,"

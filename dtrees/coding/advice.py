@@ -1,0 +1,94 @@
+"""What a user should hear of a column of categories: it drifted, or it is an id.
+
+none of its values was there at fit     the type changed ("7" then, 7 now), or the wrong column
+nearly as many categories as rows       a name of each row, of which nothing can be learned
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dtrees.coding.labels import Labels, number_of
+from dtrees.coding.tables import Table
+from dtrees.exceptions import UnseenCategoryError
+
+if TYPE_CHECKING:
+    from dtrees.coding.codebook import CodeBook
+
+ID_SHARE = 0.9  # categories for each row, from which on a column is called an id
+ID_ROWS = 20  # of a table, below which nobody can tell
+
+OUTCOMES = {"missing": "count as missing", "majority": "go with the majority"}
+
+
+def warn_of_unseen(book: CodeBook, table: Table) -> None:
+    """Warn of columns of which every value is a category that was not there at fit.
+
+    Parameters
+    ----------
+    book : CodeBook
+    table : Table
+        To be coded by the book, as `CodeBook.check` makes it; all rows of it count as one.
+
+    Raises
+    ------
+    UnseenCategoryError
+        With ``unseen="error"``.
+    """
+    for column in table.labels:
+        j = column.column
+        known = book.categories.get(j)
+        if known is None:
+            continue
+        label = _first_unseen(column, book.numbers_of_categories(j), book.n_ordered[j] > 0)
+        if label is None:
+            continue
+        fitted = known[0]
+        text = (
+            f"Column {table.name(j)} of X: none of its values was there at fit, such as "
+            f"{str(label)[:60]!r} of type {type(label).__name__}; fitted was, for example, "
+            f"{str(fitted)[:60]!r} of type {type(fitted).__name__}."
+        )
+        if book.unseen == "error":
+            raise UnseenCategoryError(f"{text} Give the values in the form that was fitted.")
+        warnings.warn(
+            f"{text} All of its rows {OUTCOMES[book.unseen]}. Give the values in the form that was "
+            "fitted; unseen='error' at fit makes this an error.",
+            stacklevel=2,
+        )
+
+
+def _first_unseen(column: Labels, known: dict, has_numbers: bool) -> object:
+    """The first label that is in some row, if none of these is known; None otherwise."""
+    found = None
+    for place in np.flatnonzero(column.present()):
+        label = column.labels[place]
+        is_number = has_numbers and not np.isnan(number_of(label, ""))
+        if is_number or label in known:
+            return None
+        found = label if found is None else found
+    return found
+
+
+def nearly_ids(book: CodeBook, n_rows: int) -> dict[int, int]:
+    """Columns that have nearly as many categories as the table had rows.
+
+    Parameters
+    ----------
+    book : CodeBook
+    n_rows : int
+        Of the table that was fitted.
+
+    Returns
+    -------
+    dict of int to int
+        Number of categories by column, for columns of at least 0.9 categories for each row; none of
+        a table of less than 20 rows.
+    """
+    if n_rows < ID_ROWS:
+        return {}
+    counts = {j: len(values) for j, values in book.categories.items()}
+    return {j: count for j, count in counts.items() if count >= ID_SHARE * n_rows}

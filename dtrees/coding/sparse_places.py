@@ -1,0 +1,131 @@
+"""Damaged sparse matrices: places that lead out of the matrix.
+
+SciPy's conversions follow ``indptr``, ``indices`` and coordinates without a look, so a matrix whose
+arrays were written to ends the process. Whoever is given a sparse matrix looks first, before
+SciPy, or scikit-learn on its behalf (``indexable``), converts it::
+
+    csr, csc, bsr        indptr rises from 0 to at most len(indices); indices are in the matrix
+    coo, dok, lil, dia   coordinates are in the matrix; made by SciPy in Python, which is safe
+
+O(stored cells), no copies of the first three.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+
+def check_sparse(**arguments: Any) -> None:
+    """Refuse sparse matrices that are damaged; all other arguments are not looked at.
+
+    Parameters
+    ----------
+    **arguments : object
+        By the names that messages call them.
+
+    Raises
+    ------
+    ValueError
+    """
+    for name, value in arguments.items():
+        if scipy.sparse.issparse(value):
+            checked_sparse(value, name)
+
+
+def checked_sparse(X: Any, name: str = "X") -> Any:
+    """A sparse matrix or array that SciPy can convert: itself, or as COO.
+
+    Parameters
+    ----------
+    X : sparse matrix or array
+    name : str, default="X"
+        Of the argument, for the message.
+
+    Raises
+    ------
+    ValueError
+    """
+    if X.format in ("csr", "csc", "bsr"):
+        _check_compressed(X, name)
+        return X
+    return _coordinates(X, name)
+
+
+def usual_values(X: Any) -> Any:
+    """A sparse table whose arrays have no gaps, of values in a type that SciPy computes with.
+
+    SciPy refuses half precision and other byte orders in most conversions, and leaves values where
+    they are in some. Extended precision becomes float64, as in dense tables.
+    """
+    wanted = X.dtype.newbyteorder("=")
+    if wanted.kind == "f" and wanted.itemsize not in (4, 8):
+        wanted = np.dtype(np.float32 if wanted.itemsize == 2 else np.float64)
+    usual = np.require(X.data, dtype=wanted, requirements=["C", "A"])
+    if X.format in ("coo", "dia"):
+        if usual is X.data:
+            return X
+        return type(X)((usual, X.coords if X.format == "coo" else X.offsets), shape=X.shape)
+    places = [np.ascontiguousarray(X.indices), np.ascontiguousarray(X.indptr)]
+    if usual is X.data and places[0] is X.indices and places[1] is X.indptr:
+        return X
+    return type(X)((usual, *places), shape=X.shape)
+
+
+def _check_compressed(X: Any, name: str) -> None:
+    shape = X.shape if X.ndim == 2 else (1, *X.shape)
+    shape = shape[::-1] if X.format == "csc" else shape
+    block = X.data.shape[1:] if X.format == "bsr" else (1, 1)
+    if len(block) != 2 or 0 in block or shape[0] % block[0] or shape[1] % block[1]:
+        raise _damaged(X, name, f"blocks of shape {block} do not tile its shape {X.shape}")
+    indptr, indices = X.indptr, X.indices
+    for what, places in (("indptr", indptr), ("indices", indices)):
+        if places.ndim != 1 or places.dtype.kind not in "iu":
+            raise _damaged(X, name, f"{what} is an array of {places.dtype}, {places.ndim}-d")
+    if X.format != "bsr" and X.data.ndim != 1:
+        raise _damaged(X, name, f"its values are {X.data.ndim}-d")
+    n_outer, n_inner = shape[0] // block[0], shape[1] // block[1]
+    if len(indptr) != n_outer + 1:
+        raise _damaged(X, name, f"indptr has {len(indptr)} entries, not {n_outer + 1}")
+    if len(indices) != len(X.data):
+        raise _damaged(X, name, f"{len(indices)} indices stand beside {len(X.data)} values")
+    if indptr[0] != 0 or indptr[-1] > len(indices) or np.any(indptr[1:] < indptr[:-1]):
+        raise _damaged(
+            X, name, f"indptr does not rise from 0 to at most {len(indices)}, the number of indices"
+        )
+    _check_places(X, name, indices[: indptr[-1]], n_inner)
+
+
+def _coordinates(X: Any, name: str) -> Any:
+    """A sparse table of another format as a checked COO."""
+    if X.format == "lil" and any(len(r) != len(d) for r, d in zip(X.rows, X.data, strict=True)):
+        raise _damaged(X, name, "some row has another number of columns than of values")
+    if X.format == "dia" and len(X.offsets) != len(X.data):
+        raise _damaged(X, name, f"{len(X.offsets)} offsets stand beside {len(X.data)} diagonals")
+    try:
+        X = (usual_values(X) if X.format in ("coo", "dia") else X).tocoo()
+    except ValueError as error:
+        raise _damaged(X, name, f"{error}") from error
+    for places, length in zip(X.coords, X.shape, strict=True):
+        if len(places) != len(X.data):
+            raise _damaged(X, name, f"{len(places)} coordinates stand beside {len(X.data)} values")
+        _check_places(X, name, places, length)
+    return X
+
+
+def _check_places(X: Any, name: str, places: np.ndarray, length: int) -> None:
+    """Refuse places outside 0 .. length - 1."""
+    if places.size:
+        low, high = int(places.min()), int(places.max())
+        if low < 0 or high >= length:
+            bad = low if low < 0 else high
+            raise _damaged(X, name, f"it holds the index {bad}, which is not in 0 .. {length - 1}")
+
+
+def _damaged(X: Any, name: str, what: str) -> ValueError:
+    return ValueError(
+        f"{name} is a sparse {X.format} of shape {X.shape} that is damaged: {what}. Build it anew, "
+        "for example from (values, (rows, columns)), or see what its check_format() says."
+    )

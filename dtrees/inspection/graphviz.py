@@ -1,0 +1,148 @@
+r"""A tree in the language of Graphviz, with tests in the user's words.
+
+scikit-learn's function of this name can write ``<=`` and nothing else. This one writes the tests of
+`dtrees.inspection.text`: sets of categories, dates, and where missing values go::
+
+    0 [label="job in {clerk, sales}\ngini = 0.48\nsamples = 90\nvalue = [40, 50]\nclass = yes"]
+    0 -> 1 [headlabel="True"]
+
+Rows that pass a test go left, as in the text.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dtrees.core.model import LEAF
+from dtrees.inspection.text import Line, Reach, Words, class_names_of, column_names, parts_of
+
+LABEL_WIDTH = 40  # characters of a line within a node
+
+
+def export_graphviz(
+    decision_tree: Any,
+    out_file: str | PathLike[str] | None = None,
+    *,
+    max_depth: int | None = None,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+    impurity: bool = True,
+    node_ids: bool = False,
+    decimals: int = 2,
+    max_categories: int | None = 8,
+) -> str | None:
+    """Return a tree in DOT, the language of Graphviz.
+
+    Parameters
+    ----------
+    decision_tree : DecisionTreeClassifier, DecisionTreeRegressor, TreeView or Tree
+        A fitted estimator, its ``tree_``, or a tree on codes (whose categories have no names).
+    out_file : path, default=None
+        Where the text is written to, in UTF-8; a file of this name is replaced. None: it is
+        returned.
+    max_depth : int, default=None
+        Deepest tests that are drawn, at least 0; "(...)" stands for branches below. None: all.
+    feature_names : sequence of str, default=None
+        A name per column. None: the names at fit, or "feature_0", "feature_1", ...
+    class_names : sequence of str, default=None
+        A name per class, in the order of ``classes_``. None: the labels.
+    impurity : bool, default=True
+        Whether nodes show their impurity.
+    node_ids : bool, default=False
+        Whether nodes show their number.
+    decimals : int, default=2
+        Least number of decimals, at least 0.
+    max_categories : int, default=8
+        Longest set of categories that is written out; of longer ones the first, and how many are
+        left out. None: no limit.
+
+    Returns
+    -------
+    str or None
+        For ``dot -Tsvg``, or ``graphviz.Source`` of Python. O(drawn nodes), and for tests of
+        categories O(categories) each.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        The estimator has not been fitted.
+    ValueError
+        Too many or too few names, or a negative size.
+    """
+    for name, value, least in (
+        ("max_depth", max_depth, 0),
+        ("decimals", decimals, 0),
+        ("max_categories", max_categories, 1),
+    ):
+        if (value is None and name == "decimals") or (value is not None and value < least):
+            raise ValueError(
+                f"The {name!r} parameter of export_graphviz must be an int in the range "
+                f"[{least}, inf). Got {value!r} instead."
+            )
+    tree, view, labels = parts_of(decision_tree)
+    words = Words(
+        tree,
+        None if view is None else view.codebook,
+        None if view is None else view.saw_missing,
+        names=column_names(tree, view, feature_names),
+        classes=class_names_of(tree, labels, class_names),
+        decimals=decimals,
+        max_categories=max_categories,
+    )
+    nodes, edges = [], []
+    # node, depth, what tests above have left of their columns
+    todo: list[tuple[int, int, dict[int, Reach]]] = [(0, 0, {})]
+    while todo:
+        node, depth, reaches = todo.pop()
+        label = [f"node #{node}"] if node_ids else []
+        sides = []
+        if max_depth is not None and depth > max_depth and tree.test[node] != LEAF:
+            label = ["(...)"]
+        else:
+            if tree.test[node] != LEAF:
+                column = int(tree.feature[node])
+                left, right = words.parts(node, reaches.get(column) or words.reach(column))
+                passed, _ = words.sides(node, left, right)
+                label.extend(_wrapped(passed))
+                sides = [
+                    (int(tree.children_left[node]), reaches | {column: left}, "True"),
+                    (int(tree.children_right[node]), reaches | {column: right}, "False"),
+                ]
+            label.extend(_facts(words, node, impurity))
+        text = "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in label)
+        nodes.append(f'{node} [label="{text}"] ;')
+        for child, below, answer in sides:  # the edge that stands first is drawn left
+            todo.append((child, depth + 1, below))
+            head = f' [labeldistance=2.5, headlabel="{answer}"]' if node == 0 else ""
+            edges.append(f"{node} -> {child}{head} ;")
+    lines = ["digraph Tree {", 'node [shape=box, fontname="helvetica"] ;', *nodes, *edges, "}"]
+    dot = "\n".join(lines) + "\n"
+    if out_file is None:
+        return dot
+    Path(out_file).write_text(dot, encoding="utf-8")
+    return None
+
+
+def _wrapped(line: Line) -> list[str]:
+    """A test in lines that are not too long for a box."""
+    text = line.head + ", ".join(line.members) + line.tail
+    return textwrap.wrap(text, LABEL_WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def _facts(words: Words, node: int, impurity: bool) -> list[str]:
+    """What scikit-learn's function says of a node."""
+    tree = words.tree
+    (value,) = tree.value_of([node])
+    facts = [f"{tree.criterion} = {tree.impurity[node]:.3f}"] if impurity else []
+    facts.append(f"samples = {tree.n_node_samples[node]}")
+    if not words.classes:
+        return [*facts, f"value = {words.value_format()(float(value[0]))}"]
+    weights = tree.statistics[node] * tree.weight_unit
+    shown = ", ".join(np.format_float_positional(w, words.decimals, trim="-") for w in weights)
+    return [*facts, f"value = [{shown}]", f"class = {words.classes[int(value.argmax())]}"]

@@ -1,0 +1,63 @@
+"""What a guess scores on the same folds: the largest class, or the mean.
+
+A score says little alone. Accuracy 0.76 is poor where one class has 0.76 of the rows, and R² below
+0 is worse than the mean of the training rows. The guess is scikit-learn's: `DummyClassifier`
+answers the largest class and the shares of all classes, `DummyRegressor` the mean.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.model_selection import cross_validate
+
+from dtrees.model_selection.problem import Task
+
+MOST_ROWS = 10_000_000  # for which a guess is scored
+
+
+def baseline_scores(
+    y: np.ndarray,
+    task: Task,
+    splits: Iterable[tuple[np.ndarray, np.ndarray]],
+    scoring: Sequence[str] = (),
+) -> dict[str, float]:
+    """Score a guess that does not look at X.
+
+    Parameters
+    ----------
+    y : array of shape (n_rows,)
+    task : 'classification' or 'regression'
+    splits : iterable of (train, test)
+        Row numbers of each fold.
+    scoring : sequence of str, default=()
+        Names of scikit-learn's scorers; none: accuracy or R².
+
+    Returns
+    -------
+    dict of str to float
+        Mean score over the folds by the name of the scorer, ``"score"`` if there are none. Empty
+        for more than `MOST_ROWS` rows; a score that cannot be had is left out.
+
+    Notes
+    -----
+    O(n_rows) for each fold and score.
+    """
+    if len(y) > MOST_ROWS:
+        return {}
+    guess = DummyClassifier(strategy="prior") if task == "classification" else DummyRegressor()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of scores of a class that is never predicted
+        found = cross_validate(
+            guess,
+            np.zeros((len(y), 1)),
+            y,
+            cv=list(splits),
+            scoring=list(scoring) or None,
+            error_score=np.nan,
+        )
+    means = {name: float(np.mean(found[f"test_{name}"])) for name in scoring or ["score"]}
+    return {name: mean for name, mean in means.items() if np.isfinite(mean)}

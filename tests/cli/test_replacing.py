@@ -1,0 +1,95 @@
+"""Files that are there: what a command has written is replaced, anything else only by --force."""
+
+import gzip
+
+import pytest
+
+from dtrees.export import load
+from tests.cli.asking import ask, check_refused
+
+pd = pytest.importorskip("pandas")
+
+TREE = ["--target", "class", "--max-depth", 2]
+
+
+def fit(csv, out, *args):
+    return ask("fit", csv, *TREE, "--out", out, *args)
+
+
+def cv(csv, out, *args):
+    return ask("cv", csv, *TREE, "--folds", 2, "--report", out, *args)
+
+
+@pytest.fixture
+def predict(csv, tmp_path):
+    model = tmp_path / "fitted.dtrees"
+    assert fit(csv, model).exit_code == 0
+
+    def command(_, out, *args):
+        return ask("predict", model, csv, "--out", out, *args)
+
+    return command
+
+
+@pytest.fixture(params=["fit", "cv", "predict"])
+def command(request, predict):
+    """A command with an output, the name of its file, and what such a file is called."""
+    return {
+        "fit": (fit, "out.dtrees", "a model file"),
+        "cv": (cv, "out.html", "a report"),
+        "predict": (predict, "out.csv", "a table of predictions"),
+    }[request.param]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"#!/bin/sh\necho mine\n", b"PK\x03\x04 no zip", b"a,b\n1,2\n", b"\0" * 100, b"\xff\xfe"],
+)
+def test_a_file_of_another_kind_is_kept(csv, tmp_path, command, content):
+    run, name, what = command
+    out = tmp_path / name
+    out.write_bytes(content)
+    check_refused(run(csv, out), f"{out} is there and is not {what}: add --force to replace it")
+    assert out.read_bytes() == content
+
+
+def test_force_replaces_it(csv, tmp_path, command):
+    run, name, _ = command
+    out = tmp_path / name
+    out.write_bytes(b"a,b\n1,2\n")
+    result = run(csv, out, "--force")
+    assert result.exit_code == 0, result.output
+    assert out.read_bytes() != b"a,b\n1,2\n"
+
+
+def test_what_the_command_wrote_and_empty_files_are_replaced(csv, tmp_path, command):
+    run, name, _ = command
+    out = tmp_path / name
+    out.touch()
+    for _ in range(2):
+        result = run(csv, out)
+        assert result.exit_code == 0, result.output
+        assert out.stat().st_size > 0
+
+
+def test_a_model_does_not_replace_a_page_nor_predictions(csv, tmp_path, predict):
+    page, table, model = tmp_path / "a.html", tmp_path / "a.csv", tmp_path / "a.dtrees"
+    for run, out in ((cv, page), (predict, table), (fit, model)):
+        assert run(csv, out).exit_code == 0
+    for run, out in ((fit, page), (fit, table), (cv, model), (cv, table)):
+        before = out.read_bytes()
+        check_refused(run(csv, out), "add --force")
+        assert out.read_bytes() == before
+    load(model)
+
+
+@pytest.mark.parametrize("suffix", [".csv.gz", ".parquet"])
+def test_packed_predictions(csv, tmp_path, predict, suffix):
+    out = tmp_path / f"out{suffix}"
+    for _ in range(2):
+        assert predict(csv, out).exit_code == 0
+    other = pd.DataFrame({"mine": [1, 2]})
+    other.to_parquet(out) if suffix == ".parquet" else other.to_csv(out, index=False)
+    check_refused(predict(csv, out), "is not a table of predictions")
+    out.write_bytes(gzip.compress(b"mine\n1\n")[:-4])  # damaged
+    check_refused(predict(csv, out), "is not a table of predictions")

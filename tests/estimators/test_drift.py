@@ -1,0 +1,111 @@
+"""Columns whose categories are not those that were fitted, and columns of ids."""
+
+import logging
+import warnings
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from dtrees import DecisionTreeClassifier, RandomForestClassifier
+from dtrees.coding.advice import nearly_ids
+from dtrees.exceptions import UnseenCategoryError
+from dtrees.export import load, save
+from dtrees.model_selection import cross_validate
+
+Y = np.tile([0, 1, 2], 20)
+CODES = np.tile([7, 8, 9], 20)
+TEXT = pd.DataFrame({"a": pd.Series(CODES.astype(str), dtype="category"), "b": np.arange(60.0)})
+DRIFTED = pd.DataFrame({"a": pd.Series(CODES, dtype="category"), "b": np.arange(60.0)})
+WARNED = (
+    r"'a' of X: none of its values was there at fit, such as '7' of type int; .*'7' of type str"
+)
+MODELS = [DecisionTreeClassifier(random_state=0), RandomForestClassifier(3, random_state=0)]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+class TestPredictions:
+    @pytest.mark.parametrize("method", ["predict", "predict_proba", "apply", "decision_path"])
+    def test_warns_once_per_call(self, model, method):
+        model.fit(TEXT, Y)
+        with pytest.warns(UserWarning, match=WARNED) as caught:
+            getattr(model, method)(DRIFTED)
+        assert len(caught) == 1
+        with pytest.warns(UserWarning, match=WARNED):
+            model.score(DRIFTED, Y)
+
+    def test_after_a_file(self, model, tmp_path):
+        save(model.fit(TEXT, Y), tmp_path / "model")
+        with pytest.warns(UserWarning, match=WARNED):
+            load(tmp_path / "model").predict(DRIFTED)
+
+    def test_error(self, model):
+        strict = model.__class__(random_state=0, unseen="error").fit(TEXT.assign(b=0.0), Y)
+        with pytest.raises(UnseenCategoryError, match=WARNED):
+            strict.predict(DRIFTED)
+        constant = strict.fit(TEXT, np.zeros(60))  # no tree asks about the column
+        with pytest.raises(UnseenCategoryError, match=WARNED):
+            constant.predict(DRIFTED)
+
+    def test_one_value_that_is_known_is_enough(self, model):
+        model.fit(TEXT, Y)
+        some = TEXT.astype({"a": object}).assign(a=["7", *CODES[1:]])
+        model.predict(some.astype({"a": "category"}))
+        model.predict(TEXT.assign(a=pd.Series([None] * 60, dtype="category")))
+
+    def test_blocks_warn_one_by_one(self, model):
+        model.fit(TEXT, Y)
+        lazy = dd.from_pandas(DRIFTED, npartitions=3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            answer = model.predict(lazy)
+        with dask.config.set(scheduler="synchronous"), warnings.catch_warnings(record=True) as got:
+            warnings.simplefilter("always")
+            answer.compute()
+        assert [str(each.message)[:20] for each in got] == ["Column 'a' of X: non"] * 3
+
+
+def test_numbers_that_are_names():
+    X = np.tile([[1], [2], [3]], (20, 1))
+    tree = DecisionTreeClassifier(categorical_features=[0]).fit(X, Y)
+    with pytest.warns(UserWarning, match=r"column 0 of X: none|Column 0 of X: none"):
+        tree.predict(X + 10)
+    assert (tree.predict(X.astype(float)) == Y).all()
+    text = DecisionTreeClassifier().fit(X.astype(str).astype(object) + "x", Y)
+    with pytest.warns(UserWarning, match="Column 0 of X: none"):
+        text.predict(np.full((2, 1), "y", dtype=object))
+
+
+def test_hybrid_columns():
+    column = np.array([["a"], ["b"], [1.0]] * 20, dtype=object)
+    tree = DecisionTreeClassifier().fit(column, Y)
+    tree.predict(np.array([[5.0], ["c"]], dtype=object))
+    with pytest.warns(UserWarning, match="Column 0 of X: none"):
+        tree.predict(np.array([["c"], [None]], dtype=object))
+
+
+def test_polars():
+    X = pl.DataFrame({"a": CODES.astype(str)}).cast({"a": pl.Categorical})
+    tree = DecisionTreeClassifier().fit(X, Y)
+    with pytest.warns(UserWarning, match="'a' of X: none of its values"):
+        tree.predict(pl.DataFrame({"a": ["x", "y"]}).cast({"a": pl.Categorical}))
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_ids_are_in_the_log(lazy, caplog):
+    names = np.array([[f"name {i}", "ab"[i % 2]] for i in range(60)], dtype=object)
+    X = da.from_array(names, (20, 2)) if lazy else names
+    with caplog.at_level(logging.INFO, "dtrees"):
+        tree = DecisionTreeClassifier().fit(X, Y)
+    assert "column 0 of X has 60 categories in 60 rows" in caplog.text
+    assert "column 1" not in caplog.text
+    assert nearly_ids(tree.tree_.codebook, 60) == {0: 60}
+    assert nearly_ids(tree.tree_.codebook, 67) == {}
+    caplog.clear()
+    with caplog.at_level(logging.INFO, "dtrees"):
+        cross_validate(DecisionTreeClassifier(), names, Y, cv=3)
+    assert "column 0 of X has 60 categories in 60 rows" in caplog.text

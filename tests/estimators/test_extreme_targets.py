@@ -1,0 +1,88 @@
+"""Targets near the ends of float64: models are those of the same target in another unit."""
+
+import numpy as np
+import pytest
+from sklearn.inspection import partial_dependence
+
+import dtrees
+from dtrees.export import load, save
+from dtrees.model_selection import GridSearchCV, cross_val_predict, cross_validate
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.random((40, 3))
+Y = np.round(4 * X[:, 0]) + (X[:, 1] > 0.5)
+REGRESSORS = [
+    dtrees.DecisionTreeRegressor(random_state=0),
+    dtrees.DecisionTreeRegressor(random_state=0, criterion="poisson", max_depth=3),
+    dtrees.RandomForestRegressor(12, random_state=0, oob_score=True),
+    dtrees.ExtraTreesRegressor(12, random_state=0),
+    dtrees.BaggingRegressor(n_estimators=12, random_state=0),
+]
+FORESTS = REGRESSORS[2:]
+HUGE = 1.7e308
+by_name = pytest.mark.parametrize("model", REGRESSORS, ids=lambda model: type(model).__name__)
+
+
+@by_name
+@pytest.mark.parametrize("power", [-1000, -560, 400])
+def test_importances_do_not_depend_on_the_unit(model, power):
+    plain = model.fit(X, Y).feature_importances_
+    scaled = model.fit(X, np.ldexp(Y, power))
+    assert plain.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(scaled.feature_importances_, plain, rtol=1e-9)
+    assert np.isfinite(scaled.predict(X)).all()
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e-310])
+@pytest.mark.parametrize("model", REGRESSORS, ids=lambda model: type(model).__name__)
+def test_importances_of_tiny_targets(model, scale):
+    found = model.fit(X[:10], np.arange(10) * scale).feature_importances_
+    assert found.sum() == pytest.approx(1.0)
+    assert (found >= 0).all()
+
+
+def test_the_best_leaves_do_not_depend_on_the_unit():
+    model = dtrees.DecisionTreeRegressor(max_leaf_nodes=4, random_state=0)
+    plain, scaled = (model.fit(X, np.ldexp(Y, p)).apply(X).tolist() for p in (0, -700))
+    assert scaled == plain
+
+
+def test_splits_that_gain_nothing_have_no_importance():
+    corners = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 2, dtype=float)
+    y = np.array([0, 1, 1, 0] * 2)
+    forest = dtrees.BaggingClassifier(n_estimators=3, bootstrap=False, max_depth=1).fit(corners, y)
+    assert np.isfinite(forest.feature_importances_).all()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("model", FORESTS, ids=lambda model: type(model).__name__)
+@pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")  # of scikit-learn's scores
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB")
+def test_a_huge_constant_is_predicted(model, sign, tmp_path):
+    y = np.full(40, sign * HUGE)
+    forest = model.fit(X, y)
+    assert (forest.predict(X) == y).all()
+    assert (forest.predict(X.astype(object)) == y).all()
+    assert (forest.predict(np.c_[X, X][:, 3:]) == y).all()
+    if getattr(forest, "oob_score", False):
+        with_votes = ~np.isnan(forest.oob_prediction_)
+        assert (forest.oob_prediction_[with_votes] == y[with_votes]).all()
+    save(forest, tmp_path / "forest")
+    assert (load(tmp_path / "forest").predict(X) == y).all()
+    plain = forest.set_params(**({"oob_score": False} if hasattr(forest, "oob_score") else {}))
+    assert (cross_val_predict(plain, X, y, cv=2) == y).all()
+    found = cross_validate(plain, X, y, cv=2, return_estimator=True,
+                           scoring="neg_mean_absolute_error")  # fmt: skip
+    assert found["test_score"].tolist() == [0, 0]
+    search = GridSearchCV(plain, {"n_estimators": [4, 12]}, scoring="neg_mean_absolute_error")
+    assert np.nanmax(np.abs(search.fit(X, y).cv_results_["mean_test_score"])) == 0
+    forest.fit(X, y / 16)  # the mean over rows is scikit-learn's
+    averages = partial_dependence(forest, X[:8], [0], method="brute")["average"]
+    assert np.isfinite(averages).all()
+
+
+def test_trees_of_several_targets():
+    y = np.full(40, HUGE)
+    forest = dtrees.RandomForestRegressor(4, warm_start=True, random_state=0).fit(X, y)
+    forest.set_params(n_estimators=8).fit(X, np.zeros(40))
+    np.testing.assert_allclose(forest.predict(X), HUGE / 2)

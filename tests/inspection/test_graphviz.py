@@ -1,0 +1,113 @@
+"""Trees in DOT; and scikit-learn's function, which shows what it can and refuses the rest."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn.tree
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+
+from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
+from dtrees.inspection import export_graphviz
+
+
+@pytest.fixture(scope="module")
+def jobs():
+    """A tree that tests a set of categories."""
+    job = ["clerk", "sales", 'the "boss"', "back\\slash"] * 30
+    X = pd.DataFrame({"job": job, "age": np.arange(120) % 50})
+    y = np.where(np.isin(X["job"], ["clerk", "sales"]) ^ (X["age"] > 40), "yes", "no")
+    return DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def hybrid():
+    """A tree that tests numbers above a threshold, in a column that has categories, too."""
+    cells = pd.Series([*range(20), *["n/a"] * 20], dtype=object)
+    y = [*[0] * 10, *[1] * 10, *[0] * 20]
+    return DecisionTreeClassifier(max_depth=1).fit(pd.DataFrame({"size": cells}), y)
+
+
+def test_scikit_learns_function_refuses_what_it_cannot_show(jobs, hybrid):
+    for tree in (jobs, hybrid):
+        with pytest.raises(ValueError, match=r"Use dtrees\.inspection\.export_graphviz"):
+            sklearn.tree.export_graphviz(tree)
+
+
+@pytest.mark.parametrize("function", [sklearn.tree.plot_tree, sklearn.tree.export_text])
+def test_others_take_no_trees_but_their_own(function, jobs):
+    with pytest.raises(ValueError, match="must be an instance of 'sklearn"):
+        function(jobs)
+
+
+def test_scikit_learns_function_shows_trees_of_numbers():
+    iris = load_iris()
+    tree = DecisionTreeClassifier(max_depth=2).fit(iris.data, iris.target)
+    assert type(tree.tree_.threshold) is np.ndarray
+    assert "nan" not in sklearn.tree.export_graphviz(tree)
+
+
+def test_thresholds_can_be_computed_with(jobs):
+    threshold, model = jobs.tree_.threshold, jobs.tree_.model
+    assert type(threshold + 0.0) is type(threshold[:3]) is type(np.isnan(threshold)) is np.ndarray
+    np.testing.assert_array_equal(np.isnan(threshold), model.test == 3)
+    at = int(np.flatnonzero(model.test == 3)[0])
+    assert isinstance(threshold[at], float)
+    assert np.isnan(threshold[at])
+    assert str(threshold[at]) == f"{threshold[at]:.2f}" == "nan"
+    assert f"{threshold[model.test == 0][0]:.1f}" == "-2.0"
+    np.testing.assert_array_equal(threshold.tolist(), np.asarray(threshold))
+
+
+def test_every_node_and_edge_of_a_tree_of_numbers_is_scikit_learns():
+    iris = load_iris()
+    limits = {"max_depth": 3, "min_samples_leaf": 6}
+    tree = DecisionTreeClassifier(**limits).fit(iris.data, iris.target)
+    ours, theirs = export_graphviz(tree, node_ids=True), sklearn.tree.export_graphviz(tree)
+    edges = r"^(\d+) -> (\d+)"
+    assert sorted(re.findall(edges, ours, re.M)) == sorted(re.findall(edges, theirs, re.M))
+    for node in range(tree.tree_.node_count):
+        (mine,) = re.findall(rf'^{node} \[label="node #{node}\\n(.*)"\]', ours, re.M)
+        (other,) = re.findall(rf'^{node} \[label="([^"]*)"', theirs, re.M)
+        facts = re.findall(r"samples = \d+", other)
+        assert facts == re.findall(r"samples = \d+", mine)
+
+
+def test_sets_are_told_in_words(jobs):
+    dot = export_graphviz(jobs)
+    assert "nan" not in dot
+    assert "in {" in dot
+    assert r"back\\slash" in dot
+    assert r"back\\\\slash" not in dot
+    assert r"\"boss\"" in dot
+    assert '0 -> 1 [labeldistance=2.5, headlabel="True"] ;' in dot
+    assert "class = yes" in dot
+    short = export_graphviz(jobs, max_depth=0, impurity=False, class_names=["a", "b"])
+    assert short.count("(...)") == 2
+    assert "gini" not in short
+    assert "class = b" in short or "class = a" in short
+
+
+def test_files_and_regression(tmp_path):
+    X = pd.DataFrame({"when": pd.date_range("2020-01-01", periods=40)})
+    tree = DecisionTreeRegressor(max_depth=1).fit(X, np.arange(40) // 20)
+    path = tmp_path / "tree.dot"
+    assert export_graphviz(tree, path) is None
+    assert path.read_text(encoding="utf-8") == export_graphviz(tree)
+    assert "when <= 2020-01-20" in export_graphviz(tree)
+    assert "value = 0.50" in export_graphviz(tree)
+
+
+def test_errors(jobs):
+    with pytest.raises(NotFittedError):
+        export_graphviz(DecisionTreeClassifier())
+    with pytest.raises(ValueError, match="'max_depth' parameter of export_graphviz"):
+        export_graphviz(jobs, max_depth=-1)
+    with pytest.raises(ValueError, match="'decimals' parameter of export_graphviz"):
+        export_graphviz(jobs, decimals=None)
+    with pytest.raises(ValueError, match="'max_categories' parameter of export_graphviz"):
+        export_graphviz(jobs, max_categories=0)
+    with pytest.raises(ValueError, match="feature_names must contain 2 elements"):
+        export_graphviz(jobs, feature_names=["a"])

@@ -1,0 +1,138 @@
+"""Models that share nothing: what they cost, and what the log says of them."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.model_selection import KFold
+
+from dtrees import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+)
+from dtrees.core import shared
+from dtrees.core._shard import Shard
+from dtrees.model_selection import GridSearchCV, cross_validate
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 4)).round(1)
+Y = (X[:, 0] + RNG.normal(size=120) > 0).astype(int)
+SPARSE = sp.csr_array(np.where(X > 0.5, X, 0.0))
+WIDE = RNG.permutation(66_000).astype(float)[:, None]
+TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
+
+
+@pytest.fixture
+def shards(monkeypatch):
+    """Shards that grow whole trees."""
+    made = []
+
+    def watched(*arguments, **named):
+        made.append(Shard(*arguments, **named))
+        return made[-1]
+
+    monkeypatch.setattr(shared, "Shard", watched)
+    return made
+
+
+CASES = {
+    "sparse": (TREE, SPARSE, Y, "the table has sparse columns"),
+    "wide": (TREE, WIDE, (WIDE[:, 0] > 7).astype(int), "a column has more than 65535 codes"),
+    "cuts": (ExtraTreesClassifier(2, random_state=0), X, Y, "cuts are drawn"),
+    "balanced": (
+        DecisionTreeClassifier(class_weight="balanced"),
+        *(X, Y),
+        "class_weight is counted in other units for each training side",
+    ),
+    "bags": (
+        RandomForestClassifier(2, class_weight="balanced_subsample", random_state=0),
+        *(X, Y),
+        "class_weight is another one in each bag",
+    ),
+    "oob_tol": (
+        RandomForestClassifier(30, oob_tol=0.5, random_state=0),
+        *(X, Y),
+        "oob_tol ends each forest at a tree of its own",
+    ),
+}
+
+
+def lines(caplog):
+    return [record.getMessage() for record in caplog.records if "one by one" in record.message]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_log_says_why(name, caplog):
+    estimator, table, y, reason = CASES[name]
+    with caplog.at_level(logging.INFO, "dtrees"):
+        cross_validate(estimator, table, y, cv=KFold(3))
+    count = "3 of 4 " if name == "balanced" else ""  # the final one is that of all rows
+    assert lines(caplog) == [f"{count}models are fitted one by one: {reason}"]
+
+
+def test_one_line_for_all_growths(caplog):
+    grid = {"criterion": ["gini", "entropy"], "min_samples_leaf": [1, 2]}
+    with caplog.at_level(logging.INFO, "dtrees"):
+        GridSearchCV(TREE, grid, cv=3).fit(SPARSE, Y)
+    assert lines(caplog) == ["models are fitted one by one: the table has sparse columns"]
+
+
+@pytest.mark.parametrize("estimator", [TREE, RandomForestClassifier(2, random_state=0)])
+def test_nothing_is_said_of_models_that_grow_together(estimator, caplog):
+    with caplog.at_level(logging.INFO, "dtrees"):
+        cross_validate(estimator, X, Y, cv=3)
+    assert lines(caplog) == []
+
+
+def test_some_that_have_no_company(caplog):
+    # The scale of x log x is that of the rows of a set, in powers of two: 2,700 rows have another.
+    table, y = np.tile(X, (25, 1)), np.tile(Y, 25)
+    with caplog.at_level(logging.INFO, "dtrees"):
+        cross_validate(DecisionTreeClassifier(criterion="entropy", max_depth=2), table, y, cv=4)
+    reason = "no other one has the same scale of logarithms"
+    assert lines(caplog) == [f"1 of 5 models are fitted one by one: {reason}"]
+
+
+def test_one_that_is_counted_in_other_units(caplog):
+    weight = np.where(np.arange(120) == 0, 1000.5, 1.5)
+    params = {"sample_weight": weight}
+    with caplog.at_level(logging.INFO, "dtrees"):
+        cross_validate(DecisionTreeRegressor(), X, X[:, 0], cv=4, params=params)
+    reason = "sample_weight is counted in other units for each training side"
+    assert lines(caplog) == [f"1 of 5 models are fitted one by one: {reason}"]
+
+
+class TestWeightsOfZeroAndOne:
+    """Sets grow by the kernels of a fit without weights, which end early where they can."""
+
+    @pytest.mark.parametrize(
+        "estimator",
+        [
+            TREE,
+            DecisionTreeRegressor(max_depth=3),
+            DecisionTreeRegressor(criterion="poisson", max_depth=3),
+            DecisionTreeClassifier(criterion="entropy", max_features=2, random_state=0),
+            ExtraTreesClassifier(2, random_state=0),
+        ],
+    )
+    def test_sets_that_grow_on_their_own(self, estimator, shards):
+        cross_validate(estimator, SPARSE, Y, cv=3)
+        assert len(shards) >= 3
+        assert not any(shard.is_weighted for shard in shards)
+
+    def test_weights_of_the_user(self, shards):
+        weight = RNG.integers(0, 2, len(Y)).astype(float)
+        for table in (X, SPARSE):
+            cross_validate(TREE, table, Y, cv=3, params={"sample_weight": weight})
+        assert len(shards) >= 4
+        assert not any(shard.is_weighted for shard in shards)
+
+    def test_other_weights_stay(self, shards):
+        weight = RNG.integers(0, 3, len(Y)).astype(float)
+        cross_validate(TREE, SPARSE, Y, cv=3, params={"sample_weight": weight})
+        assert all(shard.is_weighted for shard in shards)

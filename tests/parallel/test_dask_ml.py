@@ -1,0 +1,272 @@
+"""Which parts of dask-ml work with dtrees: each row of the table in the user guide."""
+
+import re
+import warnings
+from pathlib import Path
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+
+from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
+from dtrees.model_selection import (
+    GridSearchCV,
+    cost_complexity_cv,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+    validation_surface,
+)
+
+pd = pytest.importorskip("pandas")
+dd = pytest.importorskip("dask.dataframe")
+
+pytest.importorskip("dask_ml", exc_type=ImportError)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of others, about others
+    from dask_ml import compose, ensemble, impute, metrics, preprocessing, wrappers
+    from dask_ml import model_selection as theirs
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "user_guide" / "cluster.md"
+N_ROWS = 200
+X = np.random.default_rng(0).integers(0, 9, (N_ROWS, 3)).astype(float)
+Y = (X[:, 0] + X[:, 1] > 8).astype(int)
+FRAME = pd.DataFrame(X.copy(), columns=list("abc")).assign(k=pd.Categorical(list("wxyz") * 50))
+
+
+def array(blocks=(60, 60, 60, 20)):
+    return da.from_array(X.copy(), chunks=(blocks, 3))
+
+
+def unknown():
+    """Of unknown block sizes, one of which is 0."""
+    return dd.from_pandas(FRAME[list("abc")], npartitions=4).query("a >= 0").to_dask_array()
+
+
+def frame(columns="abc"):
+    return dd.from_pandas(FRAME[list(columns)], npartitions=3)
+
+
+LAZY_Y = da.from_array(Y, chunks=60)
+SERIES_Y = dd.from_pandas(pd.Series(Y, name="y"), npartitions=3)
+
+
+def tree(**parameters):
+    return DecisionTreeClassifier(**{"max_depth": 3, "random_state": 0, **parameters})
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    with dask.config.set(scheduler="threads"):
+        yield
+
+
+def row_numbers(splitter, table):
+    return [dask.compute(*split) for split in splitter.split(table)]
+
+
+SPLITTERS = {
+    "KFold": lambda: theirs.KFold(3, shuffle=True, random_state=0),
+    "ShuffleSplit": lambda: theirs.ShuffleSplit(3, test_size=0.3, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", SPLITTERS)
+class TestSplitters:
+    @pytest.mark.parametrize("make", [array, unknown, frame])
+    def test_of_a_collection(self, name, make):
+        blocks = tuple(len(part) for part in dask.compute(*np.ravel(make().to_delayed())))
+        splits = row_numbers(SPLITTERS[name](), array(blocks))
+        expected = cross_validate(tree(), X, Y, cv=splits)
+        for y in LAZY_Y, Y:
+            found = cross_validate(tree(), make(), y, cv=SPLITTERS[name](), return_indices=True)
+            assert_array_equal(found["test_score"], expected["test_score"])
+            for number, (train, test) in enumerate(splits):
+                assert_array_equal(found["indices"]["train"][number], train)
+                assert_array_equal(found["indices"]["test"][number], test)
+
+    def test_of_other_functions(self, name):
+        splits = row_numbers(SPLITTERS[name](), array())
+        cv = SPLITTERS[name]()
+        search = GridSearchCV(tree(), {"max_depth": [1, 2]}, cv=cv).fit(array(), LAZY_Y)
+        expected = GridSearchCV(tree(), {"max_depth": [1, 2]}, cv=splits).fit(X, Y)
+        assert search.best_score_ == expected.best_score_
+        assert search.cv is cv
+        assert_array_equal(
+            cross_val_score(tree(), array(), LAZY_Y, cv=cv),
+            cross_val_score(tree(), X, Y, cv=splits),
+        )
+        assert repr(cost_complexity_cv(tree(), array(), LAZY_Y, cv=cv)) == repr(
+            cost_complexity_cv(tree(), X, Y, cv=splits)
+        )
+        assert_array_equal(
+            validation_surface(tree(), array(), LAZY_Y, max_depth=[1, 3], cv=cv).scores,
+            validation_surface(tree(), X, Y, max_depth=[1, 3], cv=splits).scores,
+        )
+
+    def test_of_a_table_in_memory(self, name):
+        splits = row_numbers(SPLITTERS[name](), array((N_ROWS,)))
+        piped = make_pipeline(preprocessing.MinMaxScaler(), tree())
+        for model in tree(), piped:
+            found = cross_validate(model, X, Y, cv=SPLITTERS[name]())
+            expected = cross_validate(model, X, Y, cv=splits)
+            assert_array_equal(found["test_score"], expected["test_score"])
+
+
+class TestPipelines:
+    """Steps of dask-ml, a tree of ours; rows of a data frame cannot be taken."""
+
+    def test_of_arrays(self):
+        piped = make_pipeline(preprocessing.MinMaxScaler(), tree())
+        cv = KFold(3)
+        found = cross_validate(piped, array(), LAZY_Y, cv=cv)["test_score"]
+        assert_array_equal(found, cross_validate(piped, X.copy(), Y, cv=cv)["test_score"])
+        lazy_cv = theirs.KFold(3, shuffle=True, random_state=0)
+        found = cross_validate(piped, array(), LAZY_Y, cv=lazy_cv)["test_score"]
+        splits = row_numbers(lazy_cv, array())
+        assert_array_equal(found, cross_validate(piped, X.copy(), Y, cv=splits)["test_score"])
+
+    @pytest.mark.parametrize("make", [frame, unknown])
+    def test_of_rows_without_numbers_are_refused_before_anything_is_computed(self, make):
+        def fail(_):
+            raise AssertionError("it was computed")
+
+        table, y = make(), LAZY_Y.map_blocks(fail, dtype=int)
+        table = table.map_partitions(fail, meta=table) if make is frame else table
+        piped = make_pipeline(preprocessing.MinMaxScaler(), tree())
+        search = GridSearchCV(piped, {"decisiontreeclassifier__max_depth": [1, 2]})
+        said = "of a Dask collection: Pipeline is not an estimator of dtrees.*Give the last step"
+        for ask in (cross_validate, cross_val_score, cross_val_predict):
+            with pytest.raises(TypeError, match=f"^{ask.__name__} {said}"):
+                ask(piped, table, y)
+        with pytest.raises(TypeError, match=f"^GridSearchCV.fit {said}"):
+            search.fit(table, y)
+        with pytest.raises(TypeError, match=r"^cross_val_predict of .*: method='apply'"):
+            cross_val_predict(tree(), table, y, method="apply")
+        with pytest.raises(TypeError, match=r"^validation_surface needs models that grow together"):
+            validation_surface(piped, table, y, max_depth=[1])
+
+
+# -------------------------------------------------------------------------------------------------
+# the table of the user guide
+
+
+def train_test_split():
+    for given in (array(), LAZY_Y), (frame(), SERIES_Y):
+        parts = theirs.train_test_split(*given, random_state=0, shuffle=True)
+        train, test, y_train, y_test = (part.compute() for part in parts)
+        model = tree().fit(parts[0], parts[2])
+        assert model.score(parts[1], parts[3]) == tree().fit(train, y_train).score(test, y_test)
+
+
+def searches():
+    grid = {"max_depth": [2, None], "min_samples_leaf": [1, 9]}
+    cv = KFold(3)  # of an array, dask-ml's own are not stratified
+    ours = GridSearchCV(tree(), grid, cv=cv).fit(X, Y)
+    for given in (X, Y), (array(), LAZY_Y):
+        for search in (
+            theirs.GridSearchCV(tree(), grid, cv=cv, iid=False),
+            theirs.RandomizedSearchCV(tree(), grid, n_iter=4, cv=cv, iid=False, random_state=0),
+        ):
+            found = search.fit(*given)
+            order = [found.cv_results_["params"].index(each) for each in ours.cv_results_["params"]]
+            scores = found.cv_results_["mean_test_score"][order]
+            assert_allclose(scores, ours.cv_results_["mean_test_score"])
+    piped = make_pipeline(preprocessing.MinMaxScaler(), tree())
+    grid = {"decisiontreeclassifier__max_depth": [1, 3]}
+    assert theirs.GridSearchCV(piped, grid, cv=3).fit(frame(), SERIES_Y).best_score_ > 0.8
+
+
+def without_partial_fit():
+    with pytest.raises(ValueError, match=r"does not implement 'partial_fit'"):
+        wrappers.Incremental(tree()).fit(array(), LAZY_Y)
+    assert not hasattr(tree(), "partial_fit")  # which the searches call, where they get as far
+
+
+def parallel_post_fit():
+    for make in (array, frame):
+        given = make(), LAZY_Y if make is array else SERIES_Y
+        table = X if make is array else FRAME[list("abc")]
+        alone, wrapped = tree().fit(table, Y), wrappers.ParallelPostFit(tree()).fit(table, Y)
+        for method in ("predict", "predict_proba"):
+            found = getattr(wrapped, method)(given[0])
+            assert_array_equal(found.compute(), getattr(alone, method)(table))
+        assert wrapped.score(*given) == alone.score(table, Y)
+
+
+def voting():
+    model = ensemble.BlockwiseVotingClassifier(tree(), classes=[0, 1])
+    model.fit(array(), LAZY_Y)
+    assert model.score(array(), LAZY_Y) > 0.9
+
+
+def preprocessed():
+    numbers = [
+        preprocessing.StandardScaler(),
+        preprocessing.MinMaxScaler(),
+        preprocessing.QuantileTransformer(n_quantiles=N_ROWS),
+        impute.SimpleImputer(),
+    ]
+    for step in numbers:
+        piped = make_pipeline(step, tree())
+        assert piped.fit(array(), LAZY_Y).score(array(), LAZY_Y) > 0.9
+    for step in preprocessing.OrdinalEncoder(), preprocessing.DummyEncoder():
+        piped = make_pipeline(preprocessing.Categorizer(), step, tree())
+        table = frame(FRAME.columns)
+        assert piped.fit(table, SERIES_Y).score(table, SERIES_Y) > 0.9
+
+
+def columns_by_name():
+    steps = [("numbers", preprocessing.StandardScaler(), ["a", "b"])]
+    said = "columns using strings is only supported for dataframes|_hstack.* unexpected keyword"
+    with pytest.raises((ValueError, TypeError), match=said):  # of scikit-learn 1.9, and of 1.6
+        make_pipeline(compose.ColumnTransformer(steps), tree()).fit(frame(), SERIES_Y)
+
+
+def good_metrics():
+    model = tree().fit(array(), LAZY_Y)
+    assert metrics.accuracy_score(LAZY_Y, model.predict(array())) == model.score(X, Y)
+    numbers = DecisionTreeRegressor(max_depth=3).fit(array(), LAZY_Y)
+    predicted = numbers.predict(array())
+    errors = Y - numbers.predict(X)
+    assert_allclose(metrics.mean_squared_error(LAZY_Y, predicted), np.mean(errors**2))
+    assert_allclose(metrics.mean_absolute_error(LAZY_Y, predicted), np.mean(np.abs(errors)))
+
+
+def bad_metrics():
+    model = DecisionTreeRegressor(max_depth=3).fit(array(), LAZY_Y)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'eps'"):
+        metrics.log_loss(LAZY_Y, tree().fit(array(), LAZY_Y).predict_proba(array()))
+    with pytest.raises((ValueError, AttributeError)):
+        metrics.r2_score(SERIES_Y, model.predict(frame()))
+
+
+ROWS = {
+    "`KFold`, `ShuffleSplit`": None,  # `TestSplitters`
+    "`train_test_split`": train_test_split,
+    "`GridSearchCV`, `RandomizedSearchCV`": searches,
+    "`IncrementalSearchCV`, `HyperbandSearchCV`, `Incremental`": without_partial_fit,
+    "`ParallelPostFit`": parallel_post_fit,
+    "`BlockwiseVotingClassifier`": voting,
+    "scalers, encoders, `SimpleImputer`": preprocessed,
+    "`ColumnTransformer` by names": columns_by_name,
+    "`accuracy_score`, `mean_squared_error`, `mean_absolute_error`": good_metrics,
+    "`log_loss`, `r2_score`": bad_metrics,
+}
+
+
+@pytest.mark.parametrize("row", [row for row, test in ROWS.items() if test is not None])
+def test_a_row_of_the_table(row):
+    ROWS[row]()
+
+
+def test_the_table_has_these_rows():
+    section = PAGE.read_text(encoding="utf-8").split("## With dask-ml\n")[1].split("\n## ")[0]
+    found = re.findall(r"^\| (.+?) \| (?:yes|no)", section, re.M)
+    assert found == list(ROWS)

@@ -1,0 +1,489 @@
+"""Tables and columns of different kinds in one call: the answer is that of the same in memory.
+
+Each column is of the same small integers, so that where two columns change places there is no error
+but another answer. All public functions that take values of rows in two arguments stand in
+`ENTRIES`; the law at the end looks for those that do not.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import itertools
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.exceptions import DataConversionWarning
+from sklearn.model_selection import GroupKFold
+
+import dtrees
+from dtrees import (
+    BaggingRegressor,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+)
+from dtrees.estimators import ensemble
+from dtrees.exceptions import WorkerLostError
+from dtrees.model_selection import (
+    GridSearchCV,
+    KeyedKFold,
+    RandomizedSearchCV,
+    cost_complexity_cv,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+    tuned_size,
+    validation_surface,
+)
+from dtrees.parallel.one_kind import computed, one_kind_at_a_time
+from tests.parallel.clusters import digest
+
+pd = pytest.importorskip("pandas")
+dd = pytest.importorskip("dask.dataframe")
+
+PACKAGES = ("model_selection", "inspection", "export", "callbacks")  # besides the main one
+OF_ROWS = {"X", "y", "sample_weight", "groups", "bootstrap_groups", "y_true", "y_pred"}
+N_ROWS = 180
+CHUNKS = {"X": (70, 110), "y": (30, 90, 60), "sample_weight": (180,)}
+RNG = np.random.default_rng(0)
+VALUES = {
+    "X": RNG.integers(0, 6, (N_ROWS, 3)),
+    "y": RNG.integers(1, 4, N_ROWS),
+    "sample_weight": RNG.integers(1, 4, N_ROWS),
+    "groups": RNG.integers(1, 6, N_ROWS),
+}
+VALUES["X"][:, 1] += 2 * VALUES["y"]
+VALUES["bootstrap_groups"] = VALUES["groups"]
+
+# How Dask says it, and what that is in memory.
+TABLES = {"array": "numpy", "frame": "pandas"}
+COLUMNS = {"array": "numpy", "series": "Series", "one": "pandas"}
+
+
+def given(name, kind):
+    """The values of an argument as one of the kinds."""
+    values, chunks = VALUES[name], CHUNKS.get(name, (100, 80))
+    if kind == "list":
+        return values.tolist()
+    if kind == "Series":
+        return pd.Series(values, index=np.arange(N_ROWS) * 3, name=name)
+    if kind == "pandas":
+        columns = list("abc") if values.ndim == 2 else [name]
+        return pd.DataFrame(values, columns=columns, index=np.arange(N_ROWS)[::-1])
+    if kind == "array":
+        return da.from_array(values, chunks=(chunks, 3) if values.ndim == 2 else (chunks,))
+    if kind == "delayed":
+        return dask.delayed(values)
+    if kind in ("frame", "one"):
+        return dd.from_pandas(given(name, "pandas"), npartitions=len(chunks), sort=False)
+    if kind == "series":
+        return dd.from_pandas(given(name, "Series"), npartitions=len(chunks), sort=False)
+    return values
+
+
+def twin(name, kind):
+    """The kind in memory of a kind."""
+    return (TABLES if name == "X" else COLUMNS).get(kind, kind)
+
+
+# -------------------------------------------------------------------------------------------------
+# what is asked
+
+
+def trees_of(model):
+    model = getattr(model, "best_estimator_", model)
+    trees = model.forest_.trees if hasattr(model, "forest_") else [model.tree_.model]
+    return digest(trees)
+
+
+def fit(estimator, **given):
+    return trees_of(estimator.fit(**given))
+
+
+@functools.cache
+def fitted(make, has_names):
+    return make().fit(given("X", "pandas" if has_names else "numpy"), VALUES["y"])
+
+
+def score(make, X, y, **given):
+    return fitted(make, hasattr(X, "columns")).score(X, y, **given)
+
+
+def found_by(function, estimator, *, sample_weight=None, result=None, **given):
+    params = None if sample_weight is None else {"sample_weight": sample_weight}
+    cv = GroupKFold(3) if given.get("groups") is not None else 3
+    found = function(estimator, **given, params=params, cv=cv)
+    return result(found) if result else found
+
+
+def of_validation(found):
+    return [found["test_score"].tolist(), trees_of(found["final"])]
+
+
+def searched(search, *, sample_weight=None, **given):
+    if sample_weight is not None:
+        given["sample_weight"] = sample_weight
+    cv = GroupKFold(3) if given.get("groups") is not None else 3
+    model = search(DecisionTreeClassifier(random_state=0), {"max_depth": [1, 3]}, cv=cv)
+    model.fit(**given)
+    return [model.cv_results_["mean_test_score"].tolist(), trees_of(model)]
+
+
+def search():
+    return GridSearchCV(DecisionTreeClassifier(random_state=0), {"max_depth": [1, 3]}, cv=2)
+
+
+def resumed(X, **given):
+    """A forest that has lost its cluster after two trees, and goes on; it compares the data."""
+    forest, grow = RandomForestClassifier(4, max_depth=3, random_state=0), ensemble.grow_trees
+
+    def lost(growth, numbers, *others, **more):
+        yield from grow(growth, numbers[:2], *others, **more)
+        raise WorkerLostError("all are gone")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ensemble, "grow_trees", lost)
+        try:
+            forest.fit(X, **given)
+        except WorkerLostError as error:
+            unfinished = error.estimator
+    return trees_of(unfinished.resume(X, **given))
+
+
+def tuned(**given):
+    splits = list(GroupKFold(3).split(VALUES["X"], groups=VALUES["groups"]))
+    return repr(tuned_size(DecisionTreeClassifier(random_state=0), splits=splits, **given).choices)
+
+
+def of_splits(splitter, *given):
+    tests = [test.tolist() for _, test in splitter.split(*given)]
+    return [splitter.folds(*given).tolist(), tests]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A function, and what it is given besides.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Public names that it stands for.
+    arguments : tuple of str
+        Values of rows.
+    ask : callable
+        Called with the arguments by name; returns something that can be compared.
+    """
+
+    names: tuple[str, ...]
+    arguments: tuple[str, ...]
+    ask: Callable[..., Any]
+
+
+def of_forests(method):
+    kinds = ("RandomForest", "ExtraTrees", "Bagging")
+    return tuple(f"{kind}{of}.{method}" for kind in kinds for of in ("Classifier", "Regressor"))
+
+
+def of_trees(method):
+    return tuple(f"DecisionTree{of}.{method}" for of in ("Classifier", "Regressor"))
+
+
+WEIGHTED = ("X", "y", "sample_weight")
+BAGGED = (*WEIGHTED, "bootstrap_groups")
+GROUPED = (*WEIGHTED, "groups")
+TREE = functools.partial(DecisionTreeClassifier, max_depth=3, random_state=0)
+REGRESSOR = functools.partial(BaggingRegressor, 2, max_depth=3, random_state=0)
+FOREST = functools.partial(RandomForestClassifier, 3, max_depth=3, random_state=0)
+
+ENTRIES = [
+    Entry(of_trees("fit"), WEIGHTED, lambda **given: fit(TREE(), **given)),
+    Entry(
+        ("DecisionTreeRegressor.fit",),
+        WEIGHTED,
+        lambda **given: fit(DecisionTreeRegressor(max_depth=3, random_state=0), **given),
+    ),
+    Entry(
+        of_trees("cost_complexity_pruning_path"),
+        WEIGHTED,
+        lambda **given: TREE().cost_complexity_pruning_path(**given)["impurities"].tolist(),
+    ),
+    Entry(of_trees("score"), WEIGHTED, functools.partial(score, TREE)),
+    Entry(("DecisionTreeRegressor.score",), WEIGHTED, functools.partial(score, REGRESSOR)),
+    Entry(of_forests("fit"), BAGGED, lambda **given: fit(FOREST(), **given)),
+    Entry(
+        ("ExtraTreesClassifier.fit",),
+        BAGGED,
+        lambda **given: fit(
+            ExtraTreesClassifier(2, max_depth=3, random_state=0, bootstrap=True), **given
+        ),
+    ),
+    Entry(of_forests("resume"), BAGGED, resumed),
+    Entry(of_forests("score"), WEIGHTED, functools.partial(score, FOREST)),
+    Entry(
+        ("model_selection.cross_validate",),
+        GROUPED,
+        lambda **given: found_by(cross_validate, FOREST(), result=of_validation, **given),
+    ),
+    Entry(
+        ("model_selection.cross_val_score",),
+        GROUPED,
+        lambda **given: found_by(cross_val_score, TREE(), result=list, **given),
+    ),
+    Entry(
+        ("model_selection.cross_val_predict",),
+        GROUPED,
+        lambda **given: found_by(cross_val_predict, TREE(), result=list, **given),
+    ),
+    Entry(
+        ("model_selection.validation_surface",),
+        GROUPED,
+        lambda **given: found_by(
+            functools.partial(validation_surface, max_depth=[1, 2]),
+            TREE(),
+            result=lambda found: found.scores.tolist(),
+            **given,
+        ),
+    ),
+    Entry(
+        ("model_selection.cost_complexity_cv",),
+        GROUPED,
+        lambda **given: found_by(
+            cost_complexity_cv, TREE(), result=lambda found: repr(found), **given
+        ),
+    ),
+    Entry(
+        ("model_selection.GridSearchCV.fit",), GROUPED, functools.partial(searched, GridSearchCV)
+    ),
+    Entry(
+        ("model_selection.RandomizedSearchCV.fit",),
+        GROUPED,
+        functools.partial(
+            searched, functools.partial(RandomizedSearchCV, n_iter=2, random_state=0)
+        ),
+    ),
+    Entry(
+        ("model_selection.GridSearchCV.score", "model_selection.RandomizedSearchCV.score"),
+        ("X", "y"),
+        functools.partial(score, search),
+    ),
+    Entry(("model_selection.tuned_size",), ("X", "y"), tuned),
+    Entry(
+        ("model_selection.KeyedKFold.split", "model_selection.KeyedKFold.folds"),
+        ("X", "y", "groups"),
+        lambda X, y, groups: of_splits(KeyedKFold(3, random_state=0), X, y, groups),
+    ),
+    Entry(
+        ("model_selection.KeyedKFold.split", "model_selection.KeyedKFold.folds"),
+        ("X", "y"),
+        lambda X, y: of_splits(KeyedKFold(3, random_state=0, stratify=True), X, y),
+    ),
+    Entry(
+        ("model_selection.KeyedKFold.get_n_splits",),
+        ("X", "y", "groups"),
+        lambda **given: KeyedKFold(3).get_n_splits(**given),
+    ),
+]
+
+
+def outcome(entry, kinds):
+    """What a function answers, or which error it raises."""
+    arguments = {name: given(name, kind) for name, kind in kinds if kind is not None}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", DataConversionWarning
+            )  # of columns of one-column frames
+            return entry.ask(**arguments)
+    except (ValueError, TypeError) as error:
+        return type(error)
+
+
+@functools.cache
+def expected(place, kinds):
+    return outcome(ENTRIES[place], kinds)
+
+
+def all_mixes(arguments):
+    """All mixes of all kinds of which one is Dask's."""
+    kinds = [
+        [*LAZY, "numpy", "list", "pandas"] if name == "X" else [*LAZY, "numpy", "list", "Series"]
+        for name in arguments
+        for LAZY in ([list(TABLES)] if name == "X" else [list(COLUMNS)])
+    ]
+    return mixes_of(arguments, itertools.product(*kinds))
+
+
+def some_mixes(arguments):
+    """For any three arguments, all mixes of Dask's array, Dask's frame and memory; and the rest.
+
+    The kind of a fourth argument follows from those of the others.
+    """
+    main = [("numpy", "array", "frame" if name == "X" else "series") for name in arguments]
+    numbers = itertools.product(range(3), repeat=min(3, len(arguments)))
+    rows = [(*row, sum(row) % 3) if len(arguments) == 4 else row for row in numbers]
+    mixes = [[main[i][number] for i, number in enumerate(row)] for row in rows]
+    others = [("list", "pandas") if name == "X" else ("list", "one") for name in arguments]
+    for place, kinds in enumerate(others):
+        for number, kind in enumerate(kinds):
+            mix = [each[(number + i) % 2 + 1] for i, each in enumerate(main)]
+            mixes.append([*mix[:place], kind, *mix[place + 1 :]])
+    return mixes_of(arguments, mixes)
+
+
+def mixes_of(arguments, mixes):
+    named = (tuple(zip(arguments, mix, strict=True)) for mix in mixes)
+    return [mix for mix in dict.fromkeys(named) if any(twin(*each) != each[1] for each in mix)]
+
+
+def check(place, mixes):
+    wrong = []
+    entry = ENTRIES[place]
+    for kinds in mixes:
+        found = outcome(entry, kinds)
+        in_memory = expected(place, tuple((name, twin(name, kind)) for name, kind in kinds))
+        if found != in_memory:
+            wrong.append((dict(kinds), found, in_memory))
+    assert not wrong, f"{len(wrong)} of {len(mixes)} mixes differ, such as {wrong[0]}"
+
+
+IDS = [f"{place}-{entry.names[0]}" for place, entry in enumerate(ENTRIES)]
+
+
+@pytest.mark.parametrize("place", range(len(ENTRIES)), ids=IDS)
+def test_a_mix_is_what_it_is_in_memory(place):
+    with dask.config.set(scheduler="synchronous"):
+        check(place, some_mixes(ENTRIES[place].arguments))
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("place", range(len(ENTRIES)), ids=IDS)
+def test_any_mix_is_what_it_is_in_memory(place):
+    with dask.config.set(scheduler="synchronous"):
+        check(place, all_mixes(ENTRIES[place].arguments))
+
+
+def test_all_mixes_together_with_a_cluster(here):
+    """What is computed comes as futures, which are told apart as the results are."""
+    for place in (0, 5, 8, 9, 14):
+        mixes = some_mixes(ENTRIES[place].arguments)
+        check(place, mixes[:: max(1, len(mixes) // 6)])
+
+
+@pytest.mark.parametrize("place", range(len(ENTRIES)), ids=IDS)
+def test_delayed_values_are_refused_in_words_or_handled(place):
+    entry = ENTRIES[place]
+    for delayed in entry.arguments:
+        kinds = [(name, "delayed" if name == delayed else "numpy") for name in entry.arguments]
+        arguments = {name: given(name, kind) for name, kind in kinds}
+        said, found = "", None
+        try:
+            found = entry.ask(**arguments)
+        except TypeError as error:
+            said = str(error)
+        in_memory = expected(place, tuple((name, "numpy") for name in entry.arguments))
+        refused = re.match(
+            rf"({delayed}|params\['{delayed}'\]) is a (dask\.delayed|Dask col)", said
+        )
+        assert refused or found == in_memory, said
+
+
+# -------------------------------------------------------------------------------------------------
+# the laws
+
+PUBLIC = [dtrees, *(import_module(f"dtrees.{name}") for name in PACKAGES)]
+
+
+def takes_rows(function):
+    """The arguments of a function that are values of rows."""
+    try:
+        parameters = set(inspect.signature(function).parameters)
+    except ValueError:  # one without a signature, of a base class in C
+        return set()
+    return parameters & OF_ROWS
+
+
+def public_functions():
+    """All public functions and methods by name, but those that say where metadata goes."""
+    for module in PUBLIC:
+        place = module.__name__.partition(".")[2]
+        for name in module.__all__:
+            thing, path = getattr(module, name), ".".join(filter(None, [place, name]))
+            if inspect.isclass(thing):
+                for method, function in inspect.getmembers(thing, callable):
+                    if not method.startswith("_") and not method.endswith("_request"):
+                        yield f"{path}.{method}", function
+            elif callable(thing):
+                yield path, thing
+
+
+def test_every_function_of_several_values_of_rows_is_here():
+    several = {name for name, function in public_functions() if len(takes_rows(function)) > 1}
+    tried = {name for entry in ENTRIES for name in entry.names}
+    assert several == tried, "write an Entry for each new function, and drop what is gone"
+    assert "DecisionTreeClassifier.fit" in several
+
+
+def test_one_place_asks_dask_for_several_results():
+    """Another call may get several kinds one day; there, the order of results is Dask's."""
+    calls = set()
+    for file in sorted(Path(dtrees.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in ("compute", "persist", "optimize")
+            ):
+                calls.add((file.stem, ast.unparse(node.func)))
+    assert calls == {
+        ("one_kind", "dask.compute"),
+        ("carriers", "dask.compute"),  # given to `one_kind_at_a_time`, as the next one
+        ("tasks", "self.client.compute"),
+        ("partitioned", "self._tasks.compute"),  # which is `Tasks.compute`, as the next one
+        ("carriers", "self._tasks.compute"),
+    }
+
+
+class TestOneKindAtATime:
+    def test_no_call_gets_two_kinds(self):
+        asked = []
+
+        def compute(same):
+            asked.append({type(value).__name__.replace("DelayedLeaf", "Delayed") for value in same})
+            return dask.compute(*same)
+
+        kinds = ["array", "delayed", "series", "array", "numpy", "one", "delayed", "series"]
+        values = [given("y" if i % 2 else "groups", kind) for i, kind in enumerate(kinds)]
+        values.append(dask.delayed(np.add)(1, 2))  # of another type than a delayed value
+        found = one_kind_at_a_time(values, compute)
+        assert sorted(map(sorted, asked)) == [["Array"], ["DataFrame"], ["Delayed"], ["Series"]]
+        for value, result in zip(values, found, strict=True):
+            expected = value.compute() if hasattr(value, "compute") else value
+            assert_array_equal(result, expected)
+
+    def test_what_a_kind_shares_is_computed_once(self):
+        counted = []
+
+        def read():
+            counted.append(1)
+            return VALUES["y"]
+
+        source = dask.delayed(read)()
+        y = da.from_delayed(source, (N_ROWS,), int)
+        with dask.config.set(scheduler="synchronous"):
+            found = computed(y, "between", y + 1)
+        assert len(counted) == 1
+        assert_array_equal(found[2] - found[0], 1)
+        assert found[1] == "between"
