@@ -24,6 +24,7 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.utils import indexable
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 
 from dtrees.callbacks import Bar
@@ -69,6 +71,23 @@ from dtrees.parallel import Ledger, PartitionedTable, admitted, check_lengths, i
 logger = logging.getLogger(__name__)
 
 ONE_EACH = "no two candidates have the steps before the last in common"
+
+
+def _checked(name: str) -> Any:
+    """A method of scikit-learn's searches that looks at sparse tables first.
+
+    The best estimator may be a pipeline whose first step is scikit-learn's own, and converts them.
+    """
+
+    @wraps(getattr(sklearn.model_selection.GridSearchCV, name))
+    def method(self: SharedSearch, *args: Any, **kwargs: Any) -> Any:
+        check_sparse(**dict(zip(["X"], args, strict=False)), **kwargs)
+        return getattr(super(SharedSearch, self), name)(*args, **kwargs)
+
+    def is_there(self: SharedSearch) -> bool:
+        return getattr(super(SharedSearch, self), name) is not None  # or its AttributeError
+
+    return available_if(is_there)(method)
 
 
 class SharedSearch:
@@ -212,6 +231,14 @@ class SharedSearch:
         """
         check_sparse(X=X, y=y, **params)
         return super().score(X, y, **params)  # type: ignore[misc]
+
+    predict = _checked("predict")
+    predict_proba = _checked("predict_proba")
+    predict_log_proba = _checked("predict_log_proba")
+    decision_function = _checked("decision_function")
+    score_samples = _checked("score_samples")
+    transform = _checked("transform")
+    inverse_transform = _checked("inverse_transform")
 
     def _search_pipeline(
         self, X: Any, y: Any, groups: Any, params: Mapping[str, Any]

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 MODULES = ("dtrees", "dtrees.model_selection", "dtrees.inspection", "dtrees.export")
 N = 40
@@ -117,7 +117,7 @@ def callers(entry: str) -> Iterator[tuple[str, Callable[..., Any]]]:
     dtrees = import_module("dtrees")
     tree = dtrees.DecisionTreeClassifier(max_depth=2)
     owner, _, method = entry.rpartition(".")
-    pipeline = make_pipeline(FunctionTransformer(), tree)
+    pipeline = make_pipeline(TfidfTransformer(), tree)  # which makes CSR of all
     if owner in MODULES:
         function = public()[entry]
         takes_estimator = "estimator" in inspect.signature(function).parameters
@@ -129,7 +129,7 @@ def callers(entry: str) -> Iterator[tuple[str, Callable[..., Any]]]:
     grids = {"estimator": tree, "param_grid": {}, "param_distributions": {"max_depth": [1]}}
     wanted = [name for name in grids if name in inspect.signature(kind).parameters]
     makes = {entry: kind(**{name: grids[name] for name in wanted})}
-    if wanted and method == "fit":
+    if wanted:
         of_pipeline = {"decisiontreeclassifier__max_depth": [1]}
         grids = dict.fromkeys(grids, of_pipeline) | {"estimator": pipeline}
         makes[f"{entry} of a Pipeline"] = kind(**{name: grids[name] for name in wanted})
