@@ -39,7 +39,8 @@ class Problem:
     X : DataFrame of shape (n_rows, n_columns)
         The columns, named by strings.
     y : array of shape (n_rows,)
-        Numbers, or class labels as an object array of strings.
+        Numbers, or class labels as an object array of strings. Labels that are whole numbers are
+        int64; where one of them does not fit, uint64; where that does not either, float64.
     task : 'classification' or 'regression'
         What the target asks for.
     rows_without_target : int
@@ -81,6 +82,15 @@ def task_of(y: np.ndarray) -> Task:
 def is_number(y: np.ndarray) -> bool:
     """Whether the array holds integers or floats (booleans are not numbers here)."""
     return y.dtype.kind in "iuf"
+
+
+def as_integers(y: np.ndarray) -> np.ndarray:
+    """Whole numbers as int64, or else as uint64, if these hold all of them; or as they are."""
+    least, most = y.min().item(), y.max().item()  # numbers of Python, which compare exactly
+    for info in (np.iinfo(np.int64), np.iinfo(np.uint64)):
+        if info.min <= least and most <= info.max:
+            return y.astype(info.dtype)
+    return y
 
 
 def problem_of(
@@ -139,14 +149,17 @@ def problem_of(
             f"the target column {target!r} holds dates or times, no classes and no numbers"
         )
     if column.dtype.kind in "iuf":
-        y = column.to_numpy(dtype=np.float64 if column.dtype.kind == "f" else np.int64)
+        of_kind = {"i": np.int64, "u": np.uint64, "f": np.float64}
+        y = column.to_numpy(dtype=of_kind[column.dtype.kind])
+        if column.dtype.kind == "u":
+            y = as_integers(y)
     else:
         y = np.array([str(label) for label in column], dtype=object)
     found = task_of(y) if task == "auto" else task
     if found == "regression" and not is_number(y):
         raise ValueError(f"the target column {target!r} is not made of numbers: no regression")
     if found == "classification" and y.dtype.kind == "f" and np.array_equal(y, np.floor(y)):
-        y = y.astype(np.int64)
+        y = as_integers(y)
     return Problem(table.drop(columns=target), y, found, int((~given).sum()), dropped)
 
 
