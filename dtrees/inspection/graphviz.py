@@ -20,7 +20,15 @@ from typing import Any
 import numpy as np
 
 from dtrees.core.model import LEAF
-from dtrees.inspection.text import Line, Reach, Words, class_names_of, column_names, parts_of
+from dtrees.inspection.text import (
+    Line,
+    Reach,
+    Words,
+    check_sizes,
+    class_names_of,
+    column_names,
+    parts_of,
+)
 
 LABEL_WIDTH = 40  # characters of a line within a node
 
@@ -75,16 +83,13 @@ def export_graphviz(
     ValueError
         Too many or too few names, or a negative size.
     """
-    for name, value, least in (
-        ("max_depth", max_depth, 0),
-        ("decimals", decimals, 0),
-        ("max_categories", max_categories, 1),
-    ):
-        if (value is None and name == "decimals") or (value is not None and value < least):
-            raise ValueError(
-                f"The {name!r} parameter of export_graphviz must be an int in the range "
-                f"[{least}, inf). Got {value!r} instead."
-            )
+    check_sizes("export_graphviz", decimals=(decimals, 0))
+    check_sizes(
+        "export_graphviz",
+        or_none=True,
+        max_depth=(max_depth, 0),
+        max_categories=(max_categories, 1),
+    )
     tree, view, labels = parts_of(decision_tree)
     words = Words(
         tree,

@@ -36,6 +36,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,20 +104,15 @@ def export_text(
     ValueError
         Too many or too few names, or a negative size.
     """
-    for name, value, least in (
-        ("max_depth", max_depth, 0),
-        ("spacing", spacing, 1),
-        ("decimals", decimals, 0),
-        ("max_categories", max_categories, 1),
-        ("max_width", max_width, 1),
-    ):
-        if value is None and name in ("max_categories", "max_width"):
-            continue
-        if value is None or value < least:
-            raise ValueError(
-                f"The {name!r} parameter of export_text must be an int in the range "
-                f"[{least}, inf). Got {value!r} instead."
-            )
+    check_sizes(
+        "export_text", max_depth=(max_depth, 0), spacing=(spacing, 1), decimals=(decimals, 0)
+    )
+    check_sizes(
+        "export_text",
+        or_none=True,
+        max_categories=(max_categories, 1),
+        max_width=(max_width, 1),
+    )
     tree, view, labels = parts_of(decision_tree)
     words = Words(
         tree,
@@ -460,6 +456,31 @@ def _tells_apart(texts: list[str], values: np.ndarray) -> bool:
     shown = np.array([float(text) for text in texts])
     precise = np.all(np.abs(shown - values) <= 0.01 * np.abs(values))
     return bool(precise) and len(np.unique(shown)) == len(shown)
+
+
+def check_sizes(who: str, *, or_none: bool = False, **sizes: tuple[Any, int]) -> None:
+    """Refuse sizes that are no integers, or too small.
+
+    Parameters
+    ----------
+    who : str
+        Asks; for the message.
+    or_none : bool, default=False
+        Whether they may be None.
+    **sizes : tuple of (object, int)
+        What is given for a parameter, and what it has to be at least.
+
+    Raises
+    ------
+    ValueError
+    """
+    for name, (value, least) in sizes.items():
+        is_right = isinstance(value, Integral) and int(value) >= least
+        if not (is_right or (or_none and value is None)):
+            raise ValueError(
+                f"The {name!r} parameter of {who} must be an int in the range [{least}, inf)"
+                f"{' or None' if or_none else ''}. Got {value!r} instead."
+            )
 
 
 def parts_of(decision_tree: Any) -> tuple[Tree, Any, Sequence | None]:

@@ -109,5 +109,7 @@ def test_errors(jobs):
         export_graphviz(jobs, decimals=None)
     with pytest.raises(ValueError, match="'max_categories' parameter of export_graphviz"):
         export_graphviz(jobs, max_categories=0)
+    with pytest.raises(ValueError, match=r"'max_depth' .* int in the range \[0, inf\) or None"):
+        export_graphviz(jobs, max_depth="2")
     with pytest.raises(ValueError, match="feature_names must contain 2 elements"):
         export_graphviz(jobs, feature_names=["a"])

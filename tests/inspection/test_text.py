@@ -453,7 +453,7 @@ def test_errors():
         export_text(tree, class_names=["a", "b", "c"])
     for name, value in (
         *(("max_depth", -1), ("spacing", 0), ("decimals", -1), ("max_depth", None)),
-        *(("max_categories", 0), ("max_width", 0)),
+        *(("max_categories", 0), ("max_width", 0), ("spacing", 1.5), ("decimals", "2")),
     ):
         with pytest.raises(ValueError, match=f"The '{name}' parameter of export_text must be"):
             export_text(tree, **{name: value})
