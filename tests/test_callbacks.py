@@ -9,7 +9,6 @@ import pickle
 import subprocess
 import sys
 import threading
-import time
 import types
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,6 +29,7 @@ from dtrees import (
 )
 from dtrees.callbacks import Bar, Callback, ProgressBar
 from dtrees.core.forest import ForestGrowth
+from dtrees.parallel.local import AHEAD
 
 IRIS = load_iris(return_X_y=True)
 KINDS = [
@@ -96,12 +96,17 @@ class TestOrder:
 
     def test_trees_that_end_in_another_order(self, monkeypatch):
         grow = ForestGrowth.tree
+        ended = [threading.Event() for _ in range(8)]
 
-        def slow(self, number, *others):
-            time.sleep(0.05 if number in (0, 3) else 0.0)
-            return grow(self, number, *others)
+        def later(self, number, *others):
+            """Trees 0 and 3 end after the next one."""
+            if number in (0, 3):
+                assert ended[number + 1].wait(60)
+            found = grow(self, number, *others)
+            ended[number].set()
+            return found
 
-        monkeypatch.setattr(ForestGrowth, "tree", slow)
+        monkeypatch.setattr(ForestGrowth, "tree", later)
         listener = Listener()
         RandomForestClassifier(8, n_jobs=3).fit(*IRIS, callbacks=[listener])
         assert listener.heard == words(0, 8)
@@ -176,17 +181,11 @@ class TestStopping:
             grown.append(number)
             return grow(self, number, *others)
 
-        class Slow(Listener):
-            def on_tree_end(self, fit, number):
-                time.sleep(0.02)
-                return number == 2
-
         monkeypatch.setattr(ForestGrowth, "tree", tree)
-        RandomForestClassifier(500, n_jobs=n_jobs).fit(*IRIS, callbacks=[Slow()])
-        assert len(grown) < (4 if n_jobs == 1 else 60)
-        n_grown = len(grown)
-        time.sleep(0.05)
-        assert len(grown) == n_grown  # nothing goes on behind our back
+        RandomForestClassifier(500, n_jobs=n_jobs).fit(*IRIS, callbacks=[Listener(2)])
+        assert len(grown) <= (3 if n_jobs == 1 else 2 + AHEAD * n_jobs)
+        # nothing goes on behind our back
+        assert "dtrees-carry" not in [thread.name for thread in threading.enumerate()]
 
     def test_trees_that_grow_are_given_up(self, monkeypatch):
         grown = []

@@ -422,7 +422,6 @@ def test_categories_never_seen(kind, unseen):
 @pytest.mark.parametrize("n_rows", [400_000, 20_000])  # while it is coded, and while it grows
 def test_ctrl_c_ends_a_long_fit(n_rows, n_jobs):
     raised, idle = interrupted(f"""
-        import time
         import numpy as np
         from dtrees import DecisionTreeClassifier
 

@@ -14,6 +14,9 @@ import pytest
 from dtrees.parallel import LocalRunner, effective_n_jobs, threaded
 from dtrees.parallel.local import AHEAD
 
+PATIENCE = 60  # seconds that an event is waited for; far more than it takes
+A_MOMENT = 0.2  # seconds in which what must not happen would
+
 
 @pytest.mark.parametrize("n_threads", [1, 2, 4])
 @pytest.mark.parametrize("n_tasks", [0, 1, 2, 9])
@@ -36,7 +39,7 @@ def test_one_thread_or_one_task_stays_in_the_calling_thread():
 
 
 def test_two_threads_work_at_the_same_time():
-    meet = threading.Barrier(2, timeout=20)
+    meet = threading.Barrier(2, timeout=PATIENCE)
     assert sorted(LocalRunner(2)([meet.wait, meet.wait])) == [0, 1]
 
 
@@ -50,7 +53,7 @@ def test_an_error_is_passed_on_and_cancels_the_rest(n_threads):
 
     def wait():
         begun.append(1)
-        run.cancelled.wait(20)
+        run.cancelled.wait(PATIENCE)
 
     with pytest.raises(ZeroDivisionError, match="told so"):
         run([fail] + [wait] * 20)
@@ -91,7 +94,7 @@ def carriers():
 
 
 def wait_until(is_so):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.001)
@@ -112,8 +115,8 @@ class TestStream:
 
     def test_early_results_wait(self):
         first, second = threading.Event(), threading.Event()
-        results = LocalRunner(2).stream([lambda: first.wait(20), second.set])
-        opener = threading.Thread(target=lambda: second.wait(20) and first.set())
+        results = LocalRunner(2).stream([lambda: first.wait(PATIENCE), second.set])
+        opener = threading.Thread(target=lambda: second.wait(PATIENCE) and first.set())
         opener.start()
         assert next(results) is True  # though the other ended before
         assert next(results) is None
@@ -123,34 +126,35 @@ class TestStream:
     @pytest.mark.parametrize("n_threads", [2, 3])
     def test_a_slow_task_is_not_overrun(self, n_threads):
         begun = []
-        full = threading.Event()
+        full, too_full = threading.Event(), threading.Event()
         room = AHEAD * n_threads
 
         def work(i):
             begun.append(i)
-            if len(begun) == room:
+            if len(begun) >= room:
                 full.set()
+            if len(begun) > room:
+                too_full.set()
             if i == 0:
-                assert full.wait(20)
-                time.sleep(0.2)  # what others would begin now is too much
-                return len(begun)
+                assert full.wait(PATIENCE)
+                return too_full.wait(A_MOMENT)
             return i
 
         run = LocalRunner(n_threads)
         results = list(run.stream([partial(work, i) for i in range(100)]))
-        assert results == [room, *range(1, 100)]
+        assert results == [False, *range(1, 100)]
         assert sorted(begun) == list(range(100))
 
     @pytest.mark.parametrize("n_threads", [2, 3])
     def test_a_slow_reader_is_not_overrun(self, n_threads):
-        begun = []
+        places = [threading.Event() for _ in range(100)]
         run = LocalRunner(n_threads)
-        with closing(run.stream([lambda i=i: begun.append(i) for i in range(100)])) as results:
+        with closing(run.stream([place.set for place in places])) as results:
             for n_read in range(3):
                 next(results)
-                wait_until(lambda n=AHEAD * n_threads + n_read: len(begun) >= n)
-                time.sleep(0.05)
-                assert len(begun) == AHEAD * n_threads + n_read
+                room = AHEAD * n_threads + n_read
+                assert all(place.wait(PATIENCE) for place in places[:room])
+                assert not places[room].wait(A_MOMENT)
             assert len(list(results)) == 97
 
     @pytest.mark.parametrize("n_threads", [1, 2])
@@ -168,8 +172,7 @@ class TestStream:
         n_begun = len(begun)
         assert n_begun <= (AHEAD * n_threads if n_threads > 1 else 1)
         assert run.cancelled.is_set()
-        assert not carriers()
-        time.sleep(0.05)
+        assert not carriers()  # which end with the tasks
         assert len(begun) == n_begun
         assert threading.active_count() <= before + n_threads
 
@@ -187,20 +190,31 @@ class TestStream:
         assert run.cancelled.is_set()
 
     def test_an_error_does_not_wait_for_tasks_before_it(self):
+        begun, ended = threading.Event(), threading.Event()
+        was_told = threading.Event()
+
+        def before():
+            begun.set()
+            was_told.wait(PATIENCE)
+            ended.set()
+
         def fail():
+            assert begun.wait(PATIENCE)
             raise ZeroDivisionError("told so")
 
         run = LocalRunner(2)
-        was_cancelled = []
         with pytest.raises(ZeroDivisionError, match="told so"):
-            list(run.stream([lambda: was_cancelled.append(run.cancelled.wait(60)), fail]))
-        assert was_cancelled == [True]  # it did not wait until the end
+            list(run.stream([before, fail]))
+        assert run.cancelled.is_set()
+        assert not ended.is_set()  # it still runs: nobody has waited for it
+        was_told.set()
+        assert ended.wait(PATIENCE)
 
     def test_an_error_comes_before_results_that_wait(self):
         read = threading.Event()
 
         def fail():
-            assert read.wait(20)
+            assert read.wait(PATIENCE)
             raise ZeroDivisionError("told so")
 
         run = LocalRunner(2)
@@ -220,7 +234,7 @@ class TestStream:
         run.cancelled.set()
         with pytest.raises(CancelledError):
             list(results)
-        assert not carriers()
+        wait_until(lambda: not carriers())
 
     def test_a_runner_of_its_own(self):
         run = LocalRunner(3)
@@ -252,6 +266,7 @@ def interrupted(program: str) -> list[int]:
     """
     program = textwrap.dedent(program) + textwrap.dedent("""
         import signal
+        import threading
         from dtrees.parallel import LocalRunner
 
         signal.signal(signal.SIGINT, signal.default_int_handler)  # of a background job, it is not
@@ -259,7 +274,8 @@ def interrupted(program: str) -> list[int]:
             run()
         except KeyboardInterrupt:
             print(len(begun))
-            LocalRunner(n_threads)([lambda: time.sleep(0.01)] * n_threads)  # on the same threads
+            meet = threading.Barrier(n_threads, timeout=50)
+            LocalRunner(n_threads)([meet.wait] * n_threads)  # on the same threads, all of them
             print(len(begun))
     """)
     process = subprocess.Popen(
@@ -284,17 +300,17 @@ def interrupted(program: str) -> list[int]:
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_ctrl_c_ends_the_work(n_threads, call):
     found = interrupted(f"""
-        import time
+        import threading
         from dtrees.parallel import LocalRunner
 
         n_threads = {n_threads}
         runner = LocalRunner(n_threads)
 
-        begun = []
+        begun, is_first = [], threading.Lock()
 
         def slices():
-            begun.append(len(begun))
-            if len(begun) == 1:
+            begun.append(1)
+            if is_first.acquire(blocking=False):
                 print("ready", flush=True)
             assert runner.cancelled.wait(50)  # for ever, if nobody cancels
 

@@ -169,7 +169,7 @@ class TestPlacement:
         def look(self, common):
             if joins and seen:
                 cluster.scale(3)
-                client.wait_for_workers(3, timeout=20)
+                client.wait_for_workers(3, timeout=60)
             begin(self, common)
             of_worker = Counter()
             for worker, group in self._by_worker():
@@ -420,7 +420,7 @@ class TestWorkersThatComeAndGo:
 
             def join():
                 cluster.scale(2)
-                client.wait_for_workers(2, timeout=30)
+                client.wait_for_workers(2, timeout=60)
 
             def leave():
                 client.retire_workers([first])
@@ -490,12 +490,10 @@ class TestWorkersThatComeAndGo:
             connect(1, 1, False) as cluster,
             Client(cluster.scheduler_address) as client,
             Fault(cluster.close, phase).set() as fault,
+            pytest.raises(SchedulerLostError, match="has lost its scheduler"),
         ):
-            began = time.monotonic()
-            with pytest.raises(SchedulerLostError, match="has lost its scheduler"):
-                fitted(client)
-            assert fault.has_happened
-            assert time.monotonic() < began + 15
+            fitted(client)
+        assert fault.has_happened
 
     @pytest.mark.parametrize("phase", ["blocks", "rounds", "subtrees"])
     def test_a_client_that_is_closed(self, phase):
@@ -607,7 +605,7 @@ class TestWorkersThatHang:
         def hang(*arguments, **options):
             calls.append(arguments)
             if len(calls) == 9:
-                go_on.wait(30)
+                go_on.wait(60)
             return gather(*arguments, **options)
 
         monkeypatch.setattr(here, "gather", hang)
@@ -653,11 +651,11 @@ class TestNothingIsLeft:
 
         def wait(*arguments):
             began.set()
-            go_on.wait(30)
+            go_on.wait(60)
             return advance(*arguments)
 
         def give_up():
-            assert began.wait(30)
+            assert began.wait(60)
             raise ZeroDivisionError("told so")
 
         monkeypatch.setattr(BlockOfRows, "advance", wait)
@@ -688,7 +686,7 @@ class TestInTasks:
                     return hash_of(FOREST.fit(cut(X) if how == "lazy" else X, Y))
 
         for how in ("plain", "worker_client", "lazy"):
-            assert here.submit(fit, how, pure=False).result(30) == EXPECTED
+            assert here.submit(fit, how, pure=False).result(60) == EXPECTED
         assert_nothing_is_left(here)
 
     def test_eight_fits_at_a_time(self, here):

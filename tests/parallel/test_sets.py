@@ -131,7 +131,7 @@ def assert_dead(pids):
     """Processes that were killed are gone, or soon will be."""
     for pid in pids:
         with suppress(psutil.NoSuchProcess):
-            psutil.Process(pid).wait(10)
+            psutil.Process(pid).wait(60)
 
 
 @contextmanager
@@ -152,7 +152,7 @@ def slow_units(monkeypatch, seconds=0.03):
 @pytest.fixture
 def two(processes):
     """The client of two worker processes, both of which are there."""
-    processes.wait_for_workers(2, timeout=20)
+    processes.wait_for_workers(2, timeout=60)
     yield processes
     assert ours(processes) == []
 
@@ -214,7 +214,7 @@ class TestOneHash:
 
         monkeypatch.setattr(replicated, "grow_replicated", ask)
         here.cluster.scale(3)
-        here.wait_for_workers(3, timeout=20)
+        here.wait_for_workers(3, timeout=60)
         growth = growth_of(FOREST, X, Y)
         for n_trees, n_groups in ((1, 3), (2, 2), (3, 1)):
             assert growing(growth, n_trees, ROWS, here) == growing_here(growth, n_trees, ROWS)
@@ -246,8 +246,7 @@ class TestWorkersThatComeAndGo:
         assert found == growing_here(growth, 12, self.ROWS)
         assert come == [6] * 12
         assert_dead(pids)
-        if n_killed == 2:  # and with them all copies of the table; the nannies start others
-            assert "of 6 training sets are submitted again: cancelled" in caplog.text
+        assert "submitted again" not in caplog.text  # the scheduler has the table, too
 
     def test_a_group_of_a_tree_that_a_worker_dies_of(self, two, tmp_path):
         deadly = tmp_path / "deadly"
@@ -258,7 +257,7 @@ class TestWorkersThatComeAndGo:
         found = growing(dying, 1, self.ROWS, two)
         assert found == growing_here(growth, 1, self.ROWS)
         assert not deadly.exists()
-        two.wait_for_workers(2, timeout=20)
+        two.wait_for_workers(2, timeout=60)
         (dead,) = before - set(two.run(os.getpid).values())
         assert_dead([dead])
 
@@ -270,7 +269,7 @@ class TestWorkersThatComeAndGo:
         killed = []
 
         def kill():
-            end = time.monotonic() + 30
+            end = time.monotonic() + 60
             while not all((tmp_path / str(pid)).exists() for pid in pids):  # a group each
                 if time.monotonic() > end:
                     return
@@ -390,7 +389,7 @@ class TestNothingIsLeft:
         monkeypatch.setattr(ForestGrowth, "trees_of_sets", endless)
         # a shell that starts the tests in the background has them ignore the signal
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        timer = threading.Thread(target=lambda: begun.wait(20) and _thread.interrupt_main())
+        timer = threading.Thread(target=lambda: begun.wait(60) and _thread.interrupt_main())
         timer.start()
         try:
             with on_a_cluster(), pytest.raises(KeyboardInterrupt):
@@ -398,9 +397,9 @@ class TestNothingIsLeft:
         finally:
             timer.join()
             signal.signal(signal.SIGINT, before)
-        assert ended.wait(5)
+        assert ended.wait(60)
         assert ours(here) == []
-        assert here.submit(abs, -1).result(20) == 1  # the thread is free
+        assert here.submit(abs, -1).result(60) == 1  # the thread is free
 
 
 class TestCrossValidation:
@@ -482,10 +481,10 @@ class TestChoice:
             ):
                 return choose_regime().regime, digests(name)
 
-        assert here.submit(task, "client").result(30) == ("replicated", expected[name])
-        assert here.submit(task, "forced").result(30) == ("replicated", expected[name])
+        assert here.submit(task, "client").result(60) == ("replicated", expected[name])
+        assert here.submit(task, "forced").result(60) == ("replicated", expected[name])
         if name == "forest":
-            assert here.submit(task, "plain").result(30) == ("local", expected[name])
+            assert here.submit(task, "plain").result(60) == ("local", expected[name])
         assert ours(here) == []
 
 
