@@ -8,7 +8,8 @@ with a sanitizer of the compiler; the release build is not touched. Two of them:
 
 Python itself and the libraries are as they are: the sanitizer's library is loaded before them, so
 that it sees every allocation (``PYTHONMALLOC=malloc``: each by itself) and every lock. Reports go
-to files, as pytest takes what is printed. A report fails the run, whatever the tests say.
+to files, as pytest takes what is printed (see also ``startup/sitecustomize.py``). A report fails
+the run, whatever the tests say.
 
 ``--plant NAME`` puts a bug of `tests.sanitizers.planted` into the tree's kernels first: the run has
 to fail then, with a report that names it. ``--prove`` does so with each bug of a sanitizer, one
@@ -22,6 +23,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from tests.sanitizers.planted import BUGS, Bug
@@ -90,6 +92,7 @@ def run(kind: str, what: list[str], bug: Bug | None) -> tuple[bool, str]:
     """Run tests on kernels that are watched; whether they failed, and what was reported."""
     tree = ROOT / "build" / "sanitize" / kind
     copy_to(tree, bug)
+    start = time.perf_counter()
     build = {**os.environ, "DTREES_SANITIZE": SANITIZERS[kind]}
     subprocess.run(
         [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"],
@@ -98,6 +101,7 @@ def run(kind: str, what: list[str], bug: Bug | None) -> tuple[bool, str]:
         check=True,
         stdout=subprocess.DEVNULL,
     )
+    print(f"{kind}: built in {time.perf_counter() - start:.0f} s", flush=True)
     log = tree / "reports"
     shutil.rmtree(log, ignore_errors=True)
     log.mkdir()
@@ -115,7 +119,8 @@ def environment(kind: str, tree: Path, log: Path) -> dict[str, str]:
     common = f"log_path={log}/report:print_stacktrace=1:suppressions={here}"
     return {
         **os.environ,
-        "PYTHONPATH": str(tree),
+        "PYTHONPATH": f"{tree}{os.pathsep}{here / 'startup'}",
+        "DTREES_UNDEFINED_REPORTS": f"{log}/undefined",
         "PYTHONMALLOC": "malloc",
         "OPENBLAS_NUM_THREADS": "1",
         "LD_PRELOAD": " ".join(map(library, LIBRARIES[kind])),
