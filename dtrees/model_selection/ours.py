@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import sklearn
 from sklearn.base import is_classifier
+from sklearn.exceptions import DataConversionWarning
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
@@ -78,10 +80,28 @@ def in_memory(
     if isinstance(cv, KeyedKFold):
         groups = lazy_keys(groups)
     if not isinstance(params, Mapping):
-        return *admitted(None, {"y": y, "groups": groups}, ledger)[1:], params
+        _, y, groups = admitted(None, {"y": y, "groups": groups}, ledger)
+        return y, _of_one_column(groups), params
     named = {f"params[{name!r}]": value for name, value in params.items()}
     _, y, groups, *values = admitted(None, {"y": y, "groups": groups, **named}, ledger)
-    return y, groups, dict(zip(params, values, strict=True))
+    return y, _of_one_column(groups), dict(zip(params, values, strict=True))
+
+
+def _of_one_column(groups: Any) -> Any:
+    """Labels of a table of one column as a column, with scikit-learn's warning for such a y.
+
+    Its splitters that ask for groups fail on a table ("object too deep for desired array").
+    """
+    shape: tuple[int, ...] = getattr(groups, "shape", ())
+    if len(shape) != 2 or shape[1] != 1:
+        return groups
+    warnings.warn(
+        f"A column-vector groups was passed when a 1d array was expected: its shape is {shape}. "
+        "Change it to (n_rows,), for example by ravel().",
+        DataConversionWarning,
+        stacklevel=4,
+    )
+    return groups.iloc[:, 0] if hasattr(groups, "iloc") else np.asarray(groups)[:, 0]
 
 
 def why_not_splits(splits: Sequence[Split], n_rows: int) -> str | None:

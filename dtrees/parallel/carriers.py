@@ -26,6 +26,7 @@ from dask.base import get_scheduler
 
 from dtrees.exceptions import ClusterError
 from dtrees.parallel.client import check_open, cluster_client, in_task
+from dtrees.parallel.interrupts import held_back
 from dtrees.parallel.ledger import Ledger
 from dtrees.parallel.one_kind import one_kind_at_a_time
 from dtrees.parallel.tasks import LostResultsError, Tasks
@@ -186,7 +187,7 @@ def _carrier(collections: Sequence[Any], ledger: Ledger) -> Iterator[Carrier]:
         yield Here(get)
         return
     check_open(client)
-    with cluster_client() if in_task() else nullcontext(client) as client:
+    with cluster_client() if in_task() else nullcontext(client) as client, held_back():
         carrier = OnCluster(client, ledger)
         try:
             yield carrier

@@ -34,7 +34,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -47,6 +47,7 @@ from dask.utils import format_time, parse_timedelta
 
 import dtrees
 from dtrees.exceptions import ClusterError, NoAnswerError, SchedulerLostError, WorkerLostError
+from dtrees.parallel.interrupts import let_through
 from dtrees.parallel.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -227,7 +228,9 @@ def check_open(client: Client) -> None:
     if client.status in ("closing", "closed"):
         raise SchedulerLostError(
             "The Dask client is closed, or has lost its scheduler. Connect a new "
-            "dask.distributed.Client, or fit with regime='local'."
+            "dask.distributed.Client, or fit with regime='local'. (A client tries to connect again "
+            "for as long as dask.config said under 'distributed.comm.timeouts.connect' when it was "
+            "made: 30 seconds, unless you set less.)"
         )
 
 
@@ -262,6 +265,7 @@ def patiently(client: Client, call: Callable[[], T], seconds: float | None = Non
     began = time.monotonic()
     threading.Thread(target=work, name="dtrees-call", daemon=True).start()
     while not wait([outcome], SLICE).done:
+        let_through()
         check_open(client)
         if seconds is not None and time.monotonic() > began + seconds:
             raise NoAnswerError(f"The Dask cluster has not answered for {seconds:g} seconds.")
@@ -290,25 +294,52 @@ def seconds_of(key: str, default: str) -> float:
     return found
 
 
-def cancel(client: Client, futures: Iterable[Any]) -> None:
-    """Let a cluster forget some results, if it can still be asked; never raises.
+@contextmanager
+def sending_data() -> Iterator[None]:
+    """In the context Dask does not warn of large graphs: they hold data that is meant to go."""
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1000 PB"}):
+        yield
+
+
+def release(futures: Iterable[Any]) -> None:
+    """Let a cluster forget results that nobody else wants; returns at once.
+
+    `distributed.Client.cancel` asks for more than that, and waits for the answer: the scheduler
+    forgets what other clients want, too, and was seen to fail (``assert ts.who_wants``) where that
+    crosses with the death of a worker.
+
+    Parameters
+    ----------
+    futures : iterable of distributed.Future
+    """
+    with suppress(RuntimeError):  # the loop of a client that is closed
+        for future in list(futures):
+            future.release()
+
+
+def look(client: Client, ledger: Ledger, found: Mapping[str, int] | None = None) -> None:
+    """Count the workers that have gone, if a cluster can still be asked; never raises.
+
+    The scheduler knows of all, also of those that were started again between two looks.
 
     Parameters
     ----------
     client : distributed.Client
-    futures : iterable of distributed.Future
+    ledger : Ledger
+    found : mapping of str or None, default=None
+        The workers that there are now. None: they are asked for.
     """
-    some = list(futures)
-    if client.status == "running" and some:
-        with suppress(Exception):  # what is raised already says more
-            patiently(client, partial(client.cancel, some), GOODBYE)
 
+    def n_gone(dask_scheduler: Any) -> int:  # by value: dtrees need not be there
+        events = dask_scheduler.get_events("all")
+        return sum(event.get("action") == "remove-worker" for _, event in events)
 
-def last_look(client: Client, ledger: Ledger) -> None:
-    """Count the workers that have gone, if a cluster can still be asked; never raises."""
     if client.status == "running":
         with suppress(Exception):
-            ledger.see_workers(patiently(client, client.nthreads, GOODBYE))
+            if found is None:
+                found = patiently(client, client.nthreads, GOODBYE)
+            ask = partial(client.run_on_scheduler, n_gone)
+            ledger.see_workers(found, patiently(client, ask, GOODBYE))
 
 
 def await_workers(client: Client) -> dict[str, int]:
@@ -338,11 +369,12 @@ def await_workers(client: Client) -> dict[str, int]:
                     "dask.config.set({'dtrees.workers-timeout': '5 minutes'}), or fit with "
                     "regime='local'."
                 )
+            let_through()
             time.sleep(SLICE)
             workers = _workers(client)
     finally:
         if client.status == "running":
-            patiently(client, probe.cancel)
+            release([probe])
     return workers
 
 

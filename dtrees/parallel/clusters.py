@@ -29,13 +29,13 @@ from fsspec.core import get_fs_token_paths
 
 from dtrees.exceptions import ClusterError
 from dtrees.parallel.carriers import Carrier, carried
+from dtrees.parallel.client import sending_data
 from dtrees.parallel.partitions import delayed_parts
 
 ANSWER = "10s"  # that a scheduler has to answer
 LOCAL = re.compile(r"local(?::([1-9]\d{0,3}))?")
 CSV = (".csv", ".csv.gz")
 PARQUET = ".parquet"
-LARGE_GRAPH = "1 GB"  # of which Dask warns: a forest is meant to be in the graph
 
 
 @contextmanager
@@ -70,6 +70,7 @@ def connected(address: str) -> Iterator[Any]:
         n_workers = None if found[1] is None else int(found[1])
         threads = None if n_workers is None else 1
         with (
+            dask.config.set({"distributed.deploy.lost-worker-timeout": "5 minutes"}),
             LocalCluster(
                 n_workers=n_workers,
                 threads_per_worker=threads,
@@ -237,7 +238,7 @@ def write_csv(table: Any, file: Path, *, packed: bool = False) -> int:
 
 
 def _computed(table: Any, work: Callable[[Carrier], int]) -> int:
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": LARGE_GRAPH}):
+    with sending_data():  # a forest is in the graph
         return carried([table], work)
 
 

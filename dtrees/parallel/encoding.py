@@ -55,6 +55,9 @@ COPIES = 2  # of the codes, while they are put together
 PART_BYTES = 4 * 2**20  # of codes that are sent from here
 ROOM_SHARE = 0.3  # of the memory of a worker, that the codes of the whole table may take
 PROCESS_BYTES = 160 * 2**20  # of a worker that holds nothing yet
+KILLED_SHARE = 0.95  # of the memory of a worker: what takes more is killed by Dask
+READING = 1.25  # times the bytes of a partition, that reading it takes
+PARTITION_SHARE = 1 / 4  # of what a worker has free, that a partition had better take
 STRETCH_SHARE = 1 / 16  # of the memory of a worker, for the samples of columns that are merged
 SAMPLES_SHARE = 1 / 4  # and for the samples of all columns; beyond, fewer rows are looked at,
 FEWER = 1.25  # times the sample
@@ -308,7 +311,9 @@ def code_partitions(
 ) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
     """The two passes; the second one later, where codes stay in their partitions."""
     parts = table.parts()
-    bound = _bound(table.shape, rules, carrier.room())
+    room = carrier.room()
+    check_partitions(table, room)
+    bound = _bound(table.shape, rules, room)
     held, found = _summarized(table, parts, mask, rules, unseen, bound, carrier)
     if found.book is None:
         logger.info("many values are missing: rows are sampled once more")
@@ -339,6 +344,50 @@ def code_partitions(
         return book, CodedPartitions(book.n_codes, book.n_ordered, lengths, n_bytes, make, reason)
     check_room(n_bytes, table.shape)
     return book, book.stack_parts(carrier.fetch(carrier.hold(tasks(carrier.leaf(held)))))
+
+
+def check_partitions(table: PartitionedTable, room: int | None) -> None:
+    """Raise when a partition is more than a worker can hold, before workers die of it.
+
+    Parameters
+    ----------
+    table : PartitionedTable
+    room : int or None
+        Bytes of the smallest worker; None: there is no limit. Less than a process takes that holds
+        nothing is no limit, either: nobody keeps to it.
+
+    Raises
+    ------
+    ValueError
+        Says how to cut it.
+    """
+    if room is None or room <= PROCESS_BYTES:
+        return
+    per_row = _least_bytes_of_row(table.collection)
+    n_rows = int(table.lengths.max())
+    free = KILLED_SHARE * room - PROCESS_BYTES
+    if READING * n_rows * per_row <= free:
+        return
+    most = max(1, int(PARTITION_SHARE * free / per_row))
+    is_array = hasattr(table.collection, "rechunk")
+    n_parts = -(-table.n_rows // most)
+    cut = f"X.rechunk({{0: {most}}})" if is_array else f"X.repartition(npartitions={n_parts})"
+    raise ValueError(
+        f"A partition of X, {n_rows} rows, takes {format_bytes(n_rows * per_row)}, which is more "
+        f"than a worker can work on: the smallest one of this Dask cluster has "
+        f"{format_bytes(room)} of memory, of which its process takes "
+        f"{format_bytes(PROCESS_BYTES)}. Make smaller partitions where X is made, or by {cut}, or "
+        "start workers with a larger memory_limit."
+    )
+
+
+def _least_bytes_of_row(collection: Any) -> int:
+    """Bytes of a row of a partition, as far as they are known before it is there."""
+    types = getattr(collection, "dtypes", None)
+    if types is None:
+        is_dense = isinstance(collection._meta, np.ndarray)
+        return int(is_dense) * collection.dtype.itemsize * int(collection.shape[1])
+    return sum(int(getattr(each, "itemsize", 1)) for each in types)
 
 
 def stays(regime: str | None, n_bytes: int, carrier: Carrier) -> str | None:

@@ -40,6 +40,8 @@ class Ledger:
     seconds: dict[str, float] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     _workers: frozenset[str] = field(default=frozenset(), init=False, repr=False)
+    _n_gone: int | None = field(default=None, init=False, repr=False)
+    _n_missed: int = field(default=0, init=False, repr=False)  # of them, since `_n_gone`
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -51,10 +53,26 @@ class Ledger:
             spent = time.perf_counter() - began
             self.seconds[name] = self.seconds.get(name, 0.0) + spent
 
-    def see_workers(self, addresses: Iterable[str]) -> None:
-        """Count the workers that have gone since the last time."""
+    def see_workers(self, addresses: Iterable[str], n_gone: int | None = None) -> None:
+        """Count the workers that have gone since the last time.
+
+        Parameters
+        ----------
+        addresses : iterable of str
+            Of those that are there now.
+        n_gone : int or None, default=None
+            How many have gone since the scheduler began. It counts those, too, that came and went
+            between two looks. None: only those are counted that were there at the last one.
+        """
         now = frozenset(addresses)
-        self.counts["lost_workers"] += len(self._workers - now)
+        n_missed = len(self._workers - now)
+        if n_gone is not None:
+            if self._n_gone is not None:
+                n_missed = max(n_missed, n_gone - self._n_gone - self._n_missed)
+            self._n_gone, self._n_missed = n_gone, 0
+        else:
+            self._n_missed += n_missed
+        self.counts["lost_workers"] += n_missed
         self._workers = now
 
     def continued(self) -> Ledger:

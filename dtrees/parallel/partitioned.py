@@ -45,9 +45,10 @@ from dtrees.core.blocks import Common, Counts, Request, Root, Step, Unfinished, 
 from dtrees.core.model import Tree
 from dtrees.core.rounds import grow_in_rounds, merge_bags
 from dtrees.exceptions import WorkerLostError
-from dtrees.parallel.client import GOODBYE, check_open, patiently
+from dtrees.parallel.client import GOODBYE, check_open, patiently, release
 from dtrees.parallel.encoding import PART_BYTES, CodedPartitions
 from dtrees.parallel.in_blocks import PartitionedGrowth
+from dtrees.parallel.interrupts import held_back_inside
 from dtrees.parallel.ledger import Ledger
 from dtrees.parallel.limits import (
     ADDED_AT_ONCE,
@@ -90,6 +91,7 @@ GROUP_SHARE = 1 / 12  # and for the codes of the blocks of a task
 logger = logging.getLogger(__name__)
 
 
+@held_back_inside
 def grow_partitioned(
     whole: PartitionedGrowth, numbers: Sequence[int], client: Client, ledger: Ledger
 ) -> Generator[tuple[int, list[Tree]]]:
@@ -197,7 +199,7 @@ class BlocksOnWorkers:
         self._blocks, facts = futures[: len(tasks)], futures[len(tasks) :]
         self._tasks.wait(facts)
         self._parts.learn(self._tasks.gather(facts))
-        self._tasks.cancel(facts)
+        release(facts)
         self._ledger.counts["passes"] += 1
         self._spread()
 

@@ -1,10 +1,11 @@
 """Trees grown on the workers of a Dask cluster, each of which holds the whole coded table.
 
-The table is sent to one worker and passed on from worker to worker, so that every worker gets it
-once. A task grows a few trees from it, on one thread, and returns them as a few flat arrays::
+The table is the result of a task, which workers fetch from each other, so that every worker gets it
+once. Another task grows a few trees from it, on one thread, and returns them as a few flat arrays::
 
-    client   table ──scatter──▶ worker A ──▶ worker B ──▶ ...        once each
-    tasks    ("grow-trees-<fit>", batch, copy) : (table, units) ──▶ packed trees
+    client   table ──submit──▶ scheduler
+    tasks    "coded-table-<fit>" : () ──▶ table                      worker A ──▶ worker B ──▶ ...
+             ("grow-trees-<fit>", batch, copy) : (table, units) ──▶ packed trees
     client   ◀── every batch as soon as it is there
 
 A unit is a tree, or the trees of several training sets that share their growth; which rows each set
@@ -18,8 +19,10 @@ it does not matter how often or where one is grown.
 What can go wrong, and what it costs:
 
     a worker dies                        its unfinished batches; the scheduler gives them to others
-    and it had the only copy of the      the client sends the table again: `SENDINGS` times, unless
-    table, or the cluster is restarted   trees have come meanwhile
+    and it had the only copy of the      the scheduler gives the table to another one
+    table
+    the cluster is restarted, or the     the client sends the table again: `SENDINGS` times, unless
+    table is blamed for several deaths   trees have come meanwhile
     a batch is blamed for the death of   it is submitted under a new key, `ATTEMPTS` times: a worker
     several workers (`KilledWorker`)     often dies of something else
     a worker hangs: it neither works     nothing as long as trees come; then (`PATIENCE`) copies of
@@ -29,8 +32,11 @@ What can go wrong, and what it costs:
     Ctrl-C, or an error in a task        the client cancels what is left; a task that runs ends
                                          between two slices of its work, after a tenth of a second
 
-Of several copies of a batch the first counts, and the others are cancelled: they are the same
+Of several copies of a batch the first counts, and the others are released: they are the same
 trees. The client never waits without looking at its connection, and leaves nothing on the cluster.
+
+The table is not scattered: `distributed.Client.scatter` with ``broadcast`` asks a worker that dies
+meanwhile for ever, and holds a lock of the scheduler that every later call waits for.
 """
 
 from __future__ import annotations
@@ -46,9 +52,10 @@ from concurrent.futures import CancelledError
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice, pairwise
+from itertools import cycle, islice, pairwise
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
+from weakref import WeakSet
 
 import distributed
 
@@ -59,14 +66,17 @@ from dtrees.exceptions import NoAnswerError, WorkerLostError
 from dtrees.parallel.client import (
     SLICE,
     await_workers,
-    cancel,
     check_open,
     check_version,
     check_versions,
-    last_look,
+    look,
     patiently,
+    release,
+    sending_data,
 )
+from dtrees.parallel.interrupts import held_back_inside, let_through
 from dtrees.parallel.ledger import Ledger
+from dtrees.parallel.tasks import itself
 from dtrees.parallel.wire import SharedGrowth, pack, packed_bytes, unpack
 from dtrees.typing import Task, serial
 
@@ -77,11 +87,11 @@ BATCHES_PER_THREAD = 8  # at least: enough to even out
 ROWS_PER_BATCH = 2**20  # at most, of all its trees: a fraction of a second
 ATTEMPTS = 4  # of a batch, whose workers die
 SENDINGS = 4  # of the table, without a tree between them
+SPREAD_BY_DASK = 2  # batches for each thread: the scheduler spreads more of them than that
 WATCH = 2.0  # seconds without a result until the workers are counted
 PATIENCE = 5.0  # seconds without a result until batches are given to other workers as well
 SLOWER = 4  # or so many times what the slowest batch took
 PATIENCE_AT_FIRST = 30.0  # the same before there is any result
-SLOWEST_WIRE = 2**22  # bytes a second: how long a table may take to every worker
 
 logger = logging.getLogger(__name__)
 
@@ -113,6 +123,7 @@ class Batch:
     sending: int = 0
 
 
+@held_back_inside
 def grow_replicated(
     growth: UnitsOfGrowth,
     units: Sequence[int],
@@ -280,7 +291,7 @@ class Work:
         self._fruitless = 0  # sendings since the last tree
         self._copies: Counter[int] = Counter()  # of every batch, by place
         self._pending: dict[Any, tuple[Future, Batch]] = {}
-        self._fetched_anew: list[Future] = []  # which another fetch may hold on to
+        self._made: WeakSet[Future] = WeakSet()  # whoever holds them, a traceback for instance
         self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._fetched: queue.SimpleQueue[tuple[Any, Any]] = queue.SimpleQueue()
 
@@ -288,6 +299,7 @@ class Work:
         """Send the table and submit the batches."""
         self._ledger.counts["tasks"] += len(batches)
         self._start_fetching()
+        look(self._client, self._ledger)
         self._send(len(batches))
         self._submit(batches)
 
@@ -296,6 +308,7 @@ class Work:
         slowest, patience = 0.0, PATIENCE_AT_FIRST
         quiet_since = looked = time.monotonic()
         while self._pending:
+            let_through()
             try:
                 key, result = self._fetched.get(timeout=SLICE)
             except queue.Empty:
@@ -319,7 +332,7 @@ class Work:
             slowest = max(slowest, seconds)
             patience = max(PATIENCE, SLOWER * slowest)
             del self._pending[key], future  # the worker may forget it
-            self._cancel_copies(batch)
+            self._release_copies(batch)
             self._fruitless = 0
             self._ledger.counts["bytes_moved"] += packed_bytes(packed)
             yield batch, packed
@@ -327,14 +340,10 @@ class Work:
     def end(self) -> None:
         """Leave nothing on the cluster."""
         self._done.put(None)
-        futures = [*self._fetched_anew, *(future for future, _ in self._pending.values())]
-        if self._sent is not None:
-            futures.append(self._sent)
         self._pending.clear()
-        self._fetched_anew.clear()
         self._sent = None
-        cancel(self._client, futures)
-        last_look(self._client, self._ledger)
+        release(self._made)
+        look(self._client, self._ledger)
 
     def _workers(self) -> dict[str, int]:
         """Threads of every worker by address; waits for the first worker when there is none."""
@@ -342,20 +351,20 @@ class Work:
         self._ledger.see_workers(found)
         return found
 
-    def _cancel_copies(self, batch: Batch) -> None:
-        """Cancel what is left of a batch that has come."""
+    def _release_copies(self, batch: Batch) -> None:
+        """Let the cluster forget what is left of a batch that has come."""
         if self._copies[batch.place] == 1:
             return
         keys = [key for key, (_, other) in self._pending.items() if other.place == batch.place]
-        cancel(self._client, [self._pending.pop(key)[0] for key in keys])
+        release(self._pending.pop(key)[0] for key in keys)
 
     def _pass_on(self) -> None:
         """Find out why nothing comes, and give batches to workers that can do them.
 
         A worker that hangs does not answer. It may have results that have been asked for, and keep
-        those of others waiting; and it may have the only copy of the table, since the scheduler
-        drops copies that nobody needs at the moment. Results elsewhere are fetched anew, the table
-        is sent anew, and copies of the other batches go to workers that have not had them. When
+        those of others waiting; and it may have the only copy of the table, or be about to have it.
+        Results elsewhere are fetched anew, the table is sent anew, and copies of the other batches
+        go to workers that have not had them. When
         everyone answers, only workers without work get copies: the others are just slow.
         """
         try:
@@ -377,11 +386,12 @@ class Work:
         copies: dict[int, Batch] = {}
         for key, (future, batch) in self._pending.items():
             if answering & grown.get(key, frozenset()):
-                self._fetched_anew.append(future)
                 self._done.put(future)
             elif held := growing.get(key, frozenset()) | grown.get(key, frozenset()):
                 held |= copies.get(batch.place, batch).held | batch.held
                 copies[batch.place] = replace(batch, held=held)
+            elif batch.sending < self._sending:  # it waits for a table that does not come
+                copies.setdefault(batch.place, batch)
         for batch in copies.values():
             others = first - batch.held or second
             if others:
@@ -399,8 +409,8 @@ class Work:
         who_has = patiently(self._client, partial(self._client.who_has, futures))
         return growing, {key: frozenset(addresses) for key, addresses in who_has.items()}
 
-    def _send(self, n_batches: int, answering: list[str] | None = None) -> None:
-        """Give the table to as many workers as there may be work for, of those that answer."""
+    def _send(self, n_batches: int, answering: Sequence[str] | None = None) -> None:
+        """Submit the table; `answering` are workers that should have it first, if they can."""
         if self._fruitless == SENDINGS:
             raise WorkerLostError(
                 f"The Dask cluster has lost the coded table {SENDINGS} times and has not grown a "
@@ -410,34 +420,49 @@ class Work:
         self._fruitless += 1
         self._sending += 1
         self._ledger.counts["restarts"] += self._sending > 1
-        limit = PATIENCE_AT_FIRST + self._n_bytes / SLOWEST_WIRE
-        while True:
-            self._workers()
-            answering = answering or check_versions(self._client)
-            n_copies = min(len(answering), n_batches)
-            key = f"coded-table-{self._name}-{self._sending}-{self._fruitless}"
-            scatter = partial(
-                self._client.scatter,
-                {key: self._table},
+        answering = answering or self._answering()
+        self._ledger.counts["bytes_moved"] += min(len(answering), n_batches) * self._n_bytes
+        with self._ledger.phase("table"), sending_data():
+            self._sent = self._client.submit(
+                itself,
+                self._table,
+                key=self._key_of_table(self._sending),
+                pure=False,
                 workers=answering,
-                broadcast=n_copies,
-                hash=False,
+                allow_other_workers=True,
             )
-            try:
-                with self._ledger.phase("table"):
-                    self._sent = patiently(self._client, scatter, limit)[key]
-                self._ledger.counts["bytes_moved"] += n_copies * self._n_bytes
-                return
-            except (OSError, KeyError, TimeoutError, NoAnswerError) as error:  # a worker went
-                logger.info("the table is sent again: %s", error)
-                if self._fruitless == SENDINGS:
-                    raise
-                self._fruitless += 1
-                self._ledger.counts["restarts"] += 1
-                answering = None
+            self._made.add(self._sent)
+
+    def _answering(self) -> list[str]:
+        """Workers that answer, asked as often as a table is sent."""
+        for _ in range(SENDINGS - 1):
+            self._workers()
+            with suppress(NoAnswerError):
+                return check_versions(self._client)
+        return check_versions(self._client)
+
+    def _key_of_table(self, sending: int) -> str:
+        return f"coded-table-{self._name}-{sending}"
 
     def _submit(self, batches: Sequence[Batch], workers: Sequence[str] | None = None) -> None:
-        """Submit batches; `workers` are those that should have them, if they can."""
+        """Submit batches; `workers` are those that should have them, if they can.
+
+        The scheduler spreads tasks that are many for its threads, wherever the table is, and gives
+        few of them to the worker that has it. These are spread here.
+        """
+        threads = self._workers()
+        if workers is not None or len(batches) > SPREAD_BY_DASK * sum(threads.values()):
+            self._submit_to(batches, workers)
+            return
+        numbered = [(number, address) for address in threads for number in range(threads[address])]
+        addresses = cycle(address for _, address in sorted(numbered))
+        shares: dict[str, list[Batch]] = {}
+        for batch, address in zip(batches, addresses, strict=False):
+            shares.setdefault(address, []).append(batch)
+        for address, share in shares.items():
+            self._submit_to(share, [address])
+
+    def _submit_to(self, batches: Sequence[Batch], workers: Sequence[str] | None) -> None:
         batches = [replace(batch, sending=self._sending) for batch in batches]
         places = [batch.place for batch in batches]
         keys = [(f"grow-trees-{self._name}", place, self._copies[place]) for place in places]
@@ -457,6 +482,7 @@ class Work:
         except Exception:
             check_open(self._client)
             raise
+        self._made.update(futures)
         for future, batch in zip(futures, batches, strict=True):
             self._pending[future.key] = future, batch
             future.add_done_callback(self._done.put)
@@ -479,13 +505,15 @@ class Work:
             reason = patiently(self._client, future.exception)
             if not isinstance(reason, distributed.KilledWorker):
                 raise reason
-            again = replace(batch, deaths=batch.deaths + 1)
+            if reason.task != self._key_of_table(batch.sending):  # or that is sent again
+                again = replace(batch, deaths=batch.deaths + 1)
             if again.deaths == ATTEMPTS:
                 raise WorkerLostError(
                     f"Workers have died {ATTEMPTS} times over while they grew {name}. They may "
                     "have too little memory: see their logs."
                 ) from reason
-        elif batch.sending == self._sending:  # cancelled: the table it waited for is lost
+        is_lost = self._sent is None or self._sent.status in ("cancelled", "error", "lost")
+        if is_lost and batch.sending == self._sending:
             self._send(len(self._pending))
         logger.info("%s are submitted again: %s", name, status)
         del self._pending[future.key]

@@ -16,7 +16,7 @@ happens to one, it can be done again::
     the scheduler is lost             `SchedulerLostError`
 
 The client waits in slices, and never without a look at its connection. Futures are those of whoever
-holds them; in the end all that are left are cancelled.
+holds them; in the end all that are left are released.
 """
 
 from __future__ import annotations
@@ -39,13 +39,15 @@ from dtrees.parallel.client import (
     GOODBYE,
     SLICE,
     await_workers,
-    cancel,
     check_open,
     check_versions,
-    last_look,
+    look,
     patiently,
+    release,
     seconds_of,
+    sending_data,
 )
+from dtrees.parallel.interrupts import let_through
 from dtrees.parallel.ledger import Ledger
 from dtrees.parallel.one_kind import one_kind_at_a_time
 
@@ -123,19 +125,15 @@ class Tasks:
         WorkerLostError
             There is none.
         """
-        self.workers()
+        look(self.client, self.ledger, await_workers(self.client))
         with suppress(NoAnswerError):  # workers that are too busy to answer
             check_versions(self.client)
 
     def end(self) -> None:
         """Leave nothing on the cluster."""
         self._fetched = []
-        self.cancel(self._made)
-        last_look(self.client, self.ledger)
-
-    def cancel(self, futures: Iterable[Future]) -> None:
-        """Let the cluster forget some results."""
-        cancel(self.client, futures)
+        release(self._made)
+        look(self.client, self.ledger)
 
     # ---------------------------------------------------------------------------------------------
     # workers
@@ -173,7 +171,8 @@ class Tasks:
     def send(self, name: str, value: Any) -> Future:
         """A value as a task of this name that holds it, so that it can be computed again."""
         key = self.key(name)
-        return self._guarded(partial(self.client.submit, itself, value, key=key, pure=False))
+        with sending_data():
+            return self._guarded(partial(self.client.submit, itself, value, key=key, pure=False))
 
     def submit(self, call: Call) -> Future:
         """Submit a task."""
@@ -205,7 +204,7 @@ class Tasks:
         return future
 
     def _keep(self, *futures: Future) -> list[Future]:
-        """Futures, all of which are cancelled in the end."""
+        """Futures, all of which are released in the end."""
         self._made.update(futures)
         return list(futures)
 
@@ -278,7 +277,7 @@ class Tasks:
                     yield place, result
                 good = {}
         finally:
-            self.cancel(pending)
+            release(pending)
 
     def wait(self, futures: Sequence[Future]) -> None:
         """Wait until futures of graphs are finished; raises as `results`."""
@@ -334,6 +333,7 @@ class Tasks:
         began = looked = time.monotonic()
         patience = _patience()
         while True:
+            let_through()
             try:
                 ended = [self._ended.get(timeout=SLICE)]
             except queue.Empty:

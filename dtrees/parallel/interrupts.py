@@ -1,0 +1,106 @@
+"""Ctrl-C while a client works with its cluster: it comes where it does no harm, within a moment.
+
+A ``KeyboardInterrupt`` may come between any two instructions of the main thread. Between a task
+that is submitted and the name that its future gets, it leaves a future that only the traceback
+knows, and the cluster keeps the task as long as that lives (`sys.last_traceback`); within
+``Future.__del__`` Python swallows it. So it is held back, and comes where the client waits, which
+it does in slices of a tenth of a second, or at the end::
+
+    with held_back():
+        future = client.submit(...)     # Ctrl-C here comes ...
+        while not future.done():
+            let_through()               # ... here
+            time.sleep(SLICE)
+
+Ctrl-C once more comes at once, wherever that is.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+END: Any = object()
+
+
+class Holding:
+    """What SIGINT does meanwhile.
+
+    Parameters
+    ----------
+    handler : callable
+        What it would do.
+    """
+
+    def __init__(self, handler: Callable[..., Any]) -> None:
+        self.handler = handler
+        self._came: list[tuple[Any, ...]] = []
+
+    def __call__(self, *call: Any) -> None:
+        """Take note of the first; the second one is let through."""
+        self._came.append(call)
+        if len(self._came) > 1:
+            self.let_through()
+
+    def let_through(self) -> None:
+        """Do now what it would have done."""
+        if self._came:
+            call = self._came[-1]
+            self._came.clear()
+            self.handler(*call)
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Let SIGINT wait until `let_through`, or the end of the block.
+
+    Other threads than the main one never see it; handlers that are not Python's are left alone. A
+    block within another one changes nothing.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or not callable(handler) or isinstance(handler, Holding):
+        yield
+        return
+    holding = Holding(handler)
+    try:
+        signal.signal(signal.SIGINT, holding)
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        holding.let_through()
+
+
+def let_through() -> None:
+    """Let SIGINT do now what it would have done, if it has come."""
+    if threading.current_thread() is threading.main_thread():
+        holding = signal.getsignal(signal.SIGINT)
+        if isinstance(holding, Holding):
+            holding.let_through()
+
+
+def held_back_inside(generate: Callable[P, Generator[T]]) -> Callable[P, Generator[T]]:
+    """A generator in which SIGINT is held back, but not where what it yields is worked with."""
+
+    @wraps(generate)
+    def held(*arguments: P.args, **options: P.kwargs) -> Generator[T]:
+        inside = generate(*arguments, **options)
+        try:
+            while True:
+                with held_back():
+                    found = next(inside, END)
+                if found is END:
+                    return
+                yield found
+        finally:
+            with held_back():
+                inside.close()
+
+    return held
