@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
@@ -17,6 +16,7 @@ MODULES = ("dtrees", "dtrees.model_selection", "dtrees.inspection", "dtrees.expo
 N = 40
 ROWS = np.arange(N)
 FAR = 10**8
+BEGUN = "begun"
 
 
 def table() -> np.ndarray:
@@ -148,23 +148,23 @@ def callers(entry: str) -> Iterator[tuple[str, Callable[..., Any]]]:
         yield name, lambda b=bound, **given: b(**arguments_for(b, None, given))
 
 
-def ask(report: Callable[[str], None], entries: list[str]) -> list[tuple[str, str, str]]:
-    """What comes of every damage of X, and of what belongs to rows: (entry, what, outcome)."""
-    warnings.simplefilter("ignore")
+def ask(entries: list[str]) -> Iterator[tuple[str, str, str]]:
+    """What comes of every damage of X, and of what belongs to rows: (entry, what, outcome).
+
+    Before it is known, the outcome is `BEGUN`: what was asked last is known of a process that dies.
+    """
     column = sp.csc_array(table()[:, :1])
     column.indices[3] = FAR
     of_rows = [{name: column} for name in ("y", "groups", "sample_weight", "bootstrap_groups")]
     of_rows.append({"params": {"sample_weight": column}})
-    found = []
     for entry in entries:
         for name, call in callers(entry):
             for damage, matrix in all_damages():
-                report(f"{name}(X={damage})")
-                found.append((name, damage, _outcome(call, X=matrix)))
+                yield name, damage, BEGUN
+                yield name, damage, _outcome(call, X=matrix)
             for given in of_rows:
-                report(f"{name}({given})")
-                found.append((name, next(iter(given)), _outcome(call, **given)))
-    return found
+                yield name, next(iter(given)), BEGUN
+                yield name, next(iter(given)), _outcome(call, **given)
 
 
 def _outcome(call: Callable[..., Any], **given: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import struct
@@ -22,7 +21,7 @@ from dtrees.exceptions import ModelFileError
 from dtrees.export import load, models, save
 from dtrees.export.archive import Archive, write
 from dtrees.export.values import MOST_BITS, Encoder, decode
-from tests.fuzz.limits import run_limited
+from tests.fuzz.children import Ending, in_child
 
 
 def small_model(**parameters):
@@ -44,14 +43,16 @@ def changed(folder, change, layout="compact"):
     return folder / "bad"
 
 
+def attempt(path):
+    try:
+        load(path)
+    except ModelFileError:
+        yield "refused"
+
+
 def refused(path, match=None):
-    """What `load` says, in a process that may take two seconds and a quarter of a gigabyte."""
-
-    def attempt():
-        with contextlib.suppress(ModelFileError):
-            load(path)
-
-    run_limited(attempt, seconds=20, megabytes=600)
+    """What `load` says, once a process with limits of time and memory has survived it."""
+    assert in_child(attempt, path, seconds=20, megabytes=600) == Ending(["refused"], "")
     with pytest.raises(ModelFileError, match=match) as error:
         load(path)
     return str(error.value)

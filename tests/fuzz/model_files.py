@@ -1,4 +1,4 @@
-"""A fuzzer of model files: ``python -m tests.fuzz.model_files --seed 1 --cases 2000``.
+"""A fuzzer of model files: ``python -m tests.fuzz model_files --seed 1 --cases 2000``.
 
 A case is a good file and a few changes of it, both drawn by seed and number of the case, so each
 can be seen again by itself (``--case 17``). What is changed is what a file is made of:
@@ -11,9 +11,8 @@ can be seen again by itself (``--case 17``). What is changed is what a file is m
 What has to happen: `load` refuses the file as a `ModelFileError`, or the model can be used: it
 predicts, tells its leaves and its text, is saved and loaded again; a ValueError is an answer, too
 (an unknown category, say), unless it says that a tree is broken, or that the copy is: `load` was to
-see that. Everything else is a finding: another error, a crash, more than
-`SECONDS` of the processor, more than `MEGABYTES`. Cases run in forked children, which can do no
-harm.
+see that. Everything else is a finding: another error, a crash, more than `SECONDS` of the
+processor, more than `MEGABYTES`. Cases run in children, which can do no harm.
 
 ``--plant`` takes a check away first, to see that the fuzzer finds what it is there for.
 """
@@ -31,7 +30,8 @@ import tempfile
 import traceback
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -51,11 +51,11 @@ from dtrees.exceptions import ModelFileError
 from dtrees.export import books, load, models, save, values
 from dtrees.export.archive import Archive, write_to
 from dtrees.inspection import export_text
-from tests.fuzz.limits import run_apart
+from tests.fuzz.children import outcomes
 
-SECONDS = 20  # of the processor, for a batch of cases
+SECONDS = 20  # of the processor, for a case
 MEGABYTES = 600
-BATCH = 25
+ENDINGS = ("refused", "used")  # of a case without a finding
 TEXTS = 20_000  # nodes of which no text is asked for
 
 # ---------------------------------------------------------------------------------------------
@@ -341,33 +341,32 @@ def use(model: Any, X: Any, path: str) -> None:
     load(f"{path}.again").predict(X)
 
 
-def run(seed: int, numbers: range, folder: Path, found: Callable[[int, str, str], None]) -> dict:
-    """Run cases; returns how many ended how."""
-    files = good_files()
-    counts = {"refused": 0, "used": 0}
-    first = numbers.start
-    while first < numbers.stop:
-        batch = range(first, min(first + BATCH, numbers.stop))
+def outcomes_of(
+    numbers: Sequence[int],
+    seed: int,
+    files: list[tuple[bytes, Any]],
+    path: str,
+    plant: str | None,
+) -> Iterator[str]:
+    """What becomes of each case."""
+    if plant is not None:
+        PLANTS[plant]()
+    for number in numbers:
+        _, data, X = case_of(seed, number, files)
+        Path(path).write_bytes(data)
+        yield outcome_of(path, X)
 
-        def work(tell: Callable, batch: range = batch) -> None:
-            warnings.simplefilter("ignore")
-            path = folder / "case"
-            for number in batch:
-                _, data, X = case_of(seed, number, files)
-                path.write_bytes(data)
-                tell((number, outcome_of(str(path), X)))
 
-        ending = run_apart(work, SECONDS, MEGABYTES)
-        for number, outcome in ending.found:
-            if outcome in counts:
-                counts[outcome] += 1
-            else:
-                found(number, case_of(seed, number, files)[0], outcome)
-        first += len(ending.found)
-        if ending.why:
-            found(first, case_of(seed, first, files)[0], ending.why)
-            first += 1
-    return counts
+def run(
+    seed: int,
+    numbers: Sequence[int],
+    folder: Path,
+    plant: str | None = None,
+    seconds: float = SECONDS,
+) -> Iterator[tuple[int, str]]:
+    """Cases and what becomes of them, in children."""
+    arguments = seed, good_files(), str(folder / "case"), plant
+    return outcomes(outcomes_of, numbers, *arguments, seconds=seconds, megabytes=MEGABYTES)
 
 
 def unchecked_trees() -> None:
@@ -389,34 +388,26 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cases", type=int, default=500)
-    parser.add_argument("--case", type=int, help="this one alone, in this process")
+    parser.add_argument("--case", type=int, help="this one alone")
     parser.add_argument("--keep", type=Path, help="a folder for files that were found")
     parser.add_argument("--plant", choices=PLANTS, help="take a check away")
     given = parser.parse_args(arguments)
-    if given.plant:
-        PLANTS[given.plant]()
-    findings = []
-
-    def found(number: int, change: str, what: str) -> None:
-        findings.append(number)
-        print(f"seed {given.seed}, case {number}, {change}: {what}", flush=True)
-        print(f"    python -m tests.fuzz.model_files --seed {given.seed} --case {number}")
-        if given.keep is not None:
-            given.keep.mkdir(parents=True, exist_ok=True)
-            data = case_of(given.seed, number, good_files())[1]
-            (given.keep / f"{given.seed}-{number}.dtrees").write_bytes(data)
-
+    counts = Counter[str]()
+    numbers = range(given.cases) if given.case is None else [given.case]
     with tempfile.TemporaryDirectory() as folder:
-        if given.case is not None:
-            change, data, X = case_of(given.seed, given.case, good_files())
-            path = Path(folder) / "case"
-            path.write_bytes(data)
-            print(f"{change}: {outcome_of(str(path), X)}")
-            return 0
-        counts = run(given.seed, range(given.cases), Path(folder), found)
-    print(f"seed {given.seed}: {given.cases} cases, {counts['refused']} refused, "
-          f"{counts['used']} used, {len(findings)} found")  # fmt: skip
-    return int(bool(findings))
+        for number, outcome in run(given.seed, numbers, Path(folder), given.plant):
+            is_finding = outcome not in ENDINGS
+            counts["found" if is_finding else outcome] += 1
+            if given.case is None and not is_finding:
+                continue
+            change, data, _ = case_of(given.seed, number, good_files())
+            print(f"--seed {given.seed} --case {number}, {change}: {outcome}", flush=True)
+            if given.keep is not None:
+                given.keep.mkdir(parents=True, exist_ok=True)
+                (given.keep / f"{given.seed}-{number}.dtrees").write_bytes(data)
+    print(f"seed {given.seed}: {len(numbers)} cases, {counts['refused']} refused, "
+          f"{counts['used']} used, {counts['found']} found")  # fmt: skip
+    return int(counts["found"] > 0)
 
 
 if __name__ == "__main__":

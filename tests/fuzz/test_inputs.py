@@ -20,17 +20,16 @@ def test_nothing_is_found():
     [
         ("rounding", "64-bit integers in a array", "not told apart"),
         ("trust", "damaged sparse csc", "SIG"),
-        ("hang", "dates in a frame", "no answer within"),
+        ("wait", "dates in a frame", "it was silent"),
+        ("spin", "dates in a frame", "more time of the processor"),
         ("hunger", "dates in a frame", "MemoryError"),
     ],
 )
 def test_what_is_planted_is_found(plant, kind, said):
     numbers = [n for n in range(3000) if case_of(SEED, n).drawn.kind.startswith(kind)]
-    if plant == "hang":
-        limit, numbers = 20.0, numbers[:1]
-    else:
-        limit, numbers = 120.0, numbers[:12]
-    found = [what for _, what in findings(SEED, numbers, plant=plant, seconds=limit)]
+    limits = {"wait": {"patience": 2.0}, "spin": {"seconds": 2.0}}.get(plant, {})
+    numbers = numbers[: 1 if limits else 12]
+    found = [what for _, what in findings(SEED, numbers, plant, **limits)]
     assert any(said in what for what in found), found
 
 
