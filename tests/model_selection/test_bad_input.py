@@ -9,6 +9,7 @@ import warnings
 from functools import partial
 
 import dask.array as da
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +17,7 @@ import sklearn
 import sklearn.model_selection as theirs
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.exceptions import FitFailedWarning
+from sklearn.exceptions import DataConversionWarning, FitFailedWarning
 from sklearn.linear_model import Ridge
 from sklearn.metrics import accuracy_score
 
@@ -504,7 +505,7 @@ def test_why_scikit_learn_does_the_work(caplog, function, case, reason):
 
 def test_params_for_others_than_fit():
     """Routed metadata: `final` is fitted with what `fit` asks for."""
-    groups = ROWS % 7
+    groups = ROWS % 20
     with sklearn.config_context(enable_metadata_routing=True):
         tree = clone(TREE).set_fit_request(sample_weight=True)
         tree.set_score_request(sample_weight=False)
@@ -513,3 +514,37 @@ def test_params_for_others_than_fit():
     assert of_final == []
     alone = clone(TREE).fit(X, Y, sample_weight=ROWS % 3)
     assert found["final"].tree_.model.equals(alone.tree_.model)
+
+
+class TestGroupsOfOneColumn:
+    """Of shape (n, 1): splitters of scikit-learn fail on them; here they are a column."""
+
+    KINDS = {  # noqa: RUF012
+        "numpy": lambda column: column,
+        "pandas": lambda column: pd.DataFrame({"group": column[:, 0]}),
+        "dask array": lambda column: da.from_array(column, chunks=(40, 1)),
+        "dask frame": lambda column: dd.from_pandas(pd.DataFrame({"group": column[:, 0]}), 3),
+    }
+    ENTRIES = {  # noqa: RUF012
+        "cross_validate": lambda given: ours.cross_validate(TREE, X, Y, **given)["test_score"],
+        "cross_val_score": lambda given: ours.cross_val_score(TREE, X, Y, **given),
+        "cross_val_predict": lambda given: ours.cross_val_predict(TREE, X, Y, **given),
+        "validation_surface": lambda given: ours.validation_surface(TREE, X, Y, **given).scores,
+        "cost_complexity_cv": lambda given: ours.cost_complexity_cv(TREE, X, Y, **given).errors,
+        "search": lambda given: (
+            ours.GridSearchCV(TREE, {"max_depth": [1, 2]}, cv=given["cv"])
+            .fit(X, Y, groups=given["groups"])
+            .cv_results_["mean_test_score"]
+        ),
+    }
+
+    @pytest.mark.parametrize("splitter", [theirs.GroupKFold(3), ours.KeyedKFold(3, random_state=0)])
+    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("entry", ENTRIES)
+    def test_they_are_a_column(self, entry, kind, splitter):
+        groups = ROWS % 20
+        expected = self.ENTRIES[entry]({"groups": groups, "cv": splitter})
+        column = self.KINDS[kind](groups.reshape(-1, 1))
+        with pytest.warns(DataConversionWarning, match=r"its shape is \(150, 1\)"):
+            found = self.ENTRIES[entry]({"groups": column, "cv": splitter})
+        np.testing.assert_array_equal(found, expected)

@@ -1,0 +1,103 @@
+"""A partition that is more than a worker can hold is told before a worker dies of it."""
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from distributed import Client
+
+from dtrees import DecisionTreeClassifier, RandomForestRegressor
+from dtrees.model_selection import GridSearchCV, cross_validate
+from dtrees.parallel.encoding import PROCESS_BYTES, check_partitions
+from dtrees.parallel.partitions import PartitionedTable, admitted
+from tests.parallel.clusters import connect, ours
+
+dd = pytest.importorskip("dask.dataframe")
+
+MB = 10**6
+TREE = DecisionTreeClassifier(max_depth=2)
+MODELS = {
+    "fit": lambda X, y: TREE.fit(X, y),
+    "forest": lambda X, y: RandomForestRegressor(2, regime="partitioned").fit(X, y),
+    "cross_validate": lambda X, y: cross_validate(TREE, X, y, cv=2),
+    "search": lambda X, y: GridSearchCV(TREE, {"max_depth": [1, 2]}, cv=2).fit(X, y),
+}
+
+
+def never(block):
+    """A partition that nobody must ask for."""
+    raise AssertionError("it is computed")
+
+
+def table(X, n_rows):
+    return PartitionedTable(X, np.array([n_rows, 10]), X.shape[1], None)
+
+
+@pytest.fixture(scope="module")
+def small():
+    with connect(1, 1, False, memory_limit="400MB") as cluster, Client(cluster) as client:
+        yield client
+
+
+class TestOnACluster:
+    @pytest.mark.parametrize("entry", MODELS)
+    def test_nothing_is_computed(self, entry, small):
+        zeros = da.zeros((2_000_000, 20), chunks=(1_900_000, 20))
+        X = zeros.map_blocks(never, dtype=float, meta=np.empty((0, 0)))
+        with pytest.raises(ValueError, match=r"takes 289\.92 MiB.*X\.rechunk\(\{0: \d+\}\)"):
+            MODELS[entry](X, np.zeros(2_000_000, dtype=int))
+        assert ours(small) == []
+
+    def test_what_the_message_says_helps(self, small):
+        X = da.zeros((2_000_000, 20), chunks=(1_900_000, 20))
+        y = np.zeros(2_000_000, dtype=int)
+        with pytest.raises(ValueError, match="A partition of X") as told:
+            TREE.fit(X, y)
+        n_rows = int(str(told.value).split("rechunk({0: ")[1].split("}")[0])
+        assert 10_000 < n_rows < 1_000_000
+        (parts,) = admitted(X.rechunk({0: n_rows}), {})
+        check_partitions(parts, 400 * MB)
+
+
+class TestSizes:
+    """The largest partition counts, with what its process takes."""
+
+    @pytest.mark.parametrize(
+        ("n_rows", "room", "fits"),
+        [
+            (1_000_000, None, True),  # no limit
+            (1_000_000, PROCESS_BYTES, True),  # none that somebody keeps to
+            (1_000_000, 400 * MB, True),  # 160 MB
+            (1_300_000, 400 * MB, False),  # 208 MB
+            (1_300_000, 600 * MB, True),
+            (10, 400 * MB, True),
+        ],
+    )
+    def test_arrays(self, n_rows, room, fits):
+        X = da.zeros((n_rows + 10, 20), chunks=((n_rows, 10), 20))
+        if fits:
+            check_partitions(table(X, n_rows), room)
+        else:
+            with pytest.raises(ValueError, match=r"X\.rechunk"):
+                check_partitions(table(X, n_rows), room)
+
+    def test_types(self):
+        small = da.zeros((10_000_010, 20), chunks=((10_000_000, 10), 20), dtype=np.int8)
+        with pytest.raises(ValueError, match=r"190\.73 MiB"):
+            check_partitions(table(small, 10_000_000), 400 * MB)
+        check_partitions(table(small, 10_000_000), 500 * MB)
+
+    def test_frames(self):
+        frame = dd.from_pandas(
+            pd.DataFrame({"a": np.zeros(20), "b": np.zeros(20, np.int8), "c": ["x"] * 20}),
+            npartitions=2,
+        )
+        check_partitions(table(frame, 1_000_000), 400 * MB)
+        with pytest.raises(ValueError, match=r"X\.repartition\(npartitions=\d+\)"):
+            check_partitions(table(frame, 100_000_000), 400 * MB)
+
+    def test_sparse_blocks_may_be_small(self):
+        X = da.zeros((10_000_010, 20), chunks=((10_000_000, 10), 20))
+        sparse = X.map_blocks(lambda block: block, meta=sp.csr_matrix((0, 0)))
+        check_partitions(table(sparse, 10_000_000), 400 * MB)
