@@ -391,13 +391,20 @@ def _from_pandas(X: Any, pandas: Any) -> Table:
     if isinstance(kind, np.dtype) and kind.kind in "iuf" and X.size * kind.itemsize < SMALL_FRAME:
         # one block as a rule, and then no copy; column by column costs more than a small copy
         return replace(_from_array(X.to_numpy()), names=names)
-    if dtypes and all(isinstance(dtype, pandas.SparseDtype) for dtype in dtypes):
+    if dtypes and all(_leaves_zeros_out(dtype, pandas) for dtype in dtypes):
         return replace(_from_sparse(X.sparse.to_coo()), names=names)
     parts = []
     numbered = X.set_axis(range(len(columns)), axis=1)  # names of columns are slow to look up
     for j, (dtype, (_, series)) in enumerate(zip(dtypes, numbered.items(), strict=True)):
         parts.append(_pandas_column(series, dtype, j, f"{columns[j]!r}", pandas))
     return _table(X.shape[0], X.shape[1], names, parts)
+
+
+def _leaves_zeros_out(dtype: Any, pandas: Any) -> bool:
+    """Whether a column is sparse as a matrix of SciPy is; others leave missing values out, say."""
+    if not isinstance(dtype, pandas.SparseDtype) or pandas.isna(dtype.fill_value):
+        return False
+    return bool(dtype.fill_value == 0)
 
 
 def _pandas_column(

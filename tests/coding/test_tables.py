@@ -358,6 +358,20 @@ def test_sparse_frame():
     assert CodeBook.fit_encode(table)[0].n_codes.tolist() == [2, 2, 2]
 
 
+@pytest.mark.parametrize("fill", [np.nan, None, 0, 1])
+def test_sparse_frames_that_leave_out_any_value(fill):
+    values = np.array([[0.0, 1], [2, np.nan], [1, 0]])
+    frame = pd.DataFrame(values, columns=["a", "b"])
+    kind = pd.SparseDtype(float, fill)
+    for columns in (["a"], ["a", "b"]):
+        table = read_table(frame[columns].astype(kind))
+        assert table.names.tolist() == columns
+        assert (table.sparse is not None) == (fill == 0)
+        numbers = [part.values for part in table.numbers]
+        whole = table.sparse.toarray() if fill == 0 else np.hstack(numbers)
+        assert np.array_equal(whole, values[:, : len(columns)], equal_nan=True)
+
+
 def damaged(make, **attributes):
     """A sparse matrix with other attributes than it was made with."""
     matrix = make(np.array([[1.0, 0, 2], [0, 3, 0], [4, 0, 0], [0, 0, 5]]))
