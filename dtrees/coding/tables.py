@@ -33,6 +33,7 @@ from dtrees.coding.times import BOOL, DATES, NUMBER, SPANS, time_column, time_ob
 LARGEST_WHOLE = 2.0**53  # up to which float64 holds every integer
 SMALL_FRAME = 2**26  # bytes of a DataFrame that may be copied
 FEW_STRINGS = 64  # of a column, of which Python makes labels sooner than pandas does
+FEW_COLUMNS = 20  # of a frame: a Series of each is made sooner than that of their types
 
 
 @dataclass(frozen=True, eq=False)
@@ -386,18 +387,30 @@ def _from_pandas(X: Any, pandas: Any) -> Table:
     """A pandas DataFrame: numpy, nullable, Arrow-backed, categorical, string, object, dates."""
     columns = X.columns.tolist()
     names = feature_names(columns)
-    dtypes = list(X.dtypes)
+    series = _few_series(X)
+    dtypes = list(X.dtypes) if series is None else [each.dtype for each in series]
     kind = dtypes[0] if dtypes and all(dtype == dtypes[0] for dtype in dtypes) else None
     if isinstance(kind, np.dtype) and kind.kind in "iuf" and X.size * kind.itemsize < SMALL_FRAME:
         # one block as a rule, and then no copy; column by column costs more than a small copy
         return replace(_from_array(X.to_numpy()), names=names)
     if dtypes and all(_leaves_zeros_out(dtype, pandas) for dtype in dtypes):
         return replace(_from_sparse(X.sparse.to_coo()), names=names)
-    parts = []
-    numbered = X.set_axis(range(len(columns)), axis=1)  # names of columns are slow to look up
-    for j, (dtype, (_, series)) in enumerate(zip(dtypes, numbered.items(), strict=True)):
-        parts.append(_pandas_column(series, dtype, j, f"{columns[j]!r}", pandas))
+    series = _series(X) if series is None else series
+    parts = [
+        _pandas_column(each, dtype, j, f"{columns[j]!r}", pandas)
+        for j, (dtype, each) in enumerate(zip(dtypes, series, strict=True))
+    ]
     return _table(X.shape[0], X.shape[1], names, parts)
+
+
+def _series(X: Any) -> list[Any]:
+    """The columns of a frame; names of columns are slow to look up, and are left out."""
+    return [series for _, series in X.set_axis(range(X.shape[1]), axis=1).items()]
+
+
+def _few_series(X: Any) -> list[Any] | None:
+    """The same, where they are so few that ``X.dtypes`` would take longer; otherwise None."""
+    return _series(X) if X.shape[1] <= FEW_COLUMNS else None
 
 
 def _leaves_zeros_out(dtype: Any, pandas: Any) -> bool:
