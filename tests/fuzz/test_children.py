@@ -45,7 +45,7 @@ ENDINGS = {
 
 @pytest.mark.parametrize("act", ENDINGS)
 def test_endings_of_children(act):
-    ending = in_child(first_and_then, act, seconds=2, megabytes=500)
+    ending = in_child(first_and_then, act, seconds=1, megabytes=500)
     assert ending == Ending(["first"], ENDINGS[act])
 
 
@@ -54,8 +54,8 @@ def test_a_child_that_waits_is_given_up():
 
 
 def test_time_is_given_for_each_answer():
-    ending = in_child(spins, 8, 0.4, seconds=1)
-    assert ending == Ending(list(range(8)), "")
+    ending = in_child(spins, 6, 0.5, seconds=1)
+    assert ending == Ending(list(range(6)), "")
 
 
 def spins(count, seconds):

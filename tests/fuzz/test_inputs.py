@@ -27,7 +27,7 @@ def test_nothing_is_found():
 )
 def test_what_is_planted_is_found(plant, kind, said):
     numbers = [n for n in range(3000) if case_of(SEED, n).drawn.kind.startswith(kind)]
-    limits = {"wait": {"patience": 2.0}, "spin": {"seconds": 2.0}}.get(plant, {})
+    limits = {"wait": {"patience": 2.0}, "spin": {"seconds": 1.0}}.get(plant, {})
     numbers = numbers[: 1 if limits else 12]
     found = [what for _, what in findings(SEED, numbers, plant, **limits)]
     assert any(said in what for what in found), found

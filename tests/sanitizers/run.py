@@ -91,7 +91,7 @@ def prove(kind: str) -> int:
 def run(kind: str, what: list[str], bug: Bug | None) -> tuple[bool, str]:
     """Run tests on kernels that are watched; whether they failed, and what was reported."""
     tree = ROOT / "build" / "sanitize" / kind
-    copy_to(tree, bug)
+    copy_to(tree, kind, bug)
     start = time.perf_counter()
     build = {**os.environ, "DTREES_SANITIZE": SANITIZERS[kind]}
     subprocess.run(
@@ -141,8 +141,11 @@ def library(name: str) -> str:
     return found
 
 
-def copy_to(tree: Path, bug: Bug | None) -> None:
-    """The sources as they are now, but for the bug; what is the same keeps its time."""
+def copy_to(tree: Path, kind: str, bug: Bug | None) -> None:
+    """The sources as they are now, but for the bug; what is the same keeps its time.
+
+    A new file has the time of its original, so that what Cython has made of the original will do.
+    """
     wanted: dict[Path, bytes] = {}
     for folder in WHOLE:
         for path in sorted((ROOT / folder).rglob("*")):
@@ -154,9 +157,12 @@ def copy_to(tree: Path, bug: Bug | None) -> None:
         wanted[Path(bug.path)] = bug.planted_in(wanted[Path(bug.path)].decode()).encode()
     for relative, data in wanted.items():
         target = tree / relative
-        if not target.is_file() or target.read_bytes() != data:
+        is_new = not target.is_file()
+        if is_new or target.read_bytes() != data:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
+        if is_new and data == (ROOT / relative).read_bytes():
+            shutil.copystat(ROOT / relative, target)
     for folder in WHOLE:
         for path in sorted((tree / folder).rglob("*")):
             gone = path.relative_to(tree) not in wanted
@@ -166,6 +172,12 @@ def copy_to(tree: Path, bug: Bug | None) -> None:
                 and not MADE(str(path.parent), [path.name, path.parent.name])
             ):
                 path.unlink()
+    made = ROOT / "build" / "release"
+    for path in made.rglob("*.c"):
+        target = tree / "build" / SANITIZERS[kind].replace(",", "-") / path.relative_to(made)
+        if not target.is_file():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, target)
 
 
 if __name__ == "__main__":
