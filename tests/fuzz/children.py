@@ -13,7 +13,7 @@ from __future__ import annotations
 import multiprocessing
 import resource
 import signal
-import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,8 @@ class Ending:
     found : list
         What it has found, in order.
     why : str
-        Empty where it came to its end; otherwise how it did not: "SIGSEGV", ...
+        Empty where it came to its end; otherwise how it did not: "it was ended by SIGSEGV", an
+        error with its traceback, ...
     """
 
     found: list[Any]
@@ -144,9 +145,8 @@ def _run(
             _limit_time(seconds)
     except MemoryError:
         how = "it took more memory than it may"
-    except Exception as error:
-        sys.excepthook(*sys.exc_info())
-        how = f"{type(error).__name__}: {error}"
+    except Exception:
+        how = traceback.format_exc(limit=-3).strip()
     answers.send(("end", how))
     answers.close()
 
