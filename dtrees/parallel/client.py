@@ -301,20 +301,27 @@ def sending_data() -> Iterator[None]:
         yield
 
 
-def release(futures: Iterable[Any]) -> None:
-    """Let a cluster forget results that nobody else wants; returns at once.
+def release(client: Client, futures: Iterable[Any]) -> None:
+    """Let a cluster forget results that nobody else wants, if it can still be asked; never raises.
 
-    `distributed.Client.cancel` asks for more than that, and waits for the answer: the scheduler
-    forgets what other clients want, too, and was seen to fail (``assert ts.who_wants``) where that
-    crosses with the death of a worker.
+    `distributed.Client.cancel` asks for more than that: the scheduler forgets what other clients
+    want, too, and was seen to fail (``assert ts.who_wants``) where that crosses with the death of a
+    worker. It is left for futures that the client has given up, after ``client.restart()`` for
+    instance: what was submitted before the client heard of it is still on the scheduler.
 
     Parameters
     ----------
+    client : distributed.Client
     futures : iterable of distributed.Future
     """
+    some = list(futures)
+    given_up = [future for future in some if future.status == "cancelled"]
     with suppress(RuntimeError):  # the loop of a client that is closed
-        for future in list(futures):
+        for future in some:
             future.release()
+    if given_up and client.status == "running":
+        with suppress(Exception):  # what is raised already says more
+            patiently(client, partial(client.cancel, given_up), GOODBYE)
 
 
 def look(client: Client, ledger: Ledger, found: Mapping[str, int] | None = None) -> None:
@@ -374,7 +381,7 @@ def await_workers(client: Client) -> dict[str, int]:
             workers = _workers(client)
     finally:
         if client.status == "running":
-            release([probe])
+            release(client, [probe])
     return workers
 
 

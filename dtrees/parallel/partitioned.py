@@ -199,7 +199,7 @@ class BlocksOnWorkers:
         self._blocks, facts = futures[: len(tasks)], futures[len(tasks) :]
         self._tasks.wait(facts)
         self._parts.learn(self._tasks.gather(facts))
-        release(facts)
+        release(self._client, facts)
         self._ledger.counts["passes"] += 1
         self._spread()
 

@@ -342,7 +342,7 @@ class Work:
         self._done.put(None)
         self._pending.clear()
         self._sent = None
-        release(self._made)
+        release(self._client, self._made)
         look(self._client, self._ledger)
 
     def _workers(self) -> dict[str, int]:
@@ -356,7 +356,7 @@ class Work:
         if self._copies[batch.place] == 1:
             return
         keys = [key for key, (_, other) in self._pending.items() if other.place == batch.place]
-        release(self._pending.pop(key)[0] for key in keys)
+        release(self._client, [self._pending.pop(key)[0] for key in keys])
 
     def _pass_on(self) -> None:
         """Find out why nothing comes, and give batches to workers that can do them.
@@ -421,6 +421,8 @@ class Work:
         self._sending += 1
         self._ledger.counts["restarts"] += self._sending > 1
         answering = answering or self._answering()
+        # A task that prefers workers which have all gone would wait for them for ever.
+        preferred = answering if set(self._workers()).difference(answering) else None
         self._ledger.counts["bytes_moved"] += min(len(answering), n_batches) * self._n_bytes
         with self._ledger.phase("table"), sending_data():
             self._sent = self._client.submit(
@@ -428,8 +430,8 @@ class Work:
                 self._table,
                 key=self._key_of_table(self._sending),
                 pure=False,
-                workers=answering,
-                allow_other_workers=True,
+                workers=preferred,
+                allow_other_workers=preferred is not None,
             )
             self._made.add(self._sent)
 

@@ -132,7 +132,7 @@ class Tasks:
     def end(self) -> None:
         """Leave nothing on the cluster."""
         self._fetched = []
-        release(self._made)
+        release(self.client, self._made)
         look(self.client, self.ledger)
 
     # ---------------------------------------------------------------------------------------------
@@ -277,7 +277,7 @@ class Tasks:
                     yield place, result
                 good = {}
         finally:
-            release(pending)
+            release(self.client, pending)
 
     def wait(self, futures: Sequence[Future]) -> None:
         """Wait until futures of graphs are finished; raises as `results`."""
