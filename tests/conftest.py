@@ -1,10 +1,13 @@
 """What every test may rely on: the hypothesis profile and the real data sets."""
 
 import importlib.util
+import multiprocessing
 import os
 from pathlib import Path
 
+import dask
 import pytest
+from distributed.utils import get_mp_context
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -12,7 +15,11 @@ ROOT = Path(__file__).resolve().parent.parent
 # No deadline: two busy cores are not a property of the code. Derandomized: a change is judged by
 # the same examples every time; `make test-long` looks for new ones.
 settings.register_profile(
-    "same", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "same",
+    deadline=None,
+    derandomize=True,
+    max_examples=50,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(
     "long",
@@ -22,6 +29,26 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+# Workers of Dask are forked from a process that has imported what they need, which takes them a
+# tenth of the time. `make chaos` starts them as Dask does by default; so do commands in processes.
+STARTED_BY = "DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD"
+ARE_FORKED = "forkserver" in multiprocessing.get_all_start_methods()
+NEEDED = ("distributed.nanny", "distributed.worker", "pyarrow", "dtrees.parallel.places")
+if ARE_FORKED and STARTED_BY not in os.environ:
+    dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+
+
+def pytest_collection_finish(session):
+    """Start the process of which workers and other children are forked, where tests have some."""
+    folders = {ROOT / "tests" / name for name in ("cli", "contracts", "fuzz", "parallel")}
+    if ARE_FORKED and any(folders & set(item.path.parents) for item in session.items):
+        from multiprocessing import forkserver
+
+        from tests.fuzz.children import LOADED
+
+        get_mp_context().set_forkserver_preload([*LOADED, *NEEDED])
+        forkserver.ensure_running()
 
 
 def pytest_addoption(parser):

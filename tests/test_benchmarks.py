@@ -22,29 +22,35 @@ def test_names_are_unique_and_groups_choose():
         assert choose((group,))
 
 
-def test_a_quick_run_writes_tables_and_the_picture(tmp_path):
-    pytest.importorskip("matplotlib")
-    page = tmp_path / "page.md"
-    cases = ["forest-small", "sizes-classes-2", "scale"]
+def quick_run(page, cases):
+    """What a quick run of one case of each table writes."""
     done = CliRunner().invoke(main, ["--quick", "--output", str(page), *cases])
     assert done.exit_code == 0, done.output
     text = page.read_text(encoding="utf-8")
     heads = [line for line in text.splitlines() if set(line) == set("|-")]
     assert len(heads) == len(cases)
+    return text
+
+
+@pytest.mark.realdata
+def test_a_quick_run_writes_tables(tmp_path):
+    quick_run(tmp_path / "page.md", ["forest-small", "ratio-mushroom"])
+
+
+@pytest.mark.long
+def test_a_quick_run_writes_tables_and_the_picture(tmp_path):
+    pytest.importorskip("matplotlib")
+    text = quick_run(tmp_path / "page.md", ["forest-small", "sizes-classes-2", "scale"])
     assert "![page-scale](page-scale.png)" in text
     assert (tmp_path / "page-scale.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.long
 @pytest.mark.realdata
 def test_a_quick_run_of_cross_validations_writes_tables_and_a_small_picture(tmp_path):
     pytest.importorskip("matplotlib")
-    page = tmp_path / "page.md"
     cases = ["ratio-mushroom", "everything-255", "surface", "folds"]
-    done = CliRunner().invoke(main, ["--quick", "--output", str(page), *cases])
-    assert done.exit_code == 0, done.output
-    text = page.read_text(encoding="utf-8")
-    heads = [line for line in text.splitlines() if set(line) == set("|-")]
-    assert len(heads) == len(cases)
+    text = quick_run(tmp_path / "page.md", cases)
     assert "extrapolated from 5 of" in text
     picture = (tmp_path / "page-folds.png").read_bytes()
     assert picture.startswith(b"\x89PNG")

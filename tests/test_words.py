@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("pandas")
+from tests.cli.asking import ask
+
+pd = pytest.importorskip("pandas")
 
 ROOT = Path(__file__).resolve().parent.parent
 TOP = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
@@ -22,6 +24,44 @@ def blocks(page):
     return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
 
 
+@pytest.fixture
+def few_rows(tmp_path, monkeypatch):
+    """Its folder is that of the reader, with 2,000 rows of the example."""
+    name = Path("examples") / "adult.csv.gz"
+    (tmp_path / "examples").mkdir()
+    pd.read_csv(ROOT / name, nrows=2_000).to_csv(tmp_path / name, index=False)
+    monkeypatch.chdir(tmp_path)
+
+
+def commands():
+    """Every command on the pages once, as words, with fewer folds."""
+    pages = [ROOT / "README.md", ROOT / "docs" / "user_guide" / "command_line.md"]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    lines = dict.fromkeys(text.splitlines())
+    found = [line.split()[3:] for line in lines if line.startswith("python -m dtrees ")]
+    assert {words[0] for words in found} == {"cv", "fit", "predict", "show"}
+    return [[*words, *(["--folds", "2"] if words[0] == "cv" else [])] for words in found]
+
+
+@pytest.mark.usefixtures("few_rows")
+@pytest.mark.parametrize("page", COMPLETE, ids=lambda page: page.name)
+def test_the_python_on_the_first_pages_runs_on_a_few_rows(page, capsys):
+    for code in blocks(page):
+        exec(compile(code, page.name, "exec"), {"__name__": "__main__"})
+        said = capsys.readouterr().out
+        assert "|--- " in said or "export_text" not in code
+        assert said
+
+
+@pytest.mark.usefixtures("few_rows")
+def test_the_commands_on_the_pages_run_on_a_few_rows():
+    for words in commands():
+        done = ask(*words)
+        assert done.exit_code == 0, (words, done.output)
+        assert done.stdout
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("page", COMPLETE, ids=lambda page: page.name)
 def test_the_python_on_the_first_pages_runs(page):
     for code in blocks(page):
@@ -33,17 +73,12 @@ def test_the_python_on_the_first_pages_runs(page):
         assert done.stdout
 
 
+@pytest.mark.long
 def test_the_commands_on_the_pages_run_one_after_the_other(tmp_path):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    pages = [ROOT / "README.md", ROOT / "docs" / "user_guide" / "command_line.md"]
-    text = "".join(page.read_text(encoding="utf-8") for page in pages)
-    lines = dict.fromkeys(text.splitlines())
-    commands = [line.split()[2:] for line in lines if line.startswith("python -m dtrees ")]
-    assert {words[1] for words in commands} == {"cv", "fit", "predict", "show"}
-    for words in commands:
-        folds = ["--folds", "2"] if words[1] == "cv" else []
+    for words in commands():
         done = subprocess.run(
-            [sys.executable, "-W", "error", "-m", *words, *folds],
+            [sys.executable, "-W", "error", "-m", "dtrees", *words],
             cwd=tmp_path,
             env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"},
             capture_output=True,

@@ -1,6 +1,5 @@
 """`fit` and `show`: a model in a file, and what the file says."""
 
-import json
 import re
 
 import numpy as np
@@ -150,10 +149,8 @@ def test_the_way_of_a_model_from_outside(tmp_path):
     assert answers["prediction"].tolist() == forest.predict(problem.X).tolist()
     shares = answers[["probability_<=50K", "probability_>50K"]].to_numpy()
     assert np.array_equal(shares, forest.predict_proba(problem.X))
-    done = process("show", out, "--json")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout)["trees"] == 10
-    assert "\x1b" not in process("show", out).stdout
+    assert ask_json("show", out)["trees"] == 10
+    assert "\x1b" not in ask("show", out).stdout
     done = process("show", ADULT)
     assert (done.returncode, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr

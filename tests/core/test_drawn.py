@@ -19,6 +19,7 @@ from dtrees.core.rules import GrowthRules
 from dtrees.core.source import ShardSource
 from dtrees.core.tuning import Tuning
 from tests.laws.tables import grow_blocks
+from tests.pairs import parametrize_pairs
 
 N_ROWS = 3000
 EAGER = Tuning(level_entries=0, task_entries=0, counted_rows=0)
@@ -73,11 +74,13 @@ def example(table, kind, weighted):
     return X, make(y, weights, spare_bits=5)
 
 
-@pytest.mark.parametrize("random_cuts", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("kind", TARGETS)
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("max_codes", [255, None])
+@parametrize_pairs(
+    max_codes=[255, None],
+    table=TABLES,
+    kind=TARGETS,
+    weighted=[False, True],
+    random_cuts=[False, True],
+)
 def test_every_way_gives_the_same_tree(max_codes, table, kind, weighted, random_cuts):
     X, target = example(table, kind, weighted)
     book, coded = CodeBook.fit_encode(X, max_codes=max_codes)

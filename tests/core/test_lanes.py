@@ -16,6 +16,7 @@ from dtrees.core.resampling import plain
 from dtrees.core.rules import GrowthRules
 from dtrees.core.source import ShardSource
 from tests.laws.tables import grow_blocks
+from tests.pairs import parametrize_pairs
 
 N_ROWS = 1500
 TIMES = {
@@ -34,9 +35,7 @@ def wide(request):
 
 
 @pytest.mark.usefixtures("wide")
-@pytest.mark.parametrize("missing", [0.0, 0.1])
-@pytest.mark.parametrize("times", TIMES)
-@pytest.mark.parametrize("n_columns", [3, 32, 33, 70])
+@parametrize_pairs(n_columns=[3, 32, 33, 70], times=TIMES, missing=[0.0, 0.1])
 def test_the_same_trees_as_column_by_column(n_columns, times, missing):
     rng = np.random.default_rng(n_columns)
     X = rng.normal(size=(N_ROWS, n_columns)).astype(np.float32)
@@ -74,6 +73,7 @@ def test_cuts_between_huge_values_are_uniform():
     np.testing.assert_allclose(share, np.diff(values / 1.7e308) / 2, atol=0.06)
 
 
+@pytest.mark.long  # all modules are compiled once more
 def test_without_assertions():
     """Nothing that has to happen stands in an assertion."""
     script = (

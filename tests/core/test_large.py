@@ -26,6 +26,16 @@ from tests.laws.test_shared import folds, grow_sets
 KINDS = ("ties", "categories", "distinct", "hybrid", "counts", "mostly", "mostly a category")
 ROWS = 20_000  # enough for some levels on several threads
 CRITERIA = ("gini", "entropy", "squared_error", "poisson")
+some_weighted = pytest.mark.parametrize(
+    ("criterion", "weights"),
+    [
+        *zip(CRITERIA, (False, True, False, True), strict=True),
+        *(
+            pytest.param(criterion, weights, marks=pytest.mark.long)
+            for criterion, weights in zip(CRITERIA, (True, False, True, False), strict=True)
+        ),
+    ],
+)
 
 
 class Threads:
@@ -48,8 +58,7 @@ def large(criterion: str, n_rows: int, n_classes: int = 3, weights: bool = False
     return Example(table, y, weight, criterion, limits)
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("weights", [False, True])
+@some_weighted
 def test_threads(criterion, weights):
     example = large(criterion, ROWS, weights=weights)
     alone = fit(example)
@@ -65,8 +74,7 @@ def test_threads_draw_the_same_columns():
     assert fit(example).equals(fit(example, run=Threads(2), n_threads=2))
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("weights", [False, True])
+@some_weighted
 def test_sparse_on_threads(criterion, weights):
     # Dense columns of few codes are counted, sparse ones never are.
     example = large(criterion, ROWS, weights=weights)
@@ -89,10 +97,10 @@ def test_shards(criterion):
     ("criterion", "n_classes", "weights"),
     [
         ("gini", 2, False),
-        ("gini", 3, False),
-        ("gini", 2, True),
-        ("entropy", 3, True),
-        ("squared_error", 0, False),
+        pytest.param("gini", 3, False, marks=pytest.mark.long),
+        pytest.param("gini", 2, True, marks=pytest.mark.long),
+        pytest.param("entropy", 3, True, marks=pytest.mark.long),
+        pytest.param("squared_error", 0, False, marks=pytest.mark.long),
         ("poisson", 0, True),
     ],
 )

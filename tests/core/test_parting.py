@@ -1,10 +1,10 @@
 """Items go to the children four at a time, or one by one, to the same places."""
 
 import numpy as np
-import pytest
 
 import dtrees
 from dtrees.core import _wide
+from tests.pairs import parametrize_pairs
 
 WORK = {
     "8 bits": (3_000, 255, "Classifier"),
@@ -16,9 +16,7 @@ WORK = {
 }
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.2])
-@pytest.mark.parametrize("forest", ["RandomForest", "ExtraTrees"])
-@pytest.mark.parametrize("work", WORK)
+@parametrize_pairs(work=WORK, forest=["RandomForest", "ExtraTrees"], missing=[0.0, 0.2])
 def test_wide_and_plain_loops_grow_the_same_trees(work, forest, missing):
     n_rows, max_codes, kind = WORK[work]
     rng = np.random.default_rng(n_rows)

@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import dtrees
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.estimators.walk import assert_no_node_is_worse, assert_same_tree, same_up_to_ties
+from tests.pairs import parametrize_pairs
 
 CLASSIFICATION = ("gini", "entropy", "log_loss")
 REGRESSION = ("squared_error", "poisson")
@@ -128,10 +129,12 @@ def compare(ours, theirs, make):
     assert ours.get_n_leaves() == theirs.get_n_leaves()
 
 
-@pytest.mark.parametrize("weights", ["none", "integer", "fractional"])
-@pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("criterion", CLASSIFICATION)
-@pytest.mark.parametrize("limit", LIMITS)
+@parametrize_pairs(
+    limit=LIMITS,
+    criterion=CLASSIFICATION,
+    n_classes=[2, 4],
+    weights=["none", "integer", "fractional"],
+)
 def test_classifier(limit, criterion, n_classes, weights):
     def make(seed):
         rng, X, signal = table(seed)

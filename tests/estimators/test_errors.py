@@ -418,8 +418,15 @@ def test_categories_never_seen(kind, unseen):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent in another way")
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("n_rows", [400_000, 20_000])  # while it is coded, and while it grows
+@pytest.mark.parametrize(
+    ("n_rows", "n_jobs"),
+    [
+        (400_000, 2),  # while it is coded
+        pytest.param(400_000, 1, marks=pytest.mark.long),
+        (20_000, 1),  # while it grows
+        pytest.param(20_000, 2, marks=pytest.mark.long),
+    ],
+)
 def test_ctrl_c_ends_a_long_fit(n_rows, n_jobs):
     raised, idle = interrupted(f"""
         import numpy as np

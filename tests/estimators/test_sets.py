@@ -6,6 +6,7 @@ from sklearn.base import clone
 
 import dtrees
 from dtrees.estimators.sets import fit_sets, trees_of
+from tests.pairs import parametrize_pairs
 
 N_ROWS = 240
 OUT_OF_BAG = ("oob_score_", "oob_scores_", "oob_prediction_", "oob_decision_function_")
@@ -194,10 +195,9 @@ OF_FORESTS = {
 
 
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB")
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("parameters", OF_FORESTS)
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("kind", ["RandomForest", "ExtraTrees"])
+@parametrize_pairs(
+    kind=["RandomForest", "ExtraTrees"], task=TASKS, parameters=OF_FORESTS, weights=WEIGHTS
+)
 def test_what_forests_learn(kind, task, parameters, weights):
     X, y, rng = table(4)
     y = np.array(["a", "b", "c"])[np.digitize(y, [0, 2])] if task == "Classifier" else y

@@ -515,7 +515,10 @@ def small_file(folder, layout):
     return model, X
 
 
-@pytest.mark.parametrize(("layout", "step"), [("compact", 1), ("flat", 7)])
+@pytest.mark.parametrize(
+    ("layout", "step"),
+    [("compact", 7), ("flat", 31), *(pytest.param(x, 1, marks=pytest.mark.long) for x in LAYOUTS)],
+)
 def test_every_byte_that_is_flipped(layout, step, tmp_path):
     """An error, or the same model: some bytes mean nothing (times, padding)."""
     model, X = small_file(tmp_path, layout)
@@ -765,7 +768,7 @@ def test_arrays_that_are_noise(layout, tmp_path):
     names = [name for name, array in arrays.items() if array.size]
     rng = np.random.default_rng(0)
     outcomes = []
-    for _ in range(400):
+    for _ in range(100):
         name = names[int(rng.integers(len(names)))]
         array = arrays[name].copy()
         noise = array.reshape(-1).view(np.uint8)

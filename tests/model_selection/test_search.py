@@ -44,6 +44,8 @@ LIMITS = {
     "ccp_alpha": [0.0, 0.004, 0.02],
 }
 
+FEW_LIMITS = {"max_depth": [2, None], "min_samples_split": [2, 50], "ccp_alpha": [0.0, 0.02]}
+
 
 def same(ours, expected):
     """All results, but for times."""
@@ -92,7 +94,8 @@ def both(estimator, grid, data, **how):
     ids=lambda scoring: "function" if callable(scoring) else str(scoring),
 )
 def test_scorers_of_classes(scoring):
-    both(CLASSIFIER, LIMITS, CANCER, scoring=scoring, return_train_score=True)
+    limits = LIMITS if scoring is None else FEW_LIMITS
+    both(CLASSIFIER, limits, CANCER, scoring=scoring, return_train_score=True)
 
 
 @pytest.mark.parametrize(
@@ -148,13 +151,14 @@ def named(data, labels):
 def test_scorers_of_predicted_classes(labels, by_leaves_alone):
     data = named(CANCER if labels == "ba" else IRIS, list(labels))
     scoring = {str(number): scorer for number, scorer in enumerate(OF_MATRICES)}
-    both(CLASSIFIER, LIMITS, data, scoring=scoring, refit="0", return_train_score=True)
+    limits = {"max_depth": [1, None], "ccp_alpha": [0.0, 0.02]}
+    both(CLASSIFIER, limits, data, scoring=scoring, refit="0", return_train_score=True)
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [False, True], [-1, 1], [1.0, 2.0]], ids=str)
 def test_scorers_of_a_positive_class(labels, by_leaves_alone):
     scoring = ["f1", "precision", "recall", "jaccard"]
-    both(CLASSIFIER, LIMITS, named(CANCER, labels), scoring=scoring, refit="f1")
+    both(CLASSIFIER, FEW_LIMITS, named(CANCER, labels), scoring=scoring, refit="f1")
     both(
         CLASSIFIER,
         {"max_depth": [1, 2]},
@@ -189,7 +193,7 @@ def test_held_out_rows_have_weights(kind, scale, by_leaves_alone):
     X, y = data
     weight = np.random.default_rng(0).integers(1, 9, len(y)) * scale
     how = {"scoring": scoring, "refit": False, "return_train_score": True}
-    cv, grid = theirs.KFold(3, shuffle=True, random_state=0), LIMITS | {"ccp_alpha": [0.0, 0.01]}
+    cv, grid = theirs.KFold(3, shuffle=True, random_state=0), FEW_LIMITS
     search = GridSearchCV(estimator, grid, cv=cv, **how).fit(X, y, sample_weight=weight)
     for number, sides in enumerate(cv.split(X)):
         own = np.zeros(len(y))
@@ -241,7 +245,7 @@ def test_a_matrix_of_too_many_classes_is_not_made(monkeypatch):
     ids=["list", "names", "scorers"],
 )  # fmt: skip
 def test_several_scorers(scoring, refit):
-    both(CLASSIFIER, LIMITS, CANCER, scoring=scoring, refit=refit)
+    both(CLASSIFIER, FEW_LIMITS, CANCER, scoring=scoring, refit=refit)
 
 
 @pytest.mark.parametrize(
@@ -344,7 +348,7 @@ def test_random_candidates():
     same(ours, theirs.RandomizedSearchCV(CLASSIFIER, limits, **how).fit(*CANCER))
 
 
-@settings(max_examples=15)
+@settings(max_examples=max(8, settings.default.max_examples // 40))
 @given(
     seed=st.integers(0, 10**6),
     kind=st.sampled_from(["gini", "entropy", "squared_error", "poisson"]),

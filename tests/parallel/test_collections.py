@@ -41,6 +41,7 @@ from dtrees.model_selection import (
     validation_surface,
 )
 from dtrees.parallel import admitted, carriers, encode_partitions
+from tests.pairs import parametrize_pairs
 from tests.parallel.clusters import connect, digest, noted, ours
 
 pd = pytest.importorskip("pandas")
@@ -222,9 +223,7 @@ class TestOneHash:
     def test_models_differ(self, expected):
         assert len(set(expected.values())) == len(CASES)
 
-    @pytest.mark.parametrize("case", CASES)
-    @pytest.mark.parametrize("layout", LAYOUTS)
-    @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+    @parametrize_pairs(case=CASES, layout=LAYOUTS, scheduler=["synchronous", "threads"])
     def test_schedulers(self, case, layout, scheduler, expected):
         with dask.config.set(scheduler=scheduler):
             assert fitted(case, layout) == expected[case]

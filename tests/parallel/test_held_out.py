@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from distributed import Client
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import ShuffleSplit
 
@@ -37,7 +37,7 @@ from dtrees.model_selection import (
     tuned_size,
     validation_surface,
 )
-from dtrees.parallel import PartitionedRows, held_out
+from dtrees.parallel import PartitionedRows, held_out, tasks
 from dtrees.parallel import client as clients
 from dtrees.parallel.encoding import CodedPartitions
 from dtrees.parallel.held_out import Named, Side, loads, walk_codes_of_part, walk_parts
@@ -354,9 +354,8 @@ def test_a_worker_hangs_while_rows_walk(monkeypatch, tmp_path, caplog):
     path.touch()
     expected = CASES["forest"](X)
     monkeypatch.setattr(held_out, "walk_codes_of_part", DeadlyWalk(str(path), signal.SIGSTOP))
-    monkeypatch.setattr(
-        clients, "ANSWER", 2.0
-    )  # enough for the other one, which may have to import
+    monkeypatch.setattr(clients, "ANSWER", 2.0)  # the other one may have to import: it is asked
+    monkeypatch.setattr(tasks, "SILENCES", 1000)  # as often as it takes
     with (
         dask.config.set({"dtrees.worker-patience": "3s"}),
         partitioned(),
@@ -397,6 +396,7 @@ def grown():
 MATRIX, TREES = grown()
 
 
+@settings(max_examples=max(20, settings.default.max_examples // 20))
 @given(
     lengths=st.lists(st.integers(1, 40), min_size=1, max_size=5),
     sides=st.lists(st.lists(st.integers(0, 59), max_size=80), min_size=1, max_size=4),

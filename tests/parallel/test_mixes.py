@@ -49,6 +49,7 @@ from dtrees.model_selection import (
     validation_surface,
 )
 from dtrees.parallel.one_kind import computed, one_kind_at_a_time
+from tests.pairs import some_of
 from tests.parallel.clusters import digest
 
 pd = pytest.importorskip("pandas")
@@ -327,13 +328,9 @@ def all_mixes(arguments):
 
 
 def some_mixes(arguments):
-    """For any three arguments, all mixes of Dask's array, Dask's frame and memory; and the rest.
-
-    The kind of a fourth argument follows from those of the others.
-    """
+    """For any two arguments, all mixes of Dask's array, Dask's frame and memory; and the rest."""
     main = [("numpy", "array", "frame" if name == "X" else "series") for name in arguments]
-    numbers = itertools.product(range(3), repeat=min(3, len(arguments)))
-    rows = [(*row, sum(row) % 3) if len(arguments) == 4 else row for row in numbers]
+    rows = some_of([3] * len(arguments))
     mixes = [[main[i][number] for i, number in enumerate(row)] for row in rows]
     others = [("list", "pandas") if name == "X" else ("list", "one") for name in arguments]
     for place, kinds in enumerate(others):

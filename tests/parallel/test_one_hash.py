@@ -29,6 +29,7 @@ from dtrees.coding.summaries import TableSummary
 from dtrees.coding.tables import read_table
 from dtrees.core.blocks import Block, Common, Draws
 from dtrees.core.rounds import BlocksHere, Seed, grow_in_rounds
+from tests.pairs import parametrize_pairs
 from tests.parallel.clusters import connect, digest
 from tests.parallel.test_collections import Folds, hash_of
 
@@ -87,8 +88,6 @@ CASES = {
     "weighted-two-classes": Case(BaggingClassifier(2), n_classes=2, weights=WEIGHTS),
     "weighted-numbers": Case(RandomForestRegressor(2, min_samples_leaf=3), weights=WEIGHTS),
 }
-cases = pytest.mark.parametrize("case", CASES)
-
 
 FOLDS = ("classes", "weighted-two-classes", "weighted-numbers")  # that are cross-validated as well
 
@@ -120,10 +119,7 @@ def test_forests_differ(expected):
     assert len(set(expected.values())) == len(CASES)
 
 
-@cases
-@pytest.mark.parametrize("storage", STORAGE)
-@pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@parametrize_pairs(case=CASES, storage=STORAGE, scheduler=["threads", "synchronous"], n_jobs=[1, 2])
 def test_threads(case, storage, scheduler, n_jobs, expected):
     with dask.config.set(scheduler=scheduler):
         assert fitted(case, storage, n_jobs=n_jobs) == expected[case]
@@ -137,8 +133,17 @@ def test_folds(case, storage, regime, expected_of_folds):
         assert validated(case, storage, regime, n_jobs=2) == expected_of_folds[case]
 
 
-@pytest.mark.parametrize("processes", [False, True])
-@pytest.mark.parametrize("layout", [(1, 1), (2, 1), (1, 2)])
+@pytest.mark.parametrize(
+    ("layout", "processes"),
+    [
+        ((2, 1), True),
+        ((1, 2), False),
+        *(
+            pytest.param(*each, marks=pytest.mark.chaos)
+            for each in (((1, 1), True), ((1, 2), True), ((1, 1), False), ((2, 1), False))
+        ),
+    ],
+)
 def test_clusters(layout, processes, expected, expected_of_folds):
     n_workers, threads = layout
     with connect(n_workers, threads, processes) as cluster, Client(cluster):
@@ -149,9 +154,7 @@ def test_clusters(layout, processes, expected, expected_of_folds):
             assert validated(case, regime="replicated") == expected_of_folds[case], case
 
 
-@cases
-@pytest.mark.parametrize("storage", STORAGE)
-@pytest.mark.parametrize("n_rows", [N_ROWS, 300, 77])
+@parametrize_pairs(case=CASES, storage=STORAGE, n_rows=[N_ROWS, 300, 77])
 def test_blocks_of_rows(case, storage, n_rows, expected):
     growth = growth_of(case, storage)
     blocks = [slice(first, first + n_rows) for first in range(0, N_ROWS, n_rows)]

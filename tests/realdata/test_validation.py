@@ -13,12 +13,20 @@ pytestmark = pytest.mark.realdata
 
 CLASSIFIER = dtrees.DecisionTreeClassifier(random_state=0, n_jobs=2)
 REGRESSOR = dtrees.DecisionTreeRegressor(random_state=0, n_jobs=2)
+# `make test` takes two of them.
 SETS = {
     "adult": (CLASSIFIER, ["accuracy", "roc_auc", "neg_log_loss"]),
     "letter": (CLASSIFIER, ["accuracy", "balanced_accuracy"]),
     "california_housing": (REGRESSOR, ["r2", "neg_mean_absolute_error"]),
     "nursery": (CLASSIFIER, ["accuracy", "f1_macro"]),
 }
+some_sets = pytest.mark.parametrize(
+    "name",
+    [
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("adult", "letter")),
+        *("california_housing", "nursery"),
+    ],
+)
 CV = theirs.KFold(4, shuffle=True, random_state=0)
 GRID = [
     {"max_depth": [3, 12, None], "ccp_alpha": [0.0, 3e-4], "min_samples_leaf": [1, 20]},
@@ -33,7 +41,7 @@ def table(real_data, name):
     return X, y
 
 
-@pytest.mark.parametrize("name", SETS)
+@some_sets
 def test_searches(real_data, name):
     estimator, scoring = SETS[name]
     how = {"cv": CV, "scoring": scoring, "refit": scoring[-1], "return_train_score": True}
@@ -49,7 +57,7 @@ def test_searches(real_data, name):
     assert mine.equals(other)
 
 
-@pytest.mark.parametrize("name", SETS)
+@some_sets
 def test_cross_validations(real_data, name):
     estimator, scoring = SETS[name]
     how = {"cv": CV, "scoring": scoring, "return_train_score": True, "return_estimator": True}
@@ -66,7 +74,9 @@ def test_cross_validations(real_data, name):
         np.testing.assert_array_equal(mine.n_node_samples, other.n_node_samples)
 
 
-@pytest.mark.parametrize("name", ["adult", "california_housing", "nursery"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("adult", marks=pytest.mark.long), "california_housing", "nursery"]
+)
 def test_the_alpha_that_cart_chooses(real_data, name):
     """The errors of some steps, by fits, and the choice, from all errors."""
     estimator, _ = SETS[name]

@@ -1,0 +1,38 @@
+"""Products of parameters, of which `make test` takes a few that meet every pair of values."""
+
+from itertools import combinations, product
+
+import pytest
+
+
+def parametrize_pairs(**axes):
+    """A test for all mixes of values; those that bring no new pair of values are marked `long`.
+
+    Parameters
+    ----------
+    **axes : iterable
+        The values of an argument of the test, by its name.
+    """
+    values = [list(each) for each in axes.values()]
+    short = some_of([len(each) for each in values])
+    params = []
+    for places in product(*(range(len(each)) for each in values)):
+        mix = [each[place] for each, place in zip(values, places, strict=True)]
+        params.append(pytest.param(*mix, marks=() if places in short else pytest.mark.long))
+    return pytest.mark.parametrize(list(axes), params)
+
+
+def some_of(lengths):
+    """Numbers of values, as few mixes as are easily found, so that any two of them meet."""
+    mixes = list(product(*map(range, lengths)))
+    missing = {pair for mix in mixes for pair in pairs_of(mix)}
+    found = []
+    while missing:
+        found.append(max(mixes, key=lambda mix: len(missing & pairs_of(mix))))
+        missing -= pairs_of(found[-1])
+    return found
+
+
+def pairs_of(mix):
+    """Any two values of a mix, each with its place."""
+    return set(combinations(enumerate(mix), 2))
