@@ -172,8 +172,6 @@ class TestReplicated:
         report = model.fit_report_
         assert report["regime"] == "replicated"
         assert report["lost_workers"] == n_killed
-        if n_killed == 2:  # and with them all copies of the table
-            assert report["restarts"] >= 1
-            assert report["retries"] >= 1
-            sent = sys.getsizeof(SharedGrowth(UnitsOfGrowth(growth_of(forest(), X, Y))))
-            assert report["bytes_moved"] > 3 * sent
+        assert report["restarts"] == 0  # the scheduler has the table, too
+        sent = sys.getsizeof(SharedGrowth(UnitsOfGrowth(growth_of(forest(), X, Y))))
+        assert report["bytes_moved"] > 2 * sent
