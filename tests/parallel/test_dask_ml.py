@@ -25,7 +25,6 @@ from dtrees.model_selection import (
 pd = pytest.importorskip("pandas")
 dd = pytest.importorskip("dask.dataframe")
 
-pytest.importorskip("dask_ml", exc_type=ImportError)
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of others, about others
     from dask_ml import compose, ensemble, impute, metrics, preprocessing, wrappers
