@@ -61,10 +61,12 @@ $(OLDEST)/ready: tests/oldest.txt
 	@touch $@
 
 test-long: $(STAMPS)/test $(STAMPS)/kernels
-	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m "long or hypothesis" --timeout 1800 $(PYTEST_ARGS)
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m "long or hypothesis" --timeout 1800 \
+		$(PYTEST_ARGS)
 
 chaos: $(STAMPS)/test $(STAMPS)/kernels
-	$(BIN)/python -m pytest -m chaos --timeout 1800 $(PYTEST_ARGS)
+	DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD=spawn \
+		$(BIN)/python -m pytest -m chaos --timeout 1800 $(PYTEST_ARGS)
 
 fuzz-inputs: $(STAMPS)/test $(STAMPS)/kernels
 	$(BIN)/python -m tests.fuzz inputs $(FUZZ_ARGS)

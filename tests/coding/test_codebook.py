@@ -43,7 +43,7 @@ def naive_threshold(book, column, left, right):
 floats = st.floats(allow_infinity=False, allow_nan=False)
 
 
-@settings(max_examples=max(200, settings.default.max_examples))
+@settings(max_examples=max(100, settings.default.max_examples))
 @given(
     st.lists(floats, min_size=2, max_size=40, unique=True), st.sampled_from([None, 5]), st.data()
 )

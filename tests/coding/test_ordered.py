@@ -170,7 +170,7 @@ floats = st.one_of(
 )
 
 
-@settings(max_examples=max(300, settings.default.max_examples))
+@settings(max_examples=max(100, settings.default.max_examples))
 @given(hnp.arrays(np.float64, st.tuples(st.integers(1, 80), st.integers(1, 3)), elements=floats))
 def test_any_small_table(X):
     assert_exact(X, *CodeBook.fit_encode(X))

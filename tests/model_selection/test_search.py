@@ -206,7 +206,7 @@ def test_held_out_rows_have_weights(kind, scale, by_leaves_alone):
                 assert found == pytest.approx(score, rel=1e-9, abs=1e-11)
 
 
-@settings(max_examples=25)
+@settings(max_examples=max(12, settings.default.max_examples // 40))
 @given(seed=st.integers(0, 10**6), weighted=st.booleans())
 def test_matrices_of_few_rows(seed, weighted):
     """Classes that are held out only, that nobody says, and held-out rows of no weight."""
@@ -348,7 +348,7 @@ def test_random_candidates():
     same(ours, theirs.RandomizedSearchCV(CLASSIFIER, limits, **how).fit(*CANCER))
 
 
-@settings(max_examples=max(8, settings.default.max_examples // 40))
+@settings(max_examples=max(4, settings.default.max_examples // 40))
 @given(
     seed=st.integers(0, 10**6),
     kind=st.sampled_from(["gini", "entropy", "squared_error", "poisson"]),
@@ -382,7 +382,7 @@ def test_every_cell_is_its_fit(seed, kind, max_features):
         both(estimator, grid, (X, y), scoring=scoring, refit=scoring[0], cv=cv)
 
 
-@settings(max_examples=10)
+@settings(max_examples=max(5, settings.default.max_examples // 40))
 @given(
     seed=st.integers(0, 10**6),
     kind=st.sampled_from(["RandomForest", "ExtraTrees", "Bagging"]),
