@@ -18,7 +18,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALL := $(PIP) install --no-build-isolation --editable
 KERNELS := $(shell find dtrees -name '*.pyx' -o -name '*.pxd')
 DEBUG_TREE := build/debug-tree
-TEST_PROCESSES := 2
+# Neighbours stay in one process, which makes their clusters once; who is done takes over from the other.
+IN_PROCESSES := -n 2 --dist worksteal
 
 .PHONY: help demo test test-oldest test-long chaos lint format bench docs debug-test dist-test \
 	build clean sanitize sanitize-short sanitize-proof fuzz-models fuzz-inputs
@@ -49,11 +50,11 @@ demo: $(STAMPS)/cli,plot $(STAMPS)/kernels
 	$(BIN)/python -m dtrees cv $(DEMO_ARGS)
 
 test: $(STAMPS)/test $(STAMPS)/kernels
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(IN_PROCESSES) $(PYTEST_ARGS)
 
 # An environment of its own, beside .venv; the kernels are those that stand in the tree.
 test-oldest: $(STAMPS)/kernels $(OLDEST)/ready
-	PYTHONPATH=. $(OLDEST)/bin/python -m pytest -n $(TEST_PROCESSES) $(PYTEST_ARGS)
+	PYTHONPATH=. $(OLDEST)/bin/python -m pytest $(IN_PROCESSES) $(PYTEST_ARGS)
 
 $(OLDEST)/ready: tests/oldest.txt
 	@$(BIN)/python -m venv --clear $(OLDEST)
@@ -105,7 +106,7 @@ debug-test: $(STAMPS)/test
 	if [ -d ../shared ]; then ln -sfn "$$(cd ../shared && pwd)" build/shared; fi
 	cd $(DEBUG_TREE) && DTREES_DEBUG=1 $(abspath $(BIN))/python setup.py --quiet build_ext --inplace
 	cd $(DEBUG_TREE) && DTREES_DEBUG=1 PYTHONPATH=$(abspath $(DEBUG_TREE)) \
-		$(abspath $(BIN))/python -m pytest -n $(TEST_PROCESSES) $(PYTEST_ARGS)
+		$(abspath $(BIN))/python -m pytest $(IN_PROCESSES) $(PYTEST_ARGS)
 
 # Trees of their own, too (tests/sanitizers/run.py). The proof plants a bug for each of them to tell.
 sanitize: $(STAMPS)/test

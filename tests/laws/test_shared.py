@@ -58,8 +58,10 @@ def grow_sets(example: Example, matrix, rows: np.ndarray, resampling=None, share
     resampling = of_sets(rows) if resampling is None else resampling
     source.setdefault("values", values_of(example.table))
     rules, thresholds = example.rules, thresholds_of(example.table)
-    shards = ShardSource(matrix, example.target, rules, **source)
     own = None if shares is None else shares.rules_of_sets(rules, resampling, example.target)
+    if own is not None and resampling.is_plain:  # one set of all rows, whose rules are the rules
+        (rules,), own = own, None
+    shards = ShardSource(matrix, example.target, rules, **source)
     return grow(shards, rules, resampling, thresholds, rules_of_sets=own)
 
 
