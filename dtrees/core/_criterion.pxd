@@ -104,12 +104,18 @@ cdef inline double poisson_score(double S, double w, double rest, double s) noex
 
 cdef inline int128_t moment_of(Impurity impurity, double fixed_point, int64_t w, int64_t wy,
                                int64_t y) noexcept nogil:
-    """What a row adds to `Totals.moment`: weight y**2, or weight y log y in fixed point."""
+    """What a row adds to `Totals.moment`: weight y**2, or weight y log y in fixed point.
+
+    Rows that no tree of a growth has are added up beside its own, and left out afterwards. The
+    scale is not made for them: what does not fit counts nothing.
+    """
+    cdef double logarithm
     if impurity != POISSON:
         return <int128_t>wy * y
     if y <= 0:
         return 0
-    return <int128_t>w * <int64_t>(<double>y * natural_log(<double>y) * fixed_point + 0.5)
+    logarithm = <double>y * natural_log(<double>y) * fixed_point + 0.5
+    return <int128_t>w * <int64_t>logarithm if logarithm < 9e18 else 0
 
 
 cdef inline int128_t spread_of(const Totals* t, double unit) noexcept nogil:

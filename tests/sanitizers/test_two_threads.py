@@ -14,7 +14,12 @@ import pytest
 import scipy.sparse as sp
 
 import dtrees
-from dtrees import DecisionTreeClassifier, RandomForestClassifier, RandomForestRegressor
+from dtrees import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from dtrees.core.coded_walk import CodedRows
 from dtrees.model_selection import cross_validate
 from tests.sanitizers.planted import BUGS, Bug
@@ -74,6 +79,22 @@ def test_folds(storage):
             for n_jobs in (1, 2)
         ]
         assert scores[0] == scores[1]
+
+
+def test_targets_of_rows_that_a_group_of_folds_lacks():
+    """The logarithms of `DecisionTreeRegressor` have the scale of the rows that count."""
+    y = np.where(np.arange(200) < 64, 1.0, 1e12)
+    X = np.arange(200)[:, None]
+    splits = [([row, (row + 7) % 64], [row]) for row in range(64)] + [(np.arange(64, 200), [0])]
+    scores = [
+        cross_validate(
+            DecisionTreeRegressor(criterion="poisson", n_jobs=n_jobs), X, y, cv=splits,
+            scoring="neg_mean_squared_error",
+        )["test_score"].tolist()
+        for n_jobs in (1, 2)
+    ]  # fmt: skip
+    assert scores[0] == scores[1]
+    assert scores[0][:64] == [0.0] * 64
 
 
 def test_rows_out_of_bags():
