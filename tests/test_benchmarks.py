@@ -32,9 +32,8 @@ def quick_run(page, cases):
     return text
 
 
-@pytest.mark.realdata
 def test_a_quick_run_writes_tables(tmp_path):
-    quick_run(tmp_path / "page.md", ["forest-small", "ratio-mushroom"])
+    quick_run(tmp_path / "page.md", ["forest-small", "sizes-classes-2"])
 
 
 @pytest.mark.long

@@ -151,6 +151,6 @@ def test_the_way_of_a_model_from_outside(tmp_path):
     assert np.array_equal(shares, forest.predict_proba(problem.X))
     assert ask_json("show", out)["trees"] == 10
     assert "\x1b" not in ask("show", out).stdout
-    done = process("show", ADULT)
-    assert (done.returncode, done.stdout) == (2, "")
+    done = ask("show", ADULT)
+    assert (done.exit_code, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr

@@ -193,7 +193,7 @@ def test_held_out_rows_have_weights(kind, scale, by_leaves_alone):
     X, y = data
     weight = np.random.default_rng(0).integers(1, 9, len(y)) * scale
     how = {"scoring": scoring, "refit": False, "return_train_score": True}
-    cv, grid = theirs.KFold(3, shuffle=True, random_state=0), FEW_LIMITS
+    cv, grid = theirs.KFold(2, shuffle=True, random_state=0), FEW_LIMITS
     search = GridSearchCV(estimator, grid, cv=cv, **how).fit(X, y, sample_weight=weight)
     for number, sides in enumerate(cv.split(X)):
         own = np.zeros(len(y))
@@ -558,7 +558,7 @@ def test_a_score_that_is_nan_is_no_failure(score):
 @pytest.mark.filterwarnings("ignore:.*ill-defined|.*is ill-defined|.*single label")
 @pytest.mark.parametrize("scoring", ["accuracy", "f1_micro", "matthews_corrcoef"])
 def test_single_rows_are_scored_by_leaves(scoring, by_leaves_alone):
-    X, y = CANCER[0][::8], CANCER[1][::8]
+    X, y = CANCER[0][::15], CANCER[1][::15]
     how = {"cv": theirs.LeaveOneOut(), "scoring": scoring}
     both(CLASSIFIER, {"max_depth": [1, 3], "ccp_alpha": [0.0, 0.02]}, (X, y), **how)
 

@@ -228,7 +228,7 @@ class TestOneHash:
         with dask.config.set(scheduler=scheduler):
             assert fitted(case, layout) == expected[case]
 
-    @pytest.mark.parametrize("processes", [False, True])
+    @pytest.mark.parametrize("processes", [pytest.param(False, marks=pytest.mark.chaos), True])
     def test_clusters(self, processes, expected):
         with connect(2, 1, processes) as cluster, Client(cluster) as client:
             for case in CASES:

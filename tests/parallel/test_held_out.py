@@ -230,7 +230,14 @@ def test_results_are_those_in_memory(name, walks):
 
 @pytest.mark.filterwarnings(OF_FEW_VOTES)
 @pytest.mark.parametrize(
-    "name", ["forest", "tree", "grid of forests", "path", "out of bag", "oob_tol", "predictions"]
+    "name",
+    [
+        *("tree", "grid of forests", "out of bag"),
+        *(
+            pytest.param(name, marks=pytest.mark.chaos)
+            for name in ("forest", "path", "oob_tol", "predictions")
+        ),
+    ],
 )
 def test_results_of_a_cluster(name, walks, processes):
     case = CASES[name]

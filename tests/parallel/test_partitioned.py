@@ -95,10 +95,12 @@ class TestOneHash:
             assert collections.fitted(case, layout) == in_memory[case]
         assert_nothing_is_left(processes)
 
-    @pytest.mark.parametrize("layout", [None, "1", "2", "7", "64"])
+    @pytest.mark.parametrize(
+        "layout", [None, "7", *(pytest.param(each, marks=chaos) for each in ("1", "2", "64"))]
+    )
     def test_layouts(self, layout, in_memory, here):
         with on(here), dask.config.set(ROUNDS):
-            for case in ("mixed", "weights", "sparse") if layout == "7" else ("mixed",):
+            for case in ("mixed", "weights", "sparse"):
                 assert collections.fitted(case, layout) == in_memory[case], case
         assert_nothing_is_left(here)
 
@@ -117,7 +119,7 @@ class TestOneHash:
             assert hash_of(model.fit(cut(X), cut(Y, "2"), cut(collections.WEIGHTS))) == alone
         assert_nothing_is_left(here)
 
-    @pytest.mark.parametrize("stretch", [1000, 2**20])
+    @pytest.mark.parametrize("stretch", [1000, pytest.param(2**20, marks=chaos)])
     def test_added_up_on_workers(self, stretch, in_memory, monkeypatch):
         """On each of them, then up a tree, in stretches; every count once, wherever blocks are."""
         monkeypatch.setattr(limits, "STRETCH_BYTES", stretch)
@@ -972,6 +974,7 @@ class TestBudgets:
         assert report["passes"] == 1 + report["rounds"]  # the codes are made in the first one
         assert report["rebuilds"] == 0
 
+    @chaos
     def test_a_hundred_trees_of_depth_twelve(self, here):
         report, deepest = self.report(here, 100)
         assert deepest == 12

@@ -135,18 +135,25 @@ def assert_dead(pids):
 
 
 @contextmanager
-def slow_units(monkeypatch, seconds=0.03):
-    """Let units take their time, and tell where they grow: in-process clusters only."""
+def held_units(monkeypatch, n_free=4, until=lambda places: False):
+    """All units but a few wait for a word, and tell where they grow: in-process clusters only."""
     grow, places = ForestGrowth.trees_of_sets, []
+    go_on = threading.Event()
 
-    def slow(self, *arguments):
-        time.sleep(seconds)
+    def held(self, *arguments):
         places.append(distributed.get_worker().address)
+        if until(places):
+            go_on.set()
+        if len(places) > n_free:
+            go_on.wait(60)
         return grow(self, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(ForestGrowth, "trees_of_sets", slow)
-        yield places
+        patch.setattr(ForestGrowth, "trees_of_sets", held)
+        try:
+            yield places, go_on
+        finally:
+            go_on.set()
 
 
 @pytest.fixture
@@ -312,9 +319,10 @@ class TestWorkersThatComeAndGo:
             if not lost:
                 lost.extend(key for key in list(here.futures) if "coded-table" in str(key))
                 here.cancel([distributed.Future(key, here) for key in lost], force=True)
+                go_on.set()
 
         growth = growth_of(FOREST, X, Y)
-        with caplog.at_level(logging.INFO, "dtrees"), slow_units(monkeypatch):
+        with caplog.at_level(logging.INFO, "dtrees"), held_units(monkeypatch) as (_, go_on):
             found = growing(growth, 12, ROWS, here, lose)
         assert found == growing_here(growth, 12, ROWS)
         assert len(lost) == 1
@@ -327,7 +335,7 @@ class TestWorkersThatComeAndGo:
                 here.cluster.scale(2)
 
         growth = growth_of(FOREST, X, Y)
-        with slow_units(monkeypatch) as places:
+        with held_units(monkeypatch, until=lambda places: len(set(places)) == 2) as (places, _):
             found = growing(growth, 20, ROWS, here, add)
         assert found == growing_here(growth, 20, ROWS)
         assert len(set(places)) == 2
@@ -368,9 +376,10 @@ class TestNothingIsLeft:
         def advance(n_trees):
             raise error
 
-        with slow_units(monkeypatch) as places, pytest.raises(type(error)):
-            growing(growth_of(FOREST, X, Y), 20, ROWS, here, advance)
-        assert ours(here) == []
+        with held_units(monkeypatch) as (places, _):
+            with pytest.raises(type(error)):
+                growing(growth_of(FOREST, X, Y), 20, ROWS, here, advance)
+            assert ours(here) == []
         assert len(places) < 20
 
     @pytest.mark.parametrize("model", [FOREST, TREE], ids=["forest", "tree"])
