@@ -437,7 +437,7 @@ def class_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if kind in ("O", "T"):
         return _object_classes(labels)
     if kind in "Mm" and np.isnat(labels).any():
-        raise _missing_label(labels.dtype.type("NaT"))
+        raise _missing_label(labels[np.isnat(labels)][0])
     if kind == "b":
         labels = labels.view(np.uint8)
     if kind in "iub":
