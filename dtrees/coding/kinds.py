@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.coding.labels import Labels, object_array, recode, sort_labels
-from dtrees.coding.tables import LARGEST_WHOLE, Numbers, Table
+from dtrees.coding.tables import LARGEST_WHOLE, Numbers, Table, is_beyond_floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,13 +157,6 @@ def sort_columns(table: Table, mask: np.ndarray | None) -> Columns:
         if found.any():
             categories.append(_categories(column, found))
     return Columns(tuple(ordered), tuple(named), tuple(categories))
-
-
-def is_beyond_floats(values: np.ndarray) -> bool:
-    """Whether integers of 64 bits may have too many digits for a float64."""
-    if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or values.size == 0:
-        return False
-    return int(values.max()) > LARGEST_WHOLE or int(values.min()) < -LARGEST_WHOLE
 
 
 def labels_of_numbers(values: np.ndarray, column: int) -> Labels:

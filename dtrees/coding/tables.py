@@ -249,7 +249,7 @@ def _as_array(X: Any) -> np.ndarray:
     try:
         array = np.asarray(_unmasked(X) if isinstance(X, np.ma.MaskedArray) else X)
         if not isinstance(X, np.ndarray) and not hasattr(X, "__array__"):
-            is_rounded = array.dtype.kind == "f" and bool((np.abs(array) > LARGEST_WHOLE).any())
+            is_rounded = array.dtype.kind == "f" and _may_be_rounded(array)
             if array.dtype.kind in "US" or is_rounded:
                 array = np.asarray(X, dtype=object)
     except ValueError as error:
@@ -282,7 +282,7 @@ def _unmasked(X: Any) -> np.ndarray:
     kind = X.dtype.kind
     if not np.ma.is_masked(X) or kind == "c":
         return X.data
-    if kind in "biu" and _holds_integers(X.compressed().astype(np.float64)):
+    if kind in "biu" and not is_beyond_floats(X.compressed()):
         return X.astype(np.float64).filled(np.nan)
     if kind == "f":
         return X.filled(np.nan)
@@ -334,16 +334,23 @@ def _object_column(values: np.ndarray, j: int, name: str) -> tuple[np.ndarray | 
                 return times
         try:
             parsed = values.astype(np.float64)
-            if np.isfinite(parsed).all() and _holds_integers(parsed):
+            if np.isfinite(parsed).all() and not _may_be_rounded(parsed):
                 return parsed, NUMBER
         except (TypeError, ValueError, ArithmeticError):
             pass
     return Labels.of(j, cells, name), NUMBER
 
 
-def _holds_integers(values: np.ndarray) -> bool:
-    """Whether no integer can have lost digits on its way to float64: (n_rows,), no NaN."""
-    return bool(np.all(np.abs(values) <= LARGEST_WHOLE))
+def _may_be_rounded(values: np.ndarray) -> bool:
+    """Whether floats may be integers that have lost digits: 2**53 is what 2**53 + 1 becomes."""
+    return bool((np.abs(values) >= LARGEST_WHOLE).any())
+
+
+def is_beyond_floats(values: np.ndarray) -> bool:
+    """Whether integers of 64 bits, as they are, may have too many digits for a float64."""
+    if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or values.size == 0:
+        return False
+    return int(values.max()) > LARGEST_WHOLE or int(values.min()) < -LARGEST_WHOLE
 
 
 def _integer_column(values: np.ndarray, missing: np.ndarray, j: int) -> np.ndarray | Labels:
@@ -353,8 +360,8 @@ def _integer_column(values: np.ndarray, missing: np.ndarray, j: int) -> np.ndarr
     """
     if not missing.any():
         return values
-    out = values.astype(np.float64)
-    if _holds_integers(out[~missing]):
+    if not is_beyond_floats(values[~missing]):
+        out = values.astype(np.float64)
         out[missing] = np.nan
         return out
     distinct, codes = np.unique(values, return_inverse=True)

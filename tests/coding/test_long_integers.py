@@ -1,5 +1,7 @@
 """Integers that float64 does not tell apart are categories of their own, in every form of table."""
 
+import math
+
 import dask
 import dask.array as da
 import dask.dataframe as dd
@@ -18,6 +20,9 @@ NEAR = {
     "greatest": ([2**64 - 1, 2**64 - 2, 0, 2**63], np.uint64),
     "both ends": ([2**63 - 1, -(2**63), 0, 2**63 - 2], np.int64),
     "one apart": ([2**53, 2**53 + 1, 2**53 + 2, -(2**53) - 1], np.int64),
+    "at the end of the floats": ([2**53, 2**53 + 1, 7, 2**53 - 1], np.int64),
+    "at the other end": ([-(2**53), -(2**53) - 1, 7, 1 - 2**53], np.int64),
+    "unsigned": ([2**53, 2**53 + 1, 7, 2**53 - 1], np.uint64),
 }
 REPEATS = 30
 NAMES = np.array(["max", "near", "zero", "other"])
@@ -28,9 +33,9 @@ def column(case):
     return np.array(values * REPEATS, dtype=dtype)
 
 
-def gap(values):
-    """With None in the fourth place from the end."""
-    return [*values.tolist()[:-4], None, *values.tolist()[-3:]]
+def gap(values, cell=None):
+    """With another cell in the fourth place from the end."""
+    return [*values.tolist()[:-4], cell, *values.tolist()[-3:]]
 
 
 def objects(values):
@@ -45,6 +50,10 @@ FORMS = {
     "list": lambda values: [[int(value)] for value in values],
     "objects": lambda values: objects(values.tolist()),
     "objects with None": lambda values: objects(gap(values)),
+    "objects with a float": lambda values: objects(gap(values, 0.5)),
+    "list with a float": lambda values: [[cell] for cell in gap(values, 0.5)],
+    "list with None": lambda values: [[cell] for cell in gap(values)],
+    "list with nan": lambda values: [[cell] for cell in gap(values, math.nan)],
     "pandas": lambda values: pd.DataFrame({"a": values}),
     "nullable": lambda values: pd.DataFrame({"a": pd.Series(values).convert_dtypes()}),
     "nullable with NA": lambda values: _with_missing(
@@ -52,6 +61,9 @@ FORMS = {
     ),
     "arrow-backed": lambda values: pd.DataFrame({"a": pd.Series(pa.array(values)).astype(
         pd.ArrowDtype(pa.from_numpy_dtype(values.dtype)))}),
+    "arrow-backed with NA": lambda values: pd.DataFrame({"a": pd.Series(pa.array(
+        gap(values), pa.from_numpy_dtype(values.dtype)), dtype=pd.ArrowDtype(
+            pa.from_numpy_dtype(values.dtype)))}),
     "polars": lambda values: pl.DataFrame({"a": values}),
     "polars with null": lambda values: pl.DataFrame(
         {"a": pl.Series(gap(values), dtype=pl.UInt64 if values.dtype == "u8" else pl.Int64)}),
@@ -84,6 +96,25 @@ def test_every_integer_is_a_category_of_its_own(case, form, tmp_path):
         with_names = isinstance(given, pd.DataFrame | pl.DataFrame | pa.Table)
         if with_names == hasattr(tree, "feature_names_in_"):
             assert (again.predict(given)[seen] == y[seen]).all(), other
+
+
+GAPS = ["objects with None", "objects with a float", "list with None", "list with nan",
+        "list with a float", "nullable with NA", "arrow-backed with NA", "polars with null",
+        "arrow with null", "masked"]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", GAPS)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_neighbours_beside_a_gap_are_predicted_apart(form, sign):
+    known = np.array([2**53, 2**53 + 1, 2**53 + 2] * 2) * sign
+    tree = dtrees.DecisionTreeClassifier(categorical_features=[0], random_state=0)
+    given = FORMS[form](np.array([2**53, 2**53 + 1, 0, 7, 7, 7]) * sign)
+    with_names = isinstance(given, pd.DataFrame | pl.DataFrame | pa.Table)
+    tree.fit(FORMS["pandas" if with_names else "numpy"](known), list("pqr") * 2)
+    assert tree.predict(given)[:2].tolist() == ["p", "q"]
+    # no more than these two and the gap: nothing longer beside them gives them away
+    pair = FORMS[form](np.array([2**53, 2**53 + 1, 2**53, 2**53 + 1, 2**53, 2**53, 2**53]) * sign)
+    assert tree.predict(pair)[:3].tolist() == ["p", "q", "p"]
 
 
 def test_floats_are_not_taken_for_their_neighbours():
