@@ -18,6 +18,7 @@ from dtrees.exceptions import UnseenCategoryError
 if TYPE_CHECKING:
     from dtrees.coding.codebook import CodeBook
 
+DRIFT_ROWS = 10  # with a value, of a column, below which a new category is nothing to warn of
 ID_SHARE = 0.9  # categories for each row, from which on a column is called an id
 ID_ROWS = 20  # of a table, below which nobody can tell
 
@@ -26,6 +27,9 @@ OUTCOMES = {"missing": "count as missing", "majority": "go with the majority"}
 
 def warn_of_unseen(book: CodeBook, table: Table) -> None:
     """Warn of columns of which every value is a category that was not there at fit.
+
+    A warning takes at least 10 rows that have a value in the column: a single row, or a small block
+    of a collection, may hold a new category and nothing else without any drift. An error takes one.
 
     Parameters
     ----------
@@ -45,6 +49,8 @@ def warn_of_unseen(book: CodeBook, table: Table) -> None:
             continue
         label = _first_unseen(column, book.numbers_of_categories(j), book.n_ordered[j] > 0)
         if label is None:
+            continue
+        if book.unseen != "error" and np.count_nonzero(column.codes >= 0) < DRIFT_ROWS:
             continue
         fitted = known[0]
         text = (

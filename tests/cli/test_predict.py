@@ -198,8 +198,9 @@ def test_gaps_and_unseen_categories(tmp_path):
     model = fit(words(), tmp_path)
     assert predict_text(model, "x,z\na,1\nb,1\nc,1\n,1\n")[:2] == [0, 1]
     assert predict_text(model, "x,z\na,1\n,1\n") == predict_text(model, "x,z\na,1\nc,1\n")
-    result = ask("predict", model, "-", text="x,z\nc,1\nd,1\n")  # none of them is known
-    assert result.stdout == ask("predict", model, "-", text="x,z\n,1\n,1\n").stdout
+    new, gaps = "x,z\n" + "c,1\nd,1\n" * 5, "x,z\n" + ",1\n" * 10
+    result = ask("predict", model, "-", text=new)  # none of them is known
+    assert result.stdout == ask("predict", model, "-", text=gaps).stdout
     assert result.stderr.startswith("Note: Column 'x' of X: none of its values was there at fit")
     table = words()
     strict = dtrees.DecisionTreeClassifier(unseen="error").fit(table[["x"]], table["y"])

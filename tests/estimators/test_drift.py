@@ -57,6 +57,24 @@ class TestPredictions:
         model.predict(some.astype({"a": "category"}))
         model.predict(TEXT.assign(a=pd.Series([None] * 60, dtype="category")))
 
+    def test_few_rows_do_not_warn(self, model):
+        model.fit(TEXT, Y)
+        gaps = DRIFTED.assign(a=pd.Series([7] * 9 + [None] * 51, dtype="category"))
+        for few in (DRIFTED[:1], DRIFTED[:9], gaps):
+            model.predict(few)
+        blocks = dd.from_pandas(DRIFTED, npartitions=30)
+        with dask.config.set(scheduler="synchronous"):
+            model.predict(blocks).compute()
+        with pytest.warns(UserWarning, match=WARNED):
+            model.predict(DRIFTED[:10])
+        with pytest.warns(UserWarning, match=WARNED):
+            model.predict(gaps.assign(a=pd.Series([7] * 10 + [None] * 50, dtype="category")))
+
+    def test_one_row_is_an_error(self, model):
+        strict = model.__class__(random_state=0, unseen="error").fit(TEXT, np.zeros(60))
+        with pytest.raises(UnseenCategoryError, match=WARNED):
+            strict.predict(DRIFTED[:1])  # though no tree asks about the column
+
     def test_blocks_warn_one_by_one(self, model):
         model.fit(TEXT, Y)
         lazy = dd.from_pandas(DRIFTED, npartitions=3)
@@ -77,22 +95,22 @@ def test_numbers_that_are_names():
     assert (tree.predict(X.astype(float)) == Y).all()
     text = DecisionTreeClassifier().fit(X.astype(str).astype(object) + "x", Y)
     with pytest.warns(UserWarning, match="Column 0 of X: none"):
-        text.predict(np.full((2, 1), "y", dtype=object))
+        text.predict(np.full((10, 1), "y", dtype=object))
 
 
 def test_hybrid_columns():
     column = np.array([["a"], ["b"], [1.0]] * 20, dtype=object)
     tree = DecisionTreeClassifier().fit(column, Y)
-    tree.predict(np.array([[5.0], ["c"]], dtype=object))
+    tree.predict(np.array([[5.0], ["c"]] * 10, dtype=object))
     with pytest.warns(UserWarning, match="Column 0 of X: none"):
-        tree.predict(np.array([["c"], [None]], dtype=object))
+        tree.predict(np.array([["c"], [None]] * 10, dtype=object))
 
 
 def test_polars():
     X = pl.DataFrame({"a": CODES.astype(str)}).cast({"a": pl.Categorical})
     tree = DecisionTreeClassifier().fit(X, Y)
     with pytest.warns(UserWarning, match="'a' of X: none of its values"):
-        tree.predict(pl.DataFrame({"a": ["x", "y"]}).cast({"a": pl.Categorical}))
+        tree.predict(pl.DataFrame({"a": ["x", "y"] * 5}).cast({"a": pl.Categorical}))
 
 
 @pytest.mark.parametrize("lazy", [False, True])
