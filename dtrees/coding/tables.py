@@ -396,8 +396,10 @@ def _from_pandas(X: Any, pandas: Any) -> Table:
     names = feature_names(columns)
     series = _few_series(X)
     dtypes = list(X.dtypes) if series is None else [each.dtype for each in series]
-    kind = dtypes[0] if dtypes and all(dtype == dtypes[0] for dtype in dtypes) else None
-    if isinstance(kind, np.dtype) and kind.kind in "iuf" and X.size * kind.itemsize < SMALL_FRAME:
+    kind = dtypes[0] if dtypes else None
+    if not isinstance(kind, np.dtype) or any(dtype != kind for dtype in dtypes):
+        kind = None  # types of many categories take long to compare
+    if kind is not None and kind.kind in "iuf" and X.size * kind.itemsize < SMALL_FRAME:
         # one block as a rule, and then no copy; column by column costs more than a small copy
         return replace(_from_array(X.to_numpy()), names=names)
     if dtypes and all(_leaves_zeros_out(dtype, pandas) for dtype in dtypes):
@@ -439,7 +441,9 @@ def _pandas_column(
         return _arrow_column(pyarrow.array(series), j, name, pyarrow)
     if isinstance(dtype, pandas.CategoricalDtype):
         values = series.array  # the accessor makes a Series more
-        return Labels(j, values.codes, list(values.categories), is_category=True), NUMBER
+        used, codes = _in_some_row(values.codes, len(dtype.categories))
+        categories = dtype.categories if used is None else dtype.categories[used]
+        return Labels(j, codes, list(categories), is_category=True), NUMBER
     if isinstance(dtype, pandas.StringDtype) and len(series) <= FEW_STRINGS:
         return Labels.of(j, series.array.tolist(), name), NUMBER
     if isinstance(dtype, pandas.SparseDtype):
@@ -463,6 +467,32 @@ def _pandas_column(
         f"Column {name} of X has dtype {dtype}, which is neither numbers nor labels. "
         "Convert it to numbers, dates, strings or a category."
     )
+
+
+def _in_some_row(codes: np.ndarray, n_labels: int) -> tuple[np.ndarray | None, np.ndarray]:
+    """Which labels of a column's type are in some row, where there are more of them than rows.
+
+    What is in no row means nothing, and a row of a column of many categories is not to cost them
+    all. Where there are fewer labels than rows, all of them are kept.
+
+    Parameters
+    ----------
+    codes : int (n_rows,)
+        Places of labels; -1 for missing.
+    n_labels : int
+
+    Returns
+    -------
+    used : int (n_used,) or None
+        Places, ascending; None: all.
+    codes : int (n_rows,)
+        Places among these.
+    """
+    if n_labels <= len(codes):
+        return None, codes
+    used, places = np.unique(codes, return_inverse=True)
+    n_missing = np.count_nonzero(used < 0)  # 0 or 1
+    return used[n_missing:], places - n_missing
 
 
 def _from_polars(X: Any, polars: Any) -> Table:
@@ -537,5 +567,7 @@ def _arrow_column(column: Any, j: int, name: str, pyarrow: Any) -> tuple[np.ndar
             "Cast it to numbers, dates or strings."
         )
     codes = column.indices.cast(pyarrow.int64()).fill_null(-1).to_numpy(False)
-    labels = Labels(j, codes, column.dictionary.to_pylist(), is_category)
+    used, codes = _in_some_row(codes, len(column.dictionary))
+    dictionary = column.dictionary if used is None else column.dictionary.take(pyarrow.array(used))
+    labels = Labels(j, codes, dictionary.to_pylist(), is_category)
     return labels.without_missing(), NUMBER

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from dtrees.coding import CodeBook
 from dtrees.coding.kinds import sort_columns
+from dtrees.coding.row_digest import digest_of_rows
 from dtrees.coding.tables import read_table
 
 rng = np.random.default_rng(3)
@@ -532,3 +533,72 @@ def test_a_hundred_thousand_categories(form):
     assert coded.storage[0] == 2
     assert np.array_equal(coded.order32[:, 0], np.argsort(inverse, kind="stable"))
     assert np.array_equal(book.encode(X).column(0), coded.column(0))
+
+
+MANY = [f"c{number:05d}" for number in range(3000)]
+NUMBERED = [2999 - number for number in range(3000)]
+
+
+def of_many(labels, rows):
+    """The same rows of a column of these categories, in every form that lists them in its type."""
+    column = pd.Categorical.from_codes(rows, labels)
+    arrow = pa.DictionaryArray.from_arrays(
+        pa.array([None if row < 0 else row for row in rows], pa.int32()), pa.array(labels)
+    )
+    half = len(rows) // 2
+    return {
+        "pandas": pd.DataFrame({"a": column}),
+        "pandas, ordered": pd.DataFrame({"a": column.as_ordered()}),
+        "pandas, Arrow": pd.DataFrame({"a": pd.Series(arrow, dtype=pd.ArrowDtype(arrow.type))}),
+        "arrow": pa.table({"a": arrow}),
+        "arrow chunks": pa.table({"a": pa.chunked_array([arrow[:half], arrow[half:]])}),
+    }
+
+
+FORMS_OF_MANY = of_many(MANY, [0])
+ROWS_OF_MANY = [2998, 5, -1, 2998, 0, 17]
+
+
+@pytest.mark.parametrize("labels", [MANY, NUMBERED], ids=["strings", "numbers"])
+@pytest.mark.parametrize("form", FORMS_OF_MANY)
+def test_a_row_costs_the_labels_that_it_holds(form, labels, monkeypatch):
+    book, whole = CodeBook.fit_encode(of_many(labels, [*range(3000), -1])[form])
+    read = []
+    read_labels = CodeBook.read_labels
+    monkeypatch.setattr(
+        CodeBook,
+        "read_labels",
+        lambda book, column, name: (
+            read.append(len(column.labels)) or read_labels(book, column, name)
+        ),
+    )
+    iterate = pd.Index.__iter__
+    monkeypatch.setattr(
+        pd.Index, "__iter__", lambda index: read.append(len(index)) or iterate(index)
+    )
+    for row in (0, 1234, 2999, -1):
+        few = of_many(labels, [row])[form]
+        read.clear()
+        assert book.encode(few).column(0).tolist() == [whole.column(0)[row]]
+        assert max(read) <= 1
+    few = of_many(labels, ROWS_OF_MANY)[form]
+    assert book.encode(few).column(0).tolist() == whole.column(0)[ROWS_OF_MANY].tolist()
+    assert max(read) <= 4
+
+
+@pytest.mark.parametrize("labels", [MANY, NUMBERED], ids=["strings", "numbers"])
+@pytest.mark.parametrize("form", FORMS_OF_MANY)
+@pytest.mark.parametrize("options", [{}, {"categorical_features": [0]}])
+def test_categories_in_no_row_mean_nothing(form, labels, options):
+    """Of a type that lists more of them than there are rows, or only those there are."""
+    book, coded = CodeBook.fit_encode(of_many(labels, ROWS_OF_MANY)[form], **options)
+    here = sorted({row for row in ROWS_OF_MANY if row >= 0})
+    few = [-1 if row < 0 else here.index(row) for row in ROWS_OF_MANY]
+    plain, expected = CodeBook.fit_encode(
+        of_many([labels[row] for row in here], few)[form], **options
+    )
+    assert coded.column(0).tolist() == expected.column(0).tolist()
+    assert digest_of_rows(coded) == digest_of_rows(expected)
+    assert repr(book.categories[0].tolist()) == repr(plain.categories[0].tolist())
+    assert book.categories[0].dtype == plain.categories[0].dtype
+    assert book.n_codes.tolist() == plain.n_codes.tolist() == [4]
