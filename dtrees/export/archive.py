@@ -49,6 +49,7 @@ _ELSEWHERE = 0xFFFFFFFF  # such a size
 _PADDING = 0xD935  # id of an extra field that pads, as Android's zipalign writes it
 _UTF8_NAME = 0x800
 _LONGEST_HEADER = 2_000  # of an .npy member
+LONGEST_REASON = 400  # letters of what a message says of a file, which may hold anything
 
 
 def write(
@@ -188,6 +189,8 @@ class Archive:
 
     def damaged(self, why: str) -> ModelFileError:
         """The error for a file that was ours."""
+        if len(why) > LONGEST_REASON:
+            why = f"{why[:LONGEST_REASON]}..."
         return ModelFileError(f"The model file {self._path!r} is damaged: {why}.")
 
     def _foreign(self, why: str) -> ModelFileError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +25,7 @@ from dtrees.core.model import (
     Tree,
 )
 from dtrees.exceptions import ModelFileError
-from dtrees.export.archive import Archive, Taken, write
+from dtrees.export.archive import LONGEST_REASON, Archive, Taken, write
 from dtrees.export.books import decode_book, encode_book, expect, is_names
 from dtrees.export.parts import Parts
 from dtrees.export.values import Encoder, decode
@@ -33,6 +34,10 @@ FORMAT = "dtrees model"
 VERSION = 1
 LAYOUTS = ("compact", "flat")
 LATER = {"category_penalty": 0.0}  # parameters that older files lack: what fitted them then
+_BAGS = re.compile(  # seed, rate, number of rows, checksum of their keys
+    r"(?P<seed>[0-9]+) (?P<rate>0x[01]\.[0-9a-f]{13}p(\+0|-[0-9]{1,4})) "
+    r"[1-9][0-9]{0,9} [0-9a-f]{32}"
+)
 ESTIMATORS = (
     "BaggingClassifier",
     "BaggingRegressor",
@@ -216,7 +221,9 @@ def load(path: str | os.PathLike, *, mmap: bool = False) -> Any:
     except ImportError as error:
         raise ModelFileError(f"To load {os.fspath(path)!r}, install {error.name}.") from error
     except Exception as error:  # what is in the file may be anything
-        raise archive.damaged(f"{type(error).__name__}: {error}") from error
+        # the cause is shown in full, and a long one repeats the file
+        cause = error if len(str(error)) <= LONGEST_REASON else None
+        raise archive.damaged(f"{type(error).__name__}: {error}") from cause
 
 
 def _unknown(document: Mapping[str, Any]) -> str:
@@ -260,6 +267,8 @@ def _decode(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> An
     _check_attributes(attributes, kind, trees, book)
     parts = Parts(parameters, attributes, trees, book, saw_missing)
     kind._check_parts(parts)
+    bags = attributes.get("_fit_bags")  # None where the fit had none
+    expect(bags is None or _is_name_of_bags(bags, attributes["_fit_seed"]), "_fit_bags")
     return kind._of_parts(parts)
 
 
@@ -363,6 +372,15 @@ def check_trees(trees: tuple[Tree, ...], book: CodeBook) -> None:
         room = len(tree.subset_words) - tree.subset_offset[inner][~compares]
         expect(bool((needed <= room).all()), "the subset of a node")
         expect(tree.statistics.shape[1] == trees[0].statistics.shape[1], "the statistics")
+
+
+def _is_name_of_bags(name: str, seed: int) -> bool:
+    """Whether it is what `dtrees.core.resampling.Bags.digest` says of the bags of a fit."""
+    found = _BAGS.fullmatch(name)
+    if found is None:
+        return False
+    rate = float.fromhex(found["rate"])
+    return found["seed"] == str(seed) and rate.hex() == found["rate"] and 0 < rate <= 1
 
 
 def _check_attributes(

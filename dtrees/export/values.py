@@ -28,6 +28,7 @@ they are written, too.
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta, timezone
@@ -44,6 +45,7 @@ MOST_DIGITS = 1250  # of a decimal
 MOST_EXPONENT = 6176  # of a decimal, up or down: that of IEEE 754's decimal128
 LONGEST_NAME = 100  # of a time zone or a frequency
 KINDS = "biufcSUMm"  # of dtypes that a file may hold
+TYPE = re.compile(r"[<>|][biufcSUMm][0-9]{1,10}(\[[0-9]{0,10}[A-Za-z]{1,7}\])?")  # "<M8[25s]"
 FLOAT_BYTES = {"f": (2, 4, 8), "c": (8, 16)}  # wider ones differ between machines
 
 
@@ -197,7 +199,7 @@ def _shape(shape: list, n_items: int) -> tuple[int, ...]:
     """A shape of so many items; nothing is left to be found out from the data."""
     _parts(shape, *[int] * len(shape))
     if min(shape, default=0) < 0 or math.prod(shape) != n_items:
-        raise ValueError(f"{n_items} items are not of shape {shape}")
+        raise ValueError(f"{n_items} items are not of shape {str(shape[:5])[:40]}")
     return tuple(shape)
 
 
@@ -232,6 +234,8 @@ def _read_scalar(parts: list) -> Any:
 
 def _read_array(parts: list) -> np.ndarray:
     name, shape, data = _parts(parts, str, list, str)
+    if TYPE.fullmatch(name) is None:  # NumPy reads whatever it is given, at length
+        raise ValueError(f"arrays of {name[:20]!r} are not stored")
     dtype = np.dtype(name)
     if not is_storable(dtype) or dtype.str != name:
         raise ValueError(f"arrays of {dtype} are not stored")

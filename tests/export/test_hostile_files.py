@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import struct
+import traceback
 import tracemalloc
 import zipfile
 import zlib
@@ -30,6 +31,9 @@ def small_model(**parameters):
     X["c"] = X["c"].astype("category")
     y = (rng.random(60) < 0.3) ^ (X["c"] == "a").to_numpy()
     return RandomForestClassifier(2, random_state=0, **parameters).fit(X, y), X
+
+
+SEED = small_model()[0]._fit_seed
 
 
 def changed(folder, change, layout="compact"):
@@ -96,6 +100,16 @@ HUGE = {
     "an interval of lists": {"Interval": [[1], [2], "left"]},
     "an interval that is closed somewhere": {"Interval": [1, 2, "up"]},
     "a period of a long frequency": {"Period": [1, "9" * 100_000 + "D"]},
+    "a type of many fields": {"array": ["f8," * 400_000, [1], "00"]},
+    "a scalar of many fields": {"scalar": ["f8," * 400_000, "00"]},
+    "a type without an order": {"array": ["f8", [1], "00" * 8]},
+    "a type by its name": {"array": ["float64", [1], "00" * 8]},
+    "a time of no unit that there is": {"array": ["<M8[parsec]", [1], "00" * 8]},
+    "a type of a long unit": {"array": ["<M8[" + "9" * 100_000 + "s]", [1], "00" * 8]},
+    "a type of a long width": {"array": ["<U" + "9" * 100_000, [1], "00" * 8]},
+    "a date that is long": {"date": "2" * 100_000},
+    "a kind of a long name": {"x" * 100_000: []},
+    "a shape of many parts": {"array": ["<i8", [1] * 100_000, "00" * 16]},
 }
 
 
@@ -109,6 +123,61 @@ def test_values_that_no_file_of_ours_holds(name, tmp_path):
         data = path.read_bytes()
         path.write_bytes(with_document(data, document_of(data).replace(b"1e+308", b"1e+999")))
     assert "is damaged" in refused(path)
+
+
+@pytest.mark.parametrize("name", [name for name in HUGE if name != "an infinite float"])
+def test_errors_do_not_repeat_the_file(name, tmp_path):
+    def change(document, arrays):
+        document["parameters"]["class_weight"] = {"dict": [["k", HUGE[name]]]}
+
+    path = changed(tmp_path, change)
+    with pytest.raises(ModelFileError) as error:
+        load(path)
+    shown = "".join(traceback.TracebackException.from_exception(error.value).format())
+    said = [line for line in shown.splitlines() if "Error: " in line]
+    assert max(map(len, said)) < 1000
+
+
+LONG = "x" * 1_000_000
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda document: document.update(version=LONG),
+        lambda document: document.update(estimator=LONG),
+        lambda document: document.update(written_by=LONG, version=99),
+        lambda document: document["parameters"].update({LONG: 1}),
+        lambda document: document["parameters"].update(criterion=LONG),
+        lambda document: document["parameters"].update(n_jobs=[1] * 1_000_000),
+        lambda document: document["attributes"].update(max_features_=LONG),
+        lambda document: document["attributes"].update(_fit_seed=[1] * 1_000_000),
+        lambda document: document["attributes"].update(_fit_bags=LONG),
+        lambda document: document["codebook"].update(unseen=LONG),
+        lambda document: document["trees"].update(layout=LONG),
+        lambda document: document["trees"].update(criterion=LONG),
+    ],
+)
+def test_errors_do_not_repeat_long_names(change, tmp_path):
+    path = changed(tmp_path, lambda document, arrays: change(document))
+    with pytest.raises(ModelFileError) as error:
+        load(path)
+    shown = "".join(traceback.TracebackException.from_exception(error.value).format())
+    assert len(shown) < 20_000
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["?", "i1", "u8", "f2", "f4", "f8", "c8", "c16", "S3", "U3", "U1000", "m8", "M8", "m8[25s]",
+     "M8[ns]", "M8[500ms]", "M8[as]", "M8[Y]", "m8[m]"],
+)  # fmt: skip
+@pytest.mark.parametrize("order", "<>")
+def test_types_that_a_file_holds(dtype, order):
+    array = np.zeros(0 if dtype == "U1000" else 3, dtype=np.dtype(dtype).newbyteorder(order))
+    encoder = Encoder()
+    found = decode(json.loads(json.dumps(encoder.encode(array, "x"))), encoder.arrays)
+    assert found.dtype.str == array.dtype.str
+    assert found.tobytes() == array.tobytes()
 
 
 def document_of(data):
@@ -205,6 +274,15 @@ def test_parameters_are_checked(name, value, tmp_path):
         ("_fit_seed", -1),
         ("_fit_seed", {"decimal": "7"}),
         ("_fit_bags", 3),
+        ("_fit_bags", "x"),
+        ("_fit_bags", ""),
+        ("_fit_bags", f"0 0x1.0000000000000p+0 60 {'0' * 32}"),  # the bags of another seed
+        ("_fit_bags", f"{SEED} 0x1.0000000000000p+1 60 {'0' * 32}"),  # two rows for each
+        ("_fit_bags", f"{SEED} 0x0.0000000000000p+0 60 {'0' * 32}"),
+        ("_fit_bags", f"{SEED} 0x1.0000000000000p+9999 60 {'0' * 32}"),
+        ("_fit_bags", f"{SEED} 1.0 60 {'0' * 32}"),
+        ("_fit_bags", f"{SEED} 0x1.0000000000000p+0 0 {'0' * 32}"),
+        ("_fit_bags", f"{SEED} 0x1.0000000000000p+0 60 {'0' * 31}"),
         ("_fit_facts", [1]),
         ("oob_score_", "good"),
         ("oob_scores_", {"array": ["<f8", [3], "00" * 24]}),

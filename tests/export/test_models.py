@@ -654,11 +654,11 @@ DOCUMENTS = {
     "a value": (set_in("parameters", "class_weight", to={"pickle": "1"}), "KeyError"),
     "a scalar of objects": (
         set_in("parameters", "class_weight", to={"scalar": ["O", "00" * 8]}),
-        "object",
+        "arrays of 'O' are not stored",
     ),
     "an array of objects": (
         set_in("parameters", "class_weight", to={"array": ["O", [1], "00" * 8]}),
-        "object",
+        "arrays of 'O' are not stored",
     ),
     "two keys": (set_in("parameters", "class_weight", to={"tuple": [], "dict": []}), "damaged"),
     "a shape": (set_in("parameters", "class_weight", to={"array": ["<i8", [2], "00"]}), "damaged"),
