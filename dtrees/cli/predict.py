@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import Any
 import click
 import numpy as np
 
+from dtrees.cli.cells import holds_marked_cells, may_hold_text, safe_table
 from dtrees.cli.columns import (
     codebook_of,
     column_names,
@@ -33,7 +33,7 @@ from dtrees.cli.columns import (
     text_columns,
 )
 from dtrees.cli.description import task_of_model
-from dtrees.cli.errors import RequestError, notes, one_line_errors
+from dtrees.cli.errors import RequestError, note, notes, one_line_errors
 from dtrees.cli.files import (
     PARQUET,
     check_format,
@@ -47,7 +47,7 @@ from dtrees.cli.files import (
 )
 from dtrees.cli.form import Form
 from dtrees.cli.models import jobs_option
-from dtrees.cli.replacing import PREDICTION, check_replaceable, force_option, is_predictions
+from dtrees.cli.replacing import check_replaceable, force_option, is_predictions
 from dtrees.cli.show import model_argument
 from dtrees.cli.tables import (
     FORM,
@@ -60,8 +60,9 @@ from dtrees.cli.tables import (
     table_of,
 )
 from dtrees.cli.terminal import say
-from dtrees.cli.words import as_cell, counted
+from dtrees.cli.words import counted
 
+PREDICTION = "prediction"
 PROBABILITY = "probability_"
 
 
@@ -87,6 +88,13 @@ PROBABILITY = "probability_"
         metavar="COLUMN",
         help="Copy a column of FILE, such as a key, in front of the predictions; repeatable.",
     ),
+    click.option(
+        "--raw",
+        is_flag=True,
+        help="Write all text of a CSV file as it is. By default text that a spreadsheet would take "
+        "for a formula, such as =1+1 or @name, gets an apostrophe in front: labels, kept columns, "
+        "and names of columns; numbers and signs alone (-1, +) do not.",
+    ),
     drop_option,
     *FORM,
     jobs_option("the prediction"),
@@ -99,6 +107,7 @@ def command(
     force: bool,
     proba: bool,
     keep: tuple[str, ...],
+    raw: bool,
     drop: tuple[str, ...],
     sep: str | None,
     encoding: str | None,
@@ -118,14 +127,18 @@ def command(
         if not is_stream(Path(out)):
             if not is_folder:
                 check_out(Path(out), model, *map(Path, files))
-                check_replaceable(Path(out), is_predictions, "a table of predictions", force)
             check_format(Path(out))
         fitted = load_model(model)
         if proba and task_of_model(fitted) == "regression":
             raise RequestError("--proba is for classes, and the model predicts numbers")
         book = codebook_of(fitted)
         is_csv = is_stream(Path(out)) or not out.lower().endswith(PARQUET)
-        wanted = Wanted(label_of(files), proba, list(dict.fromkeys(keep)), list(drop), is_csv)
+        is_safe = is_csv and not raw
+        wanted = Wanted(label_of(files), proba, list(dict.fromkeys(keep)), list(drop), is_safe)
+        if not is_stream(Path(out)) and not is_folder:
+            is_ours = partial(is_predictions, names=[*wanted.kept, *names_of(fitted, proba)])
+            what = "a table of predictions with the columns that are asked for"
+            check_replaceable(Path(out), is_ours, what, force)
         as_written = {*text_columns(book), *wanted.kept} - set(number_columns(book))
         if cluster is not None:
             as_written.update(date_columns(book))
@@ -136,11 +149,18 @@ def command(
                 with notes():
                     frame = answers(table, fitted, wanted)
                 seconds, n_rows = perf_counter() - start, len(frame)
+                n_changed = 0
+                if is_safe:
+                    frame, n_changed = safe_table(frame)
                 write(frame, out)
+                if n_changed:
+                    note_cells(counted(n_changed, "text"))
             else:
                 frame = lazy_answers(table, fitted, wanted)
-                n_rows = write_by_workers(frame, out)
+                n_rows, is_changed = write_by_workers(frame, out, is_safe)
                 seconds = perf_counter() - start
+                if is_changed:
+                    note_cells("some text")
     if not is_stream(Path(out)):
         n_shown = len(wanted.kept) + 4
         columns = ", ".join(frame.columns[:n_shown])
@@ -161,7 +181,7 @@ class Wanted:
     kept, dropped : list of str
         Columns that stand in front of the predictions, and that the model does not see.
     for_sheets : bool
-        Whether labels are to be safe in a spreadsheet (`dtrees.cli.words.as_cell`).
+        Whether text is to be safe in a spreadsheet (`dtrees.cli.cells`).
     """
 
     label: str
@@ -191,18 +211,23 @@ def answers(table: Any, fitted: Any, wanted: Wanted) -> Any:
     ValueError, RequestError
         The table lacks columns, or they hold something else than at fit.
     """
+    from pandas import DataFrame, concat
+
     table = table.set_axis([str(name) for name in table.columns], axis=1)
     for name in (*wanted.kept, *wanted.dropped):
         if name not in table.columns:
             raise RequestError(f"no column {name!r} in {wanted.label}")
     X = columns_as_fitted(table.drop(columns=wanted.dropped), codebook_of(fitted), wanted.label)
     found = predictions(fitted, X, wanted.proba)
-    if wanted.for_sheets:
-        found[PREDICTION] = as_cells(found[PREDICTION], getattr(fitted, "classes_", ()))
     taken = [name for name in wanted.kept if name in found]
     if taken:
         raise RequestError(f"--keep {taken[0]} has the name of a column of predictions")
-    return table[wanted.kept].assign(**found)
+    return concat([table[wanted.kept], DataFrame(found, table.index)], axis=1)
+
+
+def answers_as_cells(table: Any, fitted: Any, wanted: Wanted) -> Any:
+    """The same, with text that no spreadsheet takes for formulas."""
+    return safe_table(answers(table, fitted, wanted))[0]
 
 
 def lazy_answers(table: Any, fitted: Any, wanted: Wanted) -> Any:
@@ -216,7 +241,8 @@ def lazy_answers(table: Any, fitted: Any, wanted: Wanted) -> Any:
         table = table[[name for name in table.columns if str(name) in used]]
         wanted = replace(wanted, dropped=[])
     fitted.set_params(n_jobs=1)  # of a task
-    return map_parts(partial(answers, wanted=wanted), fitted, table)
+    told = answers_as_cells if wanted.for_sheets else answers
+    return map_parts(partial(told, wanted=wanted), fitted, table)
 
 
 def predictions(fitted: Any, X: Any, proba: bool) -> dict[str, Any]:
@@ -238,18 +264,25 @@ def predictions(fitted: Any, X: Any, proba: bool) -> dict[str, Any]:
     if proba:
         of_rows = fitted.predict_proba(X) if len(X) else np.empty((0, len(classes)))
         said = classes.take(of_rows.argmax(axis=1))  # as predict does
-        names = [f"{PROBABILITY}{label}" for label in classes]
-        shares = dict(zip(names, of_rows.T, strict=True))
+        shares = dict(zip(names_of(fitted, proba)[1:], of_rows.T, strict=True))
     else:
         said = fitted.predict(X) if len(X) else classes[:0]
     # where there are no rows, pandas has to be told the type of labels
     return {PREDICTION: Series(said, X.index, dtype=Series(classes).dtype), **shares}
 
 
-def as_cells(labels: Any, classes: Iterable[Any]) -> Any:
-    """A Series of labels that no spreadsheet takes for formulas."""
-    cells = {label: as_cell(label) for label in classes if as_cell(label) is not label}
-    return labels.replace(cells) if cells else labels
+def names_of(fitted: Any, proba: bool) -> list[str]:
+    """Names of the columns of predictions."""
+    classes = fitted.classes_ if proba else ()
+    return [PREDICTION, *(f"{PROBABILITY}{label}" for label in classes)]
+
+
+def note_cells(what: str) -> None:
+    """Say that text was changed."""
+    note(
+        f"{what} that a spreadsheet would take for a formula (=1+1, @name) got an apostrophe in "
+        "front; --raw writes all text as it is."
+    )
 
 
 def write(frame: Any, out: str) -> None:
@@ -263,23 +296,42 @@ def write(frame: Any, out: str) -> None:
         write_table(frame, Path(out))
 
 
-def write_by_workers(frame: Any, out: str) -> int:
-    """Compute lazy predictions and write them; returns the number of rows."""
+def write_by_workers(frame: Any, out: str, is_safe: bool) -> tuple[int, bool]:
+    """Compute lazy predictions and write them.
+
+    Parameters
+    ----------
+    frame : dask.dataframe.DataFrame
+    out : str
+    is_safe : bool
+        Whether the workers make text safe in a spreadsheet.
+
+    Returns
+    -------
+    int, bool
+        Number of rows; whether text was changed to be safe.
+    """
     from dtrees.parallel import write_csv, write_parquet
 
+    meta = frame._meta
+    holds_text = any(may_hold_text(meta.iloc[:, place]) for place in range(meta.shape[1]))
+    may_change = is_safe and (holds_text or any(name.startswith("'") for name in meta.columns))
     try:
         if out.lower().endswith(PARQUET):
-            return write_parquet(frame, out)
+            return write_parquet(frame, out), False
         if not is_stream(Path(out)):
+            packed = is_packed(Path(out))
             with whole_file(Path(out)) as unfinished:
-                return write_csv(frame, unfinished, packed=is_packed(Path(out)))
+                n_rows = write_csv(frame, unfinished, packed=packed)
+                return n_rows, may_change and holds_marked_cells(unfinished, packed=packed)
         with TemporaryDirectory() as folder:
             text = Path(folder, "predictions.csv")
             n_rows = write_csv(frame, text)
+            is_changed = may_change and holds_marked_cells(text, packed=False)
             with file_errors("standard output", "written"), text.open("rb") as source:
                 shutil.copyfileobj(source, sys.stdout.buffer)
                 sys.stdout.buffer.flush()
-        return n_rows
+        return n_rows, is_changed
     except BrokenPipeError:  # who reads has enough; click ends in silence
         raise
     except OSError as error:  # of a file that is read or written, which it names

@@ -5,28 +5,27 @@ replaced only if it is recognised as what is about to be written:
 
     fit --out       a model file: its first member is model.json, which names the format
     cv --report     a page of ours, by the generator that its head names
-    predict --out   a table with a column of predictions
+    predict --out   a table with exactly the columns that are about to be written
 
 ``--force`` replaces any file. Folders are never replaced.
 """
 
 from __future__ import annotations
 
-import csv
 import gzip
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
 
+from dtrees.cli.cells import safe_names
 from dtrees.cli.errors import RequestError
 from dtrees.cli.files import PARQUET, is_packed
 
-PREDICTION = "prediction"
 MODEL_HEAD = b'{"format":"dtrees model"'
 PAGE_HEAD = '<meta name="generator" content="dtrees">'
-HEAD_BYTES = 4096  # of a page or a table that are looked at
+HEAD_BYTES = 4096  # of a page that are looked at
 
 force_option = click.option(
     "--force", is_flag=True, help="Replace the file that is written, whatever it holds."
@@ -41,7 +40,7 @@ def check_replaceable(out: Path, is_ours: Callable[[Path], bool], what: str, for
     out : Path
         Of a file, which may be there.
     is_ours : callable
-        One of the functions of this module.
+        One of the functions of this module, with what else it takes.
     what : str
         What such a file is called, for the message.
     force : bool
@@ -74,15 +73,30 @@ def is_page(path: Path) -> bool:
         return False
 
 
-def is_predictions(path: Path) -> bool:
-    """Whether a file is a table with a column of predictions, by its name's extension."""
+def is_predictions(path: Path, names: Sequence[str]) -> bool:
+    """Whether a file is a table of predictions with the columns that are about to be written.
+
+    Parameters
+    ----------
+    path : Path
+        A table, by its name's extension.
+    names : sequence of str
+        All columns, in their order. In CSV they may stand as they are or as cells.
+    """
     try:
         if path.name.lower().endswith(PARQUET):
             from pyarrow import parquet
 
-            return PREDICTION in parquet.read_schema(path).names
+            return parquet.read_schema(path).names == list(names)
+        headers = [csv_header(names), csv_header(safe_names(names))]
         with gzip.open(path, "rb") if is_packed(path) else path.open("rb") as file:
-            head = file.read(HEAD_BYTES).decode("utf-8", errors="replace")
-        return PREDICTION in next(csv.reader(head.splitlines()[:1]), [])
-    except (OSError, EOFError, ValueError, csv.Error):
+            return file.read(max(map(len, headers))).startswith(tuple(headers))
+    except (OSError, EOFError, ValueError):
         return False
+
+
+def csv_header(names: Sequence[str]) -> bytes:
+    """The first line of a CSV file with these columns."""
+    from pandas import DataFrame
+
+    return DataFrame(columns=list(names)).to_csv(index=False).encode()

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from contextlib import suppress
-from typing import Any
 
 # Control and format characters (escape sequences, text that runs the other way), halves of pairs,
 # and separators of lines.
 INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
@@ -35,20 +32,3 @@ def visible(text: object) -> str:
         else letter
         for letter in text
     )
-
-
-def as_cell(label: Any) -> Any:
-    """A label that a spreadsheet does not take for a formula when it opens a CSV file.
-
-    Text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return, and is no number,
-    gets an apostrophe in front. Anything else is returned as it is.
-
-    >>> as_cell("=1+1"), as_cell("-1"), as_cell("yes")
-    ("'=1+1", '-1', 'yes')
-    """
-    if not isinstance(label, str) or not label.startswith(FORMULA_STARTS):
-        return label
-    with suppress(ValueError):
-        float(label)
-        return label
-    return f"'{label}"
