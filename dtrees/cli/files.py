@@ -31,12 +31,14 @@ def check_there(path: Path) -> None:
 
 def check_out(out: Path, *sources: Path, option: str = "--out") -> None:
     """Refuse, before the work is done, a file that cannot be written or must not be replaced."""
-    if out.exists() and not out.is_file():
+    target = target_of(out)
+    if (out.exists() and not out.is_file()) or target.is_symlink():  # a link to itself, in the end
         raise RequestError(f"{out}: not a file")
-    if not out.parent.is_dir():
-        raise RequestError(f"{out}: there is no folder {out.parent}")
+    folder = target.parent if out.is_symlink() else out.parent
+    if not folder.is_dir():
+        raise RequestError(f"{out}: there is no folder {folder}")
     for source in sources:
-        if out.resolve() == source.resolve():
+        if target == target_of(source):
             raise RequestError(f"{option} {out} would replace what is read")
 
 
@@ -65,9 +67,18 @@ def load_model(path: Path) -> Any:
         return load(path)
 
 
+def target_of(path: Path) -> Path:
+    """The file that a path means, where it is a link or lies behind one."""
+    return Path(os.path.realpath(path))  # Path.resolve raises on links that lead to themselves
+
+
 @contextmanager
 def whole_file(out: Path) -> Iterator[Path]:
-    """Another name to write to, renamed in the end: the file is whole, or as it was."""
+    """Another name to write to, renamed in the end: the file is whole, or as it was.
+
+    A link stays one, and the file that it leads to is replaced.
+    """
+    out = target_of(out)
     partial = out.with_name(f".{out.name}.{secrets.token_hex(8)}.partial")
     try:
         yield partial

@@ -17,7 +17,7 @@ from dtrees.cli.description import (
     size_in_words,
 )
 from dtrees.cli.errors import RequestError, notes, one_line_errors
-from dtrees.cli.files import bytes_in_words, check_out, file_errors, is_stream
+from dtrees.cli.files import bytes_in_words, check_out, file_errors, is_stream, target_of
 from dtrees.cli.form import Form
 from dtrees.cli.models import MODEL, check_options, estimator_of
 from dtrees.cli.replacing import check_replaceable, force_option, is_model
@@ -91,7 +91,7 @@ def command(
                 estimator.fit(problem.X, problem.y)
             seconds = perf_counter() - start
         with file_errors(out, "written"):
-            save(estimator, out)
+            save(estimator, target_of(out))
     if as_json:
         rows = len(problem.y)
         facts = {"target": target, "rows": rows, "seconds": seconds}

@@ -37,7 +37,11 @@ def command(request, predict):
     return {
         "fit": (fit, "out.dtrees", "a model file"),
         "cv": (cv, "out.html", "a report"),
-        "predict": (predict, "out.csv", "a table of predictions"),
+        "predict": (
+            predict,
+            "out.csv",
+            "a table of predictions with the columns that are asked for",
+        ),
     }[request.param]
 
 
@@ -93,3 +97,87 @@ def test_packed_predictions(csv, tmp_path, predict, suffix):
     check_refused(predict(csv, out), "is not a table of predictions")
     out.write_bytes(gzip.compress(b"mine\n1\n")[:-4])  # damaged
     check_refused(predict(csv, out), "is not a table of predictions")
+
+
+PRECIOUS = pd.DataFrame({"prediction": ["no", "yes"], "precious": [1, 2]})
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+@pytest.mark.parametrize("names", [["prediction", "precious"], ["precious", "prediction"]])
+def test_a_table_with_other_columns_beside_predictions_is_kept(tmp_path, predict, suffix, names):
+    out = tmp_path / f"mine{suffix}"
+    table = PRECIOUS[names]
+    table.to_parquet(out) if suffix == ".parquet" else table.to_csv(out, index=False)
+    before = out.read_bytes()
+    check_refused(predict(None, out), "with the columns that are asked for: add --force")
+    assert out.read_bytes() == before
+
+
+def test_predictions_with_other_columns_are_kept(tmp_path, predict):
+    out = tmp_path / "out.csv"
+    for args in ((), ("--proba",), ("--keep", "word"), ("--keep", "word", "--proba")):
+        for _ in range(2):
+            assert predict(None, out, *args).exit_code == 0
+        for others in ((), ("--proba",), ("--keep", "word"), ("--keep", "number")):
+            if others != args:
+                check_refused(predict(None, out, *others), "add --force")
+        out.unlink()
+
+
+def test_the_whole_header_is_compared_however_long_and_quoted(tmp_path):
+    """Names of kept columns with commas and line ends; more classes than a short head tells."""
+    source, model, out = tmp_path / "t.csv", tmp_path / "a.dtrees", tmp_path / "out.csv"
+    labels = [f"a rather long label, the {i}th" for i in range(400)]
+    pd.DataFrame({"a,\nb": range(400), "y": labels}).to_csv(source, index=False)
+    assert ask("fit", source, "--target", "y", "--out", model).exit_code == 0
+    how = ("predict", model, source, "--out", out, "--keep", "a,\nb", "--proba")
+    for _ in range(2):
+        result = ask(*how)
+        assert result.exit_code == 0, result.output
+    text = out.read_text()
+    out.write_text(text.replace("399th", "399th one", 1))
+    check_refused(ask(*how), "add --force")
+
+
+def test_a_link_stays_one(csv, tmp_path, command):
+    run, name, _ = command
+    folder, out = tmp_path / "elsewhere", tmp_path / name
+    folder.mkdir()
+    out.symlink_to(folder / "target")
+    for _ in range(2):  # there is no target, and there is one
+        result = run(csv, out)
+        assert result.exit_code == 0, result.output
+        assert out.is_symlink()
+        assert [path.name for path in folder.iterdir()] == ["target"]
+        assert (folder / "target").stat().st_size > 0
+    (folder / "target").write_bytes(b"mine")
+    check_refused(run(csv, out), "add --force")
+    assert (folder / "target").read_bytes() == b"mine"
+    assert run(csv, out, "--force").exit_code == 0
+    assert out.is_symlink()
+    assert (folder / "target").read_bytes() != b"mine"
+
+
+def test_links_that_lead_nowhere(csv, tmp_path, command):
+    run, name, _ = command
+    out = tmp_path / name
+    out.symlink_to(tmp_path / "none" / "target")
+    check_refused(run(csv, out), f"{out}: there is no folder {tmp_path / 'none'}")
+    out.unlink()
+    out.symlink_to(out)
+    check_refused(run(csv, out), f"{out}: not a file")
+    out.unlink()
+    out.symlink_to(csv)
+    before = csv.read_bytes()
+    check_refused(run(csv, out), "would replace what is read")
+    assert csv.read_bytes() == before
+
+
+def test_a_link_on_a_cluster(csv, tmp_path, predict):
+    out, target = tmp_path / "out.csv.gz", tmp_path / "target"
+    out.symlink_to(target)
+    for _ in range(2):
+        result = predict(csv, out, "--cluster", "local:1")
+        assert result.exit_code == 0, result.output
+    assert out.is_symlink()
+    assert gzip.decompress(target.read_bytes()).startswith(b"prediction\n")
