@@ -54,11 +54,11 @@ STORED_BYTES = 8  # of a cell that a sparse column stores
 COPIES = 2  # of the codes, while they are put together
 PART_BYTES = 4 * 2**20  # of codes that are sent from here
 ROOM_SHARE = 0.3  # of the memory of a worker, that the codes of the whole table may take
-PROCESS_BYTES = 160 * 2**20  # of a worker that holds nothing yet
+PROCESS_BYTES = 200 * 2**20  # of a worker that holds nothing yet
 KILLED_SHARE = 0.95  # of the memory of a worker: what takes more is killed by Dask
-READING = 1.25  # times the bytes of a partition, that reading it takes
+READING = 2  # times the bytes of a partition, that reading it takes
 PARTITION_SHARE = 1 / 4  # of what a worker has free, that a partition had better take
-STRETCH_SHARE = 1 / 16  # of the memory of a worker, for the samples of columns that are merged
+STRETCH_SHARE = 1 / 16  # of what a worker has free, for the samples of columns that are merged
 SAMPLES_SHARE = 1 / 4  # and for the samples of all columns; beyond, fewer rows are looked at,
 FEWER = 1.25  # times the sample
 SAMPLED_BYTES = 8  # of a value of a sample
@@ -381,6 +381,11 @@ def check_partitions(table: PartitionedTable, room: int | None) -> None:
     )
 
 
+def _free(room: int) -> int:
+    """Bytes of a worker beside its process, an eighth at least."""
+    return max(room - PROCESS_BYTES, room // 8)
+
+
 def _least_bytes_of_row(collection: Any) -> int:
     """Bytes of a row of a partition, as far as they are known before it is there."""
     types = getattr(collection, "dtypes", None)
@@ -531,7 +536,7 @@ def _bound(shape: tuple[int, int], rules: CutRules, room: int | None) -> int | N
     """Hashes of rows that are looked at, fewer where all of them are much for a worker."""
     n_rows, n_columns = shape
     n_bytes = SAMPLED_BYTES * min(n_rows, 2 * rules.sample_rows) * n_columns
-    is_much = room is not None and n_bytes > SAMPLES_SHARE * room
+    is_much = room is not None and n_bytes > SAMPLES_SHARE * _free(room)
     return hash_bound(rules.sample_rows, n_rows, FEWER if is_much else 2.0)
 
 
@@ -543,7 +548,7 @@ def _stretches(
     if room is None or rules.max_codes is None:
         return [None]
     n_sampled = min(n_rows, rules.sample_rows)
-    most = int(max(1, STRETCH_SHARE * room // (SAMPLED_BYTES * n_sampled)))
+    most = int(max(1, STRETCH_SHARE * _free(room) // (SAMPLED_BYTES * n_sampled)))
     ends = [*range(0, n_columns, most), n_columns]
     return [None] if len(ends) <= 2 else list(pairwise(ends))
 

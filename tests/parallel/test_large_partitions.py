@@ -60,6 +60,26 @@ class TestOnACluster:
         check_partitions(parts, 400 * MB)
 
 
+@pytest.mark.parametrize(
+    "n_rows", [None, pytest.param(500_000, marks=pytest.mark.chaos)], ids=["advised", "admitted"]
+)
+@pytest.mark.timeout(180)
+def test_what_is_admitted_fits(n_rows):
+    """No worker of 400 MB dies of it: partitions as the message says, and as large as may be."""
+    if n_rows is None:
+        with pytest.raises(ValueError, match="rechunk") as told:
+            check_partitions(table(da.zeros((4 * 10**6 + 10, 20)), 4 * 10**6), 400 * MB)
+        n_rows = int(str(told.value).split("rechunk({0: ")[1].split("}")[0])
+    else:
+        with pytest.raises(ValueError, match="rechunk"):
+            check_partitions(table(da.zeros((550_010, 20)), 550_000), 400 * MB)
+    X = da.random.default_rng(0).normal(size=(2 * n_rows, 20), chunks=(n_rows, 20))
+    forest = RandomForestRegressor(2, max_depth=3, max_codes=255, regime="partitioned")
+    with connect(2, 1, True, memory_limit="400MB") as cluster, Client(cluster):
+        forest.fit(X, (X[:, 0] > 0).astype(float))
+    assert forest.fit_report_["lost_workers"] == 0
+
+
 class TestSizes:
     """The largest partition counts, with what its process takes."""
 
@@ -68,9 +88,10 @@ class TestSizes:
         [
             (1_000_000, None, True),  # no limit
             (1_000_000, PROCESS_BYTES, True),  # none that somebody keeps to
-            (1_000_000, 400 * MB, True),  # 160 MB
-            (1_300_000, 400 * MB, False),  # 208 MB
-            (1_300_000, 600 * MB, True),
+            (500_000, 400 * MB, True),  # 80 MB
+            (1_000_000, 400 * MB, False),  # 160 MB
+            (1_300_000, 500 * MB, False),  # 208 MB
+            (1_300_000, 700 * MB, True),
             (10, 400 * MB, True),
         ],
     )
@@ -86,7 +107,7 @@ class TestSizes:
         small = da.zeros((10_000_010, 20), chunks=((10_000_000, 10), 20), dtype=np.int8)
         with pytest.raises(ValueError, match=r"190\.73 MiB"):
             check_partitions(table(small, 10_000_000), 400 * MB)
-        check_partitions(table(small, 10_000_000), 500 * MB)
+        check_partitions(table(small, 10_000_000), 700 * MB)
 
     def test_frames(self):
         frame = dd.from_pandas(
