@@ -213,7 +213,10 @@ def path_of(whole: Any, grown: GrownSplits, limits: Limits = WHOLE) -> CostCompl
     final = limits.cut(trees_of(grown.final)[0])
     alphas = np.unique(pruning.cost_complexity_path(final)[0])
     alphas = alphas[alphas >= 0]
-    of_folds = np.append(np.sqrt(alphas[:-1] * alphas[1:]), np.inf)
+    # errors and alphas are compared in units of the target's spread, where nothing overflows
+    power = int(np.frexp(np.ptp(fitted.y))[1]) if final.is_regression else 0
+    steps = np.ldexp(alphas, -2 * power)
+    of_folds = np.append(np.ldexp(np.sqrt(steps[:-1] * steps[1:]), 2 * power), np.inf)
     of_folds[0] = 0.0 if len(alphas) > 1 else np.inf
     row_numbers = np.arange(len(fitted.y))
     sides = [row_numbers[test] for _, test in splits]
@@ -221,7 +224,7 @@ def path_of(whole: Any, grown: GrownSplits, limits: Limits = WHOLE) -> CostCompl
     def errors_of(number: int) -> tuple[np.ndarray, np.ndarray]:
         held_out = held_out_of(fitted, number, sides[number])
         tree, leaves = limits.cut_and_leaves(held_out.tree, held_out.leaves)
-        return errors_of_alphas(replace(held_out, tree=tree, leaves=leaves), of_folds)
+        return errors_of_alphas(replace(held_out, tree=tree, leaves=leaves), of_folds, power)
 
     run = threaded(whole.n_jobs)
     some = [number for number, rows in enumerate(sides) if len(rows) > 0]
@@ -235,6 +238,7 @@ def path_of(whole: Any, grown: GrownSplits, limits: Limits = WHOLE) -> CostCompl
     standard_errors = np.sqrt(np.maximum(squares / n_rows - errors**2, 0) / n_rows)
     best = int(np.flatnonzero(errors == errors.min())[-1])
     simple = int(np.flatnonzero(errors <= errors[best] + standard_errors[best])[-1])
+    errors, standard_errors = (np.ldexp(each, 2 * power) for each in (errors, standard_errors))
     ones = np.ones((final.node_count, 1), dtype=np.int64)
     n_leaves = sums_over_alphas(final, ones, alphas)[:, 0]
     n_leaves[alphas == 0] = final.n_leaves

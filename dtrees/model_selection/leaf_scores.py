@@ -37,6 +37,7 @@ from dtrees.model_selection.stand_in import Split
 from dtrees.parallel import threaded
 
 EPSILON = float(np.finfo(np.float64).eps)
+LEAST_SPREAD = 2.0**-480  # of a target: its squares, and their last digits, are above 2**-1022
 BITS = 60  # of sums in fixed point
 BITS_OF_DOUBLE = 53
 MOST_SUMS = 2**23  # of all nodes, or of all smaller trees, that a score may keep
@@ -227,8 +228,9 @@ def _lacks_classes(held_out: HeldOut) -> bool:
     return not held_out.totals.all()
 
 
-def _is_constant(held_out: HeldOut) -> bool:
-    return bool(np.ptp(held_out.y) == 0)
+def _is_constant_or_tiny(held_out: HeldOut) -> bool:
+    """Whether squares of distances lose digits below the smallest float64, or are all zero."""
+    return bool(np.ptp(held_out.y) < LEAST_SPREAD)
 
 
 def _not_positive(held_out: HeldOut) -> bool:
@@ -252,7 +254,7 @@ SCORES = {
         LeafScore("neg_brier_score", True, _squares_of_shares, _mean, _positive_is_unknown),
         LeafScore("neg_mean_squared_error", False, _squares, _mean),
         LeafScore("neg_root_mean_squared_error", False, _squares, _root),
-        LeafScore("r2", False, _squares, _r2, _is_constant),
+        LeafScore("r2", False, _squares, _r2, _is_constant_or_tiny),
         LeafScore("neg_mean_poisson_deviance", False, _poisson, _twice, _not_positive),
     )
 }
@@ -430,7 +432,9 @@ def _summed(share: np.ndarray, tree: Tree, limits: ManyLimits) -> np.ndarray:
     return sums_over_leaves(tree, integers, limits) * unit
 
 
-def errors_of_alphas(held_out: HeldOut, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def errors_of_alphas(
+    held_out: HeldOut, alphas: np.ndarray, power: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
     """Errors of pruned trees: 0 or 1 for a row with a class, squared for a number.
 
     Parameters
@@ -438,6 +442,8 @@ def errors_of_alphas(held_out: HeldOut, alphas: np.ndarray) -> tuple[np.ndarray,
     held_out : HeldOut
     alphas : float64 (n,)
         Of the weakest links that are cut; 0: none.
+    power : int, default=0
+        Numbers are counted in units of ``2**power``, so that no power of them over- or underflows.
 
     Returns
     -------
@@ -448,7 +454,8 @@ def errors_of_alphas(held_out: HeldOut, alphas: np.ndarray) -> tuple[np.ndarray,
         wrong = held_out.counts.sum(axis=1) - _right(held_out)
         of_nodes = [(wrong, 1.0)]
     else:
-        y, away = held_out.y - held_out.center, held_out.values[:, 0] - held_out.center
+        numbers = (held_out.y, held_out.values[:, 0])
+        y, away = (np.ldexp(each - held_out.center, -power) for each in numbers)
         n, s1, s2, s3, s4 = held_out.summed(np.column_stack([y**power for power in range(5)])).T
         second = np.maximum(s2 - 2 * away * s1 + n * away**2, 0)
         fourth = s4 - 4 * away * s3 + 6 * away**2 * s2 - 4 * away**3 * s1 + n * away**4

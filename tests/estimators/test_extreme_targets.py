@@ -2,11 +2,17 @@
 
 import numpy as np
 import pytest
+from sklearn import model_selection
 from sklearn.inspection import partial_dependence
 
 import dtrees
 from dtrees.export import load, save
-from dtrees.model_selection import GridSearchCV, cross_val_predict, cross_validate
+from dtrees.model_selection import (
+    GridSearchCV,
+    cost_complexity_cv,
+    cross_val_predict,
+    cross_validate,
+)
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.random((40, 3))
@@ -86,3 +92,32 @@ def test_trees_of_several_targets():
     forest = dtrees.RandomForestRegressor(4, warm_start=True, random_state=0).fit(X, y)
     forest.set_params(n_estimators=8).fit(X, np.zeros(40))
     np.testing.assert_allclose(forest.predict(X), HUGE / 2)
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e-160, 1e-154, 1e-150, 1e-100])
+@pytest.mark.parametrize("search", [False, True])
+def test_r2_of_tiny_targets_is_that_of_scikit_learn(scale, search):
+    y, tree = Y * scale, dtrees.DecisionTreeRegressor(max_depth=2, random_state=0)
+    expected = model_selection.cross_validate(tree, X, y, cv=3)["test_score"]
+    if search:
+        grid = GridSearchCV(tree, {"max_depth": [2]}, cv=3).fit(X, y)
+        found = [grid.cv_results_[f"split{number}_test_score"][0] for number in range(3)]
+    else:
+        found = cross_validate(tree, X, y, cv=3)["test_score"]
+    assert np.isfinite(expected).all()
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("power", [-480, -300, 260, 480])
+def test_steps_of_pruning_do_not_depend_on_the_unit(power):
+    """Fourth powers of these targets are beyond a float64, squares are not."""
+    tree = dtrees.DecisionTreeRegressor(max_depth=4, random_state=0)
+    plain = cost_complexity_cv(tree, X, Y, cv=3)
+    scaled = cost_complexity_cv(tree, X, np.ldexp(Y, power), cv=3)
+    assert plain.standard_errors.min() > 0
+    assert scaled.n_leaves.tolist() == plain.n_leaves.tolist()
+    assert scaled.best_index == plain.best_index
+    assert scaled.one_standard_error_index == plain.one_standard_error_index
+    for name in ("errors", "standard_errors", "ccp_alphas"):
+        back = np.ldexp(getattr(scaled, name), -2 * power)
+        np.testing.assert_allclose(back, getattr(plain, name), rtol=1e-9)
