@@ -18,8 +18,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALL := $(PIP) install --no-build-isolation --editable
 KERNELS := $(shell find dtrees -name '*.pyx' -o -name '*.pxd')
 DEBUG_TREE := build/debug-tree
-# Neighbours stay in one process, which makes their clusters once; who is done takes over from the other.
-IN_PROCESSES := -n 2 --dist worksteal
+# Neighbours stay in one process, which makes their clusters once; who is done takes over from others.
+# Three, on two cores: those that wait for workers which hang leave their core to others.
+IN_PROCESSES := -n 3 --dist worksteal
 
 .PHONY: help demo test test-oldest test-long chaos lint format bench docs debug-test dist-test \
 	build clean sanitize sanitize-short sanitize-proof fuzz-models fuzz-inputs

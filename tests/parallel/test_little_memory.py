@@ -147,7 +147,7 @@ def test_files_are_read_as_often_as_is_said(model, small, tmp_path):
     A pass for the codebook and one for the codes; folds make codes once more, of held-out rows.
     """
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(20_000, 8)), columns=list("abcdefgh"))
+    frame = pd.DataFrame(rng.normal(size=(10_000, 8)), columns=list("abcdefgh"))
     frame["y"] = (frame["a"] + frame["b"] ** 2 + rng.normal(size=len(frame)) > 1).astype(int)
     data, noted = tmp_path / "data", tmp_path / "noted"
     data.mkdir()

@@ -88,7 +88,11 @@ class TestOneHash:
 
     @pytest.mark.parametrize(
         ("case", "layout"),
-        [("mixed", "64"), *((case, "7") for case in CASES if case != "mixed")],
+        [
+            ("mixed", "64"),
+            *((case, "7") for case in ("forest", "weights", "sparse", "folds")),
+            *(pytest.param(case, "64", marks=chaos) for case in CASES if case != "mixed"),
+        ],
     )
     def test_processes(self, case, layout, in_memory, processes):
         with on(processes), dask.config.set(ROUNDS):

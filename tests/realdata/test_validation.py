@@ -41,7 +41,9 @@ def table(real_data, name):
     return X, y
 
 
-@some_sets
+@pytest.mark.parametrize(
+    "name", ["nursery", *(pytest.param(n, marks=pytest.mark.long) for n in SETS if n != "nursery")]
+)
 def test_searches(real_data, name):
     estimator, scoring = SETS[name]
     how = {"cv": CV, "scoring": scoring, "refit": scoring[-1], "return_train_score": True}
