@@ -61,7 +61,7 @@ class TestOnACluster:
 
 
 @pytest.mark.parametrize(
-    "n_rows", [None, pytest.param(500_000, marks=pytest.mark.chaos)], ids=["advised", "admitted"]
+    "n_rows", [None, pytest.param(350_000, marks=pytest.mark.chaos)], ids=["advised", "admitted"]
 )
 @pytest.mark.timeout(180)
 def test_what_is_admitted_fits(n_rows):
@@ -72,7 +72,7 @@ def test_what_is_admitted_fits(n_rows):
         n_rows = int(str(told.value).split("rechunk({0: ")[1].split("}")[0])
     else:
         with pytest.raises(ValueError, match="rechunk"):
-            check_partitions(table(da.zeros((550_010, 20)), 550_000), 400 * MB)
+            check_partitions(table(da.zeros((400_010, 20)), 400_000), 400 * MB)
     X = da.random.default_rng(0).normal(size=(2 * n_rows, 20), chunks=(n_rows, 20))
     forest = RandomForestRegressor(2, max_depth=3, max_codes=255, regime="partitioned")
     with connect(2, 1, True, memory_limit="400MB") as cluster, Client(cluster):
@@ -88,10 +88,10 @@ class TestSizes:
         [
             (1_000_000, None, True),  # no limit
             (1_000_000, PROCESS_BYTES, True),  # none that somebody keeps to
-            (500_000, 400 * MB, True),  # 80 MB
+            (350_000, 400 * MB, True),  # 56 MB
             (1_000_000, 400 * MB, False),  # 160 MB
             (1_300_000, 500 * MB, False),  # 208 MB
-            (1_300_000, 700 * MB, True),
+            (1_300_000, 900 * MB, True),
             (10, 400 * MB, True),
         ],
     )
@@ -107,7 +107,7 @@ class TestSizes:
         small = da.zeros((10_000_010, 20), chunks=((10_000_000, 10), 20), dtype=np.int8)
         with pytest.raises(ValueError, match=r"190\.73 MiB"):
             check_partitions(table(small, 10_000_000), 400 * MB)
-        check_partitions(table(small, 10_000_000), 700 * MB)
+        check_partitions(table(small, 10_000_000), 900 * MB)
 
     def test_frames(self):
         frame = dd.from_pandas(
