@@ -189,7 +189,7 @@ class SharedSearch:
                 if isinstance(table, PartitionedTable) and error.__cause__ is not None:
                     raise error.__cause__ from None
                 reason, self.cv = str(error), splits
-        if ends_in_ours(self.estimator) and not is_lazy(X):
+        if ends_in_ours(self.estimator):
             reason = self._search_pipeline(X, y, groups, params)
             if reason is None:
                 return self
@@ -263,6 +263,8 @@ class SharedSearch:
             return str(error)
         if all(len(setting.places) == 1 for setting in settings):
             return ""
+        if is_lazy(X):
+            return "X is a Dask collection, whose rows are taken for each candidate"
         X, y = indexable(X, y)
         weight = params.get(f"{last_step(self.estimator)[0]}__sample_weight")
         check_lengths(len(y), {"groups": groups, "sample_weight": weight})

@@ -64,6 +64,10 @@ CLUSTER_SCHEDULERS = ("dask.distributed", "distributed")  # names of it in dask.
 
 logger = logging.getLogger(__name__)
 
+_sending = threading.Lock()
+_n_sending = 0  # contexts of `sending_data`
+_before_sending: Any = None
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -296,9 +300,25 @@ def seconds_of(key: str, default: str) -> float:
 
 @contextmanager
 def sending_data() -> Iterator[None]:
-    """In the context Dask does not warn of large graphs: they hold data that is meant to go."""
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1000 PB"}):
+    """In the context Dask does not warn of large graphs: they hold data that is meant to go.
+
+    Its configuration is that of all threads, so it is changed by the first of them that is in such
+    a context, and changed back by the last.
+    """
+    global _n_sending, _before_sending
+    key = "distributed.admin.large-graph-warning-threshold"
+    with _sending:
+        if _n_sending == 0:
+            _before_sending = dask.config.get(key, None)
+            dask.config.set({key: "1000 PB"})
+        _n_sending += 1
+    try:
         yield
+    finally:
+        with _sending:
+            _n_sending -= 1
+            if _n_sending == 0:
+                dask.config.set({key: _before_sending})
 
 
 def release(client: Client, futures: Iterable[Any]) -> None:

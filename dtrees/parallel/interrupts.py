@@ -72,9 +72,14 @@ def held_back() -> Iterator[None]:
     holding = Holding(handler)
     try:
         signal.signal(signal.SIGINT, holding)
+    except ValueError:  # a thread that only its own interpreter takes for the main one
+        yield
+        return
+    try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
+        if signal.getsignal(signal.SIGINT) is holding:  # and nobody's whom the block has put there
+            signal.signal(signal.SIGINT, handler)
         holding.let_through()
 
 

@@ -20,8 +20,8 @@ class Ledger:
         Where trees were grown, and why there.
     seconds : dict of str to float
         By phase: reading (of what belongs to rows of Dask collections, and of the lengths of their
-        partitions), coding, growth. Parts of growth: table (until it is sent, in the replicated
-        regime), and blocks, bags, rounds, subtrees (in the partitioned one).
+        partitions), coding, growth. Parts of growth: table (until a worker has it, in the
+        replicated regime), and blocks, bags, rounds, subtrees (in the partitioned one).
     counts : Counter
         lost_workers (that have gone, whatever the reason), retries (tasks that were submitted
         again), restarts (of all that is on the workers: codes that are learned, the table that was
@@ -50,8 +50,11 @@ class Ledger:
         try:
             yield
         finally:
-            spent = time.perf_counter() - began
-            self.seconds[name] = self.seconds.get(name, 0.0) + spent
+            self.add(name, began)
+
+    def add(self, name: str, began: float) -> None:
+        """Add the seconds since a moment of `time.perf_counter` to those of a phase."""
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - began
 
     def see_workers(self, addresses: Iterable[str], n_gone: int | None = None) -> None:
         """Count the workers that have gone since the last time.

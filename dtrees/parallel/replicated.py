@@ -379,6 +379,9 @@ class Work:
         if answering.issuperset(self._workers()):
             first = answering.difference(*growing.values())
             second: frozenset[str] = frozenset()
+            if not growing:  # nobody does anything: the table waits for workers that have gone
+                second = answering
+                self._send(len(self._pending))
         else:
             first = second = answering
             self._send(len(self._pending), list(answering))
@@ -424,7 +427,8 @@ class Work:
         # A task that prefers workers which have all gone would wait for them for ever.
         preferred = answering if set(self._workers()).difference(answering) else None
         self._ledger.counts["bytes_moved"] += min(len(answering), n_batches) * self._n_bytes
-        with self._ledger.phase("table"), sending_data():
+        began = time.perf_counter()
+        with sending_data():
             self._sent = self._client.submit(
                 itself,
                 self._table,
@@ -433,7 +437,9 @@ class Work:
                 workers=preferred,
                 allow_other_workers=preferred is not None,
             )
-            self._made.add(self._sent)
+        self._made.add(self._sent)
+        self._ledger.seconds.setdefault("table", 0.0)
+        self._sent.add_done_callback(lambda _: self._ledger.add("table", began))
 
     def _answering(self) -> list[str]:
         """Workers that answer, asked as often as a table is sent."""

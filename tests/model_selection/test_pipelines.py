@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from typing import ClassVar
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -395,6 +396,13 @@ class TestNotShared:
             pytest.raises(TypeError, match="check"),
         ):
             search.fit(X, Y, tree__check=True)
+
+    def test_a_dask_array(self):
+        lazy = da.from_array(X, chunks=(50, -1))
+        search = GridSearchCV(scaled(), LIMITS, cv=3)
+        with pytest.warns(NotSharedWarning, match="X is a Dask collection"):
+            search.fit(lazy, Y)
+        assert_same(search, sklearn.model_selection.GridSearchCV(scaled(), LIMITS, cv=3).fit(X, Y))
 
     def test_metadata_routing(self):
         with (

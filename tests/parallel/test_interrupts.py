@@ -122,6 +122,16 @@ class TestHeldBack:
         thread.join()
         assert seen == [handler]
 
+    def test_a_handler_that_the_block_has_put_there_stays(self):
+        came = []
+
+        def mine(*call):
+            came.append(call)
+
+        with held_back():
+            signal.signal(signal.SIGINT, mine)
+        assert signal.getsignal(signal.SIGINT) is mine
+
 
 class TestGenerator:
     @staticmethod

@@ -94,6 +94,16 @@ class SlowGrowth(ForestGrowth):
         return super().tree(number, *args)
 
 
+class InterruptingGrowth(SlowGrowth):
+    """Presses Ctrl-C when the third tree is grown."""
+
+    def tree(self, number, *args):
+        tree = super().tree(number, *args)
+        if len(SlowGrowth.grown) == 3:
+            _thread.interrupt_main()
+        return tree
+
+
 class FailingGrowth(ForestGrowth):
     """Raises what `error` says, `n_failures` times."""
 
@@ -127,6 +137,14 @@ def held_up(table):
         HangingGrowth.hung.append("table")
         HangingGrowth.go_on.wait(30)
     return table
+
+
+def until(is_so):
+    """Wait until something is so."""
+    end = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def as_kind(kind):
@@ -508,20 +526,15 @@ class TestNothingIsLeft:
     def test_after_ctrl_c(self, here):
         # a shell that starts the tests in the background has them ignore the signal
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        timer = threading.Timer(0.3, _thread.interrupt_main)
-        timer.start()
-        began = time.monotonic()
         try:
             with pytest.raises(KeyboardInterrupt):
-                grow_replicated(as_kind(SlowGrowth), range(1000), here)
+                grow_replicated(as_kind(InterruptingGrowth), range(1000), here)
         finally:
-            timer.join()
             signal.signal(signal.SIGINT, before)
         assert ours(here) == []
-        n_grown = len(SlowGrowth.grown)
-        time.sleep(3 * SlowGrowth.seconds)
-        assert len(SlowGrowth.grown) <= n_grown + 1  # the task has ended, too
-        assert time.monotonic() - began < 5
+        (worker,) = here.cluster.workers.values()
+        until(lambda: worker.state.executing_count == 0)  # the task ends, too,
+        assert len(SlowGrowth.grown) < 125  # in the midst of its batch
         assert digest(forest().fit(X, Y).forest_.trees) == LOCAL
 
     def test_a_failed_fit_leaves_the_forest_as_it_was(self, here, monkeypatch):
