@@ -352,6 +352,7 @@ def test_json_from_outside_is_all_there_is_on_standard_output(csv):
     assert json.loads(done.stdout)["rows"] == 60
 
 
+@pytest.mark.long
 def test_a_stream_without_block_characters_is_no_error(csv, tmp_path):
     done = process("cv", csv, "--target", "class", "--folds", 2, PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr

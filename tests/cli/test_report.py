@@ -268,6 +268,7 @@ def test_the_page_can_be_printed(reports, page, tmp_path):
     assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
 
 
+@pytest.mark.long
 def test_a_report_from_outside(csv, tmp_path):
     done = process("cv", csv, "--target", "class", "--folds", 2, "--report", tmp_path / "a.html")
     assert done.returncode == 0, done.stderr

@@ -58,6 +58,7 @@ def large(criterion: str, n_rows: int, n_classes: int = 3, weights: bool = False
     return Example(table, y, weight, criterion, limits)
 
 
+@pytest.mark.long
 @some_weighted
 def test_threads(criterion, weights):
     example = large(criterion, ROWS, weights=weights)

@@ -146,6 +146,7 @@ def named(data, labels):
     return data[0], np.array(labels)[data[1]]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:.*ill-defined|.*is ill-defined")
 @pytest.mark.parametrize("labels", ["ba", "cab"], ids=["two classes", "three"])
 def test_scorers_of_predicted_classes(labels, by_leaves_alone):
@@ -206,6 +207,7 @@ def test_held_out_rows_have_weights(kind, scale, by_leaves_alone):
                 assert found == pytest.approx(score, rel=1e-9, abs=1e-11)
 
 
+@pytest.mark.long
 @settings(max_examples=max(12, settings.default.max_examples // 40))
 @given(seed=st.integers(0, 10**6), weighted=st.booleans())
 def test_matrices_of_few_rows(seed, weighted):

@@ -228,6 +228,7 @@ class TestOneHash:
         with dask.config.set(scheduler=scheduler):
             assert fitted(case, layout) == expected[case]
 
+    @pytest.mark.long
     @pytest.mark.parametrize("processes", [pytest.param(False, marks=pytest.mark.chaos), True])
     def test_clusters(self, processes, expected):
         with connect(2, 1, processes) as cluster, Client(cluster) as client:
@@ -236,6 +237,7 @@ class TestOneHash:
                     assert fitted(case, layout) == expected[case], (case, layout)
             assert ours(client) == []
 
+    @pytest.mark.long
     def test_processes(self, expected):
         with pool_of_processes():
             for regime in ("local", "partitioned"):

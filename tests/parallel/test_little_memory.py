@@ -134,6 +134,7 @@ def note_reads(folder):
     Engine.plain = read
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "model",
     [

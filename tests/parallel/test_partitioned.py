@@ -123,6 +123,7 @@ class TestOneHash:
             assert hash_of(model.fit(cut(X), cut(Y, "2"), cut(collections.WEIGHTS))) == alone
         assert_nothing_is_left(here)
 
+    @pytest.mark.long
     @pytest.mark.parametrize("stretch", [1000, pytest.param(2**20, marks=chaos)])
     def test_added_up_on_workers(self, stretch, in_memory, monkeypatch):
         """On each of them, then up a tree, in stretches; every count once, wherever blocks are."""

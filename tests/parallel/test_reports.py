@@ -112,6 +112,7 @@ class TestModelsThatGrowTogether:
         assert found["final"].fit_report_["seconds"]
         assert found["final"].fit_report_ == found["estimator"][0].fit_report_
 
+    @pytest.mark.long
     @pytest.mark.parametrize("regime", REGIMES)
     def test_collections_are_read(self, regime, here):
         with on(here), forced(regime):

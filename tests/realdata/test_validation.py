@@ -41,6 +41,7 @@ def table(real_data, name):
     return X, y
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["nursery", *(pytest.param(n, marks=pytest.mark.long) for n in SETS if n != "nursery")]
 )
