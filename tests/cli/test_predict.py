@@ -27,7 +27,7 @@ def predict(model, source, *args, text=None):
     result = ask("predict", model, source, *args, text=text)
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
-    return pd.read_csv(io.StringIO(result.stdout))
+    return pd.read_csv(io.StringIO(result.stdout), float_precision="round_trip")
 
 
 def predict_text(model, text, *args):
