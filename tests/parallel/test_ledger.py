@@ -56,6 +56,8 @@ def test_all_deaths_of_a_fit(processes):
             victim = pids(processes, 2)[0]
             os.kill(victim, signal.SIGKILL)
             killed.append(victim)
+            while victim in pids(processes, 2):  # until the scheduler knows: the fit may be over
+                pass
 
     ledger = Ledger()
     trees = grow_replicated(
