@@ -25,9 +25,7 @@ from dtrees.inspection.text import (
     Reach,
     Words,
     check_sizes,
-    class_names_of,
-    column_names,
-    parts_of,
+    words_of,
 )
 
 LABEL_WIDTH = 40  # characters of a line within a node
@@ -90,16 +88,14 @@ def export_graphviz(
         max_depth=(max_depth, 0),
         max_categories=(max_categories, 1),
     )
-    tree, view, labels = parts_of(decision_tree)
-    words = Words(
-        tree,
-        None if view is None else view.codebook,
-        None if view is None else view.saw_missing,
-        names=column_names(tree, view, feature_names),
-        classes=class_names_of(tree, labels, class_names),
+    words = words_of(
+        decision_tree,
+        feature_names,
+        class_names,
         decimals=decimals,
         max_categories=max_categories,
     )
+    tree = words.tree
     nodes, edges = [], []
     # node, depth, what tests above have left of their columns
     todo: list[tuple[int, int, dict[int, Reach]]] = [(0, 0, {})]

@@ -27,10 +27,8 @@ from dtrees.inspection.alignment import Group, NodeTest, Visit, trees_of, walk
 from dtrees.inspection.text import (
     FORMATS,
     Words,
-    class_names_of,
-    column_names,
     number_format,
-    parts_of,
+    words_of,
 )
 
 LEAST_DECIMALS = 1  # of thresholds; more where it takes more to tell them
@@ -187,14 +185,11 @@ def told_trees(
                 f"{type(model).__name__} has many trees, of which one each can be laid upon each "
                 "other: [model.estimators_[0] for model in models]."
             )
-        tree, view, labels = parts_of(model)
         told.append(
-            Words(
-                tree,
-                None if view is None else view.codebook,
-                None if view is None else view.saw_missing,
-                names=column_names(tree, view, feature_names),
-                classes=class_names_of(tree, labels, class_names),
+            words_of(
+                model,
+                feature_names,
+                class_names,
                 decimals=LEAST_DECIMALS,
                 max_categories=max_categories,
             )

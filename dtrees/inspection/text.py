@@ -113,17 +113,15 @@ def export_text(
         max_categories=(max_categories, 1),
         max_width=(max_width, 1),
     )
-    tree, view, labels = parts_of(decision_tree)
-    words = Words(
-        tree,
-        None if view is None else view.codebook,
-        None if view is None else view.saw_missing,
-        names=column_names(tree, view, feature_names),
-        classes=class_names_of(tree, labels, class_names),
+    words = words_of(
+        decision_tree,
+        feature_names,
+        class_names,
         decimals=decimals,
         show_weights=show_weights,
         max_categories=max_categories,
     )
+    tree = words.tree
     height = _heights(tree)
     lines: list[str] = []
 
@@ -492,6 +490,24 @@ def parts_of(decision_tree: Any) -> tuple[Tree, Any, Sequence | None]:
     check_is_fitted(decision_tree)
     view = decision_tree.tree_
     return view.model, view, getattr(decision_tree, "classes_", None)
+
+
+def words_of(
+    decision_tree: Any,
+    feature_names: Sequence[str] | None,
+    class_names: Sequence[str] | None,
+    **options: Any,
+) -> Words:
+    """What is said of a tree, of whatever was given, by these names and options of `Words`."""
+    tree, view, labels = parts_of(decision_tree)
+    return Words(
+        tree,
+        None if view is None else view.codebook,
+        None if view is None else view.saw_missing,
+        names=column_names(tree, view, feature_names),
+        classes=class_names_of(tree, labels, class_names),
+        **options,
+    )
 
 
 def column_names(tree: Tree, view: Any, given: Sequence[str] | None) -> list[str]:
