@@ -58,7 +58,7 @@ def write(
     arrays: Mapping[str, np.ndarray],
     check: Callable[[Path], object] | None = None,
 ) -> None:
-    """Write a file, or replace the one that is there.
+    """Write a file, or replace the one that is there; where a link leads, if it is one.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def write(
     OSError
         The file cannot be written.
     """
-    path = Path(path)
+    path = Path(os.path.realpath(path))
     partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
     try:
         with open(partial, "xb") as file:

@@ -20,8 +20,8 @@ from dtrees import RandomForestClassifier
 from dtrees.core import packing
 from dtrees.exceptions import ModelFileError
 from dtrees.export import load, models, save
-from dtrees.export.archive import Archive, write
 from dtrees.export.values import MOST_BITS, Encoder, decode
+from tests.export.test_models import rewritten
 from tests.fuzz.children import Ending, in_child
 
 
@@ -36,15 +36,12 @@ def small_model(**parameters):
 SEED = small_model()[0]._fit_seed
 
 
+def small_model_file(folder, layout):
+    save(small_model()[0], folder / "model", layout=layout)
+
+
 def changed(folder, change, layout="compact"):
-    """A file with right checksums in which something was changed."""
-    model, _ = small_model()
-    save(model, folder / "good", layout=layout)
-    archive = Archive(folder / "good", False)
-    document, arrays = archive.document, archive.arrays()
-    change(document, arrays)
-    write(folder / "bad", document, arrays)
-    return folder / "bad"
+    return rewritten(folder, change, layout, small_model_file)
 
 
 def attempt(path):

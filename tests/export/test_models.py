@@ -572,9 +572,9 @@ def test_blocks_that_are_zero_or_elsewhere(tmp_path):
         assert_same(model, again)
 
 
-def rewritten(folder, change, layout="compact"):
+def rewritten(folder, change, layout="compact", made=small_file):
     """A file with right checksums in which something was changed."""
-    small_file(folder, layout)
+    made(folder, layout)
     archive = Archive(folder / "model", False)
     document, arrays = archive.document, archive.arrays()
     change(document, arrays)
@@ -863,3 +863,17 @@ def test_what_would_not_load_is_not_saved(tmp_path):
         save(broken, path)
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["tree.dtrees"]
+
+
+def test_a_link_stays_one(tmp_path):
+    """What it leads to is replaced."""
+    model, X = small_file(tmp_path, "compact")
+    link = tmp_path / "link"
+    try:
+        link.symlink_to(tmp_path / "there")
+    except OSError:
+        pytest.skip("there are no links here")
+    for _ in range(2):  # the first time it leads nowhere yet
+        save(model, link)
+        assert link.is_symlink()
+        np.testing.assert_array_equal(load(tmp_path / "there").predict(X), model.predict(X))
