@@ -381,8 +381,8 @@ class CodeBook:
         Warns
         -----
         UserWarning
-            None of a column's values was fitted, so that its type may have changed. A table is
-            judged as a whole, a Dask collection block by block when it is computed.
+            None of a column's values was fitted, of ten or more, so that its type may have changed.
+            A table is judged as a whole, a Dask collection block by block when it is computed.
         """
         table = read_table(X)
         self.check_columns(table.names, table.n_columns, estimator)

@@ -53,6 +53,7 @@ def grow(
     Forest
     """
     if resampling.is_plain:
+        assert rules_of_sets is None, "the rules of one set of all rows are `rules`"
         pieces: Iterable[Piece] = [source.finish()]
     else:
         by_set = [rules] * resampling.n_sets if rules_of_sets is None else rules_of_sets

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections import Counter
 from typing import ClassVar
 
@@ -421,7 +422,10 @@ class TestNotShared:
 
     def test_other_last_steps_are_silent(self):
         made = make_pipeline(StandardScaler(), GaussianNB())
-        GridSearchCV(made, {"gaussiannb__var_smoothing": [1e-9, 1e-3]}, cv=3).fit(X, Y)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            GridSearchCV(made, {"gaussiannb__var_smoothing": [1e-9, 1e-3]}, cv=3).fit(X, Y)
+        assert told == []
 
 
 def test_nested_searches(fits, growths):
