@@ -22,6 +22,10 @@ DEBUG_TREE := build/debug-tree
 # Three, on two cores: those that wait for workers which hang leave their core to others.
 IN_PROCESSES := -n 3 --dist worksteal
 
+# pytest rewrites the modules of tests, which takes 7 seconds in each process where none may keep the
+# result.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help demo test test-oldest test-long chaos lint format bench docs debug-test dist-test \
 	build clean sanitize sanitize-short sanitize-proof fuzz-models fuzz-inputs
 .DELETE_ON_ERROR:

@@ -3,6 +3,8 @@
 import importlib.util
 import multiprocessing
 import os
+import zlib
+from collections import defaultdict
 from pathlib import Path
 
 import dask
@@ -76,10 +78,30 @@ def real_data():
     return module.load
 
 
+@pytest.hookimpl(tryfirst=True)  # before those that are marked `long` are taken away
 def pytest_collection_modifyitems(items):
-    """Tests marked `realdata` are skipped, with the reason, where there are no real data."""
+    """Choose cases of tests that have many; skip what needs real data where there are none."""
+    mark_most_as_long(items)
     if data_folder() is None:
         skip = pytest.mark.skip(reason="the real data sets (../shared/data) are not here")
         for item in items:
             if item.get_closest_marker("realdata"):
                 item.add_marker(skip)
+
+
+def mark_most_as_long(items):
+    """Mark as `long` all but a third of the cases of a test that is marked ``one_of(3)``.
+
+    Which a third, a checksum of their names says: every third in order might hold but one value of
+    a parameter.
+    """
+    cases = defaultdict(list)
+    for item in items:
+        marker = item.get_closest_marker("one_of")
+        if marker and not (item.get_closest_marker("long") or item.get_closest_marker("chaos")):
+            cases[item.nodeid.split("[")[0]].append((zlib.crc32(item.name.encode()), item, marker))
+    for several in cases.values():
+        several.sort(key=lambda case: case[0])
+        (n,) = several[0][2].args
+        for _, item, _ in several[-(-len(several) // n) :]:
+            item.add_marker("long")

@@ -405,6 +405,7 @@ class TestProgressBar:
         assert lines[10] == "200 of 200 trees grown"
         assert lines[12:] == [f"{i} of 3 trees grown" for i in (1, 2, 3)]
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("verbose", [0, 1, 2])
     def test_verbose_writes_to_the_standard_error_stream(self, verbose):
         pytest.importorskip("rich")

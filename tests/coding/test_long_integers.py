@@ -80,6 +80,7 @@ def _with_missing(frame):
     return frame
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", NEAR)
 def test_every_integer_is_a_category_of_its_own(case, form, tmp_path):
@@ -125,6 +126,7 @@ def test_floats_are_not_taken_for_their_neighbours():
         tree.predict([[2.0**64]])
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("case", NEAR)
 @pytest.mark.parametrize("form", ["numpy", "nullable", "nullable with NA"])
 def test_partitions_give_the_same_book(case, form):

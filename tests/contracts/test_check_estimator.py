@@ -61,6 +61,7 @@ def test_contract(estimator, check):
     check(estimator)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("kind", FORESTS)
 def test_forests_with_bags(kind):
     forest = kind(n_estimators=5, bootstrap=True)

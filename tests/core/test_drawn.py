@@ -108,6 +108,7 @@ def test_every_way_gives_the_same_tree(max_codes, table, kind, weighted, random_
     assert not other.equals(tree)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("random_cuts", [False, True])
 @pytest.mark.parametrize("kind", ["two classes", "three classes", "numbers"])
 def test_more_rows_than_fit_a_packed_cell(kind, random_cuts):

@@ -84,6 +84,7 @@ def test_sparse_on_threads(criterion, weights):
     assert fit(example).equals(tree)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_shards(criterion):
     # Rounds until 500 rows are left, subtrees below; the shards are of unequal size.
@@ -94,6 +95,7 @@ def test_shards(criterion):
     assert fit(example).equals(grow_parts(example, parts, gather_rows=500))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("criterion", "n_classes", "weights"),
     [

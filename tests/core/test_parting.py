@@ -1,6 +1,7 @@
 """Items go to the children four at a time, or one by one, to the same places."""
 
 import numpy as np
+import pytest
 
 import dtrees
 from dtrees.core import _wide
@@ -16,6 +17,7 @@ WORK = {
 }
 
 
+@pytest.mark.one_of(3)
 @parametrize_pairs(work=WORK, forest=["RandomForest", "ExtraTrees"], missing=[0.0, 0.2])
 def test_wide_and_plain_loops_grow_the_same_trees(work, forest, missing):
     n_rows, max_codes, kind = WORK[work]

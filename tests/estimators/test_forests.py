@@ -290,6 +290,7 @@ def test_class_weights(weight):
     assert weighted.predict_proba(X)[rare, 1].mean() > 1.2 * plain.predict_proba(X)[rare, 1].mean()
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("ours", "theirs", "data"),
     [

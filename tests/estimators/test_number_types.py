@@ -59,6 +59,7 @@ FITTED = DecisionTreeClassifier().fit(X.astype(float), Y)
 SHARES = FITTED.predict_proba(X.astype(float))
 
 
+@pytest.mark.one_of(3)
 @layouts
 @pytest.mark.parametrize("dtype", NUMBERS)
 class TestNumbers:

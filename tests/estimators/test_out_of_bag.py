@@ -81,6 +81,7 @@ def fitted(forest, X, y, **more):
         return forest.fit(X, y, **more)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
 @pytest.mark.parametrize("table", [mixed, counts])
 @pytest.mark.parametrize(
@@ -199,6 +200,7 @@ class TestRule:
 
 
 class TestEarlyStopping:
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize(
         ("kind", "data", "tol"), [(kind, CANCER, 0.002) for kind in CLASSIFIERS]
         + [(kind, DIABETES, 0.01) for kind in REGRESSORS]

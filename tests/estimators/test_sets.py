@@ -75,6 +75,7 @@ def check(estimator, X, y, weight, rows):
             np.testing.assert_array_equal(getattr(model, name, None), getattr(alone, name, None))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("kind", KINDS)
@@ -84,6 +85,7 @@ def test_models_are_fits(kind, task, weights):
     check(estimator_of(kind, task), X, y, WEIGHTS[weights](rng), sets(rng))
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("parameters", PARAMETERS)
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("kind", ["DecisionTree", "RandomForest"])
@@ -105,6 +107,7 @@ def test_shares_of_the_rows(kind, task, weights):
     check(estimator, X, y, WEIGHTS[weights](rng), sets(rng))
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("limit", ["min_samples_leaf", "min_samples_split"])
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("task", TASKS)
@@ -194,6 +197,7 @@ OF_FORESTS = {
 }
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB")
 @parametrize_pairs(
     kind=["RandomForest", "ExtraTrees"], task=TASKS, parameters=OF_FORESTS, weights=WEIGHTS

@@ -15,6 +15,7 @@ def test_nothing_is_found():
     assert found == []
 
 
+@pytest.mark.chaos
 @pytest.mark.parametrize(
     ("plant", "kind", "said"),
     [

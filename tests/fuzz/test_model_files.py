@@ -30,6 +30,7 @@ def holds_a_huge_number(change, data):
     return b'"1e999999999"' in data
 
 
+@pytest.mark.chaos
 @pytest.mark.parametrize(
     ("plant", "concerns", "said"),
     [

@@ -250,6 +250,7 @@ def compare(function, estimator, X, y, how):
     return mine, of_final
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("case", "function"),
     [

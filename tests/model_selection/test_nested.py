@@ -32,6 +32,7 @@ def codings(monkeypatch):
     return found
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     ("scoring", "refit", "outer"),
     [

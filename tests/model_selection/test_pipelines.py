@@ -187,6 +187,7 @@ SCORERS = {
 }
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("scoring", SCORERS)
 def test_scorers(scoring):
     refit = {"sums": "accuracy", "several": "b", "own dict": "d"}.get(scoring, True)
@@ -243,6 +244,7 @@ STEPS = {
 }
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("steps", STEPS)
 def test_frames(steps):
     table, y = frame()

@@ -79,6 +79,7 @@ def both(estimator, grid, data, **how):
     return ours
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     "scoring",
     [
@@ -98,6 +99,7 @@ def test_scorers_of_classes(scoring):
     both(CLASSIFIER, limits, CANCER, scoring=scoring, return_train_score=True)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     "scoring",
     ["r2", "neg_mean_squared_error", "neg_root_mean_squared_error", "neg_mean_poisson_deviance",
@@ -156,6 +158,7 @@ def test_scorers_of_predicted_classes(labels, by_leaves_alone):
     both(CLASSIFIER, limits, data, scoring=scoring, refit="0", return_train_score=True)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("labels", [[0, 1], [False, True], [-1, 1], [1.0, 2.0]], ids=str)
 def test_scorers_of_a_positive_class(labels, by_leaves_alone):
     scoring = ["f1", "precision", "recall", "jaccard"]
@@ -184,6 +187,7 @@ SCORES_OF_NUMBERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("scale", [1, 0.37, 1e-9], ids=["whole", "fractions", "tiny"])
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
 def test_held_out_rows_have_weights(kind, scale, by_leaves_alone):
@@ -237,6 +241,7 @@ def test_a_matrix_of_too_many_classes_is_not_made(monkeypatch):
     both(CLASSIFIER, LIMITS, IRIS, scoring="f1_macro")
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     "refit", ["neg_log_loss", False, lambda results: int(np.argmin(results["mean_test_accuracy"]))]
 )
@@ -557,6 +562,7 @@ def test_a_score_that_is_nan_is_no_failure(score):
     both(REGRESSOR, {"max_depth": [1, 2]}, data, **how)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.filterwarnings("ignore:.*ill-defined|.*is ill-defined|.*single label")
 @pytest.mark.parametrize("scoring", ["accuracy", "f1_micro", "matthews_corrcoef"])
 def test_single_rows_are_scored_by_leaves(scoring, by_leaves_alone):
@@ -682,6 +688,7 @@ LINES = {
 }  # fmt: skip
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("verbose", [2, 3, 10])
 @pytest.mark.parametrize("how", LINES)
 def test_lines_of_fits(how, verbose, capsys):

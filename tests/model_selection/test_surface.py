@@ -30,6 +30,7 @@ DIABETES = load_diabetes(return_X_y=True)
 TREE = dtrees.DecisionTreeClassifier(random_state=0)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("estimator", "data", "scoring"),
     [

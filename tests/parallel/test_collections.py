@@ -223,6 +223,7 @@ class TestOneHash:
     def test_models_differ(self, expected):
         assert len(set(expected.values())) == len(CASES)
 
+    @pytest.mark.one_of(3)
     @parametrize_pairs(case=CASES, layout=LAYOUTS, scheduler=["synchronous", "threads"])
     def test_schedulers(self, case, layout, scheduler, expected):
         with dask.config.set(scheduler=scheduler):
@@ -258,6 +259,7 @@ class TestOneHash:
         assert ours(here) == []
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("max_codes", [None, 8, 300])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("which", ["float64", "float32", "int8", "bool", "sparse", "mixed"])
@@ -387,6 +389,7 @@ class TestAlignment:
 
     expected = hash_of(DecisionTreeClassifier().fit(X, Y, WEIGHTS))
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("y", ["1", "2", "64", "frame", "unknown", "numpy", "column"])
     @pytest.mark.parametrize("table", ["2", "64", "frame", "unknown", "numpy"])
     def test_any_pair(self, table, y):

@@ -216,6 +216,7 @@ def counted(monkeypatch, walks):
 OF_FEW_VOTES = "ignore:Some inputs do not have OOB scores"
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.filterwarnings(OF_FEW_VOTES)
 @pytest.mark.parametrize("name", CASES)
 def test_results_are_those_in_memory(name, walks):
@@ -339,6 +340,7 @@ def test_a_worker_dies_while_rows_walk(monkeypatch, tmp_path):
     equal(found, expected)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("together", [False, True])
 def test_a_worker_dies_while_rows_out_of_bags_walk(together, monkeypatch, tmp_path):
     """Which is part of a fit, and of a growth that models share: their reports tell of it."""
@@ -355,6 +357,7 @@ def test_a_worker_dies_while_rows_out_of_bags_walk(together, monkeypatch, tmp_pa
     assert model.fit_report_["lost_workers"] == 1
 
 
+@pytest.mark.chaos
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
 def test_a_worker_hangs_while_rows_walk(monkeypatch, tmp_path, caplog):
     path = tmp_path / "deadly"

@@ -69,6 +69,7 @@ def test_fits(model, weighted, table, rounds):
         assert digest(trees_of(MODELS[model].fit(X, y, sample_weight=weight))) == trees
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     ("model", "n_folds"), [*((model, 3) for model in MODELS), ("tree", 67), ("entropy", 67)]
 )

@@ -88,6 +88,7 @@ def done(monkeypatch):
     return done
 
 
+@pytest.mark.chaos
 @pytest.mark.parametrize(
     "case",
     [

@@ -133,6 +133,7 @@ def test_folds(case, storage, regime, expected_of_folds):
         assert validated(case, storage, regime, n_jobs=2) == expected_of_folds[case]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("layout", "processes"),
     [
@@ -154,6 +155,7 @@ def test_clusters(layout, processes, expected, expected_of_folds):
             assert validated(case, regime="replicated") == expected_of_folds[case], case
 
 
+@pytest.mark.one_of(3)
 @parametrize_pairs(case=CASES, storage=STORAGE, n_rows=[N_ROWS, 300, 77])
 def test_blocks_of_rows(case, storage, n_rows, expected):
     growth = growth_of(case, storage)

@@ -86,6 +86,7 @@ class TestOneHash:
         with dask.config.set(ROUNDS):
             assert collections.fitted(case, layout) == in_memory[case]
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize(
         ("case", "layout"),
         [
@@ -108,6 +109,7 @@ class TestOneHash:
                 assert collections.fitted(case, layout) == in_memory[case], case
         assert_nothing_is_left(here)
 
+    @pytest.mark.one_of(3)
     @parametrize_pairs(
         gather_rows=[0, 7, 100_000], budget=["1 B", "256 MiB"], client_bytes=["0 B", "8 MiB"]
     )
@@ -237,6 +239,7 @@ def die_once(block, path, number):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 class TestWorkersThatDie:
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize(
         ("phase", "n_killed"),
         [
@@ -516,6 +519,7 @@ class TestWorkersThatComeAndGo:
         ):
             fitted(client)
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("phase", ["blocks", "bags", "rounds", "subtrees"])
     def test_futures_that_somebody_cancels(self, phase, here):
         def cancel():
@@ -531,6 +535,7 @@ class TestWorkersThatComeAndGo:
         assert_nothing_is_left(here)
 
 
+@pytest.mark.chaos
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
 class TestWorkersThatHang:
     """A worker that is stopped answers nothing, and nobody is told: for `worker-ttl`, 5 minutes."""
@@ -876,6 +881,7 @@ class TestPlacesCache:
 class TestWaves:
     """Trees that grow together; the others come later, and are the same."""
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize(("n_trees", "n_waves"), [(0.1, 4), (1.9, 4), (2.1, 2), (9, 1)])
     def test_by_work(self, n_trees, n_waves, here, monkeypatch):
         drawn, in_bag = 2, 0.632 * len(X)  # of five columns
@@ -986,6 +992,7 @@ class TestBudgets:
         assert report["rounds"] == 14  # somewhere a draw of columns is extended
         assert report["passes"] == 1 + 14
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("max_features", ["sqrt", None])
     def test_ten_folds_take_the_rounds_of_one_fit(self, max_features, here, monkeypatch):
         counted, count = [], BlockOfRows.count

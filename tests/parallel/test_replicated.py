@@ -321,6 +321,7 @@ class TestWorkersThatComeAndGo:
         assert ours(here) == []
 
 
+@pytest.mark.chaos
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
 class TestWorkersThatHang:
     """A worker that is stopped answers nothing, and nobody is told: for `worker-ttl`, 5 minutes."""

@@ -63,6 +63,7 @@ def check(report, regime):
 
 
 class TestModelsThatGrowTogether:
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("regime", REGIMES)
     @pytest.mark.parametrize("name", ESTIMATORS)
     def test_cross_validation(self, name, regime, here):
@@ -73,6 +74,7 @@ class TestModelsThatGrowTogether:
         for model in found["estimator"]:
             assert model.fit_report_ == report
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("regime", REGIMES)
     @pytest.mark.parametrize(
         "grid",
