@@ -26,7 +26,7 @@ IN_PROCESSES := -n 3 --dist worksteal
 # result.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-oldest test-long chaos lint format bench docs debug-test dist-test \
+.PHONY: help demo test test-oldest test-long chaos golden lint format bench docs debug-test dist-test \
 	build clean sanitize sanitize-short sanitize-proof fuzz-models fuzz-inputs
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
@@ -37,6 +37,7 @@ help:
 	@echo "make test-oldest the tests with the oldest packages that are supported (PYTHON=python3.11)"
 	@echo "make test-long   what takes minutes and gigabytes, and 2,000 new examples of every law"
 	@echo "make chaos       faults of clusters at many moments, and one hash over all their layouts"
+	@echo "make golden      196 models in three ways each against the digests of tests/golden"
 	@echo "make fuzz-inputs tables of all kinds into every entry point (FUZZ_ARGS='--seed 7 --cases 9000')"
 	@echo "make lint        ruff, cython-lint, mypy, import-linter, codespell"
 	@echo "make format      let ruff put the files in order"
@@ -73,6 +74,9 @@ test-long: $(STAMPS)/test $(STAMPS)/kernels
 chaos: $(STAMPS)/test $(STAMPS)/kernels
 	DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD=spawn \
 		$(BIN)/python -m pytest -m chaos --timeout 1800 $(PYTEST_ARGS)
+
+golden: $(STAMPS)/test $(STAMPS)/kernels
+	$(BIN)/python -m tests.golden
 
 fuzz-inputs: $(STAMPS)/test $(STAMPS)/kernels
 	$(BIN)/python -m tests.fuzz inputs $(FUZZ_ARGS)

@@ -1,4 +1,4 @@
-"""Forests on tables with columns of many categories, given in four ways.
+"""Forests, extra trees and trees on tables with columns of many categories, given in four ways.
 
     native       the categories as they are, with the default `category_penalty`
     no penalty   the same with `category_penalty=0`
@@ -42,11 +42,15 @@ TABLE = Table(
         "one-hot, scikit-learn",
         "native less no penalty",
         "native less ordinal",
+        "extra trees: less no penalty",
+        "less ordinal",
+        "one tree: less no penalty",
+        "less ordinal",
     ),
     f"{TREES} trees, {FIT_ROWS:,} rows to fit on. Accuracy, higher is better, or RMSE, lower is "
     "better: mean over five seeds, which part the rows and seed the forests. Differences: mean ± "
     "standard error, of RMSE in per cent of the other one and with the sign turned, so that more "
-    "is better everywhere.",
+    "is better everywhere. One tree: leaves of at least five rows.",
 )
 
 
@@ -143,6 +147,15 @@ SETS: dict[str, Callable[[], tuple[Any, np.ndarray]]] = {
     "anger, answer": partial(_of_r, "lme4", "VerbAgg", "resp", ("r2",), ("id",)),
     "churn": partial(_of_r, "modeldata", "mlc_churn", "churn"),
     "lectures, rating": partial(_of_r, "lme4", "InstEval", "y", (), ("s", "d", "dept")),
+    # Columns of few categories, which the penalty leaves alone up to eleven.
+    **{
+        name.replace("_", " "): partial(_shared, name)
+        for name in (
+            *("adult", "credit_default", "mushroom", "nursery", "connect4", "car"),
+            *("bike_sharing_hour", "abalone"),
+        )
+    },
+    "diamonds, price": partial(_of_r, "ggplot2", "diamonds", "price"),
 }  # fmt: skip
 
 
@@ -151,11 +164,18 @@ def _table(name: str) -> tuple[Any, np.ndarray]:
     return SETS[name]()
 
 
-def _forest(module: Any, y: np.ndarray, trees: int, seed: int, **more: Any) -> Any:
-    shared = {"n_estimators": trees, "random_state": seed, "n_jobs": THREADS, **more}
-    if y.dtype.kind == "f":
-        return module.RandomForestRegressor(max_features=1 / 3, **shared)
-    return module.RandomForestClassifier(max_features="sqrt", **shared)
+def _of_ours(kind: str, y: np.ndarray, trees: int, seed: int, **more: Any) -> Any:
+    """A forest, extra trees, or one tree with leaves of five."""
+    suffix = "Regressor" if y.dtype.kind == "f" else "Classifier"
+    if kind == "DecisionTree":
+        shared = {"min_samples_leaf": 5, "max_codes": 255}
+    else:
+        shared = {
+            "n_estimators": trees,
+            "max_features": 1 / 3 if y.dtype.kind == "f" else "sqrt",
+            "n_jobs": THREADS,
+        }
+    return getattr(dtrees, kind + suffix)(random_state=seed, **shared, **more)
 
 
 def _one_hot(y: np.ndarray, trees: int, seed: int) -> Any:
@@ -166,7 +186,12 @@ def _one_hot(y: np.ndarray, trees: int, seed: int) -> Any:
         ),
         remainder=SimpleImputer(strategy="median", keep_empty_features=True),
     )
-    return make_pipeline(columns, _forest(sklearn.ensemble, y, trees, seed))
+    shared = {"n_estimators": trees, "random_state": seed, "n_jobs": THREADS}
+    if y.dtype.kind == "f":
+        return make_pipeline(
+            columns, sklearn.ensemble.RandomForestRegressor(max_features=1 / 3, **shared)
+        )
+    return make_pipeline(columns, sklearn.ensemble.RandomForestClassifier(**shared))
 
 
 def _score(model: Any, X: Any, y: np.ndarray, train: np.ndarray, held_out: np.ndarray) -> float:
@@ -196,15 +221,14 @@ def _lines(name: str, scale: Scale) -> Iterator[tuple[str, ...]]:
         rows = np.random.default_rng(seed).permutation(len(y))
         n = min(300 if scale.quick else FIT_ROWS, 2 * len(y) // 3)
         where = rows[:n], rows[n : n + (300 if scale.quick else HELD_OUT_ROWS)]
-        scores.append(
-            [
-                _score(_forest(dtrees, y, trees, seed), X, y, *where),
-                _score(_forest(dtrees, y, trees, seed, category_penalty=0), X, y, *where),
-                _score(_forest(dtrees, y, trees, seed), numbers, y, *where),
-                _score(_one_hot(y, trees, seed), X, y, *where),
+        scores.append([_score(_one_hot(y, trees, seed), X, y, *where)])
+        for kind in ("RandomForest", "ExtraTrees", "DecisionTree"):
+            scores[-1] += [
+                _score(_of_ours(kind, y, trees, seed), X, y, *where),
+                _score(_of_ours(kind, y, trees, seed, category_penalty=0), X, y, *where),
+                _score(_of_ours(kind, y, trees, seed), numbers, y, *where),
             ]
-        )
-    native, free, ordinal, one_hot = np.array(scores).T
+    one_hot, native, free, ordinal, *others = np.array(scores).T
     digits = "{:.4f}" if not is_regression else "{:.4g}"
     yield (
         f"{name}, RMSE" if is_regression else name,
@@ -212,6 +236,10 @@ def _lines(name: str, scale: Scale) -> Iterator[tuple[str, ...]]:
         *(digits.format(side.mean()) for side in (native, free, ordinal, one_hot)),
         _gain(native, free, is_regression),
         _gain(native, ordinal, is_regression),
+        *(
+            _gain(others[first], others[other], is_regression)
+            for first, other in ((0, 1), (0, 2), (3, 4), (3, 5))
+        ),
     )
 
 

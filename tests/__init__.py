@@ -1,0 +1,1 @@
+"""Tests of dtrees, in the folders of the package, and what they share."""

@@ -1,0 +1,1 @@
+"""Digests of models that no change of the house may change: see `models.py`."""

@@ -1,0 +1,247 @@
+"""About 200 models, and a digest of all arrays of each.
+
+What they are stands in two lists: *drawn* ones are small and of all kinds, seeds of
+`tests.parallel.random_layouts`; *chosen* ones are large enough for every way that growth takes
+(rows that need 16 bits and more, nodes that are large, cells that are packed, columns side by
+side). Each is made in several ways, which have to agree: with wide instructions and without, on
+one thread and on two, in the table's own process and in rounds over its blocks.
+
+The digest does not know what an array is called, only its type, shape and bytes, so names may
+change. Logarithms (entropy, Poisson) are the C library's: another one may round otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.exceptions import UndefinedMetricWarning
+
+import dtrees
+from dtrees.core import _wide
+from dtrees.model_selection import GridSearchCV, KeyedKFold, cost_complexity_cv, cross_validate
+from tests.parallel import random_layouts
+from tests.parallel.clusters import digest
+
+FILE = Path(__file__).with_name("digests.json")
+N_DRAWN = 100
+ROUNDS = {"dtrees.regime": "partitioned", "dtrees.gather-rows": 700}
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a model is made, which must not show.
+
+    Attributes
+    ----------
+    wide : bool
+        Whether wide instructions may be used.
+    n_jobs : int
+    in_rounds : bool
+        Whether nodes of many rows grow in rounds over blocks of the table.
+    """
+
+    wide: bool
+    n_jobs: int
+    in_rounds: bool = False
+
+
+WAYS = (Way(True, 1), Way(False, 2), Way(True, 2, in_rounds=True))
+
+
+def digests_of(name: str, way: Way) -> list[str]:
+    """One digest for each model of a case, made in one way."""
+    before = _wide.use_wide(way.wide)
+    config = {"scheduler": "threads", **(ROUNDS if way.in_rounds else {})}
+    try:
+        with dask.config.set(config), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
+            return [digest(trees_of(model)) for model in CASES[name](way)]
+    finally:
+        _wide.use_wide(before)
+
+
+def trees_of(model: Any) -> Any:
+    """The trees of a fitted estimator."""
+    return model.forest_.trees if hasattr(model, "forest_") else [model.tree_.model]
+
+
+def expected() -> dict[str, list[str]]:
+    """What the file says of each case."""
+    found: dict[str, list[str]] = json.loads(FILE.read_text(encoding="ascii"))
+    return found
+
+
+# ---------------------------------------------------------------------------------------------
+# drawn
+
+
+def drawn(seed: int, way: Way) -> list[Any]:
+    """The models of a seed, whatever layout it draws."""
+    case = random_layouts.drawn(seed)
+    X, y = random_layouts.table_of(case), random_layouts.target_of(case)
+    weights, groups = random_layouts.weights_of(case), random_layouts.groups_of(case)
+    if case.table == "sparse":
+        X = sp.csc_array(X)
+    model = case.model(way.n_jobs)
+    if case.n_folds == 0:
+        given = {"bootstrap_groups": groups} if groups is not None else {}
+        return [model.fit(X, y, weights, **given)]
+    params = {} if weights is None else {"sample_weight": weights}
+    return validated(model, X, y, KeyedKFold(case.n_folds, random_state=seed), **params)
+
+
+def validated(model: Any, X: Any, y: Any, cv: Any, **params: Any) -> list[Any]:
+    """The models of the folds, and the final one."""
+    found = cross_validate(model, X, y, cv=cv, params=params, return_estimator=True)
+    return [*found["estimator"], found["final"]]
+
+
+# ---------------------------------------------------------------------------------------------
+# chosen
+
+
+@cache
+def table(kind: str, n_rows: int) -> Any:
+    """X of a kind: "numbers", "steps", "sparse", "wide" or "mixed"."""
+    rng = np.random.default_rng([n_rows, len(kind)])
+    if kind == "wide":
+        return rng.random((n_rows, 40)).round(3)
+    X = rng.random((n_rows, 6))
+    if kind == "sparse":
+        return sp.csc_array(np.where(rng.random((n_rows, 30)) < 0.1, rng.random((n_rows, 30)), 0.0))
+    X[:, 1] = rng.integers(0, 9, n_rows)
+    X[rng.random(n_rows) < 0.1, 2] = np.nan
+    if kind == "steps":
+        return rng.integers(0, 20, (n_rows, 6)).astype(np.int32)
+    if kind == "numbers":
+        return X
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(6)])
+    frame["few"] = pd.Categorical.from_codes(rng.integers(-1, 5, n_rows), list("abcde"))
+    frame["many"] = pd.Categorical.from_codes(
+        rng.integers(0, 60, n_rows), [f"m{i}" for i in range(60)]
+    )
+    both = np.array(["1", "2.5", "7", "u", "v", None], dtype=object)
+    frame["both"] = both[rng.integers(0, 6, n_rows)]
+    return frame
+
+
+@cache
+def target(kind: str, n_rows: int, n_classes: int) -> np.ndarray:
+    """Labels of so many classes that depend on three columns, or numbers above 0 (0 classes)."""
+    X = table(kind, n_rows)
+    if sp.issparse(X):
+        values = X[:, [0, 1, 2]].toarray()
+    else:
+        values = np.asarray(X.iloc[:, :3] if hasattr(X, "iloc") else X[:, :3], dtype=float)
+    rng = np.random.default_rng([n_rows, n_classes])
+    signal = np.nan_to_num(values @ [1.0, 0.1, 0.5]) + rng.random(n_rows)
+    if n_classes == 0:
+        return signal
+    edges = np.quantile(signal, np.arange(1, n_classes) / n_classes)
+    found: np.ndarray = np.searchsorted(edges, signal)
+    return found
+
+
+@cache
+def weights(kind: str, n_rows: int) -> np.ndarray | None:
+    """Weights of a kind: "none", "whole" or "fractions"."""
+    rng = np.random.default_rng(n_rows + 1)
+    if kind == "none":
+        return None
+    found: np.ndarray = rng.integers(0, 4, n_rows) * (1.0 if kind == "whole" else 0.37)
+    return found
+
+
+def chosen(
+    estimator: str,
+    table_kind: str,
+    n_rows: int,
+    criterion: str,
+    weight: str,
+    parameters: dict[str, Any],
+    entry: str,
+    way: Way,
+) -> list[Any]:
+    """The models of a chosen case."""
+    is_regression = estimator.endswith("Regressor")
+    n_classes = 0 if is_regression else 5 if criterion == "entropy" else 2
+    X, y = table(table_kind, n_rows), target(table_kind, n_rows, n_classes)
+    more = {} if estimator.startswith("DecisionTree") else {"n_estimators": 3}
+    model = getattr(dtrees, estimator)(
+        criterion=criterion, random_state=3, n_jobs=way.n_jobs, **more, **parameters
+    )
+    w = weights(weight, n_rows)
+    if entry == "fit":
+        if way.in_rounds and isinstance(X, np.ndarray):
+            X = da.from_array(X, chunks=(n_rows // 3, -1))
+        return [model.fit(X, y, sample_weight=w)]
+    params = {} if w is None else {"sample_weight": w}
+    if entry == "folds":
+        return validated(model, X, y, KeyedKFold(5, random_state=1), **params)
+    if entry == "groups":
+        rng = np.random.default_rng(5)
+        folds = rng.integers(0, 3, n_rows)
+        cv = [(np.flatnonzero(folds != i), np.flatnonzero(folds == i)) for i in range(3)]
+        return validated(model, X, y, cv, **params)
+    if entry == "search":
+        grid = {"max_depth": [2, 5, None], "min_samples_leaf": [1, 9]}
+        return [GridSearchCV(model, grid, cv=3).fit(X, y, **params).best_estimator_]
+    return [cost_complexity_cv(model, X, y, cv=3, params=params).estimator]
+
+
+SIZES: tuple[dict[str, Any], ...] = (
+    {},
+    {"max_codes": None, "min_samples_leaf": 5},
+    {"max_codes": 16, "max_depth": 6, "max_features": 2},
+    {"max_leaf_nodes": 20, "min_impurity_decrease": 1e-4},
+    {"ccp_alpha": 1e-3, "min_samples_split": 0.01},
+)
+
+
+def _chosen() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
+    estimators = {
+        "DecisionTree": {"max_codes": 255},
+        "RandomForest": {},
+        "ExtraTrees": {},
+        "Bagging": {},
+    }
+    kinds = [("Classifier", "gini"), ("Classifier", "entropy")]
+    kinds += [("Regressor", "squared_error"), ("Regressor", "poisson")]
+    tables = [("numbers", 5_000), ("steps", 5_000), ("sparse", 3_000), ("mixed", 4_000)]
+    tables += [("wide", 2_000), ("numbers", 70_000)]
+    entries = ("fit", "folds", "fit", "groups", "search")
+    mixes = product(estimators.items(), kinds, tables)
+    for number, ((short, base), (suffix, criterion), (name, n_rows)) in enumerate(mixes):
+        sizes = dict(SIZES[number % len(SIZES)])
+        weight = ("none", "whole", "none", "fractions")[(number // 2) % 4]
+        entry = entries[(number // 3) % len(entries)]
+        if n_rows > 50_000:
+            entry, sizes = "fit", {"max_depth": 9, **sizes}
+            sizes.pop("max_codes", None)
+        if short == "Bagging":
+            sizes.pop("max_features", None)
+        more = {**base, **sizes}
+        text = f"{short}{suffix} {criterion} {name} {n_rows} {weight} {entry} {number + 1}"
+        yield (
+            text,
+            partial(chosen, short + suffix, name, n_rows, criterion, weight, more, entry),
+        )
+
+
+CASES: dict[str, Callable[[Way], list[Any]]] = {
+    **{f"drawn {seed}": partial(drawn, seed) for seed in range(5_000, 5_000 + N_DRAWN)},
+    **dict(_chosen()),
+}
