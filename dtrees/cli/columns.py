@@ -115,7 +115,7 @@ def as_dates(column: Any) -> Any:
     """A column of text as dates, if it holds nothing else."""
     from pandas import to_datetime
 
-    from dtrees.model_selection.files import dates_of
+    from dtrees.coding.iso_dates import dates_of
 
     dates = to_datetime(column) if column.isna().all() else dates_of(column)
     return column if dates is None else dates

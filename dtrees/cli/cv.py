@@ -34,7 +34,7 @@ from dtrees.cli.files import (
     is_stream,
     write_text,
 )
-from dtrees.cli.form import Form
+from dtrees.cli.form import Form, have_decimal_commas
 from dtrees.cli.models import MODEL, check_options, estimator_of, option_of
 from dtrees.cli.replacing import check_replaceable, force_option, is_page
 from dtrees.cli.run import Request, Run
@@ -340,6 +340,8 @@ def note_ids(run: Run) -> None:
     book, n_rows = codebook_of(run.model), len(run.problem.y)
     names = column_names(book)
     for column, n_categories in nearly_ids(book, n_rows).items():
+        if have_decimal_commas(book.categories[column].tolist()):
+            continue  # numbers, as another note has said
         note(
             f"column {names[column]!r} has {counted(n_categories, 'category', 'categories')} in "
             f"{counted(n_rows, 'row')}, like an id: --drop {names[column]} leaves it out"

@@ -136,12 +136,13 @@ def decimal_commas(table: Any) -> list[str]:
         if column.dtype.kind != "O" and str(column.dtype) not in ("str", "string"):
             continue
         given = column.dropna().iloc[:LOOKED_AT].tolist()
-        if _have_decimal_commas(given):
+        if have_decimal_commas(given):
             names.append(str(name))
     return names
 
 
-def _have_decimal_commas(values: Iterable[Any]) -> bool:
+def have_decimal_commas(values: Iterable[Any]) -> bool:
+    """Whether all of some values are numbers in text, and one of them has a comma."""
     found = False
     for value in values:
         if not isinstance(value, str):

@@ -142,7 +142,9 @@ def command(
         as_written = {*text_columns(book), *wanted.kept} - set(number_columns(book))
         if cluster is not None:
             as_written.update(date_columns(book))
-        with table_of(files, Form(sep, encoding, decimal), cluster, as_text=as_written) as table:
+        form = Form(sep, encoding, decimal)
+        # A model's columns say themselves which of them are dates.
+        with table_of(files, form, cluster, as_text=as_written, dates=False) as table:
             start = perf_counter()
             if cluster is None:
                 fitted.set_params(n_jobs=jobs)

@@ -155,11 +155,12 @@ def table_of(
     cluster: str | None,
     regime: str | None = None,
     as_text: Collection[str] = (),
+    dates: bool = True,
 ) -> Iterator[Any]:
     """The table in some files, and a context in which it is computed and trees grow.
 
     A DataFrame; with a cluster, a Dask data frame. Columns of a CSV file that are named in
-    `as_text` are read as they are written.
+    `as_text` are read as they are written. Without `dates`, a cluster leaves them text.
     """
     from dtrees.parallel import connected, read_files, regime_asked_for
 
@@ -172,7 +173,7 @@ def table_of(
         if any(map(is_stream, map(Path, files))):
             raise RequestError("--cluster: workers cannot read standard input")
         with connected(cluster):
-            yield read_files(files, **form.options(), as_text=as_text)
+            yield read_files(files, **form.options(), as_text=as_text, dates=dates)
 
 
 def label_of(files: Sequence[str]) -> str:

@@ -1,13 +1,7 @@
 """Tables in files: CSV and Parquet to a DataFrame.
 
 Files are read by pandas, which is imported when a file is read. A CSV file does not say which of
-its columns hold dates, so that is found out here: a column is one of dates when every value in it
-is written as ISO 8601 has it, year, month and day with hyphens, and time of day if need be::
-
-    2024-05-01    2024-05-01 13:30    2024-05-01T13:30:00.25    2024-05-01T13:30:00+02:00
-
-Nothing else is taken for a date: numbers (20240501) stay numbers, and a single value of another
-form leaves the column as it is.
+its columns hold dates, so that is found out here (`dtrees.coding.iso_dates`).
 
 Types are found out anew in every file, and a few rows can look like something else than many did:
 a column of words holds only digits, or only dates. Who knows the columns that are text says so
@@ -17,18 +11,14 @@ a column of words holds only digits, or only dates. Who knows the columns that a
 from __future__ import annotations
 
 import codecs
-import re
 from collections.abc import Collection
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-FORMATS = (".csv", ".csv.gz", ".parquet")
+from dtrees.coding.iso_dates import dates_of
 
-ISO_DATE = re.compile(
-    r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(?P<offset>Z|[+-]\d\d(:?\d\d)?)?)?",
-    re.ASCII,
-)
+FORMATS = (".csv", ".csv.gz", ".parquet")
 
 
 def read_table(
@@ -46,8 +36,7 @@ def read_table(
     source : Path or stream of bytes
         A path ends with one of `FORMATS`; a stream is CSV, and can be read again from its start. In
         a CSV file, what pandas takes for missing is missing (empty fields, ``NA``, ``NaN``,
-        ``null``, ``None`` and the like), and columns of dates are told by the rule at the top of
-        this module.
+        ``null``, ``None`` and the like), and columns of dates are told (`dtrees.coding.iso_dates`).
     separator : str, default=","
         What stands between two fields of a CSV file: one ASCII character.
     encoding : str, default="utf-8"
@@ -136,46 +125,10 @@ def read_csv(source: Path | IO[bytes], types: dict[str, type], **form: str) -> A
         names = len(first.columns)
         raise ValueError(
             f"the header has {names} names, but the first row {names + first.index.nlevels} "
-            "fields. Name every column, and end no row with a separator."
+            "fields. Name every column, and end no row with a separator"
         )
     # Whole columns at once: a column of numbers and words must not change its type midway.
     return read(dtype=types, low_memory=False)
-
-
-def dates_of(column: Any) -> Any:
-    """The dates of a column of a CSV file, by the rule at the top of this module.
-
-    Parameters
-    ----------
-    column : Series
-
-    Returns
-    -------
-    Series or None
-        datetime64[ns], in UTC where the values name their distance from it. None when a value is
-        no date, when only some name that distance, and when a date does not fit into nanoseconds
-        (1677 to 2262).
-
-    Notes
-    -----
-    O(n_rows) for a column of dates; others end at their first value that is none.
-    """
-    given = column.dropna()
-    if column.dtype.kind != "O" or not len(given):
-        return None
-    offsets = set()
-    for value in given:
-        found = ISO_DATE.fullmatch(value) if isinstance(value, str) else None
-        if found is None:
-            return None
-        offsets.add(found["offset"] is not None)
-    if len(offsets) > 1:
-        return None
-    try:
-        dates = extra("pandas").to_datetime(column, format="ISO8601", utc=offsets == {True})
-        return dates.dt.as_unit("ns")
-    except ValueError:  # such as February 30, or the year 9999
-        return None
 
 
 def extra(module: str, *, of: str = "cli", for_: str = "the command line") -> Any:

@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from gzip import GzipFile
-from itertools import count
+from itertools import count, repeat
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -27,6 +27,7 @@ from uuid import uuid4
 import dask
 from fsspec.core import get_fs_token_paths
 
+from dtrees.coding.iso_dates import combined, offsets_of, parsed
 from dtrees.exceptions import ClusterError
 from dtrees.parallel.carriers import Carrier, carried
 from dtrees.parallel.client import sending_data
@@ -34,6 +35,7 @@ from dtrees.parallel.partitions import delayed_parts
 
 ANSWER = "10s"  # that a scheduler has to answer
 LOCAL = re.compile(r"local(?::([1-9]\d{0,3}))?")
+FIRST_ROWS = 100  # that say which columns may hold dates
 CSV = (".csv", ".csv.gz")
 PARQUET = ".parquet"
 
@@ -103,6 +105,7 @@ def read_files(
     encoding: str | None = None,
     decimal: str | None = None,
     as_text: Collection[str] = (),
+    dates: bool = True,
 ) -> Any:
     """Files of one table as a Dask data frame, whose rows stand in the order of the files.
 
@@ -115,6 +118,10 @@ def read_files(
         Of CSV files, ``,``, utf-8 and ``.``. Files that are not compressed are cut into stretches.
     as_text : collection of str, default=()
         Columns of CSV files that are text whatever they look like; they need not be there.
+    dates : bool, default=True
+        Whether columns of text in CSV files that hold dates become dates, by the rule for one file
+        (`dtrees.coding.iso_dates`). Where such a column begins like one, all of it is read now,
+        once more than otherwise, by the workers.
 
     Returns
     -------
@@ -124,6 +131,8 @@ def read_files(
     ------
     ValueError
         There are no such files, of formats that differ or are not known, or they cannot be read.
+    ClusterError
+        The cluster cannot be used, or has lost the work too often.
     """
     found = [path for file in files for path in _matching(file)]
     is_parquet = {name.lower().endswith(PARQUET) for name in found}
@@ -142,7 +151,7 @@ def read_files(
         if is_parquet == {True}:
             return dask.dataframe.read_parquet(found)
         packed = any(name.lower().endswith(".gz") for name in found)
-        return dask.dataframe.read_csv(
+        table = dask.dataframe.read_csv(
             found,
             sep="," if separator is None else separator,
             encoding="utf-8" if encoding is None else encoding,
@@ -151,9 +160,44 @@ def read_files(
             compression="gzip" if packed else None,
             dtype=dict.fromkeys(as_text, str),
         )
+        return _with_dates(table, as_text) if dates else table
     except (OSError, EOFError, LookupError, ValueError) as error:  # pandas' and Arrow's errors too
         reason = str(error) or type(error).__name__
         raise ValueError(f"{label}: cannot be read: {reason}") from error
+
+
+def _with_dates(table: Any, as_text: Collection[str]) -> Any:
+    """The table with columns of text that hold nothing but dates as dates."""
+    is_text = {name: table._meta[name].dtype.kind == "O" for name in table.columns}
+    names = [name for name in table.columns if is_text[name] and name not in as_text]
+    if names:  # most columns of words are told by their first rows
+        (first,) = _offsets_in(table[names].partitions[0], FIRST_ROWS)
+        names = [name for name in names if first[name] is not None]
+    if not names:
+        return table
+    parts = _offsets_in(table[names], None)
+    utc = {name: combined(part[name] for part in parts) for name in names}
+    found = {name: is_utc for name, is_utc in utc.items() if is_utc is not None}
+    return table.map_partitions(_parsed, found, meta=_parsed(table._meta, found))
+
+
+def _offsets_in(table: Any, n_rows: int | None) -> list[Any]:
+    """What `offsets_of` says of the columns of each partition, or of its first rows."""
+
+    def work(carrier: Carrier) -> list[Any]:
+        tasks = _tasks("look-for-dates", _offsets, table, repeat(n_rows))
+        return carrier.fetch(carrier.hold(tasks))
+
+    with sending_data():
+        return carried([table], work)
+
+
+def _offsets(part: Any, n_rows: int | None) -> dict[str, set[bool] | None]:
+    return {name: offsets_of(part[name].iloc[:n_rows]) for name in part.columns}
+
+
+def _parsed(part: Any, found: dict[str, bool]) -> Any:
+    return part.assign(**{name: parsed(part[name], utc=utc) for name, utc in found.items()})
 
 
 def write_parquet(table: Any, folder: str) -> int:

@@ -86,6 +86,37 @@ def test_cv_of_a_tree(folder, address):
     assert found["file"] == f"{parts[0]} and 2 more"
 
 
+@pytest.mark.parametrize(
+    ("last", "kind"), [("2024-08-22", "ordered"), ("never", "categorical"), (None, "ordered")]
+)
+def test_dates_in_csv_files(last, kind, address, tmp_path):
+    """A column is one of dates in all files or in none, as in one file."""
+    rng = np.random.default_rng(3)
+    days = pd.date_range("2024-01-01", periods=90)
+    table = pd.DataFrame(
+        {
+            "day": [*days.strftime("%Y-%m-%d")[:89], last],
+            "moment": days.strftime("%Y-%m-%dT%H:%M:%S+02:00"),
+            "odd": ["2024-02-28", *[None] * 88, "2024-02-30"],  # there is no such day
+            "number": rng.normal(size=90),
+        }
+    )
+    table["class"] = np.where(table["number"] + np.arange(90) / 30 > 1.5, "late", "early")
+    table.loc[4, ["day", "moment"]] = None
+    table.to_csv(tmp_path / "whole.csv", index=False)
+    for part in range(3):
+        stretch = table[30 * part : 30 * part + 30]
+        stretch.to_csv(tmp_path / f"part-{part}.csv", index=False)
+    how = ("--target", "class", "--folds", 3)
+    expected = ask_json("cv", tmp_path / "whole.csv", *how)
+    found = ask_json("cv", tmp_path / "part-*.csv", *how, "--cluster", address)
+    assert told(found) == told(expected)
+    kinds = {column["name"]: column["kind"] for column in found["columns"]}
+    assert kinds["day"] == kind
+    assert kinds["moment"] == "ordered"
+    assert kinds["odd"] == "categorical"
+
+
 def test_cv_on_workers_of_its_own(folder):
     """Two processes."""
     result = ask(

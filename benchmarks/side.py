@@ -1,0 +1,63 @@
+"""One side of `compare`: does the work of cases of the tree that it stands in, when it is asked.
+
+It is run as a file, so that an earlier tree, which may not have it, can be measured by it. A line
+of JSON comes in, and one goes out:
+
+    {"names": ["dense", ...]}     names of the cases that can be compared
+    {"prepare": "letter"}         "" or why it cannot be done
+    {"work": 3}                   seconds of so many times, and what is compared for once
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from typing import Any
+
+from benchmarks.__main__ import choose
+from benchmarks.cases import Contest, Fit, Scale, Skipped, Survey
+from benchmarks.measure import memory, timed
+
+
+def work_of(prepared: Any) -> Any:
+    """What is done in a turn: our side of a contest, or all lines of a survey."""
+    if isinstance(prepared, Contest):
+        return prepared.ours
+    return lambda: list(prepared.lines())
+
+
+def main() -> None:
+    """Answer until nothing more is asked."""
+    warnings.simplefilter("ignore")
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what cases print is no answer
+    cases: dict[str, Any] = {}
+    prepared: Any = None
+    for line in sys.stdin:
+        question = json.loads(line)
+        answer: Any
+        if "names" in question:
+            cases = {case.name: case for case in choose(tuple(question["names"]))}
+            answer = list(cases)
+        elif "prepare" in question:
+            try:
+                prepared, answer = cases[question["prepare"]].prepare(Scale()), ""
+            except Skipped as why:
+                answer = str(why)
+            else:
+                assert isinstance(prepared, (Contest, Fit, Survey))
+        elif isinstance(prepared, Fit):
+            found = memory(prepared)
+            answer = found.seconds, found.peak_mb
+        else:
+            work = work_of(prepared)
+            seconds = sum(timed(work)[0] for _ in range(question["work"]))
+            answer = seconds, seconds / question["work"]
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()
