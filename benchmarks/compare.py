@@ -26,6 +26,8 @@ from typing import Any
 
 import click
 
+from benchmarks.__main__ import choose
+
 ROOT = Path(__file__).resolve().parent.parent
 SIDE = Path(__file__).with_name("side.py")
 NAMES = (
@@ -85,12 +87,8 @@ def compared(
     here: Side, base: Side, names: Sequence[str], turns: int, budget: float
 ) -> Iterator[tuple[str, float, float]]:
     """Case by case, medians of what it takes: seconds, or bytes of a case of memory."""
-    cases = here.ask(names=list(names))
-    shared = set(base.ask(names=list(names)))
-    for name in cases:
-        if name not in shared:
-            click.echo(f"{name}: not at the base", err=True)
-            continue
+    for case in choose(tuple(names)):
+        name = case.name
         why = here.ask(prepare=name) or base.ask(prepare=name)
         if why:
             click.echo(f"{name}: {why}", err=True)
@@ -105,7 +103,7 @@ def compared(
                 found[id(side)].append(value)
                 spent += seconds
             sides.reverse()
-        yield (name, *(statistics.median(found[id(side)]) for side in (here, base)))
+        yield name, statistics.median(found[id(here)]), statistics.median(found[id(base)])
 
 
 @click.command()

@@ -3,9 +3,8 @@
 It is run as a file, so that an earlier tree, which may not have it, can be measured by it. A line
 of JSON comes in, and one goes out:
 
-    {"names": ["dense", ...]}     names of the cases that can be compared
-    {"prepare": "letter"}         "" or why it cannot be done
-    {"work": 3}                   seconds of so many times, and what is compared for once
+    {"prepare": "letter"}     "" or why it cannot be done
+    {"work": 3}               seconds of so many times, and what is compared: seconds of one, or MB
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import sys
 import warnings
 from typing import Any
 
-from benchmarks.__main__ import choose
+from benchmarks.__main__ import CASES
 from benchmarks.cases import Contest, Fit, Scale, Skipped, Survey
 from benchmarks.measure import memory, timed
 
@@ -33,17 +32,17 @@ def main() -> None:
     warnings.simplefilter("ignore")
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what cases print is no answer
-    cases: dict[str, Any] = {}
+    cases = {case.name: case for case in CASES}
     prepared: Any = None
     for line in sys.stdin:
         question = json.loads(line)
         answer: Any
-        if "names" in question:
-            cases = {case.name: case for case in choose(tuple(question["names"]))}
-            answer = list(cases)
-        elif "prepare" in question:
+        if "prepare" in question:
+            name = question["prepare"]
             try:
-                prepared, answer = cases[question["prepare"]].prepare(Scale()), ""
+                if name not in cases:
+                    raise Skipped("there is no such case")
+                prepared, answer = cases[name].prepare(Scale()), ""
             except Skipped as why:
                 answer = str(why)
             else:
