@@ -26,7 +26,7 @@ IN_PROCESSES := -n 3 --dist worksteal
 # result.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-oldest test-long chaos golden lint format bench docs debug-test dist-test \
+.PHONY: help demo test test-oldest test-long chaos golden lint format bench docs compare debug-test dist-test \
 	build clean sanitize sanitize-short sanitize-proof fuzz-models fuzz-inputs
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
@@ -42,6 +42,7 @@ help:
 	@echo "make lint        ruff, cython-lint, mypy, import-linter, codespell"
 	@echo "make format      let ruff put the files in order"
 	@echo "make bench       measure against scikit-learn and others"
+	@echo "make compare     the same work here and at an earlier commit (BASE=..., CASES='letter adult')"
 	@echo "make docs        build the pages into build/docs"
 	@echo "make debug-test  the tests once more on kernels with bounds checks"
 	@echo "make sanitize    kernels that the compiler watches: memory, arithmetic, threads"
@@ -95,6 +96,10 @@ format: $(STAMPS)/lint
 
 bench: $(STAMPS)/bench $(STAMPS)/kernels
 	$(BIN)/python -m benchmarks
+
+# Checks BASE out into build/compare and compiles its kernels, once.
+compare: $(STAMPS)/bench $(STAMPS)/kernels
+	$(BIN)/python -m benchmarks.compare $(or $(BASE),$(error BASE=... names the earlier commit)) $(CASES)
 
 docs: $(STAMPS)/docs $(STAMPS)/kernels
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
