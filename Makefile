@@ -156,13 +156,19 @@ $(STAMPS)/tools: pyproject.toml
 	@$(PIP) install --upgrade pip "setuptools>=77" "cython>=3.1" "numpy>=2.0"
 	@touch $@
 
-# Extras of pyproject.toml, one or several, with the package itself and its kernels. These are then
-# as new as when it began: what has changed meanwhile is compiled by the next rule.
-$(STAMPS)/%: $(STAMPS)/tools pyproject.toml setup.py
-	@echo "installing dtrees[$*]: compiles the kernels, which takes about three minutes on two cores"
+# The package itself, and its kernels. These are then as new as when it began: what has changed
+# meanwhile is compiled by the next rule but one.
+$(STAMPS)/package: $(STAMPS)/tools pyproject.toml setup.py
+	@echo "installing dtrees: compiles the kernels, which takes about three minutes on two cores"
 	@touch $(STAMPS)/kernels.began
-	@$(INSTALL) '.[$*]'
+	@$(INSTALL) .
 	@mv $(STAMPS)/kernels.began $(STAMPS)/kernels
+	@touch $@
+
+# What extras of pyproject.toml need, one or several. The package is there, and is not built again.
+$(STAMPS)/%: $(STAMPS)/package
+	@echo "installing what dtrees[$*] needs"
+	@$(PIP) install 'dtrees[$*]'
 	@touch $@
 
 $(STAMPS)/kernels: $(STAMPS)/tools setup.py $(KERNELS)

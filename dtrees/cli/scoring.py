@@ -57,8 +57,9 @@ def check_scores(names: Sequence[str], problem: Problem) -> None:
     if not names:
         return
     from sklearn.dummy import DummyClassifier, DummyRegressor
-    from sklearn.metrics import get_scorer
+    from sklearn.metrics import get_scorer, get_scorer_names
 
+    known = get_scorer_names()
     model, y = DummyRegressor(), problem.y[:ROWS_OF_NUMBERS]
     if problem.task == "classification":
         model, y = DummyClassifier(), np.repeat(np.unique(problem.y), ROWS_OF_A_CLASS)
@@ -69,5 +70,7 @@ def check_scores(names: Sequence[str], problem: Problem) -> None:
             try:
                 get_scorer(name)(model, X, y)
             except (AttributeError, TypeError, ValueError) as error:
-                reason = "it is for classes" if isinstance(error, AttributeError) else error
+                reason = "it is for classes" if isinstance(error, AttributeError) else str(error)
+                if "pos_label" in reason and f"{name}_macro" in known:
+                    reason += f". For labels other than 0 and 1, try {name}_macro"
                 raise RequestError(f"--scoring {name} does not fit the target: {reason}") from error

@@ -17,8 +17,9 @@ caller has not imported.
 
 from __future__ import annotations
 
+import reprlib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -244,8 +245,11 @@ def check_shape(shape: tuple[int, int]) -> None:
 
 def _as_array(X: Any) -> np.ndarray:
     """A list or array-like as an array; numbers beside strings in a list stay numbers."""
-    if isinstance(X, (str, bytes)):
-        raise ValueError(f"Expected 2D array, got a {type(X).__name__} instead: {X[:60]!r}.")
+    if X is None or isinstance(X, (str, bytes, Mapping, Set)):
+        raise ValueError(
+            f"Expected 2D array, got a {type(X).__name__} instead: {reprlib.repr(X)}. "
+            "Give an array, a data frame or a sparse matrix."
+        )
     try:
         array = np.asarray(_unmasked(X) if isinstance(X, np.ma.MaskedArray) else X)
         if not isinstance(X, np.ndarray) and not hasattr(X, "__array__"):

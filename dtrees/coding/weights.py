@@ -195,7 +195,7 @@ def one_dimensional(y: Any, name: str) -> np.ndarray:
     if array.ndim != 1:
         raise ValueError(
             f"{name} should be a 1d array, got an array of shape {array.shape} instead. "
-            f"Give one value per row, for example {name}.ravel()."
+            f"Give one value per row{f', for example {name}.ravel()' if array.ndim else ''}."
         )
     if len(array) == 0:
         raise ValueError(f"{name} is empty: Found array with 0 sample(s). Give at least one row.")

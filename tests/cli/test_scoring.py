@@ -113,6 +113,7 @@ def test_the_command_that_saves_the_model_has_no_scorers(csv):
         ("class", "f1_makro", "scikit-learn has no scorer 'f1_makro', did you mean 'f1_macro'"),
         ("class", "xyz", "scikit-learn has no scorer 'xyz'; there are accuracy, "),
         ("class", "f1", "--scoring f1 does not fit the target: pos_label=1 is not a valid label"),
+        ("class", "f1", "For labels other than 0 and 1, try f1_macro"),
         ("class", "r2", "--scoring r2 does not fit the target: "),
         ("amount", "accuracy", "--scoring accuracy does not fit the target: "),
         ("amount", "roc_auc", "--scoring roc_auc does not fit the target: it is for classes"),

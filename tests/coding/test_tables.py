@@ -459,6 +459,8 @@ def test_array_likes():
         (ValueError, "Expected 2D array, got 1D array instead", pd.Series([1, 2])),
         (ValueError, "Expected 2D array, got scalar array instead", 3),
         (ValueError, "Expected 2D array, got a str", "abc"),
+        (ValueError, "Expected 2D array, got a dict instead: {'a': .*Give an array", {"a": [1]}),
+        (ValueError, "Expected 2D array, got a NoneType", None),
         (ValueError, "Found array with dim 3, while dim <= 2 is required", np.zeros((2, 2, 2))),
         (ValueError, "does not form a 2D array", [[1, 2], [3]]),
         (ValueError, "Complex data not supported", np.array([[1j]])),
