@@ -79,9 +79,10 @@ def real_data():
 
 
 @pytest.hookimpl(tryfirst=True)  # before those that are marked `long` are taken away
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Choose cases of tests that have many; skip what needs real data where there are none."""
-    mark_most_as_long(items)
+    if not (config.getoption("lf", False) or any("[" in each for each in config.args)):
+        mark_most_as_long(items)  # who names cases wants them
     if data_folder() is None:
         skip = pytest.mark.skip(reason="the real data sets (../shared/data) are not here")
         for item in items:

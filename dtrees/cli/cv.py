@@ -340,11 +340,12 @@ def note_ids(run: Run) -> None:
     book, n_rows = codebook_of(run.model), len(run.problem.y)
     names = column_names(book)
     for column, n_categories in nearly_ids(book, n_rows).items():
+        hint = f"like an id: --drop {names[column]} leaves it out"
         if have_decimal_commas(book.categories[column].tolist()):
-            continue  # numbers, as another note has said
+            hint = "all of them numbers with a decimal comma: add --decimal ,"
         note(
             f"column {names[column]!r} has {counted(n_categories, 'category', 'categories')} in "
-            f"{counted(n_rows, 'row')}, like an id: --drop {names[column]} leaves it out"
+            f"{counted(n_rows, 'row')}, {hint}"
         )
 
 

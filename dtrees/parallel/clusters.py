@@ -197,7 +197,10 @@ def _offsets(part: Any, n_rows: int | None) -> dict[str, set[bool] | None]:
 
 
 def _parsed(part: Any, found: dict[str, bool]) -> Any:
-    return part.assign(**{name: parsed(part[name], utc=utc) for name, utc in found.items()})
+    part = part.copy(deep=False)
+    for name, utc in found.items():
+        part[name] = parsed(part[name], utc=utc)
+    return part
 
 
 def write_parquet(table: Any, folder: str) -> int:

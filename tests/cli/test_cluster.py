@@ -96,13 +96,13 @@ def test_dates_in_csv_files(last, kind, address, tmp_path):
     table = pd.DataFrame(
         {
             "day": [*days.strftime("%Y-%m-%d")[:89], last],
-            "moment": days.strftime("%Y-%m-%dT%H:%M:%S+02:00"),
+            "self": days.strftime("%Y-%m-%dT%H:%M:%S+02:00"),
             "odd": ["2024-02-28", *[None] * 88, "2024-02-30"],  # there is no such day
             "number": rng.normal(size=90),
         }
     )
     table["class"] = np.where(table["number"] + np.arange(90) / 30 > 1.5, "late", "early")
-    table.loc[4, ["day", "moment"]] = None
+    table.loc[4, ["day", "self"]] = None
     table.to_csv(tmp_path / "whole.csv", index=False)
     for part in range(3):
         stretch = table[30 * part : 30 * part + 30]
@@ -113,7 +113,7 @@ def test_dates_in_csv_files(last, kind, address, tmp_path):
     assert told(found) == told(expected)
     kinds = {column["name"]: column["kind"] for column in found["columns"]}
     assert kinds["day"] == kind
-    assert kinds["moment"] == "ordered"
+    assert kinds["self"] == "ordered"
     assert kinds["odd"] == "categorical"
 
 

@@ -6,12 +6,13 @@ What they are stands in two lists: *drawn* ones are small and of all kinds, seed
 side). Each is made in several ways, which have to agree: with wide instructions and without, on
 one thread and on two, in the table's own process and in rounds over its blocks.
 
-The digest does not know what an array is called, only its type, shape and bytes, so names may
-change. Logarithms (entropy, Poisson) are the C library's: another one may round otherwise.
+A digest is of the arrays of all trees, of what their numbers mean, of the codebook and of the
+classes. It does not know what an array or an attribute is called, so names may change.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import warnings
 from collections.abc import Callable, Iterator
@@ -32,7 +33,6 @@ import dtrees
 from dtrees.core import _wide
 from dtrees.model_selection import GridSearchCV, KeyedKFold, cost_complexity_cv, cross_validate
 from tests.parallel import random_layouts
-from tests.parallel.clusters import digest
 
 FILE = Path(__file__).with_name("digests.json")
 N_DRAWN = 100
@@ -68,14 +68,29 @@ def digests_of(name: str, way: Way) -> list[str]:
         with dask.config.set(config), warnings.catch_warnings():
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
-            return [digest(trees_of(model)) for model in CASES[name](way)]
+            return [digest(model) for model in CASES[name](way)]
     finally:
         _wide.use_wide(before)
 
 
-def trees_of(model: Any) -> Any:
-    """The trees of a fitted estimator."""
-    return model.forest_.trees if hasattr(model, "forest_") else [model.tree_.model]
+def digest(model: Any) -> str:
+    """One hash of all that a fitted estimator knows of the data."""
+    is_forest = hasattr(model, "forest_")
+    trees = model.forest_.trees if is_forest else [model.tree_.model]
+    book = model.codebook_ if is_forest else model.tree_.codebook
+    parts: list[Any] = [book.n_codes, book.n_ordered, book.offsets, book.low, book.high, book.exact]
+    parts += [book.units, *((j, names.tolist()) for j, names in sorted(book.categories.items()))]
+    parts.append(getattr(model, "classes_", np.empty(0)).tolist())
+    for tree in trees:
+        parts += tree.arrays().values()
+        parts += [tree.n_columns, tree.criterion, tree.weight_unit, tree.unit, tree.offset]
+    found = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            found.update(f"{part.dtype} {part.shape}".encode() + part.tobytes())
+        else:
+            found.update(repr(part).encode())
+    return found.hexdigest()
 
 
 def expected() -> dict[str, list[str]]:
