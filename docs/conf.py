@@ -11,13 +11,25 @@ version = release = dtrees.__version__
 
 extensions = [
     "myst_parser",
+    "sphinx_gallery.gen_gallery",
     "sphinx.ext.autodoc",
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
 ]
 myst_enable_extensions = ["deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "examples"]
+
+# Pages of docs/examples: a script, what it prints, its picture.
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "download_all_examples": False,
+    "min_reported_time": 1e9,
+    "show_signature": False,
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+}
 
 # Docstrings say `name` for a parameter and for code alike.
 default_role = "code"
