@@ -279,7 +279,9 @@ class Pen:
                 self._write(start[0] + 0.04, start[1] + sign * 0.1, word)
 
     def draw_caption(self, forest: SharedForest) -> None:
-        """What colours and widths mean, and what is left out."""
+        """What colours and widths mean, and what is left out; of one model all are the same."""
+        if forest.n_models == 1:
+            return
         words = f"darker, wider: more of the {forest.n_models} models"
         sides = [side for i in self.layout.drawn for side in (forest[i].left, forest[i].right)]
         if any(len(side) > 1 for side in [forest.roots, *sides]):

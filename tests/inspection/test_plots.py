@@ -72,6 +72,7 @@ def test_numbers():
     left = model.tree_.model.value[1, 0]
     assert any(text.startswith(f"{left:.1f} 3/3") for text in shown)
     assert shown[-1] == "darker, wider: more of the 3 models"
+    assert not any("models" in text for text in texts(plot_shared_forest([model])))
 
 
 def test_names():
