@@ -418,7 +418,9 @@ def _from_pandas(X: Any, pandas: Any) -> Table:
 
 def _series(X: Any) -> list[Any]:
     """The columns of a frame; names of columns are slow to look up, and are left out."""
-    return [series for _, series in X.set_axis(range(X.shape[1]), axis=1).items()]
+    table = X.copy(deep=False)  # `set_axis` copies all of it before pandas 3
+    table.columns = range(X.shape[1])
+    return [series for _, series in table.items()]
 
 
 def _few_series(X: Any) -> list[Any] | None:
