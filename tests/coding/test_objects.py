@@ -101,7 +101,7 @@ def test_dates_through_a_model(form, tmp_path):
 def test_what_is_refused_names_its_column(message, cells):
     with pytest.raises((ValueError, TypeError), match=message):
         CodeBook.fit_encode(column(cells))
-    frame = pd.DataFrame({"price": column(cells)[:, 0]})
+    frame = pd.DataFrame({"price": pd.Series(column(cells)[:, 0], dtype=object)})
     with pytest.raises((ValueError, TypeError), match=message.replace("olumn 0", "olumn 'price'")):
         CodeBook.fit_encode(frame)
     book, _ = CodeBook.fit_encode(np.arange(3.0)[:, None])
