@@ -310,7 +310,7 @@ def test_ctrl_c_ends_the_work(n_threads, call):
 
         def slices():
             begun.append(1)
-            # Once all threads are there: the pool of a Ctrl-C while it starts one is a thread short.
+            # When all threads are there: Ctrl-C while a pool starts one leaves it a thread short.
             if len(begun) == n_threads and is_first.acquire(blocking=False):
                 print("ready", flush=True)
             assert runner.cancelled.wait(50)  # for ever, if nobody cancels
