@@ -79,14 +79,14 @@ class Fit:
     Attributes
     ----------
     n_rows, n_columns : int
-    max_codes : int or None
+    max_bins : int or None
     limit_mb : float
         Most that it may need above the table.
     """
 
     n_rows: int
     n_columns: int
-    max_codes: int | None
+    max_bins: int | None
     limit_mb: float
 
 

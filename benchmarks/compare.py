@@ -4,13 +4,13 @@
     two children     one in each tree, which prepare a case and do its work when they are asked
 
     turn      1      2      3    ...
-    here      1st    2nd    1st         medians of both sides, and their ratio
-    base      2nd    1st    2nd
+    now       1st    2nd    1st         medians of both sides, and their ratio
+    before    2nd    1st    2nd
 
-Each child imports its own tree's `benchmarks`, so a case may be written otherwise there, as long as
-its name and its work are the same. Of a case with opponents only our side is done. Without names,
-cases are compared that have one short piece of work of ours: fits, prediction, forests, and ten
-folds with their scores.
+Each child imports its own tree's `dtrees` and `benchmarks`: parameters may have had other names,
+and modules may have stood elsewhere. What is done has to be the same there; where the words of a
+case are others, they are shown. Only our side of a case is done. Without names, cases are compared
+of fits, predictions, forests and cross-validation, and those of memory.
 """
 
 from __future__ import annotations
@@ -21,31 +21,32 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import click
 
+from benchmarks import report
 from benchmarks.__main__ import choose
+from benchmarks.cases import Table
 
 ROOT = Path(__file__).resolve().parent.parent
 SIDE = Path(__file__).with_name("side.py")
-NAMES = (
-    *("dense", "text", "sparse-0.01", "sparse-0.05", "weather", "letter", "spambase"),
-    *("covertype_20k", "california_housing", "adult", "connect4", "nursery", "predict"),
-    *("forest-scikit_learn", "forest-letter-scikit_learn", "forest-covertype_20k-scikit_learn"),
-    *("forest-adult-scikit_learn", "forest-california_housing-scikit_learn"),
-    *(
-        "forest-newsgroups",
-        "forest-small",
-        "extra-trees",
-        "forest-predict-scikit_learn",
-        "everything",
-    ),
-)
-MOST = 1.03  # times the base, in seconds and in bytes
+COMPARED = ("fits", "prediction", "forests", "validation", "folds", "memory")
+MOST = 1.03  # times what it was, seconds and bytes
 LONG = 0.2  # seconds of a turn; what is shorter is done several times in it
+TURNS_OF_BYTES = 3  # of a line without seconds, which is nearly the same each time
+TABLE = Table(
+    ("work", "now, s", "before, s", "now / before", "now, MB", "before, MB", "now / before"),
+)
+
+
+class Asked(Protocol):
+    """What does the work of one of the trees."""
+
+    def ask(self, **question: Any) -> Any:
+        """Answer as `benchmarks.side` says."""
 
 
 @dataclass
@@ -55,11 +56,11 @@ class Side:
     tree: Path
 
     def __post_init__(self) -> None:
-        data = os.environ.get("DTREES_DATA") or str(ROOT.parent / "shared" / "data")
+        shared = os.environ.get("DTREES_DATA") or str(ROOT.parent / "shared" / "data")
         self.process = subprocess.Popen(
-            [sys.executable, str(SIDE)],
+            [sys.executable, "-P", str(SIDE)],  # -P: the tree's own `benchmarks`, not SIDE's folder
             cwd=self.tree,
-            env={**os.environ, "PYTHONPATH": str(self.tree), "DTREES_DATA": data},
+            env={**os.environ, "PYTHONPATH": str(self.tree), "DTREES_DATA": shared},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -69,71 +70,180 @@ class Side:
         """The answer of the child."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps(question) + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline()
+        try:
+            self.process.stdin.write(json.dumps(question) + "\n")
+            self.process.stdin.flush()
+            answer = self.process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
         if not answer:
             raise click.ClickException(f"the side in {self.tree} has ended")
         return json.loads(answer)
+
+    def close(self) -> None:
+        """Nothing more is asked: the child ends."""
+        self.process.communicate()
+
+
+class Taken(NamedTuple):
+    """Medians of a line, None where nothing of the kind is measured."""
+
+    seconds: float | None
+    mb: float | None
+
+
+@dataclass
+class Turns:
+    """What the turns of one side took."""
+
+    seconds: list[float] = field(default_factory=list)
+    mb: list[float] = field(default_factory=list)
+
+    def add(self, answer: dict[str, Any]) -> None:
+        """One turn more."""
+        for found, value in ((self.seconds, answer["seconds"]), (self.mb, answer["mb"])):
+            if value is not None:
+                found.append(value)
+
+    def medians(self) -> Taken:
+        """Of all turns."""
+        seconds, mb = (
+            statistics.median(found) if found else None for found in (self.seconds, self.mb)
+        )
+        return Taken(seconds, mb)
 
 
 def tree_of(base: str) -> Path:
     """A checkout of a commit, with its kernels; it stays for the next time."""
     git = ["git", "-C", str(ROOT)]
-    commit = subprocess.check_output([*git, "rev-parse", "--short=12", base], text=True).strip()
+    asked = [*git, "rev-parse", "--verify", "--quiet", "--short=12", f"{base}^{{commit}}"]
+    found = subprocess.run(asked, stdout=subprocess.PIPE, text=True, check=False)
+    if found.returncode != 0:
+        raise click.ClickException(f"there is no commit {base!r}")
+    commit = found.stdout.strip()
     tree = ROOT / "build" / "compare" / commit
     if not (tree / "setup.py").exists():
         subprocess.run([*git, "worktree", "prune"], check=True)
-        subprocess.run([*git, "worktree", "add", "--detach", str(tree), commit], check=True)
+        added = [*git, "worktree", "add", "--quiet", "--detach", str(tree), commit]
+        subprocess.run(added, check=True)
+    click.echo(f"compiling what is new in build/compare/{commit}", err=True)
     build = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
-    subprocess.run(build, cwd=tree, check=True, stdout=sys.stderr)
+    if subprocess.run(build, cwd=tree, stdout=sys.stderr, check=False).returncode != 0:
+        raise click.ClickException(f"the kernels of {base} cannot be compiled in {tree}")
     return tree
 
 
 def compared(
-    here: Side, base: Side, names: Sequence[str], turns: int, budget: float
-) -> Iterator[tuple[str, float, float]]:
-    """Case by case, medians of what it takes: seconds, or bytes of a case of memory."""
-    for case in choose(tuple(names)):
-        name = case.name
-        why = here.ask(prepare=name) or base.ask(prepare=name)
-        if why:
-            click.echo(f"{name}: {why}", err=True)
-            continue
-        sides = [here, base]
-        found: dict[int, list[float]] = {id(side): [] for side in sides}
-        first = max(side.ask(work=1)[0] for side in sides)  # does not count
-        spent, n_times = 0.0, max(1, round(LONG / first))
-        while len(found[id(here)]) < turns and (spent < budget or not found[id(here)]):
-            for side in sides:
-                seconds, value = side.ask(work=n_times)
-                found[id(side)].append(value)
-                spent += seconds
-            sides.reverse()
-        yield name, statistics.median(found[id(here)]), statistics.median(found[id(base)])
+    now: Asked, before: Asked, name: str, *, turns: int, budget: float, quick: bool = False
+) -> Iterator[tuple[str, Taken, Taken]]:
+    """Line by line of a case, medians of what it takes on each side.
+
+    Parameters
+    ----------
+    now, before : Asked
+    name : str
+        Of the case. One that a side cannot do has no lines, and the reason is shown.
+    turns : int
+        Of each side.
+    budget : float
+        Seconds of the turns of a line, after which no further one is begun. Each side has one.
+    quick : bool, default=False
+        Tiny tables.
+    """
+    mine, theirs = (side.ask(prepare=name, quick=quick) for side in (now, before))
+    for when, answer in (("now", mine), ("before", theirs)):
+        if answer["why"]:
+            click.echo(f"{name}: {when}: {answer['why']}", err=True)
+            return
+    if mine["work"] != theirs["work"]:
+        click.echo(f"{name}: now: {mine['work']}; before: {theirs['work']}", err=True)
+    for line in mine["lines"]:
+        if line in theirs["lines"]:
+            yield line, *in_turns((now, before), line, turns=turns, budget=budget)
+        else:
+            click.echo(f"{line}: not before", err=True)
+
+
+def in_turns(
+    sides: Sequence[Asked], line: str, *, turns: int, budget: float
+) -> tuple[Taken, Taken]:
+    """Medians of a line; each side goes first in every other turn.
+
+    The first work of each side does not count, except where a process of its own does it.
+    """
+    found = Turns(), Turns()
+    order = list(zip(sides, found, strict=True))
+    spent, n_times, n_done = 0.0, 1, 0
+    first = [side.ask(line=line, n_times=1) for side in sides]
+    if first[0]["mb"] is None:
+        n_times = max(1, round(LONG / max(answer["spent"] for answer in first)))
+    else:
+        n_done = 1
+        for mine, answer in zip(found, first, strict=True):
+            mine.add(answer)
+            spent += answer["spent"]
+    if first[0]["seconds"] is None:
+        turns = min(turns, TURNS_OF_BYTES)
+    while n_done < turns and (not n_done or spent < budget):
+        n_done += 1
+        for side, mine in order:
+            answer = side.ask(line=line, n_times=n_times)
+            mine.add(answer)
+            spent += answer["spent"]
+        order.reverse()
+    now, before = (mine.medians() for mine in found)
+    return now, before
+
+
+def ratio_of(now: float | None, before: float | None) -> float | None:
+    """How many times what it was; None where it is not measured, or nothing."""
+    return now / before if now is not None and before else None
+
+
+def row(line: str, now: Taken, before: Taken) -> str:
+    """A row of the table; ratios above `MOST` are bold."""
+    cells = [line]
+    for mine, theirs in zip(now, before, strict=True):
+        ratio = ratio_of(mine, theirs)
+        told = "-" if ratio is None else f"{ratio:.3f}"
+        cells += ["-" if value is None else f"{value:.4g}" for value in (mine, theirs)]
+        cells.append(f"**{told}**" if is_worse(mine, theirs) else told)
+    return report.row(cells)
+
+
+def is_worse(now: float | None, before: float | None) -> bool:
+    """Whether the ratio is above `MOST`."""
+    ratio = ratio_of(now, before)
+    return ratio is not None and ratio > MOST
 
 
 @click.command()
 @click.argument("base")
 @click.argument("names", nargs=-1)
 @click.option("--turns", type=click.IntRange(1), default=7, show_default=True)
-@click.option("--budget", default=60.0, show_default=True, help="Seconds for the turns of a case.")
-def main(base: str, names: tuple[str, ...], turns: int, budget: float) -> None:
-    """Compare the cases NAMES here with the commit BASE.
+@click.option("--budget", default=60.0, show_default=True, help="Seconds for the turns of a line.")
+@click.option("--quick", is_flag=True, help="Tiny tables: does it run?")
+def main(base: str, names: tuple[str, ...], turns: int, budget: float, quick: bool) -> None:
+    """Compare the cases NAMES now with those of the commit BASE.
 
-    Ends with an error when a median is more than 1.03 times that of the base.
+    Ends with an error when a median, of seconds or of MB, is more than 1.03 times what it was;
+    what a --quick run measures says nothing of that.
     """
-    sides = Side(ROOT), Side(tree_of(base))
+    cases = choose(names or COMPARED)
+    before = Side(tree_of(base))
+    now = Side(ROOT)
     worse = []
-    click.echo("| case | here | base | times the base |\n|---|---|---|---|")
-    for name, mine, theirs in compared(*sides, names or NAMES, turns, budget):
-        ratio = mine / theirs
-        told = f"**{ratio:.3f}**" if ratio > MOST else f"{ratio:.3f}"
-        click.echo(f"| {name} | {mine:.4g} | {theirs:.4g} | {told} |")
-        if ratio > MOST:
-            worse.append(name)
+    click.echo(report.head(TABLE))
+    for case in cases:
+        found = compared(now, before, case.name, turns=turns, budget=budget, quick=quick)
+        for line, mine, theirs in found:
+            click.echo(row(line, mine, theirs))
+            if not quick and any(map(is_worse, mine, theirs)):
+                worse.append(line)
+    now.close()
+    before.close()
     if worse:
-        raise click.ClickException(f"{len(worse)} cases are slower: {', '.join(worse)}")
+        raise click.ClickException(f"{len(worse)} take more than they did: {'; '.join(worse)}")
 
 
 if __name__ == "__main__":

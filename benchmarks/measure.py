@@ -213,7 +213,7 @@ def memory(fit: Fit) -> Memory:
         np.save(Path(folder) / "y.npy", y)
         data.classification.cache_clear()
         del X, y
-        words = in_a_child("benchmarks.measure", folder, str(fit.max_codes))
+        words = in_a_child("benchmarks.measure", folder, str(fit.max_bins))
     peak, table, seconds, how, nodes = words
     return Memory(float(peak), float(table), float(seconds), how, f"{int(nodes):,} nodes")
 
@@ -270,12 +270,12 @@ class Sampler(threading.Thread):
             self.peak = max(self.peak, resident())
 
 
-def fit_in_this_process(folder: str, max_codes: int | None) -> str:
+def fit_in_this_process(folder: str, max_bins: int | None) -> str:
     """The child's side of `memory`: loads, fits, and prints what it needed."""
     from dtrees import DecisionTreeClassifier
 
     X, y = np.load(Path(folder) / "X.npy"), np.load(Path(folder) / "y.npy")
-    tree = DecisionTreeClassifier(max_codes=max_codes, random_state=0, n_jobs=THREADS)
+    tree = DecisionTreeClassifier(max_bins=max_bins, random_state=0, n_jobs=THREADS)
     tree.fit(X[:20_000], y[:20_000])
     gc.collect()
     before = resident()

@@ -25,7 +25,7 @@ from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from dtrees.core.model import Tree
+from dtrees.core.model.tree import Tree
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,7 +49,7 @@ class ForestFit:
     numbers : range
         Of the trees that are to be grown. With ``warm_start`` it begins behind the trees that are
         there.
-    trees : list of dtrees.core.model.Tree
+    trees : list of dtrees.core.model.tree.Tree
         The trees so far, with those that were there before.
     oob_scores : list of float
         Out-of-bag scores of the first 1, 2, ... of these trees; empty without ``oob_tol``.

@@ -6,7 +6,7 @@ scikit-learn; the classes here derive from those, so nobody has to know them.
 
 
 class UnseenCategoryError(ValueError):
-    """A category at prediction that was not there at fit, with ``unseen="error"``."""
+    """A category at prediction that was not there at fit, with ``handle_unknown="error"``."""
 
 
 class StatisticsOverflowError(ValueError, OverflowError):

@@ -36,7 +36,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 # tenth of the time. `make chaos` starts them as Dask does by default; so do commands in processes.
 STARTED_BY = "DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD"
 ARE_FORKED = "forkserver" in multiprocessing.get_all_start_methods()
-NEEDED = ("distributed.nanny", "distributed.worker", "pyarrow", "dtrees.parallel.places")
+NEEDED = ("distributed.nanny", "distributed.worker", "pyarrow", "dtrees.parallel.position_cache")
 if ARE_FORKED and STARTED_BY not in os.environ:
     dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
 
@@ -82,7 +82,7 @@ def real_data():
 def pytest_collection_modifyitems(config, items):
     """Choose cases of tests that have many; skip what needs real data where there are none."""
     if not (config.getoption("lf", False) or any("[" in each for each in config.args)):
-        mark_most_as_long(items)  # who names cases wants them
+        mark_the_rest(items)  # who names cases wants them
     if data_folder() is None:
         skip = pytest.mark.skip(reason="the real data sets (../shared/data) are not here")
         for item in items:
@@ -90,8 +90,8 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(skip)
 
 
-def mark_most_as_long(items):
-    """Mark as `long` all but a third of the cases of a test that is marked ``one_of(3)``.
+def mark_the_rest(items):
+    """Mark as `long` and `rest` all but a third of the cases of a test marked ``one_of(3)``.
 
     Which a third, a checksum of their names says: every third in order might hold but one value of
     a parameter.
@@ -106,3 +106,4 @@ def mark_most_as_long(items):
         (n,) = several[0][2].args
         for _, item, _ in several[-(-len(several) // n) :]:
             item.add_marker("long")
+            item.add_marker("rest")

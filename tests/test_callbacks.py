@@ -28,7 +28,7 @@ from dtrees import (
     RandomForestRegressor,
 )
 from dtrees.callbacks import Bar, Callback, ProgressBar
-from dtrees.core.forest import ForestGrowth
+from dtrees.core.grow.forest import ForestGrowth
 from dtrees.parallel.local import AHEAD
 
 IRIS = load_iris(return_X_y=True)

@@ -22,6 +22,7 @@ FLOORS = {
     "typing": 0,
     "_typedefs": 0,
     "_random": 0,
+    "_pickling": 0,
     "coding": 1,
     "core": 2,
     "parallel": 3,
@@ -29,6 +30,7 @@ FLOORS = {
     "export": 3,
     "callbacks": 3,
     "estimators": 4,
+    "io": 4,
     "model_selection": 5,
     "cli": 6,
     "__main__": 7,
@@ -137,6 +139,31 @@ def kernel_of(name):
     return None
 
 
+# The folders of the core, from the ground up: each imports from itself and those before it.
+FOLDERS = ("data", "model", "membership", "histogram", "search", "stores", "grow", "predict")
+# Imports that still go up. The list gets shorter, and holds nothing that has been mended.
+KNOTS: set[tuple[str, str]] = set()
+
+
+def folder_of(module):
+    """Number of the folder of a module of the core; None: it is no such module."""
+    parts = module.split(".")
+    return FOLDERS.index(parts[2]) if parts[:2] == ["dtrees", "core"] and parts[2:] else None
+
+
+def test_the_folders_of_the_core_import_downwards_only():
+    found = set()
+    for path in sorted((PACKAGE / "core").rglob("*.p[yx]*")):
+        if path.suffix not in (".py", ".pyx", ".pxd") or path.stem == "__init__":
+            continue
+        module = module_of(path, ROOT)
+        for name in imports(path.read_text(encoding="utf-8"), module):
+            if name.startswith("dtrees.core.") and folder_of(name) > folder_of(module):
+                found.add((module.removeprefix("dtrees.core."), name.removeprefix("dtrees.core.")))
+    assert found - KNOTS == set()
+    assert KNOTS - found == set()
+
+
 @pytest.mark.parametrize(
     ("line", "names"),
     [
@@ -163,7 +190,7 @@ def test_the_scan_reads_every_form_of_import(line, names):
 @pytest.mark.parametrize(
     "line",
     [
-        "from dtrees.core._route cimport route",
+        "from dtrees.core.stores._partition cimport route",
         "from ..core cimport _route",
         "import pandas",
         "from dask import threaded",
@@ -180,7 +207,7 @@ def test_every_python_module_is_on_a_floor():
     assert tops <= set(FLOORS)
 
 
-HEAVY = ("distributed", "pandas", "polars", "pyarrow", "matplotlib", "click", "rich")
+HEAVY = ("distributed", "fsspec", "pandas", "polars", "pyarrow", "matplotlib", "click", "rich")
 # scikit-learn imports pandas (and that pyarrow) wherever it is installed.
 BY_SCIKIT_LEARN = ("pandas", "pyarrow")
 
@@ -202,6 +229,22 @@ def test_the_import_is_light(statement):
 def test_the_public_names_load_what_scikit_learn_loads_and_nothing_more():
     names = loaded_by("import dtrees; [getattr(dtrees, name) for name in dtrees.__all__]")
     assert names <= set(BY_SCIKIT_LEARN)
+
+
+def test_help_loads_neither_tables_nor_arrays():
+    pytest.importorskip("click")
+    code = (
+        "import runpy, sys; sys.argv[1:] = ['cv', '--help']\n"
+        "try: runpy.run_module('dtrees', run_name='__main__')\n"
+        "finally: print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("Usage: python -m dtrees cv ")
+    loaded = set(done.stderr.split())
+    assert "click" in loaded
+    assert loaded.isdisjoint({"numpy", "sklearn", "dask", *HEAVY} - {"click"})
 
 
 @pytest.mark.parametrize("floor", ["coding", "core"])

@@ -1,8 +1,9 @@
 """Tests mirror the package: a module's tests stand in a file of its name, in a folder of its name.
 
-``dtrees/core/_lanes.pyx`` has ``tests/core/test_lanes.py``. Modules that are tested through others
-only are listed in `mirror.txt`, which gets shorter: a new module is not added to it, and one that
-has got its file is taken away.
+``dtrees/core/stores/sampled/_random_split_simd.pyx`` has
+``tests/core/stores/sampled/test_random_split_simd.py``. Modules that are tested through others only
+are listed in `mirror.txt`, which gets shorter: a new module is not added to it, and one that has
+got its file is taken away.
 """
 
 from pathlib import Path

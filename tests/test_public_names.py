@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 PAGES = Path(__file__).resolve().parent.parent / "docs" / "api"
-DOCUMENTED = ["dtrees", "dtrees.estimators", "dtrees.inspection", "dtrees.model_selection"]
+DOCUMENTED = [
+    "dtrees",
+    "dtrees.estimators",
+    "dtrees.inspection",
+    "dtrees.io",
+    "dtrees.model_selection",
+]
 UNDOCUMENTED = {"__version__", "InvalidParameterError"}
 
 

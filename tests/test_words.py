@@ -1,4 +1,4 @@
-"""What is promised in words: the Python in README and docs runs, and the links lead somewhere."""
+"""What is promised in words: commands of the pages run, and links lead somewhere."""
 
 import ast
 import os
@@ -10,19 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.asking import ask
+from tests.pages import PAGES, ROOT, blocks
 
 pd = pytest.importorskip("pandas")
 
-ROOT = Path(__file__).resolve().parent.parent
-TOP = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
-PAGES = [*TOP, *sorted((ROOT / "docs").rglob("*.md"))]
-COMPLETE = [ROOT / "README.md", ROOT / "docs" / "index.md"]  # elsewhere X and y are the reader's
-
-
-def blocks(page):
-    """The Python blocks of a page, each with what the page says that it prints, if it does."""
-    block = r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?"
-    return re.findall(block, page.read_text(encoding="utf-8"), re.M | re.S)
+COMPLETE = [ROOT / "README.md", ROOT / "docs" / "index.md"]  # each of their blocks is complete
 
 
 @pytest.fixture
@@ -35,27 +27,32 @@ def few_rows(tmp_path, monkeypatch):
 
 
 def commands():
-    """Every command on the pages once, as words, with fewer folds."""
-    pages = [ROOT / "README.md", ROOT / "docs" / "user_guide" / "command_line.md"]
-    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    """Every command on the pages once, as words."""
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     lines = dict.fromkeys(text.splitlines())
     found = [line.split()[3:] for line in lines if line.startswith("python -m dtrees ")]
     assert {words[0] for words in found} == {"cv", "fit", "predict", "show"}
-    return [[*words, *(["--folds", "2"] if words[0] == "cv" else [])] for words in found]
+    return found
 
 
-@pytest.mark.parametrize("page", COMPLETE, ids=lambda page: page.name)
-def test_the_python_on_the_first_pages_prints_what_they_show(page, capsys, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    for code, shown in blocks(page):
-        exec(compile(code, page.name, "exec"), {"__name__": "__main__"})
-        assert capsys.readouterr().out == shown
+def shown():
+    """What the pages show of what a command prints, by the command."""
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    found = re.findall(
+        r"^```bash\npython -m dtrees (.*)\n```\n\n```text\n(.*?)^```", text, re.M | re.S
+    )
+    return {tuple(words.split()): without_ends(lines) for words, lines in found}
+
+
+def without_ends(text):
+    """Lines without blanks at their ends, since tables are as wide as their column names."""
+    return "".join(line.rstrip() + "\n" for line in text.splitlines())
 
 
 @pytest.mark.usefixtures("few_rows")
 def test_the_commands_on_the_pages_run_on_a_few_rows():
     for words in commands():
-        done = ask(*words)
+        done = ask(*words, *(["--folds", "2"] if words[0] == "cv" else []))
         assert done.exit_code == 0, (words, done.output)
         assert done.stdout
 
@@ -74,6 +71,8 @@ def test_the_python_on_the_first_pages_runs_in_processes(page):
 @pytest.mark.long
 def test_the_commands_on_the_pages_run_one_after_the_other(tmp_path):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    expected = shown()
+    assert expected
     for words in commands():
         done = subprocess.run(
             [sys.executable, "-W", "error", "-m", "dtrees", *words],
@@ -85,6 +84,7 @@ def test_the_commands_on_the_pages_run_one_after_the_other(tmp_path):
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout
+        assert expected.get(tuple(words), "") in without_ends(done.stdout)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -38,7 +38,7 @@ SETS = ("adult", "letter", "covertype_20k", "credit_default", "california_housin
 
 @dataclass(frozen=True)
 class Multinomial:
-    """In the place of `dtrees.core.resampling.Bags`."""
+    """In the place of `dtrees.core.membership.resampling.Bags`."""
 
     seed: int
     n_rows: int

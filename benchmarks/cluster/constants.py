@@ -35,8 +35,8 @@ from dtrees.coding.codebook import CodeBook
 from dtrees.coding.ordered import CutRules
 from dtrees.coding.summaries import TableSummary
 from dtrees.coding.tables import read_table
-from dtrees.core import rounds
-from dtrees.core.blocks import BlockOfRows
+from dtrees.core.grow import rounds
+from dtrees.core.stores.blocks.block import BlockOfRows
 from dtrees.parallel.cost import CostModel
 
 DRAWN = 5  # columns of 30
@@ -86,7 +86,7 @@ def watched(owner: Any, name: str, units: Callable[..., float]) -> Iterator[Watc
 def of_coding(X: np.ndarray) -> dict[str, float]:
     """Seconds of a cell, in both passes."""
     part = read_table(X[: ROWS // 2])
-    rules = CutRules(max_codes=255, sample_rows=200_000, seed=0)
+    rules = CutRules(max_bins=255, sample_rows=200_000, seed=0)
     of_summary, summary = worked(lambda: TableSummary.of(part, rules=rules))
     book = CodeBook.from_summary(summary)
     of_codes, _ = worked(lambda: book.encode_part(part))

@@ -18,7 +18,7 @@ from benchmarks.cluster.constants import measured
 from benchmarks.cluster.places import COLUMNS, DEPTH, TREES, forest, placed, table, workers
 from benchmarks.measure import in_turns
 from benchmarks.report import seconds
-from dtrees.parallel.cost import Cost, CostModel
+from dtrees.parallel.cost import Cost, CostModel, GrowthSize
 
 DRAWN = 5
 FEW, MANY = 250_000, 10**9
@@ -61,13 +61,15 @@ class Points:
     def cost(self, n_rows: int, n_workers: int, n_trees: int = TREES) -> Cost:
         """What the model says of a forest of `TREES` trees of depth `DEPTH`."""
         return self.model.of(
-            n_rows,
-            COLUMNS,
-            n_trees=n_trees,
-            depth=DEPTH,
-            n_workers=n_workers,
-            columns_drawn=DRAWN,
-            memory_limit=MEMORY,
+            GrowthSize(
+                n_rows=n_rows,
+                n_columns=COLUMNS,
+                n_trees=n_trees,
+                depth=DEPTH,
+                n_workers=n_workers,
+                columns_drawn=DRAWN,
+                memory_limit=MEMORY,
+            )
         )
 
     def lines(self, scale: Scale) -> Iterator[tuple[str, ...]]:

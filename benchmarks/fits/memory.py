@@ -7,8 +7,8 @@ from benchmarks.cases import Case, Fit, Scale
 ROWS, COLUMNS = 1_000_000, 30
 
 
-def _fit(max_codes: int | None, limit_mb: float, scale: Scale) -> Fit:
-    return Fit(scale.rows(ROWS), COLUMNS, max_codes, limit_mb)
+def _fit(max_bins: int | None, limit_mb: float, scale: Scale) -> Fit:
+    return Fit(scale.rows(ROWS), COLUMNS, max_bins, limit_mb)
 
 
 CASES = [

@@ -5,17 +5,19 @@ timed, coding included. The last two are measured when they are installed (`pip 
 scikit-learn-intelex ydf`), and skipped otherwise.
 
 fits, predictions    seconds, side by side; opponents has the other libraries
+first                first predictions, sparse rows, rows one by one
 memory               bytes per row and thread
 sizes                pickles and model files
 cluster              a fit on two processes against two threads
 scale                seconds over rows and columns, with a picture
 """
 
-from benchmarks.forests import cluster, fits, memory, predictions, scale, sizes
+from benchmarks.forests import cluster, first, fits, memory, predictions, scale, sizes
 
 CASES = [
     *fits.CASES,
     *predictions.CASES,
+    *first.CASES,
     *memory.CASES,
     *sizes.CASES,
     *cluster.CASES,

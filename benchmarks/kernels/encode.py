@@ -10,10 +10,10 @@ from dtrees.coding import CodeBook
 from dtrees.parallel import threaded
 
 
-def _fit_encode(max_codes: int | None, n_threads: int, scale: Scale) -> Contest:
+def _fit_encode(max_bins: int | None, n_threads: int, scale: Scale) -> Contest:
     X, _ = data.classification(scale.rows(100_000))
     return Contest(
-        lambda: CodeBook.fit_encode(X, max_codes=max_codes, run=threaded(n_threads))[1],
+        lambda: CodeBook.fit_encode(X, max_bins=max_bins, run=threaded(n_threads))[1],
         remark=lambda coded, _: f"{coded.nbytes / 1e6:.0f} MB of codes",
     )
 
@@ -35,9 +35,9 @@ CASES = [
         f"encode-{name}-{n_threads}",
         "kernels",
         f"fit_encode 100,000 × 30 float32, {words}, {n_threads} threads",
-        partial(_fit_encode, max_codes, n_threads),
+        partial(_fit_encode, max_bins, n_threads),
     )
-    for name, words, max_codes in (("exact", "exact", None), ("255", "255 codes", 255))
+    for name, words, max_bins in (("exact", "exact", None), ("255", "255 codes", 255))
     for n_threads in (1, 2)
 ]
 CASES += [

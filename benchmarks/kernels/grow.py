@@ -5,10 +5,10 @@ from functools import partial
 from benchmarks import data
 from benchmarks.cases import Case, Contest, Scale
 from dtrees.coding import CodeBook, Target
-from dtrees.core.grower import grow
-from dtrees.core.resampling import plain
-from dtrees.core.rules import GrowthRules
-from dtrees.core.source import ShardSource
+from dtrees.core.data.rules import GrowthRules
+from dtrees.core.grow.grower import grow
+from dtrees.core.grow.source import ShardSource
+from dtrees.core.membership.resampling import plain
 from dtrees.parallel import threaded
 
 

@@ -9,7 +9,7 @@ import scipy.sparse
 from benchmarks import data
 from benchmarks.cases import Case, Contest, Scale
 from dtrees import DecisionTreeClassifier
-from dtrees.core.predict import apply
+from dtrees.core.predict.raw import apply
 from dtrees.parallel import threaded
 
 STORAGE = {

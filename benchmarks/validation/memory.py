@@ -10,7 +10,7 @@ A child does one of two things, for n folds and the final model or for a single 
 A group is a set of training sets whose nodes are still together; its node has its rows once, 4
 bytes each, and 12 for a row that only some of its sets have. How many groups are alive at once is
 not counted by the kernel but found by growing again on paper (`groups_at_once`): the finished trees
-tell which sets part where, and nodes are taken up in the order of `dtrees.core._shared`::
+tell which sets part where, and nodes are taken up in the order of `dtrees.core.grow._shared`::
 
     [sets 0..10: n rows]                                        1 group
     [0..4: left] [0..4: right]  [5..10: left] [5..10: right]    2, when the root has chosen two
@@ -43,13 +43,14 @@ from benchmarks import data
 from benchmarks.cases import THREADS, Case, Scale, Skipped, Survey, Table
 from benchmarks.measure import MB, forget_peak, in_a_child, recorded_peak, resident
 from benchmarks.validation.ratios import estimator_of
-from dtrees.core.coded_walk import CodedRows
-from dtrees.core.model import LEAF, Tree
-from dtrees.core.resampling import plain
-from dtrees.core.source import DEFAULT_TUNING
-from dtrees.estimators.base import Training
+from dtrees.core.grow.source import DEFAULT_TUNING
+from dtrees.core.membership.resampling import plain
+from dtrees.core.model.tree import LEAF, Tree
+from dtrees.core.predict.binned import CodedRows
+from dtrees.estimators.fit_plan import FitPlan
+from dtrees.estimators.training import Training
 from dtrees.model_selection import cross_validate
-from dtrees.model_selection.stand_in import training_sets
+from dtrees.model_selection.splits import training_sets
 from dtrees.parallel import threaded
 
 FOLDS = (3, 5, 10, 20, 50)
@@ -59,7 +60,7 @@ WORKS: dict[str, tuple[str, dict[str, Any]]] = {
     "adult": ("adult, leaves of at least 10", {"min_samples_leaf": 10}),
 }
 PER_ROW_AND_GROUP = 16.0  # bytes
-TASKS, NODE_COST = 4, 50  # of `dtrees.core._shared`
+TASKS, NODE_COST = 4, 50  # of `dtrees.core.grow._shared`
 TABLE = Table(
     (
         "n folds and the final model",
@@ -181,7 +182,7 @@ def _whole(tree: Any, X: Any, y: np.ndarray, cv: Any) -> Found:
 def _growth(tree: Any, X: Any, y: np.ndarray, cv: Any) -> Found:
     run = threaded(tree.n_jobs)
     tree = clone(tree)
-    encoded = tree._encode(X, y, None, 0, run)
+    encoded = FitPlan.of(tree).encode(X, (y, None), 0, run)
     splits = [] if cv is None else list(cv.split(y))
     before = _resident_now()
     training = Training(encoded, CodedRows(encoded.coded), y, run)

@@ -20,12 +20,12 @@ from dtrees.model_selection import cross_validate
 ROWS = 100_000
 
 
-def _everything(max_codes: int | None, scale: Scale) -> Contest:
+def _everything(max_bins: int | None, scale: Scale) -> Contest:
     X, y = data.classification(scale.rows(ROWS))
-    tree = estimator_of(y, 0, {"max_codes": max_codes})
+    tree = estimator_of(y, 0, {"max_bins": max_bins})
 
     def remark(ours: dict[str, Any], theirs: Any) -> str:
-        sizes = nodes(ours["final"], theirs)
+        sizes = nodes(ours["final_estimator"], theirs)
         return f"the final model and theirs: {sizes}; accuracy {ours['test_score'].mean():.4f}"
 
     return Contest(
@@ -41,9 +41,9 @@ CASES = [
         "validation",
         f"{FOLDS} folds, scores and the final model, {ROWS:,} × 30, {what}, fully grown, against "
         "one fit",
-        partial(_everything, max_codes),
+        partial(_everything, max_bins),
         1,
         2,
     )
-    for name, what, max_codes in (("exact", "exact", None), ("255", "255 codes", 255))
+    for name, what, max_bins in (("exact", "exact", None), ("255", "255 codes", 255))
 ]

@@ -20,7 +20,7 @@ import dtrees
 from benchmarks import data
 from benchmarks.cases import THREADS, Case, Scale, Survey, Table
 from benchmarks.measure import in_turns
-from dtrees.estimators.sets import fit_sets
+from dtrees.estimators.training_sets import fit_sets
 from dtrees.model_selection import cross_validate
 
 FOLDS = 10
@@ -91,7 +91,7 @@ def medians(X: Any, y: np.ndarray, estimator: Any) -> list[float]:
 def estimator_of(y: np.ndarray, n_trees: int, parameters: dict[str, Any]) -> Any:
     """A tree or a forest with 255 codes."""
     kind = "Classifier" if y.dtype.kind != "f" else "Regressor"
-    given = {"max_codes": 255, "random_state": 0, "n_jobs": THREADS, **parameters}
+    given = {"max_bins": 255, "random_state": 0, "n_jobs": THREADS, **parameters}
     if n_trees > 0:
         return getattr(dtrees, f"RandomForest{kind}")(n_trees, **given)
     return getattr(dtrees, f"DecisionTree{kind}")(**given)

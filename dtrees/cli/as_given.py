@@ -13,7 +13,7 @@ from dtrees.cli.models import PARAMETER_OF, option_of
 
 START = ("python", "-m", "dtrees")
 OF_CV_ALONE = (
-    *("folds", "keyed_folds", "scoring", "tune", "tune_simplest", "tune_nested", "pruning_table"),
+    *("folds", "hash_folds", "scoring", "tune", "tune_simplest", "tune_nested", "pruning_table"),
     *("report", "force", "as_json"),
 )
 

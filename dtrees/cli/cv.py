@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from dtrees.callbacks import Bar
-    from dtrees.model_selection import Problem
+    from dtrees.io import Problem
     from dtrees.model_selection.folds import Split
 
 CHOSEN_BY_TUNING = ("min_samples_split", "ccp_alpha")
@@ -70,7 +70,7 @@ BYTES_OF_A_ROW = 8  # in the list of a fold
     *CLUSTER,
     click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True),
     click.option(
-        "--keyed-folds",
+        "--hash-folds",
         is_flag=True,
         help="Draw the fold of each row from the seed and its number, without lists of rows: for "
         "very large tables. Folds of a regression then differ a little in size.",
@@ -128,7 +128,7 @@ def command(
     cluster: str | None,
     regime: str | None,
     folds: int,
-    keyed_folds: bool,
+    hash_folds: bool,
     scoring: tuple[str, ...],
     tune: bool,
     tune_simplest: bool,
@@ -152,7 +152,7 @@ def command(
     """
     with one_line_errors():
         check_files(files, cluster)
-        from dtrees.model_selection.files import extra
+        from dtrees.io.extras import extra
 
         check_options(**model)
         scorers = check_scoring(scoring)
@@ -171,7 +171,7 @@ def command(
             estimator = estimator_of(problem.task, **model)
             check_folds(problem, folds, nested=tune_nested)
             check_scores(scorers, problem)
-            if cluster is not None and regime in (None, "partitioned") and not keyed_folds:
+            if cluster is not None and regime in (None, "partitioned") and not hash_folds:
                 note_lists(len(problem.y), folds)
             request = Request(
                 file=label_of(files),
@@ -179,7 +179,7 @@ def command(
                 kind=model["model"],
                 problem=problem,
                 n_folds=folds,
-                has_keyed_folds=keyed_folds,
+                has_hash_folds=hash_folds,
                 scoring=scorers,
                 rule=rule,
                 wants_nested=tune_nested,
@@ -256,18 +256,18 @@ def validated(request: Request, estimator: Any, bar: Bar | None = None) -> Run:
     """
     from sklearn.base import clone
 
-    from dtrees.model_selection import KeyedKFold
+    from dtrees.model_selection import HashKFold
     from dtrees.model_selection.baseline import baseline_scores
     from dtrees.model_selection.folds import shuffled_folds
-    from dtrees.model_selection.validated import validate_folds
+    from dtrees.model_selection.validated import Questions, validate_folds
 
     X, y = request.problem.X, request.problem.y
     start = perf_counter()
     is_classes = request.problem.task == "classification"
-    keyed = KeyedKFold(request.n_folds, stratify=is_classes, random_state=estimator.random_state)
+    keyed = HashKFold(request.n_folds, stratify=is_classes, random_state=estimator.random_state)
 
     def folds_of(rows: np.ndarray | slice) -> Sequence[Split]:
-        if request.has_keyed_folds:
+        if request.has_hash_folds:
             return keyed.split(y[rows], y[rows])
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # check_folds notes it
             return shuffled_folds(
@@ -283,13 +283,15 @@ def validated(request: Request, estimator: Any, bar: Bar | None = None) -> Run:
         X,
         y,
         splits,
-        rule=request.rule,
-        with_path=request.wants_path,
-        scoring=request.scoring,
-        folds_of=folds_of if request.wants_nested else None,
+        Questions(
+            rule=request.rule,
+            with_path=request.wants_path,
+            scoring=request.scoring,
+            folds_of=folds_of if request.wants_nested else None,
+        ),
         bar=bar,
     )
-    final = found.final
+    final = found.final_estimator
     if getattr(estimator, "oob_score", False):
         if found.tuned is not None:
             estimator.set_params(**found.tuned.chosen.parameters)
@@ -355,5 +357,5 @@ def note_lists(rows: int, folds: int) -> None:
         size = in_units(rows * folds * BYTES_OF_A_ROW)
         note(
             f"the lists of {folds} folds of {rows:,} rows take {size} in this process; "
-            "--keyed-folds needs none."
+            "--hash-folds needs none."
         )

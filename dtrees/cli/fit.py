@@ -73,7 +73,7 @@ def command(
     with one_line_errors():
         check_files(files, cluster)
         from dtrees.export import save
-        from dtrees.model_selection.files import extra
+        from dtrees.io.extras import extra
 
         if is_stream(out):
             raise RequestError("--out: a model goes to a file, not to standard output")

@@ -39,7 +39,7 @@ PARAMETER_OF = {
     "min_samples_leaf": "min_samples_leaf",
     "min_samples_split": "min_samples_split",
     "ccp_alpha": "ccp_alpha",
-    "max_codes": "max_codes",
+    "max_bins": "max_bins",
     "max_features": "max_features",
     "trees": "n_estimators",
     "max_samples": "max_samples",
@@ -114,7 +114,7 @@ MODEL = (
         help="Price of a leaf in cost-complexity pruning; 0 by default.",
     ),
     click.option(
-        "--max-codes",
+        "--max-bins",
         type=Amount(2, "exact"),
         help="Most codes of an ordered column; exact: one for each distinct value. By default "
         "exact for a tree, 255 otherwise.",

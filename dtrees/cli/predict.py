@@ -21,7 +21,6 @@ from time import perf_counter
 from typing import Any
 
 import click
-import numpy as np
 
 from dtrees.cli.cells import holds_marked_cells, may_hold_text, safe_table
 from dtrees.cli.columns import (
@@ -259,6 +258,7 @@ def predictions(fitted: Any, X: Any, proba: bool) -> dict[str, Any]:
     proba : bool
         Whether shares of the classes are among them.
     """
+    import numpy as np
     from pandas import Series
 
     classes = getattr(fitted, "classes_", np.empty(0))

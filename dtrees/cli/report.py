@@ -57,7 +57,7 @@ def check_libraries() -> None:
     ImportError
         A library is not installed.
     """
-    from dtrees.model_selection.files import extra
+    from dtrees.io.extras import extra
 
     for module in ("jinja2", "matplotlib"):
         extra(module, of="cli,plot", for_="a report")

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import dtrees
 from dtrees.cli.description import SCORE_NAME, columns_of, first_rules, growth_document, is_tree
 from dtrees.cli.models import KINDS, chosen_parameters
 
 if TYPE_CHECKING:
-    from dtrees.model_selection import CostComplexity, Problem, SizeChoice, TunedSize
+    import numpy as np
+
+    from dtrees.io import Problem
+    from dtrees.model_selection import CostComplexity, SizeChoice, TunedSize
     from dtrees.model_selection.folds import FoldResult
     from dtrees.model_selection.validated import ValidatedFolds
 
@@ -28,7 +29,7 @@ class Request:
         Of `dtrees.cli.models.KINDS`.
     problem : Problem
     n_folds : int
-    has_keyed_folds : bool
+    has_hash_folds : bool
         Whether folds are drawn row by row.
     scoring : tuple of str
         Names of scorers, of which the first chooses the size; none: accuracy or R^2.
@@ -45,7 +46,7 @@ class Request:
     kind: str
     problem: Problem
     n_folds: int
-    has_keyed_folds: bool
+    has_hash_folds: bool
     scoring: tuple[str, ...]
     rule: Any
     wants_nested: bool
@@ -154,7 +155,7 @@ class Run:
     def document(self) -> dict[str, Any]:
         """The run as one JSON document; docs/user_guide/command_line.md describes it."""
         mean, standard_error = self.mean_and_error
-        how = {"keyed_folds": True} if self.request.has_keyed_folds else {}
+        how = {"hash_folds": True} if self.request.has_hash_folds else {}
         of_task = {"classification": "accuracy", "regression": "r2"}[self.problem.task]
         document: dict[str, Any] = {
             "format": "dtrees.cv/2",
@@ -304,6 +305,8 @@ def steps_to_show(path: CostComplexity, most: int) -> list[int]:
 
     Leaves of the steps between are about equally far apart on a logarithmic scale.
     """
+    import numpy as np
+
     n_steps = len(path.n_leaves)
     shown = {0, path.best_index, path.one_standard_error_index, n_steps - 1}
     between = np.geomspace(path.n_leaves[0], path.n_leaves[-1], most - len(shown) + 2)

@@ -14,12 +14,10 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from dtrees.cli.errors import RequestError
 
 if TYPE_CHECKING:
-    from dtrees.model_selection import Problem
+    from dtrees.io import Problem
 
 ROWS_OF_A_CLASS = 2  # that a scorer is tried on
 ROWS_OF_NUMBERS = 1000
@@ -37,7 +35,7 @@ def check_scoring(names: Sequence[str]) -> tuple[str, ...]:
         return ()
     from sklearn.metrics import get_scorer_names
 
-    from dtrees.model_selection.problem import near
+    from dtrees.io.problem import near
 
     known = get_scorer_names()
     for name in names:
@@ -56,6 +54,7 @@ def check_scores(names: Sequence[str], problem: Problem) -> None:
     """
     if not names:
         return
+    import numpy as np
     from sklearn.dummy import DummyClassifier, DummyRegressor
     from sklearn.metrics import get_scorer, get_scorer_names
 

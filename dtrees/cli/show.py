@@ -36,7 +36,7 @@ model_argument = click.argument("model", type=click.Path(path_type=Path))
 def command(model: Path, as_json: bool) -> None:
     """Tell what the file MODEL holds: kind, size, parameters, columns."""
     with one_line_errors():
-        from dtrees.model_selection.files import extra
+        from dtrees.io.extras import extra
 
         fitted = load_model(model)
         if not as_json:

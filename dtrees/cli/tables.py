@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
 from dtrees.cli.errors import RequestError, note
 from dtrees.cli.files import PARQUET, check_there, is_stream
@@ -27,7 +26,7 @@ from dtrees.cli.form import (
 from dtrees.cli.words import counted
 
 if TYPE_CHECKING:
-    from dtrees.model_selection import Problem
+    from dtrees.io import Problem
 
 
 files_argument = click.argument("files", nargs=-1, required=True, metavar="FILE...")
@@ -91,7 +90,7 @@ def options(*declared: Callable[..., Any]) -> Callable[..., Any]:
 
 def read(file: Path, form: Form, as_text: Collection[str] = ()) -> Any:
     """The DataFrame in a file, or in the CSV on standard input."""
-    from dtrees.model_selection import read_table
+    from dtrees.io import read_table
 
     source = io.BytesIO(sys.stdin.buffer.read()) if is_stream(file) else file
     try:
@@ -122,9 +121,9 @@ def problem_in(
     Raises
     ------
     ValueError, RequestError
-        As `dtrees.model_selection.problem_of`.
+        As `dtrees.io.problem_of`.
     """
-    from dtrees.model_selection import problem_of
+    from dtrees.io import problem_of
     from dtrees.parallel import is_lazy
 
     is_csv = not files[0].lower().endswith(PARQUET)
@@ -188,6 +187,8 @@ def headlines(file: str, target: str, problem: Problem, kinds: Iterable[str]) ->
     columns = ", ".join(f"{counts[kind]} {kind}" for kind in order)
     what = "numbers"
     if problem.task == "classification":
+        import numpy as np
+
         what = counted(len(np.unique(problem.y)), "class", "classes")
     n_columns = counted(problem.X.shape[1], "column")
     lines = [

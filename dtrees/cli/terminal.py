@@ -8,12 +8,14 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from dtrees.callbacks import Bar
 from dtrees.cli.words import visible
+
+if TYPE_CHECKING:
+    from dtrees.callbacks import Bar
 
 
 def console() -> Any:
@@ -32,6 +34,8 @@ def trees_grown(show: bool) -> Iterator[Bar | None]:
     if error is None:
         yield None
         return
+    from dtrees.callbacks import Bar
+
     with Bar(error, transient=True) as bar:
         yield bar
 

@@ -13,7 +13,6 @@ advice      what a user should hear of a column: it drifted, it is an id
 admission   what a table has to meet: names, no infinities
 coded       the coded table
 row_digest  a number that tells the rows of a coded table
-pickling    codes and targets in few pieces, for messages
 target      y and the weights as integers
 weights     weights of rows and of classes in fixed point
 group_keys  labels of groups as keys that do not depend on other labels

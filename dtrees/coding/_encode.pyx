@@ -305,7 +305,7 @@ cdef bint _whole_numbers(const value_t* v, int64_t n, const Ranked* ranked,
     return True
 
 
-cdef void _rank_lookup(const uint32_t* number, int64_t n, int64_t span, int64_t max_codes,
+cdef void _rank_lookup(const uint32_t* number, int64_t n, int64_t span, int64_t max_bins,
                        value_t* low, Scratch* scratch, Ranked* out) noexcept nogil:
     """Codes of whole numbers: table[number] is the code. ``span``: greatest number."""
     cdef uint32_t* table = scratch.table
@@ -316,7 +316,7 @@ cdef void _rank_lookup(const uint32_t* number, int64_t n, int64_t span, int64_t 
     table[0] = 0
     for k in range(1, span + 1):
         n_codes += table[k]
-    if n_codes > max_codes:
+    if n_codes > max_bins:
         out.status = TOO_MANY
         return
     n_codes = 0
@@ -329,7 +329,7 @@ cdef void _rank_lookup(const uint32_t* number, int64_t n, int64_t span, int64_t 
     out.n_codes = n_codes
 
 
-cdef bint _rank_hash(const value_t* v, int64_t n, int64_t max_codes, value_t* low,
+cdef bint _rank_hash(const value_t* v, int64_t n, int64_t max_bins, value_t* low,
                      Scratch* scratch, Ranked* out) noexcept nogil:
     """Codes of a column of few distinct values; False when there are too many for it.
 
@@ -341,7 +341,7 @@ cdef bint _rank_hash(const value_t* v, int64_t n, int64_t max_codes, value_t* lo
     cdef uint32_t count = 0, k
     cdef uint16_t* few = scratch.few
     limit = n // 4 if n < 4 * FEW else FEW  # more than that: sorting is cheaper
-    limit = max_codes if max_codes < limit else limit
+    limit = max_bins if max_bins < limit else limit
     while slots < 4 * limit and slots < SLOTS:
         slots *= 2
     mask = slots - 1
@@ -356,14 +356,14 @@ cdef bint _rank_hash(const value_t* v, int64_t n, int64_t max_codes, value_t* lo
             number = scratch.slot_number[h]
             if number == 0:
                 if count == limit:
-                    if limit == max_codes:
+                    if limit == max_bins:
                         out.status = TOO_MANY
                         return True
                     return False
                 scratch.few_key[count] = key
                 count += 1
                 # mostly new values: not worth going on
-                if count == 192 and i < 256 and n > 1024 and max_codes > FEW:
+                if count == 192 and i < 256 and n > 1024 and max_bins > FEW:
                     return False
                 number = <uint16_t>count
                 scratch.slot_number[h] = number
@@ -426,7 +426,7 @@ cdef void _sort_keys(uint64_t* key, uint32_t n, Scratch* scratch) noexcept nogil
         at[1 + place[i]] = <uint16_t>(i + 1)
 
 
-cdef void _rank_sort(const value_t* v, int64_t n, value_t least, value_t most, int64_t max_codes,
+cdef void _rank_sort(const value_t* v, int64_t n, value_t least, value_t most, int64_t max_bins,
                      value_t* low, Scratch* scratch, Ranked* out) noexcept nogil:
     """Codes by sorting; leaves (code, row) pairs in ``scratch.pairs``, missing rows left out."""
     cdef uint64_t* pairs = scratch.pairs
@@ -477,7 +477,7 @@ cdef void _rank_sort(const value_t* v, int64_t n, value_t least, value_t most, i
         for i in range(m):
             x = v[<uint32_t>pairs[i]]
             if i == 0 or x != previous:
-                if <int64_t>code == max_codes:
+                if <int64_t>code == max_bins:
                     out.status = TOO_MANY
                     return
                 low[code] = x
@@ -488,7 +488,7 @@ cdef void _rank_sort(const value_t* v, int64_t n, value_t least, value_t most, i
         key = 0
         for i in range(m):
             if i == 0 or (pairs[i] >> 32) != key:
-                if <int64_t>code == max_codes:
+                if <int64_t>code == max_bins:
                     out.status = TOO_MANY
                     return
                 key = pairs[i] >> 32
@@ -499,7 +499,7 @@ cdef void _rank_sort(const value_t* v, int64_t n, value_t least, value_t most, i
     out.n_codes = <int64_t>code
 
 
-cdef void _rank_few_rows(const value_t* v, int64_t n, int64_t max_codes, value_t* low,
+cdef void _rank_few_rows(const value_t* v, int64_t n, int64_t max_bins, value_t* low,
                          Scratch* scratch, Ranked* out) noexcept nogil:
     """`_rank_sort` for at most `SMALL` rows: values are inserted as they are."""
     cdef value_t[SMALL] sorted_value
@@ -521,7 +521,7 @@ cdef void _rank_few_rows(const value_t* v, int64_t n, int64_t max_codes, value_t
         m += 1
     for i in range(m):
         if i == 0 or sorted_value[i] != sorted_value[i - 1]:
-            if <int64_t>code == max_codes:
+            if <int64_t>code == max_bins:
                 out.status = TOO_MANY
                 return
             low[code] = sorted_value[i]
@@ -531,11 +531,11 @@ cdef void _rank_few_rows(const value_t* v, int64_t n, int64_t max_codes, value_t
     out.n_codes = <int64_t>code
 
 
-cdef void _rank(const value_t* v, int64_t n, int64_t max_codes, value_t* low, Scratch* scratch,
+cdef void _rank(const value_t* v, int64_t n, int64_t max_bins, value_t* low, Scratch* scratch,
                 Ranked* out) noexcept nogil:
     """Distinct values of a column into ``low``, ascending, and what `_emit` needs.
 
-    ``low`` has room for min(n, max_codes) values.
+    ``low`` has room for min(n, max_bins) values.
     """
     cdef value_t least, most
     cdef double span
@@ -555,14 +555,14 @@ cdef void _rank(const value_t* v, int64_t n, int64_t max_codes, value_t* low, Sc
             out.least = <int32_t>least
             number = <uint32_t*>scratch.pairs
             if _whole_numbers(v, n, out, number):
-                _rank_lookup(number, n, <int64_t>span + 1, max_codes, low, scratch, out)
+                _rank_lookup(number, n, <int64_t>span + 1, max_bins, low, scratch, out)
                 return
     if n <= SMALL:
-        _rank_few_rows(v, n, max_codes, low, scratch, out)
+        _rank_few_rows(v, n, max_bins, low, scratch, out)
         return
-    if _rank_hash(v, n, max_codes, low, scratch, out):
+    if _rank_hash(v, n, max_bins, low, scratch, out):
         return
-    _rank_sort(v, n, least, most, max_codes, low, scratch, out)
+    _rank_sort(v, n, least, most, max_bins, low, scratch, out)
 
 
 cdef void _emit(const value_t* v, int64_t n, Scratch* scratch, const Ranked* ranked,
@@ -681,7 +681,7 @@ def scratch_bytes(int64_t n_rows):
     return _place(&scratch, n_rows, NULL)
 
 
-def rank_columns(const value_t[:, ::1] values, int64_t max_codes, int64_t[::1] place,
+def rank_columns(const value_t[:, ::1] values, int64_t max_bins, int64_t[::1] place,
                  uint8_t[::1] room, uint8_t[::1] u8, uint16_t[::1] u16, uint32_t[::1] u32,
                  uint32_t[::1] order, value_t[:, ::1] low, int64_t[::1] n_codes,
                  uint8_t[::1] status):
@@ -693,13 +693,13 @@ def rank_columns(const value_t[:, ::1] values, int64_t max_codes, int64_t[::1] p
     Parameters
     ----------
     values : float32 or float64 (k, n_rows)
-    max_codes : int
+    max_bins : int
         Columns with more distinct values get the status `STATUS_TOO_MANY` and no codes.
     place : int64 (k,)
     room : uint8 (at least scratch_bytes(n_rows),)   SCRATCH
     u8, u16, u32, order : uint8, uint16, uint32, uint32 (n_columns * n_rows,)   OUT
-        May be empty when no column can need them: ``min(max_codes, n_rows)`` decides.
-    low : float32 or float64 (k, at least min(max_codes, n_rows))   OUT
+        May be empty when no column can need them: ``min(max_bins, n_rows)`` decides.
+    low : float32 or float64 (k, at least min(max_bins, n_rows))   OUT
         Distinct values, ascending.
     n_codes : int64 (n_columns,)   OUT
     status : uint8 (n_columns,)   OUT
@@ -714,7 +714,7 @@ def rank_columns(const value_t[:, ::1] values, int64_t max_codes, int64_t[::1] p
         for k in range(values.shape[0]):
             v = &values[k, 0]
             p = place[k]
-            _rank(v, n, max_codes, &low[k, 0], &scratch, &ranked)
+            _rank(v, n, max_bins, &low[k, 0], &scratch, &ranked)
             status[p] = <uint8_t>ranked.status
             n_codes[p] = ranked.n_codes
             if ranked.status != CODED:
@@ -729,7 +729,7 @@ def rank_columns(const value_t[:, ::1] values, int64_t max_codes, int64_t[::1] p
 
 
 def rank_sparse(const value_t[::1] data, const int64_t[::1] indptr, int64_t first, int64_t last,
-                int64_t n_rows, int64_t max_codes, uint32_t[::1] codes, value_t[::1] low,
+                int64_t n_rows, int64_t max_bins, uint32_t[::1] codes, value_t[::1] low,
                 int64_t[::1] n_codes, uint32_t[::1] fill, uint8_t[::1] status):
     """Codes of the stored values of sparse columns ``first .. last - 1``.
 
@@ -767,7 +767,7 @@ def rank_sparse(const value_t[::1] data, const int64_t[::1] indptr, int64_t firs
             for i in range(n):
                 v[i] = data[at + i] + <value_t>0.0
             values = &low[at + j]
-            _rank(v, n, max_codes, values, &scratch, &ranked)
+            _rank(v, n, max_bins, values, &scratch, &ranked)
             status[j] = <uint8_t>ranked.status
             n_codes[j] = ranked.n_codes
             fill[j] = 0
@@ -783,7 +783,7 @@ def rank_sparse(const value_t[::1] data, const int64_t[::1] indptr, int64_t firs
             if z < ranked.n_codes and values[z] == 0:
                 fill[j] = <uint32_t>(z + 1)
             elif implicit:
-                if ranked.n_codes == max_codes:
+                if ranked.n_codes == max_bins:
                     status[j] = TOO_MANY
                     continue
                 for c in range(ranked.n_codes, z, -1):

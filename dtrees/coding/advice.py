@@ -40,7 +40,7 @@ def warn_of_unseen(book: CodeBook, table: Table) -> None:
     Raises
     ------
     UnseenCategoryError
-        With ``unseen="error"``.
+        With ``handle_unknown="error"``.
     """
     for column in table.labels:
         j = column.column
@@ -50,7 +50,7 @@ def warn_of_unseen(book: CodeBook, table: Table) -> None:
         label = _first_unseen(column, book.numbers_of_categories(j), book.n_ordered[j] > 0)
         if label is None:
             continue
-        if book.unseen != "error" and np.count_nonzero(column.codes >= 0) < DRIFT_ROWS:
+        if book.handle_unknown != "error" and np.count_nonzero(column.codes >= 0) < DRIFT_ROWS:
             continue
         fitted = known[0]
         text = (
@@ -58,11 +58,11 @@ def warn_of_unseen(book: CodeBook, table: Table) -> None:
             f"{str(label)[:60]!r} of type {type(label).__name__}; fitted was, for example, "
             f"{str(fitted)[:60]!r} of type {type(fitted).__name__}."
         )
-        if book.unseen == "error":
+        if book.handle_unknown == "error":
             raise UnseenCategoryError(f"{text} Give the values in the form that was fitted.")
         warnings.warn(
-            f"{text} All of its rows {OUTCOMES[book.unseen]}. Give the values in the form that was "
-            "fitted; unseen='error' at fit makes this an error.",
+            f"{text} All of its rows {OUTCOMES[book.handle_unknown]}. Give the values in the form "
+            "that was fitted; handle_unknown='error' at fit makes this an error.",
             stacklevel=2,
         )
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,7 @@ from dtrees.coding.ordered import (
     run_pieces,
     tiles,
 )
+from dtrees.coding.plain_tables import PlainTables
 from dtrees.coding.summaries import TableSummary
 from dtrees.coding.tables import Numbers, Table, read_table
 from dtrees.coding.times import BOOL, DATETIME, TIMEDELTA, UNITS
@@ -62,18 +63,20 @@ from dtrees.exceptions import UnseenCategoryError
 from dtrees.typing import Runner, serial
 
 KINDS = ("numbers or labels", "dates", "time spans", "booleans")  # by place in `UNITS`
-UNSEEN = ("missing", "majority", "error")
+HANDLE_UNKNOWN = ("missing", "majority", "error")
 MANY_CUTS = 16  # per row, from which on rows are sorted instead of looking at every cut
 
 SAMPLE_ROWS = 200_000  # of a column, that quantiles are read from
 
 
-def checked_rules(max_codes: int | None, unseen: str, seed: int, sample_rows: int) -> CutRules:
+def checked_rules(
+    max_bins: int | None, handle_unknown: str, seed: int, sample_rows: int
+) -> CutRules:
     """What is asked of a coding, of a table or of its partitions, when it makes sense.
 
     Parameters
     ----------
-    max_codes, unseen, seed, sample_rows
+    max_bins, handle_unknown, seed, sample_rows
         As for `CodeBook.fit_encode`.
 
     Raises
@@ -81,13 +84,13 @@ def checked_rules(max_codes: int | None, unseen: str, seed: int, sample_rows: in
     ValueError
         One of them is out of range.
     """
-    if unseen not in UNSEEN:
-        raise ValueError(f"unseen must be one of {UNSEEN}, got {unseen!r}.")
-    if max_codes is not None and not (isinstance(max_codes, (int, np.integer)) and max_codes > 1):
-        raise ValueError(f"max_codes must be an integer of at least 2 or None, got {max_codes!r}.")
+    if handle_unknown not in HANDLE_UNKNOWN:
+        raise ValueError(f"handle_unknown must be one of {HANDLE_UNKNOWN}, got {handle_unknown!r}.")
+    if max_bins is not None and not (isinstance(max_bins, (int, np.integer)) and max_bins > 1):
+        raise ValueError(f"max_bins must be an integer of at least 2 or None, got {max_bins!r}.")
     if not (isinstance(sample_rows, (int, np.integer)) and sample_rows > 0):
         raise ValueError(f"sample_rows must be a positive integer, got {sample_rows!r}.")
-    return CutRules(max_codes=max_codes, sample_rows=sample_rows, seed=seed)
+    return CutRules(max_bins=max_bins, sample_rows=sample_rows, seed=seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +114,7 @@ class CodeBook:
         Places in `UNITS`; see `unit`.
     categories : dict of int to (n_codes - n_ordered,) array
         By column, in the order of the codes; only columns that have some.
-    unseen : {"missing", "majority", "error"}
+    handle_unknown : {"missing", "majority", "error"}
         What `encode` does with a category that was not there at fit.
     """
 
@@ -125,7 +128,7 @@ class CodeBook:
     exact: np.ndarray
     units: np.ndarray
     categories: dict[int, np.ndarray] = field(default_factory=dict)
-    unseen: str = "missing"
+    handle_unknown: str = "missing"
     _numbers: dict[int, dict[Any, int]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -134,8 +137,8 @@ class CodeBook:
         X: Any,
         *,
         categorical_features: Any = "from_dtype",
-        max_codes: int | None = None,
-        unseen: str = "missing",
+        max_bins: int | None = None,
+        handle_unknown: str = "missing",
         seed: int = 0,
         sample_rows: int = SAMPLE_ROWS,
         run: Runner = serial,
@@ -149,10 +152,10 @@ class CodeBook:
         categorical_features : default="from_dtype"
             "from_dtype": by the column's type and values. None: no column. Or a boolean mask,
             column numbers, or column names; then all other columns have to be numbers.
-        max_codes : int or None, default=None
+        max_bins : int or None, default=None
             Most codes of an ordered column; columns with more distinct values are cut at
             quantiles. None: one code per distinct value, always.
-        unseen : {"missing", "majority", "error"}, default="missing"
+        handle_unknown : {"missing", "majority", "error"}, default="missing"
         seed : int, default=0
             Key of the sample that quantiles are read from.
         sample_rows : int, default=200_000
@@ -174,7 +177,7 @@ class CodeBook:
         -----
         O(cells). Above table and codes it holds a few columns per thread.
         """
-        rules = checked_rules(max_codes, unseen, seed, sample_rows)
+        rules = checked_rules(max_bins, handle_unknown, seed, sample_rows)
         table = read_table(X)
         mask = categorical_mask(categorical_features, table.n_columns, table.names)
         categories: dict[int, np.ndarray] = {}
@@ -198,7 +201,7 @@ class CodeBook:
             exact=exact,
             units=table.units,
             categories=categories,
-            unseen=unseen,
+            handle_unknown=handle_unknown,
         )
         return book, coded
 
@@ -208,7 +211,7 @@ class CodeBook:
         summary: TableSummary,
         *,
         feature_names: np.ndarray | None = None,
-        unseen: str = "missing",
+        handle_unknown: str = "missing",
     ) -> CodeBook:
         """The book of a table of which only a (merged) summary is known.
 
@@ -237,14 +240,16 @@ class CodeBook:
             exact=exact,
             units=summary.units,
             categories=categories,
-            unseen=unseen,
+            handle_unknown=handle_unknown,
         )
 
     def encode_part(self, table: Table) -> CodedMatrix:
         """Codes of some rows of the table that the book is of, for `stack_parts`."""
         # All categories are known, and no room is left for others. Values are known, too: they are
         # cuts themselves.
-        known = replace(self, unseen="missing", exact=np.zeros_like(self.exact), _numbers={})
+        known = replace(
+            self, handle_unknown="missing", exact=np.zeros_like(self.exact), _numbers={}
+        )
         return known.encode(self.check(table))
 
     def stack_parts(self, parts: Sequence[CodedMatrix]) -> CodedMatrix:
@@ -375,8 +380,8 @@ class CodeBook:
             were fitted, dates or time spans where something else was fitted or the reverse,
             infinities. A column that is all missing is of any kind.
         UnseenCategoryError
-            With ``unseen="error"``: none of a column's values was fitted, whether a tree asks or
-            not.
+            With ``handle_unknown="error"``: none of a column's values was fitted, whether a tree
+            asks or not.
 
         Warns
         -----
@@ -384,6 +389,9 @@ class CodeBook:
             None of a column's values was fitted, of ten or more, so that its type may have changed.
             A table is judged as a whole, a Dask collection block by block when it is computed.
         """
+        plain = self._plain_tables.table(X) if self._plain_tables is not None else None
+        if plain is not None:
+            return plain
         table = read_table(X)
         self.check_columns(table.names, table.n_columns, estimator)
         self._check_units(table)
@@ -407,12 +415,13 @@ class CodeBook:
         Returns
         -------
         CodedMatrix
-            With ``unseen="majority"`` a category that was not fitted has the code ``n_codes + 1``.
+            With ``handle_unknown="majority"`` a category that was not fitted has the code
+            ``n_codes + 1``.
 
         Raises
         ------
         UnseenCategoryError
-            With ``unseen="error"``.
+            With ``handle_unknown="error"``.
         """
         table = X if isinstance(X, Table) else self.check(X)
         wanted = np.zeros(self.n_columns, dtype=bool)
@@ -420,7 +429,7 @@ class CodeBook:
         if table.sparse is not None:
             return self._encode_sparse(read_sparse(table), wanted)
         largest = self.n_codes.copy()
-        if self.unseen == "majority":
+        if self.handle_unknown == "majority":
             largest[list(self.categories)] += 1
         store = CodeStore(table.n_rows, self.n_columns, int(largest.max(initial=0)), False)
         pieces, sizes = [], []
@@ -458,7 +467,7 @@ class CodeBook:
         Raises
         ------
         UnseenCategoryError
-            A label of some row was not fitted, and ``unseen="error"``.
+            A label of some row was not fitted, and ``handle_unknown="error"``.
         """
         j = column.column
         n_ordered, n_codes = int(self.n_ordered[j]), int(self.n_codes[j])
@@ -475,15 +484,15 @@ class CodeBook:
         number = self.numbers_of_categories(j)
         for place in np.flatnonzero(unknown).tolist():
             code = number.get(column.labels[place], 0)
-            if code == 0 and self.unseen == "error":
+            if code == 0 and self.handle_unknown == "error":
                 shown = list(number)[:5]
                 raise UnseenCategoryError(
                     f"Found an unknown category {column.labels[place]!r} in column {name} of X, "
                     f"which was fitted with {len(number)} categories ({str(shown)[1:-1]}"
-                    f"{', ...' if len(number) > 5 else ''}) and unseen='error'. Repair the value, "
-                    "or fit with unseen='missing' or unseen='majority'."
+                    f"{', ...' if len(number) > 5 else ''}) and handle_unknown='error'. Repair "
+                    "the value, or fit with handle_unknown='missing' or handle_unknown='majority'."
                 )
-            codes[place] = n_codes + 1 if code == 0 and self.unseen == "majority" else code
+            codes[place] = n_codes + 1 if code == 0 and self.handle_unknown == "majority" else code
         return codes, numbers
 
     def numbers_of_categories(self, column: int) -> dict[Any, int]:
@@ -554,7 +563,13 @@ class CodeBook:
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the look-up tables that were made on the way."""
-        return {**vars(self), "_numbers": {}}
+        state = {**vars(self), "_numbers": {}}
+        state.pop("_plain_tables", None)
+        return state
+
+    @cached_property
+    def _plain_tables(self) -> PlainTables | None:
+        return PlainTables.of(self)
 
     def _check_units(self, table: Table) -> None:
         """Refuse numbers, dates and time spans in the place of one another."""
@@ -683,8 +698,8 @@ def _code_dense(
 ) -> tuple[CodedMatrix, list[OrderedValues], dict[int, np.ndarray]]:
     """Codes of a dense table: numbers first, then the categories above them."""
     n_rows = table.n_rows
-    plain = rules.max_codes is not None and not columns.named and not columns.categories
-    largest = min(n_rows, rules.max_codes) if plain and rules.max_codes is not None else n_rows
+    plain = rules.max_bins is not None and not columns.named and not columns.categories
+    largest = min(n_rows, rules.max_bins) if plain and rules.max_bins is not None else n_rows
     store = CodeStore(n_rows, table.n_columns, largest)
     parts = code_numbers(columns.ordered, store, rules, run)
     named = code_numbers(columns.named, store, CutRules(), run)

@@ -31,8 +31,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from dtrees._pickling import SmallArraysInside
 from dtrees.coding._encode import take_rows
-from dtrees.coding.pickling import SmallArraysInside
 from dtrees.exceptions import StatisticsOverflowError
 
 U8, U16, U32, SPARSE = 0, 1, 2, 3

@@ -39,6 +39,12 @@ def offsets_of(column: Any) -> set[bool] | None:
     -----
     O(n_rows) for a column of dates; others end at their first value that is none.
     """
+    found = _offsets_as_written(column)
+    return None if found and _parsed_if_valid(column, utc=True) is None else found
+
+
+def _offsets_as_written(column: Any) -> set[bool] | None:
+    """The same of how values are written, whether there is such a day or not."""
     if column.isna().all():
         return set()
     if column.dtype.kind != "O":
@@ -49,10 +55,6 @@ def offsets_of(column: Any) -> set[bool] | None:
         if match is None:
             return None
         found.add(match["offset"] is not None)
-    try:
-        parsed(column, utc=True)
-    except ValueError:  # such as February 30, or the year 9999
-        return None
     return found
 
 
@@ -79,6 +81,14 @@ def parsed(column: Any, *, utc: bool) -> Any:
     return to_datetime(column, format="ISO8601", utc=utc).dt.as_unit("ns")
 
 
+def _parsed_if_valid(column: Any, *, utc: bool) -> Any:
+    """The same; None for values such as February 30 or the year 9999."""
+    try:
+        return parsed(column, utc=utc)
+    except ValueError:
+        return None
+
+
 def dates_of(column: Any) -> Any:
     """The dates of a column of a CSV file.
 
@@ -92,5 +102,5 @@ def dates_of(column: Any) -> Any:
         datetime64[ns], in UTC where the values name their distance from it. None when the column
         holds no dates, or when only some name that distance.
     """
-    utc = combined([offsets_of(column)])
-    return None if utc is None else parsed(column, utc=utc)
+    utc = combined([_offsets_as_written(column)])
+    return None if utc is None else _parsed_if_valid(column, utc=utc)

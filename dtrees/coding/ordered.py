@@ -49,13 +49,13 @@ class CutRules:
 
     Parameters
     ----------
-    max_codes : int or None, default=None
+    max_bins : int or None, default=None
         None: one code per distinct value, always.
     sample_rows : int, default=200_000
     seed : int, default=0
     """
 
-    max_codes: int | None = None
+    max_bins: int | None = None
     sample_rows: int = 200_000
     seed: int = 0
 
@@ -241,7 +241,7 @@ class Sample:
         self.rules = rules
         self.hashes = None
         self.rows = None
-        if rules.max_codes is not None and n_rows > max(rules.max_codes, rules.sample_rows):
+        if rules.max_bins is not None and n_rows > max(rules.max_bins, rules.sample_rows):
             self.hashes = row_hashes(0, n_rows, rules.seed) if hashes is None else hashes
             self.rows = bottom(self.hashes, rules.sample_rows)
 
@@ -298,14 +298,14 @@ def code_numbers(
     list of OrderedValues
     """
     sample = Sample(rules, store.n_rows)
-    room = max(1, store.n_rows if rules.max_codes is None else min(store.n_rows, rules.max_codes))
+    room = max(1, store.n_rows if rules.max_bins is None else min(store.n_rows, rules.max_bins))
     pieces: list[Callable[[], None]] = []
     sizes: list[int] = []
     flat: deque[tuple[np.ndarray, np.ndarray]] = deque()
     for block in blocks:
         k = len(block.columns)
         low = room_for_values(k * room, tile_type(block.values.dtype))
-        high = low if rules.max_codes is None else room_for_values(len(low), low.dtype)
+        high = low if rules.max_bins is None else room_for_values(len(low), low.dtype)
         flat.append((low, high))
         for places in tiles(block):
             tile = slice(places[0], places[-1] + 1)
@@ -450,7 +450,7 @@ def code_sparse(
     n_rows, n_columns = matrix.shape
     data = matrix.data
     indptr = matrix.indptr.astype(np.int64)
-    limit = n_rows if rules.max_codes is None else min(n_rows, rules.max_codes)
+    limit = n_rows if rules.max_bins is None else min(n_rows, rules.max_bins)
     codes = np.empty(len(data), dtype=np.uint32)
     low = np.empty(len(data) + n_columns, dtype=data.dtype)
     n_codes = np.zeros(n_columns, dtype=np.int64)
@@ -505,7 +505,7 @@ def _cut_sparse(
         rows = matrix.indices[stored]
         kept, n_zeros = sample.of_sparse(values, rows, n_rows)
         status[j] = 0
-        limit = min(n_rows, sample.rules.max_codes or n_rows)
+        limit = min(n_rows, sample.rules.max_bins or n_rows)
         lows[j], highs[j] = quantile_codes(np.sort(kept), limit, n_zeros)
         n_codes[j] = len(highs[j])
         column = np.empty(len(values), dtype=np.uint32)

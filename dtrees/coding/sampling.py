@@ -34,7 +34,7 @@ def bottom(hashes: np.ndarray, k: int) -> np.ndarray:
 
 
 def quantile_codes(
-    ordered: np.ndarray, max_codes: int, n_zeros: int = 0
+    ordered: np.ndarray, max_bins: int, n_zeros: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Least and greatest value of every code, from a sample.
 
@@ -42,7 +42,7 @@ def quantile_codes(
     ----------
     ordered : float (m,)
         Sampled values, ascending, without NaN.
-    max_codes : int
+    max_bins : int
     n_zeros : int, default=0
         Zeros that were sampled beside these values (rows that a sparse column does not store).
 
@@ -60,7 +60,7 @@ def quantile_codes(
         return np.where(inside, ordered.dtype.type(0), values).astype(ordered.dtype, copy=False)
 
     m = len(ordered) + n_zeros
-    high = np.unique(at((np.arange(1, max_codes + 1) * m + max_codes - 1) // max_codes - 1))
+    high = np.unique(at((np.arange(1, max_bins + 1) * m + max_bins - 1) // max_bins - 1))
     # the place behind the last value that is at most high[c]
     stored = np.searchsorted(ordered, high, side="right")
     begin = np.concatenate([[0], (stored + n_zeros * (high >= 0))[:-1]]) if n_zeros else (

@@ -3,7 +3,7 @@
 A summary of some rows and one of other rows give that of all of them, in any order and any
 grouping, so a codebook does not depend on how the rows were cut into parts:
 
-    distinct values   the union, given up for good once there are more than `max_codes`
+    distinct values   the union, given up for good once there are more than `max_bins`
     sample            of the rows that have a value, those with the smallest hashes
                       (`dtrees.coding.sampling`); none where every value is kept
     categories        the union
@@ -262,7 +262,7 @@ class SparseSummary:
         """The summary of the rows from ``first_row`` on: canonical, float32 or float64."""
         n_rows, n_columns = matrix.shape
         indptr = matrix.indptr.astype(np.int64)
-        limit = n_rows if rules.max_codes is None else min(n_rows, rules.max_codes)
+        limit = n_rows if rules.max_bins is None else min(n_rows, rules.max_bins)
         low = np.empty(len(matrix.data) + n_columns, dtype=matrix.dtype)
         n_codes = np.zeros(n_columns, dtype=np.int64)
         status = np.zeros(n_columns, dtype=np.uint8)
@@ -273,7 +273,7 @@ class SparseSummary:
         n_codes[status != 0] = 0
         total = _encode.compact_values(low, indptr[:-1] + np.arange(n_columns), n_codes)
         missing = np.concatenate([[0], np.cumsum(np.isnan(matrix.data))])
-        hashes = row_hashes(first_row, 0 if rules.max_codes is None else n_rows, rules.seed)
+        hashes = row_hashes(first_row, 0 if rules.max_bins is None else n_rows, rules.seed)
         rows, hashes = _below(hashes, bound)
         return cls(
             rules,
@@ -300,8 +300,8 @@ class SparseSummary:
         is_new[1:] = (columns[1:] != columns[:-1]) | (values[1:] != values[:-1])
         has_too_many = np.any([part.has_too_many for part in parts], axis=0)
         counts = np.bincount(columns[is_new], minlength=len(has_too_many))
-        if rules.max_codes is not None:
-            has_too_many |= counts > rules.max_codes
+        if rules.max_bins is not None:
+            has_too_many |= counts > rules.max_bins
         is_new &= ~has_too_many[columns]
         counts[has_too_many] = 0
         return cls(
@@ -340,8 +340,8 @@ class SparseSummary:
             stored = slice(kept.indptr[j], kept.indptr[j + 1])
             cells = kept.data[stored] + kept.data.dtype.type(0)
             values, n_zeros = sample.of_sparse(cells, kept.indices[stored], kept.shape[0])
-            assert self.rules.max_codes is not None
-            lows[j], highs[j] = quantile_codes(np.sort(values), self.rules.max_codes, n_zeros)
+            assert self.rules.max_bins is not None
+            lows[j], highs[j] = quantile_codes(np.sort(values), self.rules.max_bins, n_zeros)
         n_codes = np.array([len(low) for low in lows], dtype=np.int64)
         columns = np.arange(len(n_codes))
         return OrderedValues(
@@ -427,7 +427,7 @@ class TableSummary:
             dtypes = (table.sparse.dtype,) * n_columns
             return cls(table.n_rows, nothing, nothing, dtypes, table.units, ~none, none, sparse)
         columns = sort_columns(table, mask)
-        cap = EVERY if rules.max_codes is None else rules.max_codes
+        cap = EVERY if rules.max_bins is None else rules.max_bins
         hashes = row_hashes(first_row, 0 if cap == EVERY else table.n_rows, rules.seed)
         rows, hashes = _below(hashes, bound)
         ordered: list[OrderedSummary | None] = list(nothing)

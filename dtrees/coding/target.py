@@ -44,8 +44,8 @@ from typing import Any
 
 import numpy as np
 
+from dtrees._pickling import SmallArraysInside
 from dtrees.coding.labels import is_missing
-from dtrees.coding.pickling import SmallArraysInside
 from dtrees.coding.weights import (
     LARGEST,
     check_finite,

@@ -1,5 +1,13 @@
-"""Codes to trees, in one process: statistics, splits, growth, pruning and prediction.
+"""Codes to trees, in one process. Eight folders, each of which imports from those above it only.
 
-`grower.grow` is the driver; `source` is where rows are; `model` is what has grown. The kernels
-(`_*.pyx`) are called by these alone.
+    data         columns of codes, rules, fixed-point numbers
+    membership   training sets as cells and bags
+    histogram    what a row adds to a cell; add, subtract, read
+    search       the best split of a node
+    stores       where rows live: presorted, sampled, shared, blocks
+    model        trees, packing, pruning
+    grow         the node step and the orders of growth
+    predict      rows down trees
+
+`grow.grower.grow` is the driver, `grow.source` is where rows are, `model.tree` is what has grown.
 """

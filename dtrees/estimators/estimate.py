@@ -16,9 +16,9 @@ import numpy as np
 
 from dtrees.estimators.base import BaseTrees
 from dtrees.estimators.ensemble import BaseForest
+from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.limits import columns_per_split, depth_of
-from dtrees.parallel.cost import DRAWN, CostModel
-from dtrees.parallel.regimes import LEAST_CELLS
+from dtrees.parallel.cost import DRAWN, CostModel, GrowthSize
 from dtrees.parallel.sizes import (
     Machines,
     TableSize,
@@ -155,18 +155,17 @@ def estimate_cost(
         raise TypeError(
             f"estimate_cost takes trees and forests of dtrees, got {type(estimator).__name__}."
         )
-    estimator._check_parameters()
+    plan = FitPlan.of(estimator)
     model = CostModel() if model is None else model
     is_forest = isinstance(estimator, BaseForest)
     regime = getattr(estimator, "regime", None)
     with in_force(client):
-        size = size_of_table(X, estimator.max_codes)
-        n_cells = size.n_rows * size.n_columns * n_sets
-        pays = is_forest or (n_sets > 1 and n_cells >= LEAST_CELLS)
-        choice, machines = place_of(size, regime, estimator.n_jobs, pays=pays)
+        size = size_of_table(X, estimator.max_bins)
+        n_trees = None if is_forest else 1
+        choice, machines = place_of(size, regime, estimator.n_jobs, n_trees=n_trees, n_sets=n_sets)
     of_classes = hasattr(estimator, "predict_proba")
     asked = Asked(
-        n_trees=estimator._n_trees,
+        n_trees=plan.n_trees,
         n_sets=n_sets,
         drawn=min(columns_per_split(estimator.max_features, size.n_columns), size.n_columns),
         depth=depth_of(estimator.max_depth, estimator.max_leaf_nodes),
@@ -220,9 +219,9 @@ def _in_rounds(
     limit = 64  # levels beyond which no tree is spread
     if not machines.is_cluster:
         model = model.on_threads()
-    cost = model.of(
-        size.n_rows,
-        size.n_columns,
+    growth = GrowthSize(
+        n_rows=size.n_rows,
+        n_columns=size.n_columns,
         n_trees=asked.n_trees,
         depth=asked.depth if asked.depth <= limit else None,
         n_workers=machines.n_workers,
@@ -235,6 +234,7 @@ def _in_rounds(
         bootstrap=asked.is_bagged,
         memory_limit=machines.memory,
     )
+    cost = model.of(growth)
     return {
         "bytes_per_worker": cost.bytes_per_worker,
         "rounds": cost.rounds,

@@ -1,9 +1,9 @@
 """What a user's limits mean: numbers or shares, of rows, columns and weight.
 
-`dtrees.core.rules.GrowthRules` knows plain numbers only. What 0.1 or "sqrt" means is decided here,
-as scikit-learn decides it: an integer is a number and a float is a share. Shares of columns are
-rounded down, and are numbers from here on; shares of rows are rounded up, once it is known which
-rows a training set has (`dtrees.core.shares`).
+`dtrees.core.data.rules.GrowthRules` knows plain numbers only. What 0.1 or "sqrt" means is decided
+here, as scikit-learn decides it: an integer is a number and a float is a share. Shares of columns
+are rounded down, and are numbers from here on; shares of rows are rounded up, once it is known
+which rows a training set has (`dtrees.core.membership.shares`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from numbers import Integral
 
 import numpy as np
 
-from dtrees.core.shares import Shares, rows_of_share
+from dtrees.core.membership.shares import Shares, rows_of_share
 
 MOST_ROWS = 2**31 - 1  # a table has no more, so no limit needs to be larger
 

@@ -24,8 +24,8 @@ from sklearn.base import is_classifier
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.sparse_places import check_sparse
 from dtrees.coding.tables import Table, read_table
-from dtrees.core.model import Forest, Tree
-from dtrees.core.predict import apply, decision_path, forest_apply, forest_values
+from dtrees.core.model.tree import Forest, Tree
+from dtrees.core.predict.raw import apply, decision_path, forest_apply, forest_values
 from dtrees.parallel import Answer, computed, is_lazy
 from dtrees.typing import Runner, serial
 

@@ -1,6 +1,7 @@
 """The decision trees: parameters, their defaults, and what only one of the two has.
 
-How a tree is fitted stands in `dtrees.estimators.base`, how it grows in `dtrees.core.grower`.
+How a tree is fitted stands in `dtrees.estimators.single_tree`, how it grows in
+`dtrees.core.grow.grower`.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from dtrees.coding.target import Target
 from dtrees.coding.weights import check_finite
-from dtrees.estimators.base import LEARNS_CLASSES, BaseDecisionTree
+from dtrees.estimators.base import LEARNS_CLASSES
 from dtrees.estimators.constraints import InstanceOf, Nothing, OneOf
+from dtrees.estimators.docstrings import documented
 from dtrees.estimators.prediction import LazyScore
+from dtrees.estimators.single_tree import BaseDecisionTree
 
 
+@documented("tree", "classes")
 class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
     """A decision tree for classes.
 
@@ -28,72 +32,11 @@ class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
 
     Parameters
     ----------
-    criterion : {"gini", "entropy", "log_loss"}, default="gini"
-        What a split makes smaller. "log_loss" is another name for "entropy", in bits.
-    max_depth : int, default=None
-        Nodes at this depth are leaves. None: no limit.
-    min_samples_split : int or float, default=2
-        Least number of rows of a node that is split; a float is a share of the rows of positive
-        weight, rounded up.
-    min_samples_leaf : int or float, default=1
-        Least number of rows on each side of a split; a float is a share of the rows of positive
-        weight, rounded up.
-    min_weight_fraction_leaf : float, default=0.0
-        Least weight on each side of a split, as a share of the weight of all rows.
-    max_features : int, float or {"sqrt", "log2"}, default=None
-        Number of columns drawn at each node: that many, a share of all, their root or their
-        binary logarithm. None: all. The draw goes on until a column can be split.
-    max_leaf_nodes : int, default=None
-        The tree with the most profitable splits that has so many leaves. None: no limit.
-    min_impurity_decrease : float, default=0.0
-        A node is split when that lowers the weighted impurity of the whole tree by so much.
-    class_weight : dict or "balanced", default=None
-        Weight of each class by its label, 1 for classes left out; "balanced" gives all classes
-        the same total weight. None: every class has weight one.
-    ccp_alpha : float, default=0.0
-        What a leaf costs in minimal cost-complexity pruning.
-    random_state : int, RandomState or None, default=None
-        Seed of the draws of columns, and of the sample behind cuts (see `max_codes`). Where splits
-        of several columns gain the same, the seed and the node decide between them. None: the
-        lowest of these columns is taken, so a tree that searches all columns of exact codes draws
-        nothing and is the same each time.
-    monotonic_cst : None
-        Not supported yet.
-    max_codes : int, default=None
-        Largest number of distinct values that a numeric column keeps; columns with more are cut
-        at quantiles. None: every value is kept and the tree is exact.
-    categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        Columns whose values are categories: told by their types (strings, pandas and polars
-        categoricals), a mask, a list of numbers or names, or none of them.
-    unseen : {"missing", "majority", "error"}, default="missing"
-        What a category does at prediction that was not there at fit: goes where missing values
-        go, goes with most rows, or raises a ValueError.
-    category_penalty : float, default=1.0
-        What a column pays for many categories when columns are compared: each category beyond
-        eleven in a node takes so many times the impurity of a row within its category off the
-        gain of the best split. 0: nothing, and such columns win by what they fit by chance.
-    n_jobs : int, default=None
-        Number of threads; None: 1, unless a ``joblib.parallel_config`` says otherwise; -1: all
-        cores. Changes nothing but the time.
+    {parameters}
 
     Attributes
     ----------
-    classes_ : array of shape (n_classes_,)
-        The labels, sorted.
-    n_classes_ : int
-        Number of classes.
-    feature_importances_ : float64 array of shape (n_features_in_,)
-        Share of every column in the impurity decrease.
-    max_features_ : int
-        Number of columns drawn at each node.
-    n_features_in_ : int
-        Number of columns at fit.
-    feature_names_in_ : object array of shape (n_features_in_,)
-        Their names; only when all of them are strings.
-    n_outputs_ : int
-        1.
-    tree_ : TreeView
-        The nodes as flat arrays.
+    {attributes}
 
     See Also
     --------
@@ -145,9 +88,9 @@ class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
         ccp_alpha=0.0,
         random_state=None,
         monotonic_cst=None,
-        max_codes=None,
+        max_bins=None,
         categorical_features="from_dtype",
-        unseen="missing",
+        handle_unknown="missing",
         category_penalty=1.0,
         n_jobs=None,
     ):
@@ -163,9 +106,9 @@ class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
         self.ccp_alpha = ccp_alpha
         self.random_state = random_state
         self.monotonic_cst = monotonic_cst
-        self.max_codes = max_codes
+        self.max_bins = max_bins
         self.categorical_features = categorical_features
-        self.unseen = unseen
+        self.handle_unknown = handle_unknown
         self.category_penalty = category_penalty
         self.n_jobs = n_jobs
 
@@ -229,6 +172,7 @@ class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
         return {"classes_": target.classes, "n_classes_": target.n_classes}
 
 
+@documented("tree", "numbers")
 class DecisionTreeRegressor(LazyScore, RegressorMixin, BaseDecisionTree):
     """A decision tree for numbers.
 
@@ -239,66 +183,11 @@ class DecisionTreeRegressor(LazyScore, RegressorMixin, BaseDecisionTree):
 
     Parameters
     ----------
-    criterion : {"squared_error", "poisson"}, default="squared_error"
-        What a split makes smaller: the variance, or half the Poisson deviance. The latter needs
-        a `y` that is not negative.
-    max_depth : int, default=None
-        Nodes at this depth are leaves. None: no limit.
-    min_samples_split : int or float, default=2
-        Least number of rows of a node that is split; a float is a share of the rows of positive
-        weight, rounded up.
-    min_samples_leaf : int or float, default=1
-        Least number of rows on each side of a split; a float is a share of the rows of positive
-        weight, rounded up.
-    min_weight_fraction_leaf : float, default=0.0
-        Least weight on each side of a split, as a share of the weight of all rows.
-    max_features : int, float or {"sqrt", "log2"}, default=None
-        Number of columns drawn at each node: that many, a share of all, their root or their
-        binary logarithm. None: all. The draw goes on until a column can be split.
-    max_leaf_nodes : int, default=None
-        The tree with the most profitable splits that has so many leaves. None: no limit.
-    min_impurity_decrease : float, default=0.0
-        A node is split when that lowers the weighted impurity of the whole tree by so much.
-    ccp_alpha : float, default=0.0
-        What a leaf costs in minimal cost-complexity pruning.
-    random_state : int, RandomState or None, default=None
-        Seed of the draws of columns, and of the sample behind cuts (see `max_codes`). Where splits
-        of several columns gain the same, the seed and the node decide between them. None: the
-        lowest of these columns is taken, so a tree that searches all columns of exact codes draws
-        nothing and is the same each time.
-    monotonic_cst : None
-        Not supported yet.
-    max_codes : int, default=None
-        Largest number of distinct values that a numeric column keeps; columns with more are cut
-        at quantiles. None: every value is kept and the tree is exact.
-    categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        Columns whose values are categories: told by their types (strings, pandas and polars
-        categoricals), a mask, a list of numbers or names, or none of them.
-    unseen : {"missing", "majority", "error"}, default="missing"
-        What a category does at prediction that was not there at fit: goes where missing values
-        go, goes with most rows, or raises a ValueError.
-    category_penalty : float, default=1.0
-        What a column pays for many categories when columns are compared: each category beyond
-        eleven in a node takes so many times the impurity of a row within its category off the
-        gain of the best split. 0: nothing, and such columns win by what they fit by chance.
-    n_jobs : int, default=None
-        Number of threads; None: 1, unless a ``joblib.parallel_config`` says otherwise; -1: all
-        cores. Changes nothing but the time.
+    {parameters}
 
     Attributes
     ----------
-    feature_importances_ : float64 array of shape (n_features_in_,)
-        Share of every column in the impurity decrease.
-    max_features_ : int
-        Number of columns drawn at each node.
-    n_features_in_ : int
-        Number of columns at fit.
-    feature_names_in_ : object array of shape (n_features_in_,)
-        Their names; only when all of them are strings.
-    n_outputs_ : int
-        1.
-    tree_ : TreeView
-        The nodes as flat arrays.
+    {attributes}
 
     See Also
     --------
@@ -340,9 +229,9 @@ class DecisionTreeRegressor(LazyScore, RegressorMixin, BaseDecisionTree):
         ccp_alpha=0.0,
         random_state=None,
         monotonic_cst=None,
-        max_codes=None,
+        max_bins=None,
         categorical_features="from_dtype",
-        unseen="missing",
+        handle_unknown="missing",
         category_penalty=1.0,
         n_jobs=None,
     ):
@@ -357,9 +246,9 @@ class DecisionTreeRegressor(LazyScore, RegressorMixin, BaseDecisionTree):
         self.ccp_alpha = ccp_alpha
         self.random_state = random_state
         self.monotonic_cst = monotonic_cst
-        self.max_codes = max_codes
+        self.max_bins = max_bins
         self.categorical_features = categorical_features
-        self.unseen = unseen
+        self.handle_unknown = handle_unknown
         self.category_penalty = category_penalty
         self.n_jobs = n_jobs
 

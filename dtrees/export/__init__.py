@@ -27,18 +27,18 @@ model.json
 ``parameters``, ``attributes``
     By name, encoded as `dtrees.export.values` says.
 ``codebook``
-    ``n_columns``, ``unseen``, ``exact`` (``high`` is ``low``), ``feature_names``, ``categories``:
-    pairs of column and categories, encoded. Arrays: ``n_codes``, ``n_ordered``, ``n_values`` (how
-    many of ``low`` and ``high`` are a column's), ``low``, ``high``, ``exact``, ``units``, as in
-    `dtrees.coding.codebook.CodeBook`, integers in the narrowest type; and ``saw_missing``, which
-    columns had missing values at fit.
+    ``n_columns``, ``handle_unknown``, ``exact`` (``high`` is ``low``), ``feature_names``,
+    ``categories``: pairs of column and categories, encoded. Arrays: ``n_codes``, ``n_ordered``,
+    ``n_values`` (how many of ``low`` and ``high`` are a column's), ``low``, ``high``, ``exact``,
+    ``units``, as in `dtrees.coding.codebook.CodeBook`, integers in the narrowest type; and
+    ``saw_missing``, which columns had missing values at fit.
 ``trees``
     ``layout``, ``n_columns``, ``criterion``, and for "compact" also ``n_statistics``.
 
-    "compact": the arrays of `dtrees.core.packing`. A few bytes per node; trees are computed from
-    them when the file is opened.
+    "compact": the arrays of `dtrees.core.model.packing`. A few bytes per node; trees are computed
+    from them when the file is opened.
 
-    "flat": the arrays of `dtrees.core.model.Tree`, all trees one behind the other, with
+    "flat": the arrays of `dtrees.core.model.tree.Tree`, all trees one behind the other, with
     ``n_nodes``, ``n_words``, ``weight_unit``, ``unit`` and ``offset`` of each. Ten times as large;
     with ``mmap=True`` nothing is copied, and processes that open the same file share its memory.
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.coding.codebook import UNSEEN, CodeBook
+from dtrees.coding.codebook import HANDLE_UNKNOWN, CodeBook
 from dtrees.coding.times import UNITS
-from dtrees.core.packing import narrow, widen
+from dtrees.core.model.packing import narrow, widen
 from dtrees.export.values import Encoder, decode
 
 MOST_CODES = 2**32 - 2
@@ -21,7 +21,7 @@ def encode_book(book: CodeBook, encoder: Encoder) -> tuple[dict[str, Any], dict[
     names = book.feature_names
     document = {
         "n_columns": int(book.n_columns),
-        "unseen": book.unseen,
+        "handle_unknown": book.handle_unknown,
         "exact": exact,
         "feature_names": None if names is None else encoder.encode(names, "feature_names_in_"),
         "categories": [
@@ -81,8 +81,8 @@ def decode_book(
     expect(exact.dtype == np.bool_ and exact.shape == (n_columns,), "which columns are exact")
     expect(units.dtype == np.uint8 and units.shape == (n_columns,), "the units")
     expect(int(units.max()) < len(UNITS), "the units")
-    unseen = document["unseen"]
-    expect(unseen in UNSEEN, "what unseen categories do")
+    handle_unknown = document["handle_unknown"]
+    expect(handle_unknown in HANDLE_UNKNOWN, "handle_unknown")
     names = document["feature_names"]
     if names is not None:
         names = decode(names, values)
@@ -111,7 +111,7 @@ def decode_book(
         exact=exact,
         units=units,
         categories=categories,
-        unseen=unseen,
+        handle_unknown=handle_unknown,
     )
 
 

@@ -12,8 +12,9 @@ import numpy as np
 
 import dtrees
 from dtrees.coding.codebook import CodeBook
-from dtrees.core import packing
-from dtrees.core.model import (
+from dtrees.core.model import packing
+from dtrees.core.model.flat import flatten
+from dtrees.core.model.tree import (
     ABOVE,
     AT_MOST,
     CRITERIA,
@@ -285,16 +286,7 @@ def encode_trees(
     if packed is not None:
         arrays, facts = packed
         return {"layout": "compact", **facts}, arrays
-    names = list(trees[0].arrays())
-    arrays = {name: np.concatenate([getattr(tree, name) for tree in trees]) for name in names}
-    for name, each in {
-        "n_nodes": [tree.node_count for tree in trees],
-        "n_words": [len(tree.subset_words) for tree in trees],
-    }.items():
-        arrays[name] = np.array(each, dtype=np.int64)
-    for name in packing.UNITS:
-        arrays[name] = np.array([getattr(tree, name) for tree in trees])
-    facts = {"n_columns": trees[0].n_columns, "criterion": trees[0].criterion}
+    arrays, facts = flatten(trees)
     return {"layout": "flat", **facts}, arrays
 
 
@@ -375,7 +367,7 @@ def check_trees(trees: tuple[Tree, ...], book: CodeBook) -> None:
 
 
 def _is_name_of_bags(name: str, seed: int) -> bool:
-    """Whether it is what `dtrees.core.resampling.Bags.digest` says of the bags of a fit."""
+    """Whether it is what `core.membership.resampling.Bags.digest` says of a fit's bags."""
     found = _BAGS.fullmatch(name)
     if found is None:
         return False

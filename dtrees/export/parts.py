@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.coding.codebook import CodeBook
-from dtrees.core.model import Tree
+from dtrees.core.model.tree import Tree
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ import io
 from collections.abc import Sequence
 
 from dtrees.coding.codebook import CodeBook
-from dtrees.core.model import Tree
+from dtrees.core.model.tree import Tree
 from dtrees.exceptions import ModelFileError
 from dtrees.export.archive import Archive, Taken, write_to
 from dtrees.export.books import expect

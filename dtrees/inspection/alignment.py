@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dtrees.core.model import IN_SUBSET, LEAF, Tree
+from dtrees.core.model.tree import IN_SUBSET, LEAF, Tree
 from dtrees.inspection.text import Reach, Words
 
 LEFT, RIGHT = 0, 1
@@ -49,7 +49,7 @@ class NodeTest:
     ----------
     column : int
     kind : int
-        1 at most, 2 above, 3 one of a set (`dtrees.core.model`).
+        1 at most, 2 above, 3 one of a set (`dtrees.core.model.tree`).
     threshold : float or None
         None for sets; inf where all numbers pass.
     categories : frozenset or None

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.core.model import LEAF
+from dtrees.core.model.tree import LEAF
 from dtrees.inspection.text import (
     Line,
     Reach,

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from dtrees.core.gains import relative_gains
-from dtrees.core.model import LEAF, Tree
+from dtrees.core.model.gains import relative_gains
+from dtrees.core.model.tree import LEAF, Tree
 
 
 def impurity_importances(tree: Tree, *, normalize: bool = True) -> np.ndarray:

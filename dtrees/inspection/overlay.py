@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.core.model import ABOVE
+from dtrees.core.model.tree import ABOVE
 from dtrees.inspection.alignment import Group, NodeTest, Visit, trees_of, walk
 from dtrees.inspection.text import (
     FORMATS,

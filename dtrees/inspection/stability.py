@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.core.model import LEAF, Tree
+from dtrees.core.model.tree import LEAF, Tree
 from dtrees.inspection.alignment import NO_GROUP, Group, trees_of, walk
 from dtrees.inspection.importance import mean_importances
 from dtrees.inspection.overlay import check_together
@@ -197,7 +197,7 @@ def stability_report(models: Sequence[Any], final: Any = None) -> StabilityRepor
     >>> found = cross_validate(
     ...     DecisionTreeClassifier(max_depth=2), X, y, cv=5, return_estimator=True
     ... )
-    >>> report = stability_report(found["estimator"], found["final"])
+    >>> report = stability_report(found["estimator"], found["final_estimator"])
     >>> report.levels[0].same_column, report.levels[0].n_shared_nodes
     (5.0, 1.0)
     """

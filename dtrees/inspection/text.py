@@ -19,7 +19,7 @@ further up has sent elsewhere. Of the two sets of categories that a test tells a
 written out, on both sides: ``in`` where its categories go, ``not in`` where the others do, so that
 a complete set says where each of them goes. ``or missing`` stands on the side that missing values
 take, in columns that had some at fit. Where categories go that were not there at fit is a matter of
-the codebook's `unseen` and is not told.
+the codebook's `handle_unknown` and is not told.
 
 A test of a hybrid column is about its numbers or about its categories, never both: a category
 passes neither ``<=`` nor ``>``, so the other side of a numeric test holds all categories.
@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dtrees.core.model import ABOVE, IN_SUBSET, LEAF, Tree
+from dtrees.core.model.tree import ABOVE, IN_SUBSET, LEAF, Tree
 
 if TYPE_CHECKING:
     from dtrees.coding.codebook import CodeBook

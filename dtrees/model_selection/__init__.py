@@ -1,12 +1,10 @@
-"""Validation of trees and forests: the problem in a table, its folds, and their results.
+"""Validation of trees and forests: folds, and their results.
 
 One floor above the estimators: everything here fits and scores them through their public names.
 """
 
 from dtrees.model_selection.cost_complexity import CostComplexity, cost_complexity_cv
-from dtrees.model_selection.files import read_table
-from dtrees.model_selection.folds import KeyedKFold
-from dtrees.model_selection.problem import Problem, problem_of
+from dtrees.model_selection.folds import HashKFold
 from dtrees.model_selection.search import GridSearchCV, RandomizedSearchCV
 from dtrees.model_selection.surface import ValidationSurface, validation_surface
 from dtrees.model_selection.tuned_size import SizeChoice, TunedSize, tuned_size
@@ -15,8 +13,7 @@ from dtrees.model_selection.validation import cross_val_predict, cross_val_score
 __all__ = [
     "CostComplexity",
     "GridSearchCV",
-    "KeyedKFold",
-    "Problem",
+    "HashKFold",
     "RandomizedSearchCV",
     "SizeChoice",
     "TunedSize",
@@ -25,8 +22,6 @@ __all__ = [
     "cross_val_predict",
     "cross_val_score",
     "cross_validate",
-    "problem_of",
-    "read_table",
     "tuned_size",
     "validation_surface",
 ]

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.model_selection import cross_validate
 
-from dtrees.model_selection.problem import Task
+from dtrees.io.problem import Task
 
 MOST_ROWS = 10_000_000  # for which a guess is scored
 

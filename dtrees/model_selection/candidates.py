@@ -21,8 +21,8 @@ import joblib
 import numpy as np
 from sklearn.base import clone
 
-from dtrees.core.smaller import ManyLimits
-from dtrees.estimators.constraints import check_parameters
+from dtrees.core.model.nested_trees import ManyLimits
+from dtrees.estimators.fit_plan import check_value
 from dtrees.estimators.limits import MOST_ROWS, depth_of, rows_of_split
 
 LATE = ("max_depth", "min_samples_split", "min_impurity_decrease", "max_leaf_nodes", "ccp_alpha")
@@ -185,7 +185,7 @@ def _error_of(estimator: Any, name: str, value: Any, judged: dict[Any, Exception
     if key not in judged:
         judged[key] = None
         try:
-            check_parameters(estimator._constraints, {name: value}, type(estimator).__name__)
+            check_value(estimator, name, value)
         except ValueError as error:
             judged[key] = error
     return judged[key]

@@ -12,29 +12,19 @@ cutting one of them, and scored once.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-import sklearn.model_selection
-from sklearn.exceptions import FitFailedWarning
 
-from dtrees.core.means import mean_of_sums, offsets_of
-from dtrees.core.model import Tree
-from dtrees.core.smaller import Limits, ManyLimits, sums_over_leaves
-from dtrees.estimators.sets import FittedSets, trees_of
-from dtrees.estimators.smaller import model_of_trees
+from dtrees.core.model.nested_trees import Limits, ManyLimits, sums_over_leaves
+from dtrees.core.model.tree import Tree
+from dtrees.core.predict.means import mean_of_sums, offsets_of
+from dtrees.estimators.fitted_sets import FittedSets, trees_of
+from dtrees.estimators.nested_trees import model_of_trees
 from dtrees.model_selection.candidates import Growth
-from dtrees.model_selection.stand_in import (
-    RowNumbers,
-    Split,
-    StandIn,
-    asks_for_predictions,
-    scoring_of_stand_ins,
-)
+from dtrees.model_selection.prefitted_proxy import RowNumbers
 
 
 @dataclass
@@ -191,149 +181,3 @@ class Cells:
             self.fitted.bring_leaves({number: known[-1].rows}, keeps=False)
         self._brought.discard(number)
         return known[-1]
-
-
-@dataclass(frozen=True)
-class _Distinct:
-    """Models that are not the same trees: `stand_in.Models`, with other candidates in each set.
-
-    Attributes
-    ----------
-    cells : Cells
-    candidates : int64 (n_distinct, n_sets)
-        Of `cells`. In a set that has fewer different ones, the last again and again.
-    """
-
-    cells: Cells
-    candidates: np.ndarray
-
-    @property
-    def classes(self) -> np.ndarray | None:
-        """Labels of the classes; None for regression."""
-        return self.cells.classes
-
-    def error(self, number: int) -> Exception | None:
-        """Why there is no model of a set."""
-        return self.cells.error(number)
-
-    def model(self, candidate: int, number: int) -> Any:
-        """A fitted estimator."""
-        return self.cells.model(int(self.candidates[candidate, number]), number)
-
-    def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
-        """What a model says of some rows."""
-        return self.cells.values(int(self.candidates[candidate, number]), number, rows)
-
-
-def _distinct(cells: Cells, n_splits: int, scoring: Any) -> tuple[_Distinct, np.ndarray]:
-    """Models that are scored, and which of them stands for a candidate in each split.
-
-    Returns
-    -------
-    models : _Distinct
-    place : int64 (n_candidates, n_splits)
-    """
-    n_candidates = len(cells.growth.places)
-    every = np.arange(n_candidates)
-    found = [(every, every)] * n_splits
-    if asks_for_predictions(scoring):  # others may look at parameters, too
-        found = [
-            (every[:1], 0 * every) if cells.error(number) is not None else cells.distinct(number)
-            for number in range(n_splits)
-        ]
-    most = max(len(first) for first, _ in found)
-    candidates = [np.pad(first, (0, most - len(first)), mode="edge") for first, _ in found]
-    return _Distinct(cells, np.column_stack(candidates)), np.column_stack(
-        [place for _, place in found]
-    )
-
-
-@dataclass(frozen=True)
-class ModelScores:
-    """Scores of candidates that scikit-learn has computed.
-
-    Attributes
-    ----------
-    scores : dict of (str, str) to float64 (n_candidates, n_splits)
-        By side, "train" or "test", and by the name of the scorer.
-    seconds : float64 (n_candidates,)
-        To score a model, on average.
-    is_single : bool
-        Whether there is one scorer, without a name: "score".
-    """
-
-    scores: dict[tuple[str, str], np.ndarray]
-    seconds: np.ndarray
-    is_single: bool
-
-
-class ScoredRows(Protocol):
-    """What scorers see of a table."""
-
-    @property
-    def X(self) -> Any:
-        """The table."""
-        ...
-
-    @property
-    def y(self) -> Any:
-        """The target."""
-        ...
-
-    @property
-    def sample_weight(self) -> Any:
-        """What rows count; None: once."""
-        ...
-
-
-def score_models(
-    cells: Cells,
-    table: ScoredRows,
-    splits: Sequence[Split],
-    scoring: Any,
-    error_score: Any,
-    return_train_score: bool = False,
-    weigh: bool = True,
-) -> ModelScores:
-    """Score the models of cells by their predictions, in scikit-learn's own search.
-
-    Models that are the same trees are scored once, unless a scorer is no one of scikit-learn's.
-
-    Parameters
-    ----------
-    cells : Cells
-    table : ScoredRows
-    splits : sequence of (train, test)
-    scoring, error_score, return_train_score
-        As for `dtrees.model_selection.GridSearchCV`.
-    weigh : bool, default=True
-        Whether weights are handed to scorers that take them, if scikit-learn's search does so.
-    """
-    numbers = RowNumbers(len(table.y), splits)
-    cells.bring(numbers, return_train_score)
-    models, place = _distinct(cells, len(splits), scoring)
-    search = sklearn.model_selection.GridSearchCV(
-        StandIn(models, numbers, cells.growth.estimator),
-        {"candidate": list(range(len(models.candidates)))},
-        scoring=scoring_of_stand_ins(scoring, table.X),
-        cv=splits,
-        refit=False,
-        error_score=error_score,
-        return_train_score=return_train_score,
-    )
-    weight = (
-        {} if table.sample_weight is None or not weigh else {"sample_weight": table.sample_weight}
-    )
-    with warnings.catch_warnings():  # whoever asks says more
-        warnings.filterwarnings("ignore", "One or more of the .* scores are non-finite")
-        warnings.filterwarnings("ignore", category=FitFailedWarning)
-        search.fit(numbers.table, table.y, **weight)
-    results = search.cv_results_
-    scores = {}
-    for key in results:
-        if key.startswith("split0_"):
-            side, name = key.removeprefix("split0_").split("_", 1)
-            columns = [results[f"split{i}_{side}_{name}"][place[:, i]] for i in range(len(splits))]
-            scores[side, name] = np.column_stack(columns)
-    seconds = results["mean_score_time"][place].mean(axis=1)
-    return ModelScores(scores, seconds, not search.multimetric_)

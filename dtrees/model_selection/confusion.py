@@ -36,7 +36,7 @@ OF_MATRICES = (  # and of weights
 )
 
 
-def told_apart(scorer: Any) -> Any:
+def scorer_of_classes(scorer: Any) -> Any:
     """A scorer of scikit-learn that looks at predicted classes only; None: it is another one.
 
     Parameters
@@ -56,7 +56,7 @@ def told_apart(scorer: Any) -> Any:
     return scorer if is_known and of_classes and "sample_weight" not in scorer._kwargs else None
 
 
-class SaysWhatItIsTold(ClassifierMixin, BaseEstimator):
+class KnownPredictions(ClassifierMixin, BaseEstimator):
     """Stands for a fitted classifier where predictions are there; a row is the number of a class.
 
     Parameters
@@ -79,7 +79,7 @@ def scores_of_matrices(scorer: Any, matrices: np.ndarray, classes: np.ndarray) -
 
     Parameters
     ----------
-    scorer : scorer of `told_apart`
+    scorer : scorer of `scorer_of_classes`
     matrices : float64 (n_models, n_classes * n_classes)
         Rows, or their weight; for every predicted class the true ones.
     classes : array (n_classes,)
@@ -95,7 +95,7 @@ def scores_of_matrices(scorer: Any, matrices: np.ndarray, classes: np.ndarray) -
     A call of scikit-learn's function for each matrix that is another one.
     """
     said, true = np.divmod(np.arange(matrices.shape[1]), len(classes))
-    model, true_labels = SaysWhatItIsTold(classes), classes[true]
+    model, true_labels = KnownPredictions(classes), classes[true]
     distinct, place = np.unique(matrices, axis=0, return_inverse=True)
     found = np.empty(len(distinct))
     try:

@@ -1,9 +1,9 @@
 """Cost-complexity pruning by cross-validation, as CART does it.
 
 Breiman, Friedman, Olshen and Stone (1984), 3.4: the tree of all rows is pruned at its weakest links
-(`dtrees.core.pruning`), which gives a sequence of trees, each the best of its size. How good they
-are is told by the trees of the folds, pruned with an alpha in the middle of the interval in which a
-tree of the sequence is the best::
+(`dtrees.core.model.pruning`), which gives a sequence of trees, each the best of its size. How good
+they are is told by the trees of the folds, pruned with an alpha in the middle of the interval in
+which a tree of the sequence is the best::
 
     alphas of the final tree      0 .... a1 ....... a2 ......... a3
     pruned in the folds with      0   sqrt(a1 a2)  sqrt(a2 a3)   inf
@@ -11,7 +11,8 @@ tree of the sequence is the best::
 
 Of these the one of least error is the best, and the *one-standard-error tree* is the smallest whose
 error is at most a standard error above it. All of it comes from one growth: the trees of the folds
-and of all rows grow together, and a pruned tree is a sum over its leaves (`dtrees.core.smaller`).
+and of all rows grow together, and a pruned tree is a sum over its leaves
+(`dtrees.core.model.nested_trees`).
 """
 
 from __future__ import annotations
@@ -24,13 +25,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from dtrees.core import pruning
-from dtrees.core.smaller import WHOLE, Limits, sums_over_alphas
-from dtrees.estimators.sets import trees_of
-from dtrees.estimators.smaller import model_of_trees
-from dtrees.model_selection.grown import GrownSplits, grow_splits
-from dtrees.model_selection.leaf_scores import errors_of_alphas, held_out_of
-from dtrees.model_selection.ours import table_and_splits
+from dtrees.core.model import pruning
+from dtrees.core.model.nested_trees import WHOLE, Limits, sums_over_alphas
+from dtrees.estimators.fit_plan import check_value
+from dtrees.estimators.fitted_sets import trees_of
+from dtrees.estimators.nested_trees import model_of_trees
+from dtrees.model_selection.fitted_splits import FittedSplits, grow_splits
+from dtrees.model_selection.held_out import held_out_of
+from dtrees.model_selection.leaf_scores import errors_of_alphas
+from dtrees.model_selection.prepare import Arguments, prepare_shared
 from dtrees.parallel import threaded
 
 if TYPE_CHECKING:
@@ -107,7 +110,7 @@ class CostComplexity:
             It is negative, or no number.
         """
         estimator = clone(self._estimator).set_params(ccp_alpha=ccp_alpha)
-        estimator._check_parameters()
+        check_value(estimator, "ccp_alpha", ccp_alpha)
         tree = pruning.ccp(trees_of(self._final)[0], ccp_alpha)
         return model_of_trees(estimator, self._final, (tree,))
 
@@ -185,21 +188,20 @@ def cost_complexity_cv(
     >>> bool(tree.get_n_leaves() == path.n_leaves[path.one_standard_error_index])
     True
     """
-    table, splits = table_and_splits(
-        "cost_complexity_cv", estimator, X, y, cv=cv, groups=groups, params=params, single=True
-    )
+    arguments = Arguments("cost_complexity_cv", estimator, cv, groups, params)
+    work = prepare_shared(arguments, X, y, single=True)
     whole = clone(estimator).set_params(ccp_alpha=0.0)
-    return path_of(whole, grow_splits(whole, table, splits))
+    return path_of(whole, grow_splits(whole, work))
 
 
-def path_of(whole: Any, grown: GrownSplits, limits: Limits = WHOLE) -> CostComplexity:
+def path_of(whole: Any, grown: FittedSplits, limits: Limits = WHOLE) -> CostComplexity:
     """The path of trees that have grown.
 
     Parameters
     ----------
     whole : tree
         With ``ccp_alpha=0``.
-    grown : GrownSplits
+    grown : FittedSplits
         Its trees, or larger ones.
     limits : Limits, default=WHOLE
         Where the trees of `whole` end in these.
@@ -210,7 +212,7 @@ def path_of(whole: Any, grown: GrownSplits, limits: Limits = WHOLE) -> CostCompl
         No row is held out.
     """
     fitted, splits = grown.fitted, grown.splits
-    final = limits.cut(trees_of(grown.final)[0])
+    final = limits.cut(trees_of(grown.final_estimator)[0])
     alphas = np.unique(pruning.cost_complexity_path(final)[0])
     alphas = alphas[alphas >= 0]
     # errors and alphas are compared in units of the target's spread, where nothing overflows
@@ -242,7 +244,7 @@ def path_of(whole: Any, grown: GrownSplits, limits: Limits = WHOLE) -> CostCompl
     ones = np.ones((final.node_count, 1), dtype=np.int64)
     n_leaves = sums_over_alphas(final, ones, alphas)[:, 0]
     n_leaves[alphas == 0] = final.n_leaves
-    model = model_of_trees(whole, grown.final, (final,))
+    model = model_of_trees(whole, grown.final_estimator, (final,))
     return CostComplexity(
         alphas, n_leaves, of_folds, errors, standard_errors, best, simple, whole, model
     )

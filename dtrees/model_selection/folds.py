@@ -11,7 +11,7 @@ all parts but the i-th and scored on the i-th::
 `dtrees.model_selection.validation` grows the k models, all of them together.
 
 A splitter of scikit-learn shuffles the numbers of all rows, and hands out two lists of them for
-each split. `KeyedKFold` asks a function of (seed, row id) instead, so a row has the same fold
+each split. `HashKFold` asks a function of (seed, row id) instead, so a row has the same fold
 however the table is cut into partitions, and what is kept is one small number per row::
 
     row id      0  1  2  3  4  5  6  7      draw of (seed, row id), brought to 0 .. k - 1
@@ -37,10 +37,9 @@ from sklearn.utils import check_random_state
 from dtrees._random import FOLDS, keyed_draws, keyed_uint64
 from dtrees.coding.group_keys import group_keys
 from dtrees.model_selection.size import size_of
-from dtrees.model_selection.stand_in import FoldSplits
+from dtrees.model_selection.splits import FoldSplits, Split
 from dtrees.parallel import admitted, check_lengths, is_lazy, known_length, lazy_keys
 
-Split = tuple[np.ndarray, np.ndarray]
 MOST_FOLDS = 2**16
 LARGEST_SEED = np.iinfo(np.int32).max
 
@@ -98,7 +97,7 @@ def shuffled_folds(y: np.ndarray, n_folds: int, seed: int, *, stratified: bool) 
     return list(splitter.split(np.zeros((len(y), 1), dtype=np.uint8), y))
 
 
-class KeyedKFold(BaseEstimator):
+class HashKFold(BaseEstimator):
     """k folds by row id: a splitter for tables of any size, as ``cv`` of every function here.
 
     Which fold a row is in is a function of the seed and the number of the row, and, if folds are
@@ -135,8 +134,8 @@ class KeyedKFold(BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from dtrees.model_selection import KeyedKFold
-    >>> KeyedKFold(3, random_state=0).folds(np.zeros((8, 1)))
+    >>> from dtrees.model_selection import HashKFold
+    >>> HashKFold(3, random_state=0).folds(np.zeros((8, 1)))
     array([1, 2, 1, 1, 0, 2, 0, 0], dtype=uint16)
     """
 

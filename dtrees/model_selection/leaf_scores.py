@@ -3,7 +3,7 @@
 What such a score needs of a leaf is how many held-out rows of each class arrive there, or their
 number, sum and sum of squares. Those are sums over rows, so they are known for every node of a tree
 once its rows have walked down it, and the scores of all smaller trees inside it need no prediction
-(`dtrees.core.smaller`; [CV] 3.4, [SF] 3)::
+(`dtrees.core.model.nested_trees`; [CV] 3.4, [SF] 3)::
 
     held-out rows ──leaves──▶ counts of every node ──▶ loss of every node, if it were a leaf
                                                             │ limits
@@ -21,104 +21,21 @@ function makes the score (`dtrees.model_selection.confusion`).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from dtrees.core.model import LEAF, Tree
-from dtrees.core.smaller import ManyLimits, sums_over_alphas, sums_over_branches, sums_over_leaves
-from dtrees.estimators.sets import FittedSets, trees_of
-from dtrees.model_selection.confusion import scores_of_matrices, told_apart
-from dtrees.model_selection.stand_in import Split
-from dtrees.parallel import threaded
+from dtrees.core.model.nested_trees import ManyLimits, sums_over_alphas, sums_over_leaves
+from dtrees.core.model.tree import LEAF, Tree
+from dtrees.model_selection.confusion import scorer_of_classes, scores_of_matrices
+from dtrees.model_selection.held_out import HeldOut, fixed_point
 
 EPSILON = float(np.finfo(np.float64).eps)
 LEAST_SPREAD = 2.0**-480  # of a target: its squares, and their last digits, are above 2**-1022
-BITS = 60  # of sums in fixed point
-BITS_OF_DOUBLE = 53
 MOST_SUMS = 2**23  # of all nodes, or of all smaller trees, that a score may keep
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """A tree, and rows that it was not grown from.
-
-    Attributes
-    ----------
-    tree : Tree
-    leaves : intp (n_rows,)
-        Leaf of every row.
-    y : int64 (n_rows,) or float64 (n_rows,)
-        Numbers of classes, or the target.
-    classes : array (n_classes,) or None
-        Labels of the classes; None for regression.
-    weight : float64 (n_rows,) or None, default=None
-        Above 0, and such that no sum of them is rounded. None: 1 for every row.
-    """
-
-    tree: Tree
-    leaves: np.ndarray
-    y: np.ndarray
-    classes: np.ndarray | None
-    weight: np.ndarray | None = None
-
-    @cached_property
-    def values(self) -> np.ndarray:
-        """Shares or means of all nodes."""
-        return self.tree.value
-
-    @cached_property
-    def counts(self) -> np.ndarray:
-        """Rows of each class in every node, int64 (n_nodes, n_classes); or float64: weights."""
-        shape = self.tree.node_count, self.tree.n_values
-        cell = self.leaves * shape[1] + self.y
-        counts = np.bincount(cell, self.weight, minlength=shape[0] * shape[1])
-        if self.weight is None:
-            counts = counts.astype(np.int64)
-        return sums_over_branches(self.tree, counts.reshape(shape))
-
-    @cached_property
-    def said(self) -> np.ndarray:
-        """The class that every node says; of equal shares the first."""
-        found: np.ndarray = self.values.argmax(axis=1)
-        return found
-
-    @property
-    def totals(self) -> np.ndarray:
-        """Rows of each class, or their weight; (n_classes,)."""
-        total: np.ndarray = self.counts[0]
-        return total
-
-    @cached_property
-    def total(self) -> float:
-        """Number of rows, or their weight."""
-        return float(len(self.y) if self.weight is None else self.weight.sum())
-
-    @cached_property
-    def center(self) -> float:
-        """What sums of squares are taken around: the mean of the rows."""
-        return float(np.average(self.y, weights=self.weight))
-
-    @cached_property
-    def moments(self) -> np.ndarray:
-        """Number, sum and sum of squares about `center`, in every node; float64 (n_nodes, 3)."""
-        away = self.y - self.center
-        return self.summed(np.column_stack([np.ones_like(away), away, away * away]))
-
-    def summed(self, each: np.ndarray) -> np.ndarray:
-        """What the rows of every node add up to; float64 (n_nodes, m) of (n_rows, m)."""
-        columns = [self.summed_in_leaves(column) for column in each.T]
-        return sums_over_branches(self.tree, np.column_stack(columns))
-
-    def summed_in_leaves(self, each: np.ndarray) -> np.ndarray:
-        """What the rows of every leaf add up to; float64 (n_nodes,) of (n_rows,)."""
-        if self.weight is not None:
-            each = each * self.weight
-        return np.bincount(self.leaves, each, minlength=self.tree.node_count)
 
 
 def _right(held_out: HeldOut) -> np.ndarray:
@@ -260,32 +177,6 @@ SCORES = {
 }
 
 
-def held_out_of(
-    fitted: FittedSets,
-    number: int,
-    rows: np.ndarray,
-    weight: np.ndarray | None = None,
-    keeps: bool = True,
-) -> HeldOut:
-    """The tree of a set, and some rows of the table.
-
-    Parameters
-    ----------
-    fitted : FittedSets
-        Of trees.
-    number : int
-    rows : int64 (n,)
-    weight : float64 (n,) or None, default=None
-        Of the rows, as for `HeldOut`.
-    keeps : bool, default=True
-        Whether the leaves are to be at hand when these rows are asked for again.
-    """
-    tree = trees_of(fitted.models[number])[0]
-    walk = partial(fitted.leaves, number) if keeps else partial(fitted.coded_rows.leaves, tree)
-    leaves = walk(rows)
-    return HeldOut(tree, leaves, fitted.y[rows], fitted.classes, weight)
-
-
 def leaf_scores_of(scoring: Any, *, of_classes: bool) -> dict[str, LeafScore] | None:
     """Scores by leaves that a ``scoring`` of scikit-learn asks for, by the names of their results.
 
@@ -320,62 +211,11 @@ def _leaf_score_of(scorer: Any) -> LeafScore | None:
     """A scorer, or one that a name stands for, as a function of sums; None: it is none."""
     if isinstance(scorer, str) and scorer in SCORES:
         return SCORES[scorer]
-    of_matrix = told_apart(scorer)
+    of_matrix = scorer_of_classes(scorer)
     if of_matrix is None:
         return None
     score = partial(_of_matrices, of_matrix)
     return LeafScore(str(scorer), True, _by_said, score, is_matrix=True)
-
-
-def scores_of_splits(
-    scores: Sequence[LeafScore],
-    fitted: FittedSets,
-    splits: Sequence[Split],
-    limits: Callable[[int], ManyLimits],
-    side: str = "test",
-    sample_weight: Any = None,
-) -> np.ndarray | None:
-    """Scores of one side of all splits, for all smaller trees.
-
-    Parameters
-    ----------
-    scores : sequence of LeafScore
-    fitted : FittedSets
-        Trees; set i is the training side of split i.
-    splits : sequence of (train, test)
-    limits : callable (int) -> ManyLimits
-        Of the trees of a set: as many in each.
-    side : {"train", "test"}, default="test"
-    sample_weight : array-like of shape (n_rows,) or None, default=None
-        What rows count in the scores.
-
-    Returns
-    -------
-    float64 (n_scores, n_limits, n_splits) or None
-        None: scikit-learn should be asked.
-    """
-    row_numbers = np.arange(len(fitted.y))
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-
-    def of_split(number: int) -> np.ndarray | None:
-        rows = row_numbers[splits[number][("train", "test").index(side)]]
-        own = None if weight is None else _exact_in_sums(weight[rows])
-        if len(rows) == 0 or (own is not None and (own <= 0).any()):  # not defined, some of them
-            return None
-        held_out = held_out_of(fitted, number, rows, own, keeps=side == "test")
-        return leaf_scores(scores, held_out, limits(number))
-
-    at = ("train", "test").index(side)
-    fitted.bring_leaves(
-        {number: row_numbers[split[at]] for number, split in enumerate(splits)},
-        keeps=side == "test",
-    )
-    run = threaded(fitted.models[0].n_jobs)
-    with warnings.catch_warnings():  # of a matrix there are few rows for each class
-        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        of_splits = run([partial(of_split, number) for number in range(len(splits))])
-    known = [found for found in of_splits if found is not None]
-    return np.stack(known, axis=2) if len(known) == len(splits) else None
 
 
 def leaf_scores(
@@ -418,17 +258,9 @@ def leaf_scores(
     return np.array(found)
 
 
-def _exact_in_sums(weight: np.ndarray) -> np.ndarray:
-    """Weights in fixed point, so that a sum of them does not depend on its order."""
-    _, exponent = np.frexp(weight.sum())
-    whole = np.rint(np.ldexp(weight, BITS_OF_DOUBLE - exponent))
-    fixed: np.ndarray = np.ldexp(whole, exponent - BITS_OF_DOUBLE)
-    return fixed
-
-
 def _summed(share: np.ndarray, tree: Tree, limits: ManyLimits) -> np.ndarray:
     """What nodes add up to over the leaves of smaller trees; float64 (n_limits, m)."""
-    integers, unit = _fixed_point(share.reshape(len(share), -1))
+    integers, unit = fixed_point(share.reshape(len(share), -1))
     return sums_over_leaves(tree, integers, limits) * unit
 
 
@@ -459,18 +291,9 @@ def errors_of_alphas(
         n, s1, s2, s3, s4 = held_out.summed(np.column_stack([y**power for power in range(5)])).T
         second = np.maximum(s2 - 2 * away * s1 + n * away**2, 0)
         fourth = s4 - 4 * away * s3 + 6 * away**2 * s2 - 4 * away**3 * s1 + n * away**4
-        of_nodes = [_fixed_point(second), _fixed_point(np.maximum(fourth, 0))]
+        of_nodes = [fixed_point(second), fixed_point(np.maximum(fourth, 0))]
     values = np.column_stack([integers for integers, _ in of_nodes])
     sums = sums_over_alphas(held_out.tree, values, alphas)
     sums[alphas == 0] = values[held_out.tree.test == LEAF].sum(axis=0)
     found = [own * unit for own, (_, unit) in zip(sums.T, of_nodes, strict=True)]
     return found[0], found[-1]
-
-
-def _fixed_point(values: np.ndarray) -> tuple[np.ndarray, float]:
-    """Integers whose sums cannot overflow, and their unit."""
-    if values.dtype.kind == "i":
-        return values, 1.0
-    _, exponent = np.frexp(np.abs(values).sum(axis=0).max(initial=0))
-    scaled = np.rint(np.ldexp(values, BITS - exponent)).astype(np.int64)
-    return scaled, float(np.ldexp(1.0, exponent - BITS))

@@ -16,22 +16,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
-from dtrees.estimators.sets import FittedSets, TrainingTable
-from dtrees.exceptions import ClusterError
-from dtrees.model_selection.ours import TogetherError, why_not, why_not_splits
-from dtrees.model_selection.search import SharedSearch
-from dtrees.model_selection.stand_in import RowNumbers, Split, TrainingRows
-from dtrees.parallel import Ledger, PartitionedTable
+from dtrees.estimators.fitted_sets import FittedSets
+from dtrees.model_selection.eligibility import unsupported_reason
+from dtrees.model_selection.prefitted_proxy import RowNumbers
+from dtrees.model_selection.prepare import SplitTable
+from dtrees.model_selection.shared_search import SharedSearch, search_rows
+from dtrees.model_selection.splits import TrainingRows
 
 
-def why_not_nested(search: Any, y: Any, params: Sequence[str]) -> str | None:
+def unsupported_search(search: Any, y: Any, params: Sequence[str]) -> str | None:
     """Why searches are not made on one coded table; None: they are."""
     if not search.refit:
         return "refit=False leaves no model to be scored"
-    return why_not(search.estimator, y, params)
+    return unsupported_reason(search.estimator, y, params)
 
 
 def scoring_of_search(search: Any) -> Any:
@@ -51,19 +49,14 @@ def scoring_of_search(search: Any) -> Any:
     return score
 
 
-class GrownSearches:
-    """Fitted searches for all splits and for all rows: `stand_in.Models`.
+class FittedSearches:
+    """Fitted searches for all splits and for all rows: `prefitted_proxy.Models`.
 
     Parameters
     ----------
     search : GridSearchCV or RandomizedSearchCV of dtrees
         Never fitted itself.
-    X, y
-        As for its ``fit``.
-    splits : sequence of (train, test)
-    sample_weight : array-like of shape (n_rows,) or None
-    ledger : Ledger
-        Where it is written down what has been done for the table so far.
+    work : SplitTable
 
     Attributes
     ----------
@@ -71,27 +64,19 @@ class GrownSearches:
 
     Raises
     ------
-    TogetherError
+    NotShareableError
         A search cannot be made from the codes of the table.
     ClusterError, MemoryError
         Of whichever search; other errors are those of a fit, and are kept for it.
     """
 
-    def __init__(
-        self,
-        search: SharedSearch,
-        X: Any,
-        y: Any,
-        splits: Sequence[Split],
-        sample_weight: Any,
-        ledger: Ledger,
-    ) -> None:
-        self.rows = RowNumbers(len(y), splits)
+    def __init__(self, search: SharedSearch, work: SplitTable) -> None:
+        n_rows = len(work.table.y)
+        self.rows = RowNumbers(n_rows, work.splits)
         self._found: list[tuple[Any, FittedSets] | Exception] = []
-        table = TrainingTable(X, y, sample_weight, ledger)
-        sides = TrainingRows(splits, len(y), np.ones(len(y), dtype=bool))
+        sides = TrainingRows(work.splits, n_rows, np.ones(n_rows, dtype=bool))
         for number in range(len(sides)):
-            self._found.append(_searched(search, table, sides[number]))
+            self._found.append(search_rows(search, work.table, sides[number]))
 
     @property
     def classes(self) -> np.ndarray | None:
@@ -116,32 +101,3 @@ class GrownSearches:
         assert not isinstance(found, Exception)
         search, fitted = found
         return fitted.values_of(search.best_estimator_, rows)
-
-
-def _looks_at_rows_only(cv: Any) -> bool:
-    """Whether a splitter asks X for its number of rows, and for nothing else."""
-    return cv is None or isinstance(cv, int) or type(cv).__module__.startswith("sklearn.")
-
-
-def _searched(
-    search: SharedSearch, table: TrainingTable, rows: np.ndarray
-) -> tuple[Any, FittedSets] | Exception:
-    """A fitted search of some rows of a table, or the error of its fit."""
-    numbers = np.flatnonzero(rows)
-    try:
-        own: Any = clone(search)  # type: ignore[type-var]
-        own._validate_params()
-        X, y = numbers[:, None], _safe_indexing(table.y, numbers)
-        is_partitioned = isinstance(table.X, PartitionedTable)  # whose rows cannot be taken
-        if not is_partitioned and not _looks_at_rows_only(own.cv):
-            X = _safe_indexing(table.X, numbers)
-        splits = own._splits(X, y, None)
-        reason = why_not_splits(splits, len(numbers))
-        if reason is not None:
-            raise TogetherError(reason)
-        of_table = [(numbers[train], numbers[test]) for train, test in splits]
-        return own, own._search(table, of_table, rows)
-    except (ClusterError, MemoryError, TogetherError):
-        raise
-    except Exception as error:  # the error of a fit: scikit-learn decides what it is worth
-        return error

@@ -15,16 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from dtrees.callbacks import Bar
-from dtrees.core.smaller import Limits, ManyLimits
+from dtrees.core.model.nested_trees import Limits, ManyLimits
+from dtrees.estimators.fitted_sets import trees_of
 from dtrees.estimators.limits import depth_of
-from dtrees.estimators.sets import TrainingTable, trees_of
-from dtrees.estimators.smaller import model_of_trees
+from dtrees.estimators.nested_trees import model_of_trees
 from dtrees.model_selection.cost_complexity import CostComplexity, path_of
-from dtrees.model_selection.grown import GrownSplits, grow_splits
+from dtrees.model_selection.fitted_splits import FittedSplits, grow_splits
 from dtrees.model_selection.leaf_scores import leaf_scores_of
-from dtrees.model_selection.ours import table_and_splits
-from dtrees.model_selection.stand_in import Split
+from dtrees.model_selection.prepare import Arguments, SplitTable, prepare_shared
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +56,7 @@ class ValidationSurface:
     scoring: str
     _whole: Any = field(repr=False)  # an estimator with what the cells have in common
     _final: Any = field(repr=False)  # of all rows, and as large as the largest cell's
-    _grown: GrownSplits | None = field(repr=False)  # not in a pickle
+    _grown: FittedSplits | None = field(repr=False)  # not in a pickle
 
     def __repr__(self) -> str:
         mean = self.mean
@@ -268,13 +266,10 @@ def validation_surface(
     """
     if not (scoring is None or isinstance(scoring, str) or callable(scoring)):
         raise ValueError(f"A surface has one scorer: a name or a callable. Got {scoring!r}.")
-    table, splits = table_and_splits(
-        "validation_surface", estimator, X, y, cv=cv, groups=groups, params=params
-    )
+    work = prepare_shared(Arguments("validation_surface", estimator, cv, groups, params), X, y)
     return surface_of(
         estimator,
-        table,
-        splits,
+        work,
         max_depth=max_depth,
         min_samples_split=min_samples_split,
         scoring=scoring,
@@ -284,22 +279,18 @@ def validation_surface(
 
 def surface_of(
     estimator: Any,
-    table: TrainingTable,
-    splits: Sequence[Split],
+    work: SplitTable,
     *,
-    rows: np.ndarray | None = None,
     max_depth: Sequence[int] | None = None,
     min_samples_split: Sequence[int] | None = None,
     scoring: Any = None,
     error_score: Any = np.nan,
-    bar: Bar | None = None,
 ) -> ValidationSurface:
     """The same for a table and splits of it.
 
     Parameters
     ----------
-    table, splits, rows, bar
-        As for `grow_splits`.
+    work : SplitTable
     estimator, max_depth, min_samples_split, scoring, error_score
         As for `validation_surface`.
     """
@@ -312,12 +303,13 @@ def surface_of(
         limits = _whole_numbers("min_samples_split", min_samples_split, 2)
         whole.set_params(min_samples_split=int(limits.min()))
     furthest = clone(whole).set_params(max_leaf_nodes=None, ccp_alpha=0.0)
-    grown = grow_splits(furthest, table, splits, rows=rows, bar=bar)
+    grown = grow_splits(furthest, work)
+    splits = work.splits
     if depths is None:
         deepest = max(map(grown.fitted.depth, range(len(splits) + 1)))
         depths = np.arange(1, max(1, deepest) + 1)
     if limits is None:
-        n_rows = len(table.y) if rows is None else np.count_nonzero(rows)
+        n_rows = len(work.table.y) if work.rows is None else np.count_nonzero(work.rows)
         most = max(2, int(LARGEST_SHARE * n_rows))
         limits = np.geomspace(2, most, VALUES).round().astype(np.int64)
     depths, limits = np.unique(depths), np.unique(limits)
@@ -328,7 +320,7 @@ def surface_of(
     name = str(getattr(scoring, "__name__", scoring))
     if by_leaves is not None:
         name = by_leaves["score"].name
-    return ValidationSurface(depths, limits, scores, name, whole, grown.final, grown)
+    return ValidationSurface(depths, limits, scores, name, whole, grown.final_estimator, grown)
 
 
 def _whole_numbers(name: str, values: Any, least: int) -> np.ndarray:

@@ -31,15 +31,14 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from dtrees.callbacks import Bar
-from dtrees.estimators.sets import TrainingTable
+from dtrees.estimators.fit_plan import FitPlan
 from dtrees.model_selection.cost_complexity import CostComplexity
+from dtrees.model_selection.fitted_splits import FittedSplits
 from dtrees.model_selection.folds import Split, mean_and_standard_error
-from dtrees.model_selection.grown import GrownSplits
 from dtrees.model_selection.leaf_scores import leaf_scores_of
-from dtrees.model_selection.ours import table_and_splits
+from dtrees.model_selection.prepare import Arguments, SplitTable, prepare_shared
 from dtrees.model_selection.size import size_of
-from dtrees.model_selection.stand_in import TrainingRows
+from dtrees.model_selection.splits import TrainingRows
 from dtrees.model_selection.surface import ValidationSurface, surface_of
 
 Rule = Literal["best", "simplest"]
@@ -157,33 +156,25 @@ def tuned_size(
     >>> tuned = tuned_size(DecisionTreeClassifier(random_state=0), X, y, splits)
     >>> tree = DecisionTreeClassifier(random_state=0, **tuned.chosen.parameters)
     """
-    table, splits = table_and_splits("tuned_size", estimator, X, y, cv=splits)
-    return tune(estimator, table, splits, rule, scoring=scoring)[0]
+    work = prepare_shared(Arguments("tuned_size", estimator, splits), X, y)
+    return tune(estimator, work, rule, scoring=scoring)[0]
 
 
 def tune(
-    estimator: Any,
-    table: TrainingTable,
-    splits: Sequence[Split],
-    rule: Rule,
-    *,
-    scoring: Any = None,
-    rows: np.ndarray | None = None,
-    bar: Bar | None = None,
-) -> tuple[TunedSize, GrownSplits]:
+    estimator: Any, work: SplitTable, rule: Rule, *, scoring: Any = None
+) -> tuple[TunedSize, FittedSplits]:
     """The same for a table and splits of it.
 
     Parameters
     ----------
     estimator, rule, scoring
         As for `tuned_size`.
-    table, splits, rows, bar
-        As for `dtrees.model_selection.grown.grow_splits`.
+    work : SplitTable
 
     Returns
     -------
     tuned : TunedSize
-    grown : GrownSplits
+    grown : FittedSplits
         The models of the size that was chosen.
     """
     is_forest = hasattr(estimator, "n_estimators")
@@ -191,14 +182,11 @@ def tune(
     has_few = is_forest or by_leaves is None
     surface = surface_of(
         estimator,
-        table,
-        splits,
-        rows=rows,
+        work,
         max_depth=_depths(estimator.max_depth, has_few),
         min_samples_split=FEW_SPLITS if has_few else None,
         scoring=scoring,
         error_score="raise",
-        bar=bar,
     )
     choices = _limits(surface)
     grown, path = surface._grown, None
@@ -215,13 +203,11 @@ def tune(
 
 def tuned_scores(
     estimator: Any,
-    table: TrainingTable,
-    splits: Sequence[Split],
+    work: SplitTable,
     folds_of: Callable[[np.ndarray], Sequence[Split]],
     rule: Rule = "best",
     *,
     scoring: Any = None,
-    bar: Bar | None = None,
 ) -> np.ndarray:
     """What a choice of the size is worth on rows that have no part in it.
 
@@ -232,13 +218,9 @@ def tuned_scores(
     ----------
     estimator, rule, scoring
         As for `tuned_size`.
-    table : TrainingTable
-    splits : sequence of (train, test)
-        Row numbers of the table.
+    work : SplitTable
     folds_of : callable (int64 (n,)) -> sequence of (train, test)
         Splits of some rows of the table: numbers from 0 to n - 1 of the rows it is given.
-    bar : Bar or None, default=None
-        Counts the trees of all models.
 
     Returns
     -------
@@ -248,16 +230,17 @@ def tuned_scores(
     -----
     Costs a growth, and what else `tuned_size` does, for each split; the table is coded once.
     """
-    scores = []
-    sides = TrainingRows(splits, len(table.y))
-    for number, split in enumerate(splits):
+    scores, bar = [], work.bar
+    sides = TrainingRows(work.splits, len(work.table.y))
+    for number, split in enumerate(work.splits):
         rows = sides[number]
         numbers = np.flatnonzero(rows)
         own = [(numbers[train], numbers[test]) for train, test in folds_of(numbers)]
-        n_trees = (len(own) + 1) * estimator._n_trees
+        n_trees = (len(own) + 1) * FitPlan.of(estimator).n_trees
         if bar is not None and number == 0:  # of all sides at once, as a total that grows says less
-            bar.expect(n_trees * len(splits))
-        _, grown = tune(estimator, table, own, rule, scoring=scoring, rows=rows)
+            bar.expect(n_trees * len(work.splits))
+        side = SplitTable(work.table, own, rows)
+        _, grown = tune(estimator, side, rule, scoring=scoring)
         scores.append(grown.only_final([split]).scores(scoring)[0])
         if bar is not None:
             bar.advance(n_trees)
@@ -295,7 +278,7 @@ def _limits(surface: ValidationSurface) -> list[SizeChoice]:
 
 
 def _prunings(
-    path: CostComplexity, estimator: Any, grown: GrownSplits, scoring: Any
+    path: CostComplexity, estimator: Any, grown: FittedSplits, scoring: Any
 ) -> list[SizeChoice]:
     steps: dict[Rule, int] = {"best": path.best_index, "simplest": path.one_standard_error_index}
     candidates = [{"ccp_alpha": alpha_of_step(path, step)} for step in steps.values()]

@@ -21,9 +21,9 @@ from sklearn.base import clone
 
 from dtrees.callbacks import Bar
 from dtrees.model_selection.cost_complexity import CostComplexity, path_of
+from dtrees.model_selection.fitted_splits import grow_splits
 from dtrees.model_selection.folds import FoldResult, Split, fold_results
-from dtrees.model_selection.grown import grow_splits
-from dtrees.model_selection.ours import table_and_splits
+from dtrees.model_selection.prepare import Arguments, prepare_shared
 from dtrees.model_selection.tuned_size import Rule, TunedSize, tune, tuned_scores
 
 
@@ -39,7 +39,7 @@ class ValidatedFolds:
         By the names that were asked for; "score": the estimator's own.
     models : list
         Fitted estimators of the folds.
-    final : object
+    final_estimator : object
         The one of all rows.
     tuned : TunedSize or None
         If the size was to be chosen.
@@ -52,10 +52,34 @@ class ValidatedFolds:
     folds: list[FoldResult]
     scores: dict[str, np.ndarray]
     models: list[Any]
-    final: Any
+    final_estimator: Any
     tuned: TunedSize | None = None
     path: CostComplexity | None = None
     tuned_scores: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """What is asked of folds.
+
+    Attributes
+    ----------
+    rule : 'best', 'simplest' or None, default=None
+        By which the size is chosen. None: it is not.
+    with_path : bool, default=False
+        Whether the cost-complexity path of a tree is asked for, with ``ccp_alpha`` not looked at.
+    scoring : sequence of str, default=()
+        Names of scikit-learn's scorers, of which the first chooses the size. None of them: the
+        estimator's ``score``.
+    folds_of : callable or None, default=None
+        Splits of some rows, by which sizes are chosen that know nothing of a fold, as for
+        `dtrees.model_selection.tuned_size.tuned_scores`. None: they are not.
+    """
+
+    rule: Rule | None = None
+    with_path: bool = False
+    scoring: Sequence[str] = ()
+    folds_of: Callable[[np.ndarray], Sequence[Split]] | None = None
 
 
 def validate_folds(
@@ -63,11 +87,8 @@ def validate_folds(
     X: Any,
     y: np.ndarray,
     splits: Sequence[Split],
+    asked: Questions = Questions(),
     *,
-    rule: Rule | None = None,
-    with_path: bool = False,
-    scoring: Sequence[str] = (),
-    folds_of: Callable[[np.ndarray], Sequence[Split]] | None = None,
     bar: Bar | None = None,
 ) -> ValidatedFolds:
     """Score the models of folds and fit the one of all rows, of a size that they may choose.
@@ -80,16 +101,7 @@ def validate_folds(
     y : array of shape (n_rows,)
     splits : sequence of (train, test) pairs of row arrays
         At least two.
-    rule : 'best', 'simplest' or None, default=None
-        By which the size is chosen. None: it is not.
-    with_path : bool, default=False
-        Whether the cost-complexity path of a tree is asked for, with ``ccp_alpha`` not looked at.
-    scoring : sequence of str, default=()
-        Names of scikit-learn's scorers, of which the first chooses the size. None of them: the
-        estimator's ``score``.
-    folds_of : callable or None, default=None
-        Splits of some rows, by which sizes are chosen that know nothing of a fold, as for
-        `dtrees.model_selection.tuned_size.tuned_scores`. None: they are not.
+    asked : Questions
     bar : Bar or None, default=None
         Counts the trees of all models as they come.
 
@@ -107,26 +119,26 @@ def validate_folds(
     -----
     Costs one growth, and with `folds_of` one more for each split, from one coded table.
     """
-    table, splits = table_and_splits(
-        "validate_folds", estimator, X, y, cv=splits, single=with_path and rule is None
-    )
+    arguments = Arguments("validate_folds", estimator, splits)
+    single = asked.with_path and asked.rule is None
+    work = prepare_shared(arguments, X, y, single=single, bar=bar)
     tuned = path = of_others = None
-    first = scoring[0] if scoring else None
-    if rule is not None:
-        tuned, grown = tune(estimator, table, splits, rule, scoring=first, bar=bar)
+    first = asked.scoring[0] if asked.scoring else None
+    if asked.rule is not None:
+        tuned, grown = tune(estimator, work, asked.rule, scoring=first)
         path = tuned.path
-        if folds_of is not None:
-            of_others = tuned_scores(
-                estimator, table, splits, folds_of, rule, scoring=first, bar=bar
-            )
-    elif with_path:
+        if asked.folds_of is not None:
+            of_others = tuned_scores(estimator, work, asked.folds_of, asked.rule, scoring=first)
+    elif asked.with_path:
         whole = clone(estimator).set_params(ccp_alpha=0.0)
-        grown = grow_splits(whole, table, splits, bar=bar)
+        grown = grow_splits(whole, work)
         path = path_of(whole, grown)
         grown = grown.within(estimator)
     else:
-        grown = grow_splits(estimator, table, splits, bar=bar)
-    scores = grown.scores_by_name({name: name for name in scoring} or {"score": None})
+        grown = grow_splits(estimator, work)
+    scores = grown.scores_by_name({name: name for name in asked.scoring} or {"score": None})
     told = next(iter(scores.values()))
-    folds = fold_results({"test_score": told, "estimator": grown.models}, splits)
-    return ValidatedFolds(folds, scores, grown.models, grown.final, tuned, path, of_others)
+    folds = fold_results({"test_score": told, "estimator": grown.models}, work.splits)
+    return ValidatedFolds(
+        folds, scores, grown.models, grown.final_estimator, tuned, path, of_others
+    )

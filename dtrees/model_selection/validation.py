@@ -1,31 +1,27 @@
 """Cross-validation with scikit-learn's interface and results, at about the price of one fit.
 
-scikit-learn splits, scores, counts failures and puts the results together. What is ours is the
-fits: before it asks for the first one, the models of all splits and the one of all rows have been
-grown from one coded table (`dtrees.estimators.sets`), and a scorer that asks for predictions of
-held-out rows gets them from their codes::
+scikit-learn splits, scores, counts failures and puts the results together. The fits
+are made here: before scikit-learn asks for the first one, the models of all splits and the one of
+all rows have grown from one coded table (`dtrees.estimators.training_sets`). A scorer that asks for
+predictions of held-out rows gets them from their codes::
 
     cv ──▶ splits ──▶ training sets, and all rows ──▶ one growth ──▶ models
                                                                         │
     sklearn.model_selection.cross_validate ◀── fit: the next model ─────┤
                         │                  ◀── predict: rows by number ─┘
                         ▼
-                     results, and `final`
+                     results, final_estimator
 
 Model i is that of ``clone(estimator).fit(X, y, sample_weight=w)``, with w zero outside of training
-side i, bit for bit. Cuts of columns with more than ``max_codes`` values are those of all rows, also
-of the held-out ones: no label is looked at for them, but who minds sets ``max_codes=None``, which
+side i, bit for bit. Cuts of columns with more than ``max_bins`` values are those of all rows, also
+of the held-out ones; no label is looked at for them. If that matters, set ``max_bins=None``, which
 keeps every value.
 """
 
 from __future__ import annotations
 
-import logging
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
-from numbers import Integral, Real
+from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any
 
@@ -34,50 +30,15 @@ import sklearn
 import sklearn.model_selection
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
-from sklearn.metrics import check_scoring
-from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from dtrees.callbacks import Bar
-from dtrees.core.smaller import WHOLE, ManyLimits
-from dtrees.estimators.ensemble import BaseForest
-from dtrees.estimators.sets import FittedSets, TrainingTable, fit_table, trees_of
-from dtrees.model_selection.leaf_scores import leaf_scores_of, scores_of_splits
-from dtrees.model_selection.nested import GrownSearches, scoring_of_search, why_not_nested
-from dtrees.model_selection.ours import (
-    TogetherError,
-    check_rows_can_be_taken,
-    draw_splits,
-    in_memory,
-    is_of_dask_ml,
-    splits_of,
-    why_not,
-    why_not_splits,
-)
-from dtrees.model_selection.search import SharedSearch
-from dtrees.model_selection.stand_in import (
-    RowNumbers,
-    Split,
-    StandIn,
-    scoring_of_stand_ins,
-    training_sets,
-)
-from dtrees.parallel import Ledger, PartitionedTable, admitted, check_lengths, known_length
-
-logger = logging.getLogger(__name__)
-
-WHOLE_TREES = ManyLimits.of([WHOLE])
-METHODS = ("predict", "predict_proba", "predict_log_proba")  # that are read from codes
-TYPES: Mapping[str, Any] = {  # of arguments that scikit-learn's function may not be asked about
-    "n_jobs": Integral | None,
-    "params": dict | None,
-    "pre_dispatch": Integral | str,
-    "verbose": Integral,
-    "error_score": Real | str,
-    "return_train_score": bool | np.bool_,
-    "return_estimator": bool | np.bool_,
-    "return_indices": bool | np.bool_,
-}
+from dtrees.model_selection.cell_scores import scores_by_leaves
+from dtrees.model_selection.fit_together import fit_together
+from dtrees.model_selection.fitted_splits import FittedSplits
+from dtrees.model_selection.nested import FittedSearches, scoring_of_search
+from dtrees.model_selection.prefitted_proxy import PrefittedProxy, scoring_of_proxies
+from dtrees.model_selection.prepare import Arguments, Prepared
+from dtrees.model_selection.shared_search import SharedSearch
 
 
 def cross_validate(
@@ -100,7 +61,7 @@ def cross_validate(
     """Fit and score an estimator by cross-validation.
 
     As :func:`sklearn.model_selection.cross_validate`, whose parameters and results these are, but
-    for one more result, ``final``.
+    for one more result, ``final_estimator``.
 
     Parameters
     ----------
@@ -142,7 +103,7 @@ def cross_validate(
     results : dict
         ``test_score`` (or ``test_<name>`` for several scorers), ``fit_time`` and ``score_time`` in
         seconds, float64 of shape (n_splits,), and what was asked for. Models grow together, so
-        ``fit_time`` is the time of all of them, divided by their number. ``final`` is the
+        ``fit_time`` is the time of all of them, divided by their number. ``final_estimator`` is the
         estimator fitted to all rows; where that fails and `error_score` is a number, it is not
         fitted, and there is a warning. ``fit_report_`` of all models is that of the growth that
         they share.
@@ -182,10 +143,10 @@ def cross_validate(
     >>> found = cross_validate(DecisionTreeClassifier(max_depth=3), X, y, cv=10)
     >>> found["test_score"].shape
     (10,)
-    >>> found["final"].get_depth()
+    >>> found["final_estimator"].get_depth()
     3
     """
-    arguments = {
+    options = {
         "scoring": scoring,
         "return_train_score": return_train_score,
         "return_estimator": return_estimator,
@@ -194,61 +155,40 @@ def cross_validate(
         "verbose": verbose,
         "pre_dispatch": pre_dispatch,
     }
-    _check_before("cross_validate", estimator, X, y, params)
-    ledger = Ledger()
-    y, groups, params = in_memory(X, y, groups, params, cv, ledger)
-    given = {"groups": groups, "n_jobs": n_jobs, "params": params}
+    arguments = Arguments("cross_validate", estimator, cv, groups, params)
     start = perf_counter()
-    work = _plan("cross_validate", estimator, X, y, cv, given | arguments, ledger)
-    if work.grown is None:
+    prepared, fitted = fit_together(arguments, X, y, options | {"n_jobs": n_jobs})
+    if fitted is None:
         result = sklearn.model_selection.cross_validate(
-            estimator, X, y, cv=work.cv, **given, **arguments
+            estimator, X, prepared.y, n_jobs=n_jobs, **_given(prepared), **options
         )
-        result["final"] = _final(lambda: _fitted(estimator, X, y, params), estimator, error_score)
+        params = prepared.arguments.params
+        result["final_estimator"] = _final(
+            lambda: _fitted(estimator, X, prepared.y, params), estimator, error_score
+        )
         return result
-    grown, splits, seconds = work.grown, work.cv, perf_counter() - start
+    splits, seconds = prepared.arguments.cv, perf_counter() - start
     scoring = _scoring_of(estimator, scoring)
     result = None
     if not return_indices and verbose == 0:
-        result = _scored_by_leaves(grown, splits, scoring, return_train_score)
+        result = _scored_by_leaves(fitted, scoring, return_train_score)
     if result is None:
         result = sklearn.model_selection.cross_validate(
-            StandIn(grown, grown.rows, estimator),
-            grown.rows.table,
-            y,
+            PrefittedProxy(fitted, fitted.rows, estimator),
+            fitted.rows.table,
+            prepared.y,
             cv=splits,
-            **(arguments | {"scoring": scoring_of_stand_ins(scoring, work.X)}),
+            **(options | {"scoring": scoring_of_proxies(scoring, prepared.X)}),
         )
     result["fit_time"] = np.full(len(splits), seconds / (len(splits) + 1))
     if return_estimator:
         models = [
-            grown.model(0, i) if grown.error(i) is None else clone(estimator)
+            fitted.model(0, i) if fitted.error(i) is None else clone(estimator)
             for i in range(len(splits))
         ]
         result["estimator"] = models
-    result["final"] = _final(lambda: _grown_final(grown), estimator, error_score)
+    result["final_estimator"] = _final(lambda: _of_all_rows(fitted), estimator, error_score)
     return result
-
-
-def _why_not(
-    estimator: Any, y: Any, params: Mapping[str, Any] | None, method: str = "predict"
-) -> str | None:
-    """Why the models of an estimator, or of a search, are not grown together."""
-    if isinstance(estimator, SharedSearch):
-        reason = why_not_nested(estimator, y, list(params or ()))
-    else:
-        reason = why_not(estimator, y, params or ())
-    if reason is None and not (method in METHODS and hasattr(estimator, method)):
-        reason = f"method={method!r}"
-    return reason
-
-
-def _check_before(
-    name: str, estimator: Any, X: Any, y: Any, params: Any, method: str = "predict"
-) -> None:
-    """Refuse, before anything is computed, what neither we nor scikit-learn's function can do."""
-    if isinstance(params, Mapping | None):  # others are for scikit-learn to refuse
-        check_rows_can_be_taken(name, X, _why_not(estimator, y, params, method))
 
 
 def _scoring_of(estimator: Any, scoring: Any) -> Any:
@@ -258,48 +198,23 @@ def _scoring_of(estimator: Any, scoring: Any) -> Any:
     return scoring
 
 
-def _grown(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    splits: Sequence[Split],
-    arguments: Mapping[str, Any],
-    ledger: Ledger,
-) -> Grown | GrownSearches:
-    """The models of all splits and of all rows."""
-    sample_weight = (arguments["params"] or {}).get("sample_weight")
-    if isinstance(estimator, SharedSearch):
-        return GrownSearches(estimator, X, y, splits, sample_weight, ledger)
-    with_train = arguments.get("return_train_score", False)
-    return Grown(estimator, X, y, splits, sample_weight, ledger, arguments["verbose"], with_train)
-
-
 def _scored_by_leaves(
-    grown: Grown | GrownSearches, splits: Sequence[Split], scoring: Any, return_train_score: bool
+    fitted: FittedSplits | FittedSearches, scoring: Any, return_train_score: bool
 ) -> dict[str, Any] | None:
     """Scores that are sums over leaves; None: scikit-learn should compute them."""
     start = perf_counter()
-    if not isinstance(grown, Grown):
+    if not isinstance(fitted, FittedSplits):
         return None
-    if any(grown.error(number) is not None for number in range(len(splits))):
-        return None
-    fitted = grown.fitted
-    assert fitted is not None
-    by_name = leaf_scores_of(scoring, of_classes=grown.classes is not None)
-    if by_name is None or any(len(trees_of(model)) > 1 for model in fitted.models):
+    sides = ("test", "train") if return_train_score else ("test",)
+    scores = scores_by_leaves(fitted.whole(), fitted.splits, scoring, sides)
+    if scores is None:
         return None
     result: dict[str, Any] = {"fit_time": None, "score_time": None}
-    by_side = {}
-    for side in ("test", "train") if return_train_score else ("test",):
-        wanted = list(by_name.values())
-        scores = scores_of_splits(wanted, fitted, splits, lambda _: WHOLE_TREES, side)
-        if scores is None:
-            return None
-        by_side[side] = scores[:, 0]
-    for place, name in enumerate(by_name):
-        for side, scores in by_side.items():
-            result[f"{side}_{name}"] = scores[place]
-    result["score_time"] = np.full(len(splits), (perf_counter() - start) / len(splits))
+    for name in dict.fromkeys(name for _, name in scores):
+        for side in sides:
+            (result[f"{side}_{name}"],) = scores[side, name]
+    n_splits = len(fitted.splits)
+    result["score_time"] = np.full(n_splits, (perf_counter() - start) / n_splits)
     return result
 
 
@@ -333,33 +248,30 @@ def cross_val_score(
     scores : float64 array of shape (n_splits,)
         The scores of the held-out rows.
     """
-    arguments = {
+    options = {
         "scoring": scoring,
         "error_score": error_score,
         "verbose": verbose,
         "pre_dispatch": pre_dispatch,
     }
-    _check_before("cross_val_score", estimator, X, y, params)
-    ledger = Ledger()
-    y, groups, params = in_memory(X, y, groups, params, cv, ledger)
-    given = {"groups": groups, "n_jobs": n_jobs, "params": params}
-    work = _plan("cross_val_score", estimator, X, y, cv, given | arguments, ledger)
-    if work.grown is None:
+    arguments = Arguments("cross_val_score", estimator, cv, groups, params)
+    prepared, fitted = fit_together(arguments, X, y, options | {"n_jobs": n_jobs})
+    if fitted is None:
         return sklearn.model_selection.cross_val_score(
-            estimator, X, y, cv=work.cv, **given, **arguments
+            estimator, X, prepared.y, n_jobs=n_jobs, **_given(prepared), **options
         )
     scoring = _scoring_of(estimator, scoring)
     if verbose == 0 and not isinstance(scoring, Mapping | list | tuple | set):
-        result = _scored_by_leaves(work.grown, work.cv, scoring, False)
+        result = _scored_by_leaves(fitted, scoring, False)
         if result is not None:
             scores: np.ndarray = result["test_score"]
             return scores
     return sklearn.model_selection.cross_val_score(
-        StandIn(work.grown, work.grown.rows, estimator),
-        work.grown.rows.table,
-        y,
-        cv=work.cv,
-        **(arguments | {"scoring": scoring_of_stand_ins(scoring, work.X)}),
+        PrefittedProxy(fitted, fitted.rows, estimator),
+        fitted.rows.table,
+        prepared.y,
+        cv=prepared.arguments.cv,
+        **(options | {"scoring": scoring_of_proxies(scoring, prepared.X)}),
     )
 
 
@@ -405,136 +317,26 @@ def cross_val_predict(
     RuntimeWarning
         A training side lacks a class, and `method` is not "predict".
     """
-    arguments = {"method": method, "verbose": verbose, "pre_dispatch": pre_dispatch}
-    _check_before("cross_val_predict", estimator, X, y, params, method)
-    ledger = Ledger()
-    y, groups, params = in_memory(X, y, groups, params, cv, ledger)
-    given = {"groups": groups, "n_jobs": n_jobs, "params": params}
-    work = _plan("cross_val_predict", estimator, X, y, cv, given | arguments, ledger)
-    if work.grown is None:
+    options = {"method": method, "verbose": verbose, "pre_dispatch": pre_dispatch}
+    arguments = Arguments("cross_val_predict", estimator, cv, groups, params)
+    prepared, fitted = fit_together(arguments, X, y, options | {"n_jobs": n_jobs})
+    if fitted is None:
         return sklearn.model_selection.cross_val_predict(
-            estimator, X, y, cv=work.cv, **given, **arguments
+            estimator, X, prepared.y, n_jobs=n_jobs, **_given(prepared), **options
         )
     return sklearn.model_selection.cross_val_predict(
-        StandIn(work.grown, work.grown.rows, estimator, by_label=method == "predict"),
-        work.grown.rows.table,
-        y,
-        cv=work.cv,
-        **arguments,
+        PrefittedProxy(fitted, fitted.rows, estimator, by_label=method == "predict"),
+        fitted.rows.table,
+        prepared.y,
+        cv=prepared.arguments.cv,
+        **options,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Work:
-    """What has been done before scikit-learn's function is called.
-
-    Attributes
-    ----------
-    X : table
-        Whose rows can be taken.
-    cv : list of (train, test), or what was given
-        Drawn once, where they had to be looked at.
-    grown : Grown, GrownSearches or None
-        None: scikit-learn's function fits the models itself.
-    """
-
-    X: Any
-    cv: Any
-    grown: Grown | GrownSearches | None = None
-
-
-def _plan(
-    name: str,
-    estimator: Any,
-    X: Any,
-    y: Any,
-    cv: Any,
-    arguments: Mapping[str, Any],
-    ledger: Ledger,
-) -> Work:
-    """Grow the models together, or find out why scikit-learn has to fit them.
-
-    Input that no model can be grown from goes to scikit-learn as well: its function, or each of its
-    fits, then says what is wrong, and what that is worth is for ``error_score`` to say.
-
-    Parameters
-    ----------
-    name : str
-        Of the function, for the log.
-    estimator, X, y, cv
-    arguments : mapping
-        Of the function, by name.
-    ledger : Ledger
-        Where it is written down what was done, also before.
-    """
-    params = arguments["params"]
-    reason = _why_not_arguments(arguments)
-    if reason is None:
-        reason = _why_not(estimator, y, params, arguments.get("method", "predict"))
-    grown = None
-    if reason is None:
-        (X,) = admitted(X, {}, ledger)
-        n_rows = known_length(X)
-        if n_rows is not None:
-            check_lengths(n_rows, {"groups": arguments["groups"]})
-        try:
-            check_scoring(estimator, scoring=arguments.get("scoring"))  # before the work is done
-            X, y = indexable(X, y)
-            cv = splits_of(estimator, X, y, cv, arguments["groups"])
-        except Exception as error:
-            # an iterator cannot be asked again, and rows of a collection cannot be taken
-            if isinstance(cv, Iterator) or isinstance(X, PartitionedTable):
-                raise
-            reason = str(error)
-        else:
-            reason = why_not_splits(cv, len(y))
-            if reason is not None and isinstance(X, PartitionedTable):
-                raise TypeError(f"{name} of a Dask collection: {reason}.")
-    if reason is None:
-        _check_one_per_row((params or {}).get("sample_weight"), len(y))
-        try:
-            grown = _grown(estimator, X, y, cv, arguments, ledger)
-        except TogetherError as error:
-            if isinstance(X, PartitionedTable):
-                raise TypeError(f"{name} of a Dask collection: {error}.") from error
-            reason = str(error)
-        if isinstance(grown, Grown) and grown.fitted is None:
-            failure = grown.error(0)
-            if isinstance(X, PartitionedTable) and failure is not None:
-                raise failure
-            reason = str(failure)
-    if reason is not None:
-        logger.info("%s is scikit-learn's: %s", name, reason)
-        if is_of_dask_ml(cv):
-            cv = draw_splits(cv, X, X if y is None else y, arguments["groups"])
-        return Work(X, cv)
-    return Work(X, cv, grown)
-
-
-def _why_not_arguments(arguments: Mapping[str, Any]) -> str | None:
-    """Which argument is for scikit-learn to judge, or to refuse."""
-    for name, types in TYPES.items():
-        if name in arguments and not isinstance(arguments[name], types):
-            return f"{name}={arguments[name]!r}"
-    error_score = arguments.get("error_score")
-    if isinstance(error_score, str) and error_score != "raise":
-        return f"error_score={error_score!r}"
-    return None
-
-
-def _check_one_per_row(sample_weight: Any, n_rows: int) -> None:
-    """scikit-learn hands weights of another length to each fit as they are.
-
-    Raises
-    ------
-    ValueError
-    """
-    shape = np.shape(sample_weight)
-    if sample_weight is not None and shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight in params has shape {shape}, but X has {n_rows} rows. Give one weight "
-            "per row of X; the weights of each training side are taken from these."
-        )
+def _given(prepared: Prepared) -> dict[str, Any]:
+    """Arguments for scikit-learn's function."""
+    arguments = prepared.arguments
+    return {"groups": arguments.groups, "cv": arguments.cv, "params": arguments.params}
 
 
 def _fitted(estimator: Any, X: Any, y: Any, params: Mapping[str, Any] | None) -> Any:
@@ -546,12 +348,12 @@ def _fitted(estimator: Any, X: Any, y: Any, params: Mapping[str, Any] | None) ->
     return clone(estimator).fit(X, y, **params)
 
 
-def _grown_final(grown: Grown | GrownSearches) -> Any:
+def _of_all_rows(fitted: FittedSplits | FittedSearches) -> Any:
     """The model of all rows; raises the error of its fit."""
-    error = grown.error(-1)
+    error = fitted.error(-1)
     if error is not None:
         raise error
-    return grown.model(0, -1)
+    return fitted.model(0, -1)
 
 
 def _final(fit: Callable[[], Any], estimator: Any, error_score: Any) -> Any:
@@ -562,83 +364,9 @@ def _final(fit: Callable[[], Any], estimator: Any, error_score: Any) -> Any:
         if isinstance(error_score, str):  # "raise"
             raise
         warnings.warn(
-            f"The fit to all rows failed, so that 'final' is not fitted. {type(error).__name__}: "
-            f"{error}",
+            "The fit to all rows failed, so that 'final_estimator' is not fitted. "
+            f"{type(error).__name__}: {error}",
             FitFailedWarning,
             stacklevel=3,
         )
         return clone(estimator)
-
-
-class Grown:
-    """The models of all splits and of all rows.
-
-    Parameters
-    ----------
-    estimator : tree or forest of dtrees
-    X, y
-        As for ``fit``.
-    splits : sequence of (train, test)
-    sample_weight : array-like of shape (n_rows,) or None
-    ledger : Ledger
-        Where it is written down what has been done for the table so far.
-    verbose : int, default=0
-        Above 0: a bar counts the trees of forests.
-    with_train : bool, default=False
-        Whether models are asked about their training rows, too.
-
-    Attributes
-    ----------
-    rows : RowNumbers
-    """
-
-    def __init__(
-        self,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        splits: Sequence[Split],
-        sample_weight: Any,
-        ledger: Ledger,
-        verbose: int = 0,
-        with_train: bool = False,
-    ) -> None:
-        self.rows = RowNumbers(len(y), splits)
-        self._with_train = with_train
-        self._error: Exception | None = None
-        self._has_brought = False
-        self.fitted: FittedSets | None = None
-        counts = verbose > 0 and isinstance(estimator, BaseForest)
-        try:
-            table = TrainingTable(X, y, sample_weight, ledger)
-            sets = training_sets(splits, len(y))
-            with Bar() if counts else nullcontext() as bar:
-                self.fitted = fit_table(estimator, table, sets, bar=bar)
-        except (ValueError, TypeError, NotImplementedError) as error:  # of the input
-            self._error = error
-
-    @property
-    def classes(self) -> np.ndarray | None:
-        """Labels of the classes; None for regression."""
-        return None if self.fitted is None else self.fitted.classes
-
-    def error(self, number: int) -> Exception | None:
-        """Why there is no model of a set."""
-        if self.fitted is None:
-            return self._error
-        model = self.fitted.models[number]
-        return model if isinstance(model, Exception) else None
-
-    def model(self, candidate: int, number: int) -> Any:
-        """The model of a set; there is one candidate."""
-        assert self.fitted is not None
-        return self.fitted.models[number]
-
-    def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
-        """What the model of a set says of rows."""
-        assert self.fitted is not None
-        if not self._has_brought:
-            self._has_brought = True
-            sides = self.rows.sides(self._with_train)
-            self.fitted.bring_values(one for one in sides if self.error(one[0]) is None)
-        return self.fitted.values(number, rows)

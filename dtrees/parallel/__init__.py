@@ -5,7 +5,6 @@ its tasks.
 """
 
 from dtrees.parallel.checkpoint import Checkpoint
-from dtrees.parallel.client import REGIMES, asked_for, choose_regime
 from dtrees.parallel.clusters import (
     connected,
     read_files,
@@ -13,10 +12,12 @@ from dtrees.parallel.clusters import (
     write_csv,
     write_parquet,
 )
+from dtrees.parallel.coded_partitions import CodedPartitions, are_known, learn_rows
 from dtrees.parallel.dask_predict import Answer, map_parts, map_rows
-from dtrees.parallel.encoding import CodedPartitions, are_known, encode_partitions, learn_rows
-from dtrees.parallel.held_out import PartitionedRows
-from dtrees.parallel.ledger import Ledger
+from dtrees.parallel.distributed_apply import PartitionedRows
+from dtrees.parallel.encoding import encode_partitions
+from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.growing import grow_sets, grow_trees
 from dtrees.parallel.local import LocalRunner, effective_n_jobs, threaded
 from dtrees.parallel.one_kind import computed, is_lazy
 from dtrees.parallel.partitions import (
@@ -27,20 +28,19 @@ from dtrees.parallel.partitions import (
     lazy_keys,
     rows_as_array,
 )
-from dtrees.parallel.regimes import grow_sets, grow_trees
+from dtrees.parallel.regimes import REGIMES, choose_regime
 
 __all__ = [
     "REGIMES",
     "Answer",
     "Checkpoint",
     "CodedPartitions",
-    "Ledger",
+    "FitStatistics",
     "LocalRunner",
     "PartitionedRows",
     "PartitionedTable",
     "admitted",
     "are_known",
-    "asked_for",
     "check_lengths",
     "choose_regime",
     "computed",

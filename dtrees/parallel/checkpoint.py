@@ -27,8 +27,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 from uuid import uuid4
 
-from fsspec.core import url_to_fs
-
 from dtrees.exceptions import ModelFileError
 from dtrees.parallel.client import seconds_of
 
@@ -73,6 +71,8 @@ class Checkpoint(Generic[T]):
     def __init__(self, path: Any, encode: Callable[[Sequence[T]], bytes]) -> None:
         if not isinstance(path, str | os.PathLike):
             raise TypeError(f"checkpoint must be a path or a URL: got {path!r}.")
+        from fsspec.core import url_to_fs
+
         self.path = os.fspath(path)
         self._fs, self._root = url_to_fs(self.path)
         self._encode = encode

@@ -1,31 +1,10 @@
 """The Dask cluster: whether there is one to work on, and whether it can do the work.
 
-Where trees are grown is a *regime*::
-
-    local        threads of this process
-    replicated   workers of a cluster, each of which gets the whole coded table once
-    partitioned  workers of a cluster, each of which has some rows; without a cluster, blocks of
-                 rows on threads of this process
-
-The regime never changes a model. Unless it is asked for by name, by a parameter or by
-``dask.config.set({"dtrees.regime": ...})``, it follows from what is in force where the fit is
-called:
-
-    no client                                                    local
-    dask.config.set(scheduler="threads"), "synchronous", ...     local
-    an asynchronous client                                       local
-    a client                                                     replicated
-    a client, but too little work for a cluster                  local
-    a client, and a Dask collection whose codes are more than
-    a worker should hold                                         partitioned
-    in a task on a worker, whose thread is the task's share      local
-    in a task on a worker, within ``worker_client()``            replicated
-
 A client is only ever found, never made, and `distributed` is not imported to look for one: nobody
 has a client who has not imported it.
 
-Calls that a cluster may never answer are made in a thread of their own (`patiently`), while the
-caller waits in slices: Ctrl-C comes through, and a connection that is lost ends the wait.
+Calls that a cluster may never answer are made in a thread of their own (`call_with_timeout`), while
+the caller waits in slices: Ctrl-C comes through, and a connection that is lost ends the wait.
 """
 
 from __future__ import annotations
@@ -37,7 +16,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
@@ -47,18 +25,17 @@ from dask.utils import format_time, parse_timedelta
 
 import dtrees
 from dtrees.exceptions import ClusterError, NoAnswerError, SchedulerLostError, WorkerLostError
-from dtrees.parallel.interrupts import let_through
-from dtrees.parallel.ledger import Ledger
+from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.interrupts import raise_deferred_interrupt
 
 if TYPE_CHECKING:
     from distributed import Client
 
 T = TypeVar("T")
 
-REGIMES = ("local", "replicated", "partitioned")
-GOODBYE = 5.0  # seconds that cancelling may take
-SLICE = 0.1  # seconds between two looks at the client
-ANSWER = 5.0  # seconds that a worker has to say which dtrees it has
+RELEASE_SECONDS = 5.0  # seconds that cancelling may take
+POLL_SECONDS = 0.1  # seconds between two looks at the client
+ANSWER_SECONDS = 5.0  # seconds that a worker has to say which dtrees it has
 WORKERS_TIMEOUT = "30s"  # unless dask.config says otherwise, under "dtrees.workers-timeout"
 CLUSTER_SCHEDULERS = ("dask.distributed", "distributed")  # names of it in dask.config
 
@@ -67,98 +44,6 @@ logger = logging.getLogger(__name__)
 _sending = threading.Lock()
 _n_sending = 0  # contexts of `sending_data`
 _before_sending: Any = None
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A regime, and why it was chosen.
-
-    Attributes
-    ----------
-    regime : {"local", "replicated", "partitioned"}
-    reason : str
-    """
-
-    regime: str
-    reason: str
-
-
-def choose_regime(requested: str | None = None, *, pays: bool = True) -> Choice:
-    """Choose where trees are grown; the choice is logged.
-
-    Parameters
-    ----------
-    requested : {"local", "replicated", "partitioned"} or None, default=None
-        None: what ``dask.config`` says under "dtrees.regime", or as the table at the top of the
-        module says.
-    pays : bool, default=True
-        Whether there is enough work for a cluster.
-
-    Returns
-    -------
-    Choice
-
-    Raises
-    ------
-    ClusterError
-        The client in force is closed, or "replicated" is asked for without a client that a
-        synchronous fit can use.
-    ValueError
-        ``dask.config`` asks for a regime that there is not.
-    """
-    requested = asked_for(requested)
-    choice = _choose(requested)
-    if choice.regime == "replicated" and requested is None and not pays:
-        choice = Choice("local", "too little work for a cluster")
-    logger.info("regime %s: %s", choice.regime, choice.reason)
-    return choice
-
-
-def asked_for(requested: str | None) -> str | None:
-    """The regime that is asked for, by a parameter or by ``dask.config``; None: none is.
-
-    Raises
-    ------
-    ValueError
-        ``dask.config`` asks for a regime that there is not.
-    """
-    assert requested is None or requested in REGIMES, requested
-    if requested is None:
-        requested = dask.config.get("dtrees.regime", None)
-        if requested is not None and requested not in REGIMES:
-            raise ValueError(
-                f"dask.config has 'dtrees.regime' = {requested!r}; it must be one of {REGIMES}."
-            )
-    return requested
-
-
-def _choose(requested: str | None) -> Choice:
-    if requested in ("local", "partitioned"):
-        return Choice(requested, "asked for")
-    forced = requested == "replicated"
-    if in_task():
-        if forced or has_seceded():
-            return Choice("replicated", "asked for" if forced else "within worker_client()")
-        return Choice("local", "in a Dask task, on the task's thread")
-    client = current_client(forced)
-    if client is None:
-        if forced:
-            raise ClusterError(
-                "regime='replicated' needs a Dask cluster, but there is no open client. Make one "
-                "with dask.distributed.Client(...), or fit with regime='local'."
-            )
-        scheduler = dask.config.get("scheduler", None)
-        return Choice("local", "no client" if scheduler is None else f"scheduler {scheduler!r}")
-    check_open(client)
-    if client.asynchronous:
-        if forced:
-            raise ClusterError(
-                "regime='replicated' needs a synchronous client, but the current one was made "
-                "with asynchronous=True. Fit in a thread with a synchronous Client of the same "
-                "scheduler, or with regime='local'."
-            )
-        return Choice("local", "the client is asynchronous")
-    return Choice("replicated", "asked for" if forced else f"client of {_address(client)}")
 
 
 def current_client(forced: bool = False) -> Client | None:
@@ -238,7 +123,7 @@ def check_open(client: Client) -> None:
         )
 
 
-def patiently(client: Client, call: Callable[[], T], seconds: float | None = None) -> T:
+def call_with_timeout(client: Client, call: Callable[[], T], seconds: float | None = None) -> T:
     """Result of a call that waits for the cluster.
 
     Parameters
@@ -268,8 +153,8 @@ def patiently(client: Client, call: Callable[[], T], seconds: float | None = Non
 
     began = time.monotonic()
     threading.Thread(target=work, name="dtrees-call", daemon=True).start()
-    while not wait([outcome], SLICE).done:
-        let_through()
+    while not wait([outcome], POLL_SECONDS).done:
+        raise_deferred_interrupt()
         check_open(client)
         if seconds is not None and time.monotonic() > began + seconds:
             raise NoAnswerError(f"The Dask cluster has not answered for {seconds:g} seconds.")
@@ -341,10 +226,10 @@ def release(client: Client, futures: Iterable[Any]) -> None:
             future.release()
     if given_up and client.status == "running":
         with suppress(Exception):  # what is raised already says more
-            patiently(client, partial(client.cancel, given_up), GOODBYE)
+            call_with_timeout(client, partial(client.cancel, given_up), RELEASE_SECONDS)
 
 
-def look(client: Client, ledger: Ledger, found: Mapping[str, int] | None = None) -> None:
+def look(client: Client, stats: FitStatistics, found: Mapping[str, int] | None = None) -> None:
     """Count the workers that have gone, if a cluster can still be asked; never raises.
 
     The scheduler knows of all, also of those that were started again between two looks.
@@ -352,7 +237,7 @@ def look(client: Client, ledger: Ledger, found: Mapping[str, int] | None = None)
     Parameters
     ----------
     client : distributed.Client
-    ledger : Ledger
+    stats : FitStatistics
     found : mapping of str or None, default=None
         The workers that there are now. None: they are asked for.
     """
@@ -364,9 +249,9 @@ def look(client: Client, ledger: Ledger, found: Mapping[str, int] | None = None)
     if client.status == "running":
         with suppress(Exception):
             if found is None:
-                found = patiently(client, client.nthreads, GOODBYE)
+                found = call_with_timeout(client, client.nthreads, RELEASE_SECONDS)
             ask = partial(client.run_on_scheduler, n_gone)
-            ledger.see_workers(found, patiently(client, ask, GOODBYE))
+            stats.see_workers(found, call_with_timeout(client, ask, RELEASE_SECONDS))
 
 
 def await_workers(client: Client) -> dict[str, int]:
@@ -381,7 +266,7 @@ def await_workers(client: Client) -> dict[str, int]:
     workers = _workers(client)
     if workers:
         return workers
-    address = _address(client)
+    address = address_of(client)
     limit = seconds_of("dtrees.workers-timeout", WORKERS_TIMEOUT)
     logger.info("waiting up to %s for a worker", format_time(limit))
     # A cluster that adapts to its load starts workers for tasks only.
@@ -396,8 +281,8 @@ def await_workers(client: Client) -> dict[str, int]:
                     "dask.config.set({'dtrees.workers-timeout': '5 minutes'}), or fit with "
                     "regime='local'."
                 )
-            let_through()
-            time.sleep(SLICE)
+            raise_deferred_interrupt()
+            time.sleep(POLL_SECONDS)
             workers = _workers(client)
     finally:
         if client.status == "running":
@@ -405,13 +290,14 @@ def await_workers(client: Client) -> dict[str, int]:
     return workers
 
 
-def _address(client: Client) -> str:
+def address_of(client: Client) -> str:
+    """Address of the scheduler, for messages."""
     return str(getattr(client.scheduler, "address", "an unknown address"))
 
 
 def _workers(client: Client) -> dict[str, int]:
     try:
-        workers: dict[str, int] = patiently(client, client.nthreads)
+        workers: dict[str, int] = call_with_timeout(client, client.nthreads)
     except OSError:  # the client tries to connect again, for a while
         return {}
     return workers
@@ -439,7 +325,7 @@ def check_versions(client: Client) -> list[str]:
 
     def answers(workers: list[str] | None) -> dict[str, Any]:
         ask = partial(client.run, version, workers=workers, on_error="return")
-        found: dict[str, Any] = patiently(client, ask, ANSWER)
+        found: dict[str, Any] = call_with_timeout(client, ask, ANSWER_SECONDS)
         return found
 
     def alone(address: str) -> dict[str, Any]:

@@ -25,12 +25,11 @@ from typing import Any
 from uuid import uuid4
 
 import dask
-from fsspec.core import get_fs_token_paths
 
 from dtrees.coding.iso_dates import combined, offsets_of, parsed
 from dtrees.exceptions import ClusterError
-from dtrees.parallel.carriers import Carrier, carried
 from dtrees.parallel.client import sending_data
+from dtrees.parallel.executors import Executor, run_with_retries
 from dtrees.parallel.partitions import delayed_parts
 
 ANSWER = "10s"  # that a scheduler has to answer
@@ -184,12 +183,12 @@ def _with_dates(table: Any, as_text: Collection[str]) -> Any:
 def _offsets_in(table: Any, n_rows: int | None) -> list[Any]:
     """What `offsets_of` says of the columns of each partition, or of its first rows."""
 
-    def work(carrier: Carrier) -> list[Any]:
+    def work(executor: Executor) -> list[Any]:
         tasks = _tasks("look-for-dates", _offsets, table, repeat(n_rows))
-        return carrier.fetch(carrier.hold(tasks))
+        return executor.fetch(executor.hold(tasks))
 
     with sending_data():
-        return carried([table], work)
+        return run_with_retries([table], work)
 
 
 def _offsets(part: Any, n_rows: int | None) -> dict[str, set[bool] | None]:
@@ -228,14 +227,18 @@ def write_parquet(table: Any, folder: str) -> int:
     OSError
         The folder cannot be written.
     """
+    from fsspec.core import get_fs_token_paths
+
     system, _, (path,) = get_fs_token_paths(folder)
     if system.exists(path):
         raise ValueError(f"{folder}: is there already, and a folder is not replaced")
     address = str(system.unstrip_protocol(path)) if "://" in folder else path
 
-    def write(carrier: Carrier) -> int:
+    def write(executor: Executor) -> int:
         names = (f"{address}/part-{number:06}.parquet" for number in count())
-        return sum(carrier.fetch(carrier.hold(_tasks("write-parquet", _to_parquet, table, names))))
+        return sum(
+            executor.fetch(executor.hold(_tasks("write-parquet", _to_parquet, table, names)))
+        )
 
     system.makedirs(path)
     try:
@@ -271,12 +274,12 @@ def write_csv(table: Any, file: Path, *, packed: bool = False) -> int:
         The file cannot be written.
     """
 
-    def write(carrier: Carrier) -> int:
+    def write(executor: Executor) -> int:
         n_rows = 0
         with file.open("wb") as raw, GzipFile("", "wb", fileobj=raw) if packed else raw as stream:
             stream.write(table._meta.to_csv(index=False).encode())
-            for held in carrier.hold(_tasks("write-csv", _to_csv, table, count())):
-                ((text, length),) = carrier.fetch([held])
+            for held in executor.hold(_tasks("write-csv", _to_csv, table, count())):
+                ((text, length),) = executor.fetch([held])
                 stream.write(text)
                 n_rows += length
         return n_rows
@@ -284,9 +287,9 @@ def write_csv(table: Any, file: Path, *, packed: bool = False) -> int:
     return _computed(table, write)
 
 
-def _computed(table: Any, work: Callable[[Carrier], int]) -> int:
+def _computed(table: Any, work: Callable[[Executor], int]) -> int:
     with sending_data():  # a forest is in the graph
-        return carried([table], work)
+        return run_with_retries([table], work)
 
 
 def _tasks(
@@ -309,6 +312,8 @@ def _to_csv(part: Any, _: int) -> tuple[bytes, int]:
 
 def _matching(file: str) -> list[str]:
     """The files that a path, a pattern or a URL stands for."""
+    from fsspec.core import get_fs_token_paths
+
     try:
         system, _, paths = get_fs_token_paths(file)
         paths = sorted(path for path in paths if system.exists(path))

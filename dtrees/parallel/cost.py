@@ -1,6 +1,6 @@
 """What a growth in rounds will cost, before it begins: rounds, bytes and seconds.
 
-The model follows the code (`dtrees.core.rounds`, `dtrees.parallel.partitioned`) phase by phase::
+The model follows the code (`dtrees.core.grow.rounds`, `dtrees.parallel.partitioned`) by phase::
 
     target     y to the client and back, as integers                        one process
     coding     two passes over the cells of the table                       / threads
@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from dask.utils import parse_bytes
 
@@ -40,7 +41,7 @@ from dtrees.parallel.limits import (
     n_stretches,
     trees_at_once,
 )
-from dtrees.parallel.places import room_of_places
+from dtrees.parallel.position_cache import room_of_positions
 
 DRAWN = 1 - math.exp(-1.0)  # of the rows, in a bag
 SUMS = 8  # numbers of a node, beside its classes
@@ -76,6 +77,112 @@ class Cost:
     def total_seconds(self) -> float:
         """Of all phases."""
         return sum(self.seconds.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrowthSize:
+    """What is to be grown, and where.
+
+    Attributes
+    ----------
+    n_rows, n_columns : int
+    n_trees : int
+    depth : int or None
+        None: grown to the end, which is taken to be a few rows.
+    n_workers, n_threads : int
+        `n_threads` of each worker.
+    bytes_per_row : float or None, default=None
+        Of the codes; None: a byte per cell, or two where there are more than 255 codes.
+    raw_seconds : float, default=0.0
+        Of one thread, for one computation of the user's graph, which is computed twice.
+    columns_drawn : int or None, default=None
+        Of a node; None: all.
+    n_codes : int, default=255
+        Of a column, on average.
+    n_classes : int, default=2
+        0 for regression.
+    n_sets : int, default=1
+        Training sets that grow together; they are taken to stay together.
+    bootstrap : bool, default=True
+    gather_rows : int or None, default=None
+        As `dtrees.core.grow.rounds.Seed`; None: as `gather_rows_of` says of the table.
+    histogram_budget : int or None, default=None
+        As `dtrees.core.grow.rounds.Seed`; None: what ``dask.config`` says.
+    memory_limit : int or None, default=None
+        Bytes of a worker; it bounds the trees of a wave, and the rows of a batch.
+    """
+
+    n_rows: int
+    n_columns: int
+    n_trees: int
+    depth: int | None
+    n_workers: int
+    n_threads: int = 1
+    bytes_per_row: float | None = None
+    raw_seconds: float = 0.0
+    columns_drawn: int | None = None
+    n_codes: int = 255
+    n_classes: int = 2
+    n_sets: int = 1
+    bootstrap: bool = True
+    gather_rows: int | None = None
+    histogram_budget: int | None = None
+    memory_limit: int | None = None
+
+    @property
+    def slots(self) -> int:
+        """Threads of all workers."""
+        return self.n_workers * self.n_threads
+
+    @property
+    def drawn(self) -> int:
+        """Columns of a node."""
+        drawn = self.n_columns if self.columns_drawn is None else self.columns_drawn
+        return min(drawn, self.n_columns)
+
+    @property
+    def row_bytes(self) -> float:
+        """Of the codes."""
+        if self.bytes_per_row is not None:
+            return self.bytes_per_row
+        return self.n_columns * (1 if self.n_codes <= 255 else 2)
+
+    @property
+    def gathered_below(self) -> int:
+        """Rows of a node that is brought to one place, at most."""
+        return gather_rows_of(self.n_rows) if self.gather_rows is None else self.gather_rows
+
+    @property
+    def budget(self) -> int:
+        """Bytes of the histograms of a round."""
+        given = self.histogram_budget
+        return limits.histogram_budget() if given is None else given
+
+    @property
+    def in_bag(self) -> float:
+        """Rows of a bag."""
+        return self.n_rows * (DRAWN if self.bootstrap else 1.0)
+
+    @property
+    def open_row_bytes(self) -> int:
+        """Of a row in an open node."""
+        return bytes_of_open_row(self.bootstrap, self.n_sets > 1)
+
+    @property
+    def waves(self) -> int:
+        """Waves of trees."""
+        room = math.inf
+        if self.memory_limit is not None:
+            room = self.n_workers * room_of_positions(self.memory_limit, self.n_threads)
+        most = trees_at_once(self.in_bag, self.drawn, room, self.open_row_bytes, self.slots)
+        return math.ceil(self.n_trees / most)
+
+
+class _Rounds(NamedTuple):
+    rounds: int
+    tasks: int
+    bytes_moved: float
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -150,86 +257,59 @@ class CostModel:
         large = min(levels, math.log(max(1.0, n_rows / SMALL_ROWS)) / per_level)
         return large * self.count + (levels - large) * self.finish
 
-    def of(
-        self,
-        n_rows: int,
-        n_columns: int,
-        *,
-        n_trees: int,
-        depth: int | None,
-        n_workers: int,
-        n_threads: int = 1,
-        bytes_per_row: float | None = None,
-        raw_seconds: float = 0.0,
-        columns_drawn: int | None = None,
-        n_codes: int = 255,
-        n_classes: int = 2,
-        n_sets: int = 1,
-        bootstrap: bool = True,
-        gather_rows: int | None = None,
-        histogram_budget: int | None = None,
-        memory_limit: int | None = None,
-    ) -> Cost:
-        """Estimate a growth.
+    def of(self, size: GrowthSize) -> Cost:
+        """Estimate a growth."""
+        levels = _levels(size.in_bag, size.depth, size.gathered_below, self.smaller_share)
+        rounds = self._rounds(size, levels)
+        brought = size.n_trees * _gathered(size.in_bag, levels, size.depth)
+        n_bytes = brought * (size.row_bytes + BESIDE_CODES)
+        of_threads = []
+        if size.memory_limit is not None:
+            of_threads = [size.memory_limit / size.n_threads]
+        n_batches = size.waves * math.ceil(
+            n_bytes / size.waves / bytes_of_batch(n_bytes / size.waves, size.slots, of_threads)
+        )
+        below = math.inf if size.depth is None else max(0, size.depth - len(levels) + 1)
+        of_cell = self.in_one_place(min(size.in_bag, size.gathered_below), below)
+        of_subtrees = n_batches * (size.slots + 1)
+        working = brought * size.drawn * size.n_sets * of_cell + n_bytes * self.bring
+        working += n_bytes * (1 - 1 / size.n_workers) * self.byte
+        n_cells = size.n_rows * size.n_columns
+        coding = n_cells * (self.summarize + self.encode) + 2 * size.raw_seconds
+        held = size.n_rows * (size.row_bytes + (1 if size.n_classes else 16))
+        held += size.in_bag * size.n_trees / size.waves * size.open_row_bytes
+        return Cost(
+            rounds=rounds.rounds,
+            passes=rounds.rounds + 1 + (brought > 0),
+            waves=size.waves,
+            tasks=rounds.tasks + of_subtrees,
+            bytes_moved=int(rounds.bytes_moved + n_bytes),
+            bytes_per_worker=int(held / size.n_workers),
+            seconds={
+                "start": self.start,
+                "target": size.n_rows * self.target,
+                "coding": coding / size.slots,
+                "rounds": rounds.seconds,
+                "subtrees": working / size.slots + of_subtrees * self.task,
+            },
+        )
 
-        Parameters
-        ----------
-        n_rows, n_columns : int
-        n_trees : int
-        depth : int or None
-            None: grown to the end, which is taken to be a few rows.
-        n_workers, n_threads : int
-            `n_threads` of each worker.
-        bytes_per_row : float or None, default=None
-            Of the codes; None: a byte per cell, or two where there are more than 255 codes.
-        raw_seconds : float, default=0.0
-            Of one thread, for one computation of the user's graph, which is computed twice.
-        columns_drawn : int or None, default=None
-            Of a node; None: all.
-        n_codes : int, default=255
-            Of a column, on average.
-        n_classes : int, default=2
-            0 for regression.
-        n_sets : int, default=1
-            Training sets that grow together; they are taken to stay together.
-        bootstrap : bool, default=True
-        gather_rows : int or None, default=None
-            As `dtrees.core.rounds.Seed`; None: as `gather_rows_of` says of the table.
-        histogram_budget : int or None, default=None
-            As `dtrees.core.rounds.Seed`; None: what ``dask.config`` says.
-        memory_limit : int or None, default=None
-            Bytes of a worker; it bounds the trees of a wave, and the rows of a batch.
-
-        Returns
-        -------
-        Cost
-        """
-        slots = n_workers * n_threads
-        drawn = n_columns if columns_drawn is None else min(columns_drawn, n_columns)
-        if bytes_per_row is None:
-            bytes_per_row = n_columns * (1 if n_codes <= 255 else 2)
-        gather_rows = gather_rows_of(n_rows) if gather_rows is None else gather_rows
-        budget = limits.histogram_budget() if histogram_budget is None else histogram_budget
-        in_bag = n_rows * (DRAWN if bootstrap else 1.0)
-        row_bytes = bytes_of_open_row(bootstrap, n_sets > 1)
-        numbers = drawn * (n_codes + 1) * max(2, n_classes)
-        sums = SUMS + n_classes
-        room = math.inf
-        if memory_limit is not None:
-            room = n_workers * room_of_places(memory_limit, n_threads)
-        waves = math.ceil(n_trees / trees_at_once(in_bag, drawn, room, row_bytes, slots))
-        levels = _levels(in_bag, depth, gather_rows, self.smaller_share)
-
+    def _rounds(self, size: GrowthSize, levels: list[tuple[float, float, bool]]) -> _Rounds:
+        """What the levels of all trees take that are counted where rows are."""
+        numbers = size.drawn * (size.n_codes + 1) * max(2, size.n_classes)
+        sums = SUMS + size.n_classes
+        waves, slots, n_workers = size.waves, size.slots, size.n_workers
         rounds = tasks = 0
         moved = working = alone = 0.0
         for nodes, rows, is_last in levels:
             asked = 0 if is_last else numbers
-            per_wave = n_trees / waves * nodes * n_sets
+            per_wave = size.n_trees / waves * nodes * size.n_sets
             n_bytes = 8 * per_wave * asked
-            n_rounds = waves * max(1, math.ceil(n_bytes / max(1, budget)))
+            n_rounds = waves * max(1, math.ceil(n_bytes / max(1, size.budget)))
             rounds += n_rounds
-            working += n_trees * rows * (self.part + (0 if is_last else self.count * drawn))
-            n_nodes = n_trees * nodes * n_sets
+            of_row = self.part + (0 if is_last else self.count * size.drawn)
+            working += size.n_trees * rows * of_row
+            n_nodes = size.n_trees * nodes * size.n_sets
             sent = 8 * n_nodes * (asked + sums)
             per_round = 8 * per_wave * asked * waves / n_rounds
             on_client = slots * per_round <= parse_bytes(CLIENT_BYTES)
@@ -242,45 +322,10 @@ class CostModel:
             if not on_client:
                 stretches = n_stretches(per_round, n_workers)
                 alone += self._adding(sent / stretches, n_workers)
-                tasks += n_rounds * (n_workers * (n_threads > 1) + stretches * 2 * n_workers)
-        working += n_trees * n_rows * self.bag
+                tasks += n_rounds * (n_workers * (size.n_threads > 1) + stretches * 2 * n_workers)
+        working += size.n_trees * size.n_rows * self.bag
         alone += rounds * self.round + tasks * self.task
-        seconds = {
-            "start": self.start,
-            "target": n_rows * self.target,
-            "coding": (
-                n_rows * n_columns * (self.summarize + self.encode) + 2 * raw_seconds
-            ) / slots,
-            "rounds": working / slots + alone,
-        }  # fmt: skip
-
-        brought = n_trees * _gathered(in_bag, levels, depth)
-        n_bytes = brought * (bytes_per_row + BESIDE_CODES)
-        of_threads = [] if memory_limit is None else [memory_limit / n_threads]
-        n_batches = waves * math.ceil(
-            n_bytes / waves / bytes_of_batch(n_bytes / waves, slots, of_threads)
-        )
-        below = math.inf if depth is None else max(0, depth - len(levels) + 1)
-        of_cell = self.in_one_place(min(in_bag, gather_rows), below)
-        of_subtrees = n_batches * (slots + 1)
-        working = brought * drawn * n_sets * of_cell + n_bytes * self.bring
-        working += n_bytes * (1 - 1 / n_workers) * self.byte
-        seconds["subtrees"] = working / slots + of_subtrees * self.task
-        return Cost(
-            rounds=rounds,
-            passes=rounds + 1 + (brought > 0),
-            waves=waves,
-            tasks=tasks + of_subtrees,
-            bytes_moved=int(moved + n_bytes),
-            bytes_per_worker=int(
-                (
-                    n_rows * (bytes_per_row + (1 if n_classes else 16))
-                    + in_bag * n_trees / waves * row_bytes
-                )
-                / n_workers
-            ),
-            seconds=seconds,
-        )
+        return _Rounds(rounds, tasks, moved, working / slots + alone)
 
     def _adding(self, n_bytes: float, n_workers: int) -> float:
         """Seconds until a stretch of the histograms of all workers is added up, level by level."""

@@ -6,10 +6,10 @@ knows, and the cluster keeps the task as long as that lives (`sys.last_traceback
 ``Future.__del__`` Python swallows it. So it is held back, and comes where the client waits, which
 it does in slices of a tenth of a second, or at the end::
 
-    with held_back():
+    with interrupts_deferred():
         future = client.submit(...)     # Ctrl-C here comes ...
         while not future.done():
-            let_through()               # ... here
+            raise_deferred_interrupt()               # ... here
             time.sleep(SLICE)
 
 Ctrl-C once more comes at once, wherever that is.
@@ -47,9 +47,9 @@ class Holding:
         """Take note of the first; the second one is let through."""
         self._came.append(call)
         if len(self._came) > 1:
-            self.let_through()
+            self.raise_deferred_interrupt()
 
-    def let_through(self) -> None:
+    def raise_deferred_interrupt(self) -> None:
         """Do now what it would have done."""
         if self._came:
             call = self._came[-1]
@@ -58,8 +58,8 @@ class Holding:
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
-    """Let SIGINT wait until `let_through`, or the end of the block.
+def interrupts_deferred() -> Iterator[None]:
+    """Let SIGINT wait until `raise_deferred_interrupt`, or the end of the block.
 
     Other threads than the main one never see it; handlers that are not Python's are left alone. A
     block within another one changes nothing.
@@ -80,18 +80,18 @@ def held_back() -> Iterator[None]:
     finally:
         if signal.getsignal(signal.SIGINT) is holding:  # and nobody's whom the block has put there
             signal.signal(signal.SIGINT, handler)
-        holding.let_through()
+        holding.raise_deferred_interrupt()
 
 
-def let_through() -> None:
+def raise_deferred_interrupt() -> None:
     """Let SIGINT do now what it would have done, if it has come."""
     if threading.current_thread() is threading.main_thread():
         holding = signal.getsignal(signal.SIGINT)
         if isinstance(holding, Holding):
-            holding.let_through()
+            holding.raise_deferred_interrupt()
 
 
-def held_back_inside(generate: Callable[P, Generator[T]]) -> Callable[P, Generator[T]]:
+def interrupts_deferred_inside(generate: Callable[P, Generator[T]]) -> Callable[P, Generator[T]]:
     """A generator in which SIGINT is held back, but not where what it yields is worked with."""
 
     @wraps(generate)
@@ -99,13 +99,13 @@ def held_back_inside(generate: Callable[P, Generator[T]]) -> Callable[P, Generat
         inside = generate(*arguments, **options)
         try:
             while True:
-                with held_back():
+                with interrupts_deferred():
                     found = next(inside, END)
                 if found is END:
                     return
                 yield found
         finally:
-            with held_back():
+            with interrupts_deferred():
                 inside.close()
 
     return held

@@ -12,7 +12,7 @@ from numbers import Integral
 import dask
 from dask.utils import parse_bytes
 
-from dtrees.core.rounds import GATHER_ROWS, HISTOGRAM_BUDGET
+from dtrees.core.grow.rounds import GATHER_ROWS, HISTOGRAM_BUDGET
 
 SPREAD_NODES = 2048  # of a level, at most: the client searches them one after the other
 WAVE_CELLS = 2**30  # of bags and drawn columns, that a thread counts in a level of all trees
@@ -23,6 +23,7 @@ BESIDE_CODES = 16  # of a row that is brought, beside its codes
 BLOCK_SHARE = 1 / 24  # of the memory of a worker, for the codes of a block or a batch, at most
 BATCH_BYTES = 16 * 2**20  # of rows that are brought together by a task, where memory is little
 EVEN_BATCHES = 32  # at least, to even out; where threads are more, one for each
+PROCESS_BYTES = 200 * 2**20  # of a worker that holds nothing yet
 CLIENT_BYTES = "8 MiB"  # of histograms that the client adds up itself
 STRETCH_BYTES = 32 * 2**20  # of a histogram that a task adds up, at most
 ADDED_AT_ONCE = 8  # counts that a task adds up

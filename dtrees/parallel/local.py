@@ -28,6 +28,10 @@ as soon as the calling thread is interrupted or a task fails. No task is begun a
 running kernels, which work in slices of a few milliseconds, look at it between two slices. Nobody
 waits for them, as what they fill is garbage by then. A cancelled runner stays cancelled: it lives
 as long as one fit or one prediction.
+
+Dask keeps a pool for each calling thread and number of threads. `ThreadPoolExecutor` counts a task
+that waits as an idle thread if Ctrl-C comes while the pool starts a thread, and is then a thread
+short for ever. So the pool is given up after an interrupt, and the next call gets a new one.
 """
 
 from __future__ import annotations
@@ -42,7 +46,7 @@ from itertools import chain, islice, repeat
 from typing import TypeVar
 
 import joblib
-from dask.threaded import get
+from dask import threaded as dask_threads
 from joblib.parallel import get_active_backend
 
 from dtrees.parallel.client import threads_of_worker
@@ -123,9 +127,12 @@ class LocalRunner:
                 work()
             else:
                 names = [f"dtrees-{i}" for i in range(n_threads)]
-                get(dict.fromkeys(names, (work,)), names, num_workers=n_threads)
-        except BaseException:
+                graph = dict.fromkeys(names, (work,))
+                dask_threads.get(graph, names, num_workers=n_threads)
+        except BaseException as error:
             self._cancel()
+            if n_threads > 1 and not isinstance(error, Exception):
+                _give_up_pool(n_threads)
             raise
         if self.cancelled.is_set():
             raise CancelledError("this runner has been cancelled")
@@ -215,6 +222,14 @@ class LocalRunner:
                 carrier.join()
             raise
         carrier.join()
+
+
+def _give_up_pool(n_threads: int) -> None:
+    """Let the next call of this thread make a new pool of so many threads."""
+    with dask_threads.pools_lock:
+        pool = dask_threads.pools.get(threading.current_thread(), {}).pop(n_threads, None)
+    if pool is not None:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _next(ended: queue.SimpleQueue[T]) -> T:

@@ -7,7 +7,7 @@ their optimizers::
 
 So no call of Dask gets two kinds. Collections of one kind go together: what they share is computed
 once, and their results are in the order of the call. Whoever computes several collections does it
-here: `computed` in this process, carriers (`dtrees.parallel.carriers`) where their scheduler is.
+here: `computed` in this process, executors (`dtrees.parallel.executors`) where their scheduler is.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ from dask.delayed import Delayed
 
 from dtrees.coding.group_keys import group_keys
 from dtrees.coding.tables import check_shape, feature_names
-from dtrees.parallel.carriers import Carrier, carried
-from dtrees.parallel.ledger import Ledger
+from dtrees.parallel.executors import Executor, run_with_retries
+from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.one_kind import is_lazy
 
 
@@ -84,7 +84,9 @@ class PartitionedTable:
         ]
 
 
-def admitted(X: Any, columns: Mapping[str, Any], ledger: Ledger | None = None) -> tuple[Any, ...]:
+def admitted(
+    X: Any, columns: Mapping[str, Any], stats: FitStatistics | None = None
+) -> tuple[Any, ...]:
     """A table, and what belongs to its rows, ready for a fit.
 
     Parameters
@@ -92,7 +94,7 @@ def admitted(X: Any, columns: Mapping[str, Any], ledger: Ledger | None = None) -
     X : table
     columns : mapping of str to array-like or None
         By the name of the argument: values of each row.
-    ledger : Ledger or None, default=None
+    stats : FitStatistics or None, default=None
         Where it is written down what was done, in the phase "reading"; nothing is, where there are
         no collections.
 
@@ -121,15 +123,15 @@ def admitted(X: Any, columns: Mapping[str, Any], ledger: Ledger | None = None) -
     lazy = [value for value in columns.values() if is_lazy(value)]
     is_table = is_lazy(X)
 
-    def fetched(carrier: Carrier) -> tuple[np.ndarray | None, list[Any]]:
+    def fetched(executor: Executor) -> tuple[np.ndarray | None, list[Any]]:
         counts = _counts(X) if is_table and _known_lengths(X) is None else []
-        results = carrier.fetch(carrier.hold([*counts, *lazy])) if counts or lazy else []
+        results = executor.fetch(executor.hold([*counts, *lazy])) if counts or lazy else []
         lengths = np.array(results[: len(counts)], dtype=np.int64) if counts else None
         return lengths, results[len(counts) :]
 
-    ledger = Ledger() if ledger is None else ledger
-    with ledger.phase("reading"):
-        lengths, values = carried([X] if is_table else lazy[:1], fetched, ledger)
+    stats = FitStatistics() if stats is None else stats
+    with stats.phase("reading"):
+        lengths, values = run_with_retries([X] if is_table else lazy[:1], fetched, stats)
     found = iter(values)
     rest = [next(found) if is_lazy(value) else value for value in columns.values()]
     if is_table:

@@ -1,270 +1,168 @@
-"""Trees, grown wherever that is to be done, and handed over in their order.
+"""The one place that decides where trees are grown, which is a *regime*.
 
-Work comes in units (`dtrees.core.forest`): the trees of a forest, or of some training sets. On a
-cluster, where there are fewer numbers of trees than threads, the sets of a number are parted into
-groups, so that every thread has a unit::
+    local        threads of this process
+    replicated   workers of a cluster, each of which gets the whole coded table once
+    partitioned  workers of a cluster, each of which has some rows; without a cluster, blocks of
+                 rows on threads of this process
 
-    10 folds and all rows, a tree, four threads        0 1 | 2 3 4 | 5 6 7 | 8 9 10
+The regime never changes a model. Unless it is asked for by name, by a parameter or by
+``dask.config.set({"dtrees.regime": ...})``, it follows from what is in force where the fit is
+called:
 
-Groups share less than all sets do, but fully grown trees soon differ between sets anyway. Measured
-on adult, covertype, california, letter and 300,000 x 30, against eleven sets together on a thread:
+    no client                                                    local
+    dask.config.set(scheduler="threads"), "synchronous", ...     local
+    an asynchronous client                                       local
+    a client                                                     replicated
+    a client, but too little work for a cluster                  local
+    a client, and a Dask collection whose codes are more than
+    a worker should hold                                         partitioned
+    in a task on a worker, whose thread is the task's share      local
+    in a task on a worker, within ``worker_client()``            replicated
 
-                       two groups, in all    eleven groups, in all    the longest of two, of eleven
-    fully grown        1.0 to 1.1            1.0 to 1.6               0.55 to 0.6, 0.1
-    6 or 8 levels      1.2                   1.4 to 1.9               0.6 to 0.65, 0.13 to 0.17
-
-A cluster costs 0.05 s more, so it pays for a single tree from a tenth of a second of work on.
+Too little work is a single tree whose table times training sets has fewer than `LEAST_CELLS` cells:
+a cluster costs 0.05 s more, so it pays for a single tree from a tenth of a second of work on.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
 
-from dtrees.core._shared_nodes import MOST_SETS
-from dtrees.core.forest import ForestGrowth, UnitsOfGrowth
-from dtrees.core.model import Tree
-from dtrees.core.resampling import Resampling, plain
+import dask
+from dask.utils import format_bytes
+
+from dtrees.exceptions import ClusterError
 from dtrees.parallel.client import (
-    Choice,
-    await_workers,
-    choose_regime,
-    cluster_client,
+    address_of,
+    check_open,
     current_client,
+    has_seceded,
     in_task,
 )
-from dtrees.parallel.encoding import CodedPartitions
-from dtrees.parallel.in_blocks import PartitionedGrowth, grow_here
-from dtrees.parallel.ledger import Ledger
-from dtrees.parallel.local import LocalRunner
+from dtrees.parallel.limits import PROCESS_BYTES
 
-if TYPE_CHECKING:
-    from distributed import Client
-
-T = TypeVar("T")
-
-logger = logging.getLogger(__name__)
-
+REGIMES = ("local", "replicated", "partitioned")
 LEAST_CELLS = 2**23  # of the table times sets, of a single tree: a tenth of a second of work
+ROOM_SHARE = 0.3  # of the memory of a worker, that the codes of the whole table may take
 
 
-def grow_trees(
-    growth: ForestGrowth,
-    numbers: Sequence[int],
-    run: LocalRunner,
-    *,
-    regime: str | None = None,
-    look: Callable[[int, Tree], Any] | None = None,
-    ledger: Ledger | None = None,
-) -> Generator[tuple[int, Tree, Any]]:
-    """Grow some trees of a forest.
+@dataclass(frozen=True)
+class Choice:
+    """A regime, and why it was chosen.
 
-    Closing the iterator ends the growth: no task is left on a cluster, and `run` is cancelled.
-    Close it (`contextlib.closing`).
-
-    Parameters
+    Attributes
     ----------
-    growth : ForestGrowth
-    numbers : sequence of int
-        Which trees.
-    run : LocalRunner
-        Carries the trees in the local regime: a tree is a task, and a single one uses all threads.
-    regime : {"local", "replicated", "partitioned"} or None, default=None
-        None: see `dtrees.parallel.client`.
-    look : callable, default=None
-        Called with the number of every tree and the tree: in the local regime on the thread that
-        has grown it, in any order; otherwise in the calling thread, in the order of the numbers.
-    ledger : Ledger or None, default=None
-        Where it is written down what was done.
-
-    Yields
-    ------
-    (int, Tree, object)
-        Number, tree and what `look` has said of it, in the order of the numbers; the same trees in
-        every regime. The caller may take its time: other trees grow meanwhile, in the local regime
-        a few per thread and no more.
-
-    Raises
-    ------
-    ClusterError
-        There is a cluster, or one is asked for, and it cannot be used.
+    regime : {"local", "replicated", "partitioned"}
+    reason : str
     """
-    if len(numbers) == 0:
-        return
-    ledger = Ledger() if ledger is None else ledger
-    choice = _choice(regime, growth, True, ledger)
-    if choice.regime == "partitioned":
-        with closing(_in_blocks(growth, numbers, plain(), run, ledger)) as found:
-            for number, (tree,) in in_order(numbers, found):
-                yield number, tree, None if look is None else look(number, tree)
-        return
 
-    def look_at(number: int, trees: list[Tree]) -> Any:
-        return None if look is None else look(number, trees[0])
+    regime: str
+    reason: str
 
-    with (
-        _place(choice.regime) as client,
-        closing(_grown(UnitsOfGrowth(growth), numbers, run, client, ledger, look_at)) as grown,
-    ):
-        for number, (tree,), seen in grown:
-            yield number, tree, seen
+    @property
+    def on_cluster(self) -> bool:
+        """Whether that is on the workers of a cluster, from here."""
+        if self.regime != "partitioned":
+            return self.regime == "replicated"
+        client = current_client(forced=True)
+        return in_task() or (client is not None and not client.asynchronous)
 
 
-def grow_sets(
-    growth: ForestGrowth,
-    n_trees: int,
-    resampling: Resampling,
-    run: LocalRunner,
+def choose_regime(
+    requested: str | None = None,
     *,
-    regime: str | None = None,
-    advance: Callable[[int], object] | None = None,
-    ledger: Ledger | None = None,
-) -> list[tuple[Tree, ...]]:
-    """Grow the trees of several training sets.
+    n_trees: int | None = None,
+    n_sets: int = 1,
+    n_cells: int = 0,
+    n_bytes: int = 0,
+    room: int | None = None,
+    kept: str | None = None,
+) -> Choice:
+    """Choose where trees are grown.
 
     Parameters
     ----------
-    growth : ForestGrowth
-    n_trees : int
-        Of each set; their numbers are 0, 1, 2, ...
-    resampling : Resampling
-        The sets, as for `ForestGrowth.trees_of_sets`.
-    run, regime
-        As for `grow_trees`; but the sets of a single tree go to a cluster only if they are many
-        enough, and the table large enough, unless it is asked for.
-    advance : callable, default=None
-        Called in this thread with the number of trees that have come, as often as some have.
-    ledger : Ledger or None, default=None
-        As for `grow_trees`.
+    requested : {"local", "replicated", "partitioned"} or None, default=None
+        None: what ``dask.config`` says under "dtrees.regime", or as the table at the top of the
+        module says.
+    n_trees : int or None, default=None
+        Of each training set. None: those of a forest, which are enough work for a cluster.
+    n_sets : int, default=1
+        Training sets.
+    n_cells : int, default=0
+        Of the table.
+    n_bytes : int, default=0
+        Of codes that are in partitions, or are to be made there.
+    room : int or None, default=None
+        Bytes of the smallest worker. None: there is no limit, or no cluster.
+    kept : str or None, default=None
+        Why codes were left in their partitions, if they were: this is decided then.
 
     Returns
     -------
-    list of tuple of Tree
-        The trees of each set.
+    Choice
 
     Raises
     ------
     ClusterError
-        As `grow_trees`.
+        The client in force is closed, or "replicated" is asked for without a client that a
+        synchronous fit can use.
+    ValueError
+        ``dask.config`` asks for a regime that there is not.
     """
-    n_sets = resampling.n_sets
-    n_cells = growth.coded.n_rows * growth.coded.n_columns * n_sets
-    pays = n_trees > 1 or (n_sets > 1 and n_cells >= LEAST_CELLS)
-    trees: list[list[Tree]] = [[] for _ in range(n_sets)]
-    ledger = Ledger() if ledger is None else ledger
-    choice = _choice(regime, growth, pays, ledger)
-    if choice.regime == "partitioned":
-        numbers = range(n_trees)
-        for first in range(0, n_sets, MOST_SETS):  # a bit each
-            some = resampling
-            if n_sets > MOST_SETS:
-                some = Resampling(some.cells, some.mix[first : first + MOST_SETS])
-            with closing(_in_blocks(growth, numbers, some, run, ledger)) as blocks:
-                for _, found in in_order(numbers, blocks):
-                    for mine, tree in zip(trees[first : first + MOST_SETS], found, strict=True):
-                        mine.append(tree)
-                    if advance is not None:
-                        advance(len(found))
-        return [tuple(mine) for mine in trees]
-    with _place(choice.regime) as client:
-        n_threads = 1 if client is None else sum(await_workers(client).values())
-        units = UnitsOfGrowth(growth, resampling, min(n_sets, -(-n_threads // n_trees)))
-        numbers = range(n_trees * units.n_groups)
-        with closing(_grown(units, numbers, run, client, ledger)) as grown:
-            for unit, found, _ in grown:
-                for number, tree in zip(units.sets(unit), found, strict=True):
-                    trees[number].append(tree)
-                if advance is not None:
-                    advance(len(found))
-    return [tuple(mine) for mine in trees]
-
-
-def _choice(regime: str | None, growth: ForestGrowth, pays: bool, ledger: Ledger) -> Choice:
-    """Where trees are grown, written down."""
-    if isinstance(growth.coded, CodedPartitions):
-        choice = Choice("partitioned", growth.coded.reason)
-        logger.info("regime %s: %s", choice.regime, choice.reason)
-    else:
-        choice = choose_regime(regime, pays=pays)
-    ledger.regime, ledger.reason = choice.regime, choice.reason
+    if kept is not None:
+        return Choice("partitioned", kept)
+    requested = _requested(requested)
+    if requested in ("local", "partitioned"):
+        return Choice(requested, "asked for")
+    is_free = requested is None
+    if is_free and room is not None and n_bytes > ROOM_SHARE * max(0, room - PROCESS_BYTES):
+        return Choice(
+            "partitioned",
+            f"the codes, {format_bytes(n_bytes)}, are more than {ROOM_SHARE:.0%} of the memory of "
+            f"a worker, {format_bytes(room)}, without the {format_bytes(PROCESS_BYTES)} of its "
+            "process",
+        )
+    choice = _by_client(forced=not is_free)
+    pays = n_trees != 1 or (n_sets > 1 and n_cells * n_sets >= LEAST_CELLS)
+    if choice.regime == "replicated" and is_free and not pays:
+        return Choice("local", "too little work for a cluster")
     return choice
 
 
-def _in_blocks(
-    growth: ForestGrowth,
-    numbers: Sequence[int],
-    resampling: Resampling,
-    run: LocalRunner,
-    ledger: Ledger,
-) -> Generator[tuple[int, list[Tree]]]:
-    """Numbers and their trees by set, grown in rounds, in any order."""
-    parts: Any = growth.coded
-    if not isinstance(parts, CodedPartitions):
-        parts = CodedPartitions.cut(parts, ledger.reason)
-    whole = PartitionedGrowth(growth, parts, resampling)
-    client = current_client(forced=True)
-    if not in_task() and (client is None or client.asynchronous):
-        yield from grow_here(whole, numbers, run, ledger)
-        return
-    from dtrees.parallel.partitioned import grow_partitioned
-
-    with (
-        cluster_client() as client,
-        closing(grow_partitioned(whole, numbers, client, ledger)) as found,
-    ):
-        yield from found
+def _requested(requested: str | None) -> str | None:
+    """The regime that is asked for, by a parameter or by ``dask.config``; None: none is."""
+    assert requested is None or requested in REGIMES, requested
+    if requested is None:
+        requested = dask.config.get("dtrees.regime", None)
+        if requested is not None and requested not in REGIMES:
+            raise ValueError(
+                f"dask.config has 'dtrees.regime' = {requested!r}; it must be one of {REGIMES}."
+            )
+    return requested
 
 
-def _place(regime: str) -> AbstractContextManager[Client | None]:
-    """Where a regime grows trees: a client of a cluster, or None for the threads of a runner."""
-    return cluster_client() if regime == "replicated" else nullcontext()
-
-
-def _grown(
-    units: UnitsOfGrowth,
-    numbers: Sequence[int],
-    run: LocalRunner,
-    client: Client | None,
-    ledger: Ledger,
-    look: Callable[[int, list[Tree]], Any] = lambda number, trees: None,
-) -> Generator[tuple[int, list[Tree], Any]]:
-    """Numbers of units, their trees and what `look` has said of them, in the order of numbers."""
-    if client is not None:
-        from dtrees.parallel.replicated import grow_replicated
-
-        with closing(grow_replicated(units, numbers, client, ledger=ledger)) as found:
-            for number, trees in in_order(numbers, found):
-                yield number, trees, look(number, trees)
-        return
-
-    def grow(number: int, run: LocalRunner) -> tuple[list[Tree], Any]:
-        trees = units.trees(number, run, run.n_threads)
-        return trees, look(number, trees)
-
-    if len(numbers) == 1:
-        yield numbers[0], *grow(numbers[0], run)
-        return
-    alone = run.alone()
-    with closing(run.stream([partial(grow, number, alone) for number in numbers])) as results:
-        for number, (trees, seen) in zip(numbers, results, strict=True):
-            yield number, trees, seen
-
-
-def in_order(numbers: Iterable[int], found: Iterator[tuple[int, T]]) -> Iterator[tuple[int, T]]:
-    """Numbered things in the order of the numbers; what comes too early waits.
-
-    Parameters
-    ----------
-    numbers : iterable of int
-    found : iterator of (int, object)
-        Each of the numbers once, in any order. Read only as far as need be.
-    """
-    early: dict[int, T] = {}
-    for number in numbers:
-        while number not in early:
-            other, thing = next(found)
-            early[other] = thing
-        yield number, early.pop(number)
+def _by_client(forced: bool) -> Choice:
+    """Replicated, where there is a client for it; `forced`: or an error that says why not."""
+    if in_task():
+        if forced or has_seceded():
+            return Choice("replicated", "asked for" if forced else "within worker_client()")
+        return Choice("local", "in a Dask task, on the task's thread")
+    client = current_client(forced)
+    if client is None:
+        if forced:
+            raise ClusterError(
+                "regime='replicated' needs a Dask cluster, but there is no open client. Make one "
+                "with dask.distributed.Client(...), or fit with regime='local'."
+            )
+        scheduler = dask.config.get("scheduler", None)
+        return Choice("local", "no client" if scheduler is None else f"scheduler {scheduler!r}")
+    check_open(client)
+    if client.asynchronous:
+        if forced:
+            raise ClusterError(
+                "regime='replicated' needs a synchronous client, but the current one was made "
+                "with asynchronous=True. Fit in a thread with a synchronous Client of the same "
+                "scheduler, or with regime='local'."
+            )
+        return Choice("local", "the client is asynchronous")
+    return Choice("replicated", "asked for" if forced else f"client of {address_of(client)}")

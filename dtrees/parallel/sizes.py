@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,18 +19,13 @@ from dask.utils import format_bytes, format_time
 
 from dtrees.coding.coded import WIDTHS, storage_for
 from dtrees.coding.tables import read_table
-from dtrees.parallel.carriers import carried
-from dtrees.parallel.client import (
-    Choice,
-    asked_for,
-    await_workers,
-    choose_regime,
-    current_client,
-)
-from dtrees.parallel.encoding import STORED_BYTES, stays
+from dtrees.parallel.client import await_workers, current_client
+from dtrees.parallel.encoding import STORED_BYTES
+from dtrees.parallel.executors import run_with_retries
 from dtrees.parallel.local import effective_n_jobs
 from dtrees.parallel.one_kind import is_lazy
 from dtrees.parallel.partitions import PartitionedTable, admitted
+from dtrees.parallel.regimes import Choice, choose_regime
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -86,14 +80,14 @@ class Machines:
     is_cluster: bool = False
 
 
-def size_of_table(X: Any, max_codes: int | None) -> TableSize:
+def size_of_table(X: Any, max_bins: int | None) -> TableSize:
     """The size of a table, without its values.
 
     Parameters
     ----------
     X : table
         As for a fit.
-    max_codes : int or None
+    max_bins : int or None
         Of an ordered column.
 
     Notes
@@ -105,19 +99,24 @@ def size_of_table(X: Any, max_codes: int | None) -> TableSize:
         (parts,) = admitted(X, {})
         assert isinstance(parts, PartitionedTable)
         types = _types(parts.collection, parts.n_columns)
-        return _dense(parts.n_rows, types, max_codes, parts.collection)
+        return _dense(parts.n_rows, types, max_bins, parts.collection)
     if scipy.sparse.issparse(X):
         n_rows, n_columns = X.shape
-        codes = np.full(n_columns, min(max_codes or n_rows, n_rows), dtype=np.int64)
+        codes = np.full(n_columns, min(max_bins or n_rows, n_rows), dtype=np.int64)
         return TableSize(n_rows, n_columns, codes, STORED_BYTES * X.nnz)
     if not (hasattr(X, "dtype") or hasattr(X, "dtypes")):
         table = read_table(X)
-        return _dense(table.n_rows, [None] * table.n_columns, max_codes, None)
-    return _dense(X.shape[0], _types(X, X.shape[1]), max_codes, None)
+        return _dense(table.n_rows, [None] * table.n_columns, max_bins, None)
+    return _dense(X.shape[0], _types(X, X.shape[1]), max_bins, None)
 
 
 def place_of(
-    size: TableSize, regime: str | None, n_jobs: int | None, *, pays: bool = True
+    size: TableSize,
+    regime: str | None,
+    n_jobs: int | None,
+    *,
+    n_trees: int | None = None,
+    n_sets: int = 1,
 ) -> tuple[Choice, Machines]:
     """Where trees would grow, and why there.
 
@@ -128,24 +127,27 @@ def place_of(
         As the estimator has it.
     n_jobs : int or None
         As for `dtrees.parallel.local.effective_n_jobs`.
-    pays : bool, default=True
-        As for `dtrees.parallel.client.choose_regime`.
+    n_trees, n_sets
+        As for `dtrees.parallel.regimes.choose_regime`.
 
     Raises
     ------
     ClusterError
         As a fit.
     """
-    requested = asked_for(regime)
-    reason = None
+    room = None
     if size.collection is not None:
-        reason = carried([size.collection], partial(stays, requested, size.n_bytes))
-    if reason is not None:
-        choice = Choice("partitioned", reason)
-    else:
-        choice = choose_regime(requested, pays=pays)
-    client = None if choice.regime == "local" else current_client(forced=True)
-    if client is None or client.asynchronous:
+        room = run_with_retries([size.collection], lambda executor: executor.room())
+    choice = choose_regime(
+        regime,
+        n_trees=n_trees,
+        n_sets=n_sets,
+        n_cells=size.n_rows * size.n_columns,
+        n_bytes=size.n_bytes,
+        room=room,
+    )
+    client = current_client(forced=True) if choice.on_cluster else None
+    if client is None:
         return choice, Machines(1, effective_n_jobs(n_jobs), None)
     threads = await_workers(client)
     limits = [
@@ -180,14 +182,14 @@ def _types(X: Any, n_columns: int) -> list[Any]:
     return [X.dtype] * n_columns
 
 
-def _dense(n_rows: int, types: list[Any], max_codes: int | None, collection: Any) -> TableSize:
-    codes = np.array([_most_codes(each, n_rows, max_codes) for each in types], dtype=np.int64)
+def _dense(n_rows: int, types: list[Any], max_bins: int | None, collection: Any) -> TableSize:
+    codes = np.array([_most_codes(each, n_rows, max_bins) for each in types], dtype=np.int64)
     widths = np.array([np.dtype(width).itemsize for width in WIDTHS])
     n_bytes = n_rows * int(widths[storage_for(codes)].sum())
     return TableSize(int(n_rows), len(codes), codes, n_bytes, collection)
 
 
-def _most_codes(kind: Any, n_rows: int, max_codes: int | None) -> int:
+def _most_codes(kind: Any, n_rows: int, max_bins: int | None) -> int:
     """Codes of a column of a type, at most."""
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(kind, pandas.CategoricalDtype):
@@ -199,5 +201,5 @@ def _most_codes(kind: Any, n_rows: int, max_codes: int | None) -> int:
         return 2
     if form in "OUS":  # words, or anything
         return min(n_rows, CATEGORIES)
-    most = n_rows if max_codes is None else min(max_codes, n_rows)
+    most = n_rows if max_bins is None else min(max_bins, n_rows)
     return min(most, OF_BYTES.get(size, most)) if form in "iu" else most

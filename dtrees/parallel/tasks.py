@@ -1,4 +1,4 @@
-"""Tasks on the workers of a cluster, seen from the client.
+"""Tasks on the workers of a cluster, seen from the client: the one loop, and the one set of rules.
 
 Tasks are pure: where one runs, and how often, makes no difference to its result. So whatever
 happens to one, it can be done again::
@@ -7,16 +7,22 @@ happens to one, it can be done again::
 
     it is blamed for the death of     it is submitted under a new key, `ATTEMPTS` times
     several workers (`KilledWorker`)
-    its result, or what it needs,     `LostResultsError`: whoever knows how all of it was made
-    went with a worker, for good      makes it again
-    nothing comes for `PATIENCE`      workers that hang are taken out of the cluster, so that others
-                                      get what they had; where all of them hang, the client waits
-                                      `SILENCES` times as long, then `WorkerLostError`
+    its result cannot be fetched      it is fetched again, `ATTEMPTS` times, then it is lost
+    its result, or what it needs,     what it needs is made again, and the tasks that are left are
+    is lost                           submitted again: `RESTARTS` times without a result between,
+                                      then `WorkerLostError`
+    nothing comes for a while         workers are asked, see `dtrees.parallel.liveness`: those that
+                                      hang leave the cluster, and copies of what they have, or of
+                                      what is slow, go to others; of several copies the first counts
     no worker is left                 the client waits for one, then raises `WorkerLostError`
     the scheduler is lost             `SchedulerLostError`
+    Ctrl-C, or an error in a task     the client releases what is left; a task that runs ends
+                                      between two slices of its work, after a tenth of a second
 
-The client waits in slices, and never without a look at its connection. Futures are those of whoever
-holds them; in the end all that are left are released.
+Three threads take part. The event loop tells which tasks have ended; threads of ours fetch their
+results, so that one that is lost, or whose worker hangs, does not stop the others; the caller reads
+what has come, and looks at the connection meanwhile. Whoever has work gives its tasks (`Call`), and
+says how what they need is made again.
 """
 
 from __future__ import annotations
@@ -24,195 +30,67 @@ from __future__ import annotations
 import logging
 import queue
 import sys
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
-from uuid import uuid4
-from weakref import WeakSet
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
-from dtrees.exceptions import ClusterError, NoAnswerError, WorkerLostError
-from dtrees.parallel.client import (
-    GOODBYE,
-    SLICE,
-    await_workers,
-    check_open,
-    check_versions,
-    look,
-    patiently,
-    release,
-    seconds_of,
-    sending_data,
-)
-from dtrees.parallel.interrupts import let_through
-from dtrees.parallel.ledger import Ledger
-from dtrees.parallel.one_kind import one_kind_at_a_time
+from dtrees.exceptions import WorkerLostError
+from dtrees.parallel.client import POLL_SECONDS, call_with_timeout, check_open, release
+from dtrees.parallel.interrupts import raise_deferred_interrupt
+from dtrees.parallel.liveness import Liveness, copies_of, worker_patience
+from dtrees.parallel.submission import Call, LostResultsError, Submitter
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Future
 
-ATTEMPTS = 4  # of a task whose workers die
-WATCH = 2.0  # seconds without a result until the workers are counted
-PATIENCE = "30s"  # unless dask.config says otherwise, under "dtrees.worker-patience"
-SILENCES = 4  # of all workers, as long as `PATIENCE` each, until they are given up
+Submit = Callable[[Sequence[tuple[int, Call]]], None]
+T = TypeVar("T")
+
+ATTEMPTS = 4  # of a task whose workers die, and to fetch a result
+RESTARTS = 4  # of what tasks need, without a result between them
+WATCH_SECONDS = 2.0  # seconds without a result until the workers are counted
+ENDED: Any = object()  # what has come is that a task has ended
 
 logger = logging.getLogger(__name__)
 
 
-class LostResultsError(ClusterError):
-    """Results that went with their workers; the work can be done again."""
+class Missed(NamedTuple):
+    """A result that could not be fetched, and why."""
+
+    error: Exception | None
 
 
-@dataclass(frozen=True, eq=False)
-class Call:
-    """A task that is to be done, as often as it takes.
-
-    Attributes
-    ----------
-    name : str
-        Of its kind.
-    function : callable
-    arguments : tuple
-    workers : tuple of str, default=()
-        That have what it needs.
-    deaths : int, default=0
-        How often it was blamed for those of workers.
-    """
-
-    name: str
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    workers: tuple[str, ...] = ()
-    deaths: int = 0
-
-
-@dataclass(eq=False)
-class Tasks:
-    """Tasks of a client.
-
-    Attributes
-    ----------
-    client : distributed.Client
-        Synchronous.
-    ledger : Ledger
-        Retries and lost workers are counted there.
-    name : str
-        Stands in the keys of what is submitted.
-    """
-
-    client: Client
-    ledger: Ledger = field(default_factory=Ledger)
-    name: str = field(default_factory=lambda: uuid4().hex)
+class Tasks(Submitter):
+    """Tasks of a client, as `Submitter`, and what comes of them."""
 
     def __post_init__(self) -> None:
-        self._n_calls = 0
-        self._made: WeakSet[Future] = WeakSet()  # whoever holds them, a traceback for instance
-        self._ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
-        self._fetched: list[Future] = []
-        self._silences = 0
-        self._slowness = 1  # of results on their way
-
-    def begin(self) -> None:
-        """Wait for workers, and look at their versions.
-
-        Raises
-        ------
-        ClusterError
-            A worker has another dtrees.
-        WorkerLostError
-            There is none.
-        """
-        look(self.client, self.ledger, await_workers(self.client))
-        with suppress(NoAnswerError):  # workers that are too busy to answer
-            check_versions(self.client)
+        super().__post_init__()
+        self._n_restarts = 0
+        self._liveness = Liveness(self.client, self.stats)
+        self._events: queue.SimpleQueue[tuple[Future, Any]] = queue.SimpleQueue()
+        self._fetches: WeakKeyDictionary[Future, tuple[float, float]] = WeakKeyDictionary()
+        self._misses: WeakKeyDictionary[Future, int] = WeakKeyDictionary()
+        self._done: list[Future] = []  # their results are here, and not forgotten by the cluster
 
     def end(self) -> None:
         """Leave nothing on the cluster."""
-        self._fetched = []
-        release(self.client, self._made)
-        look(self.client, self.ledger)
-
-    # ---------------------------------------------------------------------------------------------
-    # workers
-
-    def workers(self) -> dict[str, int]:
-        """Threads of every worker by address; waits for the first worker when there is none."""
-        found = await_workers(self.client)
-        self.ledger.see_workers(found)
-        return found
-
-    def machines(self) -> list[tuple[int | None, int]]:
-        """Bytes of each worker, None where it has no limit, and its threads."""
-        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
-        return [(worker.get("memory_limit") or None, worker["nthreads"]) for worker in workers]
-
-    def limits(self) -> list[int]:
-        """Bytes of the workers that have a limit."""
-        return [limit for limit, _ in self.machines() if limit is not None]
-
-    def holders(self, futures: Sequence[Future]) -> list[Sequence[str]]:
-        """Addresses of the workers that have the result of each future."""
-        try:
-            who_has = patiently(self.client, partial(self.client.who_has, list(futures)))
-        except CancelledError as error:
-            raise LostResultsError("Results were lost with their workers.") from error
-        return [who_has.get(future.key, ()) for future in futures]
-
-    # ---------------------------------------------------------------------------------------------
-    # what is submitted
-
-    def compute(self, collections: Sequence[Any]) -> list[Future]:
-        """Submit graphs; returns their futures in this order."""
-        return one_kind_at_a_time(collections, lambda same: self._keep(*self.client.compute(same)))
-
-    def send(self, name: str, value: Any) -> Future:
-        """A value as a task of this name that holds it, so that it can be computed again."""
-        key = self.key(name)
-        with sending_data():
-            return self._guarded(partial(self.client.submit, itself, value, key=key, pure=False))
-
-    def submit(self, call: Call) -> Future:
-        """Submit a task."""
-        submit = partial(
-            self.client.submit,
-            call.function,
-            *call.arguments,
-            key=self.key(call.name),
-            pure=False,
-            workers=list(call.workers) or None,
-            allow_other_workers=bool(call.workers),
-        )
-        return self._guarded(submit)
-
-    def key(self, name: str) -> tuple[str, int]:
-        """A new key; the scheduler remembers the groups of keys of all fits, which are few so."""
-        self._n_calls += 1
-        return f"{name}-{self.name}", self._n_calls
-
-    def _guarded(self, submit: Callable[[], Future]) -> Future:
-        """A future that is submitted."""
-        try:
-            (future,) = self._keep(submit())
-        except CancelledError as error:  # what it needs
-            raise LostResultsError("Results were lost with their workers.") from error
-        except Exception:
-            check_open(self.client)
-            raise
-        return future
-
-    def _keep(self, *futures: Future) -> list[Future]:
-        """Futures, all of which are released in the end."""
-        self._made.update(futures)
-        return list(futures)
-
-    # ---------------------------------------------------------------------------------------------
-    # what comes
+        self._done = []
+        super().end()
 
     def results(
-        self, calls: Iterable[Call], at_once: int | None = None
+        self,
+        calls: Iterable[Call],
+        at_once: int | None = None,
+        *,
+        together: bool = False,
+        then: Callable[[], object] = lambda: None,
     ) -> Iterator[tuple[int, Any]]:
         """Do tasks.
 
@@ -221,10 +99,13 @@ class Tasks:
         calls : iterable of Call
             Taken as tasks are submitted.
         at_once : int or None, default=None
-            So many are under way at a time, and results come as soon as they are there. None: all
-            of them are, and their results come together, in one answer of the cluster; it forgets
+            So many are under way at a time; None: all of them.
+        together : bool, default=False
+            Whether results are fetched together, when all tasks have ended. The cluster forgets
             them when the next tasks are submitted, as a client that has just sent a message holds
             the next one back for 10 ms (`distributed.batched.BatchedSend`).
+        then : callable, default: nothing
+            Called when tasks are submitted.
 
         Yields
         ------
@@ -233,202 +114,285 @@ class Tasks:
 
         Raises
         ------
-        LostResultsError, ClusterError
-        BaseException
-            What a task raises.
+        LostResultsError, ClusterError, or what a task raises
         """
         waiting = enumerate(calls)
         pending: dict[Future, tuple[int, Call]] = {}
+        ended: dict[Future, None] = {}
+        n_copies: Counter[int] = Counter()
 
-        def submit(place: int, call: Call) -> None:
-            future = self.submit(call)
-            pending[future] = place, call
-            future.add_done_callback(self._ended.put)
+        def submit(some: Sequence[tuple[int, Call]]) -> None:
+            futures = self.submit([call for _, call in some])
+            for future, (place, call) in zip(futures, some, strict=True):
+                pending[future] = place, call
+                n_copies[place] += 1
+                self._listen([future])
 
         try:
-            more = True
-            good: dict[Future, None] = {}
-            while more or pending:
-                while more and (at_once is None or len(pending) < at_once):
-                    taken = next(waiting, None)
-                    more = taken is not None
-                    if taken is not None:
-                        submit(*taken)
-                self._fetched = []
+            while True:
+                room = None if at_once is None else max(0, at_once - len(pending))
+                if some := list(islice(waiting, room)):
+                    submit(some)
+                    self._done = []
+                    then()
                 if not pending:
                     return
-                for future in self._await(pending):
-                    if future.status == "error":
-                        place, call = pending.pop(future)
-                        submit(place, self._again(call, future))
-                    elif future.status == "finished":
-                        good[future] = None
-                if at_once is None and len(good) < len(pending):
-                    continue
-                results = self._fetch(list(good))
-                if results is None:
-                    self._listen(good)
-                    good = {}
-                    continue
-                if at_once is None:
-                    self._fetched = list(good)
-                for future, result in zip(good, results, strict=True):
-                    place, _ = pending.pop(future)
-                    yield place, result
-                good = {}
+                for future, result in self._await(pending, submit):
+                    if future not in pending:  # another copy was faster
+                        continue
+                    place, call = pending[future]
+                    if result is not ENDED:
+                        of_place = [future]
+                        if n_copies.pop(place) > 1:
+                            of_place = [each for each in pending if pending[each][0] == place]
+                        for each in of_place:
+                            del pending[each]
+                            ended.pop(each, None)
+                        self._done += [future] if together else []
+                        release(self.client, [each for each in of_place if each is not future])
+                        self._n_restarts = 0
+                        yield place, result
+                    elif future.status == "error":
+                        del pending[future]
+                        submit([(place, self._again(call, future))])
+                    else:
+                        ended[future] = None
+                places = {place for place, _ in pending.values()}
+                if not together or {pending[future][0] for future in ended} == places:
+                    self._fetch(ended, self._liveness.patience)
+                    ended = {}
         finally:
             release(self.client, pending)
+
+    def each(
+        self,
+        n: int,
+        calls: Callable[[Sequence[int]], Iterable[Call]],
+        again: Callable[[], object] = lambda: None,
+        at_once: int | None = None,
+    ) -> Iterator[tuple[int, Any]]:
+        """Results of numbered tasks as they come; where some are lost, those left are done again.
+
+        Parameters
+        ----------
+        n : int
+        calls : callable (numbers of tasks) -> iterable of Call
+        again : callable, default: nothing
+            Makes again what `calls` takes for granted.
+        at_once : int or None, default=None
+            As for `results`.
+
+        Yields
+        ------
+        (int, object)
+            Number and result.
+        """
+        left = dict.fromkeys(range(n))
+        is_lost = False
+        while left:
+            numbers = list(left)
+            try:
+                if is_lost:
+                    again()
+                for place, result in self.results(calls(numbers), at_once):
+                    del left[numbers[place]]
+                    yield numbers[place], result
+            except LostResultsError as error:
+                self._restart(error)
+                is_lost = True
+
+    def run(self, work: Callable[[], T], again: Callable[[], object] = lambda: None) -> T:
+        """Do work; where results are lost, do it again, once `again` has made what it needs."""
+        is_lost = False
+        while True:
+            try:
+                if is_lost:
+                    again()
+                return work()
+            except LostResultsError as error:
+                self._restart(error)
+                is_lost = True
 
     def wait(self, futures: Sequence[Future]) -> None:
         """Wait until futures of graphs are finished; raises as `results`."""
         pending = dict.fromkeys(futures)
         self._listen(futures)
         while pending:
-            for future in self._await(pending):
+            for future, _ in self._await(pending):
                 if future.status == "error":
-                    raise self._reason(future)
-                del pending[future]
+                    raise self._lost_part(future)
+                pending.pop(future, None)
 
     def gather(self, futures: Sequence[Future]) -> list[Any]:
         """Results of futures that are finished, in their order."""
+        pending = dict.fromkeys(futures)
+        found: dict[Future, Any] = {}
+        self._fetch(pending)
+        while pending:
+            for future, result in self._await(pending):
+                if result is not ENDED:
+                    found[future] = result
+                    pending.pop(future, None)
+                elif future.status == "error":
+                    raise self._lost_part(future)
+                else:  # it was lost, and is computed again
+                    self._fetch([future])
+        return [found[future] for future in futures]
+
+    # ---------------------------------------------------------------------------------------------
+    # the loop
+
+    def _await(self, pending: Any, submit: Submit | None = None) -> list[tuple[Future, Any]]:
+        """What has come of some futures: they have ended (`ENDED`), or their results are here.
+
+        With `submit`, `pending` is a dict of their places and calls, of which it submits copies.
+        """
+        began = looked = time.monotonic()
+        self._liveness.begin()
         while True:
-            found = self._fetch(futures)
-            if found is not None:
+            raise_deferred_interrupt()
+            try:
+                events = [self._events.get(timeout=POLL_SECONDS)]
+            except queue.Empty:
+                check_open(self.client)
+                now = time.monotonic()
+                if now > looked + WATCH_SECONDS:
+                    self.workers()
+                    looked = time.monotonic()
+                if self._liveness.is_over:
+                    self._look_after(pending, submit)
+                continue
+            with suppress(queue.Empty):
+                while True:
+                    events.append(self._events.get_nowait())
+            found = self._heard([event for event in events if event[0] in pending])
+            if found:
+                self._liveness.hear(time.monotonic() - began)
                 return found
+
+    def _heard(self, events: Sequence[tuple[Future, Any]]) -> list[tuple[Future, Any]]:
+        """Events of futures that have ended, or are here; what is missed is waited for again."""
+        found, missed = [], []
+        for future, result in events:
+            is_missed = isinstance(result, Missed)
+            if result is ENDED or is_missed:
+                if future.status in ("cancelled", "lost"):
+                    raise self._lost("Results were lost with their workers.")
+                if future.status == "pending":  # it was lost, and is computed again
+                    self._listen([future])
+                    continue
+            if is_missed and future.status == "finished":
+                self._misses[future] = self._misses.get(future, 0) + 1
+                if self._misses[future] == ATTEMPTS:
+                    raise self._lost("Results cannot be fetched.") from result.error
+                missed.append(future)
+            else:
+                found.append((future, ENDED if is_missed else result))
+        self._fetch(missed)
+        return found
 
     def _listen(self, futures: Iterable[Future]) -> None:
         for future in futures:
-            future.add_done_callback(self._ended.put)
+            future.add_done_callback(lambda each: self._events.put((each, ENDED)))
 
-    def _reason(self, future: Future) -> BaseException:
-        """Why a part of a graph has failed."""
-        reason: BaseException = patiently(self.client, future.exception)
-        if not isinstance(reason, sys.modules["distributed"].KilledWorker):
+    def _fetch(self, futures: Iterable[Future], seconds: float | None = None) -> None:
+        """Fetch results in a thread of their own, which may wait for a worker that hangs.
+
+        After so many seconds, or "dtrees.worker-patience", they are fetched once more.
+        """
+        if some := list(futures):
+            for future in some:  # when that began, and how long it may take
+                _, before = self._fetches.get(future, (0.0, (seconds or worker_patience()) / 2))
+                self._fetches[future] = time.monotonic(), 2 * before
+            threading.Thread(
+                target=self._gather, args=(some,), name="dtrees-fetch", daemon=True
+            ).start()
+
+    def _gather(self, futures: list[Future]) -> None:
+        found: dict[int, Any] = {}
+        missed = Missed(None)
+        try:
+            found = self.client.gather(dict(enumerate(futures)), errors="skip")
+        except Exception as error:
+            missed = Missed(error)
+        for place, future in enumerate(futures):
+            self._events.put((future, found.get(place, missed)))
+
+    def _look_after(self, pending: Any, submit: Submit | None) -> None:
+        """Nothing comes: find out why, and give what hangs or is slow to others."""
+        answers = self._liveness.ask()
+        if answers is None:
+            return
+        try:
+            doing, done = self._liveness.holders(pending)
+        except CancelledError:  # all workers have died; the event loop tells of each task
+            return
+        self._fetch(
+            [
+                future
+                for future in pending
+                if future.status == "finished"
+                and future in self._fetches
+                and answers.answering & done.get(future.key, frozenset())
+                and (answers.hanging or time.monotonic() > sum(self._fetches[future]))
+            ]
+        )
+        if submit is None:
+            return
+        is_stuck = bool(answers.hanging) or not doing
+        copies = copies_of(pending, doing, done, answers.answering, is_stuck=is_stuck)
+        if copies and is_stuck:  # what they need may be where it does not come from
+            self._answering = sorted(answers.answering)
+            copies = self.with_values_anew(copies)
+        for _, call in copies:
+            logger.info("%s does not come from %s", call, sorted(call.held))
+        self.stats.counts["retries"] += len(copies)
+        submit(copies)
+
+    # ---------------------------------------------------------------------------------------------
+    # what is lost
+
+    def _restart(self, error: LostResultsError) -> None:
+        """Get ready to make again what is lost."""
+        check_open(self.client)
+        self._n_restarts += 1
+        if self._n_restarts > RESTARTS:
+            raise WorkerLostError(
+                f"The Dask cluster has lost the table {self._n_restarts} times, without a result "
+                "in between. Its workers may have too little memory, or are restarted: see their "
+                f"logs. {error}"
+            ) from error
+        logger.info("what is lost is made again: %s", error)
+        self.stats.counts["restarts"] += 1
+        self.end()
+        self.begin()
+
+    def _reason(self, future: Future) -> Any:
+        """What workers have died of; raises what the task has raised."""
+        reason = call_with_timeout(self.client, future.exception)
+        if isinstance(reason, sys.modules["distributed"].KilledWorker):
             return reason
+        raise reason
+
+    def _lost_part(self, future: Future) -> LostResultsError:
+        """Why a part of a graph has failed; raises what it has raised."""
         lost = LostResultsError(
             "Workers have died while they coded a part of the table. They may have too little "
             "memory: see their logs, or make the chunks of X smaller."
         )
-        lost.__cause__ = reason
+        lost.__cause__ = self._reason(future)
         return lost
 
     def _again(self, call: Call, future: Future) -> Call:
         """A task whose workers have died, to be submitted again; raises what it raised."""
-        reason = patiently(self.client, future.exception)
-        if not isinstance(reason, sys.modules["distributed"].KilledWorker):
-            raise reason
+        reason = self._reason(future)
         if reason.task != future.key:  # it is of no use without what it needs
             raise LostResultsError(f"Workers have died in a task {reason.task}.") from reason
         if call.deaths + 1 == ATTEMPTS:
             raise WorkerLostError(
-                f"Workers have died {ATTEMPTS} times over in a task '{call.name}'. They may have "
-                "too little memory: see their logs."
+                f"Workers have died {ATTEMPTS} times over in {call}. They may have too little "
+                "memory: see their logs."
             ) from reason
-        logger.info("a task %r is submitted again: %s", call.name, reason)
-        self.ledger.counts["retries"] += 1
+        logger.info("%s is submitted again: %s", call, reason)
+        self.stats.counts["retries"] += 1
         return replace(call, workers=(), deaths=call.deaths + 1)
-
-    def _await(self, pending: dict[Future, Any]) -> list[Future]:
-        """Some futures that have ended, of those that are waited for."""
-        began = looked = time.monotonic()
-        patience = _patience()
-        while True:
-            let_through()
-            try:
-                ended = [self._ended.get(timeout=SLICE)]
-            except queue.Empty:
-                check_open(self.client)
-                now = time.monotonic()
-                if now > looked + WATCH:
-                    await_workers(self.client)
-                    looked = time.monotonic()
-                if now > began + patience:
-                    self._remove_hanging()
-                    began = time.monotonic()
-                continue
-            with suppress(queue.Empty):
-                while True:
-                    ended.append(self._ended.get_nowait())
-            mine = [future for future in dict.fromkeys(ended) if future in pending]
-            for future in mine:
-                if future.status in ("cancelled", "lost"):
-                    raise LostResultsError("Results were lost with their workers.")
-                if future.status == "pending":  # it was lost, and is computed again
-                    future.add_done_callback(self._ended.put)
-            mine = [future for future in mine if future.status in ("finished", "error")]
-            if mine:
-                return mine
-
-    def _fetch(self, futures: Sequence[Future]) -> list[Any] | None:
-        """Results of tasks that are done; None: a worker has not given them in time."""
-        if not futures:
-            return []
-        try:
-            gather = partial(self.client.gather, list(futures))
-            found: list[Any] = patiently(self.client, gather, self._slowness * _patience())
-            self._slowness = 1
-        except NoAnswerError:
-            self._slowness *= 2
-            self._remove_hanging()
-            return None
-        except (
-            CancelledError,
-            OSError,
-            KeyError,
-            sys.modules["distributed"].KilledWorker,
-        ) as error:
-            raise LostResultsError("Results were lost on their way to the client.") from error
-        return found
-
-    def _remove_hanging(self) -> None:
-        """Take workers out of the cluster that have been silent for long, though they have work.
-
-        What the scheduler would do after "distributed.scheduler.worker-ttl", five minutes as a
-        rule. Those do not answer, and have not told the scheduler either that they are alive: a
-        task that holds a worker's interpreter for a while is none.
-        """
-        try:
-            answering = set(check_versions(self.client))
-        except NoAnswerError as error:
-            self._silences += 1
-            if self._silences == SILENCES:
-                raise WorkerLostError(
-                    f"No worker of the Dask cluster has answered for {SILENCES} times "
-                    f"{_patience():g} seconds. See their logs."
-                ) from error
-            return
-        self._silences = 0
-        hanging = sorted(set(await_workers(self.client)) - answering)
-        if not hanging:
-            return
-        patience = _patience()
-
-        async def remove(dask_scheduler: Any) -> list[str]:  # by value: dtrees need not be there
-            now = time.time()
-            silent = [
-                address
-                for address in hanging
-                if address in dask_scheduler.workers
-                and now - dask_scheduler.workers[address].last_seen > patience
-            ]
-            for address in silent:
-                await dask_scheduler.remove_worker(address, stimulus_id="dtrees-hanging")
-            return silent
-
-        with suppress(Exception):
-            ask = partial(self.client.run_on_scheduler, remove)
-            removed = patiently(self.client, ask, GOODBYE)
-            if removed:
-                logger.warning(
-                    "workers do not answer, and are taken out of the cluster: %s", removed
-                )
-
-
-def itself(value: Any) -> Any:
-    """A value as the result of a task, which can be computed again."""
-    return value
-
-
-def _patience() -> float:
-    """Seconds without a result until workers are asked whether they are there."""
-    return seconds_of("dtrees.worker-patience", PATIENCE)

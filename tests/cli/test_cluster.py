@@ -165,10 +165,10 @@ def test_fit_and_report(folder, address, tmp_path):
 
 @pytest.mark.parametrize("target", ["class", "amount"])
 @pytest.mark.parametrize("regime", ["replicated", "partitioned"])
-def test_cv_with_keyed_folds_and_scorers(target, regime, folder, address):
+def test_cv_with_hash_folds_and_scorers(target, regime, folder, address):
     scoring = {"class": ("f1_macro", "roc_auc"), "amount": ("neg_mean_absolute_error", "r2")}
     names = [word for name in scoring[target] for word in ("--scoring", name)]
-    how = ("--target", target, *FOREST, "--keyed-folds", *names)
+    how = ("--target", target, *FOREST, "--hash-folds", *names)
     expected = ask_json("cv", folder / "whole.parquet", *how)
     found = ask_json(
         *("cv", folder / "part-*.parquet", *how), *("--cluster", address, "--regime", regime)
@@ -180,9 +180,9 @@ def test_cv_with_keyed_folds_and_scorers(target, regime, folder, address):
 def test_lists_of_folds_are_worth_a_word_where_rows_are_many(folder, address, monkeypatch):
     monkeypatch.setattr("dtrees.cli.cv.MANY_ROWS", 599)
     how = ("cv", folder / "part-*.parquet", "--target", "amount", *FOREST, "--cluster", address)
-    said = "Note: the lists of 3 folds of 600 rows take 14.4 kB in this process; --keyed-folds"
+    said = "Note: the lists of 3 folds of 600 rows take 14.4 kB in this process; --hash-folds"
     assert said in ask(*how, "--regime", "partitioned").stderr
-    assert ask(*how, "--keyed-folds").stderr == ""
+    assert ask(*how, "--hash-folds").stderr == ""
     monkeypatch.setattr("dtrees.cli.cv.MANY_ROWS", 600)
     assert ask(*how).stderr == ""
 

@@ -15,7 +15,7 @@ from sklearn.base import clone
 import dtrees
 from dtrees.cli.terminal import finite
 from dtrees.cli.words import counted
-from dtrees.model_selection import problem_of, read_table
+from dtrees.io import problem_of, read_table
 from dtrees.model_selection.folds import shuffled_folds
 from tests.cli.asking import ADULT, ROOT, ask, ask_json, check_refused, process
 
@@ -420,7 +420,7 @@ def test_version_and_help():
         assert option in help_.stdout
     for option in ("--target", "--folds", "--max-depth", "--json", "--seed", "--jobs", "--task"):
         assert option in help_.stdout
-    for words in ("--drop", "--sep", "--encoding", "ISO 8601", "--scoring", "--keyed-folds"):
+    for words in ("--drop", "--sep", "--encoding", "ISO 8601", "--scoring", "--hash-folds"):
         assert words in help_.stdout
     for words in ("--cluster", "FILE...", "URL"):
         assert words in process("predict", "--help").stdout

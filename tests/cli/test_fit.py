@@ -7,7 +7,7 @@ import pytest
 
 import dtrees
 from dtrees.export import load, save
-from dtrees.model_selection import problem_of, read_table
+from dtrees.io import problem_of, read_table
 from tests.cli.asking import ADULT, ask, ask_json, check_refused, process
 
 pd = pytest.importorskip("pandas")

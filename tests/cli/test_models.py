@@ -5,7 +5,7 @@ import pytest
 
 import dtrees
 from dtrees.cli.models import CRITERIA, KINDS, PARAMETER_OF, estimator_of
-from dtrees.model_selection import problem_of, read_table
+from dtrees.io import problem_of, read_table
 from dtrees.model_selection.folds import shuffled_folds
 from tests.cli.asking import ask, ask_json, check_refused
 
@@ -34,7 +34,7 @@ def test_every_kind_fits(csv, tmp_path, task, model):
 def test_the_options_become_parameters(csv, tmp_path):
     out = tmp_path / "a.dtrees"
     options = ["--trees", 7, "--max-features", "0.5", "--max-samples", 20, "--oob", "--seed", 3]
-    options += ["--min-samples-leaf", 2, "--max-codes", "exact", "--criterion", "entropy"]
+    options += ["--min-samples-leaf", 2, "--max-bins", "exact", "--criterion", "entropy"]
     options += ["--min-samples-split", 6, "--ccp-alpha", 0.001]
     options += ["--jobs", 1, "--max-depth", 4, "--bootstrap"]
     result = ask("fit", csv, "--target", "class", "--model", "forest", "--out", out, *options)
@@ -50,7 +50,7 @@ def test_the_options_become_parameters(csv, tmp_path):
         "min_samples_leaf": 2,
         "min_samples_split": 6,
         "ccp_alpha": 0.001,
-        "max_codes": None,
+        "max_bins": None,
         "criterion": "entropy",
         "n_jobs": 1,
         "max_depth": 4,
@@ -71,7 +71,7 @@ def test_amounts(csv, text, value):
     [
         *(("--max-features", text) for text in ("0", "-1", "0.0", "1.5", "some", "nan", "exact")),
         *(("--max-samples", text) for text in ("0", "2.0", "all")),
-        *(("--max-codes", text) for text in ("1", "0.5", "all")),
+        *(("--max-bins", text) for text in ("1", "0.5", "all")),
     ],
 )
 def test_what_is_no_amount(csv, option, text):

@@ -205,7 +205,7 @@ def test_gaps_and_unseen_categories(tmp_path):
     assert result.stdout == ask("predict", model, "-", text=gaps).stdout
     assert result.stderr.startswith("Note: Column 'x' of X: none of its values was there at fit")
     table = words()
-    strict = dtrees.DecisionTreeClassifier(unseen="error").fit(table[["x"]], table["y"])
+    strict = dtrees.DecisionTreeClassifier(handle_unknown="error").fit(table[["x"]], table["y"])
     save(strict, tmp_path / "strict.dtrees")
     check_refused(
         ask("predict", tmp_path / "strict.dtrees", "-", text="x\na\nc\n"),

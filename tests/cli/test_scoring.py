@@ -1,10 +1,11 @@
-"""`cv --scoring` and `--keyed-folds`."""
+"""`cv --scoring` and `--hash-folds`."""
 
 import numpy as np
 import pytest
 
 import dtrees
-from dtrees.model_selection import KeyedKFold, cross_validate, problem_of, read_table, tuned_size
+from dtrees.io import problem_of, read_table
+from dtrees.model_selection import HashKFold, cross_validate, tuned_size
 from dtrees.model_selection.folds import shuffled_folds
 from tests.cli.asking import ask, ask_json, check_refused
 
@@ -100,11 +101,11 @@ def test_the_first_scorer_chooses_the_size(csv, name, nested):
 
 
 def test_the_command_that_saves_the_model_has_no_scorers(csv):
-    result = ask("cv", csv, *asked("class"), *scoring("f1_macro"), "--keyed-folds", "--tune")
+    result = ask("cv", csv, *asked("class"), *scoring("f1_macro"), "--hash-folds", "--tune")
     last = result.stdout.splitlines()[-1]
     assert last.startswith("To save it: python -m dtrees fit ")
     assert "--scoring" not in last
-    assert "--keyed-folds" not in last
+    assert "--hash-folds" not in last
 
 
 @pytest.mark.parametrize(
@@ -124,23 +125,23 @@ def test_scorers_that_are_refused(csv, target, name, words):
 
 
 @pytest.mark.parametrize("target", ["class", "amount"])
-def test_keyed_folds(csv, target):
-    run = ask_json("cv", csv, *asked(target), "--keyed-folds")
+def test_hash_folds(csv, target):
+    run = ask_json("cv", csv, *asked(target), "--hash-folds")
     problem = problem_in(csv, target)
-    folds = KeyedKFold(3, stratify=target == "class", random_state=1)
+    folds = HashKFold(3, stratify=target == "class", random_state=1)
     found = cross_validate(MODELS[target, "tree"], problem.X, problem.y, cv=folds)
     assert [fold["score"] for fold in run["folds"]] == found["test_score"].tolist()
     sizes = np.bincount(folds.folds(problem.X, problem.y)).tolist()
     assert [fold["n_test"] for fold in run["folds"]] == sizes
-    assert run["parameters"]["keyed_folds"] is True
-    assert "keyed_folds" not in ask_json("cv", csv, *asked(target))["parameters"]
+    assert run["parameters"]["hash_folds"] is True
+    assert "hash_folds" not in ask_json("cv", csv, *asked(target))["parameters"]
 
 
-def test_keyed_folds_of_nested_choices(csv):
-    run = ask_json("cv", csv, *asked("class"), "--keyed-folds", "--tune", "--tune-nested")
+def test_hash_folds_of_nested_choices(csv):
+    run = ask_json("cv", csv, *asked("class"), "--hash-folds", "--tune", "--tune-nested")
     assert 0 <= run["tuned"]["nested"]["mean"] <= 1
 
 
-def test_a_keyed_fold_without_rows_is_refused(csv):
-    how = ("--target", "amount", "--folds", 30, "--keyed-folds")
+def test_a_hash_fold_without_rows_is_refused(csv):
+    how = ("--target", "amount", "--folds", 30, "--hash-folds")
     check_refused(ask("cv", csv, *how), "one of them has no row")

@@ -8,7 +8,8 @@ from sklearn.base import clone
 
 import dtrees
 from dtrees.cli.run import steps_to_show
-from dtrees.model_selection import cost_complexity_cv, problem_of, read_table, tuned_size
+from dtrees.io import problem_of, read_table
+from dtrees.model_selection import cost_complexity_cv, tuned_size
 from dtrees.model_selection.folds import shuffled_folds
 from tests.cli.asking import ask, ask_json, check_refused
 

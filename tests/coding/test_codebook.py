@@ -47,8 +47,8 @@ floats = st.floats(allow_infinity=False, allow_nan=False)
 @given(
     st.lists(floats, min_size=2, max_size=40, unique=True), st.sampled_from([None, 5]), st.data()
 )
-def test_thresholds(values, max_codes, data):
-    book, coded = fit(np.array(values)[:, None], max_codes=max_codes)
+def test_thresholds(values, max_bins, data):
+    book, coded = fit(np.array(values)[:, None], max_bins=max_bins)
     n = int(book.n_codes[0])
     if n < 2:
         return
@@ -76,7 +76,7 @@ def test_thresholds(values, max_codes, data):
 def test_thresholds_of_many_columns_at_once():
     X = rng.normal(size=(300, 6)).astype(np.float32)
     X[:, 3] = np.round(X[:, 3])
-    for options in ({}, {"max_codes": 16}):
+    for options in ({}, {"max_bins": 16}):
         book, _ = fit(X, **options)
         column = rng.integers(0, 6, 200)
         n = book.n_codes[column]
@@ -116,7 +116,7 @@ def test_numbers_not_seen_get_the_nearest_code():
 
 
 def test_numbers_not_seen_fall_into_bins():
-    book, coded = fit(rng.permutation(1000)[:, None], max_codes=4)
+    book, coded = fit(rng.permutation(1000)[:, None], max_bins=4)
     assert book.high.tolist() == [249, 499, 749, 999]
     assert not book.exact[0]
     x = np.array([[-5.0], [249], [249.5], [999], [10**6], [np.nan]])
@@ -126,7 +126,7 @@ def test_numbers_not_seen_fall_into_bins():
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2", "i8", "?"])
-@pytest.mark.parametrize("options", [{}, {"max_codes": 10}])
+@pytest.mark.parametrize("options", [{}, {"max_bins": 10}])
 @pytest.mark.parametrize("other", ["f4", "f8", "object", "csc"])
 def test_encoding_the_table_of_the_fit_gives_its_codes(dtype, options, other):
     X = np.round(rng.normal(size=(400, 5)) * 100).astype(dtype)
@@ -163,7 +163,7 @@ def test_unseen_is_missing():
 
 def test_unseen_is_marked_for_the_majority():
     labels = [f"c{i:03}" for i in range(255)]
-    book, coded = fit(pd.DataFrame({"a": labels}), unseen="majority")
+    book, coded = fit(pd.DataFrame({"a": labels}), handle_unknown="majority")
     assert coded.storage[0] == 0
     other = book.encode(pd.DataFrame({"a": ["new", "c000", None]}))
     assert other.column(0).tolist() == [256, 1, 0]
@@ -172,14 +172,14 @@ def test_unseen_is_marked_for_the_majority():
 
 
 def test_unseen_is_an_error():
-    book, _ = fit(pd.DataFrame({"a": ["x", "y", "1"]}), unseen="error")
+    book, _ = fit(pd.DataFrame({"a": ["x", "y", "1"]}), handle_unknown="error")
     with pytest.raises(UnseenCategoryError, match=r"unknown category 'z' in column 'a'.*'x', 'y'"):
         book.encode(pd.DataFrame({"a": ["z", "y"]}))
     assert book.encode(pd.DataFrame({"a": ["2", "y"]})).column(0).tolist() == [1, 3]
 
 
 def test_categories_of_a_type_that_no_row_holds_are_not_unseen():
-    book, _ = fit(pd.DataFrame({"a": pd.Categorical(["x", "y"])}), unseen="error")
+    book, _ = fit(pd.DataFrame({"a": pd.Categorical(["x", "y"])}), handle_unknown="error")
     other = pd.DataFrame({"a": pd.Categorical(["y"], categories=["x", "y", "never"])})
     assert book.encode(other).column(0).tolist() == [2]
 
@@ -222,7 +222,7 @@ def test_named_columns_are_categorical(which):
 
 def test_named_columns_with_a_cap_keep_all_categories():
     X = np.column_stack([rng.permutation(300), rng.permutation(300), rng.permutation(300)])
-    book, coded = fit(X, categorical_features=[1], max_codes=16)
+    book, coded = fit(X, categorical_features=[1], max_bins=16)
     assert book.n_codes.tolist() == [16, 300, 16]
     assert coded.storage.tolist() == [0, 1, 0]
     assert np.array_equal(coded.column(1), X[:, 1] + 1)
@@ -277,10 +277,10 @@ def test_no_categorical_features_in_sparse_tables_is_fine():
 @pytest.mark.parametrize(
     ("message", "options"),
     [
-        ("unseen must be one of .*, got 'x'", {"unseen": "x"}),
-        ("max_codes must be an integer of at least 2 or None, got 1", {"max_codes": 1}),
-        ("max_codes must be .* got 2.5", {"max_codes": 2.5}),
-        ("max_codes must be .* got True", {"max_codes": True}),
+        ("handle_unknown must be one of .*, got 'x'", {"handle_unknown": "x"}),
+        ("max_bins must be an integer of at least 2 or None, got 1", {"max_bins": 1}),
+        ("max_bins must be .* got 2.5", {"max_bins": 2.5}),
+        ("max_bins must be .* got True", {"max_bins": True}),
         ("sample_rows must be a positive integer, got 0", {"sample_rows": 0}),
     ],
 )
@@ -374,7 +374,7 @@ def test_decode():
     assert np.array_equal(book.decode(0, coded.column(0)), X["a"], equal_nan=True)
     assert book.decode(0, coded.column(0)).dtype == np.float64
     assert book.decode(1, coded.column(1)).tolist() == ["u", None, "v"]
-    binned, _ = fit(np.arange(100.0)[:, None], max_codes=2)
+    binned, _ = fit(np.arange(100.0)[:, None], max_bins=2)
     assert binned.decode(0, [1, 2, 0])[:2].tolist() == [24.5, 74.5]
 
 
@@ -406,9 +406,9 @@ def test_describe_value():
 
 def test_seed_matters_only_for_the_sample():
     X = rng.normal(size=(5000, 1))
-    a, b = (fit(X, max_codes=16, sample_rows=100, seed=s)[0] for s in (0, 1))
+    a, b = (fit(X, max_bins=16, sample_rows=100, seed=s)[0] for s in (0, 1))
     assert not np.array_equal(a.high, b.high)
-    a, b = (fit(X, max_codes=16, seed=s)[0] for s in (0, 1))
+    a, b = (fit(X, max_bins=16, seed=s)[0] for s in (0, 1))
     assert np.array_equal(a.high, b.high)
 
 
@@ -418,7 +418,7 @@ def test_inputs_are_left_alone_and_nothing_warns():
     before = X.tobytes()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        book, _ = fit(X, max_codes=10)
+        book, _ = fit(X, max_bins=10)
         book.encode(X)
     assert X.tobytes() == before
 
@@ -427,8 +427,8 @@ def test_inputs_are_left_alone_and_nothing_warns():
 def test_increasing_transforms_do_not_matter(data):
     values = data.draw(st.lists(st.integers(-50, 50), min_size=1, max_size=60))
     X = np.array(values, dtype=float)[:, None]
-    _, plain = fit(X, max_codes=data.draw(st.sampled_from([None, 8])))
-    _, cubed = fit(X**3 / 7, max_codes=None)
+    _, plain = fit(X, max_bins=data.draw(st.sampled_from([None, 8])))
+    _, cubed = fit(X**3 / 7, max_bins=None)
     assert np.array_equal(fit(X)[1].column(0), cubed.column(0))
     assert plain.n_rows == len(values)
 

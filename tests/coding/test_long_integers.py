@@ -120,7 +120,7 @@ def test_neighbours_beside_a_gap_are_predicted_apart(form, sign):
 
 def test_floats_are_not_taken_for_their_neighbours():
     X, y = column("greatest")[:, None], np.tile(NAMES, REPEATS)
-    tree = dtrees.DecisionTreeClassifier(categorical_features=[0], unseen="error").fit(X, y)
+    tree = dtrees.DecisionTreeClassifier(categorical_features=[0], handle_unknown="error").fit(X, y)
     assert tree.predict([[2.0**63]]) == ["other"]
     with pytest.raises(dtrees.exceptions.UnseenCategoryError, match="1\\.844"):
         tree.predict([[2.0**64]])

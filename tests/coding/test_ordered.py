@@ -185,23 +185,23 @@ def test_whole_numbers_and_one_other_value(dtype, value, place):
     assert_exact(X, *CodeBook.fit_encode(X))
 
 
-@pytest.mark.parametrize("max_codes", [None, 20])
-def test_wide_tables_keep_their_values_only(max_codes):
+@pytest.mark.parametrize("max_bins", [None, 20])
+def test_wide_tables_keep_their_values_only(max_bins):
     # room for the values of all columns is large enough to be set aside without huge pages
     X = rng.poisson(0.1, (1100, 1000)).astype(np.float32)
     X[:, -1] = rng.normal(size=len(X))
-    book, coded = CodeBook.fit_encode(X, max_codes=max_codes)
+    book, coded = CodeBook.fit_encode(X, max_bins=max_bins)
     assert 4 * X.size > LARGE_ROOM
     assert len(book.low) == len(book.high) == book.n_codes.sum() < 8_000
     assert book.low.base is None
     assert book.exact[:-1].all()
-    assert book.exact[-1] == (max_codes is None)
-    if max_codes is None:
+    assert book.exact[-1] == (max_bins is None)
+    if max_bins is None:
         assert_exact(X, book, coded)
 
 
-@pytest.mark.parametrize("max_codes", [None, 20])
-def test_room_for_values_is_given_back_block_by_block(max_codes, monkeypatch):
+@pytest.mark.parametrize("max_bins", [None, 20])
+def test_room_for_values_is_given_back_block_by_block(max_bins, monkeypatch):
     blocks = [Numbers(np.array([j]), rng.normal(size=(100, 1))) for j in range(3)]
     rooms, alive = [], []
 
@@ -217,8 +217,8 @@ def test_room_for_values_is_given_back_block_by_block(max_codes, monkeypatch):
     monkeypatch.setattr(ordered, "room_for_values", room_for_values)
     monkeypatch.setattr(ordered, "OrderedValues", values_of_block)
     store = CodeStore(100, 3, largest=100)
-    ordered.code_numbers(blocks, store, CutRules(max_codes=max_codes), serial)
-    assert alive == ([2, 1, 0] if max_codes is None else [4, 2, 0])
+    ordered.code_numbers(blocks, store, CutRules(max_bins=max_bins), serial)
+    assert alive == ([2, 1, 0] if max_bins is None else [4, 2, 0])
 
 
 @given(hnp.arrays(np.int64, st.integers(1, 80)))
@@ -232,7 +232,7 @@ def test_any_integers(column):
 def test_infinity_is_refused_and_named(value, kind):
     X = rng.normal(size=(400, 3))
     X[7, 1] = value
-    options = {"max_codes": 20} if "cuts" in str(kind) else {}
+    options = {"max_bins": 20} if "cuts" in str(kind) else {}
     X = sp.csc_array(X) if kind in ("csc", "sparse cuts") else X
     X = X.astype(kind) if isinstance(kind, type) else X
     message = r"Input X contains infinity or a value too large for dtype\('float64'\).*column 1"
@@ -275,7 +275,7 @@ def sparse_table(n, k, density, seed, negative=True):
 
 
 @pytest.mark.parametrize("density", [0.0, 0.01, 0.2, 0.7, 1.0])
-@pytest.mark.parametrize("options", [{}, {"max_codes": 12}, {"max_codes": 12, "sample_rows": 150}])
+@pytest.mark.parametrize("options", [{}, {"max_bins": 12}, {"max_bins": 12, "sample_rows": 150}])
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"])
 def test_sparse_equals_dense(density, options, form):
     X = sparse_table(60 if form == "dia" else 600, 17, density, seed=3)
@@ -352,13 +352,13 @@ def test_threads_and_tiles_do_not_matter(monkeypatch):
     X = rng.normal(size=(4000, 20))
     X[:, ::3] = np.round(X[:, ::3])
     S = sp.csr_array(np.where(rng.random(X.shape) < 0.5, X, 0))
-    alone = [CodeBook.fit_encode(T, max_codes=m) for T in (X, S) for m in (None, 50)]
+    alone = [CodeBook.fit_encode(T, max_bins=m) for T in (X, S) for m in (None, 50)]
     monkeypatch.setattr(ordered, "SMALL_TABLE", 100)
     monkeypatch.setattr(ordered, "TILE_BYTES", 4 * 8 * len(X))
     with ThreadPoolExecutor(3) as pool:
         shared = [
             CodeBook.fit_encode(
-                T, max_codes=m, run=lambda ts: [*pool.map(lambda t: t(), ts[::-1])][::-1]
+                T, max_bins=m, run=lambda ts: [*pool.map(lambda t: t(), ts[::-1])][::-1]
             )
             for T in (X, S)
             for m in (None, 50)

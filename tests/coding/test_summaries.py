@@ -40,7 +40,7 @@ def test_chunks_in_any_order_give_the_codebook_of_the_whole(data):
     low, high, exact = merged.codes() if (~np.isnan(values)).any() else ([], [], True)
     book, coded = CodeBook.fit_encode(
         values[:, None],
-        max_codes=options["cap"],
+        max_bins=options["cap"],
         sample_rows=options["sample_rows"],
         seed=seed,
     )
@@ -82,19 +82,19 @@ def test_quantiles_of_a_uniform_column_are_even():
     st.integers(0, 30),
     st.integers(2, 12),
 )
-def test_zeros_beside_the_values_are_values(values, n_zeros, max_codes):
+def test_zeros_beside_the_values_are_values(values, n_zeros, max_bins):
     stored = np.sort(np.array(values, dtype=float)) + 0.0
     everything = np.sort(np.concatenate([stored, np.zeros(n_zeros)]))
     if len(everything) == 0:
         return
-    alone = quantile_codes(everything, max_codes)
-    beside = quantile_codes(stored, max_codes, n_zeros)
+    alone = quantile_codes(everything, max_bins)
+    beside = quantile_codes(stored, max_bins, n_zeros)
     assert np.array_equal(alone[0], beside[0])
     assert np.array_equal(alone[1], beside[1])
 
 
-@pytest.mark.parametrize("max_codes", [None, 16])
-def test_codebook_of_merged_chunks_is_that_of_the_table(max_codes):
+@pytest.mark.parametrize("max_bins", [None, 16])
+def test_codebook_of_merged_chunks_is_that_of_the_table(max_bins):
     r = np.random.default_rng(6)
     n = 300
     table = pd.DataFrame(
@@ -106,7 +106,7 @@ def test_codebook_of_merged_chunks_is_that_of_the_table(max_codes):
             "s": r.choice([f"s{i}" for i in range(90)], n),
         }
     )
-    options = {"max_codes": max_codes, "sample_rows": 100, "seed": 2}
+    options = {"max_bins": max_bins, "sample_rows": 100, "seed": 2}
     book, coded = CodeBook.fit_encode(table, **options)
     parts = []
     for a, b in ((200, 300), (0, 10), (10, 200)):

@@ -34,10 +34,14 @@ ESTIMATORS = [
     DecisionTreeClassifier(),
     DecisionTreeRegressor(),
     DecisionTreeClassifier(
-        criterion="entropy", max_depth=6, max_leaf_nodes=20, max_codes=255, n_jobs=2
+        criterion="entropy", max_depth=6, max_leaf_nodes=20, max_bins=255, n_jobs=2
     ),
     DecisionTreeRegressor(
-        max_features=0.6, ccp_alpha=0.001, random_state=0, min_samples_leaf=0.01, unseen="majority"
+        max_features=0.6,
+        ccp_alpha=0.001,
+        random_state=0,
+        min_samples_leaf=0.01,
+        handle_unknown="majority",
     ),
 ]
 

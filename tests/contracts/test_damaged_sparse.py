@@ -12,7 +12,7 @@ from tests.contracts.damaged import BEGUN, ask, entries
 from tests.fuzz.children import in_child
 
 # These ask a table for its shape, and for no cell.
-ONLY_COUNTS = ("estimate_cost", "KeyedKFold.split", "KeyedKFold.folds", "KeyedKFold.get_n_splits")
+ONLY_COUNTS = ("estimate_cost", "HashKFold.split", "HashKFold.folds", "HashKFold.get_n_splits")
 REFUSED = re.compile(
     r"ValueError: \w+ is a sparse \w+ of shape .* that is damaged: .*Build it anew"
 )

@@ -18,7 +18,8 @@ from dtrees import (
     RandomForestRegressor,
     callbacks,
 )
-from dtrees.estimators import forests, trees
+from dtrees.estimators import bagging, extra_trees, random_forest, trees
+from dtrees.parallel import REGIMES
 
 TREES = [DecisionTreeClassifier, DecisionTreeRegressor]
 FORESTS = [
@@ -74,7 +75,20 @@ def test_every_attribute_is_described(kind):
     assert set(section(inspect.getdoc(kind), "Attributes")) == learned
 
 
-@pytest.mark.parametrize("module", [trees, forests, callbacks])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_placeholder_is_left(kind):
+    text = inspect.getdoc(kind)
+    assert not re.findall(r"\{[a-z_]*\}", text)
+    assert all(len(line) <= 96 for line in text.splitlines())
+
+
+@pytest.mark.parametrize("kind", FORESTS)
+def test_every_regime_is_described(kind):
+    described = entries(kind, "Parameters")["regime"]
+    assert all(f'"{regime}": on' in described for regime in REGIMES)
+
+
+@pytest.mark.parametrize("module", [trees, random_forest, extra_trees, bagging, callbacks])
 def test_examples(module):
     results = doctest.testmod(module)
     assert results.attempted > 5

@@ -12,7 +12,7 @@ from scipy.stats import kstest
 
 from dtrees import ExtraTreesClassifier, ExtraTreesRegressor
 from dtrees.coding.codebook import CodeBook
-from dtrees.core import packed_forest
+from dtrees.core.predict import packed_forest
 from dtrees.export import load, save
 from dtrees.model_selection import cross_validate
 
@@ -104,8 +104,8 @@ class TestTheSameBits:
 
 
 def test_binned_columns_are_cut_at_their_cuts():
-    forest = ExtraTreesRegressor(20, max_codes=16, random_state=0).fit(X, Y)
-    book = CodeBook.fit_encode(X, max_codes=16)[0]
+    forest = ExtraTreesRegressor(20, max_bins=16, random_state=0).fit(X, Y)
+    book = CodeBook.fit_encode(X, max_bins=16)[0]
     feature, threshold = cuts_of(forest)
     for column in range(4):
         mine = threshold[(feature == column) & np.isfinite(threshold)]

@@ -44,7 +44,7 @@ class TestPredictions:
             load(tmp_path / "model").predict(DRIFTED)
 
     def test_error(self, model):
-        strict = model.__class__(random_state=0, unseen="error").fit(TEXT.assign(b=0.0), Y)
+        strict = model.__class__(random_state=0, handle_unknown="error").fit(TEXT.assign(b=0.0), Y)
         with pytest.raises(UnseenCategoryError, match=WARNED):
             strict.predict(DRIFTED)
         constant = strict.fit(TEXT, np.zeros(60))  # no tree asks about the column
@@ -74,7 +74,7 @@ class TestPredictions:
             model.predict(gaps.assign(a=pd.Series([7] * 10 + [None] * 50, dtype="category")))
 
     def test_one_row_is_an_error(self, model):
-        strict = model.__class__(random_state=0, unseen="error").fit(TEXT, np.zeros(60))
+        strict = model.__class__(random_state=0, handle_unknown="error").fit(TEXT, np.zeros(60))
         with pytest.raises(UnseenCategoryError, match=WARNED):
             strict.predict(DRIFTED[:1])  # though no tree asks about the column
 

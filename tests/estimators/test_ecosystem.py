@@ -131,7 +131,7 @@ def test_searches_and_scores(classes):
 
 def test_pipelines_and_several_targets(classes, numbers):
     X, y = classes
-    forest = RandomForestClassifier(5, random_state=0, max_codes=None)
+    forest = RandomForestClassifier(5, random_state=0, max_bins=None)
     piped = make_pipeline(StandardScaler(), forest).fit(X, y)
     assert np.mean(piped.predict(X) == clone(forest).fit(X, y).predict(X)) > 0.99
     X, y = numbers

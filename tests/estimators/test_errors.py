@@ -77,11 +77,11 @@ LEAF = r"an int in the range \[1, inf\) or a float in the range \(0.0, 1.0\)"
         ("random_state", "seed", r"an int in the range \[0, 4294967295\], an instance of"),
         ("random_state", -1, r"an int in the range \[0, 4294967295\], an instance of"),
         ("criterion", "absolute", "a str among"),
-        ("max_codes", 1, r"an int in the range \[2, inf\) or None"),
-        ("max_codes", 255.0, r"an int in the range \[2, inf\) or None"),
+        ("max_bins", 1, r"an int in the range \[2, inf\) or None"),
+        ("max_bins", 255.0, r"an int in the range \[2, inf\) or None"),
         ("categorical_features", "all", "a str among {'from_dtype'}, an array-like or None"),
         ("categorical_features", 3, "a str among {'from_dtype'}, an array-like or None"),
-        ("unseen", "ignore", "a str among {'missing', 'majority', 'error'}"),
+        ("handle_unknown", "ignore", "a str among {'missing', 'majority', 'error'}"),
         ("n_jobs", 1.5, "an instance of 'int' or None"),
     ],
 )
@@ -395,22 +395,22 @@ def test_strings_where_numbers_were_fitted(kind):
 
 
 @both
-@pytest.mark.parametrize("unseen", ["missing", "majority", "error"])
-def test_categories_never_seen(kind, unseen):
+@pytest.mark.parametrize("handle_unknown", ["missing", "majority", "error"])
+def test_categories_never_seen(kind, handle_unknown):
     colour = np.array(["red", "green", "blue", "red"] * 10)
     y = (colour == "red").astype(int)
     frame = pd.DataFrame({"x": X[:, 0], "colour": colour})
-    tree = kind(unseen=unseen).fit(frame, y)
+    tree = kind(handle_unknown=handle_unknown).fit(frame, y)
     assert_array_equal(tree.predict(frame), y)
     fresh = frame.assign(colour="violet")
-    if unseen == "error":
+    if handle_unknown == "error":
         with pytest.raises(ValueError, match=r"^Column 'colour' of X: .* such as 'violet' of type"):
             tree.predict(fresh)
         return
     with pytest.warns(UserWarning, match=r"^Column 'colour' of X: .* such as 'violet' of type"):
         predicted = tree.predict(fresh)
     assert len(set(predicted)) == 1
-    if unseen == "missing":
+    if handle_unknown == "missing":
         assert_array_equal(predicted, tree.predict(frame.assign(colour=None)))
 
 
@@ -429,6 +429,7 @@ def test_categories_never_seen(kind, unseen):
 )
 def test_ctrl_c_ends_a_long_fit(n_rows, n_jobs):
     raised, idle = interrupted(f"""
+        import threading
         import numpy as np
         from dtrees import DecisionTreeClassifier
 
@@ -439,6 +440,7 @@ def test_ctrl_c_ends_a_long_fit(n_rows, n_jobs):
         tree = DecisionTreeClassifier(n_jobs=n_threads)
 
         begun = ["a fit"]
+        ended = threading.Semaphore(10**6)  # fits run in the thread that Ctrl-C ends
 
         def run():
             print("ready", flush=True)

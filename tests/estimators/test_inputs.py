@@ -93,7 +93,7 @@ def test_cuts_at_quantiles():
     values = np.random.default_rng(1).normal(size=(5000, 1))
     y = np.sin(3 * values[:, 0])
     exact = DecisionTreeRegressor().fit(values, y)
-    cut = DecisionTreeRegressor(max_codes=64, random_state=0).fit(values, y)
+    cut = DecisionTreeRegressor(max_bins=64, random_state=0).fit(values, y)
     assert exact.get_n_leaves() == 5000
     assert cut.get_n_leaves() == 64
     assert cut.score(values, y) > 0.98

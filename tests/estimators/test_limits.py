@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dtrees.core.shares import Shares
+from dtrees.core.membership.shares import Shares
 from dtrees.estimators.limits import (
     MOST_ROWS,
     columns_per_split,

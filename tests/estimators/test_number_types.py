@@ -51,8 +51,8 @@ def nodes(model):
     return {name: array.tobytes() for name, array in tree.arrays().items()}
 
 
-def tree(X, y=Y, *, kind=DecisionTreeClassifier, max_codes=None, **more):
-    return nodes(kind(max_codes=max_codes, random_state=0).fit(X, y, **more))
+def tree(X, y=Y, *, kind=DecisionTreeClassifier, max_bins=None, **more):
+    return nodes(kind(max_bins=max_bins, random_state=0).fit(X, y, **more))
 
 
 FITTED = DecisionTreeClassifier().fit(X.astype(float), Y)
@@ -66,10 +66,8 @@ class TestNumbers:
     def test_of_a_table(self, dtype, layout):
         table = LAYOUTS[layout](X.astype(dtype))
         for given in table, np.asfortranarray(table), table[:, ::-1].copy()[:, ::-1]:
-            for max_codes in None, 4:
-                assert tree(given, max_codes=max_codes) == tree(
-                    X.astype(float), max_codes=max_codes
-                )
+            for max_bins in None, 4:
+                assert tree(given, max_bins=max_bins) == tree(X.astype(float), max_bins=max_bins)
             assert_array_equal(FITTED.predict_proba(given), SHARES)
 
     def test_of_what_belongs_to_rows(self, dtype, layout):

@@ -26,7 +26,7 @@ from dtrees import (
     RandomForestRegressor,
 )
 from dtrees.callbacks import Callback
-from dtrees.core.resampling import Bags
+from dtrees.core.membership.resampling import Bags
 from dtrees.estimators.early_stopping import is_flat
 from dtrees.export import load, save
 
@@ -86,7 +86,7 @@ def fitted(forest, X, y, **more):
 @pytest.mark.parametrize("table", [mixed, counts])
 @pytest.mark.parametrize(
     "parameters",
-    [{}, {"max_codes": 8}, {"max_codes": None}, {"max_samples": 0.3, "max_leaf_nodes": 9}],
+    [{}, {"max_bins": 8}, {"max_bins": None}, {"max_samples": 0.3, "max_leaf_nodes": 9}],
 )
 def test_a_loop_over_rows_and_trees(kind, table, parameters):
     X, y = table()

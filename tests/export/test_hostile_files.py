@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from dtrees import RandomForestClassifier
-from dtrees.core import packing
+from dtrees.core.model import packing
 from dtrees.exceptions import ModelFileError
 from dtrees.export import load, models, save
 from dtrees.export.values import MOST_BITS, Encoder, decode
@@ -150,7 +150,7 @@ LONG = "x" * 1_000_000
         lambda document: document["attributes"].update(max_features_=LONG),
         lambda document: document["attributes"].update(_fit_seed=[1] * 1_000_000),
         lambda document: document["attributes"].update(_fit_bags=LONG),
-        lambda document: document["codebook"].update(unseen=LONG),
+        lambda document: document["codebook"].update(handle_unknown=LONG),
         lambda document: document["trees"].update(layout=LONG),
         lambda document: document["trees"].update(criterion=LONG),
     ],
@@ -242,7 +242,7 @@ def test_what_load_would_refuse_is_not_written(value):
         ("ccp_alpha", -1.0),
         ("criterion", "squared_error"),
         ("random_state", 2**40),
-        ("unseen", None),
+        ("handle_unknown", None),
         ("bootstrap", 1),
         ("regime", "elsewhere"),
         ("class_weight", [1, 2]),

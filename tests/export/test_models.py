@@ -137,14 +137,14 @@ def test_every_estimator(kind, layout, mmap, tmp_path):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("unseen", ["missing", "majority", "error"])
-def test_categories_that_were_not_there(unseen, layout, tmp_path):
+@pytest.mark.parametrize("handle_unknown", ["missing", "majority", "error"])
+def test_categories_that_were_not_there(handle_unknown, layout, tmp_path):
     X, y = noisy()
-    model = made(RandomForestClassifier, unseen=unseen, max_codes=None).fit(X, y)
+    model = made(RandomForestClassifier, handle_unknown=handle_unknown, max_bins=None).fit(X, y)
     again = there_and_back(model, tmp_path, layout=layout)
     assert_same(model, again)
     other = X.assign(letter="new", x=np.nan)
-    if unseen == "error":
+    if handle_unknown == "error":
         with pytest.raises(ValueError, match="none of its values was there at fit"):
             again.predict(other)
         with pytest.raises(ValueError, match="unknown category"):
@@ -285,7 +285,7 @@ def test_a_category_that_no_file_can_hold(tmp_path):
     [
         {"class_weight": {0: 1.5, np.int64(1): 2}, "max_features": 0.5},
         {"categorical_features": np.array([False, True, False, True]), "max_depth": np.int8(3)},
-        {"categorical_features": ["letter", "k"], "max_codes": None, "n_jobs": 2},
+        {"categorical_features": ["letter", "k"], "max_bins": None, "n_jobs": 2},
         {"categorical_features": (1, 3), "max_samples": np.float32(0.5)},
         {"bootstrap": False, "criterion": "entropy", "warm_start": True},
         {"oob_score": True, "n_estimators": 30, "random_state": np.uint32(7)},
@@ -667,7 +667,7 @@ DOCUMENTS = {
     "names": (set_in("attributes", "feature_names_in_", to=["a", "b"]), "feature_names_in_"),
     "columns": (set_in("codebook", "n_columns", to=3), "integers"),
     "no columns": (set_in("codebook", "n_columns", to=0), "number of columns"),
-    "unseen": (set_in("codebook", "unseen", to="what"), "unseen"),
+    "handle_unknown": (set_in("codebook", "handle_unknown", to="what"), "handle_unknown"),
     "book names": (set_in("codebook", "feature_names", to=["a"]), "names"),
     "no categories": (set_in("codebook", "categories", to=[]), "categories"),
     "layout": (set_in("trees", "layout", to="new"), "layout"),

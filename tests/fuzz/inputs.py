@@ -250,10 +250,10 @@ def _plant_rounding() -> None:
 def _plant_trust() -> None:
     """Sparse matrices are not looked at."""
     from dtrees.coding import sparse_places, tables
-    from dtrees.model_selection import ours
+    from dtrees.model_selection import prepare
 
     sparse_places.checked_sparse = tables.checked_sparse = lambda X, name="X": X
-    ours.check_sparse = lambda **arguments: None
+    prepare.check_sparse = lambda **arguments: None
 
 
 def _plant_wait() -> None:

@@ -95,9 +95,9 @@ def good_files() -> list[tuple[bytes, Any]]:
         (RandomForestClassifier(30, max_depth=2, random_state=0, oob_tol=0.0), (X, y > 1)),
         (RandomForestRegressor(2, random_state=0), (X, rng.normal(size=len(X)))),
         (RandomForestRegressor(2, criterion="poisson", random_state=0), (X, y)),
-        (ExtraTreesClassifier(2, random_state=0, unseen="majority"), (X, y)),
-        (DecisionTreeRegressor(max_codes=None), (numbers, y)),
-        (DecisionTreeClassifier(unseen="error", criterion="entropy"), (X, labels)),
+        (ExtraTreesClassifier(2, random_state=0, handle_unknown="majority"), (X, y)),
+        (DecisionTreeRegressor(max_bins=None), (numbers, y)),
+        (DecisionTreeClassifier(handle_unknown="error", criterion="entropy"), (X, labels)),
         (DecisionTreeClassifier(), (strange, codes > 1)),
     ]
     files = []

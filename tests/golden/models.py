@@ -1,9 +1,10 @@
 """About 200 models, and a digest of all arrays of each.
 
 What they are stands in two lists: *drawn* ones are small and of all kinds, seeds of
-`tests.parallel.random_layouts`; *chosen* ones are large enough for every way that growth takes
+`tests/parallel/random_layouts.py`; *chosen* ones are large enough for every way that growth takes
 (rows that need 16 bits and more, nodes that are large, cells that are packed, columns side by
-side). Each is made in several ways, which have to agree: with wide instructions and without, on
+side). The drawn cases depend on that file: their digests are written anew after a change of what it
+draws. Each is made in several ways, which have to agree: with wide instructions and without, on
 one thread and on two, in the table's own process and in rounds over its blocks.
 
 A digest is of the arrays of all trees, of what their numbers mean, of the codebook and of the
@@ -30,8 +31,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import UndefinedMetricWarning
 
 import dtrees
-from dtrees.core import _wide
-from dtrees.model_selection import GridSearchCV, KeyedKFold, cost_complexity_cv, cross_validate
+from dtrees.core.data import _cpu
+from dtrees.model_selection import GridSearchCV, HashKFold, cost_complexity_cv, cross_validate
 from tests.parallel import random_layouts
 
 FILE = Path(__file__).with_name("digests.json")
@@ -62,7 +63,7 @@ WAYS = (Way(True, 1), Way(False, 2), Way(True, 2, in_rounds=True))
 
 def digests_of(name: str, way: Way) -> list[str]:
     """One digest for each model of a case, made in one way."""
-    before = _wide.use_wide(way.wide)
+    before = _cpu.use_wide(way.wide)
     config = {"scheduler": "threads", **(ROUNDS if way.in_rounds else {})}
     try:
         with dask.config.set(config), warnings.catch_warnings():
@@ -70,7 +71,7 @@ def digests_of(name: str, way: Way) -> list[str]:
             warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
             return [digest(model) for model in CASES[name](way)]
     finally:
-        _wide.use_wide(before)
+        _cpu.use_wide(before)
 
 
 def digest(model: Any) -> str:
@@ -115,13 +116,13 @@ def drawn(seed: int, way: Way) -> list[Any]:
         given = {"bootstrap_groups": groups} if groups is not None else {}
         return [model.fit(X, y, weights, **given)]
     params = {} if weights is None else {"sample_weight": weights}
-    return validated(model, X, y, KeyedKFold(case.n_folds, random_state=seed), **params)
+    return validated(model, X, y, HashKFold(case.n_folds, random_state=seed), **params)
 
 
 def validated(model: Any, X: Any, y: Any, cv: Any, **params: Any) -> list[Any]:
     """The models of the folds, and the final one."""
     found = cross_validate(model, X, y, cv=cv, params=params, return_estimator=True)
-    return [*found["estimator"], found["final"]]
+    return [*found["estimator"], found["final_estimator"]]
 
 
 # ---------------------------------------------------------------------------------------------
@@ -205,7 +206,7 @@ def chosen(
         return [model.fit(X, y, sample_weight=w)]
     params = {} if w is None else {"sample_weight": w}
     if entry == "folds":
-        return validated(model, X, y, KeyedKFold(5, random_state=1), **params)
+        return validated(model, X, y, HashKFold(5, random_state=1), **params)
     if entry == "groups":
         rng = np.random.default_rng(5)
         folds = rng.integers(0, 3, n_rows)
@@ -219,8 +220,8 @@ def chosen(
 
 SIZES: tuple[dict[str, Any], ...] = (
     {},
-    {"max_codes": None, "min_samples_leaf": 5},
-    {"max_codes": 16, "max_depth": 6, "max_features": 2},
+    {"max_bins": None, "min_samples_leaf": 5},
+    {"max_bins": 16, "max_depth": 6, "max_features": 2},
     {"max_leaf_nodes": 20, "min_impurity_decrease": 1e-4},
     {"ccp_alpha": 1e-3, "min_samples_split": 0.01},
 )
@@ -228,7 +229,7 @@ SIZES: tuple[dict[str, Any], ...] = (
 
 def _chosen() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
     estimators = {
-        "DecisionTree": {"max_codes": 255},
+        "DecisionTree": {"max_bins": 255},
         "RandomForest": {},
         "ExtraTrees": {},
         "Bagging": {},
@@ -245,7 +246,7 @@ def _chosen() -> Iterator[tuple[str, Callable[[Way], list[Any]]]]:
         entry = entries[(number // 3) % len(entries)]
         if n_rows > 50_000:
             entry, sizes = "fit", {"max_depth": 9, **sizes}
-            sizes.pop("max_codes", None)
+            sizes.pop("max_bins", None)
         if short == "Bagging":
             sizes.pop("max_features", None)
         more = {**base, **sizes}

@@ -32,4 +32,4 @@ def fold_models(seed: int, *, regression: bool = False, n_folds: int = 4, **limi
     X, y = table(seed, regression=regression)
     kind = DecisionTreeRegressor if regression else DecisionTreeClassifier
     found = cross_validate(kind(**limits), X, y, cv=KFold(n_folds), return_estimator=True)
-    return found["estimator"], found["final"]
+    return found["estimator"], found["final_estimator"]

@@ -71,7 +71,7 @@ def test_a_forest_is_compared_tree_by_tree():
     X, y = table(3)
     forest = RandomForestClassifier(5, max_depth=4, random_state=0)
     found = cross_validate(forest, X, y, cv=KFold(3), return_estimator=True)
-    models, final = found["estimator"], found["final"]
+    models, final = found["estimator"], found["final_estimator"]
     report = stability_report(models, final)
     assert report.n_trees == 5
     assert_levels(
@@ -275,7 +275,7 @@ def test_subtrees_are_slices():
 def test_adult(real_data):
     X, y, _ = real_data("adult")
     found = cross_validate(DecisionTreeClassifier(max_depth=7), X, y, cv=10, return_estimator=True)
-    models, final = found["estimator"], found["final"]
+    models, final = found["estimator"], found["final_estimator"]
     report = stability_report(models, final)
     assert [level.least_same_column for level in report.levels[:2]] == [10, 10]
     assert_levels(report, expected_levels([[model] for model in models], [final]))

@@ -6,7 +6,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
 
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, export_text
-from dtrees.core.model import Tree
+from dtrees.core.model.tree import Tree
 from dtrees.inspection.text import category_word, date_format, duration_format, number_format
 
 
@@ -213,13 +213,13 @@ def read_by(text, row):
     raise AssertionError(f"no side of a test takes {row}")
 
 
-@pytest.mark.parametrize("unseen", ["missing", "majority", "error"])
+@pytest.mark.parametrize("handle_unknown", ["missing", "majority", "error"])
 @pytest.mark.parametrize("kind", [DecisionTreeClassifier, DecisionTreeRegressor])
-def test_a_reader_follows_every_row(kind, unseen):
+def test_a_reader_follows_every_row(kind, handle_unknown):
     rng = np.random.default_rng(3)
     X = table_of_all_kinds(rng, 400)
     y = rng.integers(0, 3, 400)
-    tree = kind(max_depth=8, unseen=unseen).fit(X, y)
+    tree = kind(max_depth=8, handle_unknown=handle_unknown).fit(X, y)
     text = export_text(tree, max_categories=None, max_width=None)
     new = table_of_all_kinds(rng, 200)  # known categories in nodes that have not seen them
     for table in (X, new):

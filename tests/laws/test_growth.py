@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrees.core import pruning
-from dtrees.core.model import LEAF, Tree
-from dtrees.core.tuning import Tuning
+from dtrees.core.data.tuning import Tuning
+from dtrees.core.model import pruning
+from dtrees.core.model.tree import LEAF, Tree
 from tests.laws.tables import (
     KINDS,
     ORDERED,

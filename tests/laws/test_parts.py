@@ -69,7 +69,7 @@ def test_any_parts(data):
     table = data.draw(st.sampled_from([frame, sparse]))(rng, n)
     ends = [0, *sorted(data.draw(st.sets(st.integers(1, n - 1), max_size=5)) if n > 1 else ()), n]
     rules = CutRules(
-        max_codes=data.draw(st.sampled_from([None, 2, 5, 255])),
+        max_bins=data.draw(st.sampled_from([None, 2, 5, 255])),
         sample_rows=data.draw(st.sampled_from([3, 10, 1000])),
         seed=data.draw(st.integers(0, 3)),
     )

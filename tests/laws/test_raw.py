@@ -11,12 +11,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dtrees.coding.codebook import CodeBook
-from dtrees.core.coded_walk import CodedRows
-from dtrees.core.grower import grow
-from dtrees.core.model import AT_MOST, IN_SUBSET, LEAF, Tree
-from dtrees.core.predict import apply
-from dtrees.core.resampling import plain
-from dtrees.core.source import ShardSource
+from dtrees.core.grow.grower import grow
+from dtrees.core.grow.source import ShardSource
+from dtrees.core.membership.resampling import plain
+from dtrees.core.model.tree import AT_MOST, IN_SUBSET, LEAF, Tree
+from dtrees.core.predict.binned import CodedRows
+from dtrees.core.predict.raw import apply
 from tests.laws.tables import KINDS, ORDERED, Example, coded, codes_of, examples, fit
 from tests.oracle.candidates import categories_of, numbers_of
 from tests.oracle.greedy import assert_tree_is_greedy
@@ -114,13 +114,13 @@ class TestPrediction:
         st.sampled_from([None, 2, 3]),
         st.booleans(),
     )
-    def test_codes_lead_to_the_same_leaf(self, example, max_codes, has_numbers_only):
+    def test_codes_lead_to_the_same_leaf(self, example, max_bins, has_numbers_only):
         kinds = {type(v) for column in example.table for v in column} - {type(None)}
         X = objects(example.table)
         if has_numbers_only:
             assume(kinds <= {float})
             X = scipy.sparse.csr_array(floats(example.table))
-        book, matrix = CodeBook.fit_encode(X, max_codes=max_codes)
+        book, matrix = CodeBook.fit_encode(X, max_bins=max_bins)
         values = book.code_values()
         source = ShardSource(matrix, example.target, example.rules, values=values)
         tree = grow(source, example.rules, plain(), book.thresholds)[0]
@@ -167,14 +167,16 @@ def rows_that_count(example: Example) -> np.ndarray:
 
 
 def leaf_of(tree: Tree, table: list[list], row: list) -> int:
-    """Walk one row of raw values by the essay of `dtrees.core.model`."""
+    """Walk one row of raw values by the essay of `dtrees.core.model.tree`."""
     node = 0
     while tree.test[node] != LEAF:
         column = int(tree.feature[node])
         numbers, categories = numbers_of(table[column]), categories_of(table[column])
         value, test, threshold = row[column], tree.test[node], tree.threshold[node]
         is_number = isinstance(value, float)
-        if value is None or (not is_number and value not in categories):  # unseen: as missing
+        if value is None or (
+            not is_number and value not in categories
+        ):  # handle_unknown: as missing
             left = tree.missing_go_to_left[node]
         elif test != IN_SUBSET:
             left = is_number and (value <= threshold if test == AT_MOST else value > threshold)

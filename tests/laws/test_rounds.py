@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dtrees.core.blocks import Block, Common, Draws
-from dtrees.core.forest import ForestGrowth
-from dtrees.core.resampling import Bags, of_sets
-from dtrees.core.rounds import BlocksHere, Seed, grow_in_rounds
+from dtrees.core.grow.forest import ForestGrowth
+from dtrees.core.grow.rounds import BlocksHere, Seed, grow_in_rounds
+from dtrees.core.membership.resampling import Bags, of_sets
+from dtrees.core.stores.blocks.block import Block, Common, Draws
 from tests.laws.tables import coded, coded_sparse, examples, grow_tree, thresholds_of, values_of
 from tests.laws.test_growth import assert_equal
 from tests.laws.test_shared import SEEDS, assume_weights, folds, masks

@@ -11,15 +11,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dtrees.coding.target import Target
-from dtrees.core import _wide
-from dtrees.core._shared_nodes import MOST_SETS
-from dtrees.core.grower import grow
-from dtrees.core.resampling import Resampling, of_sets
-from dtrees.core.rules import GrowthRules
-from dtrees.core.shared import MOST_NUMBERS, Sets
-from dtrees.core.shares import Shares
-from dtrees.core.source import ShardSource
-from dtrees.core.tuning import Tuning
+from dtrees.core.data import _cpu
+from dtrees.core.data.rules import GrowthRules
+from dtrees.core.data.tuning import Tuning
+from dtrees.core.grow.grower import grow
+from dtrees.core.grow.shared import MOST_NUMBERS, Sets
+from dtrees.core.grow.source import ShardSource
+from dtrees.core.membership.resampling import Resampling, of_sets
+from dtrees.core.membership.shares import Shares
+from dtrees.core.stores.shared._shared_nodes import MOST_SETS
 from dtrees.parallel import LocalRunner
 from tests.laws.tables import (
     Example,
@@ -194,11 +194,11 @@ class TestSetsStayTogether:
     @given(examples(draws=True), st.integers(2, 9), SEEDS)
     def test_plain_loops(self, example, n_folds, seed):
         rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
-        before = _wide.use_wide(False)
+        before = _cpu.use_wide(False)
         try:
             check(example, rows, tuning=TOGETHER)
         finally:
-            _wide.use_wide(before)
+            _cpu.use_wide(before)
 
 
 class TestThreads:

@@ -23,7 +23,7 @@ from sklearn.metrics import accuracy_score
 
 import dtrees
 import dtrees.model_selection as ours
-from dtrees.core.forest import ForestGrowth
+from dtrees.core.grow.forest import ForestGrowth
 
 N = 150
 ROWS = np.arange(N)
@@ -264,7 +264,7 @@ def test_as_scikit_learn(case, function):
     found, of_final = compare(function, estimator, X, y, how)
     assert of_final == []
     if isinstance(found, dict):
-        assert hasattr(found["final"], "n_features_in_")
+        assert hasattr(found["final_estimator"], "n_features_in_")
 
 
 @pytest.mark.parametrize("error_score", [np.nan, -1, "raise", None, "other"])
@@ -291,8 +291,8 @@ class TestWithoutFinalModel:
         estimator, X, y, how = NO_FINAL[case]
         found, of_final = compare("cross_validate", estimator, X, y, how)
         assert [category for category, _ in of_final] == ["FitFailedWarning"]
-        assert type(found["final"]) is type(estimator)
-        assert not hasattr(found["final"], "tree_")
+        assert type(found["final_estimator"]) is type(estimator)
+        assert not hasattr(found["final_estimator"], "tree_")
         _, of_final = compare("cross_val_score", estimator, X, y, how)
         assert of_final == []  # nobody has asked for it
         if "in no" not in case:
@@ -310,7 +310,7 @@ class TestWithoutFinalModel:
         with pytest.warns(FitFailedWarning, match=FINAL):
             found = ours.cross_validate(Ridge(), X, y, cv=[(B[:50], B[50:])])
         assert np.isfinite(found["test_score"]).all()
-        assert not hasattr(found["final"], "coef_")
+        assert not hasattr(found["final_estimator"], "coef_")
 
 
 class TestWeights:
@@ -329,8 +329,8 @@ class TestWeights:
 
 
 GROUP_SPLITTERS = {
-    "keyed": ours.KeyedKFold(3, random_state=0),
-    "stratified": ours.KeyedKFold(3, stratify=True, random_state=0),
+    "keyed": ours.HashKFold(3, random_state=0),
+    "stratified": ours.HashKFold(3, stratify=True, random_state=0),
     "by group": theirs.GroupKFold(3),
     "not needed": theirs.KFold(3),
 }
@@ -395,7 +395,7 @@ class TestClassesThatATrainingSideLacks:
         compare("cross_val_predict", TREE, X, labels[Y], {"cv": splits, "method": method})
 
     def test_predictions_of_forests(self):
-        forest = dtrees.RandomForestClassifier(3, bootstrap=False, random_state=0, max_codes=None)
+        forest = dtrees.RandomForestClassifier(3, bootstrap=False, random_state=0, max_bins=None)
         compare("shares", forest, X, Y, {"cv": self.SPLITS})
 
     @pytest.mark.parametrize("scoring", ["accuracy", "f1_macro", "balanced_accuracy"])
@@ -443,7 +443,7 @@ def test_methods_that_are_not_there(method):
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_iterators(function):
     """Splits that come once, also where scikit-learn does the work."""
-    for estimator in (TREE, dtrees.ExtraTreesClassifier(2, random_state=0, max_codes=None)):
+    for estimator in (TREE, dtrees.ExtraTreesClassifier(2, random_state=0, max_bins=None)):
         compare(function, estimator, X, Y, {"cv": partial(iter, HALVES)})
     twice = [(np.r_[A, A], B), (B, A)]
     compare(function, TREE, X, Y, {"cv": partial(iter, twice)})
@@ -464,7 +464,7 @@ def test_lists_of_rows_are_returned():
 
 
 def test_nothing_is_grown_before_the_scorer_is_known(monkeypatch):
-    monkeypatch.setattr("dtrees.model_selection.validation.fit_table", pytest.fail)
+    monkeypatch.setattr("dtrees.model_selection.fitted_splits.fit_table", pytest.fail)
     with pytest.raises(ValueError, match="nope"):
         ours.cross_validate(TREE, X, Y, scoring="nope")
 
@@ -475,7 +475,7 @@ def test_what_is_no_bad_input(monkeypatch):
     def no_memory(*args, **options):
         raise MemoryError("no memory today")
 
-    monkeypatch.setattr("dtrees.model_selection.validation.fit_table", no_memory)
+    monkeypatch.setattr("dtrees.model_selection.fitted_splits.fit_table", no_memory)
     with pytest.raises(MemoryError, match="no memory today"):
         ours.cross_validate(TREE, X, Y)
 
@@ -496,7 +496,7 @@ def test_what_is_no_bad_input(monkeypatch):
 )
 def test_why_scikit_learn_does_the_work(caplog, function, case, reason):
     estimator, X, y, how = CASES[case]
-    with caplog.at_level(logging.INFO, "dtrees.model_selection.validation"):
+    with caplog.at_level(logging.INFO, "dtrees.model_selection.fit_together"):
         outcome(ours, function, estimator, X, y, how)
     (record,) = caplog.records
     assert record.levelno == logging.INFO
@@ -514,7 +514,7 @@ def test_params_for_others_than_fit():
         found, of_final = compare("cross_validate", tree, X, Y, how)
     assert of_final == []
     alone = clone(TREE).fit(X, Y, sample_weight=ROWS % 3)
-    assert found["final"].tree_.model.equals(alone.tree_.model)
+    assert found["final_estimator"].tree_.model.equals(alone.tree_.model)
 
 
 class TestGroupsOfOneColumn:
@@ -539,7 +539,7 @@ class TestGroupsOfOneColumn:
         ),
     }
 
-    @pytest.mark.parametrize("splitter", [theirs.GroupKFold(3), ours.KeyedKFold(3, random_state=0)])
+    @pytest.mark.parametrize("splitter", [theirs.GroupKFold(3), ours.HashKFold(3, random_state=0)])
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("entry", ENTRIES)
     def test_they_are_a_column(self, entry, kind, splitter):

@@ -1,22 +1,18 @@
-"""Cells of a growth: which of them are the same trees, and how often they are scored."""
+"""Cells of a growth: which of them are the same trees."""
 
 import numpy as np
-import pytest
-import sklearn.model_selection as theirs
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_breast_cancer
-from sklearn.metrics import make_scorer, roc_auc_score
 from sklearn.model_selection import ParameterGrid
 
 import dtrees
-from dtrees.core.resampling import of_sets
-from dtrees.estimators.sets import TrainingTable, fit_table, trees_of
-from dtrees.model_selection import GridSearchCV
+from dtrees.core.membership.resampling import of_sets
+from dtrees.estimators.fitted_sets import trees_of
+from dtrees.estimators.training_sets import fit_table
+from dtrees.estimators.training_table import TrainingTable
 from dtrees.model_selection.candidates import growths_of
 from dtrees.model_selection.cells import Cells
 
-CANCER = load_breast_cancer(return_X_y=True)
 TREE = dtrees.DecisionTreeClassifier(random_state=0)
 
 
@@ -49,38 +45,3 @@ def test_distinct_models_are_those_of_different_trees(seed, n_trees):
             assert all(a.equals(b) for a, b in zip(own, model, strict=True))
         of_first = [b"".join(t.test.tobytes() + bytes([255]) for t in models[i]) for i in first]
         assert len(set(of_first)) == len(first) > 1
-
-
-GRID = {"max_depth": [1, 2, 10, 20, 30, None], "ccp_alpha": [0.0, 1e-9, 1e-8, 0.05]}
-
-
-def test_a_model_is_scored_once():
-    calls = []
-
-    def area(y_true, y_score):
-        calls.append(len(y_true))
-        return roc_auc_score(y_true, y_score)
-
-    scorer = make_scorer(area, response_method="predict_proba")
-    ours = GridSearchCV(
-        TREE, GRID, cv=3, scoring={"area": scorer, "loss": "neg_log_loss"}, refit=False
-    )
-    ours.fit(*CANCER)
-    expected = theirs.GridSearchCV(TREE, GRID, cv=3, scoring="roc_auc", refit=False).fit(*CANCER)
-    for number in range(3):
-        found = ours.cv_results_[f"split{number}_test_area"]
-        np.testing.assert_array_equal(found, expected.cv_results_[f"split{number}_test_score"])
-    distinct = np.unique(np.stack([
-        ours.cv_results_[f"split{number}_test_loss"] for number in range(3)
-    ]), axis=1)  # fmt: skip
-    assert 3 * distinct.shape[1] <= len(calls) <= 3 * 8 < 3 * 24
-
-
-@pytest.mark.parametrize("name", ["ccp_alpha", "max_depth"])
-def test_a_scorer_may_look_at_parameters(name):
-    def score(model, X, y):
-        return float(model.get_params()[name] or 100)
-
-    search = GridSearchCV(TREE, GRID, cv=2, scoring=score).fit(*CANCER)
-    asked = [params[name] or 100 for params in search.cv_results_["params"]]
-    assert search.cv_results_["split1_test_score"].tolist() == asked

@@ -7,7 +7,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.metrics import f1_score, make_scorer
 
 import dtrees
-from dtrees.estimators.sets import trees_of
+from dtrees.estimators.fit_plan import FitPlan
+from dtrees.estimators.fitted_sets import trees_of
 from dtrees.model_selection import (
     GridSearchCV,
     RandomizedSearchCV,
@@ -27,8 +28,8 @@ INNER = theirs.KFold(3, shuffle=True, random_state=0)
 @pytest.fixture
 def codings(monkeypatch):
     """Calls that code a table."""
-    found, code = [], type(TREE)._code
-    monkeypatch.setattr(type(TREE), "_code", lambda *args: found.append(args) or code(*args))
+    found, code = [], FitPlan.code
+    monkeypatch.setattr(FitPlan, "code", lambda *args: found.append(args) or code(*args))
     return found
 
 
@@ -56,7 +57,7 @@ def test_against_brute_force(scoring, refit, outer, codings):
     expected = theirs.cross_validate(
         theirs.GridSearchCV(TREE, GRID, cv=INNER, scoring=scoring, refit=refit), *CANCER, **how
     )
-    assert ours.keys() == expected.keys() | {"final"}
+    assert ours.keys() == expected.keys() | {"final_estimator"}
     for name, values in expected.items():
         if name.startswith("test_"):
             np.testing.assert_allclose(ours[name], values, 1e-10, 1e-15, err_msg=name)
@@ -68,7 +69,7 @@ def test_against_brute_force(scoring, refit, outer, codings):
             np.testing.assert_array_equal(mine.feature, other.feature)
             np.testing.assert_array_equal(mine.statistics, other.statistics)
     whole = GridSearchCV(TREE, GRID, cv=INNER, scoring=scoring, refit=refit).fit(*CANCER)
-    assert ours["final"].best_params_ == whole.best_params_
+    assert ours["final_estimator"].best_params_ == whole.best_params_
 
 
 def test_regression_and_random_candidates():

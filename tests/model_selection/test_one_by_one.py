@@ -15,8 +15,8 @@ from dtrees import (
     ExtraTreesClassifier,
     RandomForestClassifier,
 )
-from dtrees.core import shared
-from dtrees.core._shard import Shard
+from dtrees.core.grow import shared
+from dtrees.core.stores._dataset import Shard
 from dtrees.model_selection import GridSearchCV, cross_validate
 
 RNG = np.random.default_rng(0)

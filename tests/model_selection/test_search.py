@@ -29,7 +29,9 @@ from sklearn.metrics import (
 
 import dtrees
 from dtrees.callbacks import Bar
-from dtrees.estimators import sets
+from dtrees.estimators import training_sets
+from dtrees.estimators.fit_plan import FitPlan
+from dtrees.estimators.fitted_sets import trees_of
 from dtrees.model_selection import GridSearchCV, RandomizedSearchCV
 
 CANCER = load_breast_cancer(return_X_y=True)
@@ -37,7 +39,7 @@ IRIS = load_iris(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)
 CLASSIFIER = dtrees.DecisionTreeClassifier(random_state=0)
 REGRESSOR = dtrees.DecisionTreeRegressor(random_state=0)
-FOREST = dtrees.RandomForestClassifier(6, random_state=0, bootstrap=False, max_codes=None)
+FOREST = dtrees.RandomForestClassifier(6, random_state=0, bootstrap=False, max_bins=None)
 LIMITS = {
     "max_depth": [1, 2, 4, None],
     "min_samples_split": [2, 9, 50],
@@ -67,7 +69,7 @@ def same(ours, expected):
 
 def same_model(ours, expected):
     """Every tree, bit for bit."""
-    for a, b in zip(sets.trees_of(ours), sets.trees_of(expected), strict=True):
+    for a, b in zip(trees_of(ours), trees_of(expected), strict=True):
         assert a.equals(b)
 
 
@@ -141,7 +143,7 @@ def by_leaves_alone(monkeypatch):
     def refuse(*args, **how):
         raise AssertionError("a model was asked to predict")
 
-    monkeypatch.setattr("dtrees.model_selection.search.score_models", refuse)
+    monkeypatch.setattr("dtrees.model_selection.shared_search.score_models", refuse)
 
 
 def named(data, labels):
@@ -262,7 +264,7 @@ def test_several_scorers(scoring, refit):
         {"min_impurity_decrease": [0.0, 0.003, 0.01], "min_samples_split": [2, 20, 0.1]},
         {"criterion": ["gini", "entropy"], "min_samples_leaf": [1, 5], "max_depth": [2, 3]},
         {"class_weight": [None, "balanced", {0: 3.0}], "max_depth": [1, 5]},
-        {"max_codes": [10, 255, None], "ccp_alpha": [0.0, 0.02]},
+        {"max_bins": [10, 255, None], "ccp_alpha": [0.0, 0.02]},
         {"max_features": [2, "sqrt"], "random_state": [0, 1], "max_depth": [3, 4]},
         {"categorical_features": [None, [0]], "max_depth": [3]},
         [{"max_depth": [2, 3]}, {"min_samples_split": [30], "criterion": ["entropy"]}],
@@ -273,7 +275,7 @@ def test_several_scorers(scoring, refit):
 def test_grids(grid):
     X = np.round(CANCER[0][:, :5], 1)  # few enough values for exact codes of less than 255
     cut = {"cv": 3, "scoring": "accuracy"}
-    if "max_codes" in grid:  # cuts are those of all rows: compare with fits by weights
+    if "max_bins" in grid:  # cuts are those of all rows: compare with fits by weights
         ours = GridSearchCV(CLASSIFIER, grid, **cut).fit(X, CANCER[1])
         by_weights(ours, CLASSIFIER, (X, CANCER[1]), theirs.StratifiedKFold(3))
         return
@@ -296,8 +298,8 @@ def by_weights(search, estimator, data, cv):
     "forest",
     [
         FOREST,
-        dtrees.ExtraTreesClassifier(5, random_state=1, max_codes=None),
-        dtrees.BaggingClassifier(4, random_state=2, bootstrap=False, max_codes=None),
+        dtrees.ExtraTreesClassifier(5, random_state=1, max_bins=None),
+        dtrees.BaggingClassifier(4, random_state=2, bootstrap=False, max_bins=None),
     ],
     ids=lambda forest: type(forest).__name__,
 )
@@ -307,7 +309,7 @@ def test_forests(forest):
 
 
 def test_bags():
-    forest = dtrees.RandomForestRegressor(5, random_state=0, max_codes=20)
+    forest = dtrees.RandomForestRegressor(5, random_state=0, max_bins=20)
     grid = {"n_estimators": [2, 5], "min_samples_split": [2, 30], "max_samples": [0.5, 1.0]}
     search = GridSearchCV(forest, grid, cv=theirs.KFold(3)).fit(*DIABETES)
     by_weights(search, forest, DIABETES, theirs.KFold(3))
@@ -324,14 +326,14 @@ def test_forests_that_learn_more_than_trees():
 
 def test_warm_start_changes_nothing(monkeypatch):
     """Every candidate is a clone that is fitted once; only the best one may go on."""
-    fits, fit_table = [], sets.fit_table
+    fits, fit_table = [], training_sets.fit_table
     monkeypatch.setattr(
-        "dtrees.model_selection.search.fit_table",
+        "dtrees.model_selection.shared_search.fit_table",
         lambda estimator, *args, **how: (
             fits.append(estimator) or fit_table(estimator, *args, **how)
         ),
     )
-    forest = dtrees.RandomForestClassifier(5, random_state=0, max_codes=20)
+    forest = dtrees.RandomForestClassifier(5, random_state=0, max_bins=20)
     grid = {"n_estimators": [2, 5], "max_depth": [2, None]}
     cold, warm = (
         GridSearchCV(forest.set_params(warm_start=warm), grid, cv=3).fit(*CANCER)
@@ -430,16 +432,14 @@ def plain_score(model, X, y, sample_weight=None):
 
 def test_one_growth_for_all_limits(monkeypatch):
     fits, codings = [], []
-    fit_table, code = sets.fit_table, type(CLASSIFIER)._code
+    fit_table, code = training_sets.fit_table, FitPlan.code
     monkeypatch.setattr(
-        "dtrees.model_selection.search.fit_table",
+        "dtrees.model_selection.shared_search.fit_table",
         lambda estimator, *args, **how: (
             fits.append(estimator) or fit_table(estimator, *args, **how)
         ),
     )
-    monkeypatch.setattr(
-        type(CLASSIFIER), "_code", lambda *args: codings.append(args) or code(*args)
-    )
+    monkeypatch.setattr(FitPlan, "code", lambda *args: codings.append(args) or code(*args))
     GridSearchCV(CLASSIFIER, LIMITS).fit(*CANCER)
     assert len(fits) == len(codings) == 1
     grid = LIMITS | {"criterion": ["gini", "entropy"], "min_samples_leaf": [1, 2]}
@@ -587,10 +587,8 @@ def test_which_label_is_positive(labels):
 
 
 def test_without_a_random_state_a_table_is_coded_once(monkeypatch):
-    codings, code = [], type(CLASSIFIER)._code
-    monkeypatch.setattr(
-        dtrees.RandomForestClassifier, "_code", lambda *args: codings.append(args) or code(*args)
-    )
+    codings, code = [], FitPlan.code
+    monkeypatch.setattr(FitPlan, "code", lambda *args: codings.append(args) or code(*args))
     grid = {"min_samples_leaf": [1, 2, 3], "criterion": ["gini", "entropy"]}
     GridSearchCV(dtrees.RandomForestClassifier(2), grid, cv=2).fit(*IRIS)
     assert len(codings) == 1
@@ -661,7 +659,7 @@ def test_bad_input_is_what_it_is_for_scikit_learn(name):
 
 
 def test_other_estimators(caplog):
-    with caplog.at_level(logging.INFO, "dtrees.model_selection.search"):
+    with caplog.at_level(logging.INFO, "dtrees.model_selection.shared_search"):
         ours = GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}).fit(*DIABETES)
     assert "Ridge is not an estimator of dtrees" in caplog.text
     expected = theirs.GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}).fit(*DIABETES)
@@ -709,7 +707,7 @@ def test_lines_of_fits(how, verbose, capsys):
     [
         {"max_depth": [-1, 2]},
         {"criterion": ["best", "gini"]},
-        {"max_depth": [1], "max_codes": [-1, 9]},
+        {"max_depth": [1], "max_bins": [-1, 9]},
     ],
     ids=str,
 )
@@ -719,8 +717,8 @@ def test_lines_of_fits_that_fail(grid, scoring, capsys):
         how = {"cv": 2, "scoring": scoring, "refit": False, "error_score": -1.0}
         kind(CLASSIFIER, grid, verbose=3, **how).fit(*CANCER)
         lines.append(sorted(re.sub(r"total time=.*", "", capsys.readouterr().out).splitlines()))
-    if "max_codes" in grid:  # cuts of all rows
-        lines = [[line for line in some if "max_codes=9" not in line] for some in lines]
+    if "max_bins" in grid:  # cuts of all rows
+        lines = [[line for line in some if "max_bins=9" not in line] for some in lines]
     assert lines[0] == lines[1]
 
 
@@ -731,7 +729,7 @@ def test_a_bar_counts_the_trees_of_all_growths(monkeypatch):
         def _begin(self):
             bars.append(self)
 
-    monkeypatch.setattr("dtrees.model_selection.search.Bar", Counted)
+    monkeypatch.setattr("dtrees.model_selection.shared_search.Bar", Counted)
     grid = {"max_depth": [1, 2], "criterion": ["gini", "entropy"]}
     GridSearchCV(FOREST, grid, cv=3, verbose=1).fit(*IRIS)
     (bar,) = bars

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import dtrees
-from dtrees.estimators.sets import trees_of
+from dtrees.estimators.fitted_sets import trees_of
 from dtrees.model_selection import (
     GridSearchCV,
     cost_complexity_cv,
@@ -39,7 +39,7 @@ TREE = dtrees.DecisionTreeClassifier(random_state=0)
         (TREE, CANCER, "roc_auc"),
         (TREE, CANCER, lambda model, X, y: -model.get_n_leaves()),
         (dtrees.DecisionTreeRegressor(), DIABETES, "r2"),
-        (dtrees.RandomForestRegressor(3, random_state=0, max_codes=20), DIABETES, None),
+        (dtrees.RandomForestRegressor(3, random_state=0, max_bins=20), DIABETES, None),
     ],
     ids=["accuracy", "log loss", "auc", "function", "r2", "forest"],
 )
@@ -94,7 +94,7 @@ def test_a_depth_alone_is_a_cell():
     [
         (TREE, None, False),
         (TREE, "roc_auc", True),
-        (dtrees.RandomForestClassifier(2, random_state=0, max_codes=20), None, True),
+        (dtrees.RandomForestClassifier(2, random_state=0, max_bins=20), None, True),
     ],
     ids=["accuracy", "auc", "forest"],
 )
@@ -197,7 +197,7 @@ def test_the_path_from_the_same_growth(is_classes, given, grid):
 
 
 def test_a_forest_has_no_path():
-    forest = dtrees.RandomForestClassifier(2, max_codes=20, random_state=0)
+    forest = dtrees.RandomForestClassifier(2, max_bins=20, random_state=0)
     surface = validation_surface(forest, *CANCER, max_depth=[2], min_samples_split=[2], cv=2)
     with pytest.raises(TypeError, match="single tree"):
         surface.cost_complexity()
@@ -210,7 +210,7 @@ def test_a_pickle_leaves_the_table_behind(kind, task):
     X = rng.normal(size=(3000, 30))
     y = X[:, 0] + rng.normal(size=3000)
     y = y > 0 if task == "Classifier" else y
-    model = getattr(dtrees, kind + task)(random_state=0, max_codes=255)
+    model = getattr(dtrees, kind + task)(random_state=0, max_bins=255)
     if kind == "RandomForest":
         model.set_params(n_estimators=3)
     surface = validation_surface(model, X, y, max_depth=[1, 3], min_samples_split=[2, 9], cv=3)

@@ -8,11 +8,14 @@ from sklearn.linear_model import Ridge
 
 import dtrees
 from dtrees.callbacks import Bar
-from dtrees.estimators.sets import TrainingTable, trees_of
+from dtrees.estimators.fit_plan import FitPlan
+from dtrees.estimators.fitted_sets import trees_of
+from dtrees.estimators.training_table import TrainingTable
 from dtrees.model_selection import cost_complexity_cv, cross_validate, tuned_size
 from dtrees.model_selection.folds import shuffled_folds
+from dtrees.model_selection.prepare import SplitTable
 from dtrees.model_selection.tuned_size import tuned_scores
-from dtrees.model_selection.validated import validate_folds
+from dtrees.model_selection.validated import Questions, validate_folds
 
 CANCER = load_breast_cancer(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)
@@ -58,7 +61,9 @@ def check(found, estimator, X, y, splits):
     """Bit for bit what a cross-validation of the estimator says."""
     alone = cross_validate(estimator, X, y, cv=splits, return_estimator=True, error_score="raise")
     assert [fold.score for fold in found.folds] == alone["test_score"].tolist()
-    check_same_models([*found.models, found.final], [*alone["estimator"], alone["final"]])
+    check_same_models(
+        [*found.models, found.final_estimator], [*alone["estimator"], alone["final_estimator"]]
+    )
 
 
 @pytest.mark.parametrize("rule", [None, "best", "simplest"])
@@ -69,7 +74,7 @@ def test_folds_are_those_of_a_cross_validation(name, rule, growths):
         estimator = clone(estimator).set_params(ccp_alpha=0.0)
     splits = folds_of(y)
     given = estimator.get_params()
-    found = validate_folds(estimator, X, y, splits, rule=rule)
+    found = validate_folds(estimator, X, y, splits, Questions(rule))
     assert growths == [5]
     assert estimator.get_params() == given
     assert found.tuned_scores is None
@@ -86,7 +91,7 @@ def test_folds_are_those_of_a_cross_validation(name, rule, growths):
 def test_a_path_beside_the_folds(name, growths):
     estimator, (X, y) = MODELS[name]
     splits = folds_of(y)
-    found = validate_folds(estimator, X, y, splits, with_path=True)
+    found = validate_folds(estimator, X, y, splits, Questions(with_path=True))
     assert growths == [5]
     expected = cost_complexity_cv(estimator, X, y, cv=splits)
     np.testing.assert_array_equal(found.path.errors, expected.errors)
@@ -107,24 +112,16 @@ def test_the_size_of_few_leaves_is_what_its_fits_score():
 
 @pytest.mark.parametrize("rule", ["best", "simplest"])
 @pytest.mark.parametrize("name", ["classes", "numbers", "forest"])
-def test_choices_without_the_rows_that_score_them(name, rule):
+def test_choices_without_the_rows_that_score_them(name, rule, monkeypatch):
     estimator, (X, y) = MODELS[name]
-    codings, code = [], type(estimator)._code
+    codings, code = [], FitPlan.code
     splits = folds_of(y, 3)
 
-    class Counted(type(estimator)):
-        """Counts its codings."""
-
-        def _code(self, *args):
-            codings.append(args)
-            return code(self, *args)
-
-    Counted.__module__ = type(estimator).__module__
+    monkeypatch.setattr(FitPlan, "code", lambda *args: codings.append(args) or code(*args))
     if name == "forest":  # with every value a code, rows and weights are the same
-        estimator = clone(estimator).set_params(max_codes=None, bootstrap=False, max_features=None)
-    own = Counted(**estimator.get_params())
-    table = TrainingTable(X, y, None)
-    ours = tuned_scores(own, table, splits, lambda rows: folds_of(y[rows], 3), rule)
+        estimator = clone(estimator).set_params(max_bins=None, bootstrap=False, max_features=None)
+    work = SplitTable(TrainingTable(X, y, None), splits)
+    ours = tuned_scores(estimator, work, lambda rows: folds_of(y[rows], 3), rule)
     assert len(codings) == 1
     expected = []
     for train, test in splits:
@@ -141,9 +138,10 @@ def test_scores_of_others_come_with_the_folds(growths):
     def inner(rows):
         return folds_of(y[rows], 2)
 
-    found = validate_folds(estimator, X, y, splits, rule="best", folds_of=inner)
+    found = validate_folds(estimator, X, y, splits, Questions("best", folds_of=inner))
     assert growths == [4, 3, 3, 3]
-    expected = tuned_scores(estimator, TrainingTable(X, y, None), splits, inner)
+    work = SplitTable(TrainingTable(X, y, None), splits)
+    expected = tuned_scores(estimator, work, inner)
     np.testing.assert_array_equal(found.tuned_scores, expected)
 
 
@@ -171,7 +169,7 @@ def test_a_bar_counts_the_trees_of_all_models(name, n_trees, how):
         how = how | {"folds_of": lambda rows: folds_of(y[rows], 2)}
         n_models += 3 * 3
     bar = Counter()
-    validate_folds(estimator, X, y, folds_of(y, 3), bar=bar, **how)
+    validate_folds(estimator, X, y, folds_of(y, 3), Questions(**how), bar=bar)
     assert bar.grown == bar.expected == n_models * n_trees
 
 
@@ -180,7 +178,7 @@ def test_errors():
     with pytest.raises(TypeError, match="Ridge is not an estimator of dtrees"):
         validate_folds(Ridge(), *DIABETES, splits)
     with pytest.raises(TypeError, match="not a single tree"):
-        validate_folds(MODELS["forest"][0], *DIABETES, splits, with_path=True)
+        validate_folds(MODELS["forest"][0], *DIABETES, splits, Questions(with_path=True))
     with pytest.raises(ValueError, match="max_depth"):
         validate_folds(dtrees.DecisionTreeRegressor(max_depth=0), *DIABETES, splits)
     poisson = dtrees.DecisionTreeRegressor(criterion="poisson")

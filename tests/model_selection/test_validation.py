@@ -20,7 +20,7 @@ CANCER = load_breast_cancer(return_X_y=True)
 IRIS = load_iris(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)
 TREE = dtrees.DecisionTreeClassifier(random_state=0)
-FOREST = dtrees.RandomForestClassifier(5, bootstrap=False, max_codes=None, random_state=0)
+FOREST = dtrees.RandomForestClassifier(5, bootstrap=False, max_bins=None, random_state=0)
 
 
 def size_and_score(estimator, X, y):
@@ -51,7 +51,7 @@ SPLITTERS = {
 
 def same(ours, expected):
     """Everything but the times, and the final model."""
-    assert ours.keys() == expected.keys() | {"final"}
+    assert ours.keys() == expected.keys() | {"final_estimator"}
     for name, values in expected.items():
         if name not in ("fit_time", "score_time", "estimator", "indices"):
             np.testing.assert_allclose(ours[name], values, 1e-12, 1e-15, err_msg=name)
@@ -82,12 +82,12 @@ def test_splitters(splitter):
 def test_models_are_fits_with_weights():
     X, y = DIABETES
     weight = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
-    forest = dtrees.RandomForestRegressor(3, random_state=0, max_codes=20)
+    forest = dtrees.RandomForestRegressor(3, random_state=0, max_bins=20)
     cv = theirs.KFold(3)
     found = cross_validate(
         forest, X, y, cv=cv, params={"sample_weight": weight}, return_estimator=True
     )
-    models = [*found["estimator"], found["final"]]
+    models = [*found["estimator"], found["final_estimator"]]
     for model, (train, _) in zip(models, [*cv.split(X), (slice(None), [])], strict=True):
         own = np.zeros(len(y))
         own[train] = weight[train]
@@ -121,7 +121,7 @@ def test_frames_with_categories():
     how = {"cv": 5, "scoring": ["accuracy", "roc_auc"]}
     same(cross_validate(TREE, X, y, **how), theirs.cross_validate(TREE, X, y, **how))
     found = cross_validate(TREE, X, y, return_estimator=True)
-    assert found["final"].feature_names_in_.tolist() == ["a", "b"]
+    assert found["final_estimator"].feature_names_in_.tolist() == ["a", "b"]
     assert found["estimator"][0].score(X, y) > 0.8
 
 
@@ -170,7 +170,7 @@ class TestFailures:
         assert np.isnan(found["test_score"]).tolist() == [True, False]
         assert not hasattr(found["estimator"][0], "tree_")
         assert hasattr(found["estimator"][1], "tree_")
-        assert found["final"].tree_.node_count == 1
+        assert found["final_estimator"].tree_.node_count == 1
 
     def test_of_a_scorer(self):
         def fails(estimator, X, y):
@@ -198,30 +198,30 @@ class TestFailures:
 
 class TestWhatIsNotOurs:
     def test_other_estimators(self, caplog):
-        with caplog.at_level(logging.INFO, "dtrees.model_selection.validation"):
+        with caplog.at_level(logging.INFO, "dtrees.model_selection.fit_together"):
             found = cross_validate(Ridge(), *DIABETES, cv=3)
             assert cross_val_predict(Ridge(), *DIABETES, cv=3).shape == (442,)
         assert caplog.text.count("Ridge is not an estimator of dtrees") == 2
         expected = theirs.cross_validate(Ridge(), *DIABETES, cv=3)
         np.testing.assert_array_equal(found["test_score"], expected["test_score"])
-        np.testing.assert_allclose(found["final"].coef_, Ridge().fit(*DIABETES).coef_)
+        np.testing.assert_allclose(found["final_estimator"].coef_, Ridge().fit(*DIABETES).coef_)
 
     def test_other_parameters_of_fit(self, caplog):
         forest = dtrees.RandomForestRegressor(3, random_state=0)
         groups = np.arange(442) // 3
-        with caplog.at_level(logging.INFO, "dtrees.model_selection.validation"):
+        with caplog.at_level(logging.INFO, "dtrees.model_selection.fit_together"):
             found = cross_validate(forest, *DIABETES, params={"bootstrap_groups": groups})
         assert "bootstrap_groups" in caplog.text
         alone = clone(forest).fit(*DIABETES, bootstrap_groups=groups)
         np.testing.assert_array_equal(
-            found["final"].predict(DIABETES[0]), alone.predict(DIABETES[0])
+            found["final_estimator"].predict(DIABETES[0]), alone.predict(DIABETES[0])
         )
 
     def test_rows_that_are_listed_twice(self, caplog):
         rng = np.random.default_rng(0)
         splits = [(rng.integers(0, 442, 300), np.arange(20 * i, 20 * i + 20)) for i in range(3)]
         tree = dtrees.DecisionTreeRegressor(random_state=0)
-        with caplog.at_level(logging.INFO, "dtrees.model_selection.validation"):
+        with caplog.at_level(logging.INFO, "dtrees.model_selection.fit_together"):
             ours = cross_validate(tree, *DIABETES, cv=iter(splits))
         assert "lists rows twice" in caplog.text
         same(ours, theirs.cross_validate(tree, *DIABETES, cv=splits))
@@ -243,7 +243,7 @@ class TestWhatIsNotOurs:
             )
             found = cross_validate(tree, *IRIS, params={"sample_weight": weight})
         assert found["test_score"].shape == (5,)
-        assert found["final"].tree_.node_count > 1
+        assert found["final_estimator"].tree_.node_count > 1
 
 
 class TestVerbose:

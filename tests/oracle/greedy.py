@@ -33,7 +33,7 @@ TESTS = {1: "<=", 2: ">", 3: "in"}
 
 
 def assert_tree_is_greedy(tree, table, target, rules, thresholds: bool = True) -> None:
-    """Check a `dtrees.core.model.Tree` against a table of raw values; see above.
+    """Check a `dtrees.core.model.tree.Tree` against a table of raw values; see above.
 
     ``thresholds=False``: the tree knows codes only, so its thresholds are not looked at.
     """
@@ -200,7 +200,9 @@ class Walk:
         # What the node lacks goes with the missing values (or the heavier side); beside numbers,
         # where the test reads `= category`, it fails the test.
         present = {self.table[column][i] for i in rows}
-        absent_left = missing_left if self.unseen == "missing" else heavier_left(split, whole)
+        absent_left = (
+            missing_left if self.handle_unknown == "missing" else heavier_left(split, whole)
+        )
         for k, value in enumerate([*numbers, *categories]):
             absent = absent_left and not numbers
             expected = value in split.subset if value in present else absent
@@ -208,8 +210,8 @@ class Walk:
         assert self.goes_left(node, 0) == missing_left
 
     @property
-    def unseen(self) -> str:
-        return getattr(self.rules, "unseen", "missing")
+    def handle_unknown(self) -> str:
+        return getattr(self.rules, "handle_unknown", "missing")
 
     def check_leaf(self, node: int) -> None:
         tree = self.tree

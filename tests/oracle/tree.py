@@ -18,7 +18,7 @@ EPSILON = 2.0**-52
 
 @dataclass(frozen=True)
 class Rules:
-    """The limits of a growth under the names of `dtrees.core.rules.GrowthRules`."""
+    """The limits of a growth under the names of `dtrees.core.data.rules.GrowthRules`."""
 
     criterion: str = "gini"
     max_depth: int | None = None

@@ -10,14 +10,14 @@ import dask
 from sklearn.base import clone
 
 from dtrees import RandomForestClassifier
-from dtrees.parallel.ledger import Ledger
+from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.tasks import Tasks
 from tests.parallel.clusters import ours
 from tests.parallel.test_collections import Folds, X, Y, cut, hash_of
 
 ROUNDS = {"dtrees.regime": "partitioned", "dtrees.gather-rows": 100}
 PHASES = ("blocks", "bags", "rounds", "subtrees")
-FOREST = RandomForestClassifier(4, random_state=5, max_codes=32, regime="partitioned")
+FOREST = RandomForestClassifier(4, random_state=5, max_bins=32, regime="partitioned")
 FOLDS = Folds(FOREST)
 
 
@@ -45,31 +45,31 @@ class Fault:
     def set(self):
         """Let it happen in the fits of a context."""
         phases = []
-        wait, enter = Tasks._await, Ledger.phase
+        wait, enter = Tasks._await, FitStatistics.phase
 
         @contextmanager
-        def phase(ledger, name):
+        def phase(stats, name):
             phases.append(name)
             try:
-                with enter(ledger, name):
+                with enter(stats, name):
                     yield
             finally:
                 phases.pop()
 
-        def await_(tasks, pending):
+        def await_(tasks, *arguments):
             is_time = self.after is None or self.after.has_happened
             if is_time and not self.has_happened and self.phase in (None, *phases):
                 self.has_happened = self.n_waits == self.number
                 self.n_waits += 1
                 if self.has_happened:
                     self.act()
-            return wait(tasks, pending)
+            return wait(tasks, *arguments)
 
-        Tasks._await, Ledger.phase = await_, phase
+        Tasks._await, FitStatistics.phase = await_, phase
         try:
             yield self
         finally:
-            Tasks._await, Ledger.phase = wait, enter
+            Tasks._await, FitStatistics.phase = wait, enter
 
 
 def fitted(client, model=FOREST, layout="7", block=None, **config):
@@ -109,7 +109,7 @@ def assert_nothing_is_left(client, seconds=60):
     def n_places():  # goes to the workers by value: they need not import the tests, nor dtrees
         import sys
 
-        places = sys.modules.get("dtrees.parallel.places")
+        places = sys.modules.get("dtrees.parallel.position_cache")
         return 0 if places is None else len(places.cache())
 
     limit = time.monotonic() + seconds

@@ -33,14 +33,14 @@ from dtrees.coding import CodeBook
 from dtrees.exceptions import ClusterError, TableTooLargeError
 from dtrees.model_selection import (
     GridSearchCV,
-    KeyedKFold,
+    HashKFold,
     cost_complexity_cv,
     cross_val_predict,
     cross_validate,
     tuned_size,
     validation_surface,
 )
-from dtrees.parallel import admitted, carriers, encode_partitions
+from dtrees.parallel import admitted, encode_partitions, tasks
 from tests.pairs import parametrize_pairs
 from tests.parallel.clusters import connect, digest, noted, ours
 
@@ -129,7 +129,7 @@ def on(client):
 def all_trees(model):
     """The trees of a model, or of all models of a cross-validation."""
     if isinstance(model, Folds):
-        models = [*model.found["estimator"], model.found["final"]]
+        models = [*model.found["estimator"], model.found["final_estimator"]]
         return [tree for fitted in models for tree in all_trees(fitted)]
     return model.forest_.trees if hasattr(model, "forest_") else [model.tree_.model]
 
@@ -163,23 +163,23 @@ class Folds(BaseEstimator):
             self.model,
             X,
             y,
-            cv=KeyedKFold(self.n_folds, stratify=is_classifier(self.model), random_state=1),
+            cv=HashKFold(self.n_folds, stratify=is_classifier(self.model), random_state=1),
             params=None if sample_weight is None else {"sample_weight": sample_weight},
             return_estimator=True,
         )
-        self.fit_report_ = self.found["final"].fit_report_  # of all, which grow together
+        self.fit_report_ = self.found["final_estimator"].fit_report_  # of all, which grow together
         return self
 
 
 CASES = {
     "tree": (DecisionTreeClassifier(), X, Y, None),
     "regression": (DecisionTreeRegressor(min_samples_leaf=3), X, Y + X[:, 4] ** 2, WEIGHTS),
-    "forest": (RandomForestClassifier(3, random_state=5, max_codes=32), X, Y, None),
-    "weights": (RandomForestClassifier(2, random_state=5, max_codes=32), X, Y, WEIGHTS),
-    "cuts": (ExtraTreesRegressor(2, random_state=5, max_codes=32), X, 1.0 * Y, None),
-    "sparse": (RandomForestClassifier(2, random_state=5, max_codes=8), SPARSE, Y, None),
+    "forest": (RandomForestClassifier(3, random_state=5, max_bins=32), X, Y, None),
+    "weights": (RandomForestClassifier(2, random_state=5, max_bins=32), X, Y, WEIGHTS),
+    "cuts": (ExtraTreesRegressor(2, random_state=5, max_bins=32), X, 1.0 * Y, None),
+    "sparse": (RandomForestClassifier(2, random_state=5, max_bins=8), SPARSE, Y, None),
     "sparse-exact": (DecisionTreeClassifier(), SPARSE, Y, WEIGHTS),
-    "mixed": (RandomForestClassifier(3, random_state=5, max_codes=32), FRAME, Y, None),
+    "mixed": (RandomForestClassifier(3, random_state=5, max_bins=32), FRAME, Y, None),
     "mixed-exact": (DecisionTreeClassifier(), FRAME, np.array(["n", "y", "z"])[Y], None),
 }
 CASES["folds"] = (Folds(CASES["forest"][0]), X, Y, None)
@@ -260,10 +260,10 @@ class TestOneHash:
 
 
 @pytest.mark.one_of(3)
-@pytest.mark.parametrize("max_codes", [None, 8, 300])
+@pytest.mark.parametrize("max_bins", [None, 8, 300])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("which", ["float64", "float32", "int8", "bool", "sparse", "mixed"])
-def test_book_and_codes_are_those_of_the_table(which, layout, max_codes):
+def test_book_and_codes_are_those_of_the_table(which, layout, max_bins):
     if which == "mixed":
         table, lazy = FRAME, parted(FRAME, layout)
     elif which == "sparse":
@@ -287,7 +287,7 @@ def test_book_and_codes_are_those_of_the_table(which, layout, max_codes):
         table = table.astype(which)
         lazy = cut(table, layout)
     # few rows are sampled, and not all of them below the bound
-    how = {"max_codes": max_codes, "sample_rows": 100, "seed": 3}
+    how = {"max_bins": max_bins, "sample_rows": 100, "seed": 3}
     book, coded = CodeBook.fit_encode(table, **how)
     (lazy,) = admitted(lazy, {})
     found, codes = encode_partitions(lazy, **how)
@@ -308,7 +308,7 @@ def assert_same_books(found, book):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"unseen": "x"}, {"max_codes": 1}, {"max_codes": True}, {"sample_rows": 0}]
+    "wrong", [{"handle_unknown": "x"}, {"max_bins": 1}, {"max_bins": True}, {"sample_rows": 0}]
 )
 def test_parameters_are_refused_as_those_of_a_table(wrong):
     with pytest.raises(ValueError, match="must be") as expected:
@@ -379,7 +379,7 @@ class TestKindsOfColumns:
         table = rng.normal(size=(N_ROWS, 2))
         table[rng.random(N_ROWS) < 0.8, 0] = np.nan
         for some in (table, sp.csr_array(table)):
-            how = {"max_codes": 8, "sample_rows": 60, "seed": 0}
+            how = {"max_bins": 8, "sample_rows": 60, "seed": 0}
             found, _ = encode_partitions(admitted(cut(some, "7"), {})[0], **how)
             assert_same_books(found, CodeBook.fit_encode(some, **how)[0])
 
@@ -468,7 +468,7 @@ class TestBadInput:
         self.both(pd.DataFrame(table), dd.from_pandas(pd.DataFrame(table), npartitions=3))
         table = sp.csr_array(np.nan_to_num(table, nan=0, posinf=np.inf))
         self.both(table, cut(table))
-        self.both(table, cut(table), model=RandomForestClassifier(2, max_codes=8))
+        self.both(table, cut(table), model=RandomForestClassifier(2, max_bins=8))
 
     def test_garbage(self):
         cells = np.array([1, "a", None, {}] * 150, dtype=object)
@@ -538,13 +538,13 @@ class TestBadInput:
 
 class TestModelSelection:
     def test_cross_validate(self):
-        model = RandomForestClassifier(2, random_state=0, max_codes=32)
+        model = RandomForestClassifier(2, random_state=0, max_bins=32)
         expected = cross_validate(model, X, Y, cv=3, return_estimator=True)
         found = cross_validate(model, cut(X, "64"), cut(Y, "2"), cv=3, return_estimator=True)
         assert_array_equal(found["test_score"], expected["test_score"])
         for one, other in zip(found["estimator"], expected["estimator"], strict=True):
             assert hash_of(one) == hash_of(other)
-        assert hash_of(found["final"]) == hash_of(expected["final"])
+        assert hash_of(found["final_estimator"]) == hash_of(expected["final_estimator"])
 
     def test_frames_with_weights_and_groups(self):
         how = {"cv": GroupKFold(3), "scoring": "neg_log_loss"}
@@ -780,7 +780,7 @@ class TestFaults:
         def die(block, path):
             os._exit(1)
 
-        monkeypatch.setattr(carriers, "ATTEMPTS", 1)
+        monkeypatch.setattr(tasks, "RESTARTS", 0)
         allowed = processes.run_on_scheduler(allow_failures, 0)
         try:
             with pytest.raises(ClusterError, match="Workers have died while they coded"):

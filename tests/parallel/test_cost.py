@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 
 import dtrees
 from dtrees.parallel import limits
-from dtrees.parallel.cost import CostModel, planet_bytes
+from dtrees.parallel.cost import CostModel, GrowthSize, planet_bytes
 
 HERE = {"n_workers": 1, "columns_drawn": 3}
 
 
 def cost(n_rows=10**6, n_columns=30, *, model=None, **how):
     how = {"n_trees": 10, "depth": 8, "n_workers": 2, "columns_drawn": 5, **how}
-    return (model or CostModel()).of(n_rows, n_columns, **how)
+    size = GrowthSize(n_rows=n_rows, n_columns=n_columns, **how)
+    return (model or CostModel()).of(size)
 
 
 class TestRounds:

@@ -459,7 +459,7 @@ class TestBadInput:
     @frames
     def test_values_that_only_a_task_sees(self):
         frame, y = mixed()
-        model = RandomForestClassifier(2, random_state=0, unseen="error").fit(frame, y)
+        model = RandomForestClassifier(2, random_state=0, handle_unknown="error").fit(frame, y)
         lazy = dd.from_pandas(frame.assign(word="new"), npartitions=2)
         with pytest.raises(
             ValueError,

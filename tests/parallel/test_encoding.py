@@ -12,19 +12,19 @@ from numpy.testing import assert_array_equal
 
 from dtrees.coding import CodeBook
 from dtrees.coding.ordered import CutRules
-from dtrees.parallel import encoding
-from dtrees.parallel.carriers import Here
+from dtrees.parallel import encoding, memory
 from dtrees.parallel.encoding import code_partitions
+from dtrees.parallel.executors import LocalExecutor
 from dtrees.parallel.partitions import admitted
 
-RULES = CutRules(max_codes=20, sample_rows=64, seed=3)
+RULES = CutRules(max_bins=20, sample_rows=64, seed=3)
 
 
-class Small(Here):
+class Small(LocalExecutor):
     """Workers that have room for the samples of two columns."""
 
     def room(self) -> int:
-        free = 2 * encoding.SAMPLED_BYTES * RULES.sample_rows / encoding.STRETCH_SHARE
+        free = 2 * memory.SAMPLED_BYTES * RULES.sample_rows / memory.STRETCH_SHARE
         return 8 * int(free)  # an eighth of so little
 
 
@@ -79,17 +79,6 @@ def test_blocks_of_both_kinds_are_refused():
         code_partitions(partitioned, None, RULES, "missing", "local", Small(get_sync))
 
 
-def test_codes_stay_where_a_process_leaves_no_room():
-    """86 MiB of codes: 30 % of 381 MiB allow them, but not of what a process leaves of it."""
-
-    class Worker(Here):
-        def room(self) -> int:
-            return 400_000_000
-
-    assert encoding.stays(None, 86 * 2**20, Worker(get_sync)) is not None
-    assert encoding.stays(None, 50 * 2**20, Worker(get_sync)) is None
-
-
 def test_dask_knows_what_to_spill():
     """Objects are counted with their arrays."""
     from dask.sizeof import sizeof
@@ -97,14 +86,15 @@ def test_dask_knows_what_to_spill():
     from dtrees.coding.summaries import TableSummary
     from dtrees.coding.tables import read_table
     from dtrees.coding.target import Target
-    from dtrees.core.blocks import Block, Brought, Counts
+    from dtrees.core.stores.blocks.block import Block, Brought
+    from dtrees.core.stores.blocks.messages import Counts
 
     X = table("dense")
     _, coded = CodeBook.fit_encode(X, **vars(RULES))
     target = Target.regression(X[:, 3])
     keys = np.arange(500, dtype=np.uint64)
     counts = Counts(np.zeros((1, 8), dtype=np.int64), np.zeros(1000, dtype=np.int64))
-    summary = TableSummary.of(read_table(X), rules=CutRules(max_codes=20, sample_rows=500))
+    summary = TableSummary.of(read_table(X), rules=CutRules(max_bins=20, sample_rows=500))
     for found, least in (
         (coded, coded.nbytes),
         (target, target.y.nbytes),

@@ -40,8 +40,8 @@ def test_the_example():
 
 
 def test_codes_are_those_of_the_fit():
-    for max_codes, width in [(255, 1), (1000, 2), (None, 2)]:
-        cost = estimate_cost(RandomForestClassifier(max_codes=max_codes), X)
+    for max_bins, width in [(255, 1), (1000, 2), (None, 2)]:
+        cost = estimate_cost(RandomForestClassifier(max_bins=max_bins), X)
         assert cost.code_bytes == X.size * width
         assert (cost.n_rows, cost.n_columns, cost.n_trees) == (4000, 6, 100)
         assert (cost.regime, cost.rounds, cost.bytes_moved) == ("local", 0, 0)
@@ -126,7 +126,7 @@ def test_in_rounds_on_threads_of_this_process():
 def test_codes_that_are_too_many_for_a_worker(monkeypatch):
     frame = da.from_array(X, chunks=(500, 6))
     with connect(1, 1, False) as cluster, Client(cluster):
-        monkeypatch.setattr("dtrees.parallel.carriers.OnCluster.room", lambda self: 10_000)
+        monkeypatch.setattr("dtrees.parallel.executors.ClusterExecutor.room", lambda self: 10_000)
         cost = estimate_cost(RandomForestClassifier(), frame)
     assert cost.regime == "partitioned"
     assert "more than" in cost.reason

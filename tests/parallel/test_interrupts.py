@@ -7,7 +7,11 @@ import pytest
 from distributed import Client, Future
 
 from dtrees import RandomForestClassifier
-from dtrees.parallel.interrupts import held_back, held_back_inside, let_through
+from dtrees.parallel.interrupts import (
+    interrupts_deferred,
+    interrupts_deferred_inside,
+    raise_deferred_interrupt,
+)
 from tests.parallel.clusters import ours
 from tests.parallel.test_collections import X, Y, cut
 
@@ -37,7 +41,7 @@ def interrupted(work):
 class TestHeldBack:
     def test_it_comes_at_the_end_of_the_block(self, handler):
         def work(seen):
-            with held_back():
+            with interrupts_deferred():
                 interrupt()
                 seen.append("the end of the block")
             seen.append("behind it")
@@ -47,11 +51,11 @@ class TestHeldBack:
 
     def test_it_comes_where_it_is_let_through(self, handler):
         def work(seen):
-            with held_back():
-                let_through()
+            with interrupts_deferred():
+                raise_deferred_interrupt()
                 interrupt()
                 seen.append("before")
-                let_through()
+                raise_deferred_interrupt()
                 seen.append("behind")
 
         assert interrupted(work) == ["before"]
@@ -59,7 +63,7 @@ class TestHeldBack:
 
     def test_the_second_comes_at_once(self):
         def work(seen):
-            with held_back():
+            with interrupts_deferred():
                 interrupt()
                 seen.append("one")
                 interrupt()
@@ -68,15 +72,15 @@ class TestHeldBack:
         assert interrupted(work) == ["one"]
 
     def test_nothing_comes_of_nothing(self, handler):
-        with held_back():
-            let_through()
-        let_through()
+        with interrupts_deferred():
+            raise_deferred_interrupt()
+        raise_deferred_interrupt()
         assert signal.getsignal(signal.SIGINT) is handler
 
     def test_blocks_in_blocks(self):
         def work(seen):
-            with held_back():
-                with held_back():
+            with interrupts_deferred():
+                with interrupts_deferred():
                     interrupt()
                 seen.append("behind the inner one")
 
@@ -84,7 +88,7 @@ class TestHeldBack:
 
     def test_an_error_is_its_context(self, handler):
         def work():
-            with held_back():
+            with interrupts_deferred():
                 interrupt()
                 raise ZeroDivisionError("told so")
 
@@ -96,16 +100,16 @@ class TestHeldBack:
     def test_a_handler_of_somebody_else(self):
         came = []
         signal.signal(signal.SIGINT, lambda *call: came.append(call))
-        with held_back():
+        with interrupts_deferred():
             interrupt()
             assert came == []
-            let_through()
+            raise_deferred_interrupt()
             assert len(came) == 1
         assert len(came) == 1
 
     def test_a_signal_that_is_ignored(self):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        with held_back():
+        with interrupts_deferred():
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
             interrupt()
 
@@ -113,8 +117,8 @@ class TestHeldBack:
         seen = []
 
         def work():
-            with held_back():
-                let_through()
+            with interrupts_deferred():
+                raise_deferred_interrupt()
                 seen.append(signal.getsignal(signal.SIGINT))
 
         thread = threading.Thread(target=work)
@@ -128,14 +132,14 @@ class TestHeldBack:
         def mine(*call):
             came.append(call)
 
-        with held_back():
+        with interrupts_deferred():
             signal.signal(signal.SIGINT, mine)
         assert signal.getsignal(signal.SIGINT) is mine
 
 
 class TestGenerator:
     @staticmethod
-    @held_back_inside
+    @interrupts_deferred_inside
     def generate(seen, interrupts):
         try:
             for i in range(4):
@@ -208,7 +212,7 @@ MOMENTS = {
 @pytest.mark.parametrize("regime", ["replicated", "partitioned"])
 def test_nothing_stays_on_the_cluster(regime, moment, before, here, monkeypatch):
     """Not even while the traceback is there, which holds everything that the fit has held."""
-    forest = RandomForestClassifier(4, max_depth=4, random_state=5, max_codes=32, regime=regime)
+    forest = RandomForestClassifier(4, max_depth=4, random_state=5, max_bins=32, regime=regime)
     table = (X, Y) if regime == "replicated" else (cut(X, "7"), cut(Y, "2"))
     with monkeypatch.context() as patch:
         at = AtCall(*MOMENTS[moment], patch, before=before)

@@ -12,9 +12,9 @@ import pytest
 from distributed import Client
 
 from dtrees import RandomForestClassifier
-from dtrees.parallel import limits, partitioned
+from dtrees.parallel import limits, worker_blocks
 from dtrees.parallel.partitioned import BlocksOnWorkers
-from dtrees.parallel.places import room_of_places
+from dtrees.parallel.position_cache import room_of_positions
 from dtrees.parallel.tasks import Tasks
 from tests.parallel import test_collections as collections
 from tests.parallel.clusters import connect
@@ -77,9 +77,9 @@ def done(monkeypatch):
         done["rounds"] += 1
         hear(blocks, what, depth)
 
-    def submitted(tasks, call):
-        done["tasks"][call.name] += 1
-        return submit(tasks, call)
+    def submitted(tasks, calls):
+        done["tasks"].update(call.name for call in calls)
+        return submit(tasks, calls)
 
     monkeypatch.setattr(BlocksOnWorkers, "make", made)
     monkeypatch.setattr(BlocksOnWorkers, "waves", noted_waves)
@@ -105,9 +105,9 @@ def test_blocks_tasks_and_waves_follow_from_memory(case, small, done, monkeypatc
     model = CASES[case][0]
     model = model.model if isinstance(model, Folds) else model
     n_workers, per_row = 2, 5
-    monkeypatch.setattr(partitioned, "BLOCK_SHARE", 60 * per_row / LIMIT)  # 60 rows or fewer
-    monkeypatch.setattr(partitioned, "GROUP_SHARE", 90 * per_row / LIMIT)
-    room = n_workers * room_of_places(LIMIT, 1)
+    monkeypatch.setattr(worker_blocks, "BLOCK_SHARE", 60 * per_row / LIMIT)  # 60 rows or fewer
+    monkeypatch.setattr(worker_blocks, "GROUP_SHARE", 90 * per_row / LIMIT)
+    room = n_workers * room_of_positions(LIMIT, 1)
     monkeypatch.setattr(limits, "ROW_BYTES", int(room / (1.5 * 0.632 * len(X))))  # one tree
     before = pids(small, n_workers)
     with on(small), dask.config.set(ROUNDS):

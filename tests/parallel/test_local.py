@@ -4,10 +4,11 @@ import sys
 import textwrap
 import threading
 import time
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 
+import dask
 import joblib
 import pytest
 
@@ -87,6 +88,50 @@ def test_effective_n_jobs():
     assert threaded(3).n_threads == 3
     assert threaded(None).n_threads == 1
     assert repr(threaded(2)) == "LocalRunner(n_threads=2)"
+
+
+def test_a_pool_whose_start_is_interrupted_is_given_up(monkeypatch):
+    """CPython would count the task that waits as an idle thread, and start no second one."""
+    callers, started = [], []
+
+    def start(thread, begin=threading.Thread.start):
+        is_ours = threading.current_thread() in callers
+        if is_ours and started:
+            raise KeyboardInterrupt
+        begin(thread)
+        if is_ours:
+            started.append(thread)
+
+    def call_twice():
+        callers.append(threading.current_thread())
+        run = LocalRunner(2)
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", start)
+            with pytest.raises(KeyboardInterrupt):
+                run([partial(run.cancelled.wait, PATIENCE)] * 2)
+        started[0].join(PATIENCE)
+        assert not started[0].is_alive()
+        meet = threading.Barrier(2, timeout=PATIENCE)
+        return sorted(LocalRunner(2)([meet.wait, meet.wait]))
+
+    with ThreadPoolExecutor(1) as caller:  # a thread without pools
+        assert caller.submit(call_twice).result() == [0, 1]
+
+
+@pytest.mark.parametrize("error", [SystemExit, ZeroDivisionError])
+def test_a_pool_is_kept_unless_it_may_have_been_interrupted(error):
+    def fail():
+        raise error
+
+    def pools():
+        return dict(dask.threaded.pools[threading.current_thread()])
+
+    LocalRunner(2)([int, int])
+    before = pools()
+    with pytest.raises(error):
+        LocalRunner(2)([fail, int])
+    assert (pools() == before) == issubclass(error, Exception)
+    assert pools().get(3) is before.get(3)
 
 
 def carriers():
@@ -261,8 +306,8 @@ class TestStream:
 def interrupted(program: str) -> list[int]:
     """How many tasks of a program had begun when Ctrl-C was raised, and when all were idle again.
 
-    The program defines ``run``, ``begun``, a list, and ``n_threads``; its first task prints
-    "ready", and Ctrl-C is sent.
+    The program defines ``run``, ``begun``, a list, ``ended``, a semaphore, and ``n_threads``; its
+    first task prints "ready", and Ctrl-C is sent.
     """
     program = textwrap.dedent(program) + textwrap.dedent("""
         import signal
@@ -274,8 +319,9 @@ def interrupted(program: str) -> list[int]:
             run()
         except KeyboardInterrupt:
             print(len(begun))
+            assert all(ended.acquire(timeout=50) for _ in begun)
             meet = threading.Barrier(n_threads, timeout=50)
-            LocalRunner(n_threads)([meet.wait] * n_threads)  # on the same threads, all of them
+            LocalRunner(n_threads)([meet.wait] * n_threads)  # a call has as many threads again
             print(len(begun))
     """)
     process = subprocess.Popen(
@@ -306,14 +352,16 @@ def test_ctrl_c_ends_the_work(n_threads, call):
         n_threads = {n_threads}
         runner = LocalRunner(n_threads)
 
-        begun, is_first = [], threading.Lock()
+        begun, is_first, ended = [], threading.Lock(), threading.Semaphore(0)
 
         def slices():
-            begun.append(1)
-            # When all threads are there: Ctrl-C while a pool starts one leaves it a thread short.
-            if len(begun) == n_threads and is_first.acquire(blocking=False):
-                print("ready", flush=True)
-            assert runner.cancelled.wait(50)  # for ever, if nobody cancels
+            try:
+                begun.append(1)
+                if is_first.acquire(blocking=False):
+                    print("ready", flush=True)
+                assert runner.cancelled.wait(50)  # for ever, if nobody cancels
+            finally:
+                ended.release()
 
         def run():
             tasks = [slices] * 8

@@ -35,11 +35,11 @@ from dtrees import (
     ExtraTreesClassifier,
     RandomForestClassifier,
 )
-from dtrees.estimators import ensemble
+from dtrees.estimators import growing_forest
 from dtrees.exceptions import WorkerLostError
 from dtrees.model_selection import (
     GridSearchCV,
-    KeyedKFold,
+    HashKFold,
     RandomizedSearchCV,
     cost_complexity_cv,
     cross_val_predict,
@@ -131,7 +131,7 @@ def found_by(function, estimator, *, sample_weight=None, result=None, **given):
 
 
 def of_validation(found):
-    return [found["test_score"].tolist(), trees_of(found["final"])]
+    return [found["test_score"].tolist(), trees_of(found["final_estimator"])]
 
 
 def searched(search, *, sample_weight=None, **given):
@@ -149,14 +149,14 @@ def search():
 
 def resumed(X, **given):
     """A forest that has lost its cluster after two trees, and goes on; it compares the data."""
-    forest, grow = RandomForestClassifier(4, max_depth=3, random_state=0), ensemble.grow_trees
+    forest, grow = RandomForestClassifier(4, max_depth=3, random_state=0), growing_forest.grow_trees
 
     def lost(growth, numbers, *others, **more):
         yield from grow(growth, numbers[:2], *others, **more)
         raise WorkerLostError("all are gone")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ensemble, "grow_trees", lost)
+        patch.setattr(growing_forest, "grow_trees", lost)
         try:
             forest.fit(X, **given)
         except WorkerLostError as error:
@@ -282,19 +282,19 @@ ENTRIES = [
     ),
     Entry(("model_selection.tuned_size",), ("X", "y"), tuned),
     Entry(
-        ("model_selection.KeyedKFold.split", "model_selection.KeyedKFold.folds"),
+        ("model_selection.HashKFold.split", "model_selection.HashKFold.folds"),
         ("X", "y", "groups"),
-        lambda X, y, groups: of_splits(KeyedKFold(3, random_state=0), X, y, groups),
+        lambda X, y, groups: of_splits(HashKFold(3, random_state=0), X, y, groups),
     ),
     Entry(
-        ("model_selection.KeyedKFold.split", "model_selection.KeyedKFold.folds"),
+        ("model_selection.HashKFold.split", "model_selection.HashKFold.folds"),
         ("X", "y"),
-        lambda X, y: of_splits(KeyedKFold(3, random_state=0, stratify=True), X, y),
+        lambda X, y: of_splits(HashKFold(3, random_state=0, stratify=True), X, y),
     ),
     Entry(
-        ("model_selection.KeyedKFold.get_n_splits",),
+        ("model_selection.HashKFold.get_n_splits",),
         ("X", "y", "groups"),
-        lambda **given: KeyedKFold(3).get_n_splits(**given),
+        lambda **given: HashKFold(3).get_n_splits(**given),
     ),
 ]
 
@@ -446,10 +446,10 @@ def test_one_place_asks_dask_for_several_results():
                 calls.add((file.stem, ast.unparse(node.func)))
     assert calls == {
         ("one_kind", "dask.compute"),
-        ("carriers", "dask.compute"),  # given to `one_kind_at_a_time`, as the next one
-        ("tasks", "self.client.compute"),
-        ("partitioned", "self._tasks.compute"),  # which is `Tasks.compute`, as the next one
-        ("carriers", "self._tasks.compute"),
+        ("executors", "dask.compute"),  # given to `one_kind_at_a_time`, as the next one
+        ("submission", "self.client.compute"),
+        ("worker_blocks", "self._tasks.compute"),  # which is `Tasks.compute`, as the next one
+        ("executors", "self._tasks.compute"),
     }
 
 

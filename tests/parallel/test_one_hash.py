@@ -27,8 +27,8 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.ordered import CutRules
 from dtrees.coding.summaries import TableSummary
 from dtrees.coding.tables import read_table
-from dtrees.core.blocks import Block, Common, Draws
-from dtrees.core.rounds import BlocksHere, Seed, grow_in_rounds
+from dtrees.core.grow.rounds import BlocksHere, Seed, grow_in_rounds
+from dtrees.core.stores.blocks.block import Block, Common, Draws
 from tests.pairs import parametrize_pairs
 from tests.parallel.clusters import connect, digest
 from tests.parallel.test_collections import Folds, hash_of
@@ -68,7 +68,7 @@ class Case:
         return folds.fit(STORAGE[storage](X), self.y, self.weights)
 
     def model_of(self, kind, parameters):
-        parameters = {"random_state": 5, "max_codes": 64, **parameters}
+        parameters = {"random_state": 5, "max_bins": 64, **parameters}
         return (kind or type(self.model))(**{**self.model.get_params(), **parameters})
 
     @property
@@ -200,7 +200,7 @@ def coded_in_blocks(table, blocks, seed) -> tuple[CodeBook, list[CodedMatrix]]:
     summaries = [
         TableSummary.of(
             read_table(X[rows]),
-            rules=CutRules(max_codes=64, seed=seed),
+            rules=CutRules(max_bins=64, seed=seed),
             first_row=rows.start,
         )
         for rows in blocks

@@ -8,7 +8,6 @@ import signal
 import sys
 import threading
 import time
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
@@ -25,21 +24,16 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from dtrees import DecisionTreeClassifier, ExtraTreesRegressor, RandomForestClassifier
-from dtrees.core._rounds import HIGHEST, LOWEST
-from dtrees.core.blocks import BlockOfRows, Counts, add_up
+from dtrees.core.stores.blocks._block import HIGHEST, LOWEST
+from dtrees.core.stores.blocks.block import BlockOfRows
+from dtrees.core.stores.blocks.messages import Counts, add_up
 from dtrees.exceptions import SchedulerLostError, WorkerLostError
 from dtrees.parallel import client as clients
-from dtrees.parallel import limits, partitioned, places, tasks
+from dtrees.parallel import limits, liveness, partitioned, position_cache, tasks
+from dtrees.parallel.block_tasks import Work, add_counts, cut_counts, joined
+from dtrees.parallel.limits import PROCESS_BYTES
 from dtrees.parallel.partitioned import BlocksOnWorkers
-from dtrees.parallel.places import (
-    PROCESS_BYTES,
-    PlacesCache,
-    Work,
-    add_counts,
-    cut_counts,
-    joined,
-    room_of_places,
-)
+from dtrees.parallel.position_cache import PositionCache, room_of_positions
 from tests.pairs import parametrize_pairs
 from tests.parallel import test_collections as collections
 from tests.parallel.clusters import connect, noted
@@ -119,7 +113,7 @@ class TestOneHash:
             "dtrees.histogram-budget": budget,
             "dtrees.client-histograms": client_bytes,
         }
-        model = RandomForestClassifier(2, random_state=5, max_depth=3, max_codes=16)
+        model = RandomForestClassifier(2, random_state=5, max_depth=3, max_bins=16)
         alone = hash_of(model.fit(X, Y, collections.WEIGHTS))
         with on(here), dask.config.set(ROUNDS | config):
             assert hash_of(model.fit(cut(X), cut(Y, "2"), cut(collections.WEIGHTS))) == alone
@@ -134,10 +128,10 @@ class TestOneHash:
         submitted, rounds = {}, []
         submit, added_on_workers = tasks.Tasks.submit, BlocksOnWorkers._added_on_workers
 
-        def note_task(self, call):
-            future = submit(self, call)
-            submitted[future.key] = call
-            return future
+        def note_tasks(self, calls):
+            futures = submit(self, calls)
+            submitted.update(zip((future.key for future in futures), calls, strict=True))
+            return futures
 
         def note_round(self, calls, n_numbers):
             rounds.append((calls, added_on_workers(self, calls, n_numbers)))
@@ -155,7 +149,7 @@ class TestOneHash:
                 assert {part.workers for part in parts} == {call.workers}
             return [count for part in parts for count in counts_in(part)]
 
-        monkeypatch.setattr(tasks.Tasks, "submit", note_task)
+        monkeypatch.setattr(tasks.Tasks, "submit", note_tasks)
         monkeypatch.setattr(BlocksOnWorkers, "_added_on_workers", note_round)
         config = ROUNDS | {"dtrees.client-histograms": "0 B"}
         with connect(5, 2, False) as cluster, Client(cluster) as client:
@@ -170,39 +164,6 @@ class TestOneHash:
         n_stretches = [len(stretches) for _, stretches in rounds]
         assert max(n_stretches) <= 5
         assert max(n_stretches) > 1 if stretch == 1000 else max(n_stretches) == 1
-
-
-class TestPlacement:
-    @pytest.mark.parametrize("joins", [False, True])
-    def test_blocks_are_where_threads_are(self, joins, monkeypatch):
-        """Though the table is on one worker; also on a worker that joins between two waves."""
-        seen = []
-        begin = BlocksOnWorkers.begin
-
-        def look(self, common):
-            if joins and seen:
-                cluster.scale(3)
-                client.wait_for_workers(3, timeout=60)
-            begin(self, common)
-            of_worker = Counter()
-            for worker, group in self._by_worker():
-                of_worker[worker] += sum(self._lengths[number] for number in group)
-            seen.append(sorted(of_worker.values()))
-
-        monkeypatch.setattr(BlocksOnWorkers, "begin", look)
-        monkeypatch.setattr(BlocksOnWorkers, "waves", lambda self, numbers: [[i] for i in numbers])
-        monkeypatch.setattr(BlocksOnWorkers, "_rows_of_block", lambda self: 50)
-        steady = dask.config.set({"distributed.scheduler.work-stealing": False})
-        with steady, connect(2, 1, False) as cluster, Client(cluster) as client:
-            some = min(client.nthreads())
-            lazy = client.persist(cut(X, "7"), workers=[some])
-            with on(client), dask.config.set(ROUNDS):
-                model = clone(FOREST).fit(lazy, Y)
-            del lazy
-            assert_nothing_is_left(client)
-        assert hash_of(model) == EXPECTED
-        assert seen[0] == [270, 330]  # six blocks of 90 rows and one of 60
-        assert seen[1] == ([180, 180, 240] if joins else [270, 330])
 
 
 class TestAlignment(collections.TestAlignment):
@@ -255,7 +216,7 @@ class TestWorkersThatDie:
         ],
     )
     def test_while_they_are_waited_for(self, phase, n_killed, processes):
-        with killed(processes, n_killed, phase, number=2 if phase == "rounds" else 0):
+        with killed(processes, n_killed, phase, number=4 if phase == "rounds" else 0):
             model = fitted(processes)
         assert hash_of(model) == EXPECTED
         report = model.fit_report_
@@ -274,7 +235,7 @@ class TestWorkersThatDie:
         ],
     )
     def test_while_folds_grow(self, phase, n_killed, processes):
-        with killed(processes, n_killed, phase, number=2 if phase == "rounds" else 0):
+        with killed(processes, n_killed, phase, number=4 if phase == "rounds" else 0):
             model = fitted(processes, FOLDS)
         assert hash_of(model) == expected(FOLDS)
         assert model.fit_report_["lost_workers"] >= n_killed
@@ -343,7 +304,7 @@ class TestWorkersThatDie:
             assert hash_of(model) == EXPECTED
             assert 1 <= model.fit_report_["restarts"] <= 3
         else:
-            with pytest.raises(WorkerLostError, match="has lost the table 4 times"):
+            with pytest.raises(WorkerLostError, match="has lost the table 5 times"):
                 fitted(here, block=die)
         assert_nothing_is_left(here)
 
@@ -392,13 +353,13 @@ def killed_worker():
 
 def deadly(name, path):
     """On a worker: let the first of some tasks take it with it."""
-    from dtrees.core import blocks
-    from dtrees.parallel import places
+    from dtrees.core.stores.blocks import block as blocks
+    from dtrees.parallel import block_tasks
 
     kinds = {
         "count-blocks": (blocks.BlockOfRows, "count"),
         "bring-rows": (blocks.BlockOfRows, "bring"),
-        "finish-nodes": (places, "grow_brought"),
+        "finish-nodes": (block_tasks, "grow_brought"),
     }
     place, attribute = kinds[name]
     before = getattr(place, attribute)
@@ -416,12 +377,12 @@ def deadly(name, path):
 
 def healed(name):
     """On a worker: what `deadly` has changed is as before."""
-    from dtrees.core import blocks
-    from dtrees.parallel import places
+    from dtrees.core.stores.blocks import block as blocks
+    from dtrees.parallel import block_tasks
 
     for place, attribute in (
         (blocks.BlockOfRows, {"count-blocks": "count", "bring-rows": "bring"}.get(name)),
-        (places, "grow_brought"),
+        (block_tasks, "grow_brought"),
     ):
         if "healthy" in vars(place):
             setattr(place, attribute, place.healthy)
@@ -542,8 +503,8 @@ class TestWorkersThatHang:
 
     @pytest.fixture(autouse=True)
     def impatient(self, monkeypatch):
-        monkeypatch.setattr(clients, "ANSWER", 0.5)
-        monkeypatch.setattr(clients, "GOODBYE", 0.5)
+        monkeypatch.setattr(clients, "ANSWER_SECONDS", 0.5)
+        monkeypatch.setattr(clients, "RELEASE_SECONDS", 0.5)
 
     @pytest.fixture
     def stop(self):
@@ -576,7 +537,7 @@ class TestWorkersThatHang:
     )
     def test_one_of_two(self, phase, stop, caplog, monkeypatch):
         client, stop = stop
-        monkeypatch.setattr(clients, "ANSWER", 2.0)  # enough for the other one
+        monkeypatch.setattr(clients, "ANSWER_SECONDS", 2.0)  # enough for the other one
         patience = {**IMPATIENT, "dtrees.worker-patience": "3s"}
         with Fault(lambda: stop(1), phase).set() as fault:
             model = fitted(client, **patience)
@@ -598,7 +559,7 @@ class TestWorkersThatHang:
             time.sleep(0.5)
             return block
 
-        monkeypatch.setattr(tasks, "check_versions", nobody)
+        monkeypatch.setattr(liveness, "check_versions", nobody)
         workers = list(here.nthreads())
         model = fitted(here, block=slowly, **{**IMPATIENT, "dtrees.worker-patience": "2s"})
         assert len(asked) > 1  # once as the fit begins
@@ -625,7 +586,7 @@ class TestWorkersThatHang:
             return gather(*arguments, **options)
 
         monkeypatch.setattr(here, "gather", hang)
-        monkeypatch.setattr(clients, "ANSWER", 2.0)
+        monkeypatch.setattr(clients, "ANSWER_SECONDS", 2.0)
         try:
             model = fitted(here, **{**IMPATIENT, "dtrees.worker-patience": "1s"})
             assert hash_of(model) == EXPECTED
@@ -800,7 +761,7 @@ class TestPlacesCache:
         return [block for block in blocks if cache.get(growth, block)[0] > 0]
 
     def test_what_was_used_least_recently_goes_first(self):
-        cache = PlacesCache(30)
+        cache = PositionCache(30)
         for growth in ("a", "b", "c"):
             cache.put(growth, 0, 1, self.of(10))
         assert cache.get("a", 0)[0] == 1  # used again
@@ -809,7 +770,7 @@ class TestPlacesCache:
         assert cache.nbytes == 30
 
     def test_the_first_blocks_of_a_growth_stay(self):
-        cache = PlacesCache(30)
+        cache = PositionCache(30)
         for n_steps in (1, 2, 3):
             for block in range(5):
                 cache.put("a", block, n_steps, self.of(10))
@@ -817,7 +778,7 @@ class TestPlacesCache:
             assert cache.nbytes == 30
 
     def test_blocks_that_have_gone_elsewhere_do_not(self):
-        cache = PlacesCache(30)
+        cache = PositionCache(30)
         for block in (0, 1, 2):
             cache.put("a", block, 1, self.of(10))
         for n_steps in (2, 3):
@@ -826,21 +787,21 @@ class TestPlacesCache:
         assert self.known(cache, "a") == [1, 2, 5]
 
     def test_what_is_too_large_is_not_remembered(self):
-        cache = PlacesCache(30)
+        cache = PositionCache(30)
         cache.put("a", 0, 1, self.of(10))
         cache.put("b", 0, 1, self.of(31))
         assert len(cache) == 0
         assert cache.get("b", 0) == (0, {})
 
     def test_earlier_places_do_not_replace_later_ones(self):
-        cache = PlacesCache(30)
+        cache = PositionCache(30)
         cache.put("a", 0, 3, self.of(10))
         cache.put("a", 0, 2, self.of(20))
         assert cache.get("a", 0) == (3, cache.get("a", 0)[1])
         assert cache.nbytes == 10
 
     def test_growths_that_are_over(self):
-        cache = PlacesCache(30)
+        cache = PositionCache(30)
         cache.put("a", 0, 1, self.of(10))
         cache.put("b", 0, 1, self.of(10))
         cache.forget("a")
@@ -854,17 +815,17 @@ class TestPlacesCache:
     )
     def test_room(self, limit, n_threads, given, expected):
         with dask.config.set({"dtrees.places-cache": given}):
-            assert room_of_places(limit, n_threads) == expected
+            assert room_of_positions(limit, n_threads) == expected
 
     def test_room_without_a_limit(self):
         for share in (2, 1):
-            mine = room_of_places(MEMORY_LIMIT // share, 1)
-            assert room_of_places(None, CPU_COUNT / share) == mine
-        assert room_of_places(None, 2 * CPU_COUNT) == mine
+            mine = room_of_positions(MEMORY_LIMIT // share, 1)
+            assert room_of_positions(None, CPU_COUNT / share) == mine
+        assert room_of_positions(None, 2 * CPU_COUNT) == mine
 
     @pytest.mark.parametrize("limit", [0, 2_000, 10**9])
     def test_counts_are_the_same_whatever_is_remembered(self, limit, here, monkeypatch):
-        monkeypatch.setattr(places, "_cache", PlacesCache(limit))
+        monkeypatch.setattr(position_cache, "_cache", PositionCache(limit))
         model = fitted(here)
         assert hash_of(model) == EXPECTED
         report = model.fit_report_
@@ -969,7 +930,7 @@ class TestBudgets:
         rng = np.random.default_rng(0)
         table = rng.normal(size=(2_000, 4))
         y = (table @ rng.normal(size=4) + rng.normal(size=len(table)) > 0).astype(int)
-        how = {"max_depth": 12, "min_samples_leaf": 5, "max_codes": 32, **how}
+        how = {"max_depth": 12, "min_samples_leaf": 5, "max_bins": 32, **how}
         model = RandomForestClassifier(n_trees, random_state=0, regime="partitioned", **how)
         if n_folds is not None:
             model = Folds(model, n_folds)
@@ -1059,8 +1020,8 @@ class TestExactCodes:
     def models(self):
         return [
             DecisionTreeClassifier(),
-            RandomForestClassifier(2, random_state=0, max_codes=65_535),
-            ExtraTreesRegressor(2, random_state=0, max_codes=None, max_depth=4),
+            RandomForestClassifier(2, random_state=0, max_bins=65_535),
+            ExtraTreesRegressor(2, random_state=0, max_bins=None, max_depth=4),
         ]
 
     def test_of_65_535_values(self, here):
@@ -1078,7 +1039,7 @@ class TestExactCodes:
         for model in self.models()[::2]:
             with pytest.raises(
                 ValueError,
-                match=r"Column 0 has 65536 distinct .* a column may have 65535\. Set max_codes=255",
+                match=r"Column 0 has 65536 distinct .* a column may have 65535\. Set max_bins=255",
             ):
                 self.partitioned(model, X, y, here)
         assert_nothing_is_left(here)

@@ -18,7 +18,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 
-from dtrees.model_selection import KeyedKFold, cross_validate
+from dtrees.model_selection import HashKFold, cross_validate
 from tests.parallel.clusters import digest
 from tests.parallel.faults import assert_nothing_is_left, pids
 from tests.parallel.random_layouts import (
@@ -111,9 +111,9 @@ def found_of(case, model, X, y, weights, groups):
             given = {"bootstrap_groups": groups} if groups is not None else {}
             return digest(trees_of(model.fit(X, y, weights, **given)))
         params = {} if weights is None else {"sample_weight": weights}
-        cv = KeyedKFold(case.n_folds, random_state=case.seed)
+        cv = HashKFold(case.n_folds, random_state=case.seed)
         found = cross_validate(model, X, y, cv=cv, params=params, return_estimator=True)
-    models = [*found["estimator"], found["final"]]
+    models = [*found["estimator"], found["final_estimator"]]
     return [digest(trees_of(each)) for each in models], found["test_score"].tolist()
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import _thread
-import asyncio
 import logging
 import os
 import pickle
 import signal
-import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import CancelledError
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 
 import dask
@@ -22,19 +20,20 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from distributed import Client, KilledWorker, LocalCluster, worker_client
+from distributed import Client, KilledWorker, worker_client
 
 import dtrees
 from dtrees import BaggingRegressor, ExtraTreesClassifier, RandomForestClassifier
 from dtrees.callbacks import Callback
-from dtrees.core.forest import ForestGrowth, UnitsOfGrowth
-from dtrees.exceptions import ClusterError
+from dtrees.core.grow.forest import ForestGrowth, UnitsOfGrowth
+from dtrees.exceptions import ClusterError, WorkerLostError
 from dtrees.parallel import client as clients
-from dtrees.parallel import replicated
-from dtrees.parallel.client import choose_regime, current_client, patiently
-from dtrees.parallel.ledger import Ledger
+from dtrees.parallel import liveness, replicated, submission, tasks
+from dtrees.parallel.client import call_with_timeout
+from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.local import effective_n_jobs
-from dtrees.parallel.wire import _unpickled, aligned, pack, unpack
+from dtrees.parallel.regimes import choose_regime
+from dtrees.parallel.serialization import _unpickled, aligned, pack, unpack
 from tests.parallel.clusters import Deadly, connect, digest, ours
 
 TIME = pytest.mark.timeout(60)  # a hang is a failure, and soon
@@ -113,7 +112,8 @@ class FailingGrowth(ForestGrowth):
     def tree(self, number, *args):
         if FailingGrowth.n_failures > 0:
             FailingGrowth.n_failures -= 1
-            raise FailingGrowth.error
+            error = FailingGrowth.error
+            raise error() if callable(error) else error
         return super().tree(number, *args)
 
 
@@ -131,12 +131,19 @@ class HangingGrowth(ForestGrowth):
         return super().tree(number, *args)
 
 
-def held_up(table):
-    """A table; the first worker that is to have it waits until it may go on."""
-    if HangingGrowth.hung == []:
-        HangingGrowth.hung.append("table")
-        HangingGrowth.go_on.wait(30)
-    return table
+class StoppedOnce:
+    """A table as it is; the first worker that is to have it is stopped."""
+
+    __name__ = "stopped_once"
+
+    def __init__(self, path):
+        self.path = path
+
+    def __call__(self, table):
+        with suppress(FileNotFoundError):
+            os.remove(self.path)
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return table
 
 
 def until(is_so):
@@ -183,7 +190,7 @@ class TestOneHash:
         [
             ExtraTreesClassifier(7, random_state=1, class_weight="balanced"),
             RandomForestClassifier(7, random_state=1, class_weight="balanced_subsample"),
-            RandomForestClassifier(7, random_state=1, ccp_alpha=0.002, max_codes=None),
+            RandomForestClassifier(7, random_state=1, ccp_alpha=0.002, max_bins=None),
             RandomForestClassifier(1, random_state=1, max_leaf_nodes=9, criterion="entropy"),
             BaggingRegressor(7, random_state=1, criterion="poisson"),
         ],
@@ -239,12 +246,12 @@ class TestWorkersThatComeAndGo:
         expected = digest([growth.tree(number) for number in range(40)])
         processes.wait_for_workers(2, timeout=20)
         before = set(processes.run(os.getpid).values())
-        on_tree, ledger = self.kill(processes, n_killed), Ledger()
+        on_tree, stats = self.kill(processes, n_killed), FitStatistics()
         trees = grow_replicated(
-            growth, range(40), processes, units_per_task=1, on_tree=on_tree, ledger=ledger
+            growth, range(40), processes, units_per_task=1, on_tree=on_tree, stats=stats
         )
         assert digest(trees) == expected
-        assert ledger.counts["restarts"] == 0  # the scheduler has the table, too
+        assert stats.counts["restarts"] == 0  # the scheduler has the table, too
         processes.wait_for_workers(2, timeout=20)
         assert len(before & set(processes.run(os.getpid).values())) == 2 - n_killed
         assert ours(processes) == []
@@ -273,14 +280,14 @@ class TestWorkersThatComeAndGo:
         deadly.touch()
         growth = replace(GROWTH, thresholds=Deadly(GROWTH.thresholds, str(deadly)))
         processes.run_on_scheduler(set_allowed, 0)
-        ledger = Ledger()
+        stats = FitStatistics()
         try:
-            assert digest(grow_replicated(growth, range(20), processes, ledger=ledger)) == LOCAL
+            assert digest(grow_replicated(growth, range(20), processes, stats=stats)) == LOCAL
         finally:
             processes.run_on_scheduler(set_allowed, 3)
         assert not deadly.exists()
-        assert ledger.counts["lost_workers"] == 1
-        assert ledger.counts["retries"] >= 1
+        assert stats.counts["lost_workers"] == 1
+        assert stats.counts["retries"] >= 1
         assert ours(processes) == []
 
     def test_added_in_the_middle(self, here):
@@ -310,13 +317,16 @@ class TestWorkersThatComeAndGo:
     def test_a_batch_that_is_blamed(self, times, here, monkeypatch):
         monkeypatch.setattr(FailingGrowth, "n_failures", times)
         (worker,) = here.cluster.scheduler.workers.values()
-        killed = KilledWorker("grow-trees", worker.clean(), 3)
-        monkeypatch.setattr(FailingGrowth, "error", killed, raising=False)
+
+        def killed():
+            return KilledWorker(distributed.get_worker().get_current_task(), worker.clean(), 3)
+
+        monkeypatch.setattr(FailingGrowth, "error", staticmethod(killed), raising=False)
         growth = as_kind(FailingGrowth)
         if times == 3:
             assert digest(grow_replicated(growth, range(20), here)) == LOCAL
         else:
-            with pytest.raises(ClusterError, match="died 4 times over while they grew trees"):
+            with pytest.raises(ClusterError, match=r"died 4 times over in .* \(trees"):
                 grow_replicated(growth, range(20), here)
         assert ours(here) == []
 
@@ -328,8 +338,8 @@ class TestWorkersThatHang:
 
     @pytest.fixture(autouse=True)
     def impatient(self, monkeypatch):
-        monkeypatch.setattr(replicated, "PATIENCE", 0.3)
-        monkeypatch.setattr(clients, "ANSWER", 2.0)  # enough for the other one
+        monkeypatch.setattr(liveness, "PATIENCE", 0.3)
+        monkeypatch.setattr(clients, "ANSWER_SECONDS", 2.0)  # enough for the other one
 
     @pytest.fixture
     def stop(self, processes):
@@ -354,16 +364,16 @@ class TestWorkersThatHang:
             if len(come) == after:
                 stop()
 
-        ledger = Ledger()
+        stats = FitStatistics()
         with caplog.at_level(logging.INFO, "dtrees"):
             trees = grow_replicated(
-                growth, range(40), processes, units_per_task=1, on_tree=on_tree, ledger=ledger
+                growth, range(40), processes, units_per_task=1, on_tree=on_tree, stats=stats
             )
         assert digest(trees) == expected
-        assert ledger.counts["retries"] >= 1  # copies
-        assert ledger.counts["lost_workers"] == 0  # it is left alone
+        assert stats.counts["retries"] >= 1  # copies
+        assert stats.counts["lost_workers"] == 0  # it is left alone
         assert sorted(come) == list(range(40))  # each of them once
-        assert "do not come from ['tcp://" in caplog.text
+        assert "does not come from ['tcp://" in caplog.text
         assert ours(processes) == []
 
     def test_all_are_lost_while_it_asks(self, here, monkeypatch):
@@ -377,8 +387,8 @@ class TestWorkersThatHang:
             return who_has(futures)
 
         monkeypatch.setattr(here, "who_has", lost)
-        monkeypatch.setattr(replicated, "PATIENCE_AT_FIRST", 0.1)
-        trees = grow_replicated(as_kind(SlowGrowth), range(20), here, units_per_task=10)
+        with dask.config.set({"dtrees.worker-patience": "100ms"}):
+            trees = grow_replicated(as_kind(SlowGrowth), range(20), here, units_per_task=10)
         assert digest(trees) == LOCAL
         assert asked
 
@@ -395,21 +405,24 @@ class TestWorkersThatHang:
         (other,) = processes.run(os.getpid, workers=[answering]).values()
         os.kill(other, signal.SIGSTOP)
         try:
-            with pytest.raises(ClusterError, match=r"not answered for 2 seconds"):
+            with (
+                dask.config.set({"dtrees.worker-patience": "500ms"}),
+                pytest.raises(WorkerLostError, match=r"answered for 4 times 0\.5 seconds"),
+            ):
                 grow_replicated(GROWTH, range(20), processes)
         finally:
             os.kill(other, signal.SIGCONT)
 
     def test_before_there_is_any_result(self, here, monkeypatch):
         """One batch on a worker that hangs, and another worker that has nothing to do."""
-        monkeypatch.setattr(replicated, "PATIENCE_AT_FIRST", 0.3)
         monkeypatch.setattr(HangingGrowth, "go_on", threading.Event())
         monkeypatch.setattr(HangingGrowth, "hung", [])
         here.cluster.scale(2)
         here.wait_for_workers(2, timeout=20)
         growth = as_kind(HangingGrowth)
         try:
-            assert digest(grow_replicated(growth, range(20), here, units_per_task=20)) == LOCAL
+            with dask.config.set({"dtrees.worker-patience": "300ms"}):
+                assert digest(grow_replicated(growth, range(20), here, units_per_task=20)) == LOCAL
         finally:
             HangingGrowth.go_on.set()
         assert len(HangingGrowth.hung) == 1
@@ -417,7 +430,6 @@ class TestWorkersThatHang:
 
     @pytest.mark.parametrize("n_workers", [1, 2])
     def test_slow_workers_are_waited_for(self, n_workers, here, monkeypatch, caplog):
-        monkeypatch.setattr(replicated, "PATIENCE_AT_FIRST", 0.1)
         monkeypatch.setattr(HangingGrowth, "go_on", threading.Event())
         monkeypatch.setattr(HangingGrowth, "hung", [])
         monkeypatch.setattr(HangingGrowth, "slow", (0, 10))
@@ -426,11 +438,14 @@ class TestWorkersThatHang:
         timer = threading.Timer(1, HangingGrowth.go_on.set)
         timer.start()
         growth = as_kind(HangingGrowth)
-        with caplog.at_level(logging.INFO, "dtrees"):
+        with (
+            dask.config.set({"dtrees.worker-patience": "100ms"}),
+            caplog.at_level(logging.INFO, "dtrees"),
+        ):
             trees = grow_replicated(growth, range(20), here, units_per_task=10)
         timer.join()
         assert digest(trees) == LOCAL
-        assert "do not come" not in caplog.text
+        assert "does not come" not in caplog.text
         assert ours(here) == []
 
     def test_results_that_hang(self, here, monkeypatch):
@@ -453,29 +468,29 @@ class TestWorkersThatHang:
         assert digest(trees) == LOCAL
         assert ours(here) == []
 
-    def test_a_table_that_does_not_arrive(self, here, monkeypatch):
-        monkeypatch.setattr(replicated, "itself", held_up)
-        monkeypatch.setattr(replicated, "SENDINGS", 100)  # the others may be slow
-        monkeypatch.setattr(replicated, "PATIENCE_AT_FIRST", 0.3)
-        monkeypatch.setattr(HangingGrowth, "go_on", threading.Event())
-        monkeypatch.setattr(HangingGrowth, "hung", [])
-        here.cluster.scale(2)
-        here.wait_for_workers(2, timeout=20)
-        answering = [replicated.check_versions(here)]
-        answering.append(answering[0][1:])  # the one that has the table does not any more
-        monkeypatch.setattr(
-            replicated,
-            "check_versions",
-            lambda _: answering.pop(0) if answering[1:] else answering[0],
-        )
-        ledger = Ledger()
-        try:
-            assert digest(grow_replicated(GROWTH, range(20), here, ledger=ledger)) == LOCAL
-        finally:
-            HangingGrowth.go_on.set()
-        assert HangingGrowth.hung == ["table"]
-        assert ledger.counts["restarts"] >= 1
-        assert ours(here) == []
+    def test_a_table_that_does_not_arrive(self, tmp_path, monkeypatch, caplog):
+        """The worker that is to have it is stopped: it leaves, and another one gets the table."""
+        gate = tmp_path / "gate"
+        gate.touch()
+        monkeypatch.setattr(submission, "identity", StoppedOnce(str(gate)))
+        with (
+            dask.config.set({"dtrees.worker-patience": "2s"}),
+            caplog.at_level(logging.INFO, "dtrees"),
+            connect(2, 1, True) as cluster,
+            Client(cluster) as client,
+        ):
+            client.wait_for_workers(2, timeout=20)
+            pids, stats = client.run(os.getpid).values(), FitStatistics()
+            try:
+                trees = grow_replicated(GROWTH, range(20), client, stats=stats)
+            finally:
+                for pid in pids:
+                    os.kill(pid, signal.SIGCONT)
+        assert digest(trees) == LOCAL
+        assert not gate.exists()
+        assert "are taken out of the cluster" in caplog.text
+        assert stats.counts["lost_workers"] == 1
+        assert stats.counts["restarts"] == 0  # the scheduler has the table, too
 
 
 class TestOnTheScheduler:
@@ -501,7 +516,7 @@ class TestOnTheScheduler:
             raise OSError("no way there")
 
         monkeypatch.setattr(here, "gather", gather)
-        with pytest.raises(ClusterError, match="Trees 0 to 1 are grown, but cannot be fetched"):
+        with pytest.raises(ClusterError, match=r"lost the table 5 times.* cannot be fetched"):
             grow_replicated(GROWTH, range(2), here, units_per_task=2)
         assert ours(here) == []
 
@@ -627,56 +642,6 @@ class TestNested:
         assert found == [(1, LOCAL)] * 2
 
 
-class TestChoice:
-    def test_without_a_client(self, caplog):
-        with caplog.at_level(logging.INFO, "dtrees"):
-            assert choose_regime().regime == "local"
-        assert "regime local: no client" in caplog.text
-        with pytest.raises(ClusterError, match="there is no open client"):
-            choose_regime("replicated")
-
-    def test_with_a_client(self, here, caplog):
-        with caplog.at_level(logging.INFO, "dtrees"):
-            assert choose_regime().regime == "replicated"
-        assert "regime replicated: client of inproc://" in caplog.text
-        assert choose_regime("local").regime == "local"
-        for name in ("threads", "synchronous", "processes"):
-            with dask.config.set(scheduler=name):
-                assert choose_regime().regime == "local"
-                assert choose_regime("replicated").regime == "replicated"
-        with dask.config.set(scheduler=here):
-            assert current_client() is here
-
-    def test_with_an_asynchronous_client(self):
-        async def fit():
-            async with (
-                LocalCluster(
-                    n_workers=1, processes=False, dashboard_address=":0", asynchronous=True
-                ) as cluster,
-                Client(cluster, asynchronous=True),
-            ):
-                assert choose_regime().reason == "the client is asynchronous"
-                with pytest.raises(ClusterError, match="needs a synchronous client"):
-                    choose_regime("replicated")
-                return digest(forest().fit(X, Y).forest_.trees)
-
-        assert asyncio.run(fit()) == LOCAL
-
-    def test_regime_is_checked(self):
-        with pytest.raises(
-            ValueError, match=r"'regime' .* among {'local', 'replicated', 'partitioned'} or None"
-        ):
-            forest(regime="everywhere").fit(X, Y)
-
-    def test_nobody_imports_distributed(self):
-        program = (
-            "import sys; from dtrees import RandomForestClassifier\n"
-            "RandomForestClassifier(2).fit([[0], [1]], [0, 1])\n"
-            "assert 'distributed' not in sys.modules"
-        )
-        subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
-
-
 class TestClustersThatCannot:
     def test_closed_client(self):
         with connect(1, 1, False) as cluster:
@@ -728,7 +693,7 @@ class TestClustersThatCannot:
             assert ours(client) == []
 
     def test_workers_that_all_leave(self, monkeypatch):
-        monkeypatch.setattr(replicated, "WATCH", 0.2)
+        monkeypatch.setattr(tasks, "WATCH_SECONDS", 0.2)
         with (
             connect(1, 1, False) as cluster,
             Client(cluster) as client,
@@ -754,7 +719,7 @@ class TestClustersThatCannot:
         processes.run(set_version, "0.0.1", workers=[other])
         if not known_before:
             monkeypatch.setattr(
-                replicated, "check_versions", lambda client: list(client.nthreads())
+                submission, "check_versions", lambda client: list(client.nthreads())
             )
         try:
             with pytest.raises(ClusterError, match=rf"Worker {other} has dtrees 0\.0\.1, the"):
@@ -769,9 +734,9 @@ class TestClustersThatCannot:
 
     def test_no_answer(self, here):
         with pytest.raises(ClusterError, match=r"not answered for 0\.2 seconds"):
-            patiently(here, lambda: time.sleep(1), 0.2)
+            call_with_timeout(here, lambda: time.sleep(1), 0.2)
         with pytest.raises(TimeoutError, match="its own"):
-            patiently(here, lambda: (_ for _ in ()).throw(TimeoutError("its own")))
+            call_with_timeout(here, lambda: (_ for _ in ()).throw(TimeoutError("its own")))
 
 
 class TestWire:
@@ -781,12 +746,13 @@ class TestWire:
         assert all(a.equals(b) for a, b in zip(trees, unpack(packed), strict=True))
         sent = sum(part[0].nbytes for part in packed.values() if isinstance(part, tuple))
         assert sent < sum(a.nbytes for tree in trees for a in tree.arrays().values()) * 2 / 3
-        assert not any(isinstance(array, np.ndarray) and array.flags.owndata is False
-                       for tree in unpack(packed) for array in tree.arrays().values())  # fmt: skip
+        assert all(
+            array.flags.aligned for tree in unpack(packed) for array in tree.arrays().values()
+        )
 
     def test_the_table_from_buffers_that_are_unaligned_and_read_only(self):
         growth = growth_of(
-            forest(max_codes=None), np.random.default_rng(0).random((300, 3)), Y[:300]
+            forest(max_bins=None), np.random.default_rng(0).random((300, 3)), Y[:300]
         )
         make, (rest, buffers) = replicated.SharedGrowth(growth).__reduce__()
         assert make is _unpickled

@@ -12,15 +12,15 @@ import pytest
 
 from dtrees import DecisionTreeClassifier, RandomForestClassifier
 from dtrees.callbacks import Callback
-from dtrees.core.forest import UnitsOfGrowth
+from dtrees.core.grow.forest import UnitsOfGrowth
 from dtrees.model_selection import (
     GridSearchCV,
     cost_complexity_cv,
     cross_validate,
     validation_surface,
 )
-from dtrees.parallel.ledger import Ledger
-from dtrees.parallel.wire import SharedGrowth, pack, packed_bytes
+from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.serialization import SharedGrowth, pack, packed_bytes
 from tests.parallel.test_collections import on
 from tests.parallel.test_replicated import (
     GROWTH,
@@ -35,10 +35,10 @@ from tests.parallel.test_sets import assert_dead
 
 pytestmark = pytest.mark.timeout(60)  # a hang is a failure
 
-TREE = DecisionTreeClassifier(random_state=0, max_codes=32)
-FOREST = RandomForestClassifier(4, random_state=0, max_codes=32)
-APART = RandomForestClassifier(30, random_state=0, max_codes=32, oob_tol=1e-9)
-OWN_TARGETS = DecisionTreeClassifier(random_state=0, max_codes=32, class_weight="balanced")
+TREE = DecisionTreeClassifier(random_state=0, max_bins=32)
+FOREST = RandomForestClassifier(4, random_state=0, max_bins=32)
+APART = RandomForestClassifier(30, random_state=0, max_bins=32, oob_tol=1e-9)
+OWN_TARGETS = DecisionTreeClassifier(random_state=0, max_bins=32, class_weight="balanced")
 ESTIMATORS = {"tree": TREE, "forest": FOREST, "apart": APART, "own targets": OWN_TARGETS}
 REGIMES = ("local", "replicated", "partitioned")
 
@@ -69,7 +69,7 @@ class TestModelsThatGrowTogether:
     def test_cross_validation(self, name, regime, here):
         with forced(regime):
             found = cross_validate(ESTIMATORS[name], X, Y, cv=3, return_estimator=True)
-        report = found["final"].fit_report_
+        report = found["final_estimator"].fit_report_
         check(report, regime)
         for model in found["estimator"]:
             assert model.fit_report_ == report
@@ -94,7 +94,9 @@ class TestModelsThatGrowTogether:
     def test_nested_searches(self):
         search = GridSearchCV(TREE, {"max_depth": [2, 4]}, cv=3)
         found = cross_validate(search, X, Y, cv=3, return_estimator=True)
-        reports = [s.best_estimator_.fit_report_ for s in (*found["estimator"], found["final"])]
+        reports = [
+            s.best_estimator_.fit_report_ for s in (*found["estimator"], found["final_estimator"])
+        ]
         assert len({report["seconds"]["coding"] for report in reports}) == 1  # the table's
         assert len({report["seconds"]["growth"] for report in reports}) == 4  # each side's own
 
@@ -110,9 +112,9 @@ class TestModelsThatGrowTogether:
 
     def test_whoever_changes_a_report_changes_no_other(self):
         found = cross_validate(TREE, X, Y, cv=3, return_estimator=True)
-        found["final"].fit_report_["seconds"].clear()
-        assert found["final"].fit_report_["seconds"]
-        assert found["final"].fit_report_ == found["estimator"][0].fit_report_
+        found["final_estimator"].fit_report_["seconds"].clear()
+        assert found["final_estimator"].fit_report_["seconds"]
+        assert found["final_estimator"].fit_report_ == found["estimator"][0].fit_report_
 
     @pytest.mark.long
     @pytest.mark.parametrize("regime", REGIMES)
@@ -122,7 +124,7 @@ class TestModelsThatGrowTogether:
             models = [
                 TREE.fit(*lazy),
                 FOREST.fit(*lazy),
-                cross_validate(FOREST, *lazy, cv=3)["final"],
+                cross_validate(FOREST, *lazy, cv=3)["final_estimator"],
                 GridSearchCV(FOREST, {"max_depth": [2]}, cv=3).fit(*lazy).best_estimator_,
                 validation_surface(TREE, *lazy, cv=3).model(max_depth=2),
             ]
@@ -147,13 +149,13 @@ class Kill(Callback):
 class TestReplicated:
     def test_bytes_and_tasks(self, processes):
         processes.wait_for_workers(2, timeout=20)
-        ledger = Ledger()
-        trees = grow_replicated(GROWTH, range(20), processes, ledger=ledger, units_per_task=1)
+        stats = FitStatistics()
+        trees = grow_replicated(GROWTH, range(20), processes, stats=stats, units_per_task=1)
         sent = sys.getsizeof(SharedGrowth(UnitsOfGrowth(GROWTH)))
         assert sent > GROWTH.coded.nbytes
         come = sum(packed_bytes(pack([tree])) for tree in trees)
         assert come > sum(tree.node_count for tree in trees)
-        assert ledger.counts == {
+        assert stats.counts == {
             "tasks": 20,
             "bytes_moved": 2 * sent + come,
             "lost_workers": 0,

@@ -30,13 +30,16 @@ from dtrees import (
     RandomForestRegressor,
 )
 from dtrees.callbacks import Bar
-from dtrees.core.forest import ForestGrowth, UnitsOfGrowth
-from dtrees.core.resampling import of_sets
-from dtrees.estimators.sets import fit_sets, trees_of
+from dtrees.core.grow.forest import ForestGrowth, UnitsOfGrowth
+from dtrees.core.membership.resampling import of_sets
+from dtrees.estimators.bags import bags_of
+from dtrees.estimators.fit_plan import FitPlan
+from dtrees.estimators.fitted_sets import trees_of
+from dtrees.estimators.training_sets import fit_sets
 from dtrees.exceptions import ClusterError
 from dtrees.model_selection import cross_val_predict, cross_validate
 from dtrees.parallel import grow_sets, regimes, replicated, threaded
-from dtrees.parallel.client import choose_regime
+from dtrees.parallel.regimes import choose_regime
 from tests.parallel.clusters import Deadly, Waiting, connect, digest, ours
 
 pytestmark = pytest.mark.timeout(60)  # a hang is a failure, and soon
@@ -104,12 +107,12 @@ def expected():
 
 def growth_of(model, X, y):
     """What a model's trees are grown from."""
-    encoded = model._encode(X, y, None, 0, threaded(1))
+    encoded = FitPlan.of(model).encode(X, (y, None), 0, threaded(1))
     if isinstance(model, DecisionTreeClassifier):
         return ForestGrowth(
             encoded.coded, encoded.target, encoded.rules, None, encoded.book.thresholds
         )
-    return model._growth_of(encoded, model._bags(0, len(y), None))
+    return model._growth_of(encoded, bags_of(model, 0, len(y)))
 
 
 def growing(growth, n_trees, rows, client, advance=None, regime="replicated"):
@@ -326,7 +329,7 @@ class TestWorkersThatComeAndGo:
             found = growing(growth, 12, ROWS, here, lose)
         assert found == growing_here(growth, 12, ROWS)
         assert len(lost) == 1
-        assert "submitted again: cancelled" in caplog.text
+        assert "what is lost is made again" in caplog.text
         assert ours(here) == []
 
     def test_added_in_the_middle(self, here, monkeypatch):
@@ -422,7 +425,9 @@ class TestCrossValidation:
         np.testing.assert_array_equal(found["test_score"], alone["test_score"])
         for a, b in zip(found["estimator"], alone["estimator"], strict=True):
             assert digest(trees_of(a)) == digest(trees_of(b))
-        assert digest(trees_of(found["final"])) == digest(trees_of(alone["final"]))
+        assert digest(trees_of(found["final_estimator"])) == digest(
+            trees_of(alone["final_estimator"])
+        )
 
     def test_clusters_that_cannot(self):
         """Their errors are not those of fits, which might be worth a score."""
@@ -448,7 +453,7 @@ class TestChoice:
     def regimes(self, caplog, model, **parameters):
         """What was chosen, and why."""
         caplog.clear()
-        with caplog.at_level(logging.INFO, "dtrees.parallel.client"):
+        with caplog.at_level(logging.INFO, "dtrees.parallel.growing"):
             fit_sets(model.set_params(**parameters), X, Y, None, ROWS)
         return [message for message in caplog.messages if message.startswith("regime")]
 

@@ -284,15 +284,15 @@ class TestResume:
     @pytest.fixture
     def so_far(self, monkeypatch):
         """The same without a cluster."""
-        from dtrees.estimators import ensemble
+        from dtrees.estimators import growing_forest
 
-        grow = ensemble.grow_trees
+        grow = growing_forest.grow_trees
 
         def lost(growth, numbers, *others, **more):
             yield from grow(growth, numbers[:5], *others, **more)
             raise WorkerLostError("all are gone")
 
-        monkeypatch.setattr(ensemble, "grow_trees", lost)
+        monkeypatch.setattr(growing_forest, "grow_trees", lost)
         with pytest.raises(WorkerLostError) as caught:
             forest().fit(X, Y)
         monkeypatch.undo()
@@ -315,9 +315,9 @@ class TestResume:
 
     def test_rows_on_workers(self, monkeypatch):
         """They are told by what the growth saw of them."""
-        from dtrees.estimators import ensemble
+        from dtrees.estimators import growing_forest
 
-        grow = ensemble.grow_trees
+        grow = growing_forest.grow_trees
 
         def lost(growth, numbers, *others, **more):
             yield from grow(growth, numbers[:5], *others, **more)
@@ -325,7 +325,7 @@ class TestResume:
 
         lazy = da.from_array(X, chunks=(90, 5))
         with dask.config.set(scheduler="synchronous"):
-            monkeypatch.setattr(ensemble, "grow_trees", lost)
+            monkeypatch.setattr(growing_forest, "grow_trees", lost)
             with pytest.raises(WorkerLostError) as caught:
                 forest(regime="partitioned").fit(lazy, Y)
             monkeypatch.undo()
@@ -338,7 +338,7 @@ class TestResume:
     @pytest.mark.parametrize("n_estimators", [5, 8])
     def test_warm_starts_that_do_not_grow(self, n_estimators, monkeypatch):
         """As there is nothing to grow, or no worker is left before the first block is there."""
-        from dtrees.estimators import ensemble
+        from dtrees.estimators import growing_forest
 
         def lost(*_, **__):
             raise WorkerLostError("all are gone")
@@ -353,7 +353,7 @@ class TestResume:
                 with pytest.warns(UserWarning, match="n_estimators"):
                     model.fit(lazy, Y)
             else:
-                monkeypatch.setattr(ensemble, "grow_trees", lost)
+                monkeypatch.setattr(growing_forest, "grow_trees", lost)
                 with pytest.raises(WorkerLostError) as caught:
                     model.fit(lazy, Y)
                 assert caught.value.estimator is None  # which has them itself
@@ -394,13 +394,13 @@ class TestResume:
         assert heard.heard == list(range(8, N))
 
     def test_nothing_was_grown(self, monkeypatch):
-        from dtrees.estimators import ensemble
+        from dtrees.estimators import growing_forest
 
         def lost(*_, **__):
             raise WorkerLostError("all are gone")
             yield
 
-        monkeypatch.setattr(ensemble, "grow_trees", lost)
+        monkeypatch.setattr(growing_forest, "grow_trees", lost)
         with pytest.raises(WorkerLostError) as caught:
             forest().fit(X, Y)
         assert caught.value.estimator is None

@@ -6,7 +6,7 @@ import sklearn.model_selection as theirs
 from sklearn.base import clone
 
 import dtrees
-from dtrees.estimators.sets import trees_of
+from dtrees.estimators.fitted_sets import trees_of
 from dtrees.model_selection import GridSearchCV, cost_complexity_cv, cross_validate
 
 pytestmark = pytest.mark.realdata
@@ -70,7 +70,7 @@ def test_cross_validations(real_data, name):
     for key, values in brute.items():
         if key.startswith(("test_", "train_")):
             np.testing.assert_allclose(ours[key], values, 1e-9, 1e-12, err_msg=key)
-    assert trees_of(ours["final"])[0].equals(trees_of(clone(estimator).fit(*data))[0])
+    assert trees_of(ours["final_estimator"])[0].equals(trees_of(clone(estimator).fit(*data))[0])
     for a, b in zip(ours["estimator"], brute["estimator"], strict=True):
         mine, other = trees_of(a)[0], trees_of(b)[0]
         np.testing.assert_array_equal(mine.feature, other.feature)

@@ -39,7 +39,7 @@ class Bug:
         return text
 
 
-WALK = "dtrees/core/_coded_walk.pyx"
+WALK = "dtrees/core/predict/_binned.pyx"
 BUGS = {
     "overflow": Bug(
         "memory",

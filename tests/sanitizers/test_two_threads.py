@@ -20,7 +20,7 @@ from dtrees import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from dtrees.core.coded_walk import CodedRows
+from dtrees.core.predict.binned import CodedRows
 from dtrees.model_selection import cross_validate
 from tests.sanitizers.planted import BUGS, Bug
 
@@ -58,7 +58,7 @@ def test_fits_and_predictions(name, storage):
     for n_jobs in (1, 2):
         model = getattr(dtrees, name)(random_state=0, n_jobs=n_jobs)
         if hasattr(model, "n_estimators"):
-            model.set_params(n_estimators=3, max_codes=None if storage == "dense" else 64)
+            model.set_params(n_estimators=3, max_bins=None if storage == "dense" else 64)
         for sample_weight in (None, weights):
             model.fit(X, y, sample_weight)
             found.append((n_jobs, sample_weight is None, model.predict(X).tobytes()))
@@ -117,7 +117,7 @@ def test_two_walks_at_the_same_time():
 
     X, y = table("dense")
     X, y = np.tile(X, (10, 1)), np.tile(y, 10)
-    tree = Caught(max_depth=8, max_codes=64, random_state=0).fit(X, y).tree_.model
+    tree = Caught(max_depth=8, max_bins=64, random_state=0).fit(X, y).tree_.model
     rows = CodedRows(caught["coded"])
     numbers = np.arange(len(X))
     expected = rows.leaves(tree, numbers)

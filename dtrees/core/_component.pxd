@@ -1,6 +1,0 @@
-"""Declarations of the order of categories; see _component.pyx."""
-from libc.stdint cimport int64_t
-
-from dtrees.core._search cimport Search
-
-cdef void order_by_component(Search* q, int64_t first, int64_t count) noexcept nogil

@@ -1,0 +1,100 @@
+"""The columns of a coded matrix as the kernels see them; see _columns.pyx."""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+from dtrees.core.data._structs cimport ALL_ORDERED
+
+ctypedef fused code_t:
+    uint8_t
+    uint16_t
+    uint32_t
+
+cdef enum Storage:
+    STORED_U8
+    STORED_U16
+    STORED_U32
+    STORED_SPARSE
+
+cdef struct Column:
+    # One column of the coded matrix.
+    const void* codes       # dense: (n_rows,) of the storage's width; sparse: uint32 (stored,)
+    const int32_t* rows     # sparse: ascending rows of the stored codes
+    const uint32_t* order   # rows in ascending code order, or NULL
+    int64_t stored          # sparse: how many
+    uint32_t n_codes
+    uint32_t n_ordered
+    uint32_t fill
+    uint32_t common         # u8, u16: a code that most rows hold, as far as is known; or NO_RANK
+    int32_t lane            # u8: place among the codes of a row, where they stand by row; else -1
+    uint8_t storage
+
+cdef struct RowLists:
+    # The sparse columns that store a cell of a row, row after row.
+    const int64_t* start    # (n_rows + 1,); NULL: the table has none, or nobody asked
+    const int32_t* column
+    const uint64_t* dense   # bit per column
+    int64_t n_words
+
+cdef struct RowCodes:
+    # The columns of 8 bits once more, row by row.
+    const uint8_t* codes    # (n_rows, width); NULL: nobody asked
+    int32_t width           # a multiple of 32
+    const double* value     # (width, 256): of the ordered codes 1, 2, ...; inf behind the last
+    const double* pivot     # (width, 16): each 16th of them
+
+
+cdef inline uint32_t last_ordered(const Column* column) noexcept nogil:
+    """The largest rank that a comparison can name: all of them in columns without categories."""
+    return ALL_ORDERED if column.n_ordered == column.n_codes else column.n_ordered
+
+
+cdef inline uint32_t code_at(const Column* column, int64_t row) noexcept nogil:
+    """The code of one cell. O(1); O(log stored) in sparse columns."""
+    cdef int64_t low, high, middle
+    if column.storage == STORED_U8:
+        return (<const uint8_t*>column.codes)[row]
+    if column.storage == STORED_U16:
+        return (<const uint16_t*>column.codes)[row]
+    if column.storage == STORED_U32:
+        return (<const uint32_t*>column.codes)[row]
+    low = 0
+    high = column.stored
+    while low < high:
+        middle = (low + high) >> 1
+        if column.rows[middle] < row:
+            low = middle + 1
+        else:
+            high = middle
+    if low < column.stored and column.rows[low] == row:
+        return (<const uint32_t*>column.codes)[low]
+    return column.fill
+
+
+cdef inline uint32_t next_code(const Column* column, uint32_t row, int64_t* at) noexcept nogil:
+    """The code of a row of a sparse column, whose rows are asked for in ascending order.
+
+    at : place among the stored rows, from 0 on, moved. O(stored) for all rows together.
+    """
+    while at[0] < column.stored and <uint32_t>column.rows[at[0]] < row:
+        at[0] += 1
+    if at[0] < column.stored and <uint32_t>column.rows[at[0]] == row:
+        return (<const uint32_t*>column.codes)[at[0]]
+    return column.fill
+
+
+cdef class Columns:
+    cdef Column* columns
+    cdef int64_t n_columns
+    cdef bint has_sparse
+    cdef RowLists lists
+    cdef RowCodes by_row
+    cdef list alive             # arrays whose memory the structs point to
+    cdef object __weakref__
+
+    cdef RowLists row_lists(self, coded)
+    cdef RowLists _row_lists(self, coded)
+    cdef RowCodes row_codes(self, coded, values, first)
+    cdef RowCodes _row_codes(self, coded, values, first)
+
+
+cdef Columns columns_of(coded)
+cdef const void* pointer(list alive, array, dtype)

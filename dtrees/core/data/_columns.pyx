@@ -1,0 +1,175 @@
+"""The columns of a coded matrix as C structs.
+
+A `Column` says where the codes of a column are, how wide, and how many there are. The structs of a
+matrix are made once and remembered as long as it lives; the trees of a forest share them. What is
+asked for by some trees only is made when it is first asked for: the sparse columns by row, and the
+columns of 8 bits by row. Of these the codes are copied; the other structs point to the matrix's own
+arrays.
+"""
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from dtrees.core.data._structs cimport NO_RANK
+
+cdef enum:
+    SAMPLE = 1024           # rows that are asked for a common code
+
+
+cdef const void* pointer(list alive, array, dtype):
+    """Memory of a contiguous, aligned array, which `alive` keeps; NULL when it is empty."""
+    cdef const uint8_t[::1] flat
+    array = np.require(array, dtype=dtype, requirements=["A"])
+    if array.size == 0:
+        return NULL
+    array = array.reshape(-1, order="F").view(np.uint8)
+    alive.append(array)
+    flat = array
+    return &flat[0]
+
+
+cdef uint32_t common_code(const Column* column, int64_t n_rows) noexcept:
+    """A code that seven of eight rows of a sample hold, or NO_RANK.
+
+    What holds a majority survives when different codes cancel each other out (Boyer and Moore
+    1991).
+    """
+    cdef int64_t step = n_rows // SAMPLE + 1
+    cdef int64_t lead = 0
+    cdef int64_t seen = 0
+    cdef int64_t held = 0
+    cdef int64_t row
+    cdef uint32_t found = 0
+    cdef uint32_t code
+    for row in range(0, n_rows, step):
+        code = code_at(column, row)
+        if lead == 0:
+            found = code
+        lead += 1 if code == found else -1
+    for row in range(0, n_rows, step):
+        seen += 1
+        held += code_at(column, row) == found
+    return found if 8 * held >= 7 * seen and seen > 0 else <uint32_t>NO_RANK
+
+
+cdef class Columns:
+    """The columns of a coded matrix as C structs; trees of one matrix share them."""
+
+    def __cinit__(self):
+        self.columns = NULL
+
+    def __dealloc__(self):
+        free(self.columns)
+
+    def __init__(self, coded):
+        cdef int64_t j, n_rows = coded.n_rows, n_columns = coded.n_columns
+        cdef const int64_t[::1] n_codes = np.ascontiguousarray(coded.n_codes, dtype=np.int64)
+        cdef const int64_t[::1] n_ordered = np.ascontiguousarray(coded.n_ordered, dtype=np.int64)
+        cdef const uint8_t[::1] storage = np.ascontiguousarray(coded.storage, dtype=np.uint8)
+        cdef const int64_t[::1] slot = np.ascontiguousarray(coded.slot, dtype=np.int64)
+        cdef const int64_t[::1] indptr = np.ascontiguousarray(coded.sparse_indptr, dtype=np.int64)
+        cdef const uint32_t[::1] fill = np.ascontiguousarray(coded.fill_code, dtype=np.uint32)
+        cdef list alive = []
+        cdef const uint8_t* u8 = <const uint8_t*>pointer(alive, coded.u8, np.uint8)
+        cdef const uint16_t* u16 = <const uint16_t*>pointer(alive, coded.u16, np.uint16)
+        cdef const uint32_t* u32 = <const uint32_t*>pointer(alive, coded.u32, np.uint32)
+        cdef const uint32_t* order = NULL
+        cdef const int32_t* rows = <const int32_t*>pointer(alive, coded.sparse_rows, np.int32)
+        cdef const uint32_t* codes = <const uint32_t*>pointer(alive, coded.sparse_codes, np.uint32)
+        cdef Column* column
+        if coded.order32 is not None:
+            order = <const uint32_t*>pointer(alive, coded.order32, np.uint32)
+        self.alive = alive
+        self.n_columns = n_columns
+        self.columns = <Column*>calloc(n_columns + 1, sizeof(Column))
+        for j in range(n_columns):
+            column = self.columns + j
+            column.storage = storage[j]
+            column.n_codes = <uint32_t>n_codes[j]
+            column.n_ordered = <uint32_t>n_ordered[j]
+            column.fill = NO_RANK
+            column.common = NO_RANK
+            column.lane = -1
+            if storage[j] == STORED_U8:
+                column.codes = u8 + slot[j] * n_rows
+                column.lane = <int32_t>slot[j]
+            elif storage[j] == STORED_U16:
+                column.codes = u16 + slot[j] * n_rows
+            elif storage[j] == STORED_U32:
+                column.codes = u32 + slot[j] * n_rows
+                if order != NULL:
+                    column.order = order + slot[j] * n_rows
+            else:
+                self.has_sparse = True
+                column.stored = indptr[slot[j] + 1] - indptr[slot[j]]
+                column.codes = codes + indptr[slot[j]] if column.stored > 0 else NULL
+                column.rows = rows + indptr[slot[j]] if column.stored > 0 else NULL
+                column.fill = fill[slot[j]]
+            if storage[j] <= STORED_U16:
+                column.common = common_code(column, n_rows)
+
+    cdef RowLists row_lists(self, coded):
+        """The sparse columns by row, made when they are first asked for. O(stored cells)."""
+        with _making:
+            return self._row_lists(coded)
+
+    cdef RowLists _row_lists(self, coded):
+        cdef RowLists lists
+        if not self.has_sparse or self.lists.start != NULL:
+            return self.lists
+        start, column = coded.stored_columns()
+        dense = np.zeros(64 * (self.n_columns // 64 + 1), dtype=np.uint8)
+        dense[:self.n_columns] = np.asarray(coded.storage) != STORED_SPARSE
+        memset(&lists, 0, sizeof(RowLists))
+        lists.start = <const int64_t*>pointer(self.alive, start, np.int64)
+        lists.column = <const int32_t*>pointer(self.alive, column, np.int32)
+        lists.dense = <const uint64_t*>pointer(
+            self.alive, np.packbits(dense, bitorder="little"), np.uint8)
+        lists.n_words = self.n_columns // 64 + 1
+        self.lists = lists
+        return lists
+
+    cdef RowCodes row_codes(self, coded, values, first):
+        """The columns of 8 bits by row, made when they are first asked for. O(cells).
+
+        values, first : `CodeBook.code_values`.
+        """
+        with _making:
+            return self._row_codes(coded, values, first)
+
+    cdef RowCodes _row_codes(self, coded, values, first):
+        cdef RowCodes rows
+        cdef int64_t n_columns = coded.u8.shape[1]
+        if n_columns == 0 or self.by_row.codes != NULL:
+            return self.by_row
+        rows.width = <int32_t>((n_columns + 31) // 32 * 32)
+        codes = np.zeros((coded.n_rows, rows.width), dtype=np.uint8)
+        codes[:, :n_columns] = coded.u8
+        table = np.full((rows.width, 256), np.inf)
+        for column in np.flatnonzero(coded.storage == STORED_U8).tolist():
+            own = values[first[column]:first[column + 1]]
+            table[coded.slot[column], :len(own)] = own
+        rows.value = <const double*>pointer(self.alive, table.T, np.float64)
+        pivots = np.ascontiguousarray(table[:, 15::16])
+        rows.pivot = <const double*>pointer(self.alive, pivots.T, np.float64)
+        rows.codes = <const uint8_t*>pointer(self.alive, codes.T, np.uint8)
+        self.by_row = rows
+        return rows
+
+
+_remembered = WeakKeyDictionary()
+_making = Lock()                # threads that ask for the same share what the first one makes
+
+
+cdef Columns columns_of(coded):
+    """The structs of a coded matrix, remembered as long as it lives. O(columns) once."""
+    with _making:
+        columns = _remembered.get(coded)
+        if columns is None:
+            columns = _remembered[coded] = Columns(coded)
+        return columns

@@ -1,0 +1,19 @@
+"""Whether loops use registers of 256 bits.
+
+A few loops over the rows of a node (`_row_partition`, `_random_split_simd`) are compiled twice, and
+those of shared nodes (`_shared_histogram`, `_class_scan`) have others beside them. Which one runs
+is decided on the machine that runs it, once, by what its processor has; the results are the same.
+"""
+
+cdef extern from "data/cpu.h" nogil:
+    bint HAS_WIDE()
+
+is_wide = HAS_WIDE()
+
+
+def use_wide(bint wide):
+    """Whether to use registers of 256 bits, where there are any; returns what it was before."""
+    global is_wide
+    before = is_wide
+    is_wide = wide and HAS_WIDE()
+    return before

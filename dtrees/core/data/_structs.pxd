@@ -1,0 +1,80 @@
+"""The records that the kernels share. No code, no Python objects.
+
+An *entry* is one stored cell of one column in one open node: the rank of its code in the high half
+of the integer, the number of its row in the low half. Entries of a column are kept in ascending
+order of rank, so equal codes are neighbours and a prefix of the entries is a candidate split.
+
+    uint64 entry   code  (32 bits) | row (32 bits)      any table
+    uint32 entry   rank  (16 bits) | row (16 bits)      at most 65,535 rows, renumbered
+
+Rank 0 is missing in both. A *presorted feature* is the contiguous stretch of entries of one column
+in one open node. A dense column stores every row of the node; a sparse one leaves out the rows that
+hold its fill code.
+"""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+ctypedef fused entry_t:
+    uint32_t
+    uint64_t
+
+cdef extern from *:
+    """
+    typedef __int128 dtrees_int128;
+    """
+    ctypedef long long int128_t "dtrees_int128"
+
+cdef enum:
+    NO_RANK = 0xFFFFFFFF    # a feature without rows that hold the fill code
+    ALL_ORDERED = 0x7FFFFFFF    # last_ordered of a column without categories
+
+cdef enum Impurity:
+    GINI                    # of three classes or more
+    ENTROPY
+    SQUARED                 # squared error; gini of two classes is twice the same
+    POISSON
+
+# A node's test, as in dtrees.core.model.tree.
+cdef enum Test:
+    LEAF
+    AT_MOST
+    ABOVE
+    IN_SUBSET
+
+cdef struct RowStatistics:
+    # Of each row of a workspace, what it adds to sums; the kind of cells decides which are given.
+    uint16_t* label         # class of the row
+    int64_t* weight
+    uint16_t* times         # how often the row is in the bag: the weight, where nothing else weighs
+    int64_t* target         # weight * y, or weight * class for two classes
+    int64_t* value          # y alone: purity and the second moment
+
+cdef struct PresortedFeature:
+    int64_t offset          # of the first entry; of a counted column: of its cells, -1: not kept
+    uint32_t length         # entries; other rows hold the fill code. 0: the column is counted
+    int32_t column
+    uint32_t fill           # rank of the fill code; NO_RANK in dense columns
+    uint32_t fill_code
+    uint32_t last_ordered   # ranks above it are categories
+    bint distinct           # no two entries have the same rank
+
+cdef struct Totals:
+    # Sums over the rows of a node.
+    int64_t n
+    int64_t weight
+    int64_t target          # classification with two classes: weight of class 1
+    int128_t moment         # regression: weight * y * y
+    int64_t lowest          # regression: least and greatest y, to see purity
+    int64_t highest
+
+cdef struct Split:
+    double score            # order of preference among the splits of a node
+    double unpenalized      # of a subset: its score before the penalty of many categories
+    double gain             # weighted impurity decrease in the user's units
+    int32_t column
+    uint8_t test            # LEAF: no split was found
+    uint8_t missing_left
+    uint8_t saw_missing     # missing_left was learned from rows of the node
+    uint32_t boundary       # tests 1 and 2: the last rank at or below the boundary,
+    uint32_t beyond         # and the first ordered rank above it, 0 when there is none
+    int64_t boundary_row    # a row of the workspace that holds them; -1: the rows of the fill code
+    int64_t beyond_row

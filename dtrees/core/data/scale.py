@@ -1,0 +1,74 @@
+"""Scales that must be the same wherever the rows of a node are.
+
+x log x is kept as an integer: a power of two times its value, the largest with which no sum over
+the rows that count overflows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dtrees.coding.target import Target
+from dtrees.core.data.rules import GrowthRules
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What must be the same wherever a node's rows are.
+
+    Attributes
+    ----------
+    fixed_point : float
+        The power of two that x log x is multiplied by before it is rounded to an integer.
+    total_weight : float
+        Of all rows, in the user's units.
+    """
+
+    fixed_point: float
+    total_weight: float
+
+
+def units_of(target: Target) -> np.ndarray | None:
+    """Weight of every row, class weights included, in units of the target; None: all are one."""
+    if target.class_multiplier is None:
+        return target.w
+    weight = np.ones(target.n_rows, dtype=np.int64) if target.w is None else target.w
+    of_row: np.ndarray = weight * target.class_multiplier[target.y]
+    return of_row
+
+
+def scale_of_sums(units: int, largest: int, weight_unit: float, criterion: str) -> Scale:
+    """The scale of rows with these sums.
+
+    Parameters
+    ----------
+    units : int
+        Weight of the rows that count, in units of the target.
+    largest : int
+        Poisson: the largest y among them.
+    weight_unit : float
+    criterion : str
+    """
+    if criterion == "poisson":
+        bound, bits = largest * math.log(largest + 1) + 1, 58
+    else:
+        bound, bits = 2 * (units + 1) * (math.log2(units + 2) + 1), 61
+    fixed_point = 2.0 ** min(45, bits - math.ceil(math.log2(bound)))
+    return Scale(fixed_point, units * weight_unit)
+
+
+def scale_of(targets: Sequence[Target], rules: GrowthRules) -> Scale:
+    """The scale of all rows that count."""
+    units = 0
+    largest = 1
+    for target in targets:
+        weight = units_of(target)
+        units += target.n_rows if weight is None else int(weight.sum())
+        if rules.criterion == "poisson":
+            y = target.y if target.w is None else target.y[target.w > 0]
+            largest = max(largest, int(y.max(initial=1)))
+    return scale_of_sums(units, largest, targets[0].weight_unit, rules.criterion)

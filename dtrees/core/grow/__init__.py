@@ -1,0 +1,9 @@
+"""From rows to trees: the order in which nodes are grown, and how their records become a tree.
+
+    grower.grow ──▶ source, forest ──▶ depth first | level by level | shared | rounds
+                                            │
+                       node: search, enough gain?, part the rows, open two children, write the test
+
+Every order grows the same tree: a node depends on its rows and the key of its path alone. Work is
+cut into slices, between which signals and cancellation are looked at.
+"""

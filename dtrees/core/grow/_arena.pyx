@@ -1,0 +1,55 @@
+"""Memory of growths, which serves one tree after the other."""
+cimport cython
+
+from dtrees.core.grow._depth_first cimport free_growth, new_growth
+
+
+cdef class Memory:
+    """What a thread needs to grow subtrees, one after the other."""
+
+    def __cinit__(self):
+        self.growth = new_growth()
+        if self.growth == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free_growth(self.growth)
+
+
+cdef class Pool:
+    """Memory of trees that were grown, for the next trees.
+
+    Without it every tree of a forest would have its memory mapped, and filled with zeros, anew. It
+    holds as much as threads grow trees at the same time. Copies and pickles of it are empty.
+    """
+
+    def __init__(self):
+        self.unused = []
+
+    def __reduce__(self):
+        return Pool, ()
+
+    cdef Memory take(self):
+        try:
+            return self.unused.pop()
+        except IndexError:
+            return Memory()
+
+    cdef give_back(self, Memory memory):
+        self.unused.append(memory)
+
+
+@cython.final
+@cython.no_gc_clear
+cdef class Lease:
+    """What a tree has grown into, for those who read it where it is.
+
+    While somebody does, the memory serves no other tree; then it goes back to its pool.
+    """
+
+    def __cinit__(self, Pool pool, Memory memory):
+        self.pool = pool
+        self.memory = memory
+
+    def __dealloc__(self):
+        self.pool.give_back(self.memory)

@@ -1,0 +1,164 @@
+"""The records of grown trees: pieces put together, and arrays of them, without the interpreter."""
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy
+
+from dtrees._random cimport hash64
+from dtrees.core.data._structs cimport LEAF
+from dtrees.core.search._parameters cimport CUTS
+from dtrees.core.grow._node_buffer cimport Record
+
+cdef enum:
+    NO_FEATURE = -2
+    SUBTREE = -3            # column of a record that stands for a later piece
+    PLACES = -1             # of a draw in its gap: a number that no code has
+
+
+def arrays_of(nodes):
+    """Arrays of a tree from its records.
+
+    Parameters
+    ----------
+    nodes : `dtrees.core.grow.node_record.RECORD` (n_nodes,), contiguous
+
+    Returns
+    -------
+    dict of str to array (n_nodes,)
+        feature, children_left, children_right : int32; test, missing_go_to_left : uint8;
+        impurity, gain : float64.
+    """
+    cdef int64_t n = len(nodes)
+    cdef const uint8_t[::1] raw = nodes.view(np.uint8)
+    cdef const Record* records = <const Record*>&raw[0]
+    cdef int32_t[::1] feature = np.empty(n, dtype=np.int32)
+    cdef int32_t[::1] left = np.empty(n, dtype=np.int32)
+    cdef int32_t[::1] right = np.empty(n, dtype=np.int32)
+    cdef uint8_t[::1] test = np.empty(n, dtype=np.uint8)
+    cdef uint8_t[::1] missing = np.empty(n, dtype=np.uint8)
+    cdef double[::1] impurity = np.empty(n, dtype=np.float64)
+    cdef double[::1] gain = np.empty(n, dtype=np.float64)
+    cdef int64_t i
+    cdef const Record* record
+    with nogil:
+        for i in range(n):
+            record = records + i
+            feature[i] = NO_FEATURE if record.test == LEAF else record.column
+            left[i] = <int32_t>record.left
+            right[i] = <int32_t>record.right
+            test[i] = record.test
+            missing[i] = record.missing_left
+            impurity[i] = record.impurity
+            gain[i] = record.gain
+    return {
+        "feature": np.asarray(feature), "children_left": np.asarray(left),
+        "children_right": np.asarray(right), "test": np.asarray(test),
+        "missing_go_to_left": np.asarray(missing),
+        "impurity": np.asarray(impurity), "gain": np.asarray(gain),
+    }
+
+
+def places_of(nodes, uint64_t seed, uint64_t tree):
+    """Where between its two neighbours each random cut of a tree is.
+
+    The key is that of the node and the column, as for the other draws of a cut (`_random_split`).
+
+    Parameters
+    ----------
+    nodes : `dtrees.core.grow.node_record.RECORD` (n_nodes,), contiguous
+        In preorder.
+    seed, tree : int
+
+    Returns
+    -------
+    float64 (n_nodes,)
+        0 <= place < 1, in steps of 2**-53; 0 in leaves.
+    """
+    cdef int64_t n = len(nodes)
+    cdef const uint8_t[::1] raw = nodes.view(np.uint8)
+    cdef const Record* records = <const Record*>&raw[0]
+    cdef uint64_t[::1] path = np.zeros(n, dtype=np.uint64)
+    cdef double[::1] place = np.zeros(n, dtype=np.float64)
+    cdef uint64_t of_tree = hash64(seed, tree)
+    cdef uint64_t key
+    cdef int64_t i
+    with nogil:
+        for i in range(n):
+            if records[i].test == LEAF:
+                continue
+            path[records[i].left] = hash64(path[i], 1)
+            path[records[i].right] = hash64(path[i], 2)
+            key = hash64(hash64(of_tree, path[i]), CUTS)
+            key = hash64(hash64(key, <uint64_t>records[i].column), <uint64_t>PLACES)
+            place[i] = <double>(key >> 11) * 1.1102230246251565e-16
+    return np.asarray(place)
+
+
+def join_records(list pieces, list statistics, list n_words):
+    """The records of a tree in preorder, from those of its pieces. O(nodes).
+
+    Parameters
+    ----------
+    pieces : list of `dtrees.core.grow.node_record.RECORD` (n_nodes,)
+        As for `dtrees.core.grow.assembly.join`.
+    statistics : list of int64 (n_nodes, n_statistics)
+    n_words : list of int
+        Of the subsets of each, which stand one behind the other.
+
+    Returns
+    -------
+    nodes, statistics
+    """
+    cdef int64_t n_statistics = statistics[0].shape[1]
+    cdef int64_t n_top = len(pieces[0])
+    cdef int64_t[::1] start = np.empty(n_top, dtype=np.int64)
+    cdef int64_t[::1] stack = np.empty(n_top + 1, dtype=np.int64)
+    cdef int64_t[::1] first_word = np.cumsum([0] + n_words)
+    cdef int64_t n = sum([len(piece) for piece in pieces]) - len(pieces) + 1
+    nodes = np.empty(n, dtype=pieces[0].dtype)
+    sums = np.empty((n, n_statistics), dtype=np.int64)
+    cdef uint8_t[::1] raw = nodes.view(np.uint8)
+    cdef int64_t[:, ::1] of_node = sums
+    cdef const uint8_t[::1] raw_top = pieces[0].view(np.uint8)
+    cdef const int64_t[:, ::1] of_top = statistics[0]
+    cdef const uint8_t[::1] raw_piece
+    cdef const int64_t[:, ::1] of_piece
+    cdef const Record* top = <const Record*>&raw_top[0]
+    cdef Record* out = <Record*>&raw[0]
+    cdef Record* record
+    cdef size_t width = n_statistics * sizeof(int64_t)
+    cdef int64_t position = 0
+    cdef int64_t depth = 1
+    cdef int64_t i, k, length, words
+    stack[0] = 0
+    while depth > 0:
+        depth -= 1
+        i = stack[depth]
+        start[i] = position
+        if top[i].column != SUBTREE:
+            out[position] = top[i]
+            memcpy(&of_node[position, 0], &of_top[i, 0], width)
+            position += 1
+            if top[i].left >= 0:
+                stack[depth] = top[i].right
+                stack[depth + 1] = top[i].left
+                depth += 2
+            continue
+        raw_piece = pieces[top[i].left].view(np.uint8)
+        of_piece = statistics[top[i].left]
+        length = of_piece.shape[0]
+        words = first_word[top[i].left]
+        memcpy(out + position, &raw_piece[0], length * sizeof(Record))
+        memcpy(&of_node[position, 0], &of_piece[0, 0], length * width)
+        for k in range(position, position + length):
+            record = out + k
+            record.left += position if record.left >= 0 else 0
+            record.right += position if record.right >= 0 else 0
+            record.subset += words if record.subset >= 0 else 0
+        position += length
+    for i in range(n_top):
+        if top[i].column != SUBTREE and top[i].left >= 0:
+            out[start[i]].left = start[top[i].left]
+            out[start[i]].right = start[top[i].right]
+    assert position == n, (position, n)
+    return nodes, sums

@@ -1,0 +1,187 @@
+"""A whole subtree, grown in one call without the interpreter.
+
+The rows of an open node are a stretch of its workspace and of every column's entries, so a subtree
+is grown depth first, in place: search every column that still varies, mark the side of each row,
+part the rows and the features, go on with the left child. Nodes come out in preorder.
+
+    frame 0   workspace of the caller         open nodes:  [ A | B | C ]
+    frame 1     relocated: rows of C          open nodes:  [ D | E ]
+    frame 2       relocated: rows of E        open nodes:  [ F ]           <- grows next
+
+A node of few rows is relocated (see _buffers.pyx) and grown in a frame of its own, which ends
+with its subtree. Nothing is recursive, so growth can stop after any node: `grow_for` returns after
+a given amount of work, and signals and cancellation are looked at between the calls.
+
+Below a node: columns that were constant in it are not searched again; the features of leaves are
+not parted; a search ends at a split that no other can beat (both sides pure). Cost: O(entries) per
+level and column.
+"""
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
+
+from dtrees.core.search._open_node cimport OpenNode, free_node
+from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._search cimport free_search, new_search
+from dtrees.core.stores.presorted._buffers cimport Workspace, free_workspace, relocate
+from dtrees.core.stores.presorted._presorted_store cimport presorted_store
+from dtrees.core.stores.sampled._sampled_store cimport begin_rows, free_sampled, sampled_store
+from dtrees.core.grow._node_buffer cimport free_records, write_record
+from dtrees.core.grow._node_step cimport grow_node
+
+cdef enum:
+    COMPACT_ROWS = 1024     # nodes of at most so many rows leave a much larger workspace
+    COMPACT_SHARE = 8
+    LEAST_COMPACT = 64      # rows: what moves is more than what is saved
+
+
+# ---------------------------------------------------------------------------------------------
+# life of a growth
+
+cdef Growth* new_growth() noexcept nogil:
+    """Memory for growths, one after the other; NULL without any. Freed by `free_growth`."""
+    cdef Growth* g = <Growth*>calloc(1, sizeof(Growth))
+    if g != NULL:
+        g.presorted = presorted_store()
+        g.sampled = sampled_store()
+        g.store = &g.presorted.store
+    return g
+
+
+cdef bint begin_growth(Growth* g, const Plan* plan, Workspace* w, OpenNode* root) noexcept nogil:
+    """Begin a subtree, in the memory of the one before; False without memory.
+
+    `root` is taken over, the workspace is not.
+    """
+    end_growth(g)
+    g.plan = plan
+    g.search = new_search(&plan.criterion, plan.layout.kind, w.of_row, &plan.limits)
+    g.store = &g.sampled.store if plan.draws else &g.presorted.store
+    g.store.plan = plan
+    g.store.search = g.search
+    if plan.draws and not begin_rows(&g.sampled, plan, w, root):
+        return False
+    push_frame(g, w)
+    push(&g.frames[0], root)
+    return True
+
+
+cdef void end_growth(Growth* g) noexcept nogil:
+    """Forget a growth, complete or not, but for its memory."""
+    cdef int i
+    cdef int64_t j
+    for i in range(g.n_frames):
+        for j in range(g.frames[i].n_open):
+            free_node(&g.frames[i].open[j])
+        free(g.frames[i].open)
+        if i > 0:
+            free_workspace(g.frames[i].workspace)
+    g.n_frames = 0
+    free_search(g.search)
+    g.search = NULL
+    g.out.count = 0
+    g.out.n_words = 0
+    g.store.work = 0
+
+
+cdef void free_growth(Growth* g) noexcept nogil:
+    if g == NULL:
+        return
+    end_growth(g)
+    free_records(&g.out)
+    free_sampled(&g.sampled)
+    free(g)
+
+
+cdef void push_frame(Growth* g, Workspace* w) noexcept nogil:
+    cdef Frame* frame = &g.frames[g.n_frames]
+    memset(frame, 0, sizeof(Frame))
+    frame.workspace = w
+    g.n_frames += 1
+    g.search.of_row = w.of_row
+
+
+cdef void pop_frame(Growth* g) noexcept nogil:
+    cdef Frame* frame
+    g.n_frames -= 1
+    frame = &g.frames[g.n_frames]
+    free(frame.open)
+    if g.n_frames > 0:
+        free_workspace(frame.workspace)
+        g.search.of_row = g.frames[g.n_frames - 1].workspace.of_row
+
+
+cdef inline void push(Frame* frame, const OpenNode* node) noexcept nogil:
+    if frame.n_open == frame.capacity:
+        frame.capacity = 2 * frame.capacity + 64
+        frame.open = <OpenNode*>realloc(frame.open, frame.capacity * sizeof(OpenNode))
+    frame.open[frame.n_open] = node[0]
+    frame.n_open += 1
+
+
+cdef inline bint outgrown(const Workspace* w, int64_t n) noexcept nogil:
+    """Whether a node of n rows is better off in a workspace of its own."""
+    if w.counted.least_rows > 0:
+        return n < w.counted.least_rows
+    return LEAST_COMPACT <= n <= COMPACT_ROWS and n * COMPACT_SHARE < w.n_rows
+
+
+# ---------------------------------------------------------------------------------------------
+# one node after the other
+
+cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
+    """Grow until about `work` entries were looked at; False when the subtree is complete."""
+    cdef Frame* frame
+    cdef OpenNode node
+    cdef Workspace* w
+    cdef Workspace* new
+    cdef int64_t stop = g.store.work + work
+    while g.n_frames > 0:
+        frame = &g.frames[g.n_frames - 1]
+        if frame.n_open == 0:
+            pop_frame(g)
+            continue
+        if g.store.work > stop:
+            return True
+        frame.n_open -= 1
+        node = frame.open[frame.n_open]
+        w = frame.workspace
+        if node.is_leaf:
+            write_record(&g.out, g.plan, &node)
+            free_node(&node)
+        elif g.plan.draws:
+            grow_open(g, frame, &node)
+        elif not w.narrow:
+            new = relocate(w, <uint64_t*>w.entries, &node, g.plan.columns,
+                           &g.plan.count_rule)
+            push_frame(g, new)
+            push(&g.frames[g.n_frames - 1], &node)
+        elif w.shared or (g.n_frames < MAX_FRAMES and outgrown(w, node.totals.n)):
+            new = relocate(w, <uint32_t*>w.entries, &node, g.plan.columns, &g.plan.count_rule)
+            push_frame(g, new)
+            push(&g.frames[g.n_frames - 1], &node)
+        else:
+            g.presorted.w = w
+            grow_open(g, frame, &node)
+    return False
+
+
+cdef void grow_open(Growth* g, Frame* frame, OpenNode* node) noexcept nogil:
+    """Grow a node; its children are open nodes of the frame, or recorded leaves."""
+    cdef OpenNode left
+    cdef OpenNode right
+    cdef bint is_split = grow_node(g.store, &g.out, node, &left, &right)
+    free_node(node)
+    if not is_split:
+        return
+    if not left.is_leaf:
+        push(frame, &right)
+        push(frame, &left)
+        return
+    write_record(&g.out, g.plan, &left)
+    free_node(&left)
+    if right.is_leaf:
+        write_record(&g.out, g.plan, &right)
+        free_node(&right)
+    else:
+        push(frame, &right)

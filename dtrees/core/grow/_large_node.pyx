@@ -1,0 +1,205 @@
+"""Large nodes: all threads work on one, each on its own blocks of columns.
+
+The features of a large node lie in blocks, and so do its histograms, if it keeps any:
+
+    features         block 0 | block 1 | block 2 | ...        a task each: part, search
+    search       best    | best    | best    | ...        the best of them is the node's split
+
+A node that becomes small gets its features as one list and is finished by one call
+(`_depth_first`).
+"""
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
+
+from dtrees.core.data._structs cimport LEAF, PresortedFeature
+from dtrees.core.search._open_node cimport free_node
+from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._search cimport (
+    begin_node, comes_first, free_scratch, free_search, new_search
+)
+from dtrees.core.stores._partition cimport ChildFeatures, part_features
+from dtrees.core.stores.presorted._buffers cimport Counted, Workspace
+from dtrees.core.stores.presorted._histogram cimport Counters, count_features, part_histogram
+from dtrees.core.stores.presorted._presorted_store cimport (
+    PresortedStore, presorted_store, search_presorted
+)
+
+cdef enum:
+    FEATURE_COST = 8        # what a feature costs beside its entries, in entries
+
+
+cdef class LargeNode:
+    """An open node of the first phase: its features lie in blocks of columns."""
+
+    def __cinit__(self, int n_blocks):
+        self.n_blocks = n_blocks
+        self.features = <PresortedFeature**>calloc(n_blocks, sizeof(PresortedFeature*))
+        self.n_features = <int64_t*>calloc(n_blocks, sizeof(int64_t))
+        self.histogram = <int64_t**>calloc(n_blocks, sizeof(int64_t*))
+
+    def __dealloc__(self):
+        cdef int b
+        for b in range(self.n_blocks):
+            free(self.features[b])
+            free(self.histogram[b])
+        free(self.features)
+        free(self.n_features)
+        free(self.histogram)
+        free_node(&self.node)
+
+    cdef void forget(self) noexcept:
+        """Give back the histograms."""
+        cdef int b
+        for b in range(self.n_blocks):
+            free(self.histogram[b])
+            self.histogram[b] = NULL
+
+    cdef void concatenate(self) noexcept:
+        """The features of all blocks as one list, for `_depth_first`."""
+        cdef int b
+        cdef int64_t count = 0
+        for b in range(self.n_blocks):
+            count += self.n_features[b]
+        self.node.features = <PresortedFeature*>malloc((count + 1) * sizeof(PresortedFeature))
+        count = 0
+        for b in range(self.n_blocks):
+            memcpy(self.node.features + count, self.features[b],
+                   self.n_features[b] * sizeof(PresortedFeature))
+            count += self.n_features[b]
+        self.node.n_features = count
+
+
+cdef class SearchOfBlock:
+    """The search of one node over one block of columns."""
+
+    def __cinit__(self):
+        self.q = NULL
+
+    def __dealloc__(self):
+        free_search(self.q)
+
+
+cdef int64_t entries_of(LargeNode node):
+    """Cells of the node that do not hold a majority value: what its subtree costs, about."""
+    cdef int64_t entries = 0
+    cdef int64_t r
+    cdef int b
+    for b in range(node.n_blocks):
+        for r in range(node.n_features[b]):
+            entries += (node.features[b][r].length if node.features[b][r].length > 0
+                        else node.node.totals.n)
+    return entries
+
+
+def work_of(LargeNode node):
+    """What searching or parting the node costs, in entries."""
+    cdef int b
+    cdef int64_t features = 0
+    for b in range(node.n_blocks):
+        features += node.n_features[b]
+    return entries_of(node) + FEATURE_COST * features
+
+
+cdef double expected_entries(LargeNode node, LargeNode child):
+    """The share of a node's entries that a child will get, by rows."""
+    return <double>entries_of(node) * child.node.totals.n / node.node.totals.n
+
+
+def rows_of(LargeNode node):
+    """Rows of an open node: what its subtree costs, about."""
+    return node.node.totals.n
+
+
+def record_of(LargeNode node):
+    """The node's record in the first piece."""
+    return node.node.record
+
+
+cdef SearchOfBlock better(SearchOfBlock a, SearchOfBlock b):
+    """Highest score; of equal ones, the column that `comes_first`."""
+    if b.q.split.test == LEAF:
+        return a
+    if a.q.split.test == LEAF or b.q.split.score > a.q.split.score:
+        return b
+    if (b.q.split.score == a.q.split.score
+            and comes_first(a.q, b.q.split.column, a.q.split.column)):
+        return b
+    return a
+
+
+cdef SearchOfBlock search_block(const Plan* plan, Workspace* w, const Counted* counted,
+                                LargeNode node, int block):
+    """The best split of an open node in one block of columns; constant columns are dropped."""
+    cdef SearchOfBlock search = SearchOfBlock()
+    cdef PresortedStore s = presorted_store()
+    cdef Counters counters = Counters(node.features[block], node.n_features[block], counted.n_cells)
+    cdef const int32_t[::1] drawn = node.drawn
+    cdef int64_t n_drawn = 0 if node.drawn is None else len(drawn)
+    cdef bint all_columns = node.drawn is None
+    cdef PresortedFeature* features = node.features[block]
+    cdef int64_t kept = 0
+    cdef int64_t d = 0
+    cdef int64_t r
+    search.q = new_search(&plan.criterion, plan.layout.kind, w.of_row, &plan.limits)
+    s.store.plan = plan
+    s.store.search = search.q
+    s.w = w
+    with nogil:
+        begin_node(search.q, &node.node.totals, node.node.class_totals, node.node.path)
+        if (counted.n_cells > 0 and node.histogram[block] == NULL
+                and keeps_histogram(node, counted)):
+            node.histogram[block] = <int64_t*>calloc(counted.n_cells, sizeof(int64_t))
+            count_features(w, plan, &counters, &node.node, node.histogram[block])
+        s.histogram = node.histogram[block]
+        for r in range(node.n_features[block]):
+            while d < n_drawn and drawn[d] < features[r].column:
+                d += 1
+            if (not (all_columns or d < n_drawn and drawn[d] == features[r].column)
+                    or search_presorted(&s, &node.node, &features[r])):
+                features[kept] = features[r]
+                kept += 1
+        node.n_features[block] = kept
+        free_scratch(search.q)
+    return search
+
+
+cdef inline bint keeps_histogram(LargeNode node, const Counted* counted) noexcept nogil:
+    """Whether the node is worth the memory of the block's histograms."""
+    return node.node.totals.n >= counted.least_rows
+
+
+cdef inline int64_t** histogram_of_child(LargeNode child, const Counted* counted,
+                                         int block) noexcept nogil:
+    """Where the histogram of a child goes; NULL: it keeps none."""
+    if not child.is_large or not keeps_histogram(child, counted):
+        return NULL
+    return &child.histogram[block]
+
+
+cdef void part_block(const Plan* plan, Workspace* w, const Counted* counted, LargeNode node,
+                     int block, void* scratch) noexcept nogil:
+    """Hand the features and the histograms of one block down to the children of a split node."""
+    cdef int64_t n = node.n_features[block]
+    cdef Counters counters
+    cdef ChildFeatures children
+    if not node.left.node.is_leaf:
+        node.left.features[block] = <PresortedFeature*>malloc((n + 1) * sizeof(PresortedFeature))
+    if not node.right.node.is_leaf:
+        node.right.features[block] = <PresortedFeature*>malloc((n + 1) * sizeof(PresortedFeature))
+    children = ChildFeatures(node.left.features[block], &node.left.n_features[block],
+                             node.right.features[block], &node.right.n_features[block])
+    if w.narrow:
+        part_features(<uint32_t*>w.entries, node.features[block], n, w.side, <uint32_t*>scratch,
+                      &children)
+    else:
+        part_features(<uint64_t*>w.entries, node.features[block], n, w.side, <uint64_t*>scratch,
+                      &children)
+    if node.histogram[block] != NULL:
+        counters = Counters(node.features[block], n, counted.n_cells)
+        part_histogram(w, plan, &counters, &node.left.node, &node.right.node,
+                       &node.histogram[block],
+                       histogram_of_child(node.left, counted, block),
+                       histogram_of_child(node.right, counted, block))
+        free(node.histogram[block])
+        node.histogram[block] = NULL

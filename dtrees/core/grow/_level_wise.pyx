@@ -1,0 +1,248 @@
+"""One tree on several threads: large nodes level by level, small ones as tasks.
+
+While nodes are large, all threads work on one level together, each on its own block of columns:
+part the features by the marks of the level above, search the new nodes. As soon as nodes are small,
+each is a task of its own and its whole subtree is grown by one call (`_depth_first`). A level of
+few entries is not handed out: it takes less time than to wake the threads.
+
+    large nodes     level 0   [block 0 | block 1 | block 2 | block 3]     columns in blocks
+                    level 1   [block 0 | block 1 | block 2 | block 3]
+    small nodes     subtree   subtree   subtree   subtree   subtree        nodes as tasks
+
+Both phases use the same search and the same marks; which of them a node meets, and which thread,
+cannot change a split.
+"""
+from functools import partial
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from dtrees.core.data._structs cimport LEAF
+from dtrees.core.stores.presorted._buffers cimport MAX_NARROW, Workspace
+from dtrees.core.stores.presorted._presorted_store cimport PresortedStore, presorted_store
+from dtrees.core.stores.sampled._sampled_columns cimport draw_columns
+from dtrees.core.grow._arena cimport Lease, Memory
+from dtrees.core.grow._depth_first cimport Growth, begin_growth, end_growth, grow_for
+from dtrees.core.grow._large_node cimport (
+    LargeNode, SearchOfBlock, better, entries_of, expected_entries, part_block, search_block
+)
+from dtrees.core.grow._node_buffer cimport Records, free_records, subtree_of, write_record
+from dtrees.core.grow._node_step cimport split_node
+from dtrees.core.grow._presorted_root cimport PresortedRoot
+
+from dtrees.core.grow._large_node import record_of, rows_of, work_of
+from dtrees.typing import serial
+
+cdef enum:
+    SLICE = 1 << 24         # entries between two looks at signals
+    BUSY = 1 << 17          # entries: a larger one always is, on several threads
+    BLOCKS = 6              # of columns for each thread
+    FEW_LEVELS = 8          # levels of nodes in between
+
+
+cdef class Levels(PresortedRoot):
+    """Growth of one tree from the rows of a shard."""
+
+    # -----------------------------------------------------------------------------------------
+    # large nodes, blocks of columns
+
+    def _advance_block(self, list parted, list open_nodes, int block):
+        """Part the features of the nodes that were split, search the nodes that are open.
+
+        Returns the best split of each open node in this block of columns.
+        """
+        cdef Workspace* w = self.workspace
+        cdef void* scratch
+        cdef LargeNode node
+        cdef list found = []
+        with nogil:
+            scratch = malloc((w.n_rows + 1) * sizeof(uint64_t))
+        for node in parted:
+            with nogil:
+                part_block(&self.plan, w, &self.counted[block], node, block, scratch)
+        free(scratch)
+        for node in open_nodes:
+            found.append(search_block(&self.plan, w, &self.counted[block], node, block))
+        return found
+
+    cdef object draw(self, LargeNode node, int64_t first, int64_t count):
+        """Sorted draws first..first+count of a node."""
+        cdef int32_t[::1] order
+        if self.plan.limits.max_features >= self.plan.limits.n_columns:
+            return None
+        order = np.arange(self.plan.limits.n_columns, dtype=np.int32)
+        draw_columns(&self.plan, node.node.path, &order[0], NULL, 0, first + count)
+        return np.sort(np.asarray(order)[first:first + count])
+
+    cdef SearchOfBlock best_of(self, LargeNode node, list searches):
+        """The best split over the blocks; draws on, one by one, while no drawn column varies."""
+        cdef SearchOfBlock best = searches[0]
+        cdef SearchOfBlock other
+        cdef int64_t first
+        for other in searches[1:]:
+            best = better(best, other)
+        first = self.plan.limits.max_features
+        while best.q.split.test == LEAF and first < self.plan.limits.n_columns:
+            node.drawn = self.draw(node, first, 1)
+            for block in range(node.n_blocks):
+                best = better(best, search_block(&self.plan, self.workspace,
+                                                 &self.counted[block], node, block))
+            first += 1
+        return best
+
+    cdef bint split_large(self, LargeNode node, SearchOfBlock best, Records* out):
+        """Part the rows of a large node; open its children."""
+        cdef PresortedStore store = presorted_store()
+        cdef bint is_split
+        cdef int b
+        cdef int64_t r
+        store.store.plan = &self.plan
+        store.store.search = best.q
+        store.w = self.workspace
+        for b in range(node.n_blocks):
+            for r in range(node.n_features[b]):
+                if node.features[b][r].column == best.q.split.column:
+                    store.chosen = &node.features[b][r]
+                    store.histogram = node.histogram[b]
+        node.left = LargeNode(node.n_blocks)
+        node.right = LargeNode(node.n_blocks)
+        with nogil:
+            is_split = split_node(&store.store, out, &node.node, &node.left.node,
+                                  &node.right.node)
+        return is_split
+
+    # -----------------------------------------------------------------------------------------
+    # the whole tree
+
+    def _grow_subtree(self, LargeNode node, cancelled):
+        """Grow the subtree of a small node, in slices."""
+        cdef Growth* growth
+        cdef Memory memory = self.memory if self.shard.rows_only else self.pool.take()
+        cdef Workspace view = self.workspace[0]
+        cdef bint more = True
+        cdef bint begun
+        lease = None
+        view.number = NULL
+        growth = memory.growth
+        with nogil:
+            begun = begin_growth(growth, &self.plan, &view, &node.node)
+        if not begun:
+            raise MemoryError
+        # taken over by the growth
+        node.node.features = NULL
+        node.node.class_totals = NULL
+        try:
+            while more:
+                if cancelled():
+                    return None
+                with nogil:
+                    more = grow_for(growth, SLICE)
+            if self.shard.rows_only:
+                lease = Lease(self.pool, memory)
+            return subtree_of(&growth.out, self.plan.n_statistics, lease)
+        finally:
+            with nogil:
+                end_growth(growth)
+            free(view.number)
+
+    cdef bint is_small(self, LargeNode node, double entries, int n_threads, int64_t share,
+                       int64_t levels):
+        """Whether a node's subtree is a task of its own.
+
+        A level costs about half a millisecond of scheduling. It pays when nodes are so large that
+        tasks would be uneven, and for few levels unless they are much larger than that: a tree
+        may be a long chain.
+        """
+        if self.shard.rows_only:
+            return True
+        if node.node.totals.n > MAX_NARROW:
+            return False
+        if n_threads == 1 or entries <= max(share, self.tuning.task_entries):
+            return True
+        return levels >= FEW_LEVELS and entries <= BUSY
+
+    def grow(self, run, int n_threads, cancelled, int64_t depth=0, uint64_t path=0):
+        """Grow the tree of all rows.
+
+        Parameters
+        ----------
+        run : Runner
+        n_threads : int
+            Decides only how the work is cut.
+        cancelled : callable () -> bool
+            Asked between slices of work; True ends the growth.
+        depth, path : int
+            Of the root, when it is a node of a larger tree.
+
+        Returns
+        -------
+        list of Subtree
+            Piece 0 holds the large nodes, in the order they were recorded; a record of it whose
+            column is -3 stands for the piece numbered in its ``left``. The others are in
+            preorder. Empty when the growth was cancelled.
+        """
+        cdef Records out
+        cdef LargeNode root, node, child
+        cdef list blocks = self.column_blocks(
+            min(self.plan.limits.n_columns, 1 if n_threads == 1 else BLOCKS * n_threads))
+        cdef list level, parted, small = []
+        cdef int64_t levels = 0
+        cdef int64_t share
+        memset(&out, 0, sizeof(Records))
+        root = self.open_root(run, blocks, depth, path)
+        try:
+            write_record(&out, &self.plan, &root.node)
+            level = [] if root.node.is_leaf else [root]
+            share = entries_of(root) // (4 * n_threads)
+            if level and self.is_small(root, entries_of(root), n_threads, share, levels):
+                small, level = level, []
+            parted = []
+            while level or parted:
+                for node in level:
+                    node.drawn = self.draw(node, 0, self.plan.limits.max_features)
+                # open nodes have no features yet: they are parted first
+                work = sum(map(work_of, parted or level))
+                advance = run if work >= self.tuning.level_entries else serial
+                found = advance([partial(self._advance_block, parted, level, block)
+                                 for block in range(len(blocks))])
+                if cancelled():
+                    return []
+                parted = []
+                next_level = []
+                for i, node in enumerate(level):
+                    if not self.split_large(node, self.best_of(node, [f[i] for f in found]), &out):
+                        node.forget()
+                        continue
+                    for child in (node.left, node.right):
+                        write_record(&out, &self.plan, &child.node)
+                        if child.node.is_leaf:
+                            continue
+                        if self.is_small(child, expected_entries(node, child), n_threads, share,
+                                         levels + 1):
+                            small.append(child)
+                        else:
+                            child.is_large = True
+                            next_level.append(child)
+                    parted.append(node)
+                level = next_level
+                levels += 1
+            pieces = [subtree_of(&out, self.plan.n_statistics)]
+        finally:
+            free_records(&out)
+        small.sort(key=rows_of, reverse=True)
+        for node in small:
+            node.concatenate()
+            node.node.parent = -1
+        grown = run([partial(self._grow_subtree, node, cancelled) for node in small])
+        if cancelled():
+            return []
+        for node, subtree in zip(small, grown):
+            pieces[0].nodes["column"][record_of(node)] = -3
+            pieces[0].nodes["left"][record_of(node)] = len(pieces)
+            pieces.append(subtree)
+        if self.shard.rows_only and not small:
+            self.pool.give_back(self.memory)
+        return pieces

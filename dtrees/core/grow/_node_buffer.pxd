@@ -1,0 +1,54 @@
+"""Declarations of the records of grown nodes; see _node_buffer.pyx."""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+from dtrees.core.data._columns cimport Column
+from dtrees.core.data._structs cimport Totals
+from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._search cimport Search
+from dtrees.core.stores._store cimport CodesOfRanks
+
+cdef struct Record:
+    # A grown node, as the kernels write it.
+    int64_t n
+    int64_t subset          # offset of its words, -1: none
+    double impurity
+    double gain
+    int64_t left            # record numbers; -1 in leaves
+    int64_t right
+    int32_t column
+    uint32_t boundary       # codes of the two neighbours of the test's boundary
+    uint32_t beyond
+    uint8_t test
+    uint8_t missing_left
+
+cdef struct Records:
+    Record* nodes
+    int64_t* statistics     # (count, n_statistics)
+    int64_t count
+    int64_t capacity
+    uint64_t* words
+    int64_t n_words
+    int64_t words_capacity
+
+
+cdef class Subtree:
+    cdef readonly object nodes
+    cdef readonly object statistics
+    cdef readonly object words
+
+
+cdef void free_records(Records* out) noexcept nogil
+cdef int64_t write_record(Records* out, const Plan* plan, OpenNode* node) noexcept nogil
+cdef void write_test(Records* out, int64_t index, const Plan* plan, const Search* q,
+                     const CodesOfRanks* codes, const Totals* left,
+                     const Totals* right) noexcept nogil
+cdef void write_subset(uint64_t* words, const Plan* plan, const Search* q,
+                       const CodesOfRanks* codes, bint heavier_left) noexcept nogil
+
+
+cdef inline int64_t words_of_subset(const Column* column) noexcept nogil:
+    return (<int64_t>column.n_codes >> 6) + 1
+
+
+cdef Subtree subtree_of(Records* out, int n_statistics, lease=*)

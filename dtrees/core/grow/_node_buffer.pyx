@@ -1,0 +1,195 @@
+"""The records of grown nodes: one per node, in the order in which nodes are recorded.
+
+A node is written as a leaf when it is taken up, linked to its parent, and gets its test when it is
+split. Tests are on codes; a workspace may know ranks only, and a row that holds the rank leads to
+its code. `dtrees.core.grow.node_record.RECORD` is the numpy twin of a record.
+
+    nodes        record | record | record | ...
+    statistics   what each of them adds up to: weight and target, or a weight per class
+    words        subsets of codes, one bit each, at the offset in `Record.subset`
+"""
+cimport cython
+import numpy as np
+from cpython.buffer cimport PyBuffer_FillInfo
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy, memset
+
+from dtrees.core.data._columns cimport Column
+from dtrees.core.data._structs cimport IN_SUBSET, LEAF, Split, Totals
+from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._search cimport Search
+from dtrees.core.stores._store cimport CodesOfRanks, code_of
+
+from dtrees.core.grow.node_record import RECORD
+
+
+cdef void free_records(Records* out) noexcept nogil:
+    free(out.nodes)
+    free(out.statistics)
+    free(out.words)
+    memset(out, 0, sizeof(Records))
+
+
+cdef int64_t write_record(Records* out, const Plan* plan, OpenNode* node) noexcept nogil:
+    """Append a node as a leaf, linked to its parent; returns its number, which the node gets."""
+    cdef int64_t i = out.count
+    cdef int64_t S = plan.n_statistics
+    cdef Record* record
+    if i == out.capacity:
+        out.capacity = 2 * i + 64
+        out.nodes = <Record*>realloc(out.nodes, out.capacity * sizeof(Record))
+        out.statistics = <int64_t*>realloc(out.statistics, out.capacity * S * sizeof(int64_t))
+    out.count = i + 1
+    node.record = i
+    record = out.nodes + i
+    record.n = node.totals.n
+    record.subset = -1
+    record.impurity = node.impurity
+    record.gain = 0
+    record.left = -1
+    record.right = -1
+    record.column = -2
+    record.boundary = 0
+    record.beyond = 0
+    record.test = LEAF
+    record.missing_left = 0
+    if node.class_totals != NULL:
+        memcpy(out.statistics + i * S, node.class_totals, S * sizeof(int64_t))
+    else:
+        out.statistics[i * S] = node.totals.weight
+        out.statistics[i * S + 1] = node.totals.target
+    if node.parent >= 0:
+        if node.is_left:
+            out.nodes[node.parent].left = i
+        else:
+            out.nodes[node.parent].right = i
+    return i
+
+
+cdef int64_t reserve_words(Records* out, int64_t count) noexcept nogil:
+    """Room for a subset of `count` words, all zero; returns its offset."""
+    cdef int64_t offset = out.n_words
+    if offset + count > out.words_capacity:
+        out.words_capacity = 2 * (offset + count)
+        out.words = <uint64_t*>realloc(out.words, out.words_capacity * sizeof(uint64_t))
+    memset(out.words + offset, 0, count * sizeof(uint64_t))
+    out.n_words = offset + count
+    return offset
+
+
+cdef void write_test(Records* out, int64_t index, const Plan* plan, const Search* q,
+                     const CodesOfRanks* codes, const Totals* left,
+                     const Totals* right) noexcept nogil:
+    """Write the chosen split into a record, in codes.
+
+    For a subset the bins of the search must be those of the chosen column. Missing values that the
+    node has not seen go to the heavier child.
+    """
+    cdef const Split* split = &q.split
+    cdef Record* record = out.nodes + index
+    cdef const Column* column = plan.columns + split.column
+    cdef bint heavier_left = left.weight > right.weight
+    record.column = split.column
+    record.test = split.test
+    record.gain = split.gain
+    record.missing_left = split.missing_left if split.saw_missing else heavier_left
+    if split.test != IN_SUBSET:
+        record.boundary = code_of(column, codes, split.boundary, split.boundary_row)
+        record.beyond = code_of(column, codes, split.beyond, split.beyond_row)
+        return
+    record.subset = reserve_words(out, words_of_subset(column))
+    write_subset(out.words + record.subset, plan, q, codes, heavier_left)
+
+
+cdef void write_subset(uint64_t* words, const Plan* plan, const Search* q,
+                       const CodesOfRanks* codes, bint heavier_left) noexcept nogil:
+    """A bit for each code of the chosen column, from the bins of the search.
+
+    words : (words_of_subset,), all zero. Categories that the node lacks go with the missing values,
+    or to the heavier child; in a hybrid column they go right.
+    """
+    cdef const Split* split = &q.split
+    cdef const Column* column = plan.columns + split.column
+    cdef bint missing_left = split.missing_left if split.saw_missing else heavier_left
+    cdef bint absent_left = heavier_left if plan.limits.unseen_by_majority else missing_left
+    cdef int64_t n_words = words_of_subset(column)
+    cdef int64_t g
+    cdef uint32_t code
+    if absent_left and column.n_ordered == 0:
+        memset(words, 0xFF, n_words * sizeof(uint64_t))
+    for g in range(q.bins.count):
+        code = code_of(column, codes, q.bins.rank[g], q.bins.row[g])
+        if (q.split_subset[q.bins.rank[g] >> 6] >> (q.bins.rank[g] & 63)) & 1:
+            words[code >> 6] |= <uint64_t>1 << (code & 63)
+        else:
+            words[code >> 6] &= ~(<uint64_t>1 << (code & 63))
+    if missing_left:
+        words[0] |= 1
+    else:
+        words[0] &= ~<uint64_t>1
+    # codes that do not exist: the same words whatever the column
+    code = column.n_codes & 63
+    if code < 63:
+        words[n_words - 1] &= (<uint64_t>1 << (code + 1)) - 1
+
+
+cdef class Subtree:
+    """Records of a grown subtree as arrays; `nodes["left"]` counts from its first node."""
+
+
+cdef Subtree subtree_of(Records* out, int n_statistics, lease=None):
+    """The records: copies, or lent by a lease, which holds them."""
+    cdef Subtree subtree = Subtree()
+    cdef int64_t n = out.count
+    cdef int64_t n_sums = n * n_statistics * <int64_t>sizeof(int64_t)
+    nodes = lent(out.nodes, n * <int64_t>sizeof(Record), lease)
+    subtree.nodes = np.frombuffer(nodes, dtype=RECORD)
+    statistics = np.frombuffer(lent(out.statistics, n_sums, lease), dtype=np.int64)
+    subtree.statistics = statistics.reshape(n, n_statistics)
+    words = lent(out.words, out.n_words * <int64_t>sizeof(uint64_t), lease)
+    subtree.words = np.frombuffer(words, dtype=np.uint64)
+    return subtree
+
+
+cdef object lent(void* start, int64_t n_bytes, lease):
+    """Bytes that a lease holds, or a copy that can be written to."""
+    cdef Lent stretch
+    cdef uint8_t[::1] to
+    if lease is not None and n_bytes > 0:
+        stretch = Lent()
+        stretch.lease = lease
+        stretch.start = start
+        stretch.n_bytes = n_bytes
+        return stretch
+    copy = bytearray(n_bytes)
+    if n_bytes > 0:
+        to = copy
+        memcpy(&to[0], start, n_bytes)
+    return copy
+
+
+@cython.final
+cdef class Lent:
+    """Bytes of a growth; read only. The lease ends with the last array that shows them."""
+    cdef object lease
+    cdef void* start
+    cdef int64_t n_bytes
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, self.start, self.n_bytes, 1, flags)
+
+
+def record_offsets():
+    """Size of a record and offsets of its fields: {name: offset}, for the numpy twin's test."""
+    cdef Record r
+    cdef char* start = <char*>&r
+    return sizeof(Record), {
+        "n": <char*>&r.n - start, "subset": <char*>&r.subset - start,
+        "impurity": <char*>&r.impurity - start, "gain": <char*>&r.gain - start,
+        "left": <char*>&r.left - start, "right": <char*>&r.right - start,
+        "column": <char*>&r.column - start, "boundary": <char*>&r.boundary - start,
+        "beyond": <char*>&r.beyond - start, "test": <char*>&r.test - start,
+        "missing_left": <char*>&r.missing_left - start,
+    }

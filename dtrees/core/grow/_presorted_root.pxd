@@ -1,0 +1,30 @@
+"""The root of a tree whose columns are presorted; see _presorted_root.pyx."""
+from libc.stdint cimport int64_t, uint64_t
+
+from dtrees.core.data._columns cimport Column
+from dtrees.core.search._parameters cimport Plan
+from dtrees.core.stores._dataset cimport Shard
+from dtrees.core.stores.presorted._buffers cimport Counted, Workspace
+from dtrees.core.grow._arena cimport Memory, Pool
+from dtrees.core.grow._large_node cimport LargeNode
+
+
+cdef class PresortedRoot:
+    cdef Shard shard
+    cdef object tuning
+    cdef Pool pool
+    cdef Memory memory       # rows only: of the growth, which also lists them
+    cdef Plan plan
+    cdef Column* columns
+    cdef Workspace* workspace
+    cdef Workspace* wide    # while the root is relocated
+    cdef Counted* counted   # by block of columns
+    cdef int64_t n_rows
+    cdef const int64_t[::1] offsets
+
+    cdef borrow_rows(self)
+    cdef list column_blocks(self, int n_blocks)
+    cdef LargeNode open_root(self, run, list blocks, int64_t depth, uint64_t path)
+    cdef bint is_sorted(self, const Column* column) noexcept nogil
+    cdef int64_t reserve_cells(self, const Column* column, int64_t n, int block) noexcept
+    cdef relocate_root(self, run, LargeNode root)

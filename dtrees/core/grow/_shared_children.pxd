@@ -1,0 +1,10 @@
+"""The children of a shared node; see _shared_children.pyx."""
+from libc.stdint cimport int32_t, uint64_t
+
+from dtrees.core.stores.shared._shared_nodes cimport SharedNode
+from dtrees.core.stores.shared._shared_store cimport SharedStore
+from dtrees.core.grow._node_buffer cimport Records
+
+
+cdef SharedNode* part_members(SharedStore* s, Records* records, SharedNode* node,
+                              uint64_t together, int32_t number) noexcept nogil

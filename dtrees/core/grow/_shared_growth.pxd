@@ -1,0 +1,54 @@
+"""Declarations of shared growth; see _shared_growth.pyx."""
+from libc.stdint cimport int64_t, uint64_t
+
+from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._parameters cimport Plan
+from dtrees.core.stores._dataset cimport Shard
+from dtrees.core.stores.presorted._buffers cimport Workspace
+from dtrees.core.stores.shared._shared_nodes cimport SharedNode
+from dtrees.core.stores.shared._shared_store cimport SharedStore
+from dtrees.core.grow._arena cimport Memory, Pool
+from dtrees.core.grow._node_buffer cimport Records
+from dtrees.core.grow._training_sets cimport TrainingSets
+
+
+cdef class SharedTask:
+    cdef SharedNode* node
+    cdef int64_t work
+
+
+cdef class SharedGrowth:
+    cdef TrainingSets sets
+    cdef Shard shard
+    cdef Pool pool
+    cdef Memory memory
+    cdef int n_sets
+    cdef Plan* plans        # of the sets
+    cdef Records* records
+    cdef SharedStore store
+    cdef SharedNode* top    # nodes that wait
+    cdef SharedNode* handed     # to other threads, the last one first
+    cdef int64_t* n_handed  # by set
+    cdef int64_t most_handed    # work of a node that is
+    cdef int64_t least_divided  # rows times columns of a node that several threads search
+    cdef SharedNode* large  # such a node, which waits for them
+    cdef const SharedNode* searched     # of which some columns were searched
+    cdef int alone          # the set whose subtree grows; -1: none
+    cdef Workspace view     # rows of a set that goes on alone
+
+    cdef list grow(self, cancelled, run=*, int n_blocks=*, list idle=*)
+    cdef search_large(self, run, int n_blocks, list idle)
+    cdef void search_block(self, const SharedNode* node, int64_t first,
+                           int64_t step) noexcept nogil
+    cdef take_better(self, SharedGrowth other)
+    cdef list grow_task(self, SharedTask task, cancelled)
+    cdef list take_handed(self)
+    cdef open_root(self, int64_t depth, uint64_t path)
+    cdef bint go_on(self, int64_t work) noexcept nogil
+    cdef bint take_up(self, SharedNode* node) noexcept nogil
+    cdef void hand_over(self, SharedNode* node) noexcept nogil
+    cdef bint pays(self, const SharedNode* node) noexcept nogil
+    cdef void begin_alone(self, SharedNode* node, int member) noexcept nogil
+    cdef bint reserve_alone(self, OpenNode* root) noexcept nogil
+    cdef void end_alone(self) noexcept nogil
+    cdef void part_node(self, SharedNode* node) noexcept nogil

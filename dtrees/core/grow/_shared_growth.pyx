@@ -1,0 +1,458 @@
+"""Trees of several training sets of one table: one growth for all of them.
+
+The rows of a table lie in cells, and a set holds all rows but those of some cells: in k-fold
+cross-validation set i lacks fold i, and the last set nothing ([CV] 2.2.2). As long as the tests of
+the sets look at the same column, their nodes are one node: its rows are read once and counted by
+cell, and a set has the histogram of all rows less those of the cells that it lacks::
+
+    rows of the node    12  13  17  20  ...            each row once
+    cell of each         3   0   k   3  ...
+    one column          | H0 | H1 | ... | Hk |         one pass
+    set i               H0 + H1 + ... + Hk - Hi        exact: sums of integers
+
+Sets that choose one column but different thresholds stay together ([CV] 3.4): a row on which they
+differ goes to both children, there with the sets that sent it (*some* rows). Sets that choose
+different columns part. A set that is alone, or no longer gains by company (`pays`), is finished by
+the growth of a single tree (`_depth_first`), from the same rows; its tree is the tree of the set,
+bit for bit, since every score comes from the same integers.
+
+Nodes are taken up depth first, so the records of each set are in preorder.
+"""
+from functools import partial
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memcpy, memset
+
+from dtrees.core.data._bits cimport count_bits, trailing_zeros
+from dtrees.core.data._columns cimport last_ordered
+from dtrees.core.data._structs cimport IN_SUBSET, LEAF, PresortedFeature
+from dtrees.core.search._open_node cimport OpenNode, free_node
+from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._search cimport Search, comes_first
+from dtrees.core.stores._dataset cimport Shard
+from dtrees.core.stores.presorted._buffers cimport MAX_NARROW
+from dtrees.core.stores.shared._shared_nodes cimport (
+    MOST_CELLS, SharedNode, claimed, free_shared, free_shared_list, new_shared, reserve_rows,
+    work_of
+)
+from dtrees.core.stores.shared._shared_store cimport (
+    SharedStore, begin_search, begin_store, end_search, free_store, search_column, search_node
+)
+from dtrees.core.stores.shared._shared_sums cimport sum_cells, sum_members
+from dtrees.core.grow._arena cimport Pool
+from dtrees.core.grow._depth_first cimport Growth, begin_growth, end_growth, grow_for
+from dtrees.core.grow._node_buffer cimport Records, free_records, subtree_of, write_record
+from dtrees.core.grow._node_step cimport has_split
+from dtrees.core.grow._shared_children cimport part_members
+from dtrees.core.grow._training_sets cimport TrainingSets
+
+from dtrees.typing import serial
+
+cdef enum:
+    SLICE = 1 << 24         # entries between two looks at signals
+    SUBTREE = -3            # column of a record that stands for a piece (`grow.assembly`)
+    NODE_COST = 50          # of a shared node for each set, in rows
+
+
+cdef class SharedTask:
+    """A node whose subtrees another thread grows."""
+
+    def __dealloc__(self):
+        if self.node != NULL:
+            free_shared(self.node)
+
+
+def search_columns_of(SharedGrowth top, int first, int step, list idle, list busy):
+    """Search every `step`-th column of a large node."""
+    cdef SharedGrowth worker = idle.pop() if idle else SharedGrowth(top.sets, top.pool)
+    with nogil:
+        worker.search_block(top.large, first, step)
+    busy.append(worker)
+    idle.append(worker)
+
+
+cdef class SharedGrowth:
+    """What one thread needs to grow shared nodes, and those that wait for it."""
+
+    def __cinit__(self, TrainingSets sets, Pool pool):
+        cdef Shard shard = sets.shard
+        cdef SharedStore* store = &self.store
+        self.sets = sets
+        self.shard = shard
+        self.n_sets = sets.n_sets
+        self.plans = sets.plans
+        self.memory = pool.take()
+        self.pool = pool
+        self.alone = -1
+        self.records = <Records*>calloc(self.n_sets, sizeof(Records))
+        self.n_handed = <int64_t*>calloc(self.n_sets, sizeof(int64_t))
+        self.view.n_rows = shard.n_rows
+        self.view.of_row = shard.of_row
+        if sets.times is not None and shard.plan.limits.n_columns > 0:
+            self.view.of_row.times = <uint16_t*>&sets.times[0]
+            self.view.of_row.weight = NULL
+            self.view.of_row.target = shard.of_row.value
+        store.n_sets = sets.n_sets
+        store.plan = &shard.plan
+        store.plans = sets.plans
+        store.of_row = &shard.of_row
+        store.is_packed = sets.is_packed
+        store.counting.of_row = &shard.of_row
+        store.counting.layout = sets.layout
+        if self.records == NULL or self.n_handed == NULL or not begin_store(store):
+            raise MemoryError
+
+    def __dealloc__(self):
+        cdef int s
+        free_shared_list(self.top)
+        free_shared_list(self.handed)
+        if self.large != NULL:
+            free_shared(self.large)
+        for s in range(self.n_sets if self.records != NULL else 0):
+            free_records(&self.records[s])
+        free(self.records)
+        free(self.n_handed)
+        free(self.view.number)
+        free(self.view.rows)
+        free_store(&self.store)
+
+    cdef list grow(self, cancelled, run=serial, int n_blocks=1, list idle=None):
+        """Grow what is on the stack; a subtree for every set, None when it was cancelled.
+
+        The columns of large nodes are searched in blocks, by the threads of `run`.
+        """
+        cdef int s
+        cdef bint more = True
+        cdef list found = []
+        while more:
+            if cancelled():
+                return None
+            with nogil:
+                more = self.go_on(SLICE)
+            if self.store.starved:
+                raise MemoryError
+            if self.large != NULL:
+                self.search_large(run, n_blocks, idle)
+        for s in range(self.n_sets):
+            found.append(subtree_of(&self.records[s], self.shard.plan.n_statistics))
+            self.records[s].count = 0
+            self.records[s].n_words = 0
+        return found
+
+    cdef search_large(self, run, int n_blocks, list idle):
+        """Search a large node on several threads, and part it."""
+        cdef SharedGrowth worker
+        cdef int64_t block
+        busy = []
+        idle.remove(self)
+        run([partial(search_columns_of, self, block, n_blocks, idle, busy)
+             for block in range(n_blocks)])
+        idle.append(self)
+        with nogil:
+            begin_search(&self.store, self.large)
+        for worker in {id(worker): worker for worker in busy}.values():
+            self.take_better(worker)
+            self.store.starved |= worker.store.starved
+        if self.store.starved:
+            raise MemoryError
+        with nogil:
+            end_search(&self.store, self.large)
+            self.part_node(self.large)
+            free_shared(self.large)
+            self.large = NULL
+        if self.store.starved:
+            raise MemoryError
+
+    cdef void search_block(self, const SharedNode* node, int64_t first,
+                           int64_t step) noexcept nogil:
+        """Search some of the columns of a node, beside those that were searched before."""
+        cdef int64_t j = first
+        if self.searched != node:
+            begin_search(&self.store, node)
+            self.searched = node
+        while j < self.shard.plan.limits.n_columns:
+            search_column(&self.store, node, <int32_t>j, node.active)
+            j += step
+
+    cdef take_better(self, SharedGrowth other):
+        """Take the splits that another thread has found, where they are better."""
+        cdef Search* mine
+        cdef const Search* found
+        cdef int64_t n_bytes
+        cdef int s
+        other.searched = NULL
+        for s in range(self.n_sets):
+            mine = self.store.searches[s]
+            found = other.store.searches[s]
+            if found.split.test == LEAF or mine.split.test != LEAF and (
+                    found.split.score < mine.split.score
+                    or found.split.score == mine.split.score
+                    and not comes_first(mine, found.split.column, mine.split.column)):
+                continue
+            mine.split = found.split
+            if found.split.test == IN_SUBSET:
+                n_bytes = found.split_subset_words * sizeof(uint64_t)
+                mine.split_subset = <uint64_t*>realloc(mine.split_subset, n_bytes)
+                mine.split_subset_words = found.split_subset_words
+                memcpy(mine.split_subset, found.split_subset, n_bytes)
+
+    cdef list grow_task(self, SharedTask task, cancelled):
+        """Pairs of the number of a set and its subtree; None when it was cancelled."""
+        cdef int m
+        sets = [task.node.set_of[m] for m in range(task.node.n_members)
+                if task.node.active >> m & 1]
+        self.top = task.node
+        task.node = NULL
+        found = self.grow(cancelled)
+        return None if found is None else [(s, found[s]) for s in sets]
+
+    cdef list take_handed(self):
+        """The nodes that were handed over, in this order."""
+        cdef SharedTask task
+        cdef list tasks = []
+        while self.handed != NULL:
+            task = SharedTask()
+            task.node = self.handed
+            self.handed = task.node.below
+            task.node.below = NULL
+            task.work = work_of(task.node)
+            tasks.append(task)
+        tasks.reverse()
+        return tasks
+
+    # -----------------------------------------------------------------------------------------
+    # nodes
+
+    cdef open_root(self, int64_t depth, uint64_t path):
+        """All rows that count."""
+        cdef int n_cells = <int>self.sets.has.shape[1]
+        cdef SharedNode* node = new_shared(self.n_sets, n_cells, &self.shard.plan)
+        cdef bint found = node != NULL
+        cdef const uint16_t[::1] cell = self.sets.cell
+        cdef const uint8_t[::1] live = self.shard.live
+        cdef int64_t i
+        cdef int s, c
+        if not found:
+            raise MemoryError
+        self.top = node
+        for s in range(self.n_sets):
+            node.set_of[s] = s
+            node.open[s].parent = -1
+            node.open[s].depth = depth
+            node.open[s].path = path
+            for c in range(n_cells):
+                if not self.sets.has[s, c]:
+                    node.without[c] |= <uint64_t>1 << s
+        with nogil:
+            found = reserve_rows(node, self.shard.n_rows)
+            for i in range(self.shard.n_rows if found else 0):
+                node.rows[node.n] = <uint32_t>i
+                node.cell[node.n] = <uint8_t>cell[i]
+                node.n += live[i]
+            if found:
+                sum_cells(&self.store, node)
+                sum_members(&self.store, node)
+        if not found or self.store.starved:
+            raise MemoryError
+
+    cdef bint go_on(self, int64_t work) noexcept nogil:
+        """Grow until about `work` entries were looked at; False when all trees are complete."""
+        cdef SharedNode* node
+        cdef int64_t stop = self.store.work + work
+        cdef int m
+        while True:
+            if self.alone >= 0:
+                if grow_for(self.memory.growth, work):
+                    return True
+                self.end_alone()
+            elif self.top == NULL:
+                return False
+            else:
+                node = self.top
+                if node.waiting == 0:
+                    self.top = node.below
+                    if self.take_up(node):
+                        free_shared(node)
+                else:  # its members go on alone, one after the other
+                    m = trailing_zeros(node.waiting)
+                    node.waiting &= node.waiting - 1
+                    if node.waiting == 0:
+                        self.top = node.below
+                    self.begin_alone(node, m)
+                    if node.waiting == 0:
+                        free_shared(node)
+            if self.store.work > stop or self.large != NULL or self.store.starved:
+                return True
+
+    cdef bint take_up(self, SharedNode* node) noexcept nogil:
+        """Record a node, and split it, hand it over, or let its members go on alone.
+
+        Returns whether it is done with.
+        """
+        cdef uint64_t active = 0
+        cdef int64_t most = 0
+        cdef int m, s
+        for m in range(node.n_members):
+            if not node.active >> m & 1:
+                continue
+            if node.open[m].is_leaf:
+                s = node.set_of[m]
+                write_record(&self.records[s], &self.plans[s], &node.open[m])
+            else:
+                active |= <uint64_t>1 << m
+                if node.open[m].totals.n > most:
+                    most = node.open[m].totals.n
+        node.active = active
+        if active == 0:
+            return True
+        if self.most_handed > 0 and work_of(node) <= self.most_handed:
+            self.hand_over(node)
+            return False
+        if ((most <= MAX_NARROW or self.plans[0].draws)
+                and (active & (active - 1) == 0 or not self.pays(node))):
+            node.waiting = active
+            node.below = self.top
+            self.top = node
+            return False
+        for m in range(node.n_members):
+            if active >> m & 1:
+                s = node.set_of[m]
+                write_record(&self.records[s], &self.plans[s], &node.open[m])
+        if self.least_divided > 0 and node.n * self.shard.plan.limits.n_columns \
+                >= self.least_divided:
+            self.large = node
+            return False
+        search_node(&self.store, node)
+        if not self.store.starved:
+            self.part_node(node)
+        return True
+
+    cdef void hand_over(self, SharedNode* node) noexcept nogil:
+        """Leave the subtrees to another thread; a record of each set stands for its own."""
+        cdef int64_t record
+        cdef int m, s
+        for m in range(node.n_members):
+            if node.active >> m & 1:
+                s = node.set_of[m]
+                record = write_record(&self.records[s], &self.plans[s], &node.open[m])
+                self.n_handed[s] += 1
+                self.records[s].nodes[record].column = SUBTREE
+                self.records[s].nodes[record].left = self.n_handed[s]
+                node.open[m].parent = -1
+        node.below = self.handed
+        self.handed = node
+
+    cdef bint pays(self, const SharedNode* node) noexcept nogil:
+        """Whether the sets of a node are better off together."""
+        cdef int64_t others = count_bits(node.active) - 1
+        return self.sets.shared_rows == 0 or (node.n - NODE_COST) * others >= self.sets.shared_rows
+
+    # -----------------------------------------------------------------------------------------
+    # a set that goes on alone
+
+    cdef void begin_alone(self, SharedNode* node, int member) noexcept nogil:
+        """Begin the subtree of one set."""
+        cdef int s = node.set_of[member]
+        cdef Plan* plan = &self.plans[s]
+        cdef OpenNode root = node.open[member]
+        cdef int64_t n = 0
+        cdef int64_t i, j
+        cdef int c
+        cdef size_t n_bytes = plan.criterion.n_classes * sizeof(int64_t)
+        cdef uint8_t has[MOST_CELLS]
+        cdef PresortedFeature* feature
+        if not self.reserve_alone(&root):
+            self.store.starved = True
+            return
+        if root.class_totals != NULL:
+            memcpy(root.class_totals, node.open[member].class_totals, n_bytes)
+        for c in range(node.n_cells):
+            has[c] = not node.without[c] >> member & 1
+        for i in range(node.n):
+            self.view.rows[n] = node.rows[i]
+            n += has[node.cell[i]]
+        for i in range(node.n_some):
+            self.view.rows[n] = node.some[i]
+            n += node.who[i] >> member & 1
+        root.start = 0
+        root.n_features = 0
+        if not plan.draws:
+            for j in range(plan.limits.n_columns):
+                if plan.columns[j].n_codes == 0 or node.constant[j]:
+                    continue
+                feature = root.features + root.n_features
+                memset(feature, 0, sizeof(PresortedFeature))
+                feature.column = <int32_t>j
+                feature.fill = plan.columns[j].fill
+                feature.fill_code = plan.columns[j].fill
+                feature.last_ordered = last_ordered(&plan.columns[j])
+                feature.offset = -1
+                root.n_features += 1
+        if not begin_growth(self.memory.growth, plan, &self.view, &root):
+            free_node(&root)
+            self.store.starved = True
+            return
+        free_records(&self.memory.growth.out)  # what it held for its next growth
+        self.memory.growth.out = self.records[s]
+        memset(&self.records[s], 0, sizeof(Records))
+        self.alone = s
+
+    cdef bint reserve_alone(self, OpenNode* root) noexcept nogil:
+        """Memory of its own for the root of a subtree, and for its rows; False without any."""
+        cdef const Plan* plan = &self.shard.plan
+        cdef bint has_classes = root.class_totals != NULL
+        root.class_totals = NULL
+        root.features = NULL
+        free(self.view.rows)
+        self.view.rows = <uint32_t*>claimed(NULL, (root.totals.n + 1) * sizeof(uint32_t))
+        if has_classes:
+            root.class_totals = <int64_t*>claimed(
+                NULL, plan.criterion.n_classes * sizeof(int64_t))
+        if not plan.draws:
+            root.features = <PresortedFeature*>claimed(NULL,
+                                                       (plan.limits.n_columns + 1)
+                                                       * sizeof(PresortedFeature))
+        if (self.view.rows != NULL and (root.class_totals != NULL or not has_classes)
+                and (root.features != NULL or plan.draws)):
+            return True
+        free(root.class_totals)
+        free(root.features)
+        return False
+
+    cdef void end_alone(self) noexcept nogil:
+        cdef Growth* growth = self.memory.growth
+        self.records[self.alone] = growth.out
+        memset(&growth.out, 0, sizeof(Records))
+        self.store.work += growth.store.work
+        end_growth(growth)
+        self.alone = -1
+
+    # -----------------------------------------------------------------------------------------
+    # search
+
+    # -----------------------------------------------------------------------------------------
+    # children
+
+    cdef void part_node(self, SharedNode* node) noexcept nogil:
+        """Members that have chosen the same column go on together, with their rows."""
+        cdef uint64_t left = node.active
+        cdef uint64_t together
+        cdef int32_t column
+        cdef SharedNode* children
+        cdef int m, s
+        for m in range(node.n_members):
+            s = node.set_of[m]
+            if not has_split(self.store.searches[s], &self.plans[s].limits):
+                left &= ~(<uint64_t>1 << m)
+        while left != 0 and not self.store.starved:
+            together = 0
+            column = self.store.searches[node.set_of[trailing_zeros(left)]].split.column
+            for m in range(node.n_members):
+                if left >> m & 1 and self.store.searches[node.set_of[m]].split.column == column:
+                    together |= <uint64_t>1 << m
+            children = part_members(&self.store, self.records, node, together, column)
+            if children != NULL:
+                children.below.below = self.top
+                self.top = children
+            left &= ~together

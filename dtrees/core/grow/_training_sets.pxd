@@ -1,0 +1,20 @@
+"""Declarations of training sets; see _training_sets.pyx."""
+from libc.stdint cimport int64_t, uint8_t, uint16_t
+
+from dtrees.core.histogram._layout cimport Layout
+from dtrees.core.search._parameters cimport Plan
+from dtrees.core.stores._dataset cimport Shard
+
+
+cdef class TrainingSets:
+    cdef Shard shard
+    cdef int n_sets
+    cdef Plan* plans        # by set
+    cdef const uint8_t[:, ::1] has  # (n_sets, n_cells)
+    cdef const uint16_t[::1] cell
+    cdef const uint16_t[::1] times  # of a bag, or None
+    cdef bint is_packed     # two classes, and what rows add goes into one number
+    cdef int64_t shared_rows    # of a node whose sets stay together
+    cdef Layout layout      # of histograms
+
+    cdef choose_cells(self)

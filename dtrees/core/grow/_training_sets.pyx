@@ -1,0 +1,74 @@
+"""Training sets that grow together: what they share, and the limits of each."""
+from libc.stdint cimport int64_t, uint8_t, uint16_t
+from libc.stdlib cimport calloc, free
+
+from dtrees.core.data._structs cimport RowStatistics
+from dtrees.core.histogram._layout cimport COUNT, LARGEST_FIELD, PACKED, WEIGHTED_SUM
+from dtrees.core.search._parameters cimport Plan
+from dtrees.core.stores._dataset cimport Shard
+from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, MOST_SETS
+
+
+cdef class TrainingSets:
+    """Sets of rows that lack a cell each, and what a growth does with each of them.
+
+    Parameters
+    ----------
+    shard : Shard
+        Of all rows. Columns are dense and of 8 or 16 bits (`can_share`), cuts are not random.
+    cell : uint16 (n_rows,)
+    has : uint8 (n_sets, n_cells)
+        1 where a set has the rows of a cell. At most `MOST_SETS` sets, each of which has rows, and
+        `MOST_CELLS` cells.
+    total_weight : float64 (n_sets,)
+        In the user's units.
+    least : int64 (n_sets, 3)
+        Rows of a node that is split, rows of a leaf, and its weight in units of the weights.
+    times : uint16 (n_rows,) or None
+        The weights, where rows count a whole number of times and columns are drawn.
+    counted_rows, shared_rows : int
+        As in `dtrees.core.data.tuning.Tuning`.
+    """
+
+    def __cinit__(self, Shard shard, const uint16_t[::1] cell, const uint8_t[:, ::1] has,
+                  const double[::1] total_weight, const int64_t[:, ::1] least,
+                  const uint16_t[::1] times, int64_t counted_rows, int64_t shared_rows):
+        cdef int s
+        assert has.shape[0] <= MOST_SETS and has.shape[1] <= MOST_CELLS
+        self.shard = shard
+        self.cell = cell
+        self.n_sets = <int>has.shape[0]
+        self.has = has
+        self.times = times
+        self.shared_rows = shared_rows
+        self.plans = <Plan*>calloc(self.n_sets, sizeof(Plan))
+        if self.plans == NULL:
+            raise MemoryError
+        for s in range(self.n_sets):
+            self.plans[s] = shard.plan
+            self.plans[s].limits.total_weight = total_weight[s]
+            self.plans[s].limits.min_samples_split = least[s, 0]
+            self.plans[s].limits.min_rows = least[s, 1]
+            self.plans[s].limits.min_weight = least[s, 2]
+            self.plans[s].count_rule.least_rows = counted_rows
+            self.plans[s].draws = shard.plan.limits.max_features < shard.plan.limits.n_columns
+        self.choose_cells()
+
+    def __dealloc__(self):
+        free(self.plans)
+
+    cdef choose_cells(self):
+        """Two classes: all that a row adds is one number, where no sum overflows its field."""
+        cdef const RowStatistics* of_row = &self.shard.of_row
+        cdef int64_t total = 0
+        cdef int64_t i
+        self.layout = self.shard.plan.layout
+        if of_row.value != NULL or self.shard.plan.layout.kind not in (COUNT, WEIGHTED_SUM):
+            return
+        for i in range(self.shard.n_rows):
+            total += self.shard.live[i] if of_row.weight == NULL else of_row.weight[i]
+            if total > LARGEST_FIELD:
+                return
+        self.is_packed = True
+        self.layout.kind = PACKED
+        self.layout.n_words = 1

@@ -1,0 +1,195 @@
+"""Pieces of a grown tree put together.
+
+Growth leaves the large nodes in one piece and every subtree in another, cut as the threads or
+shards happened to cut them. The tree that is made of them does not show the cuts: nodes are
+numbered in preorder and subsets are stored in the order of their nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dtrees.coding.target import Target
+from dtrees.core.data.rules import GrowthRules
+from dtrees.core.grow._assembly import arrays_of, join_records, places_of
+from dtrees.core.model.tree import IN_SUBSET, REGRESSION, Tree, count_type
+
+NODES_AT_ONCE = 2**13  # of trees whose records are put side by side
+SUBTREE = -3  # column of a record that stands for a later piece, whose number is in `left`
+
+Thresholds = Callable[..., tuple[np.ndarray, np.ndarray]]  # `CodeBook.thresholds`
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Records of connected nodes.
+
+    Attributes
+    ----------
+    nodes : `dtrees.core.grow.node_record.RECORD` (n_nodes,)
+        ``left`` and ``right`` are numbers in the same piece.
+    statistics : int64 (n_nodes, n_statistics)
+    words : uint64 (n_words,)
+    """
+
+    nodes: np.ndarray
+    statistics: np.ndarray
+    words: np.ndarray
+
+
+def join(pieces: Sequence[Piece]) -> Piece:
+    """One piece in preorder. O(nodes).
+
+    Parameters
+    ----------
+    pieces : sequence of Piece
+        Piece 0 holds the root as record 0, in any order of records; a record of it whose column is
+        ``SUBTREE`` stands for the piece numbered in its ``left``. The others are in preorder.
+    """
+    top = pieces[0].nodes
+    if len(top) == 1 and top["column"][0] == SUBTREE:
+        return pieces[1]
+    nodes, statistics = join_records(
+        [piece.nodes for piece in pieces],
+        [piece.statistics for piece in pieces],
+        [len(piece.words) for piece in pieces],
+    )
+    return Piece(nodes, statistics, np.concatenate([piece.words for piece in pieces]))
+
+
+def in_node_order(
+    nodes: np.ndarray, words: np.ndarray, n_codes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Subset offsets and words, stored in the order of the nodes."""
+    offset = np.full(len(nodes), -1, dtype=np.int64)
+    if len(words) == 0:
+        return offset, words
+    with_subset = np.flatnonzero(nodes["subset"] >= 0)
+    length = n_codes[nodes["column"][with_subset]] // 64 + 1
+    end = np.cumsum(length)
+    offset[with_subset] = end - length
+    source = np.repeat(nodes["subset"][with_subset] - (end - length), length)
+    return offset, words[source + np.arange(len(source))]
+
+
+def trees_of(
+    pieces: Iterable[Piece],
+    target: Target,
+    n_codes: np.ndarray,
+    thresholds: Thresholds,
+    rules: GrowthRules,
+) -> list[Tree]:
+    """The frozen trees of pieces in preorder; their arrays are stretches of common ones.
+
+    Parameters
+    ----------
+    pieces : iterable of Piece
+        A tree each; not held longer than it takes to make the tree.
+    target : Target
+        For the units of the statistics.
+    n_codes : int64 (n_columns,)
+    thresholds : callable
+        `dtrees.coding.CodeBook.thresholds`.
+    rules : GrowthRules
+        Of all pieces: they are the same tree of a forest, grown on different sets of rows.
+    """
+    trees: list[Tree] = []
+    for some in _together(pieces):  # their records are copied
+        trees += _trees_of(some, target, n_codes, thresholds, rules)
+    return trees
+
+
+def _together(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
+    """Runs of pieces of at most `NODES_AT_ONCE` nodes, or of one piece.
+
+    A run is emptied before the next piece is asked for, which may grow in its memory.
+    """
+    some: list[Piece] = []
+    n_nodes = 0
+    for piece in pieces:
+        if some and n_nodes + len(piece.nodes) > NODES_AT_ONCE:
+            yield some
+            some.clear()
+            n_nodes = 0
+        some.append(piece)
+        n_nodes += len(piece.nodes)
+        del piece
+        if n_nodes >= NODES_AT_ONCE:
+            yield some
+            some.clear()
+            n_nodes = 0
+    if some:
+        yield some
+
+
+def _trees_of(
+    pieces: Sequence[Piece],
+    target: Target,
+    n_codes: np.ndarray,
+    thresholds: Thresholds,
+    rules: GrowthRules,
+) -> list[Tree]:
+    nodes, words = side_by_side(pieces)
+    places = None
+    if rules.random_cuts:
+        places = np.concatenate([places_of(p.nodes, rules.seed, rules.tree) for p in pieces])
+    threshold, code = thresholds(nodes["column"], nodes["boundary"], nodes["beyond"], places)
+    subset_offset, subset_words = in_node_order(nodes, words, n_codes)
+    bounds = np.cumsum([0] + [len(piece.nodes) for piece in pieces])
+    roots = bounds[:-1]
+    sums = np.stack([piece.statistics[0] for piece in pieces])
+    statistics_type = np.int64 if rules.criterion in REGRESSION else count_type(sums)
+    arrays: dict[str, Any] = {
+        **arrays_of(nodes),
+        "code": code,
+        "threshold": threshold,
+        "n_node_samples": nodes["n"].astype(count_type(nodes["n"][roots])),
+        "statistics": np.concatenate(  # a copy: they may be lent
+            [piece.statistics for piece in pieces], dtype=statistics_type, casting="same_kind"
+        ),
+    }
+    assert np.count_nonzero(subset_offset >= 0) == np.count_nonzero(arrays["test"] == IN_SUBSET)
+    facts: dict[str, Any] = {
+        "n_columns": len(n_codes),
+        "criterion": rules.criterion,
+        "weight_unit": target.weight_unit,
+        "unit": target.wy_unit,
+        "offset": target.offset,
+    }
+    if len(pieces) == 1:
+        return [Tree(**arrays, subset_offset=subset_offset, subset_words=subset_words, **facts)]
+    with_subset = np.flatnonzero(subset_offset >= 0)
+    first_word = np.append(subset_offset[with_subset], len(subset_words))
+    first_word = first_word[np.searchsorted(with_subset, bounds)]
+    trees = []
+    for i in range(len(pieces)):
+        own = slice(bounds[i], bounds[i + 1])
+        offset = subset_offset[own]
+        trees.append(
+            Tree(
+                **{name: array[own] for name, array in arrays.items()},
+                subset_offset=np.where(offset >= 0, offset - first_word[i], -1),
+                subset_words=subset_words[first_word[i] : first_word[i + 1]],
+                **facts,
+            )
+        )
+    return trees
+
+
+def side_by_side(pieces: Sequence[Piece]) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and words of trees, one behind the other; subsets count from the first."""
+    first = pieces[0]
+    if len(pieces) == 1:
+        return first.nodes, first.words
+    raw = np.concatenate([piece.nodes.view(np.uint8) for piece in pieces])
+    nodes = raw.view(first.nodes.dtype)  # field by field is slow
+    words = np.concatenate([piece.words for piece in pieces])
+    if len(words) > 0:
+        n_words = np.cumsum([0] + [len(piece.words) for piece in pieces[:-1]])
+        shift = np.repeat(n_words, [len(piece.nodes) for piece in pieces])
+        nodes["subset"] += np.where(nodes["subset"] >= 0, shift, 0)
+    return nodes, words

@@ -1,0 +1,239 @@
+"""The trees of a forest: one table, a bag of its rows for each tree.
+
+A tree is a function of the table, the rules, the seed and its number. So trees are grown anywhere,
+in any order and as often as need be; the same number gives the same tree.
+
+Where there are several training sets, every number stands for a tree of each of them. What is grown
+in one go, a *unit*, is the trees of one number and one group of sets, which share their growth::
+
+                 sets 0 1 2 3    sets 4 5 6
+    number 0     unit 0          unit 1
+    number 1     unit 2          unit 3
+
+A forest that is fitted has one set, and its units are its trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.target import Target
+from dtrees.core.data.rules import GrowthRules
+from dtrees.core.grow._arena import Pool
+from dtrees.core.grow.assembly import Thresholds
+from dtrees.core.grow.grower import grow
+from dtrees.core.grow.source import ShardSource
+from dtrees.core.membership.resampling import Bags, Resampling, plain
+from dtrees.core.membership.shares import Shares
+from dtrees.core.model import pruning
+from dtrees.core.model.tree import Tree
+from dtrees.typing import Runner, serial
+
+
+class Codes(Protocol):
+    """A coded table: a `CodedMatrix`, or what stands for one whose rows are elsewhere."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class ForestGrowth:
+    """What the trees of a forest are grown from.
+
+    Attributes
+    ----------
+    coded : CodedMatrix
+        Or other `Codes`, for growth in rounds (`dtrees.core.grow.rounds`).
+    target : Target
+        Of all rows, in units with room for the multiplicities of a bag.
+    rules : GrowthRules
+        ``tree`` is set to the number of each tree.
+    bags : Bags or None
+        None: every tree sees every row once.
+    thresholds : callable
+        `CodeBook.thresholds`.
+    values : (float64, int64 (n_columns + 1,)) or None, default=None
+        `CodeBook.code_values`, for random cuts.
+    balanced : bool, default=False
+        Classes have the same total weight in every bag.
+    shares : Shares, default=Shares()
+        Limits that are shares of the rows of the table, or of the weight of the bag.
+    max_leaf_nodes : int or None, default=None
+    ccp_alpha : float, default=0.0
+        Decided on the grown tree (`dtrees.core.model.pruning`).
+    pool : Pool
+        Memory that a tree leaves to the next one.
+    """
+
+    coded: Codes
+    target: Target
+    rules: GrowthRules
+    bags: Bags | None
+    thresholds: Thresholds
+    values: tuple[np.ndarray, np.ndarray] | None = None
+    balanced: bool = False
+    shares: Shares = field(default_factory=Shares)
+    max_leaf_nodes: int | None = None
+    ccp_alpha: float = 0.0
+    pool: Pool = field(default_factory=Pool, repr=False)
+
+    def tree(self, number: int, run: Runner = serial, n_threads: int = 1) -> Tree:
+        """Grow a tree.
+
+        Parameters
+        ----------
+        number : int
+            0, 1, 2, ...
+        run : Runner, default=serial
+        n_threads : int, default=1
+            Of this tree alone; a forest is better off with a tree per thread.
+        """
+        target = self.target
+        if self.bags is not None:
+            target = target.bagged(self.times(number), self.balanced)
+        rules = self.shares.rules(replace(self.rules, tree=number), self.target, target)
+        source = self._source(target, rules, run, n_threads)
+        return self.pruned(grow(source, rules, plain(), self.thresholds)[0])
+
+    def _source(
+        self, target: Target, rules: GrowthRules, run: Runner, n_threads: int
+    ) -> ShardSource:
+        """The rows that a growth reads, with the memory that others have left."""
+        assert isinstance(self.coded, CodedMatrix)
+        return ShardSource(
+            self.coded,
+            target,
+            rules,
+            run=run,
+            n_threads=n_threads,
+            values=self.values,
+            pool=self.pool,
+        )
+
+    def pruned(self, tree: Tree) -> Tree:
+        """A grown tree, cut by the limits that are decided afterwards."""
+        if self.max_leaf_nodes is not None:
+            tree = pruning.max_leaf_nodes(tree, min(self.max_leaf_nodes, tree.n_leaves))
+        return pruning.ccp(tree, self.ccp_alpha)
+
+    def trees_of_sets(
+        self, number: int, resampling: Resampling, run: Runner = serial, n_threads: int = 1
+    ) -> list[Tree]:
+        """Grow a tree for each training set: the one of a forest in which other rows weigh nothing.
+
+        Parameters
+        ----------
+        number : int
+            As for `tree`.
+        resampling : Resampling
+            Every set has a cell once or not at all, and rows of positive weight.
+        run : Runner, default=serial
+            Its event ``cancelled`` ends the growth.
+        n_threads : int, default=1
+            As for `tree`.
+        """
+        if resampling.is_plain:
+            return [self.tree(number, run, n_threads)]
+        rules = replace(self.rules, tree=number)
+        target = self.target
+        apart = np.full(resampling.n_sets, self.balanced)
+        if self.bags is not None:
+            times = self.times(number)
+            target = target.bagged(times)
+            apart |= self._without_a_row(resampling, times)
+        together = np.flatnonzero(~apart)
+        trees = {}
+        if len(together) > 0:
+            source = self._source(target, rules, run, n_threads)
+            some = resampling
+            if apart.any():
+                some = resampling.some(together)
+            own = self.shares.rules_of_sets(rules, some, self.target, target)
+            grown = grow(source, rules, some, self.thresholds, rules_of_sets=own).trees
+            trees = dict(zip(together.tolist(), map(self.pruned, grown), strict=True))
+        for i in np.flatnonzero(apart).tolist():
+            trees[i] = self._of_set(resampling, i).tree(number, run, n_threads)
+        return [trees[i] for i in range(resampling.n_sets)]
+
+    def _of_set(self, resampling: Resampling, number: int) -> ForestGrowth:
+        """The growth of a training set: other rows weigh nothing."""
+        return replace(self, target=self.target.only(resampling.rows(number)))
+
+    def _without_a_row(self, resampling: Resampling, times: np.ndarray) -> np.ndarray:
+        """Sets that have no row in a bag of all rows, and so a bag of their own; bool (n_sets,)."""
+        live = self.target.has_weight
+        in_bag = (times > 0) if live is None else (times > 0) & live
+        return resampling.totals(in_bag) == 0
+
+    def times_of_sets(self, number: int, resampling: Resampling) -> list[np.ndarray]:
+        """`times` for each training set: one array for all that have the bag of all rows."""
+        times = self.times(number)
+        own = self._without_a_row(resampling, times).tolist()
+        return [
+            self._of_set(resampling, i).times(number) if is_own else times
+            for i, is_own in enumerate(own)
+        ]
+
+    def times(self, number: int) -> np.ndarray:
+        """How often each row is in the bag of a tree; uint16 (n_rows,)."""
+        if self.bags is None:
+            return np.ones(self.coded.n_rows, dtype=np.uint16)
+        return self.bags.multiplicity(number, self.target.has_weight)
+
+
+@dataclass(frozen=True, eq=False)
+class UnitsOfGrowth:
+    """The trees of some training sets, unit by unit.
+
+    Attributes
+    ----------
+    growth : ForestGrowth
+    resampling : Resampling, default=plain()
+        The sets.
+    n_groups : int, default=1
+        In how many parts they are grown, from 1 to the number of sets: the more there are, the less
+        is shared.
+    """
+
+    growth: ForestGrowth
+    resampling: Resampling = field(default_factory=plain)
+    n_groups: int = 1
+
+    def sets(self, unit: int) -> range:
+        """The sets of a unit."""
+        group, n_sets = unit % self.n_groups, self.resampling.n_sets
+        return range(n_sets * group // self.n_groups, n_sets * (group + 1) // self.n_groups)
+
+    def trees(self, unit: int, run: Runner = serial, n_threads: int = 1) -> list[Tree]:
+        """Grow the trees of a unit, one for each of its sets.
+
+        Parameters
+        ----------
+        unit : int
+            0, 1, 2, ...
+        run : Runner, default=serial
+            Its event ``cancelled`` ends the growth.
+        n_threads : int, default=1
+            Of this unit alone.
+        """
+        some = self.resampling
+        if self.n_groups > 1:
+            some = some.some(self.sets(unit))
+        return self.growth.trees_of_sets(unit // self.n_groups, some, run, n_threads)
+
+    def name(self, units: Sequence[int]) -> str:
+        """What some units are, for messages."""
+        trees = f"trees {units[0] // self.n_groups} to {units[-1] // self.n_groups}"
+        n_sets = self.resampling.n_sets
+        return trees if n_sets == 1 else f"{trees} of {n_sets} training sets"

@@ -1,0 +1,104 @@
+"""Nodes of few rows, which are brought to one place from all blocks and finished there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.target import Target
+from dtrees.core.data.rules import GrowthRules
+from dtrees.core.data.scale import Scale
+from dtrees.core.grow._arena import Pool
+from dtrees.core.grow.assembly import Piece
+from dtrees.core.grow.source import ShardSource
+from dtrees.core.membership.resampling import Resampling
+from dtrees.core.stores.blocks.block import EVERYONE, Brought
+from dtrees.typing import Runner, serial
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A node of few rows, whose subtrees are grown where its rows are brought to.
+
+    Attributes
+    ----------
+    node, tree : int
+    number : int
+        Of the tree.
+    sets : tuple of int
+    depth, path : int
+    n : int
+        Most rows that a set has here.
+    rules : tuple of GrowthRules
+        By set.
+    scales : tuple of Scale
+        By set.
+    """
+
+    node: int
+    tree: int
+    number: int
+    sets: tuple[int, ...]
+    depth: int
+    path: int
+    n: int
+    rules: tuple[GrowthRules, ...]
+    scales: tuple[Scale, ...]
+
+
+def stacked(parts: Sequence[Brought]) -> Brought:
+    """Rows of a node that come from several blocks; copies, whose arrays are aligned."""
+    coded = CodedMatrix.stack([part.coded for part in parts])
+    target = Target.stack([part.target for part in parts])
+    if parts[0].kind is None:
+        return Brought(coded, target, None, EVERYONE)
+    masks, number = np.unique(np.concatenate([part.masks for part in parts]), return_inverse=True)
+    ends = np.cumsum([len(part.masks) for part in parts])
+    of_parts = np.split(number.astype(np.uint16), ends[:-1])
+    kinds = [own[part.kind] for own, part in zip(of_parts, parts, strict=True)]
+    return Brought(coded, target, np.concatenate(kinds), masks)
+
+
+def grow_brought(
+    brought: Sequence[Brought],
+    node: Unfinished,
+    values: tuple[np.ndarray, np.ndarray] | None,
+    pool: Pool,
+    run: Runner = serial,
+) -> tuple[Piece, ...]:
+    """Grow the subtrees of a node, a piece for each of its sets, on one thread.
+
+    Parameters
+    ----------
+    brought : sequence of Brought
+        All rows of the node, from all blocks.
+    node : Unfinished
+    values : (float64, int64 (n_columns + 1,)) or None
+        `CodeBook.code_values`, for random cuts.
+    pool : Pool
+    run : Runner, default=serial
+        Its event ``cancelled`` ends the growth.
+
+    Raises
+    ------
+    CancelledError
+    """
+    rows = stacked(brought)
+    source = ShardSource(
+        rows.coded,
+        rows.target,
+        node.rules[0],
+        run=run,
+        values=values,
+        pool=pool,
+        scale=node.scales[0],
+    )
+    if rows.kind is None:
+        return (source.finish(node.depth, node.path),)
+    bits = np.array(node.sets, dtype=np.uint64)
+    mix = (rows.masks >> bits[:, None]) & np.uint64(1) > 0
+    resampling = Resampling(rows.kind, mix)
+    return tuple(source.sets(resampling, node.rules, node.depth, node.path, node.scales))

@@ -1,0 +1,62 @@
+"""Growing: from codes to trees.
+
+    table --codebook--> codes ----+
+    y, weights -------> target ---+--> rows (one place, or blocks)    resampling (cells, mix)
+                                            |                             |
+         rows in one place:   a whole tree by one call, no rounds <-------+      here
+         rows in blocks:      large nodes in rounds of merged histograms,        `rounds`
+                              small ones brought to one place, and finished by the same call
+
+A node is finished where its rows are. With all rows in one process that is at the root, and there
+is no round at all. Where rows are spread over chunks and workers, a node is spread only as long as
+it is large ([SK] 3 has the rounds; the early end of them is ours).
+
+Cross-validation does not change what a node is: rows are counted by cell, and the statistics of a
+training set are a mix of cells (`dtrees.core.membership.resampling`). The trees of all sets are
+grown together, in one place (`dtrees.core.grow.shared`) and in rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dtrees.core.data.rules import GrowthRules
+from dtrees.core.grow.assembly import Piece, Thresholds, trees_of
+from dtrees.core.grow.source import ShardSource
+from dtrees.core.membership.resampling import Resampling
+from dtrees.core.model.tree import Forest
+
+
+def grow(
+    source: ShardSource,
+    rules: GrowthRules,
+    resampling: Resampling,
+    thresholds: Thresholds,
+    *,
+    rules_of_sets: Sequence[GrowthRules] | None = None,
+) -> Forest:
+    """Grow one tree per training set.
+
+    Parameters
+    ----------
+    source : ShardSource
+    rules : GrowthRules
+    resampling : Resampling
+    thresholds : callable
+        `CodeBook.thresholds`.
+    rules_of_sets : sequence of GrowthRules or None, default=None
+        Several sets: the rules of each, which differ in limits of rows and weight only
+        (`dtrees.core.membership.shares`). None: `rules` for all of them.
+
+    Returns
+    -------
+    Forest
+    """
+    if resampling.is_plain:
+        assert rules_of_sets is None, "the rules of one set of all rows are `rules`"
+        pieces: Iterable[Piece] = [source.finish()]
+    else:
+        by_set = [rules] * resampling.n_sets if rules_of_sets is None else rules_of_sets
+        pieces = source.sets(resampling, by_set)
+    n_codes = source.coded.n_codes
+    return Forest(tuple(trees_of(pieces, source.target, n_codes, thresholds, rules)))

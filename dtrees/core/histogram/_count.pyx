@@ -1,0 +1,124 @@
+"""Rows of a column to the cells of their codes: one loop for every store that has rows by number.
+
+    rows         12  13  17  20 ...
+    codes         4   0   4   9 ...      of the column, by row of the table
+    histogram     0   0   2   1 ...      of each row, where several sets are counted
+                  v
+    cells[histogram * size + code * n_words] += what the row adds
+
+What varies (the width of the codes, the kind of cells, where a row's statistics are) is a constant
+of the loop, compiled once for each case from the same lines. O(rows), and O(rows + stored) for a
+sparse column, whose stored rows are met by merging two ascending lists.
+"""
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdlib cimport free, malloc
+
+from dtrees.core.data._columns cimport STORED_U16, STORED_U32, STORED_U8, Column, code_t, next_code
+from dtrees.core.histogram._layout cimport (
+    CLASSES, COUNT, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout, add, add_row
+)
+
+cdef enum:
+    # What a loop is compiled for, as bits.
+    RENUMBERED = 1          # rows have numbers of their own (`row_id`)
+    RANKED = 2              # codes have places in the histogram (`rank`)
+    GATHERED = 4            # statistics in the order of the rows (`weight`, `target`)
+    BY_CELL = 8             # a histogram for each set of rows (`cell`)
+    BY_COMBINATION = 16     # the same, of many (`combination`)
+
+
+cdef inline void count_in(const code_t* codes, const NodeRows* r, CellKind kind, int64_t n_words,
+                          int how, int64_t* cells) noexcept nogil:
+    """All arguments but the pointers are constants where it is called."""
+    cdef const uint32_t* rows = r.rows
+    cdef const uint32_t* rank = r.rank
+    cdef const int64_t* weight = r.weight
+    cdef const int64_t* target = r.target
+    cdef int64_t size = r.size
+    cdef int64_t i
+    cdef uint32_t row, code
+    cdef int64_t* cell
+    for i in range(r.n):
+        row = rows[i]
+        code = codes[r.row_id[row] if how & RENUMBERED else row]
+        if how & RANKED:
+            code = rank[code]
+        cell = cells + <int64_t>code * n_words
+        if how & BY_CELL:
+            cell += r.cell[i] * size
+        elif how & BY_COMBINATION:
+            cell += r.combination[i] * size
+        if how & GATHERED:
+            add(cell, kind, weight[i], target[i])
+        else:
+            add_row(cell, kind, r.of_row, row)
+
+
+cdef inline void count_kind(const code_t* codes, const NodeRows* r, CellKind kind,
+                            int64_t n_words, int64_t* cells) noexcept nogil:
+    """Pick the loop that was compiled for where things are."""
+    if r.of_row == NULL:
+        if r.cell != NULL and r.rank != NULL:
+            count_in(codes, r, kind, n_words, GATHERED | BY_CELL | RANKED, cells)
+        elif r.cell != NULL:
+            count_in(codes, r, kind, n_words, GATHERED | BY_CELL, cells)
+        elif r.combination != NULL:
+            count_in(codes, r, kind, n_words, GATHERED | BY_COMBINATION, cells)
+        else:
+            count_in(codes, r, kind, n_words, GATHERED, cells)
+    elif r.cell != NULL and r.rank != NULL:
+        count_in(codes, r, kind, n_words, BY_CELL | RANKED, cells)
+    elif r.cell != NULL:
+        count_in(codes, r, kind, n_words, BY_CELL, cells)
+    elif r.row_id != NULL:
+        count_in(codes, r, kind, n_words, RENUMBERED, cells)
+    else:
+        count_in(codes, r, kind, n_words, 0, cells)
+
+
+cdef inline void count_codes(const code_t* codes, const NodeRows* r, const Layout* layout,
+                             int64_t* cells) noexcept nogil:
+    """Pick the loop that was compiled for the kind of cells."""
+    if layout.kind == COUNT:
+        count_kind(codes, r, COUNT, 1, cells)
+    elif layout.kind == PACKED:
+        count_kind(codes, r, PACKED, 1, cells)
+    elif layout.kind == SUM:
+        count_kind(codes, r, SUM, 2, cells)
+    elif layout.kind == WEIGHTED_SUM:
+        count_kind(codes, r, WEIGHTED_SUM, 3, cells)
+    elif layout.kind == CLASSES:
+        count_kind(codes, r, CLASSES, layout.n_words, cells)
+    else:
+        count_kind(codes, r, WEIGHTED_CLASSES, layout.n_words, cells)
+
+
+cdef void count_column(const Column* column, const NodeRows* rows, const Layout* layout,
+                       int64_t* cells) noexcept nogil:
+    """Add rows of a node to the cells of a column.
+
+    layout : of any kind but those of pairs. Rows of sparse columns are not renumbered.
+    """
+    cdef uint32_t* codes
+    if rows.n == 0:
+        return
+    if column.storage == STORED_U8:
+        count_codes(<const uint8_t*>column.codes, rows, layout, cells)
+    elif column.storage == STORED_U16:
+        count_codes(<const uint16_t*>column.codes, rows, layout, cells)
+    elif column.storage == STORED_U32:
+        count_codes(<const uint32_t*>column.codes, rows, layout, cells)
+    else:
+        codes = spread_codes(column, rows.rows, rows.n)
+        count_codes(<const uint32_t*>codes, rows, layout, cells)
+        free(codes)
+
+
+cdef uint32_t* spread_codes(const Column* column, const uint32_t* rows, int64_t n) noexcept nogil:
+    """The codes of ascending rows of a sparse column, by row; the caller frees them."""
+    cdef uint32_t* by_row = <uint32_t*>malloc((rows[n - 1] + <int64_t>1) * sizeof(uint32_t))
+    cdef int64_t at = 0
+    cdef int64_t i
+    for i in range(n):
+        by_row[rows[i]] = next_code(column, rows[i], &at)
+    return by_row

@@ -1,0 +1,102 @@
+"""Limits that are shares of what a training set has.
+
+A share of the rows is one of the rows of positive weight: those that weigh nothing do not count. So
+the same share is another number in each training set of a table, as it would be for a fit of the
+rows of the set alone::
+
+    all rows           100 rows     min_samples_leaf=0.05 -> 5
+    without fold 0      90 rows                           -> 5
+    without half        50 rows                           -> 3
+
+`GrowthRules` knows numbers only: they are made from the shares here, as soon as it is known which
+rows there are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dtrees.coding.target import Target
+from dtrees.core.data.rules import GrowthRules
+from dtrees.core.data.scale import units_of
+from dtrees.core.membership.resampling import Resampling
+
+
+def rows_of_share(share: float, n_rows: int) -> int:
+    """A share as a number of rows: rounded up."""
+    return math.ceil(share * n_rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shares:
+    """Limits of growth as shares; 0: the limit is a number, and stands in the rules.
+
+    Parameters
+    ----------
+    min_samples_split, min_samples_leaf : float, default=0.0
+        Of the rows of positive weight of a training set, rounded up.
+    min_weight_leaf : float, default=0.0
+        Of its weight.
+    """
+
+    min_samples_split: float = 0.0
+    min_samples_leaf: float = 0.0
+    min_weight_leaf: float = 0.0
+
+    def rules(self, rules: GrowthRules, table: Target, bag: Target | None = None) -> GrowthRules:
+        """The rules of one training set.
+
+        Parameters
+        ----------
+        rules : GrowthRules
+            Limits that are shares are replaced, whatever they were.
+        table : Target
+            Whose rows are counted.
+        bag : Target or None, default=None
+            Whose weight is counted; None: that of `table`.
+        """
+        n_rows = table.n_live if self._of_rows else 0
+        weighed = table if bag is None else bag
+        weight = weighed.total_weight if self.min_weight_leaf > 0 else 0.0
+        return self.applied(rules, n_rows, weight)
+
+    def rules_of_sets(
+        self, rules: GrowthRules, resampling: Resampling, table: Target, bag: Target | None = None
+    ) -> list[GrowthRules]:
+        """The rules of each training set.
+
+        Parameters
+        ----------
+        rules, table, bag
+            As for `rules`; of all rows.
+        resampling : Resampling
+            Every set has a cell once or not at all.
+        """
+        n_rows, weight = np.zeros(resampling.n_sets, dtype=np.int64), np.zeros(resampling.n_sets)
+        if self._of_rows:
+            n_rows = resampling.totals(table.has_weight)
+        if self.min_weight_leaf > 0:
+            weighed = table if bag is None else bag
+            weight = resampling.totals(units_of(weighed)) * weighed.weight_unit
+        return [
+            self.applied(rules, n, w) for n, w in zip(n_rows.tolist(), weight.tolist(), strict=True)
+        ]
+
+    @property
+    def _of_rows(self) -> bool:
+        return self.min_samples_split > 0 or self.min_samples_leaf > 0
+
+    def applied(self, rules: GrowthRules, n_rows: int, weight: float) -> GrowthRules:
+        """The rules of a training set with so many rows of positive weight, and this weight."""
+        limits: dict[str, Any] = {}
+        if self.min_samples_split > 0:
+            limits["min_samples_split"] = max(2, rows_of_share(self.min_samples_split, n_rows))
+        if self.min_samples_leaf > 0:
+            limits["min_samples_leaf"] = max(1, rows_of_share(self.min_samples_leaf, n_rows))
+        if self.min_weight_leaf > 0:
+            limits["min_weight_leaf"] = self.min_weight_leaf * weight
+        return replace(rules, **limits) if limits else rules

@@ -1,0 +1,242 @@
+r"""Grow once, decide later: every smaller tree that stands inside a grown one ([SF] 3).
+
+The test of a node depends on its rows and on nothing else: not on the nodes beside it, not on the
+order in which nodes were opened. A tree grown to the end therefore contains, node for node, the
+trees that these limits ask for, and each function below equals the fit with that limit:
+
+    max_depth(tree, d)               nodes at depth d are leaves
+    min_samples_split(tree, m)       nodes of fewer than m rows are leaves
+    min_impurity_decrease(tree, t)   nodes whose split gains too little are leaves
+    max_leaf_nodes(tree, k)          splits are taken best first until there are k leaves
+    ccp(tree, alpha)                 weakest links are cut while a leaf costs more than it saves
+
+(``min_samples_leaf`` is not among them: it forbids single candidates, so it changes the choice.)
+Limits may be combined; where their order matters, scikit-learn's is: first the three limits of a
+node, then ``max_leaf_nodes``, then ``ccp``.
+
+All of them choose a set of nodes and hand it to `truncate`. In preorder a branch is a run of
+neighbours, so cutting branches is a matter of intervals:
+
+    node        0  1  2  3  4  5  6  7  8         0
+    last        8  5  4  3  4  5  8  7  8        / \
+                                                1   6       cut at 2: nodes 3, 4 go,
+    cut at 2          |  x  x                  / \ / \      2 is a leaf
+                                              2  5 7  8
+                                             / \
+                                            3   4
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from dtrees.core.model._pruning import weakest_links
+from dtrees.core.model.gains import relative_gains
+from dtrees.core.model.tree import LEAF, NO_CHILD, NO_FEATURE, Tree
+
+# scikit-learn's tolerance when it compares a decrease with min_impurity_decrease.
+EPSILON = float(np.finfo(np.float64).eps)
+
+_OF_A_LEAF = {
+    "feature": NO_FEATURE,
+    "children_left": NO_CHILD,
+    "children_right": NO_CHILD,
+    "test": LEAF,
+    "code": 0,
+    "threshold": np.nan,
+    "missing_go_to_left": 0,
+    "subset_offset": -1,
+    "gain": 0.0,
+}
+
+
+def truncate(tree: Tree, is_leaf: np.ndarray) -> Tree:
+    """The tree in which the given nodes are leaves.
+
+    Parameters
+    ----------
+    tree : Tree
+    is_leaf : bool (n_nodes,)
+        Nodes to cut below. The tree's own leaves stay leaves whether they are marked or not;
+        marks below a marked node change nothing.
+
+    Returns
+    -------
+    Tree
+        Compact, in preorder; the same object when nothing is cut. O(nodes x log depth).
+    """
+    return truncated_and_kept(tree, is_leaf)[0]
+
+
+def truncated_and_kept(tree: Tree, is_leaf: np.ndarray) -> tuple[Tree, np.ndarray]:
+    """What `truncate` returns, and the numbers its nodes had, int64 (n_kept,), ascending."""
+    cut = is_leaf & (tree.test != LEAF)
+    if not cut.any():
+        return tree, np.arange(tree.node_count)
+    kept = np.flatnonzero(_times_below(tree, cut) == 0)
+    new_number = np.full(tree.node_count, NO_CHILD, dtype=np.int32)
+    new_number[kept] = np.arange(len(kept), dtype=np.int32)
+    now_leaf = (cut | (tree.test == LEAF))[kept]
+
+    arrays: dict[str, Any] = {
+        name: array[kept] for name, array in tree.arrays().items() if name != "subset_words"
+    }
+    for side in ("children_left", "children_right"):
+        arrays[side] = new_number[arrays[side]]
+    for name, value in _OF_A_LEAF.items():
+        arrays[name][now_leaf] = value
+    arrays["subset_offset"], arrays["subset_words"] = _compact_subsets(
+        arrays["subset_offset"], tree
+    )
+    return replace(tree, **arrays), kept
+
+
+def max_depth(tree: Tree, depth: int) -> Tree:
+    """The tree grown with ``max_depth=depth``; ``depth >= 0``, the root has depth 0."""
+    return truncate(tree, _times_below(tree, tree.test != LEAF) >= depth)
+
+
+def min_samples_split(tree: Tree, n_rows: int) -> Tree:
+    """The tree in which nodes of fewer than ``n_rows`` rows are not split."""
+    return truncate(tree, tree.n_node_samples < n_rows)
+
+
+def min_impurity_decrease(tree: Tree, least: float) -> Tree:
+    """The tree whose splits gain at least ``least``, as a share of the root's weight.
+
+    A node is split when ``gain / root weight + 2.2e-16 >= least``, scikit-learn's comparison.
+    """
+    decrease = tree.gain / tree.weighted_n_node_samples[0]
+    return truncate(tree, decrease + EPSILON < least)
+
+
+def max_leaf_nodes(tree: Tree, n_leaves: int) -> Tree:
+    """The tree of at most ``n_leaves`` leaves, grown best first; ``n_leaves >= 1``.
+
+    The next split is always that of the open node with the highest gain; of equal gains, the
+    first in preorder (an ancestor before its descendants, left before right), which can be said
+    of nodes that are still growing. scikit-learn leaves equal gains to its heap.
+    O(nodes + n_leaves log n_leaves).
+    """
+    return truncate(tree, best_first_leaves(tree, n_leaves))
+
+
+def best_first_leaves(tree: Tree, n_leaves: int) -> np.ndarray:
+    """Where `max_leaf_nodes` cuts: bool (n_nodes,), for `truncate`."""
+    is_leaf = np.ones(tree.node_count, dtype=bool)
+    is_leaf[best_first_order(tree, n_leaves - 1)] = False
+    return is_leaf
+
+
+def best_first_order(tree: Tree, n_splits: int | None = None) -> np.ndarray:
+    """Inner nodes in the order in which best-first growth splits them.
+
+    Parameters
+    ----------
+    tree : Tree
+    n_splits : int or None, default=None
+        How many to return at most; None: all.
+
+    Returns
+    -------
+    int64 (n,)
+        The first k of them are the inner nodes of the best tree of k + 1 leaves.
+    """
+    gain, test = relative_gains(tree).tolist(), tree.test.tolist()
+    left, right = tree.children_left.tolist(), tree.children_right.tolist()
+    n_inner = tree.node_count // 2
+    n_splits = n_inner if n_splits is None else min(n_splits, n_inner)
+
+    frontier = [] if test[0] == LEAF else [(-gain[0], 0)]
+    order: list[int] = []
+    while frontier and len(order) < n_splits:
+        _, node = heappop(frontier)
+        order.append(node)
+        for child in (left[node], right[node]):
+            if test[child] != LEAF:
+                heappush(frontier, (-gain[child], child))
+    return np.array(order, dtype=np.int64)
+
+
+def ccp(tree: Tree, alpha: float) -> Tree:
+    """Minimal cost-complexity pruning, the ``ccp_alpha`` of scikit-learn.
+
+    Weakest links (`dtrees.core.model._pruning`) are cut until the next one's alpha is above
+    ``alpha``. 0 cuts nothing, as in scikit-learn, even where a split gained nothing; ``alpha >=
+    0``.
+    """
+    if alpha == 0.0:
+        return tree
+    return truncate(tree, ccp_leaves(tree, alpha))
+
+
+def ccp_leaves(tree: Tree, alpha: float) -> np.ndarray:
+    """Where `ccp` cuts: bool (n_nodes,), for `truncate`."""
+    is_leaf = np.zeros(tree.node_count, dtype=bool)
+    if alpha > 0.0:
+        links, alphas, _ = weakest_links_of(tree)
+        is_leaf[links[: np.searchsorted(np.maximum.accumulate(alphas), alpha, "right")]] = True
+    return is_leaf
+
+
+def cost_complexity_path(tree: Tree) -> tuple[np.ndarray, np.ndarray]:
+    """Every step of minimal cost-complexity pruning.
+
+    Returns
+    -------
+    ccp_alphas : float64 (n_steps,)
+        0, then the alpha of every weakest link; equal alphas stay separate steps.
+    impurities : float64 (n_steps,)
+        Impurity of the leaves after the step, weighted by their share of the root's weight.
+    """
+    _, alphas, costs = weakest_links_of(tree)
+    return np.concatenate([[0.0], alphas]), costs
+
+
+def weakest_links_of(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Links, alphas and costs of `dtrees.core.model._pruning.weakest_links`."""
+    weight = tree.weighted_n_node_samples
+    cost = weight * tree.impurity / weight[0]
+    return weakest_links(tree.children_left, tree.children_right, last_of_branch(tree), cost)
+
+
+def last_of_branch(tree: Tree) -> np.ndarray:
+    """Last node of every branch, int32 (n_nodes,): go right until there is a leaf.
+
+    Pointer doubling: every round jumps twice as far, so O(nodes x log depth).
+    """
+    last = np.where(tree.test == LEAF, np.arange(tree.node_count), tree.children_right)
+    last = last.astype(np.int32)
+    while True:
+        further = last[last]
+        if np.array_equal(further, last):
+            return last
+        last = further
+
+
+def _times_below(tree: Tree, marked: np.ndarray) -> np.ndarray:
+    """How many proper ancestors of every node are marked, int64 (n_nodes,)."""
+    nodes = np.flatnonzero(marked)
+    steps = np.zeros(tree.node_count + 1, dtype=np.int64)
+    steps[nodes + 1] += 1
+    steps -= np.bincount(last_of_branch(tree)[nodes] + 1, minlength=len(steps))
+    return np.cumsum(steps[:-1])
+
+
+def _compact_subsets(offset: np.ndarray, tree: Tree) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets and words of the subsets still in use, in the order of the nodes.
+
+    A subset ends where the next one starts, or with the array.
+    """
+    starts = np.unique(tree.subset_offset[tree.subset_offset >= 0])
+    ends = np.append(starts[1:], len(tree.subset_words))
+    nodes = np.flatnonzero(offset >= 0)
+    lengths = (ends - starts)[np.searchsorted(starts, offset[nodes])]
+    new_offset = np.full_like(offset, -1)
+    new_offset[nodes] = np.cumsum(lengths) - lengths
+    within = np.arange(lengths.sum()) - np.repeat(new_offset[nodes], lengths)
+    return new_offset, tree.subset_words[np.repeat(offset[nodes], lengths) + within]

@@ -1,0 +1,206 @@
+"""The values of the leaves of a packed forest.
+
+Values are those of `dtrees.core.model.tree.Tree`, bit for bit: shares of classes, or means. Leaves
+of many classes have few that are not zero, as a rule one. Those alone are kept, since a sum of
+shares is the same without its zeros::
+
+    shares of 26 classes    0 0 0 1 0 ...            entries    (1.0, 3)
+                            0 0 .25 0 0 .75 0 ...               (.25, 2)  (.75, 5)
+"""
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free, malloc, realloc
+
+from dtrees.core.data._bits cimport prefetch
+from dtrees.core.data._structs cimport LEAF
+from dtrees.core.predict._forest_nodes cimport Entry, ForestNodes
+from dtrees.core.predict._grown_trees cimport Grown, GrownTrees, total_of
+
+cdef enum:
+    AHEAD = 32                  # rows whose values are asked for
+
+cdef extern from *:
+    void prefetch "__builtin_prefetch"(const void*) noexcept nogil
+
+
+cdef inline double share(const Grown* tree, int64_t place, int64_t total) noexcept nogil:
+    return <double>(tree.wide[place] if tree.narrow == NULL else tree.narrow[place]) / (
+        <double>total)
+
+
+cdef void dense_values(const Grown* tree, int64_t n_statistics, bint is_regression,
+                       const int32_t* node_of_leaf, int64_t n_leaves,
+                       double* out) noexcept nogil:
+    """Values of a tree's leaves, all of them."""
+    cdef int64_t i, k, leaf, total
+    for leaf in range(n_leaves):
+        i = node_of_leaf[leaf]
+        total = total_of(tree, i, n_statistics, is_regression)
+        if is_regression:
+            k = i * n_statistics + 1
+            out[leaf] = (
+                <double>(tree.wide[k] if tree.narrow == NULL else tree.narrow[k]) * tree.unit
+            ) / (<double>total * tree.weight_unit) + tree.offset
+        else:
+            for k in range(n_statistics):
+                out[leaf * n_statistics + k] = share(tree, i * n_statistics + k, total)
+
+
+cdef Entry* entries_of(const Grown* tree, int64_t n_statistics, const int32_t* node_of_leaf,
+                       int64_t n_leaves, int64_t* first) noexcept nogil:
+    """Values of a tree's leaves that are not zero; NULL: there is no memory.
+
+    first : OUT (n_leaves + 1,)
+    """
+    cdef int64_t room = 2 * n_leaves + n_statistics
+    cdef int64_t n = 0
+    cdef int64_t leaf, i, k, total, own
+    cdef double value
+    cdef Entry* more
+    cdef Entry* entries = <Entry*>malloc(room * sizeof(Entry))
+    if entries == NULL:
+        return NULL
+    for leaf in range(n_leaves):
+        i = node_of_leaf[leaf]
+        if n + n_statistics > room:
+            room = 2 * room
+            more = <Entry*>realloc(entries, room * sizeof(Entry))
+            if more == NULL:
+                free(entries)
+                return NULL
+            entries = more
+        first[leaf] = n
+        total = total_of(tree, i, n_statistics, False)
+        for k in range(n_statistics):
+            own = i * n_statistics + k
+            if total != 0 and (
+                    tree.wide[own] if tree.narrow == NULL else tree.narrow[own]) == 0:
+                continue
+            value = share(tree, own, total)
+            if value != 0:
+                entries[n].value = value
+                entries[n].place = k
+                n += 1
+    first[n_leaves] = n
+    return entries
+
+
+def share_of_zeros(GrownTrees grown not None):
+    """How many of the values of the first tree's leaves are zero, between 0 and 1."""
+    cdef const Grown* tree = &grown.trees[0]
+    cdef int64_t i, k
+    cdef int64_t zeros = 0
+    cdef int64_t n = 0
+    for i in range(tree.n_nodes):
+        if tree.test[i] == LEAF:
+            n += grown.n_statistics
+            for k in range(i * grown.n_statistics, (i + 1) * grown.n_statistics):
+                zeros += (tree.wide[k] if tree.narrow == NULL else tree.narrow[k]) == 0
+    return <double>zeros / <double>n
+
+
+def fill_leaves(ForestNodes forest not None, GrownTrees grown not None, int64_t begin,
+                int64_t end):
+    """Write the values of the leaves of some trees; callable from any thread.
+
+    Parameters
+    ----------
+    forest : ForestNodes
+    grown : GrownTrees
+        The same trees.
+    begin, end : int
+        Numbers of the trees.
+    """
+    cdef int64_t t, n_leaves
+    cdef const int32_t* node_of_leaf
+    cdef bint failed = False
+    if not (0 <= begin <= end <= forest.n_trees == grown.n_trees):
+        raise ValueError("The trees are not those of the forest.")
+    with nogil:
+        for t in range(begin, end):
+            n_leaves = forest.first_leaf[t + 1] - forest.first_leaf[t]
+            node_of_leaf = forest.node_of_leaf + forest.first_leaf[t]
+            if forest.value != NULL:
+                dense_values(&grown.trees[t], grown.n_statistics, grown.is_regression,
+                             node_of_leaf, n_leaves,
+                             forest.value + forest.first_leaf[t] * forest.width)
+                continue
+            free(forest.entries[t])
+            forest.entries[t] = entries_of(&grown.trees[t], grown.n_statistics, node_of_leaf,
+                                           n_leaves,
+                                           forest.first_entry + forest.first_leaf[t] + t)
+            if forest.entries[t] == NULL:
+                failed = True
+                break
+    if failed:
+        raise MemoryError()
+
+
+cdef inline void add_pairs(double* total, const double* value, const int32_t* leaves,
+                           int64_t n) noexcept nogil:
+    """The values of two classes; both are read before one is written."""
+    cdef int64_t i
+    cdef const double* pair
+    cdef double first, second
+    for i in range(n):
+        if i + AHEAD < n:
+            prefetch(value + 2 * <int64_t>leaves[i + AHEAD])
+        pair = value + 2 * <int64_t>leaves[i]
+        first = total[2 * i] + pair[0]
+        second = total[2 * i + 1] + pair[1]
+        total[2 * i] = first
+        total[2 * i + 1] = second
+
+
+cdef inline void add_leaf(ForestNodes forest, int64_t tree, int64_t leaf,
+                          double* total) noexcept nogil:
+    """Add the values of one leaf to those of one row."""
+    cdef int64_t width = forest.width
+    cdef int64_t k
+    cdef const double* value
+    cdef const int64_t* first
+    cdef const Entry* entry
+    if forest.value != NULL:
+        value = forest.value + (forest.first_leaf[tree] + leaf) * width
+        for k in range(width):
+            total[k] += value[k]
+        return
+    first = forest.first_entry + forest.first_leaf[tree] + tree + leaf
+    for k in range(first[0], first[1]):
+        entry = forest.entries[tree] + k
+        total[entry.place] += entry.value
+
+
+cdef void add_values(ForestNodes forest, int64_t tree, const int32_t* leaves, int64_t n,
+                     double* total) noexcept nogil:
+    """Add the values of the leaves of n rows in one tree.
+
+    total : (n, width)
+    """
+    cdef int64_t width = forest.width
+    cdef int64_t i
+    cdef const int64_t* first
+    cdef const double* value
+    if forest.value != NULL:
+        value = forest.value + forest.first_leaf[tree] * width
+        if width == 2:
+            add_pairs(total, value, leaves, n)
+            return
+        for i in range(n):
+            if i + AHEAD < n:
+                prefetch(value + leaves[i + AHEAD] * width)
+            add_leaf(forest, tree, leaves[i], total + i * width)
+        return
+    first = forest.first_entry + forest.first_leaf[tree] + tree
+    for i in range(n):
+        if i + 2 * AHEAD < n:
+            prefetch(first + leaves[i + 2 * AHEAD])
+        if i + AHEAD < n:
+            prefetch(forest.entries[tree] + first[leaves[i + AHEAD]])
+        add_leaf(forest, tree, leaves[i], total + i * width)
+
+
+cdef void add_row(ForestNodes forest, const int32_t* leaves, double* total) noexcept nogil:
+    """Add the values of the leaves of one row in all trees, in their order."""
+    cdef int64_t t
+    for t in range(forest.n_trees):
+        add_leaf(forest, t, leaves[t], total)

@@ -1,0 +1,275 @@
+"""The inner nodes of the trees of a forest, packed for the walk of coded rows.
+
+Packing reads the arrays of each tree where they are (`_grown_trees`) and writes a record for each
+inner node. Thresholds are written out by slot, with the node that has
+them, to be ranked (`_forest_ranks`); the values of leaves come last (`_forest_leaves`)::
+
+    tree      node    0   1   2   3   4             inner nodes   0     1
+              test    <=  .   <=  .   .             slot          3     0
+              left    1   .   3   .   .      ->     limit         (from the rank of the threshold)
+              right   2   .   4   .   .             child         ~0 1  ~1 ~2
+                                                    leaves        1, 3, 4 are leaves 0, 1, 2
+
+    thresholds of slot 0        7.0 of node 1 of tree 0, 6.5 of node 12 of tree 1, ...
+
+A child that is a leaf is the complement of the leaf's number in its tree.
+"""
+from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint64_t
+from libc.stdlib cimport free
+
+import numpy as np
+
+from dtrees.core.data._structs cimport ABOVE, IN_SUBSET, LEAF
+from dtrees.core.predict._grown_trees cimport Grown, GrownTrees, total_of
+
+SLOT_LIMIT = MOST_SLOTS
+CODE_LIMIT = MOST_CODES
+
+
+cdef class ForestNodes:
+    """The inner nodes of a forest, and its leaves.
+
+    Parameters
+    ----------
+    grown : GrownTrees
+    n_slots : int
+    n_words : int or None
+        Of all subsets, as slots have them. None: every test is `<=` on a column of numbers.
+    is_dense : bool
+        Whether leaves have all values, and not only those that are not zero.
+    """
+
+    def __cinit__(self, GrownTrees grown not None, int64_t n_slots, n_words, bint is_dense):
+        cdef int64_t n_inner = grown.start[grown.n_trees]
+        cdef int64_t n_leaves = grown.first_leaf[grown.n_trees]
+        cdef int64_t n = grown.n_trees
+        cdef const int64_t[::1] start = grown.start
+        cdef const int64_t[::1] first_leaf = grown.first_leaf
+        cdef int64_t t
+        self.n_trees = n
+        self.n_slots = n_slots
+        self.width = 1 if grown.is_regression else grown.n_statistics
+        if n_words is None:
+            self.nodes = <Node*>PyMem_Malloc((n_inner + 1) * sizeof(Node))
+        else:
+            self.rules = <Rule*>PyMem_Malloc((n_inner + 1) * sizeof(Rule))
+            self.words = <uint64_t*>PyMem_Calloc(<int64_t>n_words + 1, sizeof(uint64_t))
+        self.start = <int64_t*>PyMem_Malloc((n + 1) * sizeof(int64_t))
+        self.first_leaf = <int64_t*>PyMem_Malloc((n + 1) * sizeof(int64_t))
+        self.root = <int32_t*>PyMem_Malloc(n * sizeof(int32_t))
+        self.node_of_leaf = <int32_t*>PyMem_Malloc((n_leaves + 1) * sizeof(int32_t))
+        if is_dense:
+            self.value = <double*>PyMem_Malloc(n_leaves * self.width * sizeof(double))
+        else:
+            self.entries = <Entry**>PyMem_Calloc(n, sizeof(Entry*))
+            self.first_entry = <int64_t*>PyMem_Malloc((n_leaves + n) * sizeof(int64_t))
+        if (
+            (self.nodes == NULL and (self.rules == NULL or self.words == NULL))
+            or self.start == NULL or self.first_leaf == NULL or self.root == NULL
+            or self.node_of_leaf == NULL
+            or (self.value == NULL and (self.entries == NULL or self.first_entry == NULL))
+        ):
+            raise MemoryError()
+        for t in range(n + 1):
+            self.start[t] = start[t]
+            self.first_leaf[t] = first_leaf[t]
+
+    @property
+    def with_rules(self):
+        """Whether tests are of several kinds."""
+        return self.rules != NULL
+
+    def __dealloc__(self):
+        cdef int64_t t
+        PyMem_Free(self.nodes)
+        PyMem_Free(self.rules)
+        PyMem_Free(self.words)
+        PyMem_Free(self.start)
+        PyMem_Free(self.first_leaf)
+        PyMem_Free(self.root)
+        PyMem_Free(self.node_of_leaf)
+        PyMem_Free(self.value)
+        PyMem_Free(self.first_entry)
+        if self.entries != NULL:
+            for t in range(self.n_trees):
+                free(self.entries[t])
+            PyMem_Free(self.entries)
+
+
+cdef inline bint is_heavier_left(const Grown* tree, int64_t i, int64_t n_statistics,
+                                 bint is_regression) noexcept nogil:
+    """Whether the left child has more weight, in the user's units."""
+    cdef double left = total_of(tree, tree.left[i], n_statistics, is_regression)
+    cdef double right = total_of(tree, tree.right[i], n_statistics, is_regression)
+    return left * tree.weight_unit > right * tree.weight_unit
+
+
+cdef inline void put(uint64_t* words, int64_t k, bint value) noexcept nogil:
+    """Set bit k."""
+    words[k >> 6] = (words[k >> 6] & ~(<uint64_t>1 << (k & 63))) | (<uint64_t>value << (k & 63))
+
+
+cdef void slot_subset(const uint64_t* words, int64_t n_codes, int64_t n_ordered,
+                      bint missing_left, bint unseen_left, uint64_t* out) noexcept nogil:
+    """A subset by the codes of its slot.
+
+    words : ``n_codes // 64 + 1`` of them, by the codes of the codebook.
+    out : IN all zero and OUT
+    """
+    cdef int64_t shift = max(<int64_t>0, n_ordered - 1)
+    cdef int64_t k = n_codes - shift + 1                    # not there at fit
+    cdef int64_t c
+    cdef uint64_t bit
+    if shift == 0:
+        for c in range(n_codes // 64 + 1):
+            out[c] = words[c]
+    else:
+        # the codes of numbers, of which one speaks for all, are one bit
+        for c in range(1, k):
+            bit = 1 if c == 1 else c + shift
+            bit = (words[<int64_t>(bit >> 6)] >> (bit & 63)) & 1
+            out[c >> 6] |= bit << (c & 63)
+    put(out, 0, missing_left)
+    put(out, k, unseen_left)
+
+
+def fill_nodes(ForestNodes forest not None, GrownTrees grown not None,
+               const int32_t[::1] number_slot, const int32_t[::1] code_slot,
+               const int64_t[::1] n_codes, const int64_t[::1] n_ordered,
+               int64_t[::1] cursor, double[::1] thresholds, int64_t[::1] node_of):
+    """Write the inner nodes, all but the ranks of their thresholds.
+
+    Parameters
+    ----------
+    forest : ForestNodes
+    grown : GrownTrees
+    number_slot, code_slot : int32 (n_columns,)
+        Of columns whose numbers are compared, or that have subsets.
+    n_codes, n_ordered : int64 (n_columns,)
+    cursor : int64 (n_number_slots,), IN where the thresholds of each slot begin, OUT their end
+    thresholds, node_of : (n_compared,), OUT
+        By slots; and the inner node of each.
+
+    Raises
+    ------
+    ValueError
+        A node has no subset.
+    """
+    cdef int64_t n_columns = number_slot.shape[0]
+    cdef int64_t t, i, j, own, most, n_inner
+    cdef int64_t word = 0
+    cdef int64_t broken = -1
+    cdef int32_t* number
+    cdef int32_t* inner
+    cdef const Grown* tree
+    if not (
+        code_slot.shape[0] == n_codes.shape[0] == n_ordered.shape[0] == n_columns
+        and node_of.shape[0] == thresholds.shape[0] == np.sum(grown.n_compared)
+    ):
+        raise ValueError("The arrays of the forest differ in length.")
+    most = max([grown.trees[t].n_nodes for t in range(grown.n_trees)])
+    number = <int32_t*>PyMem_Malloc((2 * most + 1) * sizeof(int32_t))
+    if number == NULL:
+        raise MemoryError()
+    inner = number + most
+    try:
+        for t in range(grown.n_trees):
+            tree = &grown.trees[t]
+            n_inner = forest.start[t + 1] - forest.start[t]
+            with nogil:
+                _number_nodes(tree, number, inner, forest.node_of_leaf + forest.first_leaf[t])
+                forest.root[t] = number[0]
+                for j in range(n_inner):
+                    i = inner[j]
+                    if tree.test[i] != IN_SUBSET:
+                        _number_node(forest, grown, tree, i, forest.start[t] + j, number, n_codes,
+                                     n_ordered, number_slot[tree.feature[i]])
+                        own = cursor[number_slot[tree.feature[i]]]
+                        cursor[number_slot[tree.feature[i]]] = own + 1
+                        thresholds[own] = tree.threshold[i]
+                        node_of[own] = forest.start[t] + j
+                        continue
+                    own = n_codes[tree.feature[i]] // 64 + 1
+                    if not 0 <= tree.subset[i] <= tree.n_words - own:
+                        broken = i
+                        break
+                    word = _subset_node(forest, grown, tree, i, forest.start[t] + j, number,
+                                        n_codes, n_ordered, code_slot[tree.feature[i]], word)
+            if broken >= 0:
+                raise ValueError(f"Tree {t} of the forest is broken: node {broken} has no subset.")
+    finally:
+        PyMem_Free(number)
+
+
+cdef void _number_nodes(const Grown* tree, int32_t* number, int32_t* inner,
+                        int32_t* node_of_leaf) noexcept nogil:
+    """Number a tree's inner nodes and, as complements, its leaves.
+
+    number : OUT (n_nodes,)
+    inner : OUT (n_inner + 1,)
+        Nodes.
+    node_of_leaf : OUT (n_leaves + 1,)
+    """
+    cdef int32_t n_inner = 0
+    cdef int32_t n_leaves = 0
+    cdef int32_t i, is_leaf
+    for i in range(<int32_t>tree.n_nodes):          # no branch: half of the nodes are leaves
+        is_leaf = tree.test[i] == LEAF
+        number[i] = (n_inner & (is_leaf - 1)) | (~n_leaves & -is_leaf)
+        inner[n_inner] = i
+        node_of_leaf[n_leaves] = i
+        n_inner += 1 - is_leaf
+        n_leaves += is_leaf
+
+
+cdef inline void _number_node(ForestNodes forest, GrownTrees grown, const Grown* tree, int64_t i,
+                              int64_t k, const int32_t* number, const int64_t[::1] n_codes,
+                              const int64_t[::1] n_ordered, int32_t slot) noexcept nogil:
+    """Write a node that compares; its limit is not known yet."""
+    cdef Node* node
+    cdef Rule* rule
+    cdef int64_t column = tree.feature[i]
+    if forest.rules == NULL:
+        node = &forest.nodes[k]
+        node.slot = <uint16_t>slot | (MISSING_LEFT if tree.missing_left[i] else 0)
+        node.child[0] = number[tree.right[i]]
+        node.child[1] = number[tree.left[i]]
+        return
+    rule = &forest.rules[k]
+    rule.bits = 0
+    rule.slot = <uint16_t>slot
+    rule.child[0] = number[tree.right[i]]
+    rule.child[1] = number[tree.left[i]]
+    rule.kind = GONE_LEFT if tree.missing_left[i] else 0
+    if tree.test[i] == ABOVE:
+        rule.kind |= IS_ABOVE
+    if tree.test[i] == ABOVE or n_ordered[column] < n_codes[column]:
+        rule.kind |= IS_OTHER
+        if is_heavier_left(tree, i, grown.n_statistics, grown.is_regression):
+            rule.kind |= UNSEEN_LEFT
+
+
+cdef inline int64_t _subset_node(ForestNodes forest, GrownTrees grown, const Grown* tree,
+                                 int64_t i, int64_t k, const int32_t* number,
+                                 const int64_t[::1] n_codes, const int64_t[::1] n_ordered,
+                                 int32_t slot, int64_t word) noexcept nogil:
+    """Write a node that has a subset; where the next subset's words begin."""
+    cdef int64_t column = tree.feature[i]
+    cdef int64_t largest = n_codes[column] - max(<int64_t>0, n_ordered[column] - 1) + 1
+    cdef Rule* rule = &forest.rules[k]
+    slot_subset(tree.words + tree.subset[i], n_codes[column], n_ordered[column],
+                tree.missing_left[i] != 0,
+                is_heavier_left(tree, i, grown.n_statistics, grown.is_regression),
+                forest.words + word)
+    rule.slot = <uint16_t>slot
+    rule.child[0] = number[tree.right[i]]
+    rule.child[1] = number[tree.left[i]]
+    rule.low = rule.limit = 0
+    if largest < 64:
+        rule.kind = 0
+        rule.bits = forest.words[word]
+    else:
+        rule.kind = IS_OTHER | IS_SUBSET
+        rule.bits = word
+    return word + largest // 64 + 1

@@ -1,0 +1,156 @@
+"""The arrays of trees as kernels read them, checked and counted, before a forest is packed.
+
+Trees come from outside (a file, another process): what the walk of a packed forest relies on is
+checked here, and where subsets begin, when their nodes are packed (`_forest_nodes`).
+"""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
+
+import numpy as np
+
+from dtrees.core.data._structs cimport ABOVE, IN_SUBSET, LEAF
+
+
+cdef class GrownTrees:
+    """The arrays of trees, checked as far as the walk relies on them, and counted.
+
+    Parameters
+    ----------
+    trees : sequence of dtrees.core.model.tree.Tree
+        At least one.
+    n_columns : int
+
+    Attributes
+    ----------
+    start, first_leaf : int64 (n_trees + 1,)
+        Inner nodes and leaves of the trees, one tree behind the other.
+    n_compared, n_subsets : int64 (n_columns,)
+        Nodes that compare numbers of a column, and nodes that have subsets of its categories.
+    with_above : bool
+        Whether a node asks for what is above a threshold.
+
+    Raises
+    ------
+    ValueError
+        The arrays are not those of trees.
+    """
+
+    def __cinit__(self, trees, int64_t n_columns):
+        cdef int64_t t
+        cdef int64_t[::1] start, first_leaf, n_compared, n_subsets
+        self.n_trees = len(trees)
+        self.n_statistics = trees[0].statistics.shape[1]
+        self.is_regression = trees[0].is_regression
+        self.trees = <Grown*>PyMem_Calloc(self.n_trees, sizeof(Grown))
+        if self.trees == NULL:
+            raise MemoryError()
+        self.start = np.zeros(self.n_trees + 1, dtype=np.int64)
+        self.first_leaf = np.zeros(self.n_trees + 1, dtype=np.int64)
+        self.n_compared = np.zeros(n_columns, dtype=np.int64)
+        self.n_subsets = np.zeros(n_columns, dtype=np.int64)
+        self.arrays = tuple(trees)
+        for t in range(self.n_trees):
+            self._look_at(t, trees[t])
+        start, first_leaf = self.start, self.first_leaf
+        n_compared, n_subsets = self.n_compared, self.n_subsets
+        for t in range(self.n_trees):
+            self._count(t, n_compared, n_subsets, &start[t + 1])
+            first_leaf[t + 1] = first_leaf[t] + self.trees[t].n_nodes - start[t + 1]
+            start[t + 1] += start[t]
+
+    cdef _look_at(self, int64_t t, tree):
+        """Where a tree's arrays are."""
+        cdef Grown* grown = &self.trees[t]
+        cdef const int32_t[::1] feature = tree.feature
+        cdef const int32_t[::1] left = tree.children_left
+        cdef const int32_t[::1] right = tree.children_right
+        cdef const uint8_t[::1] test = tree.test
+        cdef const double[::1] threshold = tree.threshold
+        cdef const uint8_t[::1] missing_left = tree.missing_go_to_left
+        cdef const int64_t[::1] subset = tree.subset_offset
+        cdef const uint64_t[::1] words = tree.subset_words
+        cdef const int32_t[:, ::1] narrow
+        cdef const int64_t[:, ::1] wide
+        cdef int64_t n = feature.shape[0]
+        statistics = tree.statistics
+        if not (
+            left.shape[0] == right.shape[0] == test.shape[0] == threshold.shape[0] == n
+            and missing_left.shape[0] == subset.shape[0] == statistics.shape[0] == n
+            and statistics.shape[1] == self.n_statistics
+            and tree.is_regression == self.is_regression
+            and self.n_statistics >= 1 + self.is_regression
+        ):
+            raise ValueError("The arrays of the forest differ in length.")
+        if not 0 < n < 0x7FFFFFFF:
+            raise ValueError(f"Tree {t} of the forest has {n} nodes.")
+        grown.n_nodes = n
+        grown.feature, grown.test, grown.threshold = &feature[0], &test[0], &threshold[0]
+        grown.left, grown.right = &left[0], &right[0]
+        grown.missing_left, grown.subset = &missing_left[0], &subset[0]
+        grown.n_words = words.shape[0]
+        if grown.n_words > 0:
+            grown.words = &words[0]
+        if statistics.dtype == np.int32:
+            narrow = statistics
+            grown.narrow = &narrow[0, 0]
+        else:
+            wide = statistics
+            grown.wide = &wide[0, 0]
+        grown.weight_unit, grown.unit, grown.offset = tree.weight_unit, tree.unit, tree.offset
+
+    cdef _count(self, int64_t t, int64_t[::1] n_compared, int64_t[::1] n_subsets,
+                int64_t* n_inner):
+        """Count the inner nodes of a tree; `n_inner` is OUT."""
+        cdef const Grown* tree = &self.trees[t]
+        cdef int64_t n_columns = n_compared.shape[0]
+        cdef int64_t i, j, n, column
+        cdef int64_t broken = -1
+        cdef bint with_above = False
+        cdef int32_t* inner = <int32_t*>PyMem_Malloc((tree.n_nodes + 1) * sizeof(int32_t))
+        if inner == NULL:
+            raise MemoryError()
+        with nogil:
+            n = 0
+            for i in range(tree.n_nodes):
+                inner[n] = <int32_t>i               # no branch: half of the nodes are leaves
+                n += tree.test[i] != LEAF
+            for j in range(n):
+                i = inner[j]
+                column = tree.feature[i]
+                # Children stand behind their parent: every walk ends.
+                if not (
+                    tree.test[i] <= IN_SUBSET and 0 <= column < n_columns
+                    and i < tree.left[i] < tree.n_nodes and i < tree.right[i] < tree.n_nodes
+                ):
+                    broken = i
+                    break
+                if tree.test[i] == IN_SUBSET:
+                    n_subsets[column] += 1
+                else:
+                    n_compared[column] += 1
+                    with_above |= tree.test[i] == ABOVE
+        PyMem_Free(inner)
+        if broken >= 0:
+            raise ValueError(f"Tree {t} of the forest is broken: node {broken} cannot be.")
+        n_inner[0] = n
+        self.with_above |= with_above
+
+    def __dealloc__(self):
+        PyMem_Free(self.trees)
+
+
+cdef int64_t total_of(const Grown* tree, int64_t node, int64_t n_statistics,
+                      bint is_regression) noexcept nogil:
+    """Weight of a node in units of its fixed point; sums that overflow wrap around."""
+    cdef int64_t k
+    cdef int64_t first = n_statistics * node
+    cdef uint64_t total = 0
+    if is_regression:
+        return tree.wide[first] if tree.narrow == NULL else tree.narrow[first]
+    if tree.narrow == NULL:
+        for k in range(n_statistics):
+            total += <uint64_t>tree.wide[first + k]
+    else:
+        for k in range(n_statistics):
+            total += <uint64_t>tree.narrow[first + k]
+    return <int64_t>total

@@ -1,0 +1,182 @@
+"""Coded rows to leaves.
+
+The rows that a tree is grown from are there as codes, and need not be read again to walk down it:
+``value <= Tree.threshold`` is ``code <= Tree.code`` for every row of the fit
+(`CodeBook.thresholds`)::
+
+    value     -2.0   0.5   1.25   7.0   nan     value <= 1.25
+    code         1     2      3     4     0     code  <= 3
+
+Codes are read where they are (`dtrees.core.predict._binned`), so rows that are not asked for cost
+nothing. Only tables of sparse columns are walked by all rows, as storage by column has no quick way
+to a row: a code walks as the number that it is, less the fill code, and missing (code 0) as nan.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Protocol
+
+import numpy as np
+from scipy.sparse import csc_array
+
+from dtrees.coding.coded import SPARSE, CodedMatrix
+from dtrees.core.model.tree import Tree
+from dtrees.core.predict._binned import walk_codes
+from dtrees.core.predict._raw import Walk, walk_sparse
+from dtrees.core.predict.means import add_up
+from dtrees.core.predict.used_columns import places_of, sparse_block, used_columns
+from dtrees.typing import Runner
+
+FLOAT_CODES = 2**24  # largest code that float32 holds exactly
+TREES_AT_ONCE = 32  # whose leaves are held
+
+Asked = tuple[Sequence[Tree], np.ndarray]  # trees of a model, and numbers of rows
+
+
+class WalkedRows(Protocol):
+    """The rows of a coded table, wherever its codes are."""
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the codes are in this process, and rows may walk on any thread."""
+        ...
+
+    def bring(self, asked: Sequence[Asked]) -> None:
+        """Get the leaves ready that rows will be asked for, in each of the trees of a model."""
+        ...
+
+    def bring_values(self, asked: Sequence[Asked]) -> None:
+        """Get the sums ready that will be asked for."""
+        ...
+
+    def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
+        """Leaf of some rows, intp (n,)."""
+        ...
+
+    def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
+        """Values of the leaves of some rows, added up in the order of the trees."""
+        ...
+
+
+class CodedRows:
+    """A coded table, made ready to walk down the trees that are grown from it.
+
+    Parameters
+    ----------
+    coded : CodedMatrix
+        Not copied; of a sparse table, the codes are held once more, as numbers, once rows walk.
+    """
+
+    def __init__(self, coded: CodedMatrix) -> None:
+        self._coded = coded
+        exact = coded.n_codes.max(initial=0) < FLOAT_CODES
+        self._dtype = np.dtype(np.float32 if exact else np.float64)
+        is_sparse = coded.n_columns > 0 and bool((coded.storage == SPARSE).all())
+        self._is_sparse = is_sparse and bool((coded.n_ordered == coded.n_codes).all())
+
+    @property
+    def is_here(self) -> bool:
+        """Codes are in this process."""
+        return True
+
+    def bring(self, asked: Sequence[Asked]) -> None:
+        """There is nothing to fetch."""
+
+    def bring_values(self, asked: Sequence[Asked]) -> None:
+        """There is nothing to fetch."""
+
+    def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
+        """Leaf of some rows.
+
+        Parameters
+        ----------
+        tree : Tree
+            Grown from this table.
+        rows : int64 (n,)
+            Row numbers.
+
+        Returns
+        -------
+        intp (n,)
+            Node numbers.
+
+        Notes
+        -----
+        O(nodes + n x depth), and O(all stored codes of used columns) for sparse tables. Rows that
+        ascend are found in the caches.
+        Any thread may ask.
+        """
+        if self._is_sparse:
+            return self._sparse_leaves(tree)[rows]
+        leaves = np.empty(len(rows), dtype=np.intp)
+        walk_codes(tree, self._coded, np.ascontiguousarray(rows, dtype=np.int64), leaves)
+        return leaves
+
+    def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
+        """Values of the leaves of some rows, added up in the order of the trees.
+
+        Parameters
+        ----------
+        trees : sequence of Tree
+        rows : int64 (n,)
+        run : Runner
+            Walks down some trees side by side.
+
+        Returns
+        -------
+        float64 (n, n_values)
+        """
+        total = np.zeros((len(rows), trees[0].n_values))
+        for start in range(0, len(trees), TREES_AT_ONCE):
+            some = trees[start : start + TREES_AT_ONCE]
+            halves = [some[: len(some) // 2], some[len(some) // 2 :]]
+            found = run([partial(self._leaves_of, half, rows) for half in halves])
+            for tree, leaves in zip(some, itertools.chain(*found), strict=True):
+                add_up(
+                    total, tree.value_of(leaves)
+                )  # in the order of the trees, as in a prediction
+        return total
+
+    def _leaves_of(self, trees: Sequence[Tree], rows: np.ndarray) -> list[np.ndarray]:
+        return [self.leaves(tree, rows) for tree in trees]
+
+    @cached_property
+    def _stored(self) -> csc_array:
+        """Codes less the fill code of their column, which is then zero."""
+        coded = self._coded
+        fill = coded.fill_code[coded.slot].astype(np.int64)
+        slots = coded.slot
+        assert (slots == np.arange(coded.n_columns)).all()
+        codes = coded.sparse_codes.astype(self._dtype)
+        codes -= np.repeat(fill, np.diff(coded.sparse_indptr)).astype(self._dtype)
+        codes[coded.sparse_codes == 0] = np.nan
+        parts = (codes, coded.sparse_rows, coded.sparse_indptr)
+        return csc_array(parts, shape=(coded.n_rows, coded.n_columns))
+
+    def _sparse_leaves(self, tree: Tree) -> np.ndarray:
+        """Leaf of every row of a sparse table; see `dtrees.core.predict._raw.walk_sparse`."""
+        coded, used = self._coded, used_columns(tree)
+        fill = coded.fill_code[np.maximum(tree.feature, 0)].astype(np.float64)
+        walk = Walk(
+            replace(tree, threshold=tree.code - fill),
+            places_of(used, coded.n_columns),
+            places_of(used[:0], coded.n_columns),
+            coded.n_codes,
+            coded.n_ordered,
+        )
+        matrix = self._stored[:, used]
+        leaves = np.empty(coded.n_rows, dtype=np.intp)
+        walk_sparse(
+            walk,
+            matrix.indptr.astype(np.int64, copy=False),
+            matrix.indices.astype(np.int32, copy=False),
+            matrix.data,
+            sparse_block(len(used), self._dtype),
+            0,
+            leaves,
+        )
+        return leaves

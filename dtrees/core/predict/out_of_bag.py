@@ -1,0 +1,185 @@
+"""Every row predicted by the trees whose bag lacks it.
+
+Which leaves the rows out of a tree's bag are in concerns one tree, and is found by whoever has
+grown it. The values of these leaves are added up by one caller, in the order of the trees, so the
+sums are the same bits wherever trees grow::
+
+    tree 0  ──▶ rows out of its bag and their leaves ──┐
+    tree 1  ──▶ rows, leaves ──────────────────────────┼──▶ total += value[leaves]     in this order
+    tree 2  ──▶ rows, leaves ──────────────────────────┘    votes += 1
+
+Memory: 8 bytes x n_rows x (n_classes or 1) for the totals, 8 x n_rows for the votes, and 16 for
+each row out of the bag of a tree that waits for its turn: a few per thread and no more
+(`dtrees.parallel.local`).
+
+Trees of several training sets have the same bags, so which rows are out of them is asked once for
+all sets (`sums_of_sets`). This is done when the trees have grown, and each set is one thread's at a
+time, which adds up its trees in their order.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dtrees.core.grow.forest import ForestGrowth
+from dtrees.core.membership.resampling import Resampling
+from dtrees.core.model.tree import Tree
+from dtrees.core.predict.binned import WalkedRows
+from dtrees.core.predict.means import mean_of_sums
+from dtrees.typing import Runner
+
+TREES_AT_ONCE = 4  # whose rows out of the bag are held
+TREES_AT_A_PASS = 32  # the same, where codes are on workers, and passed for each time
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """The rows that a tree predicts.
+
+    Attributes
+    ----------
+    rows : int64 (n,)
+        Out of the tree's bag, ascending.
+    leaves : intp (n,)
+        Their leaves.
+    """
+
+    rows: np.ndarray
+    leaves: np.ndarray
+
+
+class OutOfBag:
+    """Sums over the trees whose bag lacks a row.
+
+    Parameters
+    ----------
+    growth : ForestGrowth
+        With bags.
+    coded_rows : WalkedRows
+        Of the same table.
+
+    Attributes
+    ----------
+    total : float64 (n_rows, n_classes or 1)
+        Shares of the classes or means, added up.
+    votes : int64 (n_rows,)
+        Number of trees that were added up.
+    """
+
+    def __init__(self, growth: ForestGrowth, coded_rows: WalkedRows) -> None:
+        self._growth = growth
+        self._rows = coded_rows
+        self.total = np.zeros((growth.coded.n_rows, max(1, growth.target.n_classes)))
+        self.votes = np.zeros(growth.coded.n_rows, dtype=np.int64)
+        self._offsets: list[float] = []
+
+    @property
+    def is_here(self) -> bool:
+        """Whether rows walk in this process."""
+        return self._rows.is_here
+
+    def rows(self, number: int) -> np.ndarray:
+        """Rows out of the bag of a tree; int64 (n,), ascending. O(n_rows)."""
+        return rows_out_of(self._growth.times(number))
+
+    def votes_of(self, number: int, tree: Tree) -> Votes:
+        """The rows out of the bag of a tree of this growth, and their leaves; on any thread."""
+        return self.votes_of_rows(self.rows(number), tree)
+
+    def votes_of_rows(self, rows: np.ndarray, tree: Tree) -> Votes:
+        """The same, where it is known which rows these are."""
+        return Votes(rows, self._rows.leaves(tree, rows))
+
+    def seen(self, grown: Iterable[tuple[int, Tree, Any]]) -> Iterator[tuple[int, Tree, Votes]]:
+        """Trees as they come, with their votes; where codes are not here, some at a time.
+
+        Parameters
+        ----------
+        grown : iterable of (int, Tree, object)
+            Numbers and trees of this growth.
+        """
+        grown = iter(grown)
+        while some := list(itertools.islice(grown, TREES_AT_A_PASS)):
+            rows = [self.rows(number) for number, _, _ in some]
+            self._rows.bring(
+                [((tree,), mine) for (_, tree, _), mine in zip(some, rows, strict=True)]
+            )
+            for (number, tree, _), mine in zip(some, rows, strict=True):
+                yield number, tree, self.votes_of_rows(mine, tree)
+
+    def add(self, tree: Tree, votes: Votes) -> None:
+        """Add up the next tree; O(rows out of its bag x n_classes)."""
+        with np.errstate(over="ignore", invalid="ignore"):  # see `mean_of_sums`
+            self.total[votes.rows] += tree.value_of(votes.leaves)
+        self.votes[votes.rows] += 1
+        self._offsets.append(tree.offset)
+
+    def mean(self) -> np.ndarray:
+        """Mean over the trees so far; nan where there is no vote. float64, as ``total``."""
+        return mean_of_sums(self.total, self.votes[:, None], self._offsets or [0.0])
+
+
+def rows_out_of(times: np.ndarray) -> np.ndarray:
+    """Rows that are not in a bag; int64 (n,), ascending."""
+    return np.flatnonzero(times == 0)
+
+
+def sums_of_sets(
+    growth: ForestGrowth,
+    resampling: Resampling,
+    trees: Sequence[Sequence[Tree]],
+    coded_rows: WalkedRows,
+    run: Runner,
+) -> list[OutOfBag]:
+    """Sums of each training set, over its trees.
+
+    Parameters
+    ----------
+    growth : ForestGrowth
+        With bags.
+    resampling : Resampling
+        The sets, as for `ForestGrowth.trees_of_sets`.
+    trees : sequence of sequence of Tree
+        By set, and as many of each.
+    coded_rows : WalkedRows
+    run : Runner
+        Carries tasks for trees, and for sets.
+
+    Returns
+    -------
+    list of OutOfBag
+        The same bits as of a growth of the set alone.
+    """
+    sums = [OutOfBag(growth, coded_rows) for _ in trees]
+
+    def out_of(number: int) -> list[np.ndarray]:
+        times = growth.times_of_sets(number, resampling)
+        rows = {id(mine): rows_out_of(mine) for mine in times}
+        return [rows[id(mine)] for mine in times]
+
+    def add(number: int, first: int, rows: list[list[np.ndarray]]) -> None:
+        for tree, of_sets in zip(trees[number][first:], rows, strict=False):
+            sums[number].add(tree, sums[number].votes_of_rows(of_sets[number], tree))
+
+    n_trees = len(trees[0])
+    step = (
+        TREES_AT_ONCE if coded_rows.is_here else max(TREES_AT_ONCE, TREES_AT_A_PASS // len(trees))
+    )
+    for first in range(0, n_trees, step):
+        some = range(first, min(first + step, n_trees))
+        rows = run([partial(out_of, number) for number in some])
+        coded_rows.bring(
+            [
+                ((own[number],), of_sets[i])
+                for number, of_sets in zip(some, rows, strict=True)
+                for i, own in enumerate(trees)
+            ]
+        )
+        run([partial(add, number, first, rows) for number in range(len(trees))])
+    return sums

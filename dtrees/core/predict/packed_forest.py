@@ -1,0 +1,294 @@
+"""A forest made ready to walk, and rows coded for it.
+
+Rows walk down many trees, so it pays to code them first: by what the forest asks of them, and not
+by the codebook. A *slot* is what a coded row holds of a column, at most two of them::
+
+    numbers of column 3    0.5 | 1.25 | 7.0     all thresholds of the forest; a slot holds how many
+                                                of them are below the number
+    categories of column 5 red blue ...         a slot holds the code of the category
+
+    row of a mixed table   [ 2  0  65535  4  1 ]   uint16
+
+A forest with too many columns, or thresholds in a column, is packed in parts: trees that follow
+each other, each part with slots of its own.
+
+Packing is done by kernels: the arrays of the trees (`_grown_trees`), their inner nodes
+(`_forest_nodes`), the thresholds (`_forest_ranks`) and the values of leaves (`_forest_leaves`).
+`dtrees.core.predict._packed_forest` has the codes of what is missing or not there at fit, and the
+walk; `_forest_sparse` has both for sparse tables. Which code a label has is found once for each
+distinct label of a call (`dtrees.core.predict.raw_cells`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from dtrees.core.model.tree import Forest, Tree
+from dtrees.core.predict._forest_leaves import fill_leaves, share_of_zeros
+from dtrees.core.predict._forest_nodes import CODE_LIMIT, SLOT_LIMIT, ForestNodes, fill_nodes
+from dtrees.core.predict._forest_ranks import THRESHOLD_LIMIT, rank_thresholds, together
+from dtrees.core.predict._forest_sparse import code_sparse, walk_sparse
+from dtrees.core.predict._grown_trees import GrownTrees
+from dtrees.core.predict._packed_forest import GONE, NEW, NO_NUMBER, code_numbers, walk, walk_leaves
+from dtrees.core.predict.raw_cells import LabelCells, RawCells
+from dtrees.core.predict.used_columns import NOWHERE, places_of
+from dtrees.typing import Runner, serial
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
+
+    from dtrees.coding import CodeBook
+
+WORD_LIMIT = 2**32  # words of all subsets
+PACKING_TASKS = 8  # of slots, and as many of trees
+
+
+@dataclass(frozen=True, eq=False)
+class PackedForest:
+    """Trees of a forest made ready to walk on coded rows.
+
+    Attributes
+    ----------
+    book : CodeBook
+    n_trees : int
+    nodes : ForestNodes
+    number_columns : int64 (n_number_slots,)
+        Column of each slot of numbers.
+    number_slot, code_slot : int32 (n_columns,)
+        Slot of a column's numbers, and of its categories; -1: none.
+    thresholds : float64
+        Of each slot of numbers, ascending, one slot behind the other.
+    first : int64 (n_number_slots + 1,)
+        Slots of numbers come first.
+    """
+
+    book: CodeBook
+    n_trees: int
+    nodes: ForestNodes
+    number_columns: np.ndarray
+    number_slot: np.ndarray
+    code_slot: np.ndarray
+    thresholds: np.ndarray
+    first: np.ndarray
+
+    def rows_of(self, cells: RawCells) -> CodedStretches | SparseStretches | None:
+        """The rows of a table, ready to be coded; None where these trees do not fit it."""
+        if cells.table.sparse is None:
+            return CodedStretches(self, cells)
+        return None if self.nodes.with_rules else SparseStretches(self, cells.table.sparse)
+
+    @cached_property
+    def number_slots(self) -> np.ndarray:
+        """All slots of numbers; int64 (n_number_slots,)."""
+        return np.arange(len(self.number_columns))
+
+    @property
+    def has_numbers_only(self) -> bool:
+        """Whether no slot is one of categories."""
+        return self.nodes.n_slots == len(self.number_columns)
+
+    def label_codes(self, cells: LabelCells) -> np.ndarray:
+        """Codes of labels in their column's slot of categories; uint16 (n_labels + 1,)."""
+        shift = max(0, int(self.book.n_ordered[cells.column]) - 1)
+        codes = cells.codes.astype(np.int64)
+        return np.maximum(codes - shift, codes > 0).astype(np.uint16)
+
+    def label_numbers(self, cells: LabelCells) -> np.ndarray:
+        """The same in the slot of numbers."""
+        slot = self.number_slot[cells.column]
+        thresholds = self.thresholds[self.first[slot] : self.first[slot + 1]]
+        below = np.searchsorted(thresholds, cells.numbers)
+        is_new = cells.codes > self.book.n_codes[cells.column]
+        other = np.where(cells.codes == 0, GONE, np.where(is_new, NEW, NO_NUMBER))
+        return np.where(np.isnan(cells.numbers), other, below).astype(np.uint16)
+
+
+class CodedStretches:
+    """The rows of a table, coded a stretch at a time; any thread may ask."""
+
+    def __init__(self, packed: PackedForest, cells: RawCells) -> None:
+        self._packed = packed
+        self._missing = False
+        self._numbers: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._whether: list[tuple[np.ndarray, int]] = []  # columns of numbers, slots of categories
+        self._labels: list[tuple[np.ndarray, np.ndarray, int]] = []  # labels, their codes, slot
+        block = cells.table.block
+        if block is not None and packed.has_numbers_only and is_walkable(block):
+            self._numbers.append((block, packed.number_columns, packed.number_slots))
+            return
+        for values, inside, columns in cells.numbers(packed.number_slot):
+            if not is_walkable(values):
+                values, inside = values[:, _stretch(inside)], inside - inside[0]
+            slots = packed.number_slot[columns].astype(np.int64)
+            self._numbers.append((values, inside, slots))
+        for values, inside, columns in cells.numbers(packed.code_slot):
+            for k, column in zip(inside, columns, strict=True):
+                self._whether.append((values[:, k], packed.code_slot[column]))
+        for found in cells.labels(np.maximum(packed.number_slot, packed.code_slot)):
+            for slot, code in (
+                (packed.code_slot[found.column], packed.label_codes),
+                (packed.number_slot[found.column], packed.label_numbers),
+            ):
+                if slot != NOWHERE:
+                    self._labels.append((found.rows, code(found), slot))
+                    self._missing = True
+
+    def code(self, first: int, end: int) -> tuple[np.ndarray, bool]:
+        """Codes of a stretch of rows, uint16 (end - first, n_slots), and whether any is missing."""
+        packed, missing = self._packed, self._missing
+        rows = np.empty((end - first, packed.nodes.n_slots), dtype=np.uint16)
+        for values, inside, slots in self._numbers:
+            numbers = values[first:end]
+            if not is_walkable(numbers):
+                numbers = numbers.astype(np.float64)
+            missing |= code_numbers(numbers, inside, slots, packed.thresholds, packed.first, rows)
+        for numbers, slot in self._whether:
+            rows[:, slot] = numbers[first:end] == numbers[first:end]
+        for labels, codes, slot in self._labels:
+            rows[:, slot] = codes[labels[first:end]]
+        return rows, missing
+
+    def add_values(self, first: int, end: int, total: np.ndarray) -> None:
+        """Add the values of the leaves of a stretch of rows, IN and OUT (end - first, width)."""
+        leaves = np.empty(max(end - first, self._packed.n_trees), dtype=np.int32)
+        walk(self._packed.nodes, *self.code(first, end), leaves, total)
+
+    def find_leaves(self, first: int, end: int, leaves: np.ndarray) -> None:
+        """Leaves of a stretch of rows, OUT int32 (n_trees, end - first)."""
+        walk_leaves(self._packed.nodes, *self.code(first, end), leaves)
+
+
+class SparseStretches:
+    """The rows of a sparse table, coded a stretch at a time; any thread may ask."""
+
+    def __init__(self, packed: PackedForest, table: csc_array) -> None:
+        self._packed = packed
+        is_float = table.dtype in (np.float32, np.float64)
+        self._table = (
+            table.indptr.astype(np.int64, copy=False),
+            table.indices.astype(np.int32, copy=False),
+            table.data if is_float else table.data.astype(np.float64),
+        )
+
+    def add_values(self, first: int, end: int, total: np.ndarray) -> None:
+        """As for dense tables."""
+        self._walk(first, end, None, total)
+
+    def find_leaves(self, first: int, end: int, leaves: np.ndarray) -> None:
+        """As for dense tables."""
+        self._walk(first, end, leaves, None)
+
+    def _walk(
+        self, first: int, end: int, leaves: np.ndarray | None, total: np.ndarray | None
+    ) -> None:
+        packed, n_slots = self._packed, self._packed.nodes.n_slots
+        columns, thresholds, bounds = packed.number_columns, packed.thresholds, packed.first
+        rows = code_sparse(*self._table, columns, thresholds, bounds, first, end, n_slots)
+        walk_sparse(packed.nodes, *rows, leaves, total)
+
+
+def is_walkable(block: np.ndarray) -> bool:
+    """Whether the kernels read this memory as it is."""
+    return block.dtype in (np.float32, np.float64) and block.dtype.isnative and block.flags.aligned
+
+
+def _stretch(inside: np.ndarray) -> slice:
+    return slice(int(inside[0]), int(inside[-1]) + 1)
+
+
+Parts = tuple[PackedForest, ...]  # trees that follow each other
+_packed_forests: WeakKeyDictionary[Forest, tuple[CodeBook, Parts | None]] = WeakKeyDictionary()
+
+
+def pack_forest(forest: Forest, book: CodeBook, run: Runner = serial) -> Parts | None:
+    """The forest made ready, remembered as long as it lives; None where it is too large for it.
+
+    In as many parts as it takes for each to have few enough columns, and each column of it few
+    enough thresholds. Too large is a forest with a tree of more columns or thresholds of a column,
+    or with more categories, than 16 bits number; None, too, for one that is broken in a way that
+    walking its trees one by one tells.
+
+    O(nodes + codes of all subsets) at the first use; slots and trees are the tasks of the runner.
+    """
+    known = _packed_forests.get(forest)
+    if known is None or known[0] is not book:
+        known = _packed_forests[forest] = (book, _pack_trees(forest.trees, book, run))
+    return known[1]
+
+
+def _pack_trees(trees: Sequence[Tree], book: CodeBook, run: Runner) -> Parts | None:
+    if any(tree.n_columns != book.n_columns for tree in trees):
+        return None
+    grown = GrownTrees(trees, book.n_columns)
+    number_columns = np.flatnonzero(grown.n_compared)
+    code_columns = np.flatnonzero(grown.n_subsets)
+    if (book.n_ordered[number_columns] == 0).any() or (
+        book.n_ordered[code_columns] >= book.n_codes[code_columns]
+    ).any():
+        return None
+    n_slots = len(number_columns) + len(code_columns)
+    if n_slots >= SLOT_LIMIT:
+        return _halves(trees, book, run)
+    # what many nodes ask for stands together
+    number_columns = number_columns[np.argsort(-grown.n_compared[number_columns], kind="stable")]
+    number_slot = places_of(number_columns, book.n_columns)
+    code_slot = places_of(code_columns, book.n_columns)
+    code_slot[code_columns] += len(number_columns)
+    largest = book.n_codes[code_columns] - np.maximum(0, book.n_ordered[code_columns] - 1) + 1
+    is_hybrid = book.n_ordered[number_columns] < book.n_codes[number_columns]
+    n_words = None
+    if len(code_columns) or is_hybrid.any() or grown.with_above:
+        n_words = int(((largest // 64 + 1) * grown.n_subsets[code_columns]).sum())
+    if largest.max(initial=0) >= CODE_LIMIT or (n_words or 0) >= WORD_LIMIT:
+        return None
+
+    is_dense = grown.is_regression or grown.n_statistics <= 2 or share_of_zeros(grown) < 0.5
+    nodes = ForestNodes(grown, max(1, n_slots), n_words, is_dense)
+    begins = np.append(0, np.cumsum(grown.n_compared[number_columns]))
+    compared = np.empty(begins[-1])
+    node_of = np.empty(begins[-1], dtype=np.int64)
+    n_codes, n_ordered = book.n_codes, book.n_ordered
+    cursor = begins[:-1].copy()
+    fill_nodes(nodes, grown, number_slot, code_slot, n_codes, n_ordered, cursor, compared, node_of)
+    n_distinct = np.zeros(len(number_columns), dtype=np.int64)
+    rank = partial(rank_thresholds, nodes, compared, node_of, begins)
+    leaves = partial(fill_leaves, nodes, grown)
+    some_slots = _stretches(begins)
+    run(
+        [partial(rank, begin, end, n_distinct) for begin, end in some_slots]
+        + [partial(leaves, begin, end) for begin, end in _stretches(grown.first_leaf)]
+    )
+    if n_distinct.max(initial=0) > THRESHOLD_LIMIT:
+        return _halves(trees, book, run)
+    first = np.append(0, np.cumsum(n_distinct))
+    thresholds = np.full(first[-1] + 1, np.nan)
+    together(compared, begins, first, thresholds)
+    return (
+        PackedForest(
+            book, len(trees), nodes, number_columns, number_slot, code_slot, thresholds, first
+        ),
+    )
+
+
+def _halves(trees: Sequence[Tree], book: CodeBook, run: Runner) -> Parts | None:
+    """The same in two parts, or more; None where one tree is too large."""
+    half = len(trees) // 2
+    if half == 0:
+        return None
+    parts = (trees[:half], trees[half:])
+    left, right = run([partial(_pack_trees, some, book, serial) for some in parts])
+    return left + right if left and right else None
+
+
+def _stretches(begins: np.ndarray) -> list[tuple[int, int]]:
+    """Some of the places of ``begins[:-1]`` each, which together hold about as much."""
+    wanted = np.linspace(0, begins[-1], PACKING_TASKS + 1)
+    bounds = np.unique([0, *np.searchsorted(begins, wanted[1:-1]), len(begins) - 1])
+    return list(pairwise(bounds.tolist()))

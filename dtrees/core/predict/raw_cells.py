@@ -1,0 +1,103 @@
+"""The cells of a raw table that trees look at.
+
+All trees of a call look at the same columns. What has to be found out about a column before rows
+walk is found out once, however many trees test it: which numbers it holds, and for labels, which
+code and which number each *distinct* label is (`CodeBook.read_labels`)::
+
+    column of labels     rows     [ 2  0  0 -1  2 ]       places of the labels, -1 missing
+                         labels   [ red  7.5  blue ]
+                         codes    [  4    3    2  | 0 ]   by label, and missing at the end
+                         numbers  [ nan  7.5  nan | nan ]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dtrees.coding.tables import Table
+from dtrees.core.predict.used_columns import NOWHERE
+
+if TYPE_CHECKING:
+    from dtrees.coding import CodeBook
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCells:
+    """A column of labels.
+
+    Attributes
+    ----------
+    column : int
+    rows : integers (n_rows,)
+        Place of each row's label; -1 is missing.
+    codes : uint32 (n_labels + 1,)
+        Of each label, as `CodeBook.read_labels`; 0 at the end, where -1 leads.
+    numbers : float64 (n_labels + 1,)
+        nan for what is no number, and at the end.
+    """
+
+    column: int
+    rows: np.ndarray
+    codes: np.ndarray
+    numbers: np.ndarray
+
+
+class RawCells:
+    """A table as its codebook reads it, for all trees of a call.
+
+    Parameters
+    ----------
+    book : CodeBook
+    table : Table
+        What ``book.check`` returned.
+    """
+
+    def __init__(self, book: CodeBook, table: Table) -> None:
+        self.book = book
+        self.table = table
+        self._labels: dict[int, LabelCells] = {}
+
+    def numbers(self, place: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Blocks of numbers that hold wanted columns.
+
+        Parameters
+        ----------
+        place : int (n_columns,)
+            -1 for columns that are not wanted.
+
+        Yields
+        ------
+        values : number (n_rows, k)
+        inside : int64 (n_wanted,)
+            Wanted columns of the block.
+        columns : int64 (n_wanted,)
+            The same in the table.
+        """
+        for block in self.table.numbers:
+            inside = np.flatnonzero(place[block.columns] != NOWHERE)
+            if len(inside):
+                yield block.values, inside, block.columns[inside]
+
+    def labels(self, place: np.ndarray) -> Iterator[LabelCells]:
+        """Wanted columns of labels; each is read when it is first asked for.
+
+        Raises
+        ------
+        UnseenCategoryError
+            With ``book.handle_unknown == "error"``.
+        """
+        for column in self.table.labels:
+            j = column.column
+            if place[j] == NOWHERE:
+                continue
+            found = self._labels.get(j)
+            if found is None:
+                codes, numbers = self.book.read_labels(column, self.table.name(j))
+                found = self._labels[j] = LabelCells(
+                    j, column.codes, np.append(codes, np.uint32(0)), np.append(numbers, np.nan)
+                )
+            yield found

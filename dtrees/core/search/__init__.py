@@ -1,0 +1,13 @@
+"""The best split of one node: criterion, candidates, and ways to look through a column.
+
+    sums of a side ──▶ permitted? ──▶ score ──▶ better than the best?     `_search`, `_criterion`
+
+    `_entry_scan`       presorted entries, one row after the other      O(rows)
+    `_bins`             distinct codes with their sums                  O(codes)
+    `_category_subsets` which categories go left; `_category_penalty`: what they pay
+    `_category_order`   an order for categories of several classes      O(codes log codes)
+
+A search moves rows or bins to a side, keeps integer sums and offers the boundary. Among equal
+scores of a column the lowest code wins, among columns the lowest, or the one of the greatest hash
+(`random_ties`). The order of the search decides nothing, so threads may share it.
+"""

@@ -1,0 +1,37 @@
+"""Declarations of the search by bins; see _bins.pyx."""
+from libc.stdint cimport int32_t, int64_t, uint32_t
+
+from dtrees.core.data._structs cimport PresortedFeature, entry_t
+from dtrees.core.histogram._layout cimport CellKind, Layout, decode, has_classes
+from dtrees.core.search._search cimport Bins, Search
+
+cdef bint reserve_bins(Search* q, int64_t count) noexcept nogil
+cdef int64_t append_bin(Search* q, uint32_t rank, int64_t row) noexcept nogil
+cdef void bins_of_histogram(Search* q, const Layout* layout, const int64_t* cells,
+                            int64_t n_cells, const uint32_t* code) noexcept nogil
+cdef bint search_histogram(Search* q, const Layout* layout, const int64_t* cells,
+                           int64_t n_codes, int32_t column, uint32_t last_ordered) noexcept nogil
+cdef void bins_of_entries(Search* q, const entry_t* entries,
+                          const PresortedFeature* feature) noexcept nogil
+cdef void rest_to_bin(Search* q, int64_t rest) noexcept nogil
+cdef void drop_bin(Search* q, int64_t gone) noexcept nogil
+cdef void search_bins(Search* q, int32_t column, uint32_t last_ordered) noexcept nogil
+cdef void keep_best(Search* q, int32_t column, int64_t first, int64_t last) noexcept nogil
+
+
+cdef inline int64_t read_bin(Search* q, const int64_t* cell, CellKind kind, uint32_t code,
+                             int64_t g) noexcept nogil:
+    """Make a cell bin g; returns 1 if it has rows."""
+    cdef Bins* bins = &q.bins
+    cdef int64_t K = q.criterion.n_classes
+    cdef int64_t n, weight, target
+    bins.rank[g] = code
+    bins.row[g] = -1
+    if has_classes(kind):
+        n = decode(cell, kind, K, &weight, bins.target + g * K)
+    else:
+        n = decode(cell, kind, K, &weight, &target)
+        bins.target[g] = target
+    bins.n[g] = n
+    bins.weight[g] = weight
+    return n > 0

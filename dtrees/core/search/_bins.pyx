@@ -1,0 +1,345 @@
+"""Splits of columns whose order is not, or not all, given: categories and hybrids.
+
+The column is reduced to *bins*, its distinct ranks in the node with their sums. They come from
+the entries of a feature, or from a histogram, and everything after that is the same, so this search
+also serves the ordered columns of nodes that are counted by histogram.
+
+    ordered      prefixes of the ranks
+    categories   subsets (`_category_subsets`); more than eleven categories pay when columns are
+                 compared (`_category_penalty`)
+    hybrid       `<= v`, `> v` and `= category`: a number is never compared with a category
+                 ([SF] 2, tables 3 and 4)
+
+Rows with a missing value are a bin of their own, tried on the right and on the left. A category
+that a node has not seen goes with them, or to the heavier child; in a hybrid column it fails every
+test, as a number does that is compared with a category.
+"""
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport realloc
+from libc.string cimport memcpy, memmove, memset
+
+from dtrees.core.data._structs cimport (
+    ABOVE, AT_MOST, GINI, IN_SUBSET, PresortedFeature, Split, entry_t
+)
+from dtrees.core.histogram._layout cimport (
+    CLASSES, COUNT, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout
+)
+from dtrees.core.search._category_penalty cimport penalty
+from dtrees.core.search._category_subsets cimport (
+    add_to_subset, begin_bins, one_versus_rest, search_categories
+)
+from dtrees.core.search._search cimport (
+    BUFFER, NONE, SMALL_WEIGHT, Bins, Keyed, Search, add_bin, begin_pass, by_class, consider,
+    flush, heavy_enough, offer, permitted, score_side, take_best
+)
+
+
+cdef inline bint enlarge(void** memory, int64_t n_bytes) noexcept nogil:
+    """More room in place; False without memory, and the old room stays."""
+    cdef void* new = realloc(memory[0], n_bytes)
+    if new != NULL:
+        memory[0] = new
+    return new != NULL
+
+
+cdef bint reserve_bins(Search* q, int64_t count) noexcept nogil:
+    """Room for so many bins; False without memory."""
+    cdef Bins* g = &q.bins
+    if count <= g.capacity:
+        return True
+    count = count + count // 2
+    if not (enlarge(<void**>&g.rank, count * sizeof(uint32_t))
+            and enlarge(<void**>&g.row, count * sizeof(int64_t))
+            and enlarge(<void**>&g.n, count * sizeof(int64_t))
+            and enlarge(<void**>&g.weight, count * sizeof(int64_t))
+            and enlarge(<void**>&g.target, count * q.most_columns_of_target * sizeof(int64_t))
+            and enlarge(<void**>&g.order, 2 * count * sizeof(Keyed))):
+        return False
+    g.capacity = count
+    return True
+
+
+cdef int64_t append_bin(Search* q, uint32_t rank, int64_t row) noexcept nogil:
+    """An empty bin behind the last one."""
+    cdef Bins* g = &q.bins
+    cdef int64_t i = g.count
+    reserve_bins(q, i + 1)
+    g.rank[i] = rank
+    g.row[i] = row
+    g.n[i] = 0
+    g.weight[i] = 0
+    memset(g.target + i * q.n_columns_of_target, 0, q.n_columns_of_target * sizeof(int64_t))
+    g.count = i + 1
+    return i
+
+
+cdef inline void read_bins(Search* q, const int64_t* cells, CellKind kind, int64_t n_words,
+                           int64_t n_cells, const uint32_t* code) noexcept nogil:
+    """`kind` is a constant where it is called."""
+    cdef int64_t g = 0
+    cdef int64_t i
+    for i in range(n_cells):
+        g += read_bin(q, cells + i * n_words, kind, <uint32_t>i if code == NULL else code[i], g)
+    q.bins.count = g
+
+
+cdef void bins_of_histogram(Search* q, const Layout* layout, const int64_t* cells,
+                            int64_t n_cells, const uint32_t* code) noexcept nogil:
+    """The codes that occur in a histogram. O(words of the histogram).
+
+    code : of each cell, ascending; NULL: its number. Without memory there are no bins.
+    """
+    if not reserve_bins(q, n_cells):
+        q.bins.count = 0
+    elif layout.kind == COUNT:
+        read_bins(q, cells, COUNT, 1, n_cells, code)
+    elif layout.kind == PACKED:
+        read_bins(q, cells, PACKED, 1, n_cells, code)
+    elif layout.kind == SUM:
+        read_bins(q, cells, SUM, 2, n_cells, code)
+    elif layout.kind == WEIGHTED_SUM:
+        read_bins(q, cells, WEIGHTED_SUM, 3, n_cells, code)
+    elif layout.kind == CLASSES:
+        read_bins(q, cells, CLASSES, layout.n_words, n_cells, code)
+    else:
+        read_bins(q, cells, WEIGHTED_CLASSES, layout.n_words, n_cells, code)
+
+
+cdef bint search_histogram(Search* q, const Layout* layout, const int64_t* cells,
+                           int64_t n_codes, int32_t column, uint32_t last_ordered) noexcept nogil:
+    """Search one column; keep its best split in q.split if it beats what is there.
+
+    Returns False when the column is constant in the node. O(words of the histogram), and what the
+    search over bins costs.
+    """
+    bins_of_histogram(q, layout, cells, n_codes + 1, NULL)
+    if q.bins.count <= 1:
+        return False
+    search_bins(q, column, last_ordered)
+    return True
+
+
+cdef void bins_of_entries(Search* q, const entry_t* entries,
+                          const PresortedFeature* feature) noexcept nogil:
+    """The distinct ranks of a feature with their sums, ascending; the fill code is one of them."""
+    cdef const entry_t* e = entries + feature.offset
+    cdef int64_t shift = 4 * sizeof(entry_t)
+    cdef entry_t mask = (<entry_t>1 << shift) - 1
+    cdef Bins* bins = &q.bins
+    cdef const uint16_t* label = q.of_row.label
+    cdef const int64_t* weight = q.of_row.weight
+    cdef const int64_t* target = q.of_row.target
+    cdef int64_t n_fill = q.totals.n - feature.length
+    cdef int64_t width = q.n_columns_of_target
+    cdef bint classes = by_class(q)
+    cdef int64_t fill = -1
+    cdef int64_t g = -1
+    cdef int64_t i = 0
+    cdef int64_t n, w, s, row, k
+    cdef int64_t* of_class = NULL
+    cdef entry_t rank
+    bins.count = 0
+    while i < feature.length:
+        rank = e[i] >> shift
+        if n_fill > 0 and fill < 0 and rank > feature.fill:
+            fill = append_bin(q, feature.fill, -1)
+        g = append_bin(q, <uint32_t>rank, e[i] & mask)
+        n = i
+        w = 0
+        s = 0
+        if classes:
+            of_class = bins.target + g * width
+        while i < feature.length and e[i] >> shift == rank:
+            row = e[i] & mask
+            i += 1
+            if classes:
+                k = 1 if weight == NULL else weight[row]
+                w += k
+                of_class[label[row]] += k
+            elif target == NULL:
+                s += label[row]
+            else:
+                s += target[row]
+                w += 0 if weight == NULL else weight[row]
+        bins.n[g] = i - n
+        bins.weight[g] = i - n if weight == NULL else w
+        if not classes:
+            bins.target[g] = s
+    if n_fill > 0:
+        if fill < 0:
+            fill = append_bin(q, feature.fill, -1)
+        rest_to_bin(q, fill)
+
+
+cdef void rest_to_bin(Search* q, int64_t rest) noexcept nogil:
+    """A bin gets what the node holds beyond the other bins ([SP] 3: total less stored)."""
+    cdef Bins* bins = &q.bins
+    cdef int64_t width = q.n_columns_of_target
+    cdef int64_t n = q.totals.n
+    cdef int64_t weight = q.totals.weight
+    cdef int64_t* target = bins.target + rest * width
+    cdef int64_t g, k
+    for k in range(width):
+        target[k] = q.class_totals[k] if by_class(q) else q.totals.target
+    for g in range(bins.count):
+        if g != rest:
+            n -= bins.n[g]
+            weight -= bins.weight[g]
+            for k in range(width):
+                target[k] -= bins.target[g * width + k]
+    bins.n[rest] = n
+    bins.weight[rest] = weight
+
+
+cdef void drop_bin(Search* q, int64_t gone) noexcept nogil:
+    """Take a bin out; those behind it move up."""
+    cdef Bins* bins = &q.bins
+    cdef int64_t width = q.n_columns_of_target
+    cdef int64_t behind
+    bins.count -= 1
+    behind = bins.count - gone
+    memmove(bins.rank + gone, bins.rank + gone + 1, behind * sizeof(uint32_t))
+    memmove(bins.row + gone, bins.row + gone + 1, behind * sizeof(int64_t))
+    memmove(bins.n + gone, bins.n + gone + 1, behind * sizeof(int64_t))
+    memmove(bins.weight + gone, bins.weight + gone + 1, behind * sizeof(int64_t))
+    memmove(bins.target + gone * width, bins.target + (gone + 1) * width,
+            behind * width * sizeof(int64_t))
+
+
+cdef void search_bins(Search* q, int32_t column, uint32_t last_ordered) noexcept nogil:
+    """Search a column given as bins; keep its best split if it beats q.split.
+
+    Serves columns with categories, and every column whose statistics come as a histogram.
+    """
+    cdef Bins* g = &q.bins
+    cdef int64_t first = 1 if g.count > 0 and g.rank[0] == 0 else 0
+    cdef int64_t last = first
+    cdef int64_t missing
+    cdef double unpenalized
+    q.best = NONE
+    while last < g.count and g.rank[last] <= last_ordered:
+        last += 1
+    if last == first and last < g.count:
+        search_categories(q, first)
+        unpenalized = q.best
+        if q.best > NONE:
+            q.best -= penalty(q, first)
+        keep_best(q, column, first, last)
+        if q.split.column == column:
+            q.split.unpenalized = unpenalized
+        return
+    for missing in range(first + 1):
+        if last > first:
+            begin_bins(q, AT_MOST, missing)
+            scan_ordered(q, first, last, last < g.count or (first == 1 and not missing))
+            if last < g.count:
+                search_above(q, first, last, missing)
+                one_versus_rest(q, last, missing)
+    keep_best(q, column, first, last)
+
+
+cdef void search_above(Search* q, int64_t first, int64_t last, bint missing) noexcept nogil:
+    """`> v` in a hybrid column: the side is what the test sends right, categories first.
+
+    Candidates come in ascending order all the same; missing goes with the tested side.
+    """
+    cdef int64_t i
+    begin_pass(q, ABOVE, missing)
+    if first == 1 and not missing:
+        add_bin(q, 0, 1)
+    for i in range(last, q.bins.count):
+        add_bin(q, i, 1)
+    for i in range(first, last - 1):
+        add_bin(q, i, 1)
+        if permitted(q):
+            offer(q, score_side(q, True), i, False)
+
+
+cdef void keep_best(Search* q, int32_t column, int64_t first, int64_t last) noexcept nogil:
+    """Take the best boundary of a column as the node's split if it beats what is there.
+
+    first, last : the ordered bins; bin 0 is missing when first is 1.
+    """
+    cdef Bins* g = &q.bins
+    cdef Split* split = &q.split
+    cdef int64_t words = q.subset_words
+    if not take_best(q, column, first):
+        return
+    if q.best_test != IN_SUBSET:
+        split.boundary = g.rank[q.best_at]
+        split.boundary_row = g.row[q.best_at]
+        if q.best_at + 1 < last:
+            split.beyond = g.rank[q.best_at + 1]
+            split.beyond_row = g.row[q.best_at + 1]
+        return
+    if first == 1 and q.best_missing:
+        add_to_subset(q, 0)
+    if words > q.split_subset_words:
+        q.split_subset = <uint64_t*>realloc(q.split_subset, words * sizeof(uint64_t))
+    q.split_subset_words = words
+    memcpy(q.split_subset, q.subset, words * sizeof(uint64_t))
+
+
+cdef void scan_ordered(Search* q, int64_t first, int64_t last, bint close) noexcept nogil:
+    """Prefixes of the bins first..last; `close`: all of them are a candidate too."""
+    cdef int64_t end = last if close else last - 1
+    cdef int64_t i
+    if not by_class(q):
+        scan_buffered(q, first, end, False)
+    elif q.criterion.impurity == GINI and q.totals.weight < SMALL_WEIGHT:
+        scan_buffered(q, first, end, True)
+    else:
+        for i in range(first, end):
+            add_bin(q, i, 1)
+            consider(q, i, False)
+
+
+cdef inline void scan_buffered(Search* q, int64_t first, int64_t end,
+                               bint classes) noexcept nogil:
+    """The boundaries behind the bins first..end, kept in the buffer by moving the cursor.
+
+    `classes` is a constant where this is inlined: the Gini index of several classes, whose sums of
+    squares fit 64 bits; else one number per row.
+    """
+    cdef const Bins* g = &q.bins
+    cdef int64_t K = q.criterion.n_classes
+    cdef int64_t* side = q.side
+    cdef const int64_t* totals = q.class_totals
+    cdef const int64_t* of_class
+    cdef int64_t least = q.min_rows
+    cdef int64_t most = q.totals.n - q.min_rows
+    cdef int64_t node_squares = <int64_t>q.squares
+    cdef int64_t squares = <int64_t>q.side_squares
+    cdef int64_t cross = <int64_t>q.cross
+    cdef int64_t n = q.n
+    cdef int64_t w = q.w
+    cdef int64_t s = q.s
+    cdef int64_t k = 0
+    cdef int64_t i, c, x, old
+    if classes:
+        q.side_is_clear = False
+    for i in range(first, end):
+        if classes:
+            of_class = g.target + i * K
+            for c in range(K):
+                x = of_class[c]
+                old = side[c]
+                squares += x * (2 * old + x)
+                cross += x * totals[c]
+                side[c] = old + x
+            q.buffer_b[k] = <double>((node_squares - cross) + (squares - cross))
+        else:
+            s += g.target[i]
+        n += g.n[i]
+        w += g.weight[i]
+        q.buffer_w[k] = <double>w
+        q.buffer_rest[k] = <double>(q.totals.weight - w)
+        q.buffer_a[k] = <double>(squares if classes else s)
+        q.buffer_at[k] = <int32_t>i
+        k += (n >= least) & (n <= most) & heavy_enough(q, w)
+        if k == BUFFER:
+            q.buffered = k
+            flush(q, False, classes, False, 0)
+            k = 0
+    q.buffered = k
+    flush(q, False, classes, False, 0)

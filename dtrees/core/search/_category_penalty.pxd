@@ -1,0 +1,9 @@
+"""Declarations of the penalty of many categories; see _category_penalty.pyx."""
+from libc.stdint cimport int64_t
+
+from dtrees.core.search._search cimport Search
+
+cdef enum:
+    FEW_CATEGORIES = 11     # all their 1,023 subsets are tried, and they cost nothing
+
+cdef double penalty(const Search* q, int64_t first) noexcept nogil

@@ -1,0 +1,108 @@
+"""The best subset of the categories of a column.
+
+    one number per row, or two classes: prefixes in the order of the means, which hold the best of
+    all subsets (Fisher 1958, [CT] "Optimal partitioning")
+    more classes: all subsets while there are at most 1,023; else prefixes in the order of the
+    first principal component of the class shares (`_category_order`), and one-versus-rest
+    Poisson: a side without any target is not allowed, so with categories of zero target the best
+    subset need not be a prefix
+"""
+from libc.stdint cimport int64_t, uint64_t
+from libc.stdlib cimport realloc
+from libc.string cimport memset
+
+from dtrees.core.data._structs cimport IN_SUBSET
+from dtrees.core.search._category_order cimport order_by_component
+from dtrees.core.search._category_penalty cimport FEW_CATEGORIES
+from dtrees.core.search._search cimport Bins, Search, add_bin, by_class, consider
+from dtrees.core.search._sort cimport merge_sort
+
+
+cdef void search_categories(Search* q, int64_t first) noexcept nogil:
+    """Subsets of the categories first..count of the bins; bin 0 is missing when first is 1."""
+    cdef Bins* g = &q.bins
+    cdef int64_t count = g.count - first
+    cdef int64_t K = q.criterion.n_classes
+    cdef int64_t i, at, missing
+    if by_class(q) and K != 2:
+        if count <= FEW_CATEGORIES:
+            search_subsets(q, first, count)
+            return
+        order_by_component(q, first, count)
+    else:
+        for i in range(first, g.count):
+            at = i * K + 1 if by_class(q) else i
+            g.order[i - first].bin = i
+            g.order[i - first].key = <double>g.target[at] / <double>g.weight[i]
+    scan_in_order(q, first, count)
+    if by_class(q) and K != 2:
+        for missing in range(first + 1):
+            one_versus_rest(q, first, missing)
+
+
+cdef void scan_in_order(Search* q, int64_t first, int64_t count) noexcept nogil:
+    """Prefixes of bins.order[0..count) against the rest, missing on either side."""
+    cdef Bins* g = &q.bins
+    cdef int64_t missing, i, n_best
+    merge_sort(g.order, g.order + g.capacity, count)
+    for missing in range(first + 1):
+        begin_bins(q, IN_SUBSET, missing)
+        n_best = 0
+        for i in range(count):
+            add_bin(q, g.order[i].bin, 1)
+            if i < count - 1 or (first == 1 and not missing):
+                if consider(q, i, False):
+                    n_best = i + 1
+        if n_best > 0:
+            clear_subset(q)
+        for i in range(n_best):
+            add_to_subset(q, g.rank[g.order[i].bin])
+
+
+cdef void search_subsets(Search* q, int64_t first, int64_t count) noexcept nogil:
+    """Every subset that lacks the last category, in Gray code order: one bin moves a step."""
+    cdef int64_t all_of_them = (<int64_t>1 << count) - 1
+    cdef int64_t missing, step, bit, i, gray, best
+    for missing in range(first + 1):
+        begin_bins(q, IN_SUBSET, missing)
+        best = 0
+        gray = 0
+        for step in range(1, <int64_t>1 << (count - 1)):
+            bit = 0
+            while not (step >> bit) & 1:
+                bit += 1
+            gray ^= <int64_t>1 << bit
+            add_bin(q, first + bit, 1 if (gray >> bit) & 1 else -1)
+            if consider(q, gray, False):
+                best = gray
+        if first == 1 and not missing:
+            begin_bins(q, IN_SUBSET, False)
+            for i in range(count):
+                add_bin(q, first + i, 1)
+            if consider(q, all_of_them, False):
+                best = all_of_them
+        if best > 0:
+            clear_subset(q)
+        for i in range(count):
+            if (best >> i) & 1:
+                add_to_subset(q, q.bins.rank[first + i])
+
+
+cdef void one_versus_rest(Search* q, int64_t begin, bint missing) noexcept nogil:
+    """Each bin from `begin` on against all others, missing on the given side."""
+    cdef int64_t i
+    for i in range(begin, q.bins.count):
+        begin_bins(q, IN_SUBSET, missing)
+        add_bin(q, i, 1)
+        if consider(q, i, False):
+            clear_subset(q)
+            add_to_subset(q, q.bins.rank[i])
+
+
+cdef void clear_subset(Search* q) noexcept nogil:
+    """An empty subset with a bit for every rank of the bins."""
+    cdef int64_t words = (q.bins.rank[q.bins.count - 1] >> 6) + 1
+    if words > q.subset_words:
+        q.subset = <uint64_t*>realloc(q.subset, words * sizeof(uint64_t))
+    q.subset_words = words
+    memset(q.subset, 0, words * sizeof(uint64_t))

@@ -1,0 +1,382 @@
+"""The best split of a node, from the entries of its columns.
+
+The entries of a feature are in ascending order of rank, so the sums over a prefix are the
+statistics of one side of a candidate split, and one pass over the feature scores them all; nothing
+is sorted in a node ([SF] 2, [CV] 3.4). The sums are integers: which rows came first cannot matter.
+
+    missing   below fill    fill code (not stored)     above fill
+    |0 0 0|   1 2 2 | 3     . . . . . . . . . .        5 | 6 6 | 7|
+              ---> up                                  <--- down
+
+A sparse feature is scanned from both ends towards the rows that are not stored, so their sums are
+never needed ([SP] 3, without the pass that gathers them). A dense feature is the special case in
+which `up` goes all the way. Rows with a missing value are put on the right in a first pass and on
+the left in a second one.
+
+Columns with categories are searched by bins instead (`_bins`).
+
+A boundary is named by `at`, the index in the feature of the first entry to its right, or by
+
+    BEFORE_FILL   last entry below the fill code | rows of the fill code
+    LAST          all that are not missing | missing
+"""
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
+
+from dtrees.core.data._structs cimport (
+    AT_MOST, ENTROPY, GINI, SQUARED, PresortedFeature, RowStatistics, Split, entry_t
+)
+from dtrees.core.histogram._layout cimport CLASSES, COUNT, SUM, WEIGHTED_SUM, CellKind
+from dtrees.core.search._bins cimport bins_of_entries, search_bins
+from dtrees.core.search._criterion cimport xlogx
+from dtrees.core.search._search cimport (
+    BUFFER, NONE, Search, add_row, add_to_class, begin_pass, consider, entropy_score, flush,
+    heavy_enough, take_best
+)
+
+cdef enum:
+    BEFORE_FILL = -1
+    LAST = -2
+    NOTHING = -3
+
+
+# scans of entries: the hot loops
+
+cdef inline void add_entry(const RowStatistics* of_row, entry_t row, CellKind kind, int64_t* w,
+                           int64_t* s) noexcept nogil:
+    """Add a row to the sums of a side; `kind` is a constant, and w is not kept for unit weights."""
+    if kind == COUNT:
+        s[0] += of_row.label[row]
+    else:
+        s[0] += of_row.target[row]
+    if kind == WEIGHTED_SUM:
+        w[0] += of_row.weight[row]
+
+
+cdef inline void scan_pair(Search* q, const entry_t* entries, int64_t begin, int64_t end,
+                           int64_t close, bint down, CellKind kind, bint distinct) noexcept nogil:
+    """Scan entries begin..end of a column for one number per row (pair modes).
+
+    `down`, `kind` and `distinct` (no two entries of the feature have the same rank) are constants
+    where this is inlined. A boundary is written to the buffer and kept by moving the cursor,
+    without a branch. Two neighbours of the same class are no boundary in a distinct feature:
+    between the ends of a stretch of one class the score is strictly convex, so an end beats what is
+    inside (Fayyad and Irani 1993; [CV] 3.4). The boundary behind the last entry is a candidate
+    named `close`, unless that is NOTHING.
+    """
+    cdef int64_t shift = 4 * sizeof(entry_t)
+    cdef entry_t mask = (<entry_t>1 << shift) - 1
+    cdef int64_t n = q.n
+    cdef int64_t w = q.w
+    cdef int64_t s = q.s
+    cdef int64_t k = 0
+    cdef int64_t W = q.totals.weight
+    cdef int64_t S = q.totals.target
+    cdef bint unit_weights = kind != WEIGHTED_SUM
+    cdef int64_t to_weight = W - n - end if down else n - begin
+    cdef RowStatistics of_row = q.of_row
+    cdef int64_t m = end - begin
+    cdef int64_t first = min(max(q.min_rows - n, 0), m)
+    cdef int64_t stop = min(q.totals.n - q.min_rows - n + 1, m)
+    cdef bint all_allowed = q.min_rows == 1 and q.min_weight <= 1
+    cdef int64_t i, at
+    cdef entry_t entry, rank, previous
+    cdef uint16_t c
+    cdef uint16_t last_class = 0xFFFF
+    if m <= 0:
+        return
+    # Entries before the first permitted boundary are added, those behind the last are not needed.
+    for i in range(first):
+        add_entry(&of_row, entries[end - 1 - i if down else begin + i] & mask, kind, &w, &s)
+    i = max(first, 1) - 1
+    entry = entries[end - 1 - i if down else begin + i]
+    previous = entry >> shift
+    if kind == COUNT and distinct:
+        last_class = of_row.label[entry & mask]
+    for i in range(first, stop):
+        at = end - 1 - i if down else begin + i
+        entry = entries[at]
+        if not unit_weights:
+            q.buffer_w[k] = <double>(W - w if down else w)
+            q.buffer_rest[k] = <double>(w if down else W - w)
+        q.buffer_a[k] = <double>(S - s if down else s)
+        q.buffer_at[k] = <int32_t>(at + 1 if down else at)
+        if kind == COUNT and distinct:
+            c = of_row.label[entry & mask]
+            k += (c != last_class) | ((not all_allowed) & (i > 0))
+            last_class = c
+        elif distinct:
+            k += i > 0
+        else:
+            rank = entry >> shift
+            if unit_weights:
+                k += rank != previous
+            else:
+                k += (rank != previous) & heavy_enough(q, w)
+            previous = rank
+        add_entry(&of_row, entry & mask, kind, &w, &s)
+        if k == BUFFER:
+            q.buffered = k
+            flush(q, down, False, unit_weights, to_weight)
+            k = 0
+    q.n = n + m
+    q.w = q.n if unit_weights else w
+    q.s = s
+    q.buffered = k
+    flush(q, down, False, unit_weights, to_weight)
+    if close != NOTHING:
+        consider(q, close, down)
+
+
+cdef inline void add_one(const Search* q, int64_t* of_class, int64_t t, int64_t* squares,
+                         int64_t* cross, bint entropy) noexcept nogil:
+    """Move a row of weight 1, of a class of weight t, to the side: sums that fit 64 bits."""
+    cdef int64_t old = of_class[0]
+    if entropy:
+        squares[0] += xlogx(q.criterion, old + 1) - xlogx(q.criterion, old)
+        squares[0] += xlogx(q.criterion, t - old - 1) - xlogx(q.criterion, t - old)
+    else:
+        squares[0] += 2 * old + 1
+        cross[0] += t
+    of_class[0] = old + 1
+
+
+cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, int64_t end,
+                              int64_t close, bint down, bint weighted,
+                              bint entropy) noexcept nogil:
+    """The same for classes; `down`, `weighted`, `entropy` are constants where this is inlined.
+
+    One step of the outer loop adds the entries of one rank, then offers the boundary behind it.
+    """
+    cdef int64_t shift = 4 * sizeof(entry_t)
+    cdef entry_t mask = (<entry_t>1 << shift) - 1
+    cdef int64_t w = q.w
+    cdef int64_t least = q.min_rows - q.n
+    cdef int64_t most = q.totals.n - q.min_rows - q.n
+    cdef int64_t W = q.totals.weight
+    cdef const uint16_t* label = q.of_row.label
+    cdef const int64_t* weight = q.of_row.weight
+    cdef const int64_t* totals = q.class_totals
+    cdef int64_t* side = q.side
+    cdef int c
+    cdef int64_t squares = <int64_t>q.side_squares
+    cdef int64_t cross = <int64_t>q.cross
+    cdef int64_t node_squares = <int64_t>q.squares
+    cdef int64_t m = end - begin
+    cdef int64_t i = 0
+    cdef int64_t name
+    cdef double a, b
+    cdef const entry_t* at = entries + (end - 1 if down else begin)
+    cdef entry_t rank
+    cdef bint was_clear = q.side_is_clear
+    while i < m:
+        rank = at[0] >> shift
+        while True:
+            c = label[at[0] & mask]
+            if weighted:
+                add_to_class(q, c, weight[at[0] & mask])
+            else:
+                add_one(q, side + c, totals[c], &squares, &cross, entropy)
+            i += 1
+            at += -1 if down else 1
+            if i == m or at[0] >> shift != rank:
+                break
+        name = end - i if down else begin + i
+        if i == m:
+            if close == NOTHING:
+                break
+            name = close
+        if i < least or i > most:
+            continue
+        w = q.w if weighted else q.w + i
+        if not heavy_enough(q, w):
+            continue
+        q.buffer_w[q.buffered] = <double>(W - w if down else w)
+        q.buffer_rest[q.buffered] = <double>(w if down else W - w)
+        q.buffer_at[q.buffered] = <int32_t>name
+        if entropy:
+            q.buffer_a[q.buffered] = entropy_score(
+                q, q.side_squares if weighted else squares, W - w if down else w)
+        else:
+            if weighted:
+                a = <double>q.side_squares
+                b = <double>((q.squares - q.cross) + (q.side_squares - q.cross))
+            else:
+                a = <double>squares
+                b = <double>((node_squares - cross) + (squares - cross))
+            q.buffer_a[q.buffered] = b if down else a
+            q.buffer_b[q.buffered] = a if down else b
+        q.buffered += 1
+        if q.buffered == BUFFER:
+            flush(q, down, True, False, 0)
+    q.n += m
+    if not weighted:
+        q.w += m
+        q.side_squares = squares
+        q.cross = cross
+    flush(q, down, True, False, 0)
+    q.side_is_clear = was_clear and m < q.criterion.n_classes
+    if q.side_is_clear:
+        for i in range(begin, end):
+            side[label[entries[i] & mask]] = 0
+
+
+cdef inline void scan_kind(Search* q, const entry_t* entries, int64_t begin, int64_t end,
+                           int64_t close, bint down, CellKind kind, bint distinct) noexcept nogil:
+    """Pick the loop that was compiled for the direction and the feature."""
+    if down:
+        scan_pair(q, entries, begin, end, close, True, kind, False)
+    elif distinct and kind != WEIGHTED_SUM:
+        scan_pair(q, entries, begin, end, close, False, kind, True)
+    else:
+        scan_pair(q, entries, begin, end, close, False, kind, False)
+
+
+cdef void scan(Search* q, const entry_t* entries, int64_t begin, int64_t end, int64_t close,
+               bint down, bint distinct) noexcept nogil:
+    """Pick the loop that was compiled for the cells, the direction and the feature."""
+    if q.kind == COUNT:
+        scan_kind(q, entries, begin, end, close, down, COUNT, distinct)
+    elif q.kind == SUM:
+        scan_kind(q, entries, begin, end, close, down, SUM, distinct)
+    elif q.kind == WEIGHTED_SUM:
+        scan_kind(q, entries, begin, end, close, down, WEIGHTED_SUM, distinct)
+    elif q.criterion.impurity == ENTROPY:
+        if q.kind == CLASSES:
+            scan_classes(q, entries, begin, end, close, down, False, True)
+        else:
+            scan_classes(q, entries, begin, end, close, down, True, True)
+    elif q.kind == CLASSES:
+        if down:
+            scan_classes(q, entries, begin, end, close, True, False, False)
+        else:
+            scan_classes(q, entries, begin, end, close, False, False, False)
+    else:
+        scan_classes(q, entries, begin, end, close, down, True, False)
+
+
+# ---------------------------------------------------------------------------------------------
+# one column
+
+cdef inline double bound_of_sparse(const Search* q, double m) noexcept nogil:
+    """A score that no split with at most m unweighted rows on one side can exceed, for 4m <= n.
+
+    Squared error: k rows on one side have |D| <= k * max |W y - S|, and k / (W - k) grows with k.
+    Gini: with R = sum r*r over the k rows, the score is at most (T - R)/(W - k) + R/k, T the
+    node's sum of squares; that grows with R <= k*k, and then with k while 4k <= W. A billionth is
+    added for rounding.
+    """
+    cdef double low, high
+    if q.criterion.impurity == SQUARED:
+        if q.kind == COUNT:
+            low = q.S
+            high = q.W - q.S
+        else:
+            low = q.S - q.W * <double>q.totals.lowest
+            high = q.W * <double>q.totals.highest - q.S
+        high = high if high > low else low
+        return 1.000000001 * high * high * m / (q.W - m)
+    return 1.000000001 * ((<double>q.squares - m * m) / (q.W - m) + m)
+
+
+cdef void pass_over_short(Search* q) noexcept nogil:
+    """Set q.too_short: features with fewer entries cannot beat the split that was found."""
+    cdef int64_t low = 1
+    cdef int64_t high = q.totals.n // 4 + 1
+    cdef int64_t middle
+    if q.of_row.weight != NULL or (q.criterion.impurity != SQUARED
+                                   and q.criterion.impurity != GINI):
+        return
+    while low < high:
+        middle = (low + high) >> 1
+        if bound_of_sparse(q, <double>middle) < q.split.score:
+            low = middle + 1
+        else:
+            high = middle
+    q.too_short = low
+
+
+cdef bint search_feature(Search* q, const entry_t* entries,
+                         const PresortedFeature* feature) noexcept nogil:
+    """Search one column; keep its best split in q.split if it beats what is there.
+
+    Returns False when the column is constant in the node (nothing to split, here or below).
+    O(entries), plus the search over bins for columns with categories.
+    """
+    cdef const entry_t* e = entries + feature.offset
+    cdef int64_t shift = 4 * sizeof(entry_t)
+    cdef entry_t mask = (<entry_t>1 << shift) - 1
+    cdef int64_t m = feature.length
+    cdef int64_t n_fill = q.totals.n - m
+    cdef uint32_t lowest, highest
+    cdef int64_t n_missing = 0
+    cdef int64_t fill_at, i, missing, close
+    lowest = <uint32_t>(e[0] >> shift)
+    highest = <uint32_t>(e[m - 1] >> shift)
+    if lowest == highest and n_fill == 0:
+        return False
+    if (highest > feature.last_ordered
+            or (n_fill > 0 and (feature.fill == 0 or feature.fill > feature.last_ordered))):
+        bins_of_entries(q, entries, feature)
+        search_bins(q, feature.column, feature.last_ordered)
+        return True
+    q.best = NONE
+    if lowest == 0:
+        n_missing = first_above(e, 0, m, 0)
+    if n_fill == 0 or highest < feature.fill:
+        fill_at = m
+    elif lowest > feature.fill:
+        fill_at = 0
+    else:
+        fill_at = first_above(e, n_missing, m, feature.fill)
+    for missing in range(2 if n_missing > 0 else 1):
+        # up: the side is the left one
+        if fill_at > n_missing:
+            begin_pass(q, AT_MOST, missing)
+            if missing:
+                for i in range(n_missing):
+                    add_row(q, e[i] & mask)
+            close = NOTHING
+            if n_fill > 0:
+                close = BEFORE_FILL
+            elif n_missing > 0 and not missing:
+                close = LAST
+            scan(q, e, n_missing, fill_at, close, False, feature.distinct)
+        # down: the side is the right one
+        if n_fill > 0:
+            begin_pass(q, AT_MOST, missing)
+            if n_missing > 0 and not missing:
+                for i in range(n_missing):
+                    add_row(q, e[i] & mask)
+                consider(q, LAST, True)
+            if fill_at < m:
+                scan(q, e, fill_at, m, fill_at, True, feature.distinct)
+    if take_best(q, feature.column, n_missing > 0):
+        if n_fill > 0:
+            pass_over_short(q)
+        name_boundary(q, e, feature, n_fill > 0, fill_at)
+    return True
+
+
+cdef void name_boundary(Search* q, const entry_t* e, const PresortedFeature* feature, bint has_fill,
+                        int64_t fill_at) noexcept nogil:
+    """Give the split the ranks on both sides of its boundary, and rows that hold them.
+
+    e : entries of the feature, of which fill_at lie below the fill code.
+    """
+    cdef int64_t shift = 4 * sizeof(entry_t)
+    cdef entry_t mask = (<entry_t>1 << shift) - 1
+    cdef Split* split = &q.split
+    cdef int64_t right = q.best_at
+    if q.best_at == LAST:
+        right = feature.length
+    elif q.best_at == BEFORE_FILL:
+        right = fill_at
+        split.beyond = feature.fill
+    if has_fill and right == fill_at and q.best_at != BEFORE_FILL:
+        split.boundary = feature.fill
+    else:
+        split.boundary = <uint32_t>(e[right - 1] >> shift)
+        split.boundary_row = e[right - 1] & mask
+    if q.best_at >= 0:
+        split.beyond = <uint32_t>(e[right] >> shift)
+        split.beyond_row = e[right] & mask

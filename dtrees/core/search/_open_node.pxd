@@ -1,0 +1,28 @@
+"""Nodes that have no split yet; see _open_node.pyx."""
+from libc.stdint cimport int64_t, uint64_t
+
+from dtrees.core.data._structs cimport PresortedFeature, Totals
+from dtrees.core.search._parameters cimport Plan
+
+
+cdef struct OpenNode:
+    int64_t start           # rows[start .. start + n)
+    Totals totals
+    int64_t* class_totals   # (n_classes,), NULL for one number per row
+    PresortedFeature* features  # columns that still vary, ascending; length 0: read by histogram
+    int64_t n_features
+    int64_t* histogram      # of the features of length 0, at their offsets; NULL: not counted yet
+    int64_t depth
+    int64_t record          # once it is written
+    int64_t parent          # record of the parent, -1 for a root
+    bint is_left
+    bint is_leaf
+    uint64_t path           # key of the node's draws
+    double impurity
+
+cdef void free_node(OpenNode* node) noexcept nogil
+cdef void describe(OpenNode* node, const Plan* plan) noexcept nogil
+cdef void open_children(const OpenNode* node, int64_t n_left, int n_classes, OpenNode* left,
+                        OpenNode* right) noexcept nogil
+cdef void subtract_child(const OpenNode* node, const OpenNode* child, int n_classes,
+                         OpenNode* other) noexcept nogil

@@ -1,0 +1,123 @@
+"""Open nodes: what is known of a node before it is split, whether it stays a leaf, its children.
+
+The rows of a node are parted, then the smaller child is summed up, and the larger one is the node
+less the smaller one: sums are integers, so nothing is lost. Regression also wants the least and the
+greatest target of both children, which tell whether a node is pure.
+"""
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from dtrees._random cimport hash64
+from dtrees.core.data._fixed_point cimport natural_log, spread_of
+from dtrees.core.data._structs cimport ENTROPY, POISSON, Totals, int128_t
+from dtrees.core.histogram._totals cimport subtract_totals
+from dtrees.core.search._criterion cimport xlogx
+from dtrees.core.search._parameters cimport Limits, Plan
+
+
+cdef void free_node(OpenNode* node) noexcept nogil:
+    free(node.class_totals)
+    free(node.features)
+    free(node.histogram)
+    node.class_totals = NULL
+    node.features = NULL
+    node.histogram = NULL
+
+
+cdef double impurity_of(const OpenNode* node, const Plan* plan) noexcept nogil:
+    """Impurity in the user's units, from the exact sums."""
+    cdef const Totals* t = &node.totals
+    cdef double W = <double>t.weight
+    cdef double unit
+    cdef int128_t squares = 0
+    cdef int128_t spread
+    cdef int64_t f = 0
+    cdef int k
+    cdef int64_t w = t.weight
+    if node.class_totals != NULL:
+        if plan.criterion.impurity == ENTROPY:
+            for k in range(plan.criterion.n_classes):
+                f += xlogx(&plan.criterion, node.class_totals[k])
+            f = xlogx(&plan.criterion, w) - f
+            if f <= 0:
+                return 0.0
+            return <double>f / (plan.criterion.fixed_point * 0.6931471805599453) / W
+        for k in range(plan.criterion.n_classes):
+            squares += <int128_t>node.class_totals[k] * node.class_totals[k]
+        return <double>(<int128_t>w * w - squares) / (W * W)
+    if t.lowest == t.highest:
+        return 0.0
+    if plan.criterion.impurity == POISSON:
+        # in integer units of weight and y, whose logarithms cancel
+        unit = <double>t.target * (plan.criterion.wy_unit / plan.criterion.weight_unit
+                                   / plan.criterion.value_unit)
+        if unit <= 0:
+            return 0.0
+        unit = (<double>t.moment / plan.criterion.fixed_point
+                - unit * natural_log(unit / W)) / W
+        return unit * plan.criterion.value_unit if unit > 0 else 0.0
+    W = W * plan.criterion.weight_unit
+    if not plan.criterion.one_scale:
+        unit = <double>t.target * plan.criterion.wy_unit / W
+        unit = (<double>t.moment * plan.criterion.value_unit * plan.criterion.wy_unit / W
+                - unit * unit)
+        return unit if unit > 0 else 0.0
+    spread = spread_of(t, plan.criterion.weight_unit)
+    if spread <= 0:
+        return 0.0
+    return <double>spread * plan.criterion.value_unit * plan.criterion.value_unit / W
+
+
+cdef bint is_leaf(const OpenNode* node, const Plan* plan) noexcept nogil:
+    """Whether a node stays as it is: limits, or nothing left to part."""
+    cdef const Limits* limits = &plan.limits
+    cdef const Totals* t = &node.totals
+    cdef int k
+    if node.depth >= limits.max_depth or t.n < limits.min_samples_split:
+        return True
+    if t.n < 2 * limits.min_rows or t.weight < 2 * limits.min_weight:
+        return True
+    if node.class_totals == NULL:
+        return t.lowest == t.highest
+    for k in range(plan.criterion.n_classes):
+        if node.class_totals[k] == t.weight:
+            return True
+    return False
+
+
+cdef void describe(OpenNode* node, const Plan* plan) noexcept nogil:
+    """Impurity and leafhood, once the totals are known."""
+    node.impurity = impurity_of(node, plan)
+    node.is_leaf = is_leaf(node, plan)
+
+
+cdef void open_children(const OpenNode* node, int64_t n_left, int n_classes, OpenNode* left,
+                        OpenNode* right) noexcept nogil:
+    """The children of a node, the left one of so many rows: their keys and places, no sums."""
+    cdef size_t K = n_classes * sizeof(int64_t)
+    memset(left, 0, sizeof(OpenNode))
+    memset(right, 0, sizeof(OpenNode))
+    if node.class_totals != NULL:
+        left.class_totals = <int64_t*>malloc(K)
+        right.class_totals = <int64_t*>malloc(K)
+    left.totals.n = n_left
+    right.totals.n = node.totals.n - n_left
+    left.start = node.start
+    right.start = node.start + n_left
+    left.depth = node.depth + 1
+    right.depth = left.depth
+    left.parent = node.record
+    right.parent = node.record
+    left.is_left = True
+    left.path = hash64(node.path, 1)
+    right.path = hash64(node.path, 2)
+
+
+cdef void subtract_child(const OpenNode* node, const OpenNode* child, int n_classes,
+                         OpenNode* other) noexcept nogil:
+    """Sums of a child from those of its parent and its sibling, but for its range."""
+    cdef int k
+    subtract_totals(&node.totals, &child.totals, &other.totals)
+    for k in range(n_classes):
+        other.class_totals[k] = node.class_totals[k] - child.class_totals[k]

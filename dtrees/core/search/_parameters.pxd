@@ -1,0 +1,49 @@
+"""What does not change while a tree grows. No code but one rule, no Python objects."""
+from libc.stdint cimport int64_t, uint64_t
+
+from dtrees.core.data._columns cimport Column, RowCodes, RowLists
+from dtrees.core.histogram._layout cimport Layout
+from dtrees.core.search._criterion cimport Criterion
+
+cdef enum:
+    CUTS = 1                # draws of a node beside those of columns
+    TIES = 2
+
+cdef struct CountRule:
+    # Which columns of a workspace are read by histogram.
+    int64_t n_words         # of a cell; 0: none is
+    int64_t least_rows      # nodes of fewer rows are not; 0: whatever they cost (for tests)
+
+cdef struct Limits:
+    int64_t max_depth
+    int64_t min_samples_split
+    int64_t min_rows
+    int64_t min_weight
+    double min_decrease     # least gain of a split divided by the weight of all rows,
+    double total_weight     # both in the user's units
+    int64_t max_features    # columns drawn at a node; n_columns: all
+    int64_t n_columns
+    uint64_t seed
+    uint64_t tree
+    bint unseen_by_majority
+    bint random_cuts
+    bint random_ties
+
+cdef inline bint gains_enough(const Limits* limits, double gain) noexcept nogil:
+    """The rule of `dtrees.core.model.pruning.min_impurity_decrease`, with the same rounding."""
+    return gain / limits.total_weight + 2.220446049250313e-16 >= limits.min_decrease
+
+
+cdef struct Plan:
+    # What does not change while a tree grows.
+    const Column* columns
+    Criterion criterion
+    Limits limits
+    Layout layout           # of histograms
+    int n_statistics        # of a node: weight and target, or a weight per class
+    CountRule count_rule    # which presorted columns are counted instead
+    bint draws              # nodes search some columns only, read afresh
+    RowLists lists          # where columns are drawn
+    RowCodes row_codes      # for random cuts, where these are worth it
+    const double* values    # of ordered codes, for random cuts
+    const int64_t* first_value  # by column: where its codes begin in `values`

@@ -1,0 +1,339 @@
+"""The state of a split search, and what every way of searching does with it.
+
+A search looks at one node at a time. It moves rows, or bins of rows, to a *side*, keeps the
+integer sums of that side, and offers the boundary between the side and the rest as a candidate:
+
+    begin_node          totals of the node
+      begin_pass        an empty side; which test, missing values left or right
+        add_row, add_bin
+        consider        permitted? score; better than the best boundary of the column?
+    finish_node         the gain of the best split
+
+Among equal scores of one column the earliest candidate wins: missing right before missing left,
+then the lowest rank. Among columns of equal score the lowest wins or, with `random_ties`, the one
+with the greatest hash of (seed, tree, path of the node, column). Either way it does not matter in
+which order, and on which thread, the columns are searched.
+"""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+from dtrees._random cimport hash64
+from dtrees.core.data._structs cimport (
+    ENTROPY, GINI, POISSON, SQUARED, RowStatistics, Split, Totals, int128_t
+)
+from dtrees.core.histogram._layout cimport CLASSES, COUNT, SUM, CellKind, has_classes
+from dtrees.core.search._criterion cimport Criterion, poisson_score, squared_score, xlogx
+from dtrees.core.search._parameters cimport CUTS, TIES, Limits
+
+cdef enum:
+    BUFFER = 256            # boundaries that are scored together
+    SMALL_WEIGHT = 1 << 30  # of a node, whose square fits 64 bits
+
+cdef extern from *:
+    """
+    #define DTREES_NONE -1e290
+    """
+    const double NONE "DTREES_NONE"     # below every score of a permitted split
+
+cdef struct Keyed:
+    double key
+    int64_t bin
+
+cdef struct Bins:
+    # The distinct ranks of a column in a node, ascending, with their statistics.
+    int64_t count
+    int64_t capacity
+    uint32_t* rank
+    int64_t* row            # a row that holds the rank, -1 for the fill code
+    int64_t* n
+    int64_t* weight
+    int64_t* target         # pair modes: count; CLASSES modes: count x n_classes
+    Keyed* order            # scratch of the category search, twice the capacity
+
+cdef struct Search:
+    # given per growth
+    const Criterion* criterion
+    CellKind kind
+    RowStatistics of_row
+    int n_columns_of_target  # statistics of a bin beside its weight: 1 or n_classes
+    int most_columns_of_target  # there is room for so many
+    int64_t min_rows        # least rows and least weight of a side
+    int64_t min_weight
+    bint random_ties
+    uint64_t of_tree        # key of the tree: hash of seed and number
+    # given per node
+    Totals totals
+    double W
+    double S
+    const int64_t* class_totals
+    uint64_t of_node        # key of the node: hash of those of the tree and the path
+    int128_t squares        # gini: sum of squared class weights
+    int64_t entropy         # entropy: sum f(t)
+    int64_t too_short       # features of fewer entries cannot beat the split found so far
+    # state of a pass: sums over the side that rows are added to
+    int64_t n
+    int64_t w
+    int64_t s
+    int64_t* side           # n_classes
+    bint side_is_clear      # all of them are zero
+    int128_t side_squares   # gini: sum a*a; entropy: sum f(a) + f(t - a)
+    int128_t cross          # gini: sum t*a
+    # state of the column: its best boundary so far
+    double best
+    double floor            # best before the current pass
+    int64_t best_at
+    uint8_t best_test
+    uint8_t best_missing
+    uint8_t test            # of the current pass
+    uint8_t missing
+    # scratch
+    Bins bins
+    int64_t buffered
+    double buffer_w[BUFFER]
+    double buffer_rest[BUFFER]
+    double buffer_a[BUFFER]
+    double buffer_b[BUFFER]
+    double buffer_score[BUFFER]
+    int32_t buffer_at[BUFFER]
+    double* component       # principal component, see _category_order.pyx; NULL until it is needed
+    int64_t component_size  # in bytes
+    uint64_t* subset        # bit per rank: the best subset of the column
+    int64_t subset_words
+    # result
+    Split split
+    uint64_t* split_subset  # bit per rank, when split.test is IN_SUBSET
+    int64_t split_subset_words
+
+
+cdef Search* new_search(const Criterion* criterion, CellKind kind, RowStatistics of_row,
+                        const Limits* limits) noexcept nogil
+cdef void free_search(Search* q) noexcept nogil
+cdef void free_scratch(Search* q) noexcept nogil
+cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_totals,
+                     uint64_t path) noexcept nogil
+cdef void finish_node(Search* q) noexcept nogil
+cdef bint beats(const Search* q, int32_t column) noexcept nogil
+cdef bint take_best(Search* q, int32_t column, bint saw_missing) noexcept nogil
+
+
+cdef inline uint64_t key_of_cut(const Search* q, int32_t column) noexcept nogil:
+    """Key of what is drawn for a column when cuts are random."""
+    return hash64(hash64(q.of_node, CUTS), <uint64_t>column)
+
+
+cdef inline uint64_t key_of_tie(const Search* q, int32_t column) noexcept nogil:
+    """The greatest wins, where ties are decided by key."""
+    return hash64(hash64(q.of_node, TIES), <uint64_t>column)
+
+
+cdef inline bint comes_first(const Search* q, int32_t column, int32_t other) noexcept nogil:
+    """Whether a column wins against another one whose split is as good."""
+    cdef uint64_t mine, theirs
+    if q.random_ties:
+        mine = key_of_tie(q, column)
+        theirs = key_of_tie(q, other)
+        if mine != theirs:
+            return mine > theirs
+    return column < other
+
+
+cdef inline bint by_class(const Search* q) noexcept nogil:
+    """Whether a weight per class is summed, rather than one number per row."""
+    return has_classes(q.kind)
+
+
+cdef inline void clear_side(Search* q) noexcept nogil:
+    q.n = 0
+    q.w = 0
+    q.s = 0
+    q.buffered = 0
+    if by_class(q):
+        if not q.side_is_clear:
+            memset(q.side, 0, q.criterion.n_classes * sizeof(int64_t))
+            q.side_is_clear = True
+        q.cross = 0
+        q.side_squares = 0
+        if q.criterion.impurity == ENTROPY:
+            q.side_squares = q.entropy
+
+
+cdef inline void add_to_class(Search* q, int k, int64_t weight) noexcept nogil:
+    """Move `weight` (negative: take back) of class k to the side."""
+    cdef int64_t old = q.side[k]
+    cdef int64_t t = q.class_totals[k]
+    if q.criterion.impurity == ENTROPY:
+        q.side_squares += xlogx(q.criterion, old + weight) - xlogx(q.criterion, old)
+        q.side_squares += xlogx(q.criterion, t - old - weight) - xlogx(q.criterion, t - old)
+    else:
+        q.side_squares += <int128_t>weight * (2 * <int128_t>old + weight)
+        q.cross += <int128_t>weight * t
+    q.side[k] = old + weight
+    q.side_is_clear = False
+    q.w += weight
+
+
+cdef inline void add_row(Search* q, int64_t row) noexcept nogil:
+    """Any kind; the hot loops of `_entry_scan` and `_bins` have their own."""
+    q.n += 1
+    if by_class(q):
+        add_to_class(q, q.of_row.label[row],
+                     1 if q.kind == CLASSES else q.of_row.weight[row])
+    elif q.kind == COUNT:
+        q.w += 1
+        q.s += q.of_row.label[row]
+    else:
+        q.w += 1 if q.kind == SUM else q.of_row.weight[row]
+        q.s += q.of_row.target[row]
+
+
+cdef inline void add_bin(Search* q, int64_t g, int sign) noexcept nogil:
+    cdef int K = q.criterion.n_classes
+    cdef const int64_t* of_class = q.bins.target + g * K
+    cdef int64_t squares, cross, x, old
+    cdef int k
+    q.n += sign * q.bins.n[g]
+    if not by_class(q):
+        q.w += sign * q.bins.weight[g]
+        q.s += sign * q.bins.target[g]
+    elif q.criterion.impurity == GINI and q.totals.weight < SMALL_WEIGHT:
+        squares = <int64_t>q.side_squares
+        cross = <int64_t>q.cross
+        for k in range(K):
+            x = sign * of_class[k]
+            old = q.side[k]
+            squares += x * (2 * old + x)
+            cross += x * q.class_totals[k]
+            q.side[k] = old + x
+        q.side_squares = squares
+        q.cross = cross
+        q.w += sign * q.bins.weight[g]
+        q.side_is_clear = False
+    else:
+        for k in range(K):
+            if of_class[k] != 0:
+                add_to_class(q, k, sign * of_class[k])
+
+
+cdef inline double gini_score(double w, double rest, double left, double right) noexcept nogil:
+    """sum(l*l)/w + sum(r*r)/rest, with one division."""
+    return (left * rest + right * w) / (w * rest)
+
+
+cdef inline double entropy_score(const Search* q, int128_t both_sides, int64_t w) noexcept nogil:
+    """Fixed point sum f(l) - f(w) + sum f(r) - f(W-w) less the node's own: an exact integer."""
+    return <double><int64_t>(both_sides - xlogx(q.criterion, w)
+                             - xlogx(q.criterion, q.totals.weight - w)
+                             - q.entropy + xlogx(q.criterion, q.totals.weight))
+
+
+cdef inline bint permitted(const Search* q) noexcept nogil:
+    return (q.n >= q.min_rows and q.totals.n - q.n >= q.min_rows
+            and q.w >= q.min_weight and q.totals.weight - q.w >= q.min_weight)
+
+
+cdef inline double score_side(const Search* q, bint down) noexcept nogil:
+    """The score of the boundary between the side and the rest; `down`: the side is the right."""
+    cdef int64_t w = q.totals.weight - q.w if down else q.w
+    cdef int64_t s = q.totals.target - q.s if down else q.s
+    cdef double rest = <double>(q.totals.weight - w)
+    cdef int128_t other
+    cdef double a, b
+    if q.criterion.impurity == SQUARED:
+        return squared_score(q.W, q.S, <double>w, rest, <double>s)
+    if q.criterion.impurity == POISSON:
+        return poisson_score(q.S, <double>w, rest, <double>s)
+    if q.criterion.impurity == ENTROPY:
+        return entropy_score(q, q.side_squares, w)
+    other = (q.squares - q.cross) + (q.side_squares - q.cross)
+    if q.kind == CLASSES:
+        # fits 64 bits, and the conversion is much faster
+        a = <double><int64_t>q.side_squares
+        b = <double><int64_t>other
+    else:
+        a = <double>q.side_squares
+        b = <double>other
+    return gini_score(<double>w, rest, b if down else a, a if down else b)
+
+
+cdef inline bint offer(Search* q, double score, int64_t at, bint down) noexcept nogil:
+    """Keep a boundary if it beats the column's best; True when it was kept.
+
+    A pass that goes down meets the later candidates first, so it takes equal ones, but only if
+    they beat what earlier passes found.
+    """
+    if score > q.best or (down and score == q.best and score > q.floor):
+        q.best = score
+        q.best_at = at
+        q.best_test = q.test
+        q.best_missing = q.missing
+        return True
+    return False
+
+
+cdef inline bint consider(Search* q, int64_t at, bint down) noexcept nogil:
+    if not permitted(q):
+        return False
+    return offer(q, score_side(q, down), at, down)
+
+
+cdef inline void begin_pass(Search* q, uint8_t test, uint8_t missing) noexcept nogil:
+    q.test = test
+    q.missing = missing
+    q.floor = q.best
+    clear_side(q)
+
+
+cdef inline bint heavy_enough(const Search* q, int64_t w) noexcept nogil:
+    """Whether both sides have the least weight, in integers: sums in doubles would be rounded."""
+    return w >= q.min_weight and q.totals.weight - w >= q.min_weight
+
+
+cdef inline void flush(Search* q, bint down, bint classes, bint unit_weights,
+                       int64_t shift) noexcept nogil:
+    """Score the buffered boundaries together, so that the divisions run side by side.
+
+    unit_weights : every row weighs 1; the left weight of the boundary `at` is at + shift.
+    Otherwise both weights are in the buffer, and enough (`heavy_enough`).
+    """
+    cdef int64_t j
+    cdef double D, w, rest
+    cdef double W = q.W
+    cdef double S = q.S
+    cdef double* bw = q.buffer_w
+    cdef double* br = q.buffer_rest
+    cdef double* ba = q.buffer_a
+    cdef double* bb = q.buffer_b
+    cdef double* score = q.buffer_score
+    cdef double best = q.best
+    cdef double moved = <double>shift
+    if unit_weights:
+        for j in range(q.buffered):
+            w = <double>q.buffer_at[j] + moved
+            bw[j] = w
+            br[j] = W - w
+    if classes:
+        if q.criterion.impurity == GINI:
+            for j in range(q.buffered):
+                w = bw[j]
+                rest = br[j]
+                score[j] = (ba[j] * rest + bb[j] * w) / (w * rest)
+        else:
+            for j in range(q.buffered):
+                score[j] = ba[j]
+    elif q.criterion.impurity == SQUARED:
+        for j in range(q.buffered):
+            w = bw[j]
+            D = W * ba[j] - w * S
+            score[j] = D * D / (w * br[j])
+    else:
+        for j in range(q.buffered):
+            score[j] = poisson_score(S, bw[j], br[j], ba[j])
+    if unit_weights and q.min_weight > 1:
+        for j in range(q.buffered):
+            if bw[j] < q.min_weight or br[j] < q.min_weight:
+                score[j] = 2 * NONE
+    for j in range(q.buffered):
+        if score[j] >= best:
+            offer(q, score[j], q.buffer_at[j], down)
+            best = q.best
+    q.buffered = 0

@@ -1,0 +1,124 @@
+"""Life of a split search: its memory, its nodes, the gain at the end."""
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from dtrees._random cimport hash64
+from dtrees.core.data._fixed_point cimport natural_log
+from dtrees.core.data._structs cimport (
+    ENTROPY, GINI, IN_SUBSET, LEAF, POISSON, SQUARED, RowStatistics, Split, Totals, int128_t
+)
+from dtrees.core.histogram._layout cimport CLASSES, WEIGHTED_CLASSES, CellKind
+from dtrees.core.search._criterion cimport Criterion, xlogx
+from dtrees.core.search._parameters cimport Limits
+
+
+cdef Search* new_search(const Criterion* criterion, CellKind kind, RowStatistics of_row,
+                        const Limits* limits) noexcept nogil:
+    """Scratch for the searches of one thread. Freed by `free_search`."""
+    cdef Search* q = <Search*>calloc(1, sizeof(Search))
+    cdef int k = criterion.n_classes
+    q.criterion = criterion
+    q.kind = kind
+    q.of_row = of_row
+    q.min_rows = limits.min_rows
+    q.min_weight = limits.min_weight
+    q.random_ties = limits.random_ties
+    q.of_tree = hash64(limits.seed, limits.tree)
+    q.n_columns_of_target = k if kind == CLASSES or kind == WEIGHTED_CLASSES else 1
+    q.most_columns_of_target = q.n_columns_of_target
+    q.side = <int64_t*>calloc(k + 1, sizeof(int64_t))
+    q.side_is_clear = True
+    return q
+
+
+cdef void free_search(Search* q) noexcept nogil:
+    if q == NULL:
+        return
+    free_scratch(q)
+    free(q.side)
+    free(q.subset)
+    free(q.split_subset)
+    free(q)
+
+
+cdef void free_scratch(Search* q) noexcept nogil:
+    """Give back what only a running search needs; its split is kept."""
+    free(q.component)
+    free(q.bins.rank)
+    free(q.bins.row)
+    free(q.bins.n)
+    free(q.bins.weight)
+    free(q.bins.target)
+    free(q.bins.order)
+    memset(&q.bins, 0, sizeof(Bins))
+    q.component = NULL
+    q.component_size = 0
+
+
+cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_totals,
+                     uint64_t path) noexcept nogil:
+    """Take a node's totals and its key; forget the split of the last one."""
+    cdef int k
+    cdef int64_t t
+    q.totals = totals[0]
+    q.class_totals = class_totals
+    q.W = <double>totals.weight
+    q.S = <double>totals.target
+    q.squares = 0
+    q.entropy = 0
+    if by_class(q):
+        if q.criterion.impurity == ENTROPY:
+            for k in range(q.criterion.n_classes):
+                q.entropy += xlogx(q.criterion, class_totals[k])
+        else:
+            for k in range(q.criterion.n_classes):
+                t = class_totals[k]
+                q.squares += <int128_t>t * t
+    q.of_node = hash64(q.of_tree, path)
+    q.too_short = 1
+    q.split.test = LEAF
+    q.split.score = NONE
+    q.split.gain = 0
+    q.split.column = 0x7FFFFFFF
+
+
+cdef void finish_node(Search* q) noexcept nogil:
+    """Turn the score of the chosen split into its gain in the user's units."""
+    cdef double raw = q.split.score
+    if q.split.test == LEAF:
+        return
+    if q.split.test == IN_SUBSET:
+        raw = q.split.unpenalized
+    if q.criterion.impurity == SQUARED:
+        raw = raw / q.W
+    elif q.criterion.impurity == GINI:
+        raw = raw - <double>q.squares / q.W
+    elif q.criterion.impurity == POISSON:
+        raw = raw - q.S * natural_log(q.S / q.W)
+    q.split.gain = raw * q.criterion.gain_unit if raw > 0 else 0.0
+
+
+cdef bint beats(const Search* q, int32_t column) noexcept nogil:
+    """Whether the best boundary of a column beats the node's split so far."""
+    if q.best <= NONE or q.best < q.split.score:
+        return False
+    return q.best > q.split.score or comes_first(q, column, q.split.column)
+
+
+cdef bint take_best(Search* q, int32_t column, bint saw_missing) noexcept nogil:
+    """Make the best boundary of a column the node's split, without its ranks, if it beats it."""
+    cdef Split* split = &q.split
+    if not beats(q, column):
+        return False
+    split.score = q.best
+    split.unpenalized = q.best
+    split.column = column
+    split.test = q.best_test
+    split.missing_left = q.best_missing
+    split.saw_missing = saw_missing
+    split.boundary = 0
+    split.beyond = 0
+    split.boundary_row = -1
+    split.beyond_row = -1
+    return True

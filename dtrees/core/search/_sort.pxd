@@ -1,0 +1,10 @@
+"""Declarations of the sort; see _sort.pyx."""
+from libc.stdint cimport int64_t, uint64_t
+
+from dtrees.core.search._search cimport Keyed
+
+ctypedef fused sorted_t:
+    uint64_t
+    Keyed
+
+cdef void merge_sort(sorted_t* items, sorted_t* scratch, int64_t n) noexcept nogil

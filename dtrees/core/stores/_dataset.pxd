@@ -1,0 +1,23 @@
+"""Declarations of the shard; see _dataset.pyx."""
+from libc.stdint cimport int64_t, uint8_t
+
+from dtrees.core.data._columns cimport Column, Columns
+from dtrees.core.data._structs cimport RowStatistics
+from dtrees.core.search._parameters cimport Plan
+
+
+cdef class Shard:
+    cdef Columns bound
+    cdef Plan plan
+    cdef Column* columns
+    cdef RowStatistics of_row
+    cdef readonly int64_t n_rows
+    cdef readonly int64_t n_live
+    cdef readonly bint rows_only
+    cdef readonly bint is_weighted
+    cdef uint8_t[::1] live      # 1: the row has a positive weight
+    cdef list alive             # arrays whose memory the structs point to
+
+    cdef bind_target(self, target, rules, bint zero_one)
+    cdef bind_statistics(self, target, rules, weight, bint classification)
+    cdef bind_limits(self, target, rules, double total_weight)

@@ -1,0 +1,206 @@
+"""Rows held in one place: a coded matrix and a target as the kernels see them.
+
+A `Shard` binds the arrays to C structs and chooses what a row adds to the statistics (`CellKind`)
+and which formula scores them. Whole trees are grown from it (`dtrees.core.grow._level_wise`), and
+rounds ask it which split is the best for a histogram, and have its rows counted and parted
+(`dtrees.core.stores.blocks._block`).
+
+Scales (of x log x, of the least gain) come from all rows of all shards, so that the same node has
+the same gain, bit for bit, wherever its rows are.
+"""
+import numpy as np
+
+from libc.stdint cimport int64_t, uint16_t
+from libc.string cimport memset
+
+from dtrees.core.data._columns cimport columns_of, pointer
+from dtrees.core.data._structs cimport ENTROPY, GINI, POISSON, SQUARED, RowStatistics
+from dtrees.core.histogram._layout cimport (
+    CLASSES, COUNT, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, words_of
+)
+from dtrees.core.search._criterion cimport Criterion
+from dtrees.core.search._parameters cimport Limits
+
+from dtrees.core.search._criterion import xlogx_table
+
+LEAST_LANES = 8          # columns below which a row of 32 codes is mostly empty
+MOST_LANES = 16          # columns that are read by row for each that is drawn
+
+MOST_WEIGHT = 2.0**62    # no node weighs more
+
+cdef int64_t UNLIMITED = 0x7FFFFFFFFFFFFFFF
+
+
+cdef bint is_zero_one(target):
+    """Whether rows count once or not at all, in units in which a weight of one is nothing."""
+    if target.w is None or target.class_multiplier is not None:
+        return False
+    if target.w_exponent != 0 or target.wy_exponent != target.y_exponent:
+        return False
+    return bool(target.w.max(initial=0) <= 1)
+
+
+cdef class Shard:
+    """Rows in one place.
+
+    Parameters
+    ----------
+    coded : CodedMatrix
+    target : Target
+    rules : GrowthRules
+    scale : Scale or None, default=None
+        From the rows of all shards; None: nothing is searched, rows are only parted and counted
+        (`dtrees.core.stores.blocks._block`).
+    values : (float64, int64 (n_columns + 1,)) or None, default=None
+        `CodeBook.code_values`, needed for random cuts.
+    n_threads : int or None, default=None
+        That grow trees from this shard; None: it searches histograms.
+    alone : bool, default=False
+        Whether it holds all rows of its nodes. Weights that are 0 or 1 are then left out. Where
+        histograms of several shards are added, their cells have to be of one kind.
+
+    Attributes
+    ----------
+    rows_only : bool
+        Columns are drawn and one thread grows the tree: all that it keeps is the rows of its
+        nodes (`_row_partition`).
+    is_weighted : bool
+        Rows add their weights; otherwise each that is live counts once.
+    """
+    def __init__(self, coded, target, rules, scale=None, values=None, n_threads=None,
+                 bint alone=False):
+        cdef bint counts = scale is None
+        self.alive = []
+        draws = rules.random_cuts or (rules.max_features is not None
+                                      and rules.max_features < coded.n_columns)
+        self.rows_only = draws and n_threads is not None and (n_threads == 1 or rules.random_cuts)
+        self.n_rows = coded.n_rows
+        self.bound = columns_of(coded)
+        self.columns = self.bound.columns
+        self.plan.columns = self.columns
+        if draws and not counts:
+            self.plan.lists = self.bound.row_lists(coded)
+        self.plan.limits.n_columns = self.bound.n_columns
+        self.bind_target(target, rules, alone and is_zero_one(target))
+        fixed_point = 1.0 if counts else scale.fixed_point
+        self.plan.criterion.fixed_point = fixed_point
+        if rules.criterion == "entropy":
+            self.plan.criterion.gain_unit = target.weight_unit / (fixed_point * np.log(2.0))
+            if self.of_row.weight == NULL and not counts:
+                table = xlogx_table(self.n_live + 1, fixed_point)
+                self.plan.criterion.xlogx = <const int64_t*>pointer(self.alive, table, np.int64)
+                self.plan.criterion.xlogx_size = self.n_live + 1
+        self.bind_limits(target, rules, 1.0 if counts else scale.total_weight)
+        if rules.random_cuts and not counts:
+            flat, first = values
+            if (self.plan.layout.kind in (COUNT, WEIGHTED_SUM) and target.kind == "classification"
+                    and self.of_row.weight == NULL and LEAST_LANES <= coded.u8.shape[1]
+                    <= MOST_LANES * self.plan.limits.max_features):
+                self.plan.row_codes = self.bound.row_codes(coded, flat, first)
+            self.plan.values = <const double*>pointer(self.alive, flat, np.float64)
+            self.plan.first_value = <const int64_t*>pointer(self.alive, first, np.int64)
+        self.plan.layout.n_classes = self.plan.criterion.n_classes
+        self.plan.layout.impurity = self.plan.criterion.impurity
+        self.plan.layout.fixed_point = self.plan.criterion.fixed_point
+        self.plan.layout.n_words = words_of(self.plan.layout.kind, self.plan.layout.n_classes)
+        if self.plan.limits.max_features >= self.plan.limits.n_columns:
+            self.plan.count_rule.n_words = self.plan.layout.n_words
+
+    cdef bind_target(self, target, rules, bint zero_one):
+        cdef Criterion* criterion = &self.plan.criterion
+        classification = target.kind == "classification"
+        weight = target.w
+        live = np.ones(self.n_rows, dtype=np.uint8)
+        if weight is not None:
+            live = (weight > 0).view(np.uint8)
+            if zero_one:
+                weight = None
+            elif weight.dtype != np.uint16 or target.class_multiplier is not None \
+                    or not self.rows_only:
+                weight = np.asarray(weight, dtype=np.int64)
+        if classification:
+            if target.class_multiplier is not None:
+                of_label = np.asarray(target.class_multiplier, dtype=np.int64)[target.y]
+                weight = of_label if weight is None else weight * of_label
+                live &= weight > 0
+        self.live = live
+        self.n_live = int(np.count_nonzero(live))
+        self.is_weighted = weight is not None
+        memset(criterion, 0, sizeof(Criterion))
+        criterion.n_classes = target.n_classes if classification else 0
+        criterion.weight_unit = target.weight_unit
+        criterion.value_unit = 1.0 if classification else target.value_unit
+        criterion.fixed_point = 1.0
+        criterion.category_penalty = rules.category_penalty
+        self.plan.n_statistics = target.n_statistics
+        self.bind_statistics(target, rules, weight, classification)
+
+    cdef bind_limits(self, target, rules, double total_weight):
+        cdef Limits* limits = &self.plan.limits
+        limits.max_depth = UNLIMITED if rules.max_depth is None else rules.max_depth
+        limits.min_samples_split = rules.min_samples_split
+        limits.min_rows = rules.min_samples_leaf
+        least = np.ceil(rules.min_weight_leaf / target.weight_unit)
+        limits.min_weight = int(min(least, MOST_WEIGHT))
+        limits.min_decrease = rules.min_impurity_decrease
+        limits.total_weight = total_weight
+        limits.max_features = (limits.n_columns if rules.max_features is None
+                               else rules.max_features)
+        limits.seed = rules.seed
+        limits.tree = rules.tree
+        limits.unseen_by_majority = rules.handle_unknown == "majority"
+        limits.random_cuts = rules.random_cuts
+        limits.random_ties = rules.random_ties
+
+    cdef bind_statistics(self, target, rules, weight, bint classification):
+        """Point the of_row to the arrays of the target; choose kind and formula.
+
+        weight : of the rows; None: one of each that is live.
+        """
+        cdef Criterion* criterion = &self.plan.criterion
+        cdef RowStatistics of_row
+        memset(&of_row, 0, sizeof(RowStatistics))
+        unit = target.weight_unit
+        if weight is not None and weight.dtype == np.uint16:
+            of_row.times = <uint16_t*>pointer(self.alive, weight, np.uint16)
+        elif weight is not None:
+            of_row.weight = <int64_t*>pointer(self.alive, weight, np.int64)
+        if classification:
+            assert target.n_classes <= 65535, target.n_classes
+            of_row.label = <uint16_t*>pointer(self.alive, target.y, np.uint16)
+            criterion.gain_unit = unit
+            if rules.criterion == "entropy":
+                criterion.impurity = ENTROPY
+            elif target.n_classes <= 2:
+                criterion.impurity = SQUARED
+                criterion.gain_unit = 2 * unit
+            else:
+                criterion.impurity = GINI
+            if criterion.impurity != SQUARED:
+                self.plan.layout.kind = CLASSES if weight is None else WEIGHTED_CLASSES
+            elif weight is None:
+                self.plan.layout.kind = COUNT
+            else:
+                self.plan.layout.kind = WEIGHTED_SUM
+            if of_row.weight != NULL and self.plan.layout.kind == WEIGHTED_SUM:
+                of_row.target = <int64_t*>pointer(self.alive, weight * target.y, np.int64)
+        else:
+            of_row.value = <int64_t*>pointer(self.alive, target.y, np.int64)
+            of_row.target = of_row.value
+            if of_row.weight != NULL:
+                sums = weight * target.y if target.wy is None else target.wy
+                of_row.target = <int64_t*>pointer(self.alive, sums, np.int64)
+            self.plan.layout.kind = SUM if weight is None else WEIGHTED_SUM
+            criterion.wy_unit = target.wy_unit
+            criterion.one_scale = target.wy_exponent == target.y_exponent and unit <= 1.0
+            if rules.criterion == "poisson":
+                criterion.impurity = POISSON
+                criterion.gain_unit = target.wy_unit
+            else:
+                criterion.impurity = SQUARED
+                criterion.gain_unit = target.wy_unit * (target.wy_unit / unit)
+        self.of_row = of_row
+
+    def rows(self):
+        """Rows of positive weight, ascending; uint32 (n_live,)."""
+        return np.flatnonzero(np.asarray(self.live)).astype(np.uint32)

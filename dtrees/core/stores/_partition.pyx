@@ -1,0 +1,174 @@
+"""Rows and entries of a node, stably parted between its children.
+
+The column of the test marks each row of the node with its side; every other column then parts its
+feature by the marks. Order is kept on both sides, so both halves are in ascending order of rank
+again and are features of the children:
+
+    entries of a column before     a1 b1 c2 d2 e5 f7          (row, rank)
+    side of the row                 L  R  L  L  R  L
+    after                          a1 c2 d2 f7 | b1 e5
+
+Left entries are written back in place, right ones to scratch and copied behind them: every entry
+is written to both places and a cursor moves, without a branch. O(entries).
+"""
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from dtrees.core.data._columns cimport STORED_U16, STORED_U32, STORED_U8, Column, code_t, next_code
+from dtrees.core.data._structs cimport AT_MOST, IN_SUBSET, PresortedFeature, Split, entry_t
+
+
+cdef Route route_of(const Split* split, uint32_t last_ordered, const uint64_t* subset,
+                    int64_t subset_words) noexcept nogil:
+    """The test of a split on the ranks it was searched with."""
+    cdef Route route
+    route.subset = NULL
+    route.subset_words = 0
+    route.low = 0
+    route.high = 0
+    route.missing_left = split.missing_left
+    if split.test == IN_SUBSET:
+        route.subset = subset
+        route.subset_words = subset_words
+    elif split.test == AT_MOST:
+        route.high = split.boundary
+    else:
+        route.low = split.boundary
+        route.high = last_ordered
+    return route
+
+
+cdef void mark_feature(const Route* route, const entry_t* entries, const PresortedFeature* feature,
+                       const uint32_t* rows, int64_t n, uint8_t* side) noexcept nogil:
+    """side[row] = 1 where the row goes left.
+
+    rows : the n rows of the node, needed where some hold the fill code.
+    """
+    cdef const entry_t* e = entries + feature.offset
+    cdef int64_t shift = 4 * sizeof(entry_t)
+    cdef entry_t mask = (<entry_t>1 << shift) - 1
+    cdef int64_t i
+    cdef uint8_t left
+    if feature.length < n:
+        left = goes_left(route, feature.fill)
+        for i in range(n):
+            side[rows[i]] = left
+    for i in range(feature.length):
+        side[e[i] & mask] = goes_left(route, <uint32_t>(e[i] >> shift))
+
+
+cdef inline void mark_dense(const Route* route, const code_t* codes, const uint32_t* row_id,
+                            const uint32_t* rows, int64_t n, uint8_t* side) noexcept nogil:
+    cdef int64_t i
+    if row_id != NULL:
+        for i in range(n):
+            side[rows[i]] = goes_left(route, codes[row_id[rows[i]]])
+    else:
+        for i in range(n):
+            side[rows[i]] = goes_left(route, codes[rows[i]])
+
+
+cdef void mark_codes(const Route* route, const Column* column, const uint32_t* row_id,
+                     const uint32_t* rows, int64_t n, uint8_t* side) noexcept nogil:
+    """side[row] = 1 where the row goes left, from the codes of the column.
+
+    row_id : rows of the coded matrix, by row of the workspace; NULL: the same, and needed so for
+    sparse columns, for which rows ascend.
+    """
+    cdef int64_t i
+    cdef int64_t at = 0
+    if column.storage == STORED_U8:
+        mark_dense(route, <const uint8_t*>column.codes, row_id, rows, n, side)
+    elif column.storage == STORED_U16:
+        mark_dense(route, <const uint16_t*>column.codes, row_id, rows, n, side)
+    elif column.storage == STORED_U32:
+        mark_dense(route, <const uint32_t*>column.codes, row_id, rows, n, side)
+    else:
+        for i in range(n):
+            side[rows[i]] = goes_left(route, next_code(column, rows[i], &at))
+
+
+cdef int64_t split_feature(entry_t* entries, const PresortedFeature* feature, const uint8_t* side,
+                           entry_t* scratch) noexcept nogil:
+    """Part a feature in place; returns how many entries went left."""
+    cdef entry_t* e = entries + feature.offset
+    cdef int64_t shift = 4 * sizeof(entry_t)
+    cdef entry_t mask = (<entry_t>1 << shift) - 1
+    cdef int64_t i
+    cdef int64_t left = 0
+    cdef int64_t right = 0
+    cdef entry_t entry
+    cdef uint8_t is_left
+    for i in range(feature.length):
+        entry = e[i]
+        is_left = side[entry & mask]
+        e[left] = entry
+        scratch[right] = entry
+        left += is_left
+        right += 1 - is_left
+    if right > 16:
+        memcpy(e + left, scratch, right * sizeof(entry_t))
+    else:
+        for i in range(right):
+            e[left + i] = scratch[i]
+    return left
+
+
+cdef int64_t keep_side(entry_t* entries, const PresortedFeature* feature, const uint8_t* side,
+                       uint8_t keep) noexcept nogil:
+    """Keep the entries of one side only, at the start of the feature; returns how many."""
+    cdef entry_t* e = entries + feature.offset
+    cdef int64_t shift = 4 * sizeof(entry_t)
+    cdef entry_t mask = (<entry_t>1 << shift) - 1
+    cdef int64_t i
+    cdef int64_t kept = 0
+    cdef entry_t entry
+    for i in range(feature.length):
+        entry = e[i]
+        e[kept] = entry
+        kept += side[entry & mask] == keep
+    return kept
+
+
+cdef inline void hand_down(PresortedFeature* features, int64_t* n_features,
+                           const PresortedFeature* feature, int64_t offset,
+                           int64_t length) noexcept nogil:
+    """Append a part of a feature to those of a child, unless it is a leaf or the part is empty."""
+    cdef PresortedFeature* new
+    if features == NULL or (length == 0 and feature.length > 0):
+        return
+    new = features + n_features[0]
+    new[0] = feature[0]
+    new.offset = offset
+    new.length = <uint32_t>length
+    n_features[0] += 1
+
+
+cdef int64_t part_features(entry_t* entries, const PresortedFeature* features, int64_t n_features,
+                           const uint8_t* side, entry_t* scratch,
+                           const ChildFeatures* children) noexcept nogil:
+    """Part the features of a node in place, and list those of its children.
+
+    Columns that are counted have no entries and are handed down as they are; a child without any
+    entry of a sparse column is not handed its feature. Returns how many entries there were.
+    """
+    cdef const PresortedFeature* feature
+    cdef int64_t n_entries = 0
+    cdef int64_t r, n_left, n_right
+    if children.left == NULL and children.right == NULL:
+        return 0
+    for r in range(n_features):
+        feature = features + r
+        n_entries += feature.length
+        n_left = 0
+        if children.right == NULL:
+            n_left = keep_side(entries, feature, side, 1)
+            n_right = 0
+        elif children.left == NULL:
+            n_right = keep_side(entries, feature, side, 0)
+        else:
+            n_left = split_feature(entries, feature, side, scratch)
+            n_right = feature.length - n_left
+        hand_down(children.left, children.n_left, feature, feature.offset, n_left)
+        hand_down(children.right, children.n_right, feature, feature.offset + n_left, n_right)
+    return n_entries

@@ -1,0 +1,220 @@
+"""What a driver tells blocks of rows, and what they tell it: small, and the same for all blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dtrees._pickling import SmallArraysInside
+from dtrees.core.model.tree import ABOVE, AT_MOST
+from dtrees.core.stores.blocks._block import HIGHEST, LOWEST
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What the rows of a node add up to.
+
+    Attributes
+    ----------
+    n, weight, target : int
+        Rows; their weight; their weighted target, or the weight of class 1.
+    moment : int
+        Regression: weighted squares of the target, or what the Poisson deviance needs.
+    lowest, highest : int
+        Regression: the range of the target.
+    classes : int64 (n_classes,) or None
+    """
+
+    n: int
+    weight: int
+    target: int
+    moment: int
+    lowest: int
+    highest: int
+    classes: np.ndarray | None
+
+    @property
+    def statistics(self) -> np.ndarray:
+        """The row of `Tree.statistics`."""
+        if self.classes is not None:
+            return self.classes
+        return np.array([self.weight, self.target], dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class FoundSplit:
+    """A split in codes, as a search returns it.
+
+    Attributes
+    ----------
+    column, test : int
+    boundary, beyond : int
+        The codes around the boundary that occur in the node; ``beyond`` 0: nothing but missing
+        values (and categories) is above.
+    missing_left : bool
+        Where missing values go: as was learned, or to the heavier child.
+    gain : float
+    subset : uint64 (n_codes // 64 + 1,) or None
+        A bit for each code that goes left, missing first.
+    n_left : int
+        Rows of the left child.
+    """
+
+    column: int
+    test: int
+    boundary: int
+    beyond: int
+    missing_left: bool
+    gain: float
+    subset: np.ndarray | None
+    n_left: int
+
+
+@dataclass(frozen=True)
+class Root:
+    """Where a tree begins.
+
+    Attributes
+    ----------
+    node : int
+    number : int
+        Of the tree.
+    key : int or None
+        The only one in a bag that would be empty.
+    class_multiplier : int64 (n_classes,) or None
+        Of a bag whose classes are balanced.
+    class_exponent : int
+    fixed_point : float
+        `Scale.fixed_point`, where the sums of rows depend on it.
+    """
+
+    node: int
+    number: int
+    key: int | None = None
+    class_multiplier: np.ndarray | None = None
+    class_exponent: int = 0
+    fixed_point: float = 1.0
+
+
+@dataclass(frozen=True)
+class Parting:
+    """How the rows of a node go to two children.
+
+    Attributes
+    ----------
+    node, left, right : int
+    column : int
+    tests : tuple of (int, FoundSplit)
+        Training sets, and the split of each, all on this column.
+    """
+
+    node: int
+    left: int
+    right: int
+    column: int
+    tests: tuple[tuple[int, FoundSplit], ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What changes places.
+
+    Attributes
+    ----------
+    roots : tuple of Root
+    partings : tuple of Parting
+    done : tuple of int
+        Nodes whose rows are not needed any more, after the partings.
+    """
+
+    roots: tuple[Root, ...] = ()
+    partings: tuple[Parting, ...] = ()
+    done: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Request:
+    """A node that is to be counted.
+
+    Attributes
+    ----------
+    node : int
+    members : int
+        A bit for each training set that is asked for.
+    columns : int32 (k,)
+        Of the histogram; the sums come with it.
+    n_numbers : int
+        Of the histogram, of all sets.
+    """
+
+    node: int
+    members: int
+    columns: np.ndarray
+    n_numbers: int
+
+
+@dataclass(frozen=True)
+class Counts(SmallArraysInside):
+    """What blocks add up to, for some requests, one behind the other.
+
+    Attributes
+    ----------
+    sums : int64 (members of all requests, 8 + n_classes)
+        As `dtrees.core.stores.blocks._block.count`.
+    histogram : int64 (n,)
+    """
+
+    sums: np.ndarray
+    histogram: np.ndarray
+
+    def __sizeof__(self) -> int:
+        """As `nbytes`: Dask asks for it, to know what to spill."""
+        return object.__sizeof__(self) + self.nbytes
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of both."""
+        return self.sums.nbytes + self.histogram.nbytes
+
+
+def add_up(counts: Iterable[Counts]) -> Counts:
+    """The counts of several blocks, of which one at a time is looked at; they are not changed."""
+    rest = iter(counts)
+    total = next(rest)
+    is_own = False
+    for other in rest:
+        if not is_own:  # one copy, whatever their number
+            total = Counts(np.array(total.sums), np.array(total.histogram))
+            is_own = True
+        sums = total.sums
+        lowest = np.minimum(sums[:, LOWEST], other.sums[:, LOWEST])
+        highest = np.maximum(sums[:, HIGHEST], other.sums[:, HIGHEST])
+        sums += other.sums
+        sums[:, LOWEST], sums[:, HIGHEST] = lowest, highest
+        histogram = total.histogram
+        histogram += other.histogram
+    return total
+
+
+def codes_left(found: FoundSplit, n_codes: int, n_ordered: int) -> np.ndarray:
+    """Which codes of a column go left; bool (n_codes,), missing first.
+
+    Parameters
+    ----------
+    found : FoundSplit
+    n_codes, n_ordered : int
+        Codes with the missing one, and how many of them are ordered.
+    """
+    goes = np.zeros(n_codes, dtype=bool)
+    if found.test == AT_MOST:
+        goes[1 : found.boundary + 1] = True
+    elif found.test == ABOVE:
+        goes[found.boundary + 1 : n_ordered + 1] = True
+    else:
+        assert found.subset is not None
+        bits = np.unpackbits(found.subset.view(np.uint8), bitorder="little")
+        goes[:] = bits[:n_codes]
+    goes[0] = found.missing_left
+    return goes

@@ -1,0 +1,257 @@
+"""Memory of growth: entries, rows and targets of open nodes, and moving a node to its own.
+
+A large table starts in a workspace of 64-bit entries for its wide and sparse columns; its narrow
+columns stay in the coded matrix and are read by histogram. As soon as a node is small enough it is
+*relocated*: its rows are numbered 0, 1, 2, ... and every column, however stored, becomes a feature
+of 32-bit entries (rank | row) that lies in a few hundred kilobytes with the targets of its rows, so
+the rest of the subtree works in the processor's caches. Ranks replace codes: only their order
+matters. A value that more than half of the rows share is left out, as in a sparse column. Columns
+of few codes go on being read by histogram, until nodes are so small that a later relocation sorts
+them too.
+
+    column          large node                    relocated node
+    uint8, uint16   codes, by histogram           the same, or entries, sorted once (radix)
+    uint32          uint64 entries, presorted     entries
+    sparse          uint64 entries, stored only   entries, stored only
+
+Memory: 8 bytes per entry of wide and sparse columns and 4 per row at the top; per thread 4 bytes
+per entry of the largest relocated node.
+"""
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdlib cimport calloc, free, malloc
+
+from dtrees.core.data._columns cimport STORED_U8, Column, code_at
+from dtrees.core.data._structs cimport ALL_ORDERED, NO_RANK, PresortedFeature, entry_t
+from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._parameters cimport CountRule
+from dtrees.core.stores.presorted._sorted_entries cimport (
+    count_narrow, count_wide, entries_of_narrow, entries_of_wide, leave_out_majority
+)
+
+cdef enum:
+    GENERATIONS = 4         # a workspace is so many times larger than its smallest counted node
+
+
+cdef Workspace* new_workspace(int64_t n_rows, int64_t n_entries, bint narrow) noexcept nogil:
+    """Memory for n_rows rows; of_row arrays are the caller's."""
+    cdef Workspace* w = <Workspace*>calloc(1, sizeof(Workspace))
+    cdef int64_t width = 4 if narrow else 8
+    w.n_rows = n_rows
+    w.narrow = narrow
+    w.owns_rows = True
+    w.entries = malloc((n_entries + 1) * width)
+    w.scratch = malloc((n_rows + 1) * width)
+    w.rows = <uint32_t*>malloc((n_rows + 1) * sizeof(uint32_t))
+    w.row_scratch = <uint32_t*>malloc((n_rows + 1) * sizeof(uint32_t))
+    w.side = <uint8_t*>malloc(n_rows + 1)
+    return w
+
+
+cdef void free_workspace(Workspace* w) noexcept nogil:
+    if w == NULL:
+        return
+    free(w.entries)
+    free(w.scratch)
+    if w.owns_rows:
+        free(w.rows)
+    free(w.row_scratch)
+    free(w.number)
+    free(w.side)
+    free(w.row_id)
+    if w.owns_statistics:
+        free(w.of_row.label)
+        free(w.of_row.weight)
+        if w.of_row.target != w.of_row.value:
+            free(w.of_row.target)
+        free(w.of_row.value)
+    free(w)
+
+
+cdef int64_t* gather(const int64_t* values, const uint32_t* rows, int64_t n) noexcept nogil:
+    cdef int64_t* out
+    cdef int64_t i
+    if values == NULL:
+        return NULL
+    out = <int64_t*>malloc((n + 1) * sizeof(int64_t))
+    for i in range(n):
+        out[i] = values[rows[i]]
+    return out
+
+
+cdef Workspace* relocate_rows(Workspace* old, const OpenNode* node,
+                              int64_t n_entries) noexcept nogil:
+    """A workspace of 32-bit entries with the rows and targets of a node, numbered from 0."""
+    cdef int64_t n = node.totals.n
+    cdef const uint32_t* rows = old.rows + node.start
+    cdef Workspace* new = new_workspace(n, n_entries, True)
+    cdef int64_t i
+    new.row_id = <uint32_t*>malloc((n + 1) * sizeof(uint32_t))
+    if old.number == NULL:
+        old.number = <uint32_t*>malloc((old.n_rows + 1) * sizeof(uint32_t))
+    for i in range(n):
+        new.row_id[i] = rows[i] if old.row_id == NULL else old.row_id[rows[i]]
+        new.rows[i] = <uint32_t>i
+        old.number[rows[i]] = <uint32_t>i
+    new.owns_statistics = True
+    if old.of_row.label != NULL:
+        new.of_row.label = <uint16_t*>malloc((n + 1) * sizeof(uint16_t))
+        for i in range(n):
+            new.of_row.label[i] = old.of_row.label[rows[i]]
+    new.of_row.weight = gather(old.of_row.weight, rows, n)
+    new.of_row.target = gather(old.of_row.target, rows, n)
+    if old.of_row.value == old.of_row.target:
+        new.of_row.value = new.of_row.target
+    else:
+        new.of_row.value = gather(old.of_row.value, rows, n)
+    return new
+
+
+cdef bint is_counted(const Relocation* move, const Column* column,
+                     const uint32_t* count) noexcept nogil:
+    """Whether a column goes on being read by histogram; if so, its cells are reserved.
+
+    A histogram costs its cells and half of the rows, entries cost each of theirs several times.
+    They win in small nodes, and where most rows hold one value, which needs none.
+
+    count : rows by code, of a uint8 column.
+    """
+    cdef const Workspace* w = move.new
+    cdef const CountRule* rule = move.rule
+    cdef int64_t n_codes = column.n_codes
+    cdef int64_t i
+    cdef uint32_t most = 0
+    cdef int64_t cells = (n_codes + 1) * rule.n_words
+    cdef int64_t least = max(cells, rule.least_rows) if rule.least_rows > 0 else 1
+    if rule.n_words == 0 or n_codes >= w.n_rows:
+        return False
+    if GENERATIONS * least > w.n_rows and rule.least_rows > 0:
+        return False
+    if column.storage != STORED_U8:
+        count_wide(<const uint16_t*>column.codes, w.row_id, w.n_rows, n_codes, move.scratch)
+        count = move.scratch
+    for i in range(n_codes + 1):
+        most = max(count[i], most)
+    if 4 * <int64_t>most > 3 * w.n_rows:
+        return False
+    move.counted.n_cells += cells
+    move.counted.least_rows = max(move.counted.least_rows, least)
+    return True
+
+
+cdef inline uint32_t write_ranks(const entry_t* entries, int64_t length, const uint32_t* number,
+                                 uint32_t fill_code, uint32_t* target,
+                                 PresortedFeature* feature) noexcept nogil:
+    """Entries of codes, ascending, become entries of ranks; returns the last rank.
+
+    number : new numbers of the rows; NULL: those that they have. fill_code : of the rows without an
+    entry, NO_RANK where there are none. target : may be `entries`. feature : gets the rank of the
+    fill code or NO_RANK, and that of the last ordered code.
+    """
+    cdef int64_t shift = 4 * sizeof(entry_t)
+    cdef entry_t mask = (<entry_t>1 << shift) - 1
+    cdef uint32_t last_ordered = feature.last_ordered
+    cdef uint32_t rank = 0
+    cdef uint32_t previous = 0
+    cdef uint32_t of_fill = NO_RANK
+    cdef uint32_t last = 0
+    cdef int64_t i
+    cdef uint32_t code, row
+    for i in range(length):
+        code = <uint32_t>(entries[i] >> shift)
+        row = <uint32_t>(entries[i] & mask)
+        if of_fill == NO_RANK and code > fill_code:
+            rank += fill_code > 0
+            of_fill = rank
+            if fill_code <= last_ordered:
+                last = rank
+        rank += code != previous
+        previous = code
+        if code <= last_ordered:
+            last = rank
+        target[i] = rank << 16 | (row if number == NULL else number[row])
+    if of_fill == NO_RANK and fill_code != NO_RANK:
+        rank += fill_code > 0
+        of_fill = rank
+        if fill_code <= last_ordered:
+            last = rank
+    feature.fill = of_fill
+    if last_ordered != ALL_ORDERED:
+        feature.last_ordered = last
+    return rank
+
+
+cdef int64_t relocate_features(const Relocation* move, const entry_t* entries,
+                               PresortedFeature* features, int64_t n_features,
+                               int64_t at) noexcept nogil:
+    """Move features to the entries of another workspace, from offset `at`, and rewrite them.
+
+    entries : move.old.entries, typed.
+    Returns how many are left: columns that turn out constant are dropped. O(entries).
+    """
+    cdef const uint32_t* row_id = move.new.row_id
+    cdef uint32_t* scratch = move.scratch
+    cdef int64_t n = move.new.n_rows
+    cdef int64_t kept = 0
+    cdef int64_t r
+    cdef uint32_t rank, middle
+    cdef uint32_t count[256]
+    cdef const Column* column
+    cdef uint32_t* target
+    cdef PresortedFeature feature
+    for r in range(n_features):
+        feature = features[r]
+        target = <uint32_t*>move.new.entries + at
+        column = &move.columns[feature.column]
+        if feature.length > 0:
+            rank = write_ranks(entries + feature.offset, feature.length, move.old.number,
+                               feature.fill if feature.length < n else NO_RANK, target, &feature)
+        else:
+            feature.offset = move.counted.n_cells
+            if column.storage == STORED_U8:
+                count_narrow(<const uint8_t*>column.codes, row_id, n, column.n_codes, scratch,
+                             count)
+            if is_counted(move, column, count):
+                features[kept] = feature
+                kept += 1
+                continue
+            feature.fill_code = NO_RANK
+            if column.storage == STORED_U8:
+                feature.length = <uint32_t>entries_of_narrow(scratch, count, n, column.n_codes,
+                                                             target, &feature.fill_code)
+            else:
+                feature.length = <uint32_t>entries_of_wide(column, row_id, n, target, scratch)
+            rank = write_ranks(<const uint32_t*>target, feature.length, NULL, feature.fill_code,
+                               target, &feature)
+        if feature.length == 0 or (feature.length == n
+                                   and target[0] >> 16 == target[feature.length - 1] >> 16):
+            continue
+        # without a fill code the ranks are 1..length, or 0..length-1, when all of them differ
+        feature.distinct = (feature.length == n and n == rank + (target[0] >> 16 == 0) and rank > 1)
+        if feature.length == n and not feature.distinct:
+            middle = target[n // 2] & 0xFFFF
+            feature.length = <uint32_t>leave_out_majority(target, n, &feature.fill)
+            if feature.fill != NO_RANK:
+                feature.fill_code = code_at(column, row_id[middle])
+        feature.offset = at
+        at += feature.length
+        features[kept] = feature
+        kept += 1
+    return kept
+
+
+cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
+                         const Column* columns, const CountRule* rule) noexcept nogil:
+    """Move a node of at most 65,535 rows to a workspace of its own; its features are replaced."""
+    cdef int64_t n_entries = 0
+    cdef int64_t r
+    cdef Workspace* new
+    cdef Relocation move
+    for r in range(node.n_features):
+        n_entries += node.features[r].length if node.features[r].length > 0 else node.totals.n
+    new = relocate_rows(old, node, n_entries)
+    move = Relocation(old, new, columns, rule, <uint32_t*>new.scratch, &new.counted)
+    node.n_features = relocate_features(&move, entries, node.features, node.n_features, 0)
+    node.start = 0
+    free(node.histogram)
+    node.histogram = NULL
+    return new

@@ -1,0 +1,264 @@
+"""The node step on presorted entries: search every column that varies, part rows and entries.
+
+Below a node, columns that were constant in it are not searched again, and a search ends at a split
+that no other can beat (both sides pure). Cost: O(entries) per level and column.
+"""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
+
+from dtrees.core.data._columns cimport Column
+from dtrees.core.data._structs cimport ALL_ORDERED, IN_SUBSET, PresortedFeature
+from dtrees.core.histogram._count cimport NodeRows, count_column
+from dtrees.core.histogram._totals cimport range_of_rows, sum_rows
+from dtrees.core.search._bins cimport bins_of_entries, bins_of_histogram, search_histogram
+from dtrees.core.search._bound cimport cannot_win, perfect_score, work_of_bins
+from dtrees.core.search._entry_scan cimport search_feature
+from dtrees.core.search._open_node cimport OpenNode, describe, open_children, subtract_child
+from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._search cimport Search, key_of_tie
+from dtrees.core.stores._partition cimport (
+    ChildFeatures, Route, mark_codes, mark_feature, part_features
+)
+from dtrees.core.stores._store cimport CodesOfRanks, Store
+from dtrees.core.stores.presorted._buffers cimport Workspace
+from dtrees.core.stores.presorted._histogram cimport (
+    Counters, count_features, node_rows, part_histogram
+)
+
+cdef enum:
+    MOST_ORDERED = 256      # columns of a node that are searched in the order of their keys, about
+    BUCKETS = 64
+
+
+cdef PresortedStore presorted_store() noexcept nogil:
+    """A store without rows."""
+    cdef PresortedStore s
+    memset(&s, 0, sizeof(PresortedStore))
+    s.store.search_node = search_node
+    s.store.choose = choose
+    s.store.part = part
+    return s
+
+
+# ---------------------------------------------------------------------------------------------
+# search
+
+cdef void search_node(Store* store, OpenNode* node) noexcept nogil:
+    cdef PresortedStore* s = <PresortedStore*>store
+    cdef Workspace* w = s.w
+    cdef Counters counters
+    if w.counted.n_cells > 0 and node.histogram == NULL:
+        node.histogram = <int64_t*>calloc(w.counted.n_cells, sizeof(int64_t))
+        counters = Counters(node.features, node.n_features, w.counted.n_cells)
+        count_features(w, store.plan, &counters, node, node.histogram)
+        store.work += node.n_features * node.totals.n
+    s.histogram = node.histogram
+    search_columns(s, node)
+
+
+cdef void search_columns(PresortedStore* s, OpenNode* node) noexcept nogil:
+    """The best split over the columns that vary in the node; constant ones lose their features."""
+    cdef Search* q = s.store.search
+    cdef double perfect = perfect_score(s.store.plan, node)
+    cdef int64_t n = node.n_features
+    cdef int64_t i, r
+    cdef int64_t kept = 0
+    cdef bint ordered = q.random_ties and perfect < 1e300 and n <= MOST_ORDERED
+    cdef uint8_t[MOST_ORDERED] order
+    cdef uint8_t[MOST_ORDERED] varies
+    if not ordered:
+        for r in range(n):
+            if (cannot_win(q, perfect, node.features[r].column)
+                    or search_presorted(s, node, &node.features[r])):
+                node.features[kept] = node.features[r]
+                kept += 1
+        node.n_features = kept
+        return
+    order_by_key(q, node, order)
+    for i in range(n):
+        r = order[i]
+        varies[r] = (cannot_win(q, perfect, node.features[r].column)
+                     or search_presorted(s, node, &node.features[r]))
+    for r in range(n):
+        node.features[kept] = node.features[r]
+        kept += varies[r]
+    node.n_features = kept
+
+
+cdef void order_by_key(const Search* q, const OpenNode* node, uint8_t* order) noexcept nogil:
+    """The features of a node, those first whose columns win ties, about: by the head of the key.
+
+    A perfect split of an early one is the end of the search.
+    """
+    cdef int64_t n = node.n_features
+    cdef uint8_t[MOST_ORDERED] bucket
+    cdef int32_t[BUCKETS] place
+    cdef int32_t before = 0
+    cdef int32_t count
+    cdef int64_t i
+    memset(place, 0, sizeof(place))
+    for i in range(n):
+        bucket[i] = <uint8_t>(BUCKETS - 1 - (key_of_tie(q, node.features[i].column) >> 58))
+        place[bucket[i]] += 1
+    for i in range(BUCKETS):
+        count = place[i]
+        place[i] = before
+        before += count
+    for i in range(n):
+        order[place[bucket[i]]] = <uint8_t>i
+        place[bucket[i]] += 1
+
+
+cdef bint search_presorted(PresortedStore* s, const OpenNode* node,
+                           const PresortedFeature* feature) noexcept nogil:
+    """Search one column of the node, however it is read; False when it is constant."""
+    cdef Search* q = s.store.search
+    cdef const Plan* plan = s.store.plan
+    cdef const Column* column = plan.columns + feature.column
+    cdef int64_t* fresh = NULL
+    cdef bint varies
+    if feature.length == 0:
+        s.store.work += column.n_codes * plan.layout.n_words
+        if feature.offset < 0 or s.histogram == NULL:
+            fresh = fresh_histogram(s, node, column)
+        varies = search_histogram(q, &plan.layout,
+                                  s.histogram + feature.offset if fresh == NULL else fresh,
+                                  column.n_codes, feature.column, feature.last_ordered)
+        free(fresh)
+    elif feature.length < q.too_short:
+        return True
+    else:
+        s.store.work += feature.length + 8
+        if s.w.narrow:
+            varies = search_feature(q, <const uint32_t*>s.w.entries, feature)
+        else:
+            varies = search_feature(q, <const uint64_t*>s.w.entries, feature)
+    if varies and feature.last_ordered != ALL_ORDERED:
+        s.store.work += work_of_bins(q)
+    return varies
+
+
+cdef int64_t* fresh_histogram(const PresortedStore* s, const OpenNode* node,
+                              const Column* column) noexcept nogil:
+    """The histogram of a column whose node keeps none; the caller frees it."""
+    cdef const Plan* plan = s.store.plan
+    cdef NodeRows rows = node_rows(s.w, node.start, node.totals.n)
+    cdef int64_t* histogram = <int64_t*>calloc(
+        (column.n_codes + <int64_t>1) * plan.layout.n_words, sizeof(int64_t))
+    count_column(column, &rows, &plan.layout, histogram)
+    return histogram
+
+
+# ---------------------------------------------------------------------------------------------
+# the split
+
+cdef void choose(Store* store, OpenNode* node) noexcept nogil:
+    """Where the node has no features of its own, `chosen` is given, and so is `histogram`."""
+    cdef PresortedStore* s = <PresortedStore*>store
+    cdef Search* q = store.search
+    cdef const PresortedFeature* feature = node.features
+    if feature != NULL:
+        while feature.column != q.split.column:
+            feature += 1
+        s.chosen = feature
+    feature = s.chosen
+    store.last_ordered = feature.last_ordered
+    store.codes = CodesOfRanks(not s.w.narrow or feature.length == 0, feature.fill_code, s.w.row_id)
+    if q.split.test == IN_SUBSET:
+        collect_bins(s, node)
+
+
+cdef void collect_bins(const PresortedStore* s, const OpenNode* node) noexcept nogil:
+    """The bins of the chosen column: from its entries, or from its histogram."""
+    cdef const Plan* plan = s.store.plan
+    cdef const PresortedFeature* feature = s.chosen
+    cdef const Column* column = plan.columns + feature.column
+    cdef int64_t* fresh = NULL
+    if feature.length > 0 and s.w.narrow:
+        bins_of_entries(s.store.search, <const uint32_t*>s.w.entries, feature)
+    elif feature.length > 0:
+        bins_of_entries(s.store.search, <const uint64_t*>s.w.entries, feature)
+    else:
+        if feature.offset < 0 or s.histogram == NULL:
+            fresh = fresh_histogram(s, node, column)
+        bins_of_histogram(s.store.search, &plan.layout,
+                          s.histogram + feature.offset if fresh == NULL else fresh,
+                          column.n_codes + <int64_t>1, NULL)
+        free(fresh)
+
+
+cdef void part(Store* store, OpenNode* node, const Route* route, OpenNode* left,
+               OpenNode* right) noexcept nogil:
+    """Rows, then the features of the node, if it has any of its own."""
+    cdef PresortedStore* s = <PresortedStore*>store
+    cdef Workspace* w = s.w
+    cdef const PresortedFeature* feature = s.chosen
+    cdef uint32_t* rows = w.rows + node.start
+    if feature.length == 0:
+        mark_codes(route, store.plan.columns + feature.column, w.row_id, rows, node.totals.n,
+                   w.side)
+    elif w.narrow:
+        mark_feature(route, <uint32_t*>w.entries, feature, rows, node.totals.n, w.side)
+    else:
+        mark_feature(route, <uint64_t*>w.entries, feature, rows, node.totals.n, w.side)
+    part_rows(store.plan, w, node, left, right)
+    if node.features != NULL:
+        part_node_features(s, node, left, right)
+
+
+cdef void part_node_features(PresortedStore* s, OpenNode* node, OpenNode* left,
+                             OpenNode* right) noexcept nogil:
+    """Hand the features and the histograms of a node down to its children."""
+    cdef Workspace* w = s.w
+    cdef Counters counters
+    cdef ChildFeatures children
+    if not left.is_leaf:
+        left.features = <PresortedFeature*>malloc((node.n_features + 1) * sizeof(PresortedFeature))
+    if not right.is_leaf:
+        right.features = <PresortedFeature*>malloc((node.n_features + 1) * sizeof(PresortedFeature))
+    children = ChildFeatures(left.features, &left.n_features, right.features, &right.n_features)
+    s.store.work += part_features(<uint32_t*>w.entries, node.features, node.n_features, w.side,
+                                  <uint32_t*>w.scratch, &children)
+    if node.histogram != NULL:
+        counters = Counters(node.features, node.n_features, w.counted.n_cells)
+        part_histogram(w, s.store.plan, &counters, left, right, &node.histogram,
+                       &left.histogram if keeps_histogram(w, left) else NULL,
+                       &right.histogram if keeps_histogram(w, right) else NULL)
+        s.store.work += node.totals.n * node.n_features // 2
+
+
+cdef inline bint keeps_histogram(const Workspace* w, const OpenNode* node) noexcept nogil:
+    return not node.is_leaf and node.totals.n >= w.counted.least_rows
+
+
+cdef void part_rows(const Plan* plan, Workspace* w, const OpenNode* node, OpenNode* left,
+                    OpenNode* right) noexcept nogil:
+    """Part the rows of a node by w.side and sum up the children. Their features are left empty."""
+    cdef uint32_t* rows = w.rows + node.start
+    cdef uint32_t* scratch = w.row_scratch + node.start  # of this stretch: workspaces are shared
+    cdef int64_t n = node.totals.n
+    cdef int64_t n_left = 0
+    cdef int64_t n_right = 0
+    cdef int64_t i
+    cdef uint32_t row
+    cdef uint8_t is_left
+    cdef OpenNode* lesser
+    cdef OpenNode* other
+    for i in range(n):
+        row = rows[i]
+        is_left = w.side[row]
+        rows[n_left] = row
+        scratch[n_right] = row
+        n_left += is_left
+        n_right += 1 - is_left
+    memcpy(rows + n_left, scratch, n_right * sizeof(uint32_t))
+    open_children(node, n_left, plan.layout.n_classes, left, right)
+    lesser, other = (left, right) if n_left <= n_right else (right, left)
+    sum_rows(&w.of_row, &plan.layout, w.rows + lesser.start, lesser.totals.n, &lesser.totals,
+             lesser.class_totals)
+    subtract_child(node, lesser, plan.layout.n_classes, other)
+    if w.of_row.value != NULL:
+        range_of_rows(&w.of_row, w.rows + other.start, other.totals.n, &other.totals)
+    describe(left, plan)
+    describe(right, plan)

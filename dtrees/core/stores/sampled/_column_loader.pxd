@@ -1,0 +1,77 @@
+"""The rows of a node as drawn columns are read for them; see _column_loader.pyx."""
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+from dtrees.core.data._columns cimport RowLists
+from dtrees.core.data._structs cimport PresortedFeature, RowStatistics
+from dtrees.core.histogram._layout cimport CellKind
+from dtrees.core.search._criterion cimport Criterion
+from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._search cimport Search
+from dtrees.core.stores.sampled._row_partition cimport Bag
+
+cdef enum:
+    FEW = 16                # rows of a node that is searched without any table
+
+cdef struct Reader:
+    # The rows of a growth, and scratch to read columns of them.
+    Bag bag
+    int64_t n_rows
+    int64_t room            # rows
+    int64_t n_places        # rows of the table
+    CellKind kind
+    int n_classes
+    bint random_cuts
+    bint is_weighted        # what the modes of the search want to know of a row
+    bint has_target
+    RowStatistics of_row         # of the rows of a node, in their order, when it was asked for
+    int64_t n_statistics       # room
+    bint has_statistics        # gathered for this node
+    Criterion local         # the classes that the node holds, numbered from 0
+    int64_t* local_totals   # (n_classes,)
+    uint16_t* local_number  # by class
+    uint16_t* label         # local number of the class, in the order of the rows
+    uint64_t* packed        # two classes: rows, weight, weight of class 1 of each row (bag.spare)
+    bint is_packed          # the node's sums fit the packed fields
+    bint has_packed
+    bint is_paired          # rows and weights fit halves of a number
+    uint8_t* small_weight   # random cuts, two classes: weight and weight of class 1, if small
+    uint8_t* small_target
+    bint is_small           # of this node; filled when they are asked for
+    bint has_small
+    int64_t most_times      # random cuts: no row of the growth is counted more often
+    bint knows_neighbours   # the split holds the codes beside its cut
+    int64_t few_weight[FEW]
+    int64_t few_target[FEW]
+    int64_t* cells          # a histogram, all zero between two columns
+    int64_t n_cells
+    uint64_t* hit           # bit per code, all zero between two columns
+    int64_t n_words
+    uint32_t* counts        # by code, all zero between two columns
+    int64_t n_counts
+    uint64_t* entries       # of one column: code | place of the row in the node
+    uint64_t* scratch
+    int64_t n_entries       # room
+    uint32_t* codes         # of one column, in the order of the rows; before, the rows
+    uint32_t* place         # by row of the table: where its item is; kept for sparse columns
+    RowLists lists          # of the table
+    uint64_t* present       # bit per column, all zero between two nodes
+    bint knows_present      # the bits are those of this node
+    PresortedFeature feature  # of the column that was read last
+
+
+cdef Reader* new_reader(const RowStatistics* of_row, int64_t n, int64_t n_places, CellKind kind,
+                        const Criterion* criterion, const RowLists* lists,
+                        bint random_cuts) noexcept nogil
+cdef bint serves(const Reader* reader, const RowStatistics* of_row, int64_t n, int64_t n_places,
+                 CellKind kind, const Criterion* criterion, const RowLists* lists,
+                 bint random_cuts) noexcept nogil
+cdef void take_rows(Reader* reader, const RowStatistics* of_row, const uint32_t* rows, int64_t n,
+                    const Criterion* criterion, const RowLists* lists) noexcept nogil
+cdef void place_rows(Reader* reader, const OpenNode* node) noexcept nogil
+cdef void free_reader(Reader* reader) noexcept nogil
+cdef void read_rows(Reader* reader, const Search* q, const OpenNode* node) noexcept nogil
+cdef void pack_small(Reader* reader, const OpenNode* node) noexcept nogil
+cdef void pack_rows(Reader* reader, const OpenNode* node) noexcept nogil
+cdef void gather_statistics(Reader* reader, const OpenNode* node) noexcept nogil
+cdef void reserve_entries(Reader* reader, int64_t count) noexcept nogil
+cdef void reserve_cells(Reader* reader, int64_t n_codes, int64_t stride) noexcept nogil

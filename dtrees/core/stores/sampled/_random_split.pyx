@@ -1,0 +1,257 @@
+"""Splits that are drawn at random: extremely randomized trees (Geurts, Ernst and Wehenkel 2006).
+
+Each column that a node draws gets one split, and the best of these is taken. All draws are
+functions of the node's key and the column.
+
+    numbers      a value between the least and the greatest of the node: the range of the codes,
+                 then the sums of one side, without a histogram and without a branch
+    categories,  each goes left or right by the toss of a coin, from the bins of the column
+      hybrids    (`_bins`), however these were read
+
+Missing values go left or right by the toss of a coin as well.
+"""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+from dtrees._random cimport hash64
+from dtrees.core.data._columns cimport STORED_U16, STORED_U8, Column, code_t, last_ordered
+from dtrees.core.data._structs cimport AT_MOST, IN_SUBSET, Split
+from dtrees.core.histogram._layout cimport PACKED, decode
+from dtrees.core.search._bins cimport keep_best
+from dtrees.core.search._category_subsets cimport add_to_subset, begin_bins, clear_subset
+from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._search cimport (
+    NONE, Bins, Search, add_bin, add_to_class, beats, begin_pass, by_class, consider, key_of_cut
+)
+from dtrees.core.stores.sampled._column_loader cimport Reader, pack_rows, pack_small
+from dtrees.core.stores.sampled._row_partition cimport Bag, label_of, target_at, weight_at
+from dtrees.core.stores.sampled._sampled_columns cimport bins_of_drawn
+
+cdef struct Cut:
+    uint32_t at             # codes 1 .. at go left
+    bint has_above          # some codes are greater
+    bint saw_missing
+    bint missing_left
+
+
+# ---------------------------------------------------------------------------------------------
+# what is drawn
+
+cdef uint32_t cut_at(const Search* q, int32_t column, uint32_t low, uint32_t high,
+                     const double* value) noexcept nogil:
+    """The greatest code whose value is at most one drawn between those of low and high; < high."""
+    cdef double at = drawn_value(q, column, value[low - 1], value[high - 1])
+    cdef uint32_t count = high - low
+    cdef uint32_t step
+    while count > 1:  # without a branch
+        step = count >> 1
+        low += step if value[low + step - 1] <= at else 0
+        count -= step
+    return low
+
+
+# ---------------------------------------------------------------------------------------------
+# from bins
+
+cdef void search_random(Search* q, int32_t column, uint32_t last_number,
+                        const double* value) noexcept nogil:
+    """One split of a column, drawn by key: extremely randomized trees (Geurts et al. 2006).
+
+    Numbers are cut at a value drawn between the least and the greatest of the node. Categories go
+    left or right by the toss of a coin each; so does the side of missing values. A hybrid column
+    is cut at a number or parted by its categories, by the toss of a coin.
+
+    value : of the codes 1, 2, ... of the column.
+    """
+    cdef Bins* g = &q.bins
+    cdef int64_t first = 1 if g.count > 0 and g.rank[0] == 0 else 0
+    cdef int64_t last = first
+    cdef uint64_t key = key_of_cut(q, column)
+    cdef bint missing = toss_missing(q, column, first == 1)
+    cdef bint cut
+    cdef int64_t i, n_left
+    cdef uint32_t code
+    q.best = NONE
+    while last < g.count and g.rank[last] <= last_number:
+        last += 1
+    cut = last - first > 1 and (last == g.count or key & 2)
+    if cut or (last == g.count and first == 1):
+        # all that is not missing is on the left when there is one value only
+        begin_bins(q, AT_MOST, missing and last - first > 1)
+        code = cut_at(q, column, g.rank[first], g.rank[last - 1], value)
+        i = first
+        add_bin(q, i, 1)
+        while i + 1 < last - 1 and g.rank[i + 1] <= code:
+            i += 1
+            add_bin(q, i, 1)
+        consider(q, i, False)
+    elif g.count - last > 0:
+        begin_bins(q, IN_SUBSET, missing)
+        clear_subset(q)
+        n_left = 0
+        for i in range(last, g.count):
+            if hash64(key, g.rank[i]) & 1 or (n_left == 0 and i == g.count - 1):
+                if n_left == g.count - first - 1 and (first == 0 or q.missing):
+                    break  # something stays on the right
+                add_bin(q, i, 1)
+                add_to_subset(q, g.rank[i])
+                n_left += 1
+        consider(q, 0, False)
+    keep_best(q, column, first, last)
+
+
+# ---------------------------------------------------------------------------------------------
+# from codes
+
+cdef bint search_cut(Reader* reader, Search* q, const OpenNode* node, const Column* column,
+                     int32_t number, const double* value) noexcept nogil:
+    """One cut of a column, drawn at random (`search_random`); False when it is constant.
+
+    A dense column of numbers needs no histogram: its range, then the sums on one side. The split
+    holds the cut until `finish_cut`. O(rows).
+    """
+    cdef const uint64_t* item = reader.bag.item + node.start
+    cdef int64_t n = node.totals.n
+    cdef Cut cut
+    cdef bint varies
+    if not is_cut(column):
+        bins_of_drawn(reader, q, node, column, number)
+        if q.bins.count <= 1:
+            return False
+        search_random(q, number, last_ordered(column), value)
+        return True
+    if reader.is_small:
+        pack_small(reader, node)
+    else:
+        pack_rows(reader, node)
+    if column.storage == STORED_U8:
+        varies = draw_cut(reader, q, <const uint8_t*>column.codes, item, n, number, value, &cut)
+    elif column.storage == STORED_U16:
+        varies = draw_cut(reader, q, <const uint16_t*>column.codes, item, n, number, value, &cut)
+    else:
+        varies = draw_cut(reader, q, <const uint32_t*>column.codes, item, n, number, value, &cut)
+    if not varies:
+        return False
+    consider(q, cut.at, False)
+    if beats(q, number):
+        take_cut(q, number, cut.at, cut.has_above, cut.missing_left, cut.saw_missing)
+        reader.knows_neighbours = False
+    return True
+
+
+cdef inline bint draw_cut(Reader* reader, Search* q, const code_t* codes, const uint64_t* item,
+                          int64_t n, int32_t number, const double* value,
+                          Cut* cut) noexcept nogil:
+    """Draw the cut and sum up its left side; False when the column is constant.
+
+    Loops are apart and without branches, so that codes of 8 bits are compared many at a time. A
+    code less one wraps to the top when it is missing.
+    """
+    cdef code_t* own = <code_t*>reader.codes
+    cdef code_t top = <code_t>0 - <code_t>1
+    cdef code_t least = top
+    cdef code_t most = 0
+    cdef code_t lowest = top
+    cdef code_t at, code, less
+    cdef uint32_t low, high
+    cdef uint32_t n_left = 0
+    cdef uint32_t w = 0
+    cdef uint32_t s = 0
+    cdef uint64_t sums = 0
+    cdef uint8_t mask
+    cdef uint8_t missing_left
+    cdef const uint8_t* weight = reader.small_weight
+    cdef const uint8_t* target = reader.small_target
+    cdef int64_t i
+    for i in range(n):
+        own[i] = codes[<uint32_t>item[i]]
+    for i in range(n):
+        code = own[i]
+        less = <code_t>(code - 1)
+        least = less if less < least else least
+        most = code if code > most else most
+        lowest = code if code < lowest else lowest
+    low = <uint32_t>least + 1
+    high = most
+    cut.saw_missing = lowest == 0
+    if high == 0 or (low == high and not cut.saw_missing):
+        return False
+    cut.missing_left = toss_missing(q, number, cut.saw_missing and low < high)
+    missing_left = cut.missing_left
+    at = <code_t>(low if low == high else cut_at(q, number, low, high, value))
+    cut.at = at
+    cut.has_above = most > at
+    begin_pass(q, AT_MOST, cut.missing_left)
+    q.best = NONE
+    q.floor = NONE
+    if reader.is_small:
+        for i in range(n):
+            less = <code_t>(own[i] - 1)
+            mask = <uint8_t>0 - <uint8_t>((less < at) | (missing_left & (own[i] == 0)))
+            n_left += mask & 1
+            w += mask & weight[i]
+            s += mask & target[i]
+        q.n = n_left
+        q.w = w
+        q.s = s
+    elif reader.is_packed:
+        for i in range(n):
+            less = <code_t>(own[i] - 1)
+            sums += reader.packed[i] & (0 - <uint64_t>(
+                (less < at) | (missing_left & (own[i] == 0))))
+        q.n = decode(<const int64_t*>&sums, PACKED, 2, &q.w, &q.s)
+    else:
+        for i in range(n):
+            less = <code_t>(own[i] - 1)
+            if less < at or (missing_left and own[i] == 0):
+                add_item(reader, q, item - reader.bag.item + i)
+    return True
+
+
+cdef inline void add_item(const Reader* reader, Search* q, int64_t i) noexcept nogil:
+    """Move an item of the bag to the side, for statistics that are not packed."""
+    cdef const Bag* bag = &reader.bag
+    q.n += 1
+    if by_class(q):
+        add_to_class(q, <int>label_of(bag.item[i]), weight_at(bag, i))
+    else:
+        q.w += weight_at(bag, i)
+        q.s += target_at(bag, i)
+
+
+cdef void finish_cut(Reader* reader, Search* q, const OpenNode* node,
+                     const Column* column) noexcept nogil:
+    """Complete the split that `search_cut` has chosen. O(rows)."""
+    cdef const uint64_t* item = reader.bag.item + node.start
+    cdef int64_t n = node.totals.n
+    if reader.knows_neighbours or not is_cut(column):
+        return
+    if column.storage == STORED_U8:
+        neighbours(reader, <const uint8_t*>column.codes, item, n, &q.split)
+    elif column.storage == STORED_U16:
+        neighbours(reader, <const uint16_t*>column.codes, item, n, &q.split)
+    else:
+        neighbours(reader, <const uint32_t*>column.codes, item, n, &q.split)
+
+
+cdef inline void neighbours(Reader* reader, const code_t* codes, const uint64_t* item,
+                            int64_t n, Split* split) noexcept nogil:
+    """The codes beside the cut that occur in the node, for the test that is recorded."""
+    cdef code_t* own = <code_t*>reader.codes
+    cdef code_t at = <code_t>split.boundary
+    cdef code_t left = 0
+    cdef code_t right = <code_t>0 - <code_t>1
+    cdef code_t mask, code
+    cdef int64_t i
+    for i in range(n):
+        own[i] = codes[<uint32_t>item[i]]
+    for i in range(n):
+        mask = <code_t>0 - <code_t>(own[i] <= at)
+        code = own[i] & mask
+        left = code if code > left else left
+    for i in range(n):
+        mask = <code_t>0 - <code_t>(own[i] <= at)
+        code = own[i] | mask
+        right = code if code < right else right
+    split.boundary = left
+    if split.beyond > 0:
+        split.beyond = right

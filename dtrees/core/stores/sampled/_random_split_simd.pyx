@@ -1,0 +1,152 @@
+"""Random cuts of many columns at once, for tables whose rows fit a few lines of the cache.
+
+The same cuts as those of `_random_split`, in another order of work. A node's rows are far apart in
+a column of codes, but the codes of one row are neighbours in the table by row (`RowCodes`), 32 of
+them in two registers, or in one:
+
+    column      0    1    2    3   ...  31
+    row 17    | 12 | 40 |  0 | 99 |   |    |        a lane for every column, drawn or not: the
+    row 23    | 14 |  7 |  5 | 98 |   |    |        others cost nothing
+                v    v    v    v         v
+    least, most; then, with the cuts that these allow, the sums on the left and the codes beside
+
+Codes are compared less one, so that missing ones, which are 0, are the greatest. Sums are counted
+in 8 bits, for as many rows as these hold.
+"""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+from dtrees.core.data._columns cimport RowCodes
+from dtrees.core.data._cpu cimport is_wide
+from dtrees.core.data._structs cimport AT_MOST
+from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._search cimport NONE, Search, beats, begin_pass, consider
+from dtrees.core.stores.sampled._column_loader cimport Reader
+from dtrees.core.stores.sampled._random_split cimport drawn_value, is_cut, take_cut, toss_missing
+
+cdef extern from "stores/sampled/random_split_simd.h" nogil:
+    enum:
+        LANES
+    ctypedef struct Lanes:
+        uint8_t* least
+        uint8_t* most
+        uint8_t* greatest
+        uint8_t* at
+        uint8_t* missing_left
+        uint8_t* left
+        uint8_t* right
+        uint32_t* n
+        uint32_t* w
+        uint32_t* s
+    void lanes_ranges_wide(Lanes*, const uint8_t*, int64_t, const uint64_t*, int64_t) noexcept
+    void lanes_ranges_plain(Lanes*, const uint8_t*, int64_t, const uint64_t*, int64_t) noexcept
+    void lanes_sums_wide(Lanes*, const uint8_t*, int64_t, const uint64_t*, int64_t, bint,
+                         int64_t) noexcept
+    void lanes_sums_plain(Lanes*, const uint8_t*, int64_t, const uint64_t*, int64_t, bint,
+                          int64_t) noexcept
+    uint32_t lanes_upto_wide(const double*, const double*, double) noexcept
+    uint32_t lanes_upto_plain(const double*, const double*, double) noexcept
+
+cdef enum:
+    TOP = 255               # a missing code less one
+
+
+cdef int64_t search_lanes(Reader* reader, Search* q, const OpenNode* node, const Plan* plan,
+                          int32_t* columns, int64_t count) noexcept nogil:
+    """Search the drawn columns that have a lane; the others move to the front. Returns how many."""
+    cdef int64_t left = 0
+    cdef int64_t i
+    cdef int32_t block
+    for block in range(plan.row_codes.width // LANES):
+        search_block(reader, q, node, plan, block * LANES, columns, count)
+    for i in range(count):
+        columns[left] = columns[i]
+        left += not is_in(plan, columns[i], 0, plan.row_codes.width)
+    return left
+
+
+cdef inline bint is_in(const Plan* plan, int32_t column, int32_t first, int32_t end) noexcept nogil:
+    """Whether a column is cut and has one of these lanes."""
+    return is_cut(plan.columns + column) and first <= plan.columns[column].lane < end
+
+
+cdef void search_block(Reader* reader, Search* q, const OpenNode* node, const Plan* plan,
+                       int32_t first, const int32_t* columns, int64_t count) noexcept nogil:
+    """Search the columns of one block of lanes. O(rows), however many they are."""
+    cdef const uint64_t* item = reader.bag.item + node.start
+    cdef const uint8_t* codes = plan.row_codes.codes + first
+    cdef int64_t width = plan.row_codes.width
+    cdef int64_t n = node.totals.n
+    cdef int32_t[32] drawn
+    cdef int32_t[32] boundary
+    cdef int64_t n_drawn = 0
+    cdef int64_t n_cut = 0
+    cdef bint any_missing = False
+    cdef int64_t i
+    cdef int32_t column, lane, low, high
+    cdef bint saw_missing
+    cdef Lanes x
+    for i in range(count):
+        if is_in(plan, columns[i], first, first + LANES):
+            drawn[n_drawn] = columns[i]
+            n_drawn += 1
+    if n_drawn == 0:
+        return
+    if is_wide:
+        lanes_ranges_wide(&x, codes, width, item, n)
+    else:
+        lanes_ranges_plain(&x, codes, width, item, n)
+    memset(x.at, 0, LANES)
+    memset(x.missing_left, 0, LANES)
+    for i in range(n_drawn):
+        column = drawn[i]
+        lane = plan.columns[column].lane - first
+        low = x.least[lane] + 1
+        high = x.most[lane]
+        saw_missing = x.greatest[lane] == TOP
+        if high == 0 or (low == high and not saw_missing):
+            continue
+        any_missing |= saw_missing
+        if toss_missing(q, column, saw_missing and low < high):
+            x.missing_left[lane] = 0xFF
+        if low < high:
+            low = cut_of(q, &plan.row_codes, column, lane + first, low, high)
+        x.at[lane] = <uint8_t>(low - 1)
+        boundary[n_cut] = low
+        drawn[n_cut] = column
+        n_cut += 1
+    if n_cut == 0:
+        return
+    if is_wide:
+        lanes_sums_wide(&x, codes, width, item, n, any_missing, reader.most_times)
+    else:
+        lanes_sums_plain(&x, codes, width, item, n, any_missing, reader.most_times)
+    for i in range(n_cut):
+        column = drawn[i]
+        lane = plan.columns[column].lane - first
+        begin_pass(q, AT_MOST, x.missing_left[lane] & 1)
+        q.best = NONE
+        q.floor = NONE
+        q.n = x.n[lane]
+        q.w = x.w[lane]
+        q.s = x.s[lane]
+        consider(q, boundary[i], False)
+        if beats(q, column):
+            take_cut(q, column, x.left[lane],
+                     <uint32_t>x.right[lane] + 1 if x.most[lane] > x.at[lane] + 1 else 0,
+                     x.missing_left[lane] & 1, x.greatest[lane] == TOP)
+            reader.knows_neighbours = True
+
+
+cdef inline uint32_t cut_of(const Search* q, const RowCodes* rows, int32_t column, int64_t lane,
+                            uint32_t low, uint32_t high) noexcept nogil:
+    """`cut_at`, from the values of a lane."""
+    cdef const double* value = rows.value + 256 * lane
+    cdef const double* pivot = rows.pivot + 16 * lane
+    cdef double at = drawn_value(q, column, value[low - 1], value[high - 1])
+    cdef uint32_t count = lanes_upto_wide(value, pivot, at) if is_wide else lanes_upto_plain(
+        value, pivot, at)
+    if count < low:
+        return low
+    return count if count < high else high - 1

@@ -1,0 +1,247 @@
+"""The rows of a growth, each with what it adds to the statistics.
+
+Where columns are drawn and read afresh (`_sampled_columns`), the rows of the open nodes are all
+that growth keeps. A row, how often it is in the bag and its class are one number, which moves to
+the children as a whole, so that whatever a node adds up is read from one end to the other:
+
+    item      63        48 47        32 31                   0
+             |  class     |  times     |  row                 |
+    value     y of the row (regression)
+
+Weights that are not times, and weighted targets in a unit of their own, are looked up by row.
+"""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+from dtrees.core.data._columns cimport STORED_U16, STORED_U8, Column, RowCodes, code_t
+from dtrees.core.data._cpu cimport is_wide
+from dtrees.core.data._fixed_point cimport moment_of
+from dtrees.core.data._structs cimport Impurity, RowStatistics, Totals, int128_t
+from dtrees.core.stores._partition cimport Route, goes_left
+
+cdef extern from "stores/sampled/row_partition.h" nogil:
+    int64_t part_u8(uint64_t*, int64_t*, uint64_t*, int64_t*, int64_t, const uint8_t*,
+                    uint32_t, uint32_t, uint32_t) noexcept
+    int64_t part_u16(uint64_t*, int64_t*, uint64_t*, int64_t*, int64_t, const uint16_t*,
+                     uint32_t, uint32_t, uint32_t) noexcept
+    int64_t part_u32(uint64_t*, int64_t*, uint64_t*, int64_t*, int64_t, const uint32_t*,
+                     uint32_t, uint32_t, uint32_t) noexcept
+    int64_t part_lane(uint64_t*, uint64_t*, int64_t, const uint8_t*, int32_t, int32_t,
+                      uint32_t, uint32_t, uint32_t) noexcept
+
+
+cdef bint new_bag(Bag* bag, int64_t n, bint with_value) noexcept nogil:
+    """Memory for n rows; False without. Given back by `free_bag`."""
+    memset(bag, 0, sizeof(Bag))
+    bag.item = <uint64_t*>malloc((n + 1) * sizeof(uint64_t))
+    bag.spare = <uint64_t*>malloc((n + 1) * sizeof(uint64_t))
+    bag.side = <uint8_t*>malloc(n + 1)
+    if with_value:
+        bag.value = <int64_t*>malloc((n + 1) * sizeof(int64_t))
+        bag.spare_value = <int64_t*>malloc((n + 1) * sizeof(int64_t))
+    return (bag.item != NULL and bag.spare != NULL and bag.side != NULL
+            and (not with_value or (bag.value != NULL and bag.spare_value != NULL)))
+
+
+cdef void fill_bag(Bag* bag, const RowStatistics* of_row, const uint32_t* rows,
+                   int64_t n) noexcept nogil:
+    cdef int64_t i
+    cdef uint64_t row, times, label
+    bag.weight = of_row.weight
+    bag.target = NULL
+    if of_row.value != NULL and of_row.target != of_row.value:
+        bag.target = of_row.target
+    for i in range(n):
+        row = rows[i]
+        times = 1 if of_row.times == NULL else of_row.times[row]
+        label = 0 if of_row.label == NULL else of_row.label[row]
+        bag.item[i] = row | times << TIMES | label << LABEL
+    if bag.value != NULL:
+        for i in range(n):
+            bag.value[i] = of_row.value[rows[i]]
+
+
+cdef void free_bag(Bag* bag) noexcept nogil:
+    free(bag.item)
+    free(bag.value)
+    free(bag.spare)
+    free(bag.spare_value)
+    free(bag.side)
+    memset(bag, 0, sizeof(Bag))
+
+
+cdef void sum_items(const Bag* bag, int64_t start, int64_t n, Impurity impurity,
+                    double fixed_point, int64_t n_classes, Totals* totals,
+                    int64_t* class_totals) noexcept nogil:
+    """Totals of the items start .. start+n; class_totals (n_classes,) is overwritten."""
+    cdef int64_t i, w, wy
+    cdef int64_t weight = 0
+    cdef int64_t target = 0
+    cdef int128_t moment = 0
+    memset(totals, 0, sizeof(Totals))
+    totals.n = n
+    if n_classes > 2:
+        memset(class_totals, 0, n_classes * sizeof(int64_t))
+        for i in range(start, start + n):
+            w = weight_at(bag, i)
+            class_totals[label_of(bag.item[i])] += w
+            weight += w
+        target = class_totals[1]
+    elif n_classes > 0:
+        for i in range(start, start + n):
+            w = weight_at(bag, i)
+            weight += w
+            target += w * label_of(bag.item[i])
+        class_totals[0] = weight - target
+        if n_classes > 1:
+            class_totals[1] = target
+    else:
+        range_of_items(bag, start, n, totals)
+        for i in range(start, start + n):
+            w = weight_at(bag, i)
+            wy = target_at(bag, i)
+            weight += w
+            target += wy
+            moment += moment_of(impurity, fixed_point, w, wy, bag.value[i])
+    totals.weight = weight
+    totals.target = target
+    totals.moment = moment
+
+
+cdef void range_of_items(const Bag* bag, int64_t start, int64_t n, Totals* totals) noexcept nogil:
+    """Least and greatest y of the items."""
+    cdef int64_t lowest = 0x7FFFFFFFFFFFFFFF
+    cdef int64_t highest = -0x7FFFFFFFFFFFFFFF
+    cdef int64_t i, y
+    for i in range(start, start + n):
+        y = bag.value[i]
+        lowest = y if y < lowest else lowest
+        highest = y if y > highest else highest
+    totals.lowest = lowest
+    totals.highest = highest
+
+
+# ---------------------------------------------------------------------------------------------
+# to the children
+
+cdef inline int64_t part_dense(Bag* bag, int64_t start, int64_t n, const Route* route,
+                               const code_t* codes, int64_t stride,
+                               bint with_value) noexcept nogil:
+    """By a comparison with one or two codes; without a branch.
+
+    stride : how far apart the codes of neighbouring rows are.
+
+    Sides first: then no read waits for a write whose place depends on the reads before it.
+    """
+    cdef uint64_t* item = bag.item + start
+    cdef int64_t* value = bag.value + start if with_value else NULL
+    cdef uint32_t above = route.low + 1
+    cdef uint32_t width = route.high - route.low
+    cdef uint32_t missing_left = route.missing_left
+    cdef int64_t n_left = 0
+    cdef int64_t n_right = 0
+    cdef int64_t i
+    cdef uint64_t x
+    cdef int64_t y
+    cdef uint8_t* side = bag.side
+    cdef uint32_t code, left
+    for i in range(n):
+        code = codes[<uint32_t>item[i] * stride]
+        side[i] = (code - above < width) | (missing_left & (code == 0))
+    for i in range(n):
+        x = item[i]
+        left = side[i]
+        item[n_left] = x
+        bag.spare[n_right] = x
+        if with_value:
+            y = value[i]
+            value[n_left] = y
+            bag.spare_value[n_right] = y
+        n_left += left
+        n_right += 1 - left
+    return n_left
+
+
+cdef inline int64_t part_wide(Bag* bag, int64_t start, int64_t n, const Route* route,
+                              const code_t* codes) noexcept nogil:
+    """The same with registers of 256 bits."""
+    cdef uint64_t* item = bag.item + start
+    cdef int64_t* value = bag.value + start if bag.value != NULL else NULL
+    cdef uint32_t above = route.low + 1
+    cdef uint32_t width = route.high - route.low
+    if code_t is uint8_t:
+        return part_u8(item, value, bag.spare, bag.spare_value, n, codes, above, width,
+                       route.missing_left)
+    elif code_t is uint16_t:
+        return part_u16(item, value, bag.spare, bag.spare_value, n, codes, above, width,
+                        route.missing_left)
+    else:
+        return part_u32(item, value, bag.spare, bag.spare_value, n, codes, above, width,
+                        route.missing_left)
+
+
+cdef inline int64_t part_column(Bag* bag, int64_t start, int64_t n, const Route* route,
+                                const code_t* codes) noexcept nogil:
+    if is_wide:
+        return part_wide(bag, start, n, route, codes)
+    if bag.value == NULL:
+        return part_dense(bag, start, n, route, codes, 1, False)
+    return part_dense(bag, start, n, route, codes, 1, True)
+
+
+cdef inline int64_t part_near(Bag* bag, int64_t start, int64_t n, const Route* route,
+                              const RowCodes* rows, int32_t lane) noexcept nogil:
+    """Few rows, by their codes side by side."""
+    if is_wide:
+        return part_lane(bag.item + start, bag.spare, n, rows.codes, rows.width, lane,
+                         route.low + 1, route.high - route.low, route.missing_left)
+    return part_dense(bag, start, n, route, rows.codes + lane, rows.width, False)
+
+
+cdef int64_t part_by_codes(Bag* bag, int64_t start, int64_t n, const Route* route,
+                           const uint32_t* codes) noexcept nogil:
+    """By any test; codes are those of the items."""
+    cdef int64_t n_left = 0
+    cdef int64_t n_right = 0
+    cdef int64_t i, y
+    cdef uint64_t x
+    for i in range(n):
+        x = bag.item[start + i]
+        y = 0 if bag.value == NULL else bag.value[start + i]
+        if goes_left(route, codes[i]):
+            bag.item[start + n_left] = x
+            if bag.value != NULL:
+                bag.value[start + n_left] = y
+            n_left += 1
+        else:
+            bag.spare[n_right] = x
+            if bag.value != NULL:
+                bag.spare_value[n_right] = y
+            n_right += 1
+    return n_left
+
+
+cdef int64_t part_items(Bag* bag, int64_t start, int64_t n, const Route* route,
+                        const Column* column, const uint32_t* codes,
+                        const RowCodes* rows) noexcept nogil:
+    """Part the items of a node, left ones first, in their order; returns how many went left.
+
+    codes : of the items, or NULL: those of a dense column, for a test that is no subset.
+    rows : the codes by row, which were just read; its `codes` may be NULL.
+    """
+    cdef int64_t n_left
+    if codes != NULL:
+        n_left = part_by_codes(bag, start, n, route, codes)
+    elif rows.codes != NULL and column.lane >= 0 and n <= NEAR_ROWS and bag.value == NULL:
+        n_left = part_near(bag, start, n, route, rows, column.lane)
+    elif column.storage == STORED_U8:
+        n_left = part_column(bag, start, n, route, <const uint8_t*>column.codes)
+    elif column.storage == STORED_U16:
+        n_left = part_column(bag, start, n, route, <const uint16_t*>column.codes)
+    else:
+        n_left = part_column(bag, start, n, route, <const uint32_t*>column.codes)
+    memcpy(bag.item + start + n_left, bag.spare, (n - n_left) * sizeof(uint64_t))
+    if bag.value != NULL:
+        memcpy(bag.value + start + n_left, bag.spare_value, (n - n_left) * sizeof(int64_t))
+    return n_left

@@ -1,0 +1,226 @@
+"""Columns that are drawn and read afresh: for nodes that search a few columns of many.
+
+Keeping every column in order for every node (`_buffers`) pays when all of them are searched.
+Where a node draws a few, as in a random forest, its rows are all that is kept (`_row_partition`,
+`_column_loader`), and a drawn column is read from the codes of these rows:
+
+    a handful     codes are sorted and scored as they come                      here
+    many rows     a histogram, all cells cleared and visited                    _drawn_cells
+    few rows      a histogram with a bit per code, so that only codes that      _drawn_cells
+                  occur are visited
+    few for the   of codes, or of classes, each with a number in a cell: rows   _drawn_entries
+      cells       are sorted by code
+    sparse        the stored rows of the column that are in the node, found     _drawn_entries
+                  by the place of every row or by binary search
+    random cuts   the range of the codes, then the sums of one side             _cuts
+
+Two classes fit one number per row, and a cell takes one addition.
+"""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+from dtrees._random cimport below, hash64
+from dtrees.core.data._columns cimport (
+    STORED_SPARSE, STORED_U16, STORED_U8, Column, code_t, last_ordered
+)
+from dtrees.core.data._structs cimport ALL_ORDERED, AT_MOST, SQUARED, RowStatistics, Split
+from dtrees.core.search._bins cimport bins_of_entries, search_bins
+from dtrees.core.search._criterion cimport Criterion, squared_score
+from dtrees.core.search._entry_scan cimport search_feature
+from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._search cimport NONE, Search, beats, by_class, heavy_enough
+from dtrees.core.stores.sampled._column_loader cimport FEW, Reader
+from dtrees.core.stores.sampled._sampled_entries cimport read_entries
+from dtrees.core.stores.sampled._sampled_histogram cimport bins_of_dense, layout_of
+
+cdef enum:
+    SORT_COST = 4           # of an entry against that of a number in a cell
+    MOST_CELLS = 16         # numbers in the histogram of a column, for each row of the growth
+
+
+cdef int64_t draw_columns(const Plan* plan, uint64_t path, int32_t* order, int32_t* swapped,
+                          int64_t first, int64_t count) noexcept nogil:
+    """Draws first .. first+count of a node's keyed permutation of the columns.
+
+    order : a permutation; draw i is left in order[i], and in swapped[i] where it came from, NULL
+    when nobody wants to know. Draw k depends on (seed, tree, path, k) and the draws before it only.
+    Returns how many there are.
+    """
+    cdef int64_t n = plan.limits.n_columns
+    cdef int64_t i, j
+    cdef int32_t column
+    cdef uint64_t key = hash64(hash64(plan.limits.seed, plan.limits.tree), path)
+    if first + count > n:
+        count = n - first
+    for i in range(first, first + count):
+        j = i + <int64_t>below(hash64(key, <uint64_t>i), <uint64_t>(n - i))
+        column = order[i]
+        order[i] = order[j]
+        order[j] = column
+        if swapped != NULL:
+            swapped[i] = <int32_t>j
+    return count
+
+
+cdef bint search_drawn(Reader* reader, Search* q, const OpenNode* node, const Column* column,
+                       int32_t number) noexcept nogil:
+    """Read and search one column; False when it is constant in the node."""
+    cdef const Criterion* criterion
+    cdef bint varies
+    if (node.totals.n <= FEW and q.criterion.impurity == SQUARED
+            and column.storage != STORED_SPARSE and last_ordered(column) == ALL_ORDERED
+            and search_few(reader, q, node, column, number, &varies)):
+        return varies
+    if by_class(q) and last_ordered(column) == ALL_ORDERED:
+        criterion = q.criterion
+        see_local(reader, q)
+        varies = search_read(reader, q, node, column, number)
+        see_all(q, criterion, node)
+        return varies
+    return search_read(reader, q, node, column, number)
+
+
+cdef bint search_read(Reader* reader, Search* q, const OpenNode* node, const Column* column,
+                      int32_t number) noexcept nogil:
+    """The same by sorted entries or by a histogram, whichever is cheaper."""
+    cdef RowStatistics of_row
+    cdef bint varies
+    if by_entries(reader, q, column, node.totals.n):
+        read_entries(reader, node, column, number)
+        if reader.feature.length == 0:
+            return False
+        of_row = q.of_row
+        q.of_row = reader.of_row
+        if q.criterion == &reader.local:
+            q.of_row.label = reader.label
+        varies = search_feature(q, <const uint64_t*>reader.entries, &reader.feature)
+        q.of_row = of_row
+        return varies
+    bins_of_dense(reader, q, column, node)
+    if q.bins.count <= 1:
+        return False
+    search_bins(q, number, last_ordered(column))
+    return True
+
+
+cdef bint by_entries(const Reader* reader, const Search* q, const Column* column,
+                     int64_t n) noexcept nogil:
+    """Whether a column is sorted rather than counted.
+
+    Its histogram would be mostly empty: fewer rows than words of a bit per code, fewer than
+    numbers in the cells that they hit, or more cells than a growth of so many rows should hold.
+    """
+    cdef int64_t n_cells = (column.n_codes + <int64_t>1) * layout_of(reader, q).n_words
+    cdef int64_t n_hit = column.n_codes if column.n_codes < n else n
+    if column.storage == STORED_SPARSE or n < column.n_codes >> 6:
+        return True
+    if by_class(q) and n * SORT_COST <= n_hit * q.criterion.n_classes:
+        return True
+    return n_cells > MOST_CELLS * (reader.n_rows + 4096)
+
+
+cdef void bins_of_drawn(Reader* reader, Search* q, const OpenNode* node, const Column* column,
+                        int32_t number) noexcept nogil:
+    """The codes of a column in the node, as bins of the search."""
+    cdef RowStatistics of_row
+    if by_entries(reader, q, column, node.totals.n):
+        read_entries(reader, node, column, number)
+        if reader.feature.length == 0:
+            q.bins.count = 0
+            return
+        of_row = q.of_row
+        q.of_row = reader.of_row
+        bins_of_entries(q, <const uint64_t*>reader.entries, &reader.feature)
+        q.of_row = of_row
+    else:
+        bins_of_dense(reader, q, column, node)
+
+
+cdef inline void see_local(Reader* reader, Search* q) noexcept nogil:
+    """Let the search see the classes of the node only; until `see_all`.
+
+    For columns without categories, whose scores are sums over classes.
+    """
+    q.criterion = &reader.local
+    q.class_totals = reader.local_totals
+    q.n_columns_of_target = reader.local.n_classes
+    q.side_is_clear = False
+
+
+cdef inline void see_all(Search* q, const Criterion* criterion,
+                         const OpenNode* node) noexcept nogil:
+    q.criterion = criterion
+    q.class_totals = node.class_totals
+    q.n_columns_of_target = criterion.n_classes
+    q.side_is_clear = False
+
+
+# ---------------------------------------------------------------------------------------------
+# a handful of rows
+
+cdef bint search_few(Reader* reader, Search* q, const OpenNode* node, const Column* column,
+                     int32_t number, bint* varies) noexcept nogil:
+    """Search a dense column of at most FEW rows, of squared error; False: the column has missing
+    values, and nothing was done."""
+    cdef const uint64_t* item = reader.bag.item + node.start
+    cdef int64_t n = node.totals.n
+    cdef int64_t w = 0
+    cdef int64_t s = 0
+    cdef int64_t best_at = -1
+    cdef int64_t i
+    cdef double best = NONE
+    cdef double score
+    cdef uint64_t keys[FEW]
+    cdef uint64_t code, previous
+    cdef Split* split = &q.split
+    if column.storage == STORED_U8:
+        sort_few(keys, <const uint8_t*>column.codes, item, n)
+    elif column.storage == STORED_U16:
+        sort_few(keys, <const uint16_t*>column.codes, item, n)
+    else:
+        sort_few(keys, <const uint32_t*>column.codes, item, n)
+    varies[0] = keys[0] >> 8 != keys[n - 1] >> 8
+    if not varies[0]:
+        return True
+    if keys[0] >> 8 == 0:
+        return False
+    previous = keys[0] >> 8
+    for i in range(n):
+        code = keys[i] >> 8
+        if code != previous:
+            previous = code
+            if i >= q.min_rows and n - i >= q.min_rows and heavy_enough(q, w):
+                score = squared_score(q.W, q.S, <double>w, <double>(q.totals.weight - w),
+                                      <double>s)
+                if score > best:
+                    best = score
+                    best_at = i
+        w += reader.few_weight[keys[i] & 0xFF]
+        s += reader.few_target[keys[i] & 0xFF]
+    q.best = best
+    if beats(q, number):
+        split.score = best
+        split.column = number
+        split.test = AT_MOST
+        split.missing_left = False
+        split.saw_missing = False
+        split.boundary = <uint32_t>(keys[best_at - 1] >> 8)
+        split.beyond = <uint32_t>(keys[best_at] >> 8)
+        split.boundary_row = -1
+        split.beyond_row = -1
+    return True
+
+
+cdef inline int64_t sort_few(uint64_t* keys, const code_t* codes, const uint64_t* item,
+                             int64_t n) noexcept nogil:
+    """Keys code | place of n rows, ascending, by insertion."""
+    cdef uint64_t key
+    cdef int64_t i, j
+    for i in range(n):
+        key = <uint64_t>codes[<uint32_t>item[i]] << 8 | <uint64_t>i
+        j = i
+        while j > 0 and keys[j - 1] > key:
+            keys[j] = keys[j - 1]
+            j -= 1
+        keys[j] = key
+    return n

@@ -1,0 +1,272 @@
+"""Drawn columns by sorted entries: few rows, many codes or classes, and sparse columns.
+
+An entry is a code and the place of its row in the node:
+
+    uint64 entry   code (32 bits) | place (32 bits)
+
+Those of a dense column are sorted by counting their codes, or by comparison where they are few. Of
+a sparse column the stored rows that are in the node are found by the place of every row of the
+table or by binary search, whichever is cheaper ([SP] 3.2, eq. 8); the other rows hold its fill
+code. In nodes of few rows the columns that have any are marked before, from the table's cells by
+row, and the others are not looked at.
+"""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from dtrees.core.data._bits cimport trailing_zeros
+from dtrees.core.data._columns cimport (
+    STORED_SPARSE, STORED_U16, STORED_U8, Column, RowLists, code_t, last_ordered
+)
+from dtrees.core.data._structs cimport NO_RANK, PresortedFeature
+from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._sort cimport merge_sort
+from dtrees.core.stores.sampled._column_loader cimport (
+    Reader, gather_statistics, reserve_cells, reserve_entries
+)
+from dtrees.core.stores.sampled._row_partition cimport row_of
+
+cdef enum:
+    LEAST_COUNTED = 16      # rows: so few are sorted by comparison
+    SEARCH_COST = 4         # steps of a binary search against one of a scan
+    MOST_MARKED = 1 << 13   # cells of a node whose columns are marked
+
+
+cdef void read_entries(Reader* reader, const OpenNode* node, const Column* column,
+                       int32_t number) noexcept nogil:
+    """The presorted feature of one column."""
+    cdef PresortedFeature* feature = &reader.feature
+    cdef int64_t m = 0
+    reserve_entries(reader, node.totals.n + 1)
+    feature.length = 0
+    if column.storage == STORED_SPARSE:
+        m = find_entries(reader, node, column)
+        if m == 0:
+            return
+    gather_statistics(reader, node)
+    memset(feature, 0, sizeof(PresortedFeature))
+    feature.column = number
+    feature.fill_code = column.fill
+    feature.last_ordered = last_ordered(column)
+    if column.storage == STORED_SPARSE:
+        sort_sparse_entries(reader, column, m)
+    else:
+        read_dense_entries(reader, column, node)
+
+
+# ---------------------------------------------------------------------------------------------
+# dense columns
+
+cdef void read_dense_entries(Reader* reader, const Column* column,
+                             const OpenNode* node) noexcept nogil:
+    cdef const uint64_t* item = reader.bag.item + node.start
+    cdef int64_t n = node.totals.n
+    if column.storage == STORED_U8:
+        sorted_codes(reader, <const uint8_t*>column.codes, item, n, column.n_codes)
+    elif column.storage == STORED_U16:
+        sorted_codes(reader, <const uint16_t*>column.codes, item, n, column.n_codes)
+    else:
+        sorted_codes(reader, <const uint32_t*>column.codes, item, n, column.n_codes)
+    reader.feature.length = <uint32_t>n
+    reader.feature.fill = NO_RANK
+
+
+cdef inline void sorted_codes(Reader* reader, const code_t* codes, const uint64_t* item,
+                              int64_t n, int64_t n_codes) noexcept nogil:
+    cdef int64_t i
+    if n > LEAST_COUNTED and n > n_codes >> 6:
+        sort_by_counts(reader, codes, item, n, n_codes)
+        return
+    for i in range(n):
+        reader.entries[i] = <uint64_t>codes[<uint32_t>item[i]] << 32 | <uint64_t>i
+    merge_sort(reader.entries, reader.scratch, n)
+
+
+cdef void sort_by_counts(Reader* reader, const code_t* codes, const uint64_t* item, int64_t n,
+                         int64_t n_codes) noexcept nogil:
+    """Entries of n rows, by counting their codes. O(n + n_codes / 64)."""
+    cdef code_t* own = <code_t*>reader.codes
+    cdef int64_t n_words = (n_codes >> 6) + 1
+    cdef int64_t i, word
+    cdef uint64_t bits
+    cdef uint32_t code, count
+    cdef uint32_t total = 0
+    reserve_cells(reader, n_codes, 0)
+    if n_codes >= reader.n_counts:
+        free(reader.counts)
+        reader.counts = <uint32_t*>calloc(n_codes + 1, sizeof(uint32_t))
+        reader.n_counts = n_codes + 1
+    for i in range(n):
+        code = codes[<uint32_t>item[i]]
+        own[i] = <code_t>code
+        reader.counts[code] += 1
+        reader.hit[code >> 6] |= <uint64_t>1 << (code & 63)
+    for word in range(n_words):
+        bits = reader.hit[word]
+        while bits != 0:
+            code = <uint32_t>((word << 6) + trailing_zeros(bits))
+            bits &= bits - 1
+            count = reader.counts[code]
+            reader.counts[code] = total
+            total += count
+    for i in range(n):
+        code = own[i]
+        reader.entries[reader.counts[code]] = <uint64_t>code << 32 | <uint64_t>i
+        reader.counts[code] += 1
+    for word in range(n_words):
+        bits = reader.hit[word]
+        reader.hit[word] = 0
+        while bits != 0:
+            reader.counts[(word << 6) + trailing_zeros(bits)] = 0
+            bits &= bits - 1
+
+
+# ---------------------------------------------------------------------------------------------
+# sparse columns
+
+cdef int64_t find_entries(Reader* reader, const OpenNode* node,
+                          const Column* column) noexcept nogil:
+    """Stored rows of the column that are in the node, whose rows ascend: entries of code and
+    place. Returns how many there are."""
+    cdef const uint32_t* codes = <const uint32_t*>column.codes
+    cdef const uint64_t* item = reader.bag.item
+    cdef int64_t start = node.start
+    cdef int64_t n = node.totals.n
+    cdef int64_t m = 0
+    cdef int64_t i, at
+    cdef uint32_t row, place
+    if n * SEARCH_COST * bits_of(column.stored) < column.stored:
+        at = 0
+        for i in range(n):
+            row = row_of(item[start + i])
+            at = find_row(column, row, at)
+            if at == column.stored:
+                break
+            if <uint32_t>column.rows[at] == row:
+                reader.entries[m] = <uint64_t>codes[at] << 32 | <uint64_t>i
+                m += 1
+    else:
+        for at in range(column.stored):
+            place = reader.place[column.rows[at]] - <uint32_t>start
+            reader.entries[m] = <uint64_t>codes[at] << 32 | place
+            m += place < <uint32_t>n
+    return m
+
+
+cdef int64_t find_row(const Column* column, uint32_t row, int64_t low) noexcept nogil:
+    """Index of the first stored row at or above `row`, from `low` on."""
+    cdef int64_t high = column.stored
+    cdef int64_t middle
+    while low < high:
+        middle = (low + high) >> 1
+        if <uint32_t>column.rows[middle] < row:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+cdef int64_t bits_of(int64_t x) noexcept nogil:
+    cdef int64_t bits = 0
+    while x > 0:
+        bits += 1
+        x >>= 1
+    return bits
+
+
+cdef void sort_sparse_entries(Reader* reader, const Column* column, int64_t m) noexcept nogil:
+    """Sort m entries that were found; codes equal to the fill code are left out."""
+    cdef int64_t kept = 0
+    cdef int64_t i
+    for i in range(m):
+        reader.entries[kept] = reader.entries[i]
+        kept += reader.entries[i] >> 32 != column.fill
+    merge_sort(reader.entries, reader.scratch, kept)
+    reader.feature.length = <uint32_t>kept
+    reader.feature.fill = column.fill
+
+
+cdef const uint32_t* codes_to_part(Reader* reader, const OpenNode* node, const Column* column,
+                                   bint is_subset) noexcept nogil:
+    """The codes of the node's rows, in their order; NULL where a dense column tells them as well.
+    """
+    cdef const uint64_t* item = reader.bag.item + node.start
+    cdef int64_t n = node.totals.n
+    cdef int64_t i, m
+    if column.storage == STORED_SPARSE:
+        reserve_entries(reader, n + 1)
+        m = find_entries(reader, node, column)
+        for i in range(n):
+            reader.codes[i] = column.fill
+        for i in range(m):
+            reader.codes[<uint32_t>reader.entries[i]] = <uint32_t>(reader.entries[i] >> 32)
+        return reader.codes
+    if not is_subset:
+        return NULL
+    if column.storage == STORED_U8:
+        for i in range(n):
+            reader.codes[i] = (<const uint8_t*>column.codes)[row_of(item[i])]
+    elif column.storage == STORED_U16:
+        for i in range(n):
+            reader.codes[i] = (<const uint16_t*>column.codes)[row_of(item[i])]
+    else:
+        for i in range(n):
+            reader.codes[i] = (<const uint32_t*>column.codes)[row_of(item[i])]
+    return reader.codes
+
+
+# ---------------------------------------------------------------------------------------------
+# which sparse columns are in a node
+
+cdef void mark_present(Reader* reader, const OpenNode* node) noexcept nogil:
+    """Note which sparse columns have stored rows in a node of few rows; O(cells of its rows).
+
+    Then `drop_absent` knows without a look at the column. Taken back by `forget_present`.
+    """
+    cdef const uint64_t* item = reader.bag.item + node.start
+    cdef const RowLists* lists = &reader.lists
+    cdef int64_t n_cells = 0
+    cdef int64_t i, at
+    cdef uint32_t row, column
+    if lists.start == NULL or node.totals.n > MOST_MARKED:
+        return
+    for i in range(node.totals.n):
+        row = row_of(item[i])
+        n_cells += lists.start[row + 1] - lists.start[row]
+    if n_cells > MOST_MARKED:
+        return
+    reader.knows_present = True
+    for i in range(node.totals.n):
+        row = row_of(item[i])
+        for at in range(lists.start[row], lists.start[row + 1]):
+            column = lists.column[at]
+            reader.present[column >> 6] |= <uint64_t>1 << (column & 63)
+
+
+cdef void forget_present(Reader* reader, const OpenNode* node) noexcept nogil:
+    cdef const uint64_t* item = reader.bag.item + node.start
+    cdef const RowLists* lists = &reader.lists
+    cdef int64_t i, at
+    cdef uint32_t row
+    if not reader.knows_present:
+        return
+    reader.knows_present = False
+    for i in range(node.totals.n):
+        row = row_of(item[i])
+        for at in range(lists.start[row], lists.start[row + 1]):
+            reader.present[<uint32_t>lists.column[at] >> 6] = 0
+
+
+cdef int64_t drop_absent(const Reader* reader, int32_t* columns, int64_t n) noexcept nogil:
+    """Keep the columns that are not known to be constant in the node; returns how many."""
+    cdef int64_t kept = 0
+    cdef int64_t i
+    cdef uint32_t column
+    if not reader.knows_present:
+        return n
+    for i in range(n):
+        column = columns[i]
+        columns[kept] = column
+        kept += (reader.present[column >> 6] | reader.lists.dense[column >> 6]) >> (
+            column & 63) & 1
+    return kept

@@ -1,0 +1,225 @@
+"""Dense drawn columns by histogram: rows are added to cells, cells become bins.
+
+A cell is as small as the sums of the node allow (`layout_of`). Cells of presorted nodes are kept
+and subtracted from each other; these are used up at once.
+The cells are all zero between two columns. With few rows a bit per code tells which occur, and only
+these are visited and cleared. Of a column of which most rows hold one common code the others are
+counted; that code gets what they leave of the node.
+"""
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+from dtrees.core.data._bits cimport trailing_zeros
+from dtrees.core.data._columns cimport STORED_U16, STORED_U8, Column, code_t
+from dtrees.core.data._structs cimport NO_RANK
+from dtrees.core.histogram._layout cimport (
+    CLASSES_PAIRED, PACKED, PAIRED, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout, add,
+    has_classes, words_of
+)
+from dtrees.core.search._bins cimport drop_bin, read_bin, reserve_bins, rest_to_bin
+from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._search cimport Search
+from dtrees.core.stores.sampled._column_loader cimport Reader, pack_rows, reserve_cells
+from dtrees.core.stores.sampled._row_partition cimport label_of, times_of
+
+ctypedef fused narrow_t:
+    uint8_t
+    uint16_t
+
+cdef void bins_of_dense(Reader* reader, Search* q, const Column* column,
+                        const OpenNode* node) noexcept nogil:
+    """The codes of a dense column in the node, as bins of the search."""
+    pack_rows(reader, node)
+    if column.common != NO_RANK and column.storage == STORED_U8:
+        bins_of_uncommon(reader, q, <const uint8_t*>column.codes, node, column)
+    elif column.common != NO_RANK and column.storage == STORED_U16:
+        bins_of_uncommon(reader, q, <const uint16_t*>column.codes, node, column)
+    elif column.storage == STORED_U8:
+        bins_of_codes(reader, q, <const uint8_t*>column.codes, node, column.n_codes)
+    elif column.storage == STORED_U16:
+        bins_of_codes(reader, q, <const uint16_t*>column.codes, node, column.n_codes)
+    else:
+        bins_of_codes(reader, q, <const uint32_t*>column.codes, node, column.n_codes)
+
+
+cdef void bins_of_codes(Reader* reader, Search* q, const code_t* codes, const OpenNode* node,
+                        int64_t n_codes) noexcept nogil:
+    """The codes of n rows as bins. O(n + codes that occur), or all codes when they are fewer."""
+    cdef int64_t n = node.totals.n
+    cdef int64_t g = 0
+    cdef int64_t code
+    cdef bint sparsely = n < n_codes
+    cdef Layout layout = layout_of(reader, q)
+    reserve_cells(reader, n_codes, layout.n_words)
+    if sparsely:
+        reserve_bins(q, n + 1)
+        count_codes(reader, q, codes, node, reader.hit)
+        g = take_hit(reader, q, &layout, n_codes)
+    else:
+        reserve_bins(q, n_codes + 2)
+        count_codes(reader, q, codes, node, NULL)
+        for code in range(n_codes + 1):
+            g += take_cell(reader, q, &layout, code, g)
+    q.bins.count = g
+
+
+cdef struct Cells:
+    # Of one column at one node: where its sums are, and what a row adds to them.
+    Layout layout
+    int64_t* cells
+    const uint64_t* item    # by place in the node, as the next three
+    const int64_t* value
+    const uint64_t* packed
+    const uint16_t* label   # NULL: labels are those of the items
+    const int64_t* weight   # by row, as the last; NULL: as in the bag
+    const int64_t* target
+
+
+cdef inline Cells cells_of(const Reader* reader, const Search* q,
+                           const OpenNode* node) noexcept nogil:
+    cdef Cells c
+    c.layout = layout_of(reader, q)
+    c.cells = reader.cells
+    c.item = reader.bag.item + node.start
+    c.value = NULL if reader.bag.value == NULL else reader.bag.value + node.start
+    c.packed = reader.packed
+    c.label = reader.label if q.criterion == &reader.local else NULL
+    c.weight = reader.bag.weight
+    c.target = reader.bag.target
+    return c
+
+
+cdef inline void add_item(const Cells* c, CellKind kind, bint plain, uint32_t code,
+                          int64_t i) noexcept nogil:
+    """Add row i of the node to the cell of its code.
+
+    plain : weights are times, and targets their products with the values. `kind` and `plain` are
+    constants in loops over many rows.
+    """
+    cdef int64_t* cell = c.cells + <int64_t>code * n_words_of(c, kind)
+    cdef uint64_t x = c.item[i]
+    cdef int64_t w
+    if kind == PACKED:
+        add(cell, PACKED, 0, <int64_t>c.packed[i])
+        return
+    w = times_of(x) if plain or c.weight == NULL else c.weight[<uint32_t>x]
+    if has_classes(kind):
+        add(cell, kind, w, label_of(x) if c.label == NULL else c.label[i])
+    elif not plain and c.target != NULL:
+        add(cell, kind, w, c.target[<uint32_t>x])
+    else:
+        add(cell, kind, w, w * (label_of(x) if c.value == NULL else c.value[i]))
+
+
+cdef inline int64_t n_words_of(const Cells* c, CellKind kind) noexcept nogil:
+    """A constant where there is no number for each class."""
+    return c.layout.n_words if has_classes(kind) else words_of(kind, 0)
+
+
+cdef inline void count_as(const Cells* c, const code_t* codes, int64_t n, uint64_t* hit,
+                          CellKind kind, bint plain) noexcept nogil:
+    """Add n rows to the cells; unless `hit` is NULL, note which codes occur."""
+    cdef uint32_t code
+    cdef int64_t i
+    for i in range(n):
+        code = codes[<uint32_t>c.item[i]]
+        add_item(c, kind, plain, code, i)
+        if hit != NULL:
+            hit[code >> 6] |= <uint64_t>1 << (code & 63)
+
+
+cdef inline void count_codes(const Reader* reader, const Search* q, const code_t* codes,
+                             const OpenNode* node, uint64_t* hit) noexcept nogil:
+    """Pick the loop that was compiled for the kind of cells."""
+    cdef Cells c = cells_of(reader, q, node)
+    cdef int64_t n = node.totals.n
+    cdef bint plain = c.weight == NULL and c.target == NULL
+    if c.layout.kind == PACKED:
+        count_as(&c, codes, n, hit, PACKED, True)
+    elif c.layout.kind == CLASSES_PAIRED and plain:
+        count_as(&c, codes, n, hit, CLASSES_PAIRED, True)
+    elif c.layout.kind == CLASSES_PAIRED:
+        count_as(&c, codes, n, hit, CLASSES_PAIRED, False)
+    elif c.layout.kind == WEIGHTED_CLASSES:
+        count_as(&c, codes, n, hit, WEIGHTED_CLASSES, False)
+    elif c.layout.kind == PAIRED and plain:
+        count_as(&c, codes, n, hit, PAIRED, True)
+    elif c.layout.kind == PAIRED:
+        count_as(&c, codes, n, hit, PAIRED, False)
+    else:
+        count_as(&c, codes, n, hit, WEIGHTED_SUM, False)
+
+
+cdef inline int64_t take_cell(Reader* reader, Search* q, const Layout* layout, int64_t code,
+                              int64_t g) noexcept nogil:
+    """Move the sums of a code to bin g and clear them; returns 1 if the code occurs."""
+    cdef int64_t* cell = reader.cells + code * layout.n_words
+    cdef int64_t found
+    if layout.kind == PACKED:
+        found = read_bin(q, cell, PACKED, <uint32_t>code, g)
+        cell[0] = 0
+    elif layout.kind == PAIRED:
+        found = read_bin(q, cell, PAIRED, <uint32_t>code, g)
+        cell[0] = cell[1] = 0
+    elif layout.kind == WEIGHTED_SUM:
+        found = read_bin(q, cell, WEIGHTED_SUM, <uint32_t>code, g)
+        cell[0] = cell[1] = cell[2] = 0
+    else:
+        found = read_bin(q, cell, layout.kind, <uint32_t>code, g)
+        memset(cell, 0, layout.n_words * sizeof(int64_t))
+    return found
+
+
+cdef inline int64_t take_hit(Reader* reader, Search* q, const Layout* layout,
+                             int64_t n_codes) noexcept nogil:
+    """Move the codes that occur to bins, ascending, and clear the bits; returns how many."""
+    cdef int64_t g = 0
+    cdef int64_t word
+    cdef uint64_t bits
+    for word in range((n_codes >> 6) + 1):
+        bits = reader.hit[word]
+        reader.hit[word] = 0
+        while bits != 0:
+            take_cell(reader, q, layout, (word << 6) + trailing_zeros(bits), g)
+            bits &= bits - 1
+            g += 1
+    return g
+
+
+# ---------------------------------------------------------------------------------------------
+# columns with a common code
+
+cdef void bins_of_uncommon(Reader* reader, Search* q, const narrow_t* codes,
+                           const OpenNode* node, const Column* column) noexcept nogil:
+    """The same for a column of which most rows hold one code: it gets what the others leave."""
+    cdef uint32_t common = column.common
+    cdef int64_t rest = 0
+    cdef Layout layout = layout_of(reader, q)
+    reserve_cells(reader, column.n_codes, layout.n_words)
+    reserve_bins(q, (node.totals.n if node.totals.n < column.n_codes else column.n_codes) + 2)
+    count_uncommon(reader, q, codes, node, common)
+    reader.hit[common >> 6] |= <uint64_t>1 << (common & 63)
+    q.bins.count = take_hit(reader, q, &layout, column.n_codes)
+    while q.bins.rank[rest] != common:
+        rest += 1
+    rest_to_bin(q, rest)
+    if q.bins.n[rest] == 0:
+        drop_bin(q, rest)
+
+
+cdef void count_uncommon(const Reader* reader, const Search* q, const narrow_t* codes,
+                         const OpenNode* node, uint32_t common) noexcept nogil:
+    """Add the rows of all codes but one, which most rows of the table hold."""
+    cdef Cells c = cells_of(reader, q, node)
+    cdef uint32_t* place = reader.codes
+    cdef uint64_t* hit = reader.hit
+    cdef int64_t m = 0
+    cdef int64_t i
+    cdef uint32_t code
+    for i in range(node.totals.n):
+        place[m] = <uint32_t>i
+        m += codes[<uint32_t>c.item[i]] != <narrow_t>common
+    for i in range(m):
+        code = codes[<uint32_t>c.item[place[i]]]
+        hit[code >> 6] |= <uint64_t>1 << (code & 63)
+        add_item(&c, c.layout.kind, False, code, place[i])

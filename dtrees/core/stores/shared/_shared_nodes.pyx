@@ -1,0 +1,320 @@
+"""Nodes of several sets, and how their rows go to the children.
+
+A row that all members of a node have there, or would have if it were in their set, stands once,
+with its cell. Where the tests of the members differ it goes to both children, with the members
+that sent it::
+
+    rows, cells   all members agree      -> one child, in the order of the table
+                  some left, some right  -> `some` of both children, a bit for each member
+    some, who     part by member, always
+"""
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memchr, memset
+
+from dtrees.core.data._columns cimport STORED_U8, Column, code_t
+from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._parameters cimport Plan
+from dtrees.core.stores._partition cimport Route, goes_left
+
+cdef enum:                  # where the members that have a row send it
+    BOTH = 0
+    LEFT = 1
+    RIGHT = 2               # 3: none of them has it
+
+# ---------------------------------------------------------------------------------------------
+# memory
+
+cdef int64_t claims_left = -1   # that are granted; -1: all of them
+
+
+def grant_claims(int64_t n):
+    """Let all claims of memory but the next n fail, as if there were none left; -1: let none fail.
+
+    For tests, on one thread. Returns how many of those granted before were not used.
+    """
+    global claims_left
+    before = claims_left
+    claims_left = n
+    return before
+
+
+cdef void* claimed(void* old, size_t n_bytes) noexcept nogil:
+    """`realloc`: NULL without memory, and then the old memory is still there."""
+    global claims_left
+    if claims_left == 0:
+        return NULL
+    if claims_left > 0:
+        claims_left -= 1
+    return realloc(old, n_bytes)
+
+
+cdef SharedNode* new_shared(int n_members, int n_cells, const Plan* plan) noexcept nogil:
+    """A node without rows; NULL without memory. Freed by `free_shared`."""
+    cdef size_t K = plan.criterion.n_classes
+    cdef size_t numbers = n_members * K + n_cells
+    cdef size_t n_bytes = (n_members * (sizeof(OpenNode) + sizeof(int))
+                           + numbers * sizeof(int64_t) + plan.limits.n_columns)
+    cdef SharedNode* node = <SharedNode*>claimed(NULL, sizeof(SharedNode))
+    cdef char* at = <char*>claimed(NULL, n_bytes)
+    cdef int m
+    if node == NULL or at == NULL:
+        free(node)
+        free(at)
+        return NULL
+    memset(node, 0, sizeof(SharedNode))
+    memset(at, 0, n_bytes)
+    node.n_members = n_members
+    node.active = (<uint64_t>1 << n_members) - 1 if n_members < 64 else <uint64_t>-1
+    node.n_cells = n_cells
+    node.open = <OpenNode*>at  # the first of what lies in one piece
+    at += n_members * sizeof(OpenNode)
+    if K > 0:
+        for m in range(n_members):
+            node.open[m].class_totals = <int64_t*>at + m * K
+    at += n_members * K * sizeof(int64_t)
+    node.without = <uint64_t*>at
+    at += n_cells * sizeof(uint64_t)
+    node.set_of = <int*>at
+    node.constant = <uint8_t*>at + n_members * sizeof(int)
+    return node
+
+
+cdef void free_shared(SharedNode* node) noexcept nogil:
+    if node == NULL:
+        return
+    free(node.open)
+    free(node.rows)
+    free(node.cell)
+    free(node.some)
+    free(node.who)
+    free(node)
+
+
+cdef void free_shared_list(SharedNode* node) noexcept nogil:
+    cdef SharedNode* next
+    while node != NULL:
+        next = node.below
+        free_shared(node)
+        node = next
+
+
+cdef bint reserve_rows(SharedNode* node, int64_t n) noexcept nogil:
+    """Room for so many rows that all have; less than there is gives the rest back. False without
+    memory."""
+    cdef void* rows = claimed(node.rows, (n + 1) * sizeof(uint32_t))
+    cdef void* cell = claimed(node.cell, n + 1)
+    node.rows = <uint32_t*>rows if rows != NULL else node.rows
+    node.cell = <uint8_t*>cell if cell != NULL else node.cell
+    return rows != NULL and cell != NULL
+
+
+cdef bint reserve_some(SharedNode* node, int64_t n) noexcept nogil:
+    """Room for so many rows, and one more, that only some of the members have; False without
+    memory."""
+    cdef void* some = claimed(node.some, (n + 1) * sizeof(uint32_t))
+    cdef void* who = claimed(node.who, (n + 1) * sizeof(uint64_t))
+    node.some = <uint32_t*>some if some != NULL else node.some
+    node.who = <uint64_t*>who if who != NULL else node.who
+    if some == NULL or who == NULL:
+        return False
+    node.room = n + 1
+    return True
+
+
+cdef bint add_some(SharedNode* node, uint32_t row, uint64_t who) noexcept nogil:
+    if node.n_some == node.room and not reserve_some(node, 2 * node.room + 64):
+        return False
+    node.some[node.n_some] = row
+    node.who[node.n_some] = who
+    node.n_some += 1
+    return True
+
+
+# ---------------------------------------------------------------------------------------------
+# tests
+
+cdef void mark_codes_left(const Route* route, int n, int64_t width,
+                          uint64_t* left_of) noexcept nogil:
+    """For codes 0 .. width-1, a bit for each of n members whose test sends it left. O(width + n)
+    but for subsets.
+
+    left_of : uint64 (width + 1,)
+    """
+    cdef uint64_t bit, bits
+    cdef int64_t code, low, high
+    cdef int k
+    memset(left_of, 0, (width + 1) * sizeof(uint64_t))
+    for k in range(n):
+        if route[k].subset == NULL:  # where a stretch of codes begins and ends
+            low = route[k].low + <int64_t>1
+            high = route[k].high + <int64_t>1
+            high = high if high < width else width
+            if low < high:
+                bit = <uint64_t>1 << k
+                left_of[low] ^= bit
+                left_of[high] ^= bit
+    bits = 0
+    for code in range(width):
+        bits ^= left_of[code]
+        left_of[code] = bits
+    for k in range(n):
+        bit = <uint64_t>1 << k
+        if route[k].missing_left:
+            left_of[0] |= bit
+        if route[k].subset != NULL:
+            for code in range(1, width):
+                left_of[code] |= <uint64_t>goes_left(&route[k], <uint32_t>code) << k
+
+
+cdef inline uint64_t left_members(const Parting* p, uint32_t code) noexcept nogil:
+    """A bit for each member whose test sends a code left."""
+    cdef uint64_t mask = 0
+    cdef int k
+    if p.left_of != NULL:
+        return p.left_of[code]
+    for k in range(p.n):
+        mask |= <uint64_t>goes_left(&p.route[k], code) << k
+    return mask
+
+
+# ---------------------------------------------------------------------------------------------
+# rows
+
+cdef inline void side_rows(const SharedNode* node, const code_t* codes, const Parting* p,
+                           uint8_t* side) noexcept nogil:
+    """Where each row goes, as the members that have it agree."""
+    cdef const uint32_t* rows = node.rows
+    cdef const uint8_t* cell = node.cell
+    cdef const uint64_t* left_of = p.left_of
+    cdef int64_t i
+    cdef uint64_t full, left
+    if left_of != NULL:
+        for i in range(node.n):
+            full = p.full[cell[i]]
+            left = full & left_of[codes[rows[i]]]
+            side[i] = (left == full) | (left == 0) << 1
+    else:
+        for i in range(node.n):
+            full = p.full[cell[i]]
+            left = full & left_members(p, codes[rows[i]])
+            side[i] = (left == full) | (left == 0) << 1
+
+
+cdef void move_rows(const SharedNode* node, const uint8_t* side, const Parting* p,
+                    SharedNode* left, SharedNode* right) noexcept nogil:
+    """Rows on which the members agree, in their order; without a branch."""
+    cdef const uint32_t* rows = node.rows
+    cdef const uint8_t* cell = node.cell
+    cdef uint32_t* left_rows = left.rows
+    cdef uint32_t* right_rows = right.rows
+    cdef uint8_t* left_cell = left.cell
+    cdef uint8_t* right_cell = right.cell
+    cdef int64_t n_left = 0
+    cdef int64_t n_right = 0
+    cdef int64_t i
+    for i in range(node.n):
+        left_rows[n_left] = rows[i]
+        right_rows[n_right] = rows[i]
+        n_left += side[i] == LEFT
+        n_right += side[i] == RIGHT
+    left.n = n_left
+    right.n = n_right
+    n_left = 0
+    n_right = 0
+    for i in range(node.n):
+        left_cell[n_left] = p.place[cell[i]]
+        right_cell[n_right] = p.place[cell[i]]
+        n_left += side[i] == LEFT
+        n_right += side[i] == RIGHT
+
+
+cdef void sum_sides(const SharedNode* node, const uint8_t* side, const int64_t* added,
+                    Parting* p) noexcept nogil:
+    """What the rows of each cell of the children add up to."""
+    cdef int64_t sums[4 * MOST_CELLS]
+    cdef const uint8_t* cell = node.cell
+    cdef int64_t i
+    cdef int c
+    memset(sums, 0, sizeof(sums))
+    for i in range(node.n):
+        sums[side[i] * MOST_CELLS + cell[i]] += added[i]
+    memset(p.left_sums, 0, sizeof(p.left_sums))
+    memset(p.right_sums, 0, sizeof(p.right_sums))
+    for c in range(node.n_cells):
+        p.left_sums[p.place[c]] += sums[LEFT * MOST_CELLS + c]
+        p.right_sums[p.place[c]] += sums[RIGHT * MOST_CELLS + c]
+
+
+cdef inline bint split_rows(const SharedNode* node, const code_t* codes, const uint8_t* side,
+                            const Parting* p, SharedNode* left,
+                            SharedNode* right) noexcept nogil:
+    """Rows on which the members differ, to both children; False without memory."""
+    cdef const uint8_t* at = <const uint8_t*>memchr(side, BOTH, node.n)
+    cdef int64_t i
+    cdef uint64_t full, mask
+    while at != NULL:
+        i = at - side
+        full = p.full[node.cell[i]]
+        mask = full & left_members(p, codes[node.rows[i]])
+        if not (add_some(left, node.rows[i], mask)
+                and add_some(right, node.rows[i], full & ~mask)):
+            return False
+        at = <const uint8_t*>memchr(at + 1, BOTH, node.n - i - 1)
+    return True
+
+
+cdef inline void part_some(const SharedNode* node, const code_t* codes, const uint64_t* who,
+                           const Parting* p, SharedNode* left, SharedNode* right) noexcept nogil:
+    """Rows that only some have, to the children that somebody sends them to; without a branch."""
+    cdef uint32_t* left_rows = left.some
+    cdef uint32_t* right_rows = right.some
+    cdef uint64_t* left_who = left.who
+    cdef uint64_t* right_who = right.who
+    cdef int64_t n_left = 0
+    cdef int64_t n_right = 0
+    cdef int64_t i
+    cdef uint64_t mask
+    cdef uint32_t row
+    for i in range(node.n_some):
+        row = node.some[i]
+        mask = left_members(p, codes[row])
+        left_rows[n_left] = row
+        left_who[n_left] = who[i] & mask
+        right_rows[n_right] = row
+        right_who[n_right] = who[i] & ~mask
+        n_left += (who[i] & mask) != 0
+        n_right += (who[i] & ~mask) != 0
+    left.n_some = n_left
+    right.n_some = n_right
+
+
+cdef bint part_shared(const SharedNode* node, const Column* column, const int64_t* added,
+                      const uint64_t* who, Parting* p, SharedNode* left,
+                      SharedNode* right) noexcept nogil:
+    """Part the rows of a node between two children, which are empty; False without memory.
+
+    column : of 8 or 16 bits. added : what each of the rows adds, packed, or NULL. who : as that of
+    the node, but for the members that part. p : its sums are filled here.
+    """
+    cdef const uint8_t* narrow = <const uint8_t*>column.codes
+    cdef const uint16_t* wide = <const uint16_t*>column.codes
+    cdef uint8_t* side = <uint8_t*>claimed(NULL, node.n + 1)
+    cdef bint found = (
+        side != NULL and reserve_rows(left, node.n) and reserve_rows(right, node.n)
+        and reserve_some(left, node.n_some) and reserve_some(right, node.n_some))
+    if found and column.storage == STORED_U8:
+        side_rows(node, narrow, p, side)
+        part_some(node, narrow, who, p, left, right)
+        found = split_rows(node, narrow, side, p, left, right)
+    elif found:
+        side_rows(node, wide, p, side)
+        part_some(node, wide, who, p, left, right)
+        found = split_rows(node, wide, side, p, left, right)
+    if found:
+        move_rows(node, side, p, left, right)
+        if added != NULL:
+            sum_sides(node, side, added, p)
+        found = reserve_rows(left, left.n) and reserve_rows(right, right.n)
+    free(side)
+    return found

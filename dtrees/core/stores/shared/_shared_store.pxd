@@ -1,0 +1,64 @@
+"""The store of rows with cell and mask; see _shared_store.pyx."""
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+
+from dtrees.core.data._columns cimport Column
+from dtrees.core.data._structs cimport RowStatistics, Totals
+from dtrees.core.histogram._layout cimport PACKED, encode
+from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._search cimport Search
+from dtrees.core.stores._store cimport CodesOfRanks
+from dtrees.core.stores.shared._class_scan cimport ClassCounts
+from dtrees.core.stores.shared._shared_histogram cimport Counting
+from dtrees.core.stores.shared._shared_nodes cimport MOST_SETS, SharedNode
+
+
+cdef struct SharedStore:
+    # Of one thread: searches of all sets, and scratch for one node at a time.
+    int n_sets
+    const Plan* plan        # of all sets, but for limits
+    Plan* plans             # of the sets
+    Search** searches
+    const RowStatistics* of_row
+    bint is_packed          # two classes, and what rows add goes into one number
+    bint starved            # memory was asked for and not there: the trees are lost
+    int64_t work
+    CodesOfRanks codes      # histograms have codes
+    int32_t* order          # permutation of the columns, and how to undo a node's draws
+    int32_t* swapped
+    int64_t* cells          # histograms of one column
+    int64_t n_cells_of_scratch
+    const int64_t* lacking[MOST_SETS]  # of them: of what a member lacks
+    const int64_t* all      # and of all rows that all have
+    int64_t* own            # of one member
+    const int64_t* more     # and, by member, of what only some have; NULL: nothing
+    Counting counting       # of the node that is searched
+    bint by_classes         # its ordered columns are searched for all members at once
+    ClassCounts classes
+    int64_t* added          # what its rows add, packed
+    int64_t n_added         # room
+    uint32_t* code          # codes that occur in the node
+    uint32_t* rank          # and their places; by code
+    uint64_t* hit
+    uint64_t* left_of       # by code: the members that send it left
+    Totals* totals          # by cell
+    int64_t* class_totals
+    int64_t* sums           # where rows are packed
+
+cdef bint begin_store(SharedStore* s) noexcept nogil
+cdef void free_store(SharedStore* s) noexcept nogil
+cdef void search_node(SharedStore* s, SharedNode* node) noexcept nogil
+cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil
+cdef void end_search(SharedStore* s, const SharedNode* node) noexcept nogil
+cdef void search_column(SharedStore* s, const SharedNode* node, int32_t number,
+                        uint64_t members) noexcept nogil
+cdef int64_t number_codes(SharedStore* s, const SharedNode* node,
+                          const Column* column) noexcept nogil
+cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* column,
+                        int64_t width) noexcept nogil
+cdef void bins_of_member(SharedStore* s, Search* q, const SharedNode* node, int member,
+                         int64_t width) noexcept nogil
+
+
+cdef inline int64_t packed(const RowStatistics* of_row, uint32_t row) noexcept nogil:
+    """Two classes: row, weight and weight of class 1 of a row that counts, in one number."""
+    return encode(PACKED, 1 if of_row.weight == NULL else of_row.weight[row], of_row.label[row])

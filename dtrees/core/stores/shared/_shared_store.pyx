@@ -1,0 +1,292 @@
+"""The search of a shared node: columns are counted once, and searched for each member.
+
+    one column          | H0 | H1 | ... | Hk |         one pass, by cell
+    member i            H0 + H1 + ... + Hk - Hi        exact: sums of integers
+"""
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
+
+from dtrees.core.data._columns cimport Column, last_ordered
+from dtrees.core.data._cpu cimport is_wide
+from dtrees.core.data._structs cimport ALL_ORDERED, GINI, LEAF, RowStatistics, Totals
+from dtrees.core.histogram._layout cimport CLASSES, add_words, subtract_words
+from dtrees.core.search._bins cimport bins_of_histogram, search_bins
+from dtrees.core.search._parameters cimport Limits, Plan
+from dtrees.core.search._search cimport Search, begin_node, finish_node, free_search, new_search
+from dtrees.core.stores.sampled._sampled_columns cimport draw_columns
+from dtrees.core.stores.shared._class_scan cimport (
+    MOST_ROWS, count_classes, free_classes, number_classes, search_classes, take_boundary
+)
+from dtrees.core.stores.shared._shared_histogram cimport (
+    count_rows, count_some, numbers_of_some, rank_codes
+)
+from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, SharedNode, claimed
+
+
+cdef bint begin_store(SharedStore* s) noexcept nogil:
+    """Searches and scratch for the plan of the store; False without memory."""
+    cdef int64_t K = s.plan.criterion.n_classes
+    cdef int64_t n_columns = s.plan.limits.n_columns
+    cdef int64_t most_codes = 0
+    cdef int64_t j
+    cdef int i
+    s.codes.same = True
+    s.searches = <Search**>calloc(s.n_sets, sizeof(Search*))
+    s.order = <int32_t*>malloc((n_columns + 1) * sizeof(int32_t))
+    s.swapped = <int32_t*>malloc((n_columns + 1) * sizeof(int32_t))
+    if s.searches == NULL or s.order == NULL or s.swapped == NULL:
+        return False
+    for i in range(s.n_sets):
+        s.searches[i] = new_search(&s.plans[i].criterion, s.plan.layout.kind, s.of_row[0],
+                                   &s.plans[i].limits)
+    for j in range(n_columns):
+        s.order[j] = <int32_t>j
+        if s.plan.columns[j].n_codes > most_codes:
+            most_codes = s.plan.columns[j].n_codes
+    s.code = <uint32_t*>malloc((most_codes + 2) * sizeof(uint32_t))
+    s.rank = <uint32_t*>malloc((most_codes + 2) * sizeof(uint32_t))
+    s.hit = <uint64_t*>calloc((most_codes >> 6) + 2, sizeof(uint64_t))
+    s.left_of = <uint64_t*>malloc((most_codes + 2) * sizeof(uint64_t))
+    s.sums = <int64_t*>malloc(MOST_CELLS * sizeof(int64_t))
+    s.totals = <Totals*>malloc(MOST_CELLS * sizeof(Totals))
+    s.class_totals = <int64_t*>malloc(MOST_CELLS * (K + 1) * sizeof(int64_t))
+    return (s.code != NULL and s.rank != NULL and s.hit != NULL and s.left_of != NULL
+            and s.sums != NULL and s.totals != NULL and s.class_totals != NULL)
+
+
+cdef void free_store(SharedStore* s) noexcept nogil:
+    cdef int i
+    for i in range(s.n_sets if s.searches != NULL else 0):
+        free_search(s.searches[i])
+    free(s.searches)
+    free(s.order)
+    free(s.swapped)
+    free(s.cells)
+    free(s.added)
+    free_classes(&s.classes)
+    free(s.code)
+    free(s.rank)
+    free(s.hit)
+    free(s.left_of)
+    free(s.sums)
+    free(s.totals)
+    free(s.class_totals)
+
+
+cdef void search_node(SharedStore* s, SharedNode* node) noexcept nogil:
+    """The best split of every active member."""
+    cdef const Plan* plan = s.plan
+    cdef int64_t n_columns = plan.limits.n_columns
+    cdef int64_t first = 0
+    cdef int64_t count = plan.limits.max_features
+    cdef uint64_t wanting = node.active
+    cdef int64_t i
+    cdef int32_t column
+    cdef int m
+    begin_search(s, node)
+    if count >= n_columns:
+        for i in range(n_columns):
+            search_column(s, node, <int32_t>i, node.active)
+    else:
+        while first < n_columns and wanting != 0:
+            count = draw_columns(plan, node.open[0].path, s.order, s.swapped, first,
+                                 count)
+            for i in range(first, first + count):
+                search_column(s, node, s.order[i], wanting)
+            for m in range(node.n_members):
+                if s.searches[node.set_of[m]].split.test != LEAF:
+                    wanting &= ~(<uint64_t>1 << m)
+            first += count
+            count = 1
+        for i in range(first - 1, -1, -1):
+            column = s.order[i]
+            s.order[i] = s.order[s.swapped[i]]
+            s.order[s.swapped[i]] = column
+    end_search(s, node)
+
+
+cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil:
+    cdef int m
+    gather_rows(s, node)
+    for m in range(node.n_members):
+        begin_node(s.searches[node.set_of[m]], &node.open[m].totals,
+                   node.open[m].class_totals, node.open[m].path)
+    begin_classes(s, node)
+
+
+cdef void begin_classes(SharedStore* s, const SharedNode* node) noexcept nogil:
+    """Where ordered columns are searched for all members at once, prepare for it."""
+    cdef const Plan* plan = s.plan
+    cdef const Limits* limits
+    cdef int64_t least
+    cdef int m
+    s.by_classes = (is_wide and plan.layout.kind == CLASSES
+                    and plan.criterion.impurity == GINI
+                    and node.n + node.n_some <= MOST_ROWS)
+    if not s.by_classes:
+        return
+    if not number_classes(&s.classes, node, s.of_row,
+                          plan.criterion.n_classes):
+        s.starved = True
+        return
+    for m in range(s.classes.lanes.width):
+        least = INT32_MAX  # nobody there
+        if m < node.n_members:
+            limits = &s.plans[node.set_of[m]].limits
+            least = limits.min_weight if limits.min_weight > limits.min_rows \
+                else limits.min_rows
+        s.classes.lanes.least[m] = <int32_t>(least if least < INT32_MAX else INT32_MAX)
+        s.classes.lanes.most[m] = s.classes.lanes.n[m] - s.classes.lanes.least[m]
+
+
+cdef void gather_rows(SharedStore* s, const SharedNode* node) noexcept nogil:
+    """What the rows of a node add, one behind the other, where they are packed."""
+    cdef const RowStatistics* of_row = s.of_row
+    cdef int64_t n = node.n + node.n_some
+    cdef int64_t* some
+    cdef int64_t i
+    if not s.is_packed:
+        return
+    if n > s.n_added:
+        free(s.added)
+        s.added = <int64_t*>claimed(NULL, n * sizeof(int64_t))
+        s.n_added = n if s.added != NULL else 0
+        if s.added == NULL:
+            s.starved = True
+            return
+    some = s.added + node.n
+    for i in range(node.n):
+        s.added[i] = packed(of_row, node.rows[i])
+    for i in range(node.n_some):
+        some[i] = packed(of_row, node.some[i])
+    s.counting.added = s.added
+    s.counting.some_added = some
+
+
+cdef void end_search(SharedStore* s, const SharedNode* node) noexcept nogil:
+    cdef int m
+    for m in range(node.n_members):
+        finish_node(s.searches[node.set_of[m]])
+
+
+cdef void search_column(SharedStore* s, const SharedNode* node, int32_t number,
+                        uint64_t members) noexcept nogil:
+    cdef const Column* column = s.plan.columns + number
+    cdef int64_t width
+    cdef int m
+    cdef Search* q
+    cdef bint varies = members != node.active
+    if column.n_codes == 0 or node.constant[number] or s.starved:
+        return
+    width = number_codes(s, node, column)
+    s.work += node.n + width * node.n_members
+    if s.by_classes and last_ordered(column) == ALL_ORDERED:
+        if not count_classes(&s.classes, node, column, s.counting.rank, width):
+            s.starved = True
+            return
+        search_classes(&s.classes, s.code[0] == 0)
+        for m in range(node.n_members):
+            if members >> m & 1:
+                varies |= s.classes.lanes.n_codes[m] > 1
+                take_boundary(&s.classes, s.searches[node.set_of[m]], number, m,
+                              s.code)
+        node.constant[number] = not varies
+        return
+    if not count_by_cell(s, node, column, width):
+        return
+    for m in range(node.n_members):
+        if members >> m & 1:
+            q = s.searches[node.set_of[m]]
+            bins_of_member(s, q, node, m, width)
+            if q.bins.count > 1:
+                varies = True
+                search_bins(q, number, last_ordered(column))
+    node.constant[number] = not varies
+
+
+cdef int64_t number_codes(SharedStore* s, const SharedNode* node,
+                          const Column* column) noexcept nogil:
+    """The codes that histograms of a column have, ascending in `code`; returns how many.
+
+    All of them, or those that occur, where cells would cost more than the rows.
+    """
+    cdef int64_t width = column.n_codes + <int64_t>1
+    cdef int64_t stride = s.classes.lanes.n_classes if s.by_classes else 1
+    cdef int64_t code
+    s.counting.rank = NULL
+    if width * stride > 2 * (node.n + node.n_some):
+        s.counting.rank = s.rank
+        return rank_codes(node, column, s.hit, s.code, s.rank)
+    for code in range(width):
+        s.code[code] = <uint32_t>code
+    return width
+
+
+cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* column,
+                        int64_t width) noexcept nogil:
+    """Histograms of a column, cell by cell, of so many codes (`number_codes`); False without
+    memory."""
+    cdef int n_blocks = node.n_cells + 2 + 2 * node.n_members + 4
+    cdef int64_t size, n_more
+    cdef int64_t* block
+    cdef int c, m, n_lacking
+    size = width * s.counting.layout.n_words
+    s.counting.size = size
+    if n_blocks * size > s.n_cells_of_scratch:
+        free(s.cells)
+        s.cells = <int64_t*>claimed(NULL, n_blocks * size * sizeof(int64_t))
+        s.n_cells_of_scratch = n_blocks * size if s.cells != NULL else 0
+        if s.cells == NULL:
+            s.starved = True
+            return False
+    memset(s.cells, 0, (node.n_cells + 3) * size * sizeof(int64_t))
+    count_rows(node, column, &s.counting, s.cells)
+    block = s.cells + node.n_cells * size
+    s.all = block
+    for c in range(node.n_cells):
+        add_words(block, s.cells + c * size, size)
+    block += size
+    s.own = block
+    block += size
+    for m in range(node.n_members):
+        s.lacking[m] = block  # nothing
+    block += size
+    for m in range(node.n_members):
+        n_lacking = 0
+        for c in range(node.n_cells):
+            if not node.without[c] >> m & 1:
+                continue
+            n_lacking += 1
+            if n_lacking == 1:
+                s.lacking[m] = s.cells + c * size
+                continue
+            if n_lacking == 2:
+                memcpy(block, s.lacking[m], size * sizeof(int64_t))
+                s.lacking[m] = block
+                block += size
+            add_words(block - size, s.cells + c * size, size)
+    s.more = NULL
+    if node.n_some > 0:
+        n_more = size * (node.n_members if not s.is_packed else numbers_of_some(node))
+        memset(block, 0, n_more * sizeof(int64_t))
+        count_some(node, column, &s.counting, block)
+        s.more = block
+    return True
+
+
+cdef void bins_of_member(SharedStore* s, Search* q, const SharedNode* node, int member,
+                         int64_t width) noexcept nogil:
+    """The codes that occur in the rows of a member, as bins of its search."""
+    cdef int64_t size = s.counting.size
+    cdef int64_t step = numbers_of_some(node)
+    cdef int64_t i
+    memcpy(s.own, s.all, size * sizeof(int64_t))
+    subtract_words(s.own, s.lacking[member], size)
+    if s.more != NULL and s.is_packed:
+        for i in range(width):
+            s.own[i] += s.more[i * step + member]
+    elif s.more != NULL:
+        add_words(s.own, s.more + member * size, size)
+    bins_of_histogram(q, &s.counting.layout, s.own, width, s.code)
+    s.starved |= q.bins.capacity < width

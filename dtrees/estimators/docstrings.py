@@ -1,0 +1,262 @@
+"""What parameters and attributes of trees and forests mean, written once for all classes.
+
+A class's docstring has placeholders, which `documented` fills when the class is made::
+
+    class RandomForestClassifier:        {parameters}  in the order of the signature, with defaults
+                                         {attributes}  those that a fit of this kind learns
+                                         {coding}, {bags}  paragraphs that several classes share
+
+An entry of a section ("forest", "classes") stands in front of one of the section "all".
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from textwrap import indent
+from typing import Any, Literal, TypeVar
+
+Made = TypeVar("Made", bound=type)
+
+PARAGRAPHS = {
+    "coding": """\
+The table is coded once, with 255 codes a column unless `max_bins` says otherwise. Trees do not
+depend on each other, so any number of threads or workers grows the same forest, bit for bit.""",
+    "bags": """\
+Bags differ from scikit-learn's: there a bag has a fixed size, and how often a row is in it
+depends on the other rows; here every row draws for itself, so the size varies by about its
+square root. The forests predict equally well.""",
+}
+
+PARAMETERS = {
+    "classes": """\
+criterion : {"gini", "entropy", "log_loss"}
+    What a split makes smaller. "log_loss" is another name for "entropy", in bits.
+oob_score : bool or callable
+    Whether rows are predicted by the trees whose bag lacks them, and scored:
+    accuracy, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
+""",
+    "numbers": """\
+criterion : {"squared_error", "poisson"}
+    What a split makes smaller: the variance, or half the Poisson deviance. The latter needs
+    a `y` that is not negative.
+oob_score : bool or callable
+    Whether rows are predicted by the trees whose bag lacks them, and scored:
+    R squared, or by a callable (y, predictions) -> float. Needs ``bootstrap=True``.
+""",
+    "tree": """\
+min_samples_split : int or float
+    Least number of rows of a node that is split; a float is a share of the rows of positive
+    weight, rounded up.
+random_state : int, RandomState or None
+    Seed of the draws of columns, and of the sample behind cuts (see `max_bins`). Where splits
+    of several columns gain the same, the seed and the node decide between them. None: the
+    lowest of these columns is taken, so a tree that searches all columns of exact codes draws
+    nothing and is the same each time.
+class_weight : dict or "balanced"
+    Weight of each class by its label, 1 for classes left out; "balanced" gives all classes
+    the same total weight. None: every class has weight one.
+""",
+    "forest": """\
+n_estimators : int
+    Number of trees.
+min_samples_split : int or float
+    Least number of rows of a node that is split; a float is a share of the rows of positive
+    weight, rounded up. Rows are counted once, however often they are in the bag, and shares
+    are of the rows of the table.
+bootstrap : bool
+    Whether each tree sees a bag of rows; otherwise it sees all of them. A row is in the bag of
+    a tree as often as a Poisson draw of (seed, tree, row) says, with mean `max_samples`.
+oob_tol : float
+    No more trees are added when the out-of-bag score, smoothed over ten trees, has not improved
+    by more than this in the second half of the trees. Larger scores are better. About a
+    tolerance is what more trees could still win. None: all `n_estimators` trees are grown.
+    Needs ``bootstrap=True``.
+random_state : int, RandomState or None
+    Seed of bags, of the draws of columns and between columns of equal gain, and of the sample
+    behind cuts. The same seed gives the same forest on any number of threads.
+verbose : int
+    1 or more shows a bar of the trees grown (`dtrees.callbacks.ProgressBar`).
+warm_start : bool
+    Whether `fit` keeps the trees that are there and adds those that are missing to
+    `n_estimators`. With the same table the forest is the one that is grown at once.
+class_weight : dict, "balanced", "balanced_subsample" or None
+    Weight of each class by its label, 1 for classes left out; "balanced" gives all classes
+    the same total weight, "balanced_subsample" does so in every bag, or in the table where
+    there are no bags. None: every class has weight one.
+max_samples : int, float or None
+    Mean size of a bag: a number of rows (or groups), or a share of them. None: as many as
+    there are.
+regime : {"local", "replicated", "partitioned"} or None
+    Where the trees are grown. "local": on threads of this process. "replicated": on the workers
+    of a Dask cluster, each of which gets the coded table. "partitioned": on workers that keep
+    their rows, or without a cluster in blocks of rows on threads. None: on the cluster of the
+    current ``distributed.Client``, "partitioned" where the codes of a Dask collection are more
+    than a worker should hold, and without one on threads. Changes nothing but the time.
+""",
+    "all": """\
+max_depth : int
+    Nodes at this depth are leaves. None: no limit.
+min_samples_leaf : int or float
+    Least number of rows on each side of a split; a float is a share of the rows of positive
+    weight, rounded up.
+min_weight_fraction_leaf : float
+    Least weight on each side of a split, as a share of the weight of the rows of the tree.
+max_features : int, float or {"sqrt", "log2"}
+    Number of columns drawn at each node: that many, a share of all, their root or their
+    binary logarithm. None: all. The draw goes on until a column can be split.
+max_leaf_nodes : int
+    Trees keep their most profitable splits, until they have so many leaves. None: no limit.
+min_impurity_decrease : float
+    A node is split when that lowers the weighted impurity of the whole tree by so much.
+n_jobs : int
+    Number of threads; None: 1, unless a ``joblib.parallel_config`` says otherwise; -1: all
+    cores. Changes nothing but the time.
+ccp_alpha : float
+    What a leaf costs in minimal cost-complexity pruning of a tree.
+monotonic_cst : None
+    Not supported yet.
+max_bins : int
+    Largest number of distinct values that a numeric column keeps; columns with more are cut
+    at quantiles. None: every value is kept, and trees are exact.
+categorical_features : "from_dtype", array-like or None
+    Columns whose values are categories: told by their types (strings, pandas and polars
+    categoricals), a mask, a list of numbers or names, or none of them.
+handle_unknown : {"missing", "majority", "error"}
+    What a category does at prediction that was not there at fit: goes where missing values
+    go, goes with most rows, or raises a ValueError.
+category_penalty : float
+    What a column pays for many categories when columns are compared: each category beyond
+    eleven in a node takes so many times the impurity of a row within its category off the
+    gain of the best split. 0: nothing, and such columns win by what they fit by chance.
+""",
+}
+
+ATTRIBUTES = {  # a class has them in the order of its sections
+    "forest": """\
+n_estimators_ : int
+    Number of trees; less than `n_estimators` when the fit was stopped.
+estimators_ : list of {tree}
+    The trees as fitted estimators, made at the first look.
+""",
+    "classes": """\
+classes_ : array of shape (n_classes_,)
+    The labels, sorted.
+n_classes_ : int
+    Number of classes.
+""",
+    "importances of a tree": """\
+feature_importances_ : float64 array of shape (n_features_in_,)
+    Share of every column in the impurity decrease.
+""",
+    "importances of a forest": """\
+feature_importances_ : float64 array of shape (n_features_in_,)
+    Mean share of every column in the impurity decrease.
+""",
+    "all": """\
+max_features_ : int
+    Number of columns drawn at each node.
+n_features_in_ : int
+    Number of columns at fit.
+feature_names_in_ : object array of shape (n_features_in_,)
+    Their names; only when all of them are strings.
+n_outputs_ : int
+    1.
+""",
+    "tree": """\
+tree_ : TreeView
+    The nodes as flat arrays.
+""",
+    "out of bag": """\
+oob_score_ : float
+    Score of the out-of-bag predictions; only with `oob_score` or `oob_tol`.
+oob_scores_ : float64 array of shape (n_estimators_,)
+    The same of the first 1, 2, ... trees; only with `oob_tol`. nan where too few rows have a
+    prediction.
+""",
+    "classes out of bag": """\
+oob_decision_function_ : float64 array of shape (n_rows, n_classes_)
+    Shares of the classes by the trees whose bag lacks the row; nan where there is none.
+""",
+    "numbers out of bag": """\
+oob_prediction_ : float64 array of shape (n_rows,)
+    Mean of the trees whose bag lacks the row; nan where there is none.
+""",
+    "trees": """\
+forest_ : dtrees.core.model.tree.Forest
+    The trees as flat arrays.
+codebook_ : dtrees.coding.codebook.CodeBook
+    What their codes mean.
+""",
+}
+
+Kind = Literal["tree", "forest"]
+Target = Literal["classes", "numbers"]
+
+
+def documented(kind: Kind, target: Target) -> Callable[[Made], Made]:
+    """A decorator that fills the docstring of an estimator's class.
+
+    Parameters
+    ----------
+    kind : 'tree' or 'forest'
+    target : 'classes' or 'numbers'
+        What it predicts.
+    """
+
+    def fill(made: Made) -> Made:
+        if made.__doc__ is None:  # python -OO
+            return made
+        text = inspect.cleandoc(made.__doc__)
+        parts = {
+            "parameters": parameters_of(made, kind, target),
+            "attributes": attributes_of(kind, target),
+            **PARAGRAPHS,
+        }
+        for name, part in parts.items():
+            text = text.replace("{" + name + "}", part)
+        made.__doc__ = indent(text, " " * 4, lambda line: line.strip() != "").lstrip()
+        return made
+
+    return fill
+
+
+def parameters_of(made: type, kind: Kind, target: Target) -> str:
+    """The parameters of a class, in the order of its signature.
+
+    Raises
+    ------
+    KeyError
+        One is not described.
+    """
+    known: dict[str, tuple[str, str]] = {}
+    for section in ("all", kind, target):
+        known |= entries(PARAMETERS[section])
+    described = []
+    for name, parameter in inspect.signature(made).parameters.items():
+        what, text = known[name]
+        default = "" if what == "None" else f", default={_literal(parameter.default)}"
+        described.append(f"{name} : {what}{default}\n{text}")
+    return "\n".join(described)
+
+
+def attributes_of(kind: Kind, target: Target) -> str:
+    """What a fit learns, as text."""
+    order: Sequence[str] = (target, f"importances of a {kind}", "all", "tree")
+    if kind == "forest":
+        order = ("forest", *order[:-1], "out of bag", f"{target} out of bag", "trees")
+    found = "".join(ATTRIBUTES.get(section, "") for section in order)
+    tree = "DecisionTreeClassifier" if target == "classes" else "DecisionTreeRegressor"
+    return found.replace("{tree}", tree).rstrip("\n")
+
+
+def entries(text: str) -> dict[str, tuple[str, str]]:
+    """Type and description by name, of a section as numpydoc has it."""
+    found = re.findall(r"^(\w+) : (.*)\n((?: .*\n)+)", text, re.MULTILINE)
+    return {name: (what, said.rstrip("\n")) for name, what, said in found}
+
+
+def _literal(value: Any) -> str:
+    """A default as it is written in Python."""
+    return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -1,0 +1,188 @@
+"""Extremely randomized trees: one random split per drawn column."""
+
+from __future__ import annotations
+
+from dtrees.estimators.docstrings import documented
+from dtrees.estimators.forests import ForestClassifier, ForestRegressor
+
+
+@documented("forest", "classes")
+class ExtraTreesClassifier(ForestClassifier):
+    """Extremely randomized trees for classes.
+
+    Trees that look at one split per drawn column, cut at a random value between the least and the
+    greatest of the node (Geurts, Ernst and Wehenkel 2006); categories go left or right at random.
+
+    {coding}
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    RandomForestClassifier : The best split per drawn column.
+
+    Notes
+    -----
+    A cut falls between two codes: with many more distinct values than `max_bins`, it is drawn
+    from the cuts of the column.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from dtrees import ExtraTreesClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = ExtraTreesClassifier(n_estimators=20, random_state=0).fit(X, y)
+    >>> len(forest)
+    20
+    """
+
+    _random_cuts = True
+
+    def __init__(
+        self,
+        n_estimators=100,
+        *,
+        criterion="gini",
+        max_depth=None,
+        min_samples_split=2,
+        min_samples_leaf=1,
+        min_weight_fraction_leaf=0.0,
+        max_features="sqrt",
+        max_leaf_nodes=None,
+        min_impurity_decrease=0.0,
+        bootstrap=False,
+        oob_score=False,
+        oob_tol=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        warm_start=False,
+        class_weight=None,
+        ccp_alpha=0.0,
+        max_samples=None,
+        monotonic_cst=None,
+        max_bins=255,
+        categorical_features="from_dtype",
+        handle_unknown="missing",
+        regime=None,
+    ):
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.oob_tol = oob_tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.class_weight = class_weight
+        self.ccp_alpha = ccp_alpha
+        self.max_samples = max_samples
+        self.monotonic_cst = monotonic_cst
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
+        self.regime = regime
+
+
+@documented("forest", "numbers")
+class ExtraTreesRegressor(ForestRegressor):
+    """Extremely randomized trees for numbers.
+
+    Trees that look at one split per drawn column, cut at a random value between the least and the
+    greatest of the node (Geurts, Ernst and Wehenkel 2006); categories go left or right at random.
+
+    {coding}
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    RandomForestRegressor : The best split per drawn column.
+
+    Notes
+    -----
+    A cut falls between two codes: with many more distinct values than `max_bins`, it is drawn
+    from the cuts of the column.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from dtrees import ExtraTreesRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> forest = ExtraTreesRegressor(n_estimators=20, random_state=0).fit(X, y)
+    >>> len(forest)
+    20
+    """
+
+    _random_cuts = True
+
+    def __init__(
+        self,
+        n_estimators=100,
+        *,
+        criterion="squared_error",
+        max_depth=None,
+        min_samples_split=2,
+        min_samples_leaf=1,
+        min_weight_fraction_leaf=0.0,
+        max_features=1.0,
+        max_leaf_nodes=None,
+        min_impurity_decrease=0.0,
+        bootstrap=False,
+        oob_score=False,
+        oob_tol=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        warm_start=False,
+        ccp_alpha=0.0,
+        max_samples=None,
+        monotonic_cst=None,
+        max_bins=255,
+        categorical_features="from_dtype",
+        handle_unknown="missing",
+        regime=None,
+    ):
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.oob_tol = oob_tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.ccp_alpha = ccp_alpha
+        self.max_samples = max_samples
+        self.monotonic_cst = monotonic_cst
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
+        self.regime = regime

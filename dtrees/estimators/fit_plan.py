@@ -1,0 +1,274 @@
+"""A fit as a plan: what an estimator's parameters say of it, before any table is read.
+
+Estimators are fitted by their plans, and so are the models of a cross-validation or a search, which
+ask for a plan and never for the inside of an estimator::
+
+    estimator ──FitPlan.of──▶ parameters checked
+    X, y      ──read────────▶ table, values
+    table     ──code────────▶ CodeBook, codes ──┐
+    values    ──target──────▶ Target ───────────┴──resolve──▶ Encoded
+    Encoded, in a Training ──fit, fit_sets──▶ fitted estimators
+
+A fit of many models to one table calls these steps one by one, and keeps what two fits have in
+common (`dtrees.estimators.training_table`). A fit of one model calls `encode`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils import check_random_state, column_or_1d
+
+from dtrees.coding.advice import nearly_ids
+from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook
+from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.tables import Table, read_table
+from dtrees.coding.target import Target
+from dtrees.core.data.rules import GrowthRules
+from dtrees.core.grow.shared import n_alone
+from dtrees.core.membership.resampling import Resampling
+from dtrees.core.membership.shares import Shares
+from dtrees.estimators.constraints import check_parameters
+from dtrees.estimators.limits import columns_per_split, depth_of, least_rows
+from dtrees.estimators.training import Encoded, Training
+from dtrees.parallel import (
+    CodedPartitions,
+    FitStatistics,
+    LocalRunner,
+    PartitionedTable,
+    encode_partitions,
+)
+
+if TYPE_CHECKING:
+    from dtrees.estimators.base import BaseTrees
+
+logger = logging.getLogger(__name__)
+
+LARGEST_SEED = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True, eq=False)
+class FitPlan:
+    """How an estimator is fitted.
+
+    Attributes
+    ----------
+    estimator : tree or forest
+        Has the parameters, which have been checked; not changed.
+    criterion : str
+        The core's name of it.
+    target : callable (array (n_rows,), array-like or None) -> Target
+        `y` and weights as integers.
+    fit : callable (Training) -> estimator
+        Fits a new estimator with these parameters to a coded table; as its ``fit`` with the same
+        integers, bit for bit.
+    fit_sets : callable (Training, Resampling) -> list
+        Fits a new estimator to each training set; the error of a fit stands in its place.
+    shares : Shares
+        Limits that depend on which rows a training set has.
+    n_trees : int, default=1
+        Of a fit.
+    random_cuts, random_ties : bool
+        Whether cuts are drawn, and which of several columns with the same gain is taken.
+    apart : str or None, default=None
+        Why several training sets are fitted one by one; None: they grow together.
+    own_weights : str or None, default=None
+        Why no two of several training sets share counts of rows; None: they may.
+    """
+
+    estimator: Any
+    criterion: str
+    target: Callable[[np.ndarray, Any], Target]
+    fit: Callable[[Training], Any]
+    fit_sets: Callable[[Training, Resampling], list[Any]]
+    shares: Shares
+    n_trees: int = 1
+    random_cuts: bool = False
+    random_ties: bool = True
+    apart: str | None = None
+    own_weights: str | None = None
+
+    @classmethod
+    def of(cls, estimator: BaseTrees) -> FitPlan:
+        """The plan of a clone of an estimator.
+
+        Raises
+        ------
+        InvalidParameterError
+            A parameter is not what it should be.
+        """
+        estimator._check_parameters()
+        return estimator._unfitted()._fit_plan()
+
+    @property
+    def name(self) -> str:
+        """Of the estimator's class, for messages."""
+        return type(self.estimator).__name__
+
+    def check_supported(self) -> None:
+        """Refuse parameters that scikit-learn has and dtrees not yet.
+
+        Raises
+        ------
+        NotImplementedError
+        """
+        if self.estimator.monotonic_cst is not None:
+            raise NotImplementedError(
+                f"The 'monotonic_cst' parameter of {self.name} is not supported yet: it must be "
+                f"None. Got {self.estimator.monotonic_cst!r} instead."
+            )
+
+    def seed(self) -> int:
+        """A seed from the random state; a state that is given draws once."""
+        return int(check_random_state(self.estimator.random_state).randint(LARGEST_SEED))
+
+    def read(self, X: Any, y: Any) -> tuple[Table | PartitionedTable, np.ndarray]:
+        """A table, and a target of as many rows.
+
+        Raises
+        ------
+        ValueError
+            `X` or `y` is not what it should be.
+        """
+        table = X if isinstance(X, PartitionedTable) else read_table(X)
+        values = one_target(y, self.name)
+        if len(values) != table.n_rows:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: X has {table.n_rows} "
+                f"rows, y has {len(values)} values. Give one value of y per row of X."
+            )
+        return table, values
+
+    def code(
+        self,
+        table: Table | PartitionedTable,
+        seed: int,
+        run: LocalRunner,
+        stats: FitStatistics | None = None,
+    ) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
+        """The table as codes."""
+        how: dict[str, Any] = {
+            "categorical_features": self.estimator.categorical_features,
+            "max_bins": self.estimator.max_bins,
+            "handle_unknown": self.estimator.handle_unknown,
+            "seed": seed,
+        }
+        if isinstance(table, PartitionedTable):
+            regime = getattr(self.estimator, "regime", None)
+            book, coded = encode_partitions(table, **how, regime=regime, stats=stats)
+        else:
+            book, coded = CodeBook.fit_encode(table, **how, run=run)
+        for column, count in nearly_ids(book, coded.n_rows).items():
+            logger.info(
+                "column %s of X has %d categories in %d rows: an id tells nothing of other rows",
+                book.name(column),
+                count,
+                coded.n_rows,
+            )
+        return book, coded
+
+    def coding(self, n_rows: int, seed: int) -> tuple[Any, ...]:
+        """What the codes of a table of so many rows depend on; equal codes, if it is equal."""
+        estimator = self.estimator
+        samples = estimator.max_bins is not None and n_rows > SAMPLE_ROWS
+        return (
+            estimator.max_bins,
+            estimator.categorical_features,
+            estimator.handle_unknown,
+            seed if samples else None,
+        )
+
+    def resolve(
+        self, book: CodeBook, coded: CodedMatrix | CodedPartitions, target: Target, seed: int
+    ) -> Encoded:
+        """Codes and target, with the rules that the parameters are for them."""
+        own = self.estimator
+        max_features = columns_per_split(own.max_features, book.n_columns)
+        numbers = GrowthRules(
+            criterion=self.criterion,
+            max_depth=depth_of(own.max_depth, own.max_leaf_nodes),
+            min_samples_split=max(2, least_rows(own.min_samples_split)),
+            min_samples_leaf=least_rows(own.min_samples_leaf),
+            min_impurity_decrease=float(own.min_impurity_decrease),
+            max_features=max_features if max_features < book.n_columns else None,
+            random_cuts=self.random_cuts,
+            random_ties=self.random_ties,
+            category_penalty=float(own.category_penalty),
+            seed=seed,
+            handle_unknown="majority" if own.handle_unknown == "majority" else "missing",
+        )
+        return Encoded(book, coded, target, self.rules(numbers, target), max_features, seed)
+
+    def encode(
+        self,
+        X: Any,
+        columns: tuple[Any, Any],
+        seed: int,
+        run: LocalRunner,
+        stats: FitStatistics | None = None,
+    ) -> Encoded:
+        """Code a table and its target, and resolve the rules.
+
+        Parameters
+        ----------
+        X : table
+        columns : (y, sample_weight)
+        seed : int
+        run : LocalRunner
+        stats : FitStatistics or None, default=None
+        """
+        self.check_supported()
+        y, sample_weight = columns
+        table, values = self.read(X, y)
+        target = self.target(values, sample_weight)
+        return self.resolve(*self.code(table, seed, run, stats), target, seed)
+
+    def rules(self, rules: GrowthRules, target: Target) -> GrowthRules:
+        """Rules for another target, of whose rows shares are taken."""
+        return self.shares.rules(rules, target)
+
+    def n_alone(self, encoded: Encoded, resampling: Resampling) -> tuple[int, str]:
+        """How many of several training sets share nothing of their growth, and why they do not."""
+        if not isinstance(encoded.coded, CodedMatrix):  # in rounds, which are those of all sets
+            return 0, ""
+        if self.own_weights is not None:
+            return resampling.n_sets, self.own_weights
+        return n_alone(encoded.coded, encoded.target, encoded.rules, resampling)
+
+
+def one_target(y: Any, owner: str) -> np.ndarray:
+    """`y` as a 1-d array.
+
+    Raises
+    ------
+    ValueError
+        There is no y, or it has several columns.
+    """
+    if y is None:
+        raise ValueError(
+            f"This {owner} estimator requires y to be passed, but the target y is None."
+        )
+    if type(y) is np.ndarray and y.ndim == 1:
+        return y
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"y should be a 1d array, got an array of shape {shape} instead: {owner} does not "
+            "support several targets yet. Fit a tree per column of y, for example with "
+            "sklearn.multioutput.MultiOutputClassifier or MultiOutputRegressor."
+        )
+    return column_or_1d(y, warn=True)
+
+
+def check_value(estimator: BaseTrees, name: str, value: Any) -> None:
+    """Refuse a value of a parameter that no fit takes.
+
+    Raises
+    ------
+    InvalidParameterError
+    """
+    check_parameters(estimator._constraints, {name: value}, type(estimator).__name__)

@@ -1,0 +1,144 @@
+"""Models of several training sets of one table, and what they say of its rows.
+
+What models say is read from the codes that are there. Codes that are on workers are passed once for
+all rows that are announced (`FittedSets.bring_leaves`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dtrees.core.model.tree import Tree
+from dtrees.core.predict.binned import WalkedRows
+from dtrees.core.predict.means import mean_of_sums, offsets_of
+from dtrees.estimators.training import Encoded
+from dtrees.parallel import threaded
+
+
+@dataclass(frozen=True, eq=False)
+class FittedSets:
+    """Models of several training sets.
+
+    Attributes
+    ----------
+    models : list
+        A fitted estimator for each set, or the error that its fit would raise.
+    encoded : Encoded
+        The table, and its target with all rows.
+    coded_rows : WalkedRows
+        The table, ready to be walked.
+    y : int64 or float64 (n_rows,)
+        Numbers of classes, or the target as it was given.
+    n_live : int64 (n_sets,)
+        Rows of positive weight in each set.
+    """
+
+    models: list[Any]
+    encoded: Encoded
+    coded_rows: WalkedRows
+    y: np.ndarray
+    n_live: np.ndarray
+    _known: dict[int, tuple[np.ndarray, np.ndarray]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    _values: dict[int, tuple[np.ndarray, np.ndarray]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """Labels of the classes, sorted; None for regression."""
+        target = self.encoded.target
+        return target.classes if target.kind == "classification" else None
+
+    def leaves(self, number: int, rows: np.ndarray) -> np.ndarray:
+        """Leaves of some rows in the tree of a set; of those that were asked for last, at hand."""
+        if not self._has_leaves(number, rows):
+            found = self.coded_rows.leaves(trees_of(self.models[number])[0], rows)
+            self._known[number] = rows, found
+        return self._known[number][1]
+
+    @property
+    def has_many_trees(self) -> bool:
+        """Whether a model is made of several trees."""
+        fitted = [model for model in self.models if not isinstance(model, Exception)]
+        return any(len(trees_of(model)) > 1 for model in fitted)
+
+    def depth(self, number: int) -> int:
+        """Depth of a model's deepest tree."""
+        return max(tree.max_depth for tree in trees_of(self.models[number]))
+
+    def values(self, number: int, rows: np.ndarray) -> np.ndarray:
+        """What a model says of some rows: float64 (n, n_classes), or (n, 1) for regression.
+
+        What was asked last of a model is at hand, where codes are on workers.
+
+        Parameters
+        ----------
+        number : int
+            Of the set.
+        rows : int64 (n,)
+            Row numbers of the table.
+        """
+        if self.coded_rows.is_here:
+            return self.values_of(self.models[number], rows)
+        known = self._values.get(number)
+        if known is None or not np.array_equal(known[0], rows):
+            found = self.values_of(self.models[number], rows)
+            known = self._values[number] = rows, found
+        return known[1]
+
+    def values_of(self, model: Any, rows: np.ndarray) -> np.ndarray:
+        """The same for any model that was grown from these codes."""
+        trees = trees_of(model)
+        if len(trees) == 1:
+            return trees[0].value_of(self.coded_rows.leaves(trees[0], rows))
+        total = self.coded_rows.sums(trees, rows, threaded(model.n_jobs))
+        return mean_of_sums(total, len(trees), offsets_of(trees))
+
+    def bring_leaves(self, rows: Mapping[int, np.ndarray], keeps: bool = True) -> None:
+        """Get leaves ready, all at once, that will be asked for.
+
+        Codes that are on workers are passed once for all of them; without it, once for each.
+
+        Parameters
+        ----------
+        rows : mapping of int to int64 (n,)
+            By set, whose model is there: rows that go down each of its trees.
+        keeps : bool, default=True
+            Whether leaves that are at hand need not be fetched again.
+        """
+        if self.coded_rows.is_here:
+            return
+        self.coded_rows.bring(
+            [
+                (trees_of(self.models[number]), mine)
+                for number, mine in rows.items()
+                if not (keeps and self._has_leaves(number, mine))
+            ]
+        )
+
+    def bring_values(self, sides: Iterable[tuple[int, np.ndarray]]) -> None:
+        """The same for `values`: sets, whose models are there, and rows; a set may come again."""
+        if self.coded_rows.is_here:
+            return
+        asked = [(trees_of(self.models[number]), mine) for number, mine in sides]
+        alone = [one for one in asked if len(one[0]) == 1]
+        if alone:
+            self.coded_rows.bring(alone)
+        if len(alone) < len(asked):
+            self.coded_rows.bring_values([one for one in asked if len(one[0]) > 1])
+
+    def _has_leaves(self, number: int, rows: np.ndarray) -> bool:
+        known = self._known.get(number)
+        return known is not None and np.array_equal(known[0], rows)
+
+
+def trees_of(model: Any) -> tuple[Tree, ...]:
+    """The trees of a fitted estimator."""
+    return model.forest_.trees if hasattr(model, "forest_") else (model.tree_.model,)

@@ -1,0 +1,276 @@
+"""Fits that end before their end, and go on elsewhere.
+
+A tree is a function of the codes, the rules, the seed and its number, so a fit that was interrupted
+goes on with the next number, and nobody sees it in the forest. All it takes is to be sure that
+codes, rules and seed are the same ones. They are told by *facts*, parameters in words and digests::
+
+    parameters    criterion, max_depth, ... : what a tree depends on, as text
+    seed          what ``random_state`` was drawn to
+    shape         rows and columns of X
+    codebook      values of X: cuts, categories, names of columns
+    codes         rows of X, in their order, wherever they are and however they are cut
+    target        y and weights, as integers
+    bags          which rows are in which bag
+
+Facts are kept with the trees: in a checkpoint (`dtrees.parallel.checkpoint`), or in the model that
+an error brings along.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+import dtrees
+from dtrees.callbacks import Callback, ForestFit
+from dtrees.coding.codebook import CodeBook
+from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.row_digest import digest_of_rows
+from dtrees.coding.target import Target
+from dtrees.core.membership.resampling import Bags
+from dtrees.core.model.tree import Tree
+from dtrees.exceptions import ModelFileError, SchedulerLostError, WorkerLostError
+from dtrees.export.books import encode_book
+from dtrees.export.trees import trees_of_bytes
+from dtrees.export.values import Encoder
+from dtrees.parallel import Checkpoint
+
+NOT_OF_A_TREE = (  # parameters that no tree depends on, or only by other facts
+    *("n_estimators", "n_jobs", "verbose", "regime", "warm_start"),
+    *("oob_score", "oob_tol", "random_state"),
+)
+IN_WORDS = {
+    "dtrees": "the version of dtrees",
+    "estimator": "the class",
+    "seed": "the seed, which random_state says",
+    "shape": "the shape of X",
+    "codebook": "the values of X",
+    "codes": "the rows of X",
+    "target": "y, or sample_weight",
+    "bags": "the bags, which bootstrap, max_samples and bootstrap_groups say",
+}
+SAID = ("dtrees", "estimator", "seed", "shape")  # whose values mean something to people
+
+logger = logging.getLogger(__name__)
+
+
+def facts_of(
+    estimator: Any,
+    book: CodeBook,
+    coded: Any,
+    target: Target,
+    bags: Bags | None,
+    seed: int,
+) -> dict[str, Any]:
+    """What the trees of a fit are functions of; JSON.
+
+    Parameters
+    ----------
+    estimator : forest
+    book : CodeBook
+    coded : CodedMatrix or CodedPartitions
+        Partitions of which the rows are known (`dtrees.parallel.learn_rows`).
+    target : Target
+    bags : Bags or None
+    seed : int
+
+    Notes
+    -----
+    O(bytes of the codes and the target), at about a gigabyte a second.
+    """
+    names = [name for name in estimator._constraints if name not in NOT_OF_A_TREE]
+    is_here = isinstance(coded, CodedMatrix)
+    digest = digest_of_rows(coded) if is_here else coded.facts.digest
+    return {
+        "dtrees": dtrees.__version__,
+        "estimator": type(estimator).__name__,
+        "parameters": {name: in_words(getattr(estimator, name)) for name in names},
+        "seed": seed,
+        "shape": [int(coded.n_rows), int(coded.n_columns)],
+        "codebook": _digest_of_book(book),
+        "codes": f"{digest:016x}",
+        "target": _digest({field.name: getattr(target, field.name) for field in fields(target)}),
+        "bags": None if bags is None else bags.digest(),
+    }
+
+
+def check_same(there: Mapping[str, Any], here: Mapping[str, Any], what: str) -> None:
+    """Refuse to go on with trees of another fit.
+
+    Parameters
+    ----------
+    there, here : dict
+        As `facts_of` makes them: of the trees that are there, and of this fit.
+    what : str
+        What holds the trees, for the message.
+
+    Raises
+    ------
+    ValueError
+        Names everything that differs.
+    """
+    differ = []
+    old, new = there.get("parameters", {}), here["parameters"]
+    for name in sorted(old.keys() | new.keys()):
+        if old.get(name) != new.get(name):
+            differ.append(f"{name} was {old.get(name)} and is {new.get(name)}")
+    for name, words in IN_WORDS.items():
+        if there.get(name) != here[name]:
+            was = f" (it was {there.get(name)} and is {here[name]})" if name in SAID else ""
+            differ.append(f"{words}{was}")
+    if differ:
+        raise ValueError(
+            f"{what} holds trees of another fit, so this one cannot go on with them. What differs: "
+            f"{'; '.join(differ)}."
+        )
+
+
+def in_words(value: Any) -> str:
+    """A parameter as text that is the same for equal values.
+
+    Arrays, lists and tuples of the same items are equal, and so are numbers of any type.
+    """
+    if isinstance(value, Mapping):
+        items = sorted(f"{in_words(key)}: {in_words(each)}" for key, each in value.items())
+        return "{" + ", ".join(items) + "}"
+    if isinstance(value, np.ndarray | list | tuple) or hasattr(value, "to_numpy"):
+        return "[" + ", ".join(map(in_words, np.asarray(value).tolist())) + "]"
+    if isinstance(value, np.generic):
+        value = value.item()
+    return repr(value)
+
+
+@dataclass(frozen=True, eq=False)
+class SoFar:
+    """The complete trees of a fit that has ended early, and what they are of.
+
+    Attributes
+    ----------
+    trees : tuple of Tree
+        From number 0 on.
+    facts : dict
+        As `facts_of` makes them.
+    """
+
+    trees: tuple[Tree, ...]
+    facts: Mapping[str, Any]
+
+
+def seed_of(saved: Checkpoint[Tree]) -> int:
+    """The seed of the fit whose trees are in a checkpoint.
+
+    Raises
+    ------
+    ModelFileError
+        What stands there is no seed.
+    """
+    seed = (saved.facts or {}).get("seed")
+    if type(seed) is not int or not 0 <= seed < 2**31:
+        raise ModelFileError(
+            f"The checkpoint {saved.path!r} is damaged: its seed is {str(seed)[:20]}."
+        )
+    return seed
+
+
+def earlier_trees(
+    so_far: SoFar | None,
+    saved: Checkpoint[Tree] | None,
+    facts: Callable[[], dict[str, Any]],
+    book: CodeBook,
+) -> tuple[Tree, ...]:
+    """The trees of this fit that are there: of a fit that has ended early, or in a checkpoint.
+
+    Parameters
+    ----------
+    so_far : SoFar or None
+    saved : Checkpoint or None
+        What this fit is, is written there when it is new.
+    facts : callable () -> dict
+        `facts_of` of this fit.
+    book : CodeBook
+
+    Raises
+    ------
+    ValueError
+        They are of another fit.
+    ModelFileError
+        The checkpoint is damaged.
+    """
+    if so_far is None and saved is None:
+        return ()
+    mine = facts()
+    trees: tuple[Tree, ...] = ()
+    if so_far is not None:
+        check_same(so_far.facts, mine, "The forest")
+        trees = so_far.trees
+    if saved is not None:
+        if saved.facts is not None:
+            check_same(saved.facts, mine, f"The checkpoint {saved.path!r}")
+        saved.begin(mine)
+        there = saved.trees(lambda data, name: trees_of_bytes(data, name, book))
+        logger.info("%d trees are in %s", len(there), saved.path)
+        trees = (*trees, *there[len(trees) :])
+    return trees
+
+
+@contextmanager
+def brought_along(make: Callable[[], Any]) -> Iterator[None]:
+    """Give errors of a lost cluster the model so far."""
+    try:
+        yield
+    except (WorkerLostError, SchedulerLostError) as error:
+        error.estimator = make()
+        raise
+
+
+class Saving(Callback):
+    """Writes the trees of a fit to a checkpoint, as they come.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+    """
+
+    def __init__(self, checkpoint: Checkpoint[Tree]) -> None:
+        self._checkpoint = checkpoint
+
+    def on_tree_end(self, fit: ForestFit, number: int) -> None:
+        """Save the trees that are there, if it is time."""
+        self._checkpoint.see(fit.trees)
+
+    def on_fit_end(self, fit: ForestFit) -> None:
+        """Save what is left, also when the fit has failed."""
+        try:
+            self._checkpoint.save(fit.trees)
+        except OSError as error:
+            if fit.error is None:
+                raise
+            logger.warning("the last trees are not in %s: %s", self._checkpoint.path, error)
+
+
+def _digest_of_book(book: CodeBook) -> str:
+    encoder = Encoder()
+    document, arrays = encode_book(book, encoder)
+    return _digest({"document": repr(document), **arrays, **encoder.arrays})
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    """A name for arrays, numbers and strings by name."""
+    found = hashlib.blake2b(digest_size=16)
+    for name, value in values.items():
+        found.update(f"{name} ".encode())
+        if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+            found.update(f"{value.dtype.str} {value.shape} ".encode())
+            flat = value.T if value.flags.f_contiguous else value  # a view, in the order of memory
+            found.update(np.ascontiguousarray(flat).reshape(-1).view(np.uint8).data)
+        elif isinstance(value, np.ndarray):
+            found.update(repr(value.tolist()).encode())
+        else:
+            found.update(repr(value).encode())
+    return found.hexdigest()

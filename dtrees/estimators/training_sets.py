@@ -1,0 +1,223 @@
+"""Estimators for several training sets of one table, from one coding and one growth.
+
+What `dtrees.model_selection` asks of an estimator: models that are those of separate fits in which
+the rows outside of a set weigh nothing, and what they say of rows of the table, read from the codes
+that are there::
+
+    TrainingTable(X, y, weights) --once--> codes, target
+    sets of rows ----------------------------+--> _grow_sets --> trees by set --> models
+                                             |                                      |
+                                             +---------- codes of any rows ------> answers
+
+Weights of a set are integers in the unit that its own fit would choose. Where units differ between
+sets (class weights, fractional weights), and where each forest ends at a tree of its own
+(``oob_tol``), each set grows on its own, from the same codes; so it does where the growth of a
+table cannot be shared (`dtrees.core.grow.shared`). The log says so, and why, once for a table.
+Out-of-bag results come from the same codes, too, when the trees have grown.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dtrees.callbacks import Bar
+from dtrees.coding.target import Target
+from dtrees.core.membership.resampling import Resampling, of_sets
+from dtrees.estimators.base import BaseTrees
+from dtrees.estimators.fit_plan import FitPlan
+from dtrees.estimators.fitted_sets import FittedSets
+from dtrees.estimators.training import Encoded, Training, rows_of
+from dtrees.estimators.training_table import TrainingTable
+from dtrees.parallel import FitStatistics, threaded
+
+
+def fit_sets(
+    estimator: BaseTrees,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    rows: np.ndarray,
+    *,
+    bar: Bar | None = None,
+) -> FittedSets:
+    """Fit a clone of an estimator to each training set of a table that nobody else needs.
+
+    Parameters
+    ----------
+    estimator, bar
+        As for `fit_table`.
+    X, y, sample_weight
+        As for ``fit``.
+    rows : bool (n_sets, n_rows)
+        Training rows of each set.
+
+    Raises
+    ------
+    ClusterError, ValueError
+        As `fit_table` does.
+    """
+    return fit_table(estimator, TrainingTable(X, y, sample_weight), of_sets(rows), bar=bar)
+
+
+def fit_table(
+    estimator: BaseTrees, table: TrainingTable, sets: Resampling, *, bar: Bar | None = None
+) -> FittedSets:
+    """Fit a clone of an estimator to each training set.
+
+    Parameters
+    ----------
+    estimator : tree or forest
+        Never fitted itself.
+    table : TrainingTable
+    sets : Resampling
+        The training sets, as `of_sets` makes them.
+    bar : Bar or None, default=None
+        Counts the trees of all sets as they come.
+
+    Raises
+    ------
+    ClusterError
+        A Dask cluster is in force, or asked for, and cannot be used.
+    ValueError
+        A parameter or the table is not what it should be.
+    """
+    plan = FitPlan.of(estimator)
+    run = threaded(plan.estimator.n_jobs)
+    seed = table.seed_of(plan)  # the same draws for all sets, and all growths of a search
+    encoded = table.encoded(plan, seed, run)
+    n_rows = encoded.coded.n_rows
+    assert sets.cells is not None
+    if len(sets.cells) != n_rows:
+        raise ValueError(f"X has {n_rows} rows, but the sets are of {len(sets.cells)}.")
+    if encoded.target.kind == "classification":
+        values = encoded.target.y.astype(np.int64)
+    else:
+        values = table.values_of_y().astype(np.float64)
+    coded_rows = table.coded_rows(plan, seed)
+    advance = _counting(bar, plan.n_trees * sets.n_sets)
+    stats = table.stats(plan, seed)
+    # rows out of bags walk within the growth, those that are scored do not
+    own_rows = coded_rows if coded_rows.is_here else rows_of(encoded.coded, stats)
+    training = Training(encoded, own_rows, table.y, run, advance, stats)
+    models, alone = _fitted_alone(plan, training, table, sets)
+    together = [number for number, model in enumerate(models) if model is None]
+    some = sets.some(together)
+    if len(together) > 1:
+        n_alone, reason = plan.n_alone(encoded, some)
+        alone[reason] += n_alone
+    table.tell(alone, sets.n_sets)
+    if together:
+        with stats.phase("growth"):
+            grown = plan.fit_sets(training, some)
+        for number, model in zip(together, grown, strict=True):
+            models[number] = model
+    n_live = sets.totals(encoded.target.has_weight)
+    _report(models, stats)
+    return FittedSets(models, encoded, coded_rows, values, n_live)
+
+
+def _fitted_alone(
+    plan: FitPlan, training: Training, table: TrainingTable, sets: Resampling
+) -> tuple[list[Any], Counter[str]]:
+    """Models of sets that are fitted one by one, None for the others; and how many, by reason."""
+    models: list[Any] = [None] * sets.n_sets
+    alone: Counter[str] = Counter()
+    for number, target in enumerate(_targets(plan, training.encoded, table, sets)):
+        if isinstance(target, Target):
+            models[number] = _fitted(plan, training, target)
+            alone[plan.apart or _reason_of_own_units(plan, table.sample_weight)] += 1
+        elif target is not None:
+            models[number] = target
+            training.advance(plan.n_trees)
+        elif plan.apart is not None:
+            own = training.encoded.target.only(sets.rows(number))
+            models[number] = _fitted(plan, training, own)
+            alone[plan.apart] += 1
+    return models, alone
+
+
+def _reason_of_own_units(plan: FitPlan, sample_weight: Any) -> str:
+    """Why the integers of a set are not those of all rows."""
+    name = "y" if sample_weight is None else "sample_weight"
+    if getattr(plan.estimator, "class_weight", None) is not None:
+        name = "class_weight"
+    return f"{name} is counted in other units for each training side"
+
+
+def _counting(bar: Bar | None, n_trees: int) -> Callable[[int], object]:
+    """What hears of trees that have come, where so many are expected."""
+    if bar is None:
+        return lambda n_trees: None
+    bar.expect(n_trees)
+    return bar.advance
+
+
+def _report(models: list[Any], stats: FitStatistics) -> None:
+    """Give the models the report of all that was done."""
+    report = stats.report()
+    for model in models:
+        if not isinstance(model, Exception):
+            model._fit_report = report
+
+
+def _fitted(plan: FitPlan, training: Training, target: Target) -> Any:
+    """An estimator, fitted to the same codes with another target; or the error of its fit."""
+    encoded = training.encoded
+    own = replace(
+        training,
+        encoded=replace(encoded, target=target, rules=plan.rules(encoded.rules, target)),
+        run=threaded(plan.estimator.n_jobs),  # which a forest that ends early cancels
+    )
+    try:
+        return plan.fit(own)
+    except ValueError as error:
+        return error
+
+
+def _targets(
+    plan: FitPlan, encoded: Encoded, table: TrainingTable, sets: Resampling
+) -> Iterator[Target | Exception | None]:
+    """For each set None where its target is that of all rows, less the rows outside; else its own.
+
+    The target of a set is what `fit` makes of the weights times 0 and 1.
+    """
+    whole, sample_weight = encoded.target, table.sample_weight
+    weight = np.ones(whole.n_rows) if sample_weight is None else np.asarray(sample_weight, float)
+    counts = sets.totals(whole.has_weight) > 0
+    same_units = (
+        getattr(plan.estimator, "class_weight", None) is None
+        and (whole.w is None or (whole.kind == "classification" and whole.w_exponent == 0))
+        and encoded.rules.criterion != "poisson"  # whose targets are looked at set by set
+    )
+    for number, has_rows in enumerate(counts.tolist()):
+        if same_units and has_rows:
+            yield None
+            continue
+        mine = sets.rows(number)
+        try:
+            own = plan.target(table.values_of_y(), weight * mine)
+        except ValueError as error:
+            yield error
+            continue
+        yield None if _is_part(own, whole, mine) else own
+
+
+def _is_part(own: Target, whole: Target, rows: np.ndarray) -> bool:
+    """Whether a target is another one whose other rows weigh nothing, in the same units."""
+    units = ("offset", "y_exponent", "w_exponent", "wy_exponent", "class_exponent")
+    if any(getattr(own, unit) != getattr(whole, unit) for unit in units):
+        return False
+    expected = whole if rows.all() else whole.only(rows)
+    if expected.wy is None and own.wy is not None and expected.w is not None:
+        expected = replace(expected, wy=expected.w.astype(np.int64) * expected.y)
+    names = ("y", "w", "wy", "class_multiplier")
+    return all(_same(getattr(own, name), getattr(expected, name)) for name in names)
+
+
+def _same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
+    return a is b if a is None or b is None else np.array_equal(a, b)

@@ -1,0 +1,129 @@
+"""A table that many models are fitted to, which is read and coded once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import joblib
+import numpy as np
+
+from dtrees.coding.codebook import CodeBook
+from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.tables import Table
+from dtrees.core.predict.binned import WalkedRows
+from dtrees.estimators.fit_plan import FitPlan
+from dtrees.estimators.training import Encoded, rows_of
+from dtrees.parallel import CodedPartitions, FitStatistics, LocalRunner, PartitionedTable, admitted
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """A table as one way of coding has it.
+
+    Attributes
+    ----------
+    book : CodeBook
+    coded : CodedMatrix or CodedPartitions
+    rows : WalkedRows
+        The same codes, ready to be walked.
+    stats : FitStatistics
+        What was done to make them.
+    """
+
+    book: CodeBook
+    coded: CodedMatrix | CodedPartitions
+    rows: WalkedRows
+    stats: FitStatistics
+
+
+class TrainingTable:
+    """A table, its target and weights, read once, and coded once for each way of coding.
+
+    Estimators with other parameters share the codes, unless they ask for other ones (``max_bins``,
+    ``categorical_features``, ``handle_unknown``, and the seed, where values are sampled).
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As for an estimator's ``fit``.
+    stats : FitStatistics or None, default=None
+        Where it is written down what has been done for the table so far.
+    """
+
+    def __init__(
+        self, X: Any, y: Any, sample_weight: Any, stats: FitStatistics | None = None
+    ) -> None:
+        self._stats = FitStatistics() if stats is None else stats
+        columns = {"y": y, "sample_weight": sample_weight}
+        self.X, self.y, self.sample_weight = admitted(X, columns, self._stats)
+        self._read: tuple[Table | PartitionedTable, np.ndarray] | None = None
+        self._seed: int | None = None
+        self._codes: dict[str, Codes] = {}
+        self._told: set[str] = set()
+
+    def tell(self, alone: Mapping[str, int], n_sets: int) -> None:
+        """Log how many models of several sets share nothing, by reason; once for a table."""
+        for reason, count in alone.items():
+            many = f"{count} of {n_sets} " if count < n_sets else ""
+            said = f"{many}models are fitted one by one: {reason}"
+            if count > 0 and n_sets > 1 and said not in self._told:
+                self._told.add(said)
+                logger.info(said)
+
+    def encoded(self, plan: FitPlan, seed: int, run: LocalRunner) -> Encoded:
+        """What a fit to all rows grows from.
+
+        Raises
+        ------
+        ValueError
+            `X`, `y` or `sample_weight` is not what it should be.
+        """
+        plan.check_supported()
+        if self._read is None:
+            self._read = plan.read(self.X, self.y)
+        table, values = self._read
+        target = plan.target(values, self.sample_weight)
+        key = self._key(plan, seed)
+        if key not in self._codes:
+            stats = self._stats.continued()
+            with stats.phase("coding"):
+                book, coded = plan.code(table, seed, run, stats)
+            self._codes[key] = Codes(book, coded, rows_of(coded), stats)
+        codes = self._codes[key]
+        return plan.resolve(codes.book, codes.coded, target, seed)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table, which has been read."""
+        assert self._read is not None
+        return self._read[0].n_rows
+
+    def seed_of(self, plan: FitPlan) -> int:
+        """A seed for a fit; without a random state, the same for all of this table."""
+        if plan.estimator.random_state is not None:
+            return plan.seed()
+        if self._seed is None:
+            self._seed = plan.seed()
+        return self._seed
+
+    def coded_rows(self, plan: FitPlan, seed: int) -> WalkedRows:
+        """The codes that were made for a fit, ready to be walked."""
+        return self._codes[self._key(plan, seed)].rows
+
+    def stats(self, plan: FitPlan, seed: int) -> FitStatistics:
+        """What was done to code the table for a fit, for a growth to go on with."""
+        return self._codes[self._key(plan, seed)].stats.continued()
+
+    def values_of_y(self) -> np.ndarray:
+        """The target, as it was read."""
+        assert self._read is not None
+        return self._read[1]
+
+    def _key(self, plan: FitPlan, seed: int) -> str:
+        """What codes depend on, as text."""
+        return joblib.hash(plan.coding(self.n_rows, seed))

@@ -1,0 +1,251 @@
+"""``tree_``: a grown tree and its codebook under the names that scikit-learn's users know.
+
+`dtrees.core.model.tree.Tree` speaks of codes, and of columns by number; the codebook knows what the
+codes mean. The view holds both, adds the axis that scikit-learn keeps for several outputs, and
+answers for raw rows. Arrays that the tree computes are kept, but not pickled: they are often asked
+for node by node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dtrees.coding.coded import CodedMatrix
+from dtrees.core.model.tree import AT_MOST, LEAF, NO_FEATURE, Tree
+from dtrees.core.predict.raw import apply, decision_path
+from dtrees.inspection.importance import impurity_importances
+from dtrees.parallel import CodedPartitions
+from dtrees.typing import Runner, serial
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    from dtrees.coding.codebook import CodeBook
+
+
+class Untold(np.float64):
+    """The threshold of a test that is not ``<=``: a number that is not rounded.
+
+    scikit-learn's ``export_graphviz`` writes ``<=`` before what it rounds, which is wrong here.
+    """
+
+    def __round__(self, ndigits: Any = None) -> Any:
+        raise ValueError(
+            "A test of this tree is a set of categories, or numbers above a threshold in a column "
+            "that has categories, too. scikit-learn's export_graphviz shows thresholds only. Use "
+            "dtrees.inspection.export_graphviz, dtrees.export_text, or "
+            "dtrees.plot_shared_forest([tree])."
+        )
+
+
+class Thresholds(np.ndarray):
+    """Thresholds of nodes, float64 (n_nodes,), that know which tests are not ``<=``.
+
+    What is computed from them, and stretches of them, are plain arrays.
+    """
+
+    _untold: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, thresholds: np.ndarray, untold: np.ndarray) -> np.ndarray:
+        """The thresholds, of which some are `Untold`; plain, where none is."""
+        if not untold.any():
+            return thresholds
+        made = thresholds.view(cls)
+        made._untold = untold
+        return made
+
+    def __getitem__(self, key: Any) -> Any:
+        found = np.asarray(self)[key]
+        if self._untold is None or not isinstance(found, np.float64):
+            return found
+        return Untold(found) if self._untold[key] else found
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        plain = np.asarray(array)
+        return plain[()] if return_scalar else plain
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TreeView:
+    """A fitted tree; nodes in preorder, arrays read only.
+
+    Parameters
+    ----------
+    model : dtrees.core.model.tree.Tree
+        The tree on codes.
+    codebook : dtrees.coding.codebook.CodeBook
+        What the codes mean.
+    saw_missing : bool (n_features,)
+        Whether a tested column had missing values at fit; False for columns that are not tested.
+    """
+
+    model: Tree
+    codebook: CodeBook
+    saw_missing: np.ndarray
+
+    def __repr__(self) -> str:
+        return (
+            f"TreeView(node_count={self.node_count}, n_leaves={self.n_leaves}, "
+            f"max_depth={self.max_depth}, n_features={self.n_features})"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def node_count(self) -> int:
+        """Number of nodes, leaves included."""
+        return self.model.node_count
+
+    @property
+    def capacity(self) -> int:
+        """As ``node_count``."""
+        return self.node_count
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return self.model.n_leaves
+
+    @property
+    def max_depth(self) -> int:
+        """Depth of the deepest leaf; the root has depth 0."""
+        return self.model.max_depth
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.model.n_columns
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of targets: 1."""
+        return 1
+
+    @property
+    def n_classes(self) -> np.ndarray:
+        """Number of classes, intp (1,); 1 for regression."""
+        return np.array([self.max_n_classes], dtype=np.intp)
+
+    @property
+    def max_n_classes(self) -> int:
+        """Number of classes; 1 for regression."""
+        return self.model.n_values
+
+    @property
+    def children_left(self) -> np.ndarray:
+        """Left children, int32 (node_count,); -1 in leaves."""
+        return self.model.children_left
+
+    @property
+    def children_right(self) -> np.ndarray:
+        """Right children, int32 (node_count,); -1 in leaves."""
+        return self.model.children_right
+
+    @property
+    def feature(self) -> np.ndarray:
+        """Column of the test, int32 (node_count,); -2 in leaves."""
+        return self.model.feature
+
+    @cached_property
+    def threshold(self) -> np.ndarray:
+        """Threshold of the test in the user's units, float64 (node_count,).
+
+        -2 in leaves, as in scikit-learn; nan where the test is a set of categories. The threshold
+        of a single node whose test is not ``<=`` (see `Thresholds`) can be computed with, but
+        not rounded: scikit-learn's ``export_graphviz`` would draw it as ``<=``.
+        """
+        threshold = self.model.threshold.copy()
+        threshold[self.model.test == LEAF] = NO_FEATURE
+        return _read_only(Thresholds.of(threshold, self.model.test > AT_MOST))
+
+    @property
+    def missing_go_to_left(self) -> np.ndarray:
+        """Whether missing values go left, uint8 (node_count,)."""
+        return self.model.missing_go_to_left
+
+    @property
+    def impurity(self) -> np.ndarray:
+        """Impurity, float64 (node_count,)."""
+        return self.model.impurity
+
+    @cached_property
+    def n_node_samples(self) -> np.ndarray:
+        """Rows of positive weight, int64 (node_count,)."""
+        return _read_only(self.model.n_node_samples.astype(np.int64))
+
+    @cached_property
+    def weighted_n_node_samples(self) -> np.ndarray:
+        """Weight of the rows, float64 (node_count,)."""
+        return _read_only(self.model.weighted_n_node_samples)
+
+    @cached_property
+    def value(self) -> np.ndarray:
+        """Class shares or mean, float64 (node_count, 1, max_n_classes)."""
+        return _read_only(self.model.value[:, np.newaxis, :])
+
+    def apply(self, X: Any, run: Runner = serial, *, estimator: str = "TreeView") -> np.ndarray:
+        """Leaf of every row, intp (n_rows,); `estimator` is who complains about columns."""
+        table = self.codebook.check(X, estimator=estimator, run=run)
+        return apply(self.model, self.codebook, table, run)
+
+    def predict(self, X: Any, run: Runner = serial) -> np.ndarray:
+        """Class shares or mean in every row's leaf, float64 (n_rows, max_n_classes)."""
+        return self.model.value_of(self.apply(X, run))
+
+    def decision_path(self, X: Any, run: Runner = serial) -> csr_matrix:
+        """Nodes on every row's way from the root to its leaf, csr (n_rows, node_count)."""
+        return decision_path(self.model, self.apply(X, run))
+
+    def compute_feature_importances(self, normalize: bool = True) -> np.ndarray:
+        """Impurity decrease by column, float64 (n_features,)."""
+        return impurity_importances(self.model, normalize=normalize)
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
+
+
+def columns_with_missing(trees: Sequence[Tree], coded: CodedMatrix | CodedPartitions) -> np.ndarray:
+    """Which of the columns that trees test have missing values in a table, bool (n_columns,).
+
+    O(rows) per tested column, O(1) where the rows are known in the order of their codes; and
+    O(nodes), of as many trees as it takes to see all columns tested.
+    """
+    found = np.zeros(coded.n_columns, dtype=bool)
+    if isinstance(coded, CodedPartitions):
+        found = coded.facts.has_missing & columns_tested(trees, coded.n_columns)
+        found.flags.writeable = False
+        return found
+    for column in np.flatnonzero(columns_tested(trees, coded.n_columns)).tolist():
+        found[column] = coded.has_missing(column)
+    found.flags.writeable = False
+    return found
+
+
+def missing_by_model(
+    models: Sequence[Sequence[Tree]], coded: CodedMatrix | CodedPartitions
+) -> list[np.ndarray]:
+    """`columns_with_missing` for the trees of each model; columns are looked at once."""
+    found = columns_with_missing([tree for trees in models for tree in trees], coded)
+    each = [found & columns_tested(trees, coded.n_columns) for trees in models]
+    for mine in each:
+        mine.flags.writeable = False
+    return each
+
+
+def columns_tested(trees: Sequence[Tree], n_columns: int) -> np.ndarray:
+    """Which columns trees test, bool (n_columns,)."""
+    tested = np.zeros(n_columns - NO_FEATURE, dtype=bool)  # behind the columns: leaves
+    for tree in trees:
+        tested[tree.feature] = True
+        if tested[:n_columns].all():
+            break
+    return tested[:n_columns]

@@ -1,0 +1,148 @@
+"""Tables in files: CSV and Parquet to a DataFrame.
+
+Files are read by pandas, which is imported when a file is read. A CSV file does not say which of
+its columns hold dates, so that is found out here (`dtrees.coding.iso_dates`).
+
+Types are found out anew in every file, and a few rows can look like something else than many did:
+a column of words holds only digits, or only dates. Columns that are named as text (``as_text``)
+stay as they are written.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Collection
+from pathlib import Path
+from typing import IO, Any
+
+from dtrees.coding.iso_dates import dates_of
+from dtrees.io.extras import extra
+
+FORMATS = (".csv", ".csv.gz", ".parquet")
+
+
+def read_table(
+    source: Path | IO[bytes],
+    *,
+    separator: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    as_text: Collection[str] = (),
+) -> Any:
+    """Read a CSV or Parquet file into a DataFrame.
+
+    Parameters
+    ----------
+    source : Path or stream of bytes
+        A path ends with one of `FORMATS`; a stream is CSV, and can be read again from its start. In
+        a CSV file, what pandas takes for missing is missing (empty fields, ``NA``, ``NaN``,
+        ``null``, ``None`` and the like), and columns of dates are told (`dtrees.coding.iso_dates`).
+    separator : str, default=","
+        What stands between two fields of a CSV file: one ASCII character.
+    encoding : str, default="utf-8"
+        Of a CSV file; a name that Python knows.
+    decimal : str, default="."
+        What stands in front of the decimals of a number in a CSV file: one ASCII character.
+    as_text : collection of str, default=()
+        Columns of a CSV file that are text whatever they look like; they need not be there.
+
+    Raises
+    ------
+    ImportError
+        pandas (or, for Parquet, pyarrow) is not installed.
+    ValueError
+        There is no such file, its extension is unknown, it is empty, or it cannot be read; the
+        rows of a CSV file have more fields than its header has names;
+        `separator`, `encoding` or `decimal` is not valid, or is given for a file that is not
+        CSV.
+    """
+    name, label = ".csv", "standard input"
+    if isinstance(source, Path):
+        name, label = source.name.lower(), str(source)
+    if not name.endswith(FORMATS):
+        raise ValueError(f"{label}: unknown extension, expected one of {', '.join(FORMATS)}")
+    given = {"separator": separator, "encoding": encoding, "decimal mark": decimal}
+    if name.endswith(".parquet"):
+        for word, value in given.items():
+            if value is not None:
+                raise ValueError(f"{label}: a Parquet file has no {word}, got {value!r}")
+    separator = "," if separator is None else separator
+    encoding = "utf-8" if encoding is None else encoding
+    decimal = "." if decimal is None else decimal
+    _check_form(separator, encoding, decimal)
+    _check_there(source, label)
+    pandas = extra("pandas")
+    try:
+        if name.endswith(".parquet"):
+            extra("pyarrow")
+            return pandas.read_parquet(source)
+        form = {"sep": separator, "encoding": encoding, "decimal": decimal}
+        table = read_csv(source, dict.fromkeys(as_text, str), **form)
+    except UnicodeError as error:
+        raise ValueError(f"{label}: cannot be read as {encoding}: {error}") from error
+    except (OSError, EOFError, LookupError, ValueError) as error:  # pandas' and Arrow's errors too
+        reason = str(error) or type(error).__name__
+        raise ValueError(f"{label}: cannot be read: {reason}") from error
+    for name in table.columns:
+        dates = None if name in as_text else dates_of(table[name])
+        if dates is not None:
+            table[name] = dates
+    return table
+
+
+def _check_form(separator: str, encoding: str, decimal: str) -> None:
+    """Refuse what no CSV file is written with.
+
+    Raises
+    ------
+    ValueError
+    """
+    if len(separator) != 1 or not separator.isascii() or separator in '"\r\n':
+        raise ValueError(
+            f"the separator must be one ASCII character, no quote and no line end: {separator!r}"
+        )
+    if len(decimal) != 1 or not decimal.isascii() or decimal.isalnum() or decimal in '"\r\n+- ':
+        raise ValueError(f"the decimal mark must be one ASCII character such as ',': {decimal!r}")
+    try:
+        codecs.lookup(encoding)
+    except LookupError as error:
+        raise ValueError(f"unknown encoding: {encoding!r}") from error
+
+
+def _check_there(source: Path | IO[bytes], label: str) -> None:
+    """Refuse a file that is not there, or empty.
+
+    Raises
+    ------
+    ValueError
+    """
+    if isinstance(source, Path):
+        if not source.is_file():
+            raise ValueError(f"{label}: {'not a file' if source.exists() else 'no such file'}")
+        is_empty = source.stat().st_size == 0
+    else:
+        is_empty = not source.read(1)
+    if is_empty:
+        raise ValueError(f"{label}: the file is empty")
+
+
+def read_csv(source: Path | IO[bytes], types: dict[str, type], **form: str) -> Any:
+    """A CSV file as a DataFrame, by pandas' rules for types but for the given ones."""
+    pandas = extra("pandas")
+
+    def read(**how: Any) -> Any:
+        if not isinstance(source, Path):
+            source.seek(0)
+        return pandas.read_csv(source, **form, **how)
+
+    # pandas makes an index of the first fields when there are more of them than names. As text
+    # it is told from the numbers of the rows, 0, 1, ..., whatever it holds.
+    first = read(nrows=1, dtype=str)
+    if not isinstance(first.index, pandas.RangeIndex):
+        names = len(first.columns)
+        raise ValueError(
+            f"the header has {names} names, but the first row {names + first.index.nlevels} "
+            "fields. Name every column, and end no row with a separator"
+        )
+    # Whole columns at once: a column of numbers and words must not change its type midway.
+    return read(dtype=types, low_memory=False)

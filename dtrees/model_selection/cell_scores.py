@@ -1,0 +1,269 @@
+"""Scores of the models of cells: sums over leaves where they will do, or predictions.
+
+Scores that are sums over leaves are there for all candidates at once. Any other scorer is asked by
+scikit-learn's own search, once for each different model.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+import sklearn.model_selection
+from sklearn.exceptions import FitFailedWarning
+
+from dtrees.core.model.nested_trees import ManyLimits
+from dtrees.estimators.fitted_sets import FittedSets
+from dtrees.model_selection.cells import Cells
+from dtrees.model_selection.held_out import exact_in_sums, held_out_of
+from dtrees.model_selection.leaf_scores import LeafScore, leaf_scores, leaf_scores_of
+from dtrees.model_selection.prefitted_proxy import (
+    PrefittedProxy,
+    RowNumbers,
+    asks_for_predictions,
+    scoring_of_proxies,
+)
+from dtrees.model_selection.splits import Split
+from dtrees.parallel import threaded
+
+Scores = dict[tuple[str, str], np.ndarray]  # (n_candidates, n_splits) by side and scorer
+
+
+def scores_by_leaves(
+    cells: Cells,
+    splits: Sequence[Split],
+    scoring: Any,
+    sides: Sequence[str] = ("test",),
+    sample_weight: Any = None,
+) -> Scores | None:
+    """Scores of cells that are sums over leaves.
+
+    Parameters
+    ----------
+    cells : Cells
+    splits : sequence of (train, test)
+    scoring
+        As scikit-learn takes it.
+    sides : sequence of {"test", "train"}, default=("test",)
+    sample_weight : array-like of shape (n_rows,) or None, default=None
+        What rows count in the scores.
+
+    Returns
+    -------
+    dict of (str, str) to float64 (n_candidates, n_splits), or None
+        None: a fit has failed, models are made of several trees, or scikit-learn should be asked.
+    """
+    by_name = leaf_scores_of(scoring, of_classes=cells.classes is not None)
+    failed = [number for number in range(len(splits)) if cells.error(number) is not None]
+    if by_name is None or failed or cells.fitted.has_many_trees:
+        return None
+    found: Scores = {}
+    for side in sides:
+        scores = scores_of_splits(
+            list(by_name.values()), cells.fitted, splits, cells.limits, side, sample_weight
+        )
+        if scores is None:
+            return None
+        found |= {(side, name): own for name, own in zip(by_name, scores, strict=True)}
+    return found
+
+
+def scores_of_splits(
+    scores: Sequence[LeafScore],
+    fitted: FittedSets,
+    splits: Sequence[Split],
+    limits: Callable[[int], ManyLimits],
+    side: str = "test",
+    sample_weight: Any = None,
+) -> np.ndarray | None:
+    """Scores of one side of all splits, for all smaller trees.
+
+    Parameters
+    ----------
+    scores : sequence of LeafScore
+    fitted : FittedSets
+        Trees; set i is the training side of split i.
+    splits : sequence of (train, test)
+    limits : callable (int) -> ManyLimits
+        Of the trees of a set: as many in each.
+    side : {"train", "test"}, default="test"
+    sample_weight : array-like of shape (n_rows,) or None, default=None
+        What rows count in the scores.
+
+    Returns
+    -------
+    float64 (n_scores, n_limits, n_splits) or None
+        None: scikit-learn should be asked.
+    """
+    row_numbers = np.arange(len(fitted.y))
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+
+    def of_split(number: int) -> np.ndarray | None:
+        rows = row_numbers[splits[number][("train", "test").index(side)]]
+        own = None if weight is None else exact_in_sums(weight[rows])
+        if len(rows) == 0 or (own is not None and (own <= 0).any()):  # not defined, some of them
+            return None
+        held_out = held_out_of(fitted, number, rows, own, keeps=side == "test")
+        return leaf_scores(scores, held_out, limits(number))
+
+    at = ("train", "test").index(side)
+    fitted.bring_leaves(
+        {number: row_numbers[split[at]] for number, split in enumerate(splits)},
+        keeps=side == "test",
+    )
+    run = threaded(fitted.models[0].n_jobs)
+    with warnings.catch_warnings():  # of a matrix there are few rows for each class
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        of_splits = run([partial(of_split, number) for number in range(len(splits))])
+    known = [found for found in of_splits if found is not None]
+    return np.stack(known, axis=2) if len(known) == len(splits) else None
+
+
+@dataclass(frozen=True)
+class _Distinct:
+    """Models that are not the same trees: `Models`, with other candidates in each set.
+
+    Attributes
+    ----------
+    cells : Cells
+    candidates : int64 (n_distinct, n_sets)
+        Of `cells`. In a set that has fewer different ones, the last again and again.
+    """
+
+    cells: Cells
+    candidates: np.ndarray
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """Labels of the classes; None for regression."""
+        return self.cells.classes
+
+    def error(self, number: int) -> Exception | None:
+        """Why there is no model of a set."""
+        return self.cells.error(number)
+
+    def model(self, candidate: int, number: int) -> Any:
+        """A fitted estimator."""
+        return self.cells.model(int(self.candidates[candidate, number]), number)
+
+    def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
+        """What a model says of some rows."""
+        return self.cells.values(int(self.candidates[candidate, number]), number, rows)
+
+
+def _distinct(cells: Cells, n_splits: int, scoring: Any) -> tuple[_Distinct, np.ndarray]:
+    """Models that are scored, and which of them stands for a candidate in each split.
+
+    Returns
+    -------
+    models : _Distinct
+    place : int64 (n_candidates, n_splits)
+    """
+    n_candidates = len(cells.growth.places)
+    every = np.arange(n_candidates)
+    found = [(every, every)] * n_splits
+    if asks_for_predictions(scoring):  # others may look at parameters, too
+        found = [
+            (every[:1], 0 * every) if cells.error(number) is not None else cells.distinct(number)
+            for number in range(n_splits)
+        ]
+    most = max(len(first) for first, _ in found)
+    candidates = [np.pad(first, (0, most - len(first)), mode="edge") for first, _ in found]
+    return _Distinct(cells, np.column_stack(candidates)), np.column_stack(
+        [place for _, place in found]
+    )
+
+
+@dataclass(frozen=True)
+class ModelScores:
+    """Scores of candidates that scikit-learn has computed.
+
+    Attributes
+    ----------
+    scores : dict of (str, str) to float64 (n_candidates, n_splits)
+        By side, "train" or "test", and by the name of the scorer.
+    seconds : float64 (n_candidates,)
+        To score a model, on average.
+    is_single : bool
+        Whether there is one scorer, without a name: "score".
+    """
+
+    scores: dict[tuple[str, str], np.ndarray]
+    seconds: np.ndarray
+    is_single: bool
+
+
+class ScoredRows(Protocol):
+    """What scorers see of a table."""
+
+    @property
+    def X(self) -> Any:
+        """The table."""
+        ...
+
+    @property
+    def y(self) -> Any:
+        """The target."""
+        ...
+
+    @property
+    def sample_weight(self) -> Any:
+        """What rows count; None: once."""
+        ...
+
+
+def score_models(
+    cells: Cells,
+    table: ScoredRows,
+    splits: Sequence[Split],
+    scoring: Any,
+    error_score: Any,
+    return_train_score: bool = False,
+    weigh: bool = True,
+) -> ModelScores:
+    """Score the models of cells by their predictions, in scikit-learn's own search.
+
+    Models that are the same trees are scored once, unless a scorer is no one of scikit-learn's.
+
+    Parameters
+    ----------
+    cells : Cells
+    table : ScoredRows
+    splits : sequence of (train, test)
+    scoring, error_score, return_train_score
+        As for `dtrees.model_selection.GridSearchCV`.
+    weigh : bool, default=True
+        Whether weights are handed to scorers that take them, if scikit-learn's search does so.
+    """
+    numbers = RowNumbers(len(table.y), splits)
+    cells.bring(numbers, return_train_score)
+    models, place = _distinct(cells, len(splits), scoring)
+    search = sklearn.model_selection.GridSearchCV(
+        PrefittedProxy(models, numbers, cells.growth.estimator),
+        {"candidate": list(range(len(models.candidates)))},
+        scoring=scoring_of_proxies(scoring, table.X),
+        cv=splits,
+        refit=False,
+        error_score=error_score,
+        return_train_score=return_train_score,
+    )
+    weight = (
+        {} if table.sample_weight is None or not weigh else {"sample_weight": table.sample_weight}
+    )
+    with warnings.catch_warnings():  # whoever asks says more
+        warnings.filterwarnings("ignore", "One or more of the .* scores are non-finite")
+        warnings.filterwarnings("ignore", category=FitFailedWarning)
+        search.fit(numbers.table, table.y, **weight)
+    results = search.cv_results_
+    scores = {}
+    for key in results:
+        if key.startswith("split0_"):
+            side, name = key.removeprefix("split0_").split("_", 1)
+            columns = [results[f"split{i}_{side}_{name}"][place[:, i]] for i in range(len(splits))]
+            scores[side, name] = np.column_stack(columns)
+    seconds = results["mean_score_time"][place].mean(axis=1)
+    return ModelScores(scores, seconds, not search.multimetric_)

@@ -1,0 +1,109 @@
+"""Which models can be grown together, and why others cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import sklearn
+
+from dtrees.estimators.base import BaseTrees
+from dtrees.model_selection.splits import Split
+from dtrees.parallel import is_lazy, known_length
+
+
+class NotShareableError(Exception):
+    """Models cannot be grown together; scikit-learn's own function says what each is worth."""
+
+
+MODULES = (  # and not what is made of them
+    "dtrees.estimators.trees",
+    "dtrees.estimators.random_forest",
+    "dtrees.estimators.extra_trees",
+    "dtrees.estimators.bagging",
+)
+
+
+def is_of_dtrees(estimator: Any) -> bool:
+    """Whether an estimator is a tree or a forest of dtrees, and no subclass of one."""
+    return isinstance(estimator, BaseTrees) and type(estimator).__module__ in MODULES
+
+
+def unsupported_reason(estimator: Any, y: Any, params: Iterable[str]) -> str | None:
+    """Why the models of an estimator are not grown together; None: they are.
+
+    Parameters
+    ----------
+    estimator : object
+    y : object
+    params : iterable of str
+        Names of what is given to ``fit`` besides.
+    """
+    if not is_of_dtrees(estimator):
+        return f"{type(estimator).__name__} is not an estimator of dtrees"
+    if y is None:
+        return "there is no y"
+    others = sorted(set(params) - {"sample_weight"})
+    if others:
+        return f"fit is given {', '.join(others)}"
+    if sklearn.get_config()["enable_metadata_routing"]:
+        return "metadata routing is enabled"
+    return None
+
+
+def unsupported_splits(splits: Sequence[Split], n_rows: int) -> str | None:
+    """Why splits are no sets of rows; None: they are."""
+    if not splits:
+        return "there are no splits"
+    for split in splits:
+        if not isinstance(split, tuple | list) or len(split) != 2:
+            return "a split is no pair of a training side and a test side"
+        for side in split:
+            if not _are_rows(np.asarray(side), n_rows):
+                return "a side of a split is no rows of X"
+        train = np.asarray(split[0])
+        listed = np.zeros(n_rows, dtype=bool)
+        listed[train] = True
+        if not listed.any():
+            return "a training side is empty"
+        if train.dtype != bool and np.count_nonzero(listed) < len(train):
+            return "a training side lists rows twice"
+    return None
+
+
+def _are_rows(side: np.ndarray, n_rows: int) -> bool:
+    """Whether these are numbers of rows, from the end where they are negative, or a mask."""
+    if side.dtype == bool:
+        return side.shape == (n_rows,)
+    if side.ndim != 1 or side.dtype.kind not in "iu":
+        return False
+    return len(side) == 0 or bool(-n_rows <= side.min() and side.max() < n_rows)
+
+
+def check_rows_can_be_taken(who: str, X: Any, reason: str | None) -> None:
+    """Refuse a Dask collection whose rows scikit-learn's function would ask for in vain.
+
+    Called before anything is computed.
+
+    Parameters
+    ----------
+    who : str
+        Asks; for the message.
+    X : table
+    reason : str or None
+        Why models are not grown together; None: they are.
+
+    Raises
+    ------
+    TypeError
+        `X` is a data frame, or an array of unknown block sizes.
+    """
+    if reason is None or not is_lazy(X) or known_length(X) is not None:
+        return
+    raise TypeError(
+        f"{who} of a Dask collection: {reason}, so each model is fitted on rows taken by their "
+        f"numbers, and this {type(X).__name__} has no row numbers. Give the last step of a "
+        "pipeline, and X as the steps before it leave it; or, where all columns are numbers, "
+        "X.to_dask_array(lengths=True) of a data frame; or X.compute(), if it fits."
+    )

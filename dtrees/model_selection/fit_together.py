@@ -1,0 +1,138 @@
+"""The models of a cross-validation, grown together; or why scikit-learn has to fit them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import check_scoring
+
+from dtrees.callbacks import Bar
+from dtrees.estimators.ensemble import BaseForest
+from dtrees.model_selection.eligibility import NotShareableError, unsupported_reason
+from dtrees.model_selection.fitted_splits import FittedSplits, fit_splits
+from dtrees.model_selection.nested import FittedSearches, unsupported_search
+from dtrees.model_selection.prepare import Arguments, Prepared, draw_splits, is_of_dask_ml, prepare
+from dtrees.model_selection.shared_search import SharedSearch
+from dtrees.parallel import PartitionedTable
+
+logger = logging.getLogger(__name__)
+
+METHODS = ("predict", "predict_proba", "predict_log_proba")  # that are read from codes
+TYPES: Mapping[str, Any] = {  # of arguments that scikit-learn's function may not be asked about
+    "n_jobs": Integral | None,
+    "params": dict | None,
+    "pre_dispatch": Integral | str,
+    "verbose": Integral,
+    "error_score": Real | str,
+    "return_train_score": bool | np.bool_,
+    "return_estimator": bool | np.bool_,
+    "return_indices": bool | np.bool_,
+}
+
+
+def fit_together(
+    arguments: Arguments, X: Any, y: Any, options: Mapping[str, Any]
+) -> tuple[Prepared, FittedSplits | FittedSearches | None]:
+    """Grow the models together, or find out why scikit-learn has to fit them.
+
+    Input that no model can be grown from goes to scikit-learn as well: its function, or each of its
+    fits, then says what is wrong, and what that is worth is for ``error_score`` to say.
+
+    Parameters
+    ----------
+    arguments : Arguments
+    X, y
+    options : mapping
+        Other arguments of the function, by name.
+
+    Returns
+    -------
+    prepared : Prepared
+    fitted : FittedSplits, FittedSearches or None
+        None: scikit-learn's function fits the models itself.
+    """
+    estimator, params = arguments.estimator, arguments.params
+    is_mapping = isinstance(params, Mapping)
+    refused = _unsupported_argument({**options, "params": dict(params) if is_mapping else params})
+    reason = None
+    if params is None or is_mapping:
+        reason = _unsupported_reason(estimator, y, params, options.get("method", "predict"))
+    check = partial(check_scoring, estimator, scoring=options.get("scoring"))
+    prepared = prepare(arguments, X, y, reason=reason, refused=refused, check=check)
+    fitted: FittedSplits | FittedSearches | None = None
+    if prepared.reason is None:
+        _check_one_per_row(prepared.arguments.sample_weight, len(prepared.y))
+        try:
+            fitted = _fitted_models(prepared, options)
+        except NotShareableError as error:
+            prepared = replace(prepared, reason=str(error))
+            prepared.refuse_partitions()
+        except (ValueError, TypeError, NotImplementedError) as error:  # of the input
+            if isinstance(estimator, SharedSearch) or isinstance(prepared.X, PartitionedTable):
+                raise
+            prepared = replace(prepared, reason=str(error))
+    if fitted is None:
+        logger.info("%s is scikit-learn's: %s", arguments.who, prepared.reason)
+        cv, groups = prepared.arguments.cv, prepared.arguments.groups
+        if is_of_dask_ml(cv):
+            given = prepared.X if prepared.y is None else prepared.y
+            cv = draw_splits(cv, prepared.X, given, groups)
+            prepared = replace(prepared, arguments=replace(prepared.arguments, cv=cv))
+    return prepared, fitted
+
+
+def _fitted_models(prepared: Prepared, options: Mapping[str, Any]) -> FittedSplits | FittedSearches:
+    """The models of all splits and of all rows."""
+    estimator = prepared.arguments.estimator
+    if isinstance(estimator, SharedSearch):
+        return FittedSearches(estimator, prepared.shared())
+    with_train = bool(options.get("return_train_score", False))
+    counts = options["verbose"] > 0 and isinstance(estimator, BaseForest)
+    with Bar() if counts else nullcontext() as bar:
+        return fit_splits(estimator, prepared.shared(bar), with_train=with_train)
+
+
+def _unsupported_reason(
+    estimator: Any, y: Any, params: Mapping[str, Any] | None, method: str = "predict"
+) -> str | None:
+    """Why the models of an estimator, or of a search, are not grown together."""
+    if isinstance(estimator, SharedSearch):
+        reason = unsupported_search(estimator, y, list(params or ()))
+    else:
+        reason = unsupported_reason(estimator, y, params or ())
+    if reason is None and not (method in METHODS and hasattr(estimator, method)):
+        reason = f"method={method!r}"
+    return reason
+
+
+def _unsupported_argument(arguments: Mapping[str, Any]) -> str | None:
+    """Which argument is for scikit-learn to judge, or to refuse."""
+    for name, types in TYPES.items():
+        if name in arguments and not isinstance(arguments[name], types):
+            return f"{name}={arguments[name]!r}"
+    error_score = arguments.get("error_score")
+    if isinstance(error_score, str) and error_score != "raise":
+        return f"error_score={error_score!r}"
+    return None
+
+
+def _check_one_per_row(sample_weight: Any, n_rows: int) -> None:
+    """scikit-learn hands weights of another length to each fit as they are.
+
+    Raises
+    ------
+    ValueError
+    """
+    shape = np.shape(sample_weight)
+    if sample_weight is not None and shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight in params has shape {shape}, but X has {n_rows} rows. Give one weight "
+            "per row of X; the weights of each training side are taken from these."
+        )

@@ -1,0 +1,355 @@
+"""Scores of pipelines: steps are fitted once per split, and the last step grows once.
+
+::
+
+    candidates ──▶ settings of the steps before the last
+                       │
+                       └─ each split: fit the steps ──▶ table ──▶ growths of the last step ──▶ cells
+                                           │                                                    │
+                                           └── transform the rows of a side ──▶ leaves ──▶ scores
+
+Every cell is what the fit of its candidate to the training rows scores:
+``clone(pipeline).set_params(**candidate).fit(X[train], y[train])``.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.parallel import delayed
+
+from dtrees.coding.codebook import CodeBook
+from dtrees.coding.tables import Table
+from dtrees.core.membership.resampling import of_sets
+from dtrees.core.model.tree import Tree
+from dtrees.core.predict.binned import Asked
+from dtrees.core.predict.raw import apply
+from dtrees.estimators.fitted_sets import FittedSets
+from dtrees.estimators.training_sets import fit_table
+from dtrees.estimators.training_table import TrainingTable
+from dtrees.exceptions import ClusterError
+from dtrees.model_selection.candidates import Growth
+from dtrees.model_selection.cell_scores import score_models, scores_by_leaves
+from dtrees.model_selection.cells import Cells
+from dtrees.model_selection.pipelines import Setting, last_step
+from dtrees.model_selection.search_scores import SearchScores
+from dtrees.model_selection.splits import Split
+from dtrees.typing import Runner
+
+PASSED = "passthrough"  # a step of a pipeline that does nothing
+
+
+class Transformed:
+    """What fitted steps make of rows of a table; each side is transformed once.
+
+    Parameters
+    ----------
+    steps : Pipeline
+        Its last step does nothing.
+    X : table
+    """
+
+    def __init__(self, steps: Pipeline, X: Any) -> None:
+        self.steps, self._X = steps, X
+        self._sides: list[tuple[np.ndarray, Any]] = []
+
+    def rows(self, rows: np.ndarray) -> tuple[int, Any]:
+        """Some rows as the last step sees them, and a number that tells sides apart."""
+        for number, (known, table) in enumerate(self._sides):
+            if np.array_equal(known, rows):
+                return number, table
+        self._sides.append((rows.copy(), self.steps.transform(_safe_indexing(self._X, rows))))
+        return len(self._sides) - 1, self._sides[-1][1]
+
+
+class TransformedRows:
+    """Rows of a table that walk down trees of transformed rows: `core.coded_walk.WalkedRows`.
+
+    Parameters
+    ----------
+    transformed : Transformed
+    book : CodeBook
+        Of the trees.
+    estimator : str
+        Name for messages.
+    """
+
+    is_here = True
+
+    def __init__(self, transformed: Transformed, book: CodeBook, estimator: str) -> None:
+        self._transformed, self._book, self._estimator = transformed, book, estimator
+        self._tables: dict[int, Table] = {}
+
+    def bring(self, asked: Sequence[Asked]) -> None:
+        """There is nothing to fetch."""
+
+    def bring_values(self, asked: Sequence[Asked]) -> None:
+        """There is nothing to fetch."""
+
+    def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
+        """Leaf of some rows, intp (n,), which are a side of a split."""
+        number, table = self._transformed.rows(rows)
+        if number not in self._tables:
+            self._tables[number] = self._book.check(table, estimator=self._estimator)
+        return apply(tree, self._book, self._tables[number])
+
+    def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
+        """Values of the leaves of some rows, added up in the order of the trees."""
+        total = np.zeros((len(rows), trees[0].n_values))
+        for tree in trees:
+            total += tree.value_of(self.leaves(tree, rows))
+        return total
+
+
+class PipelineCells(Cells):
+    """The models of one split, which are pipelines.
+
+    Parameters
+    ----------
+    growth : Growth
+    fitted : FittedSets
+        Of the last step; one set.
+    steps : Pipeline
+        Fitted; its last step does nothing.
+    """
+
+    def __init__(self, growth: Growth, fitted: FittedSets, steps: Pipeline) -> None:
+        super().__init__(growth, fitted)
+        self._steps = steps
+
+    def model(self, candidate: int, number: int) -> Any:
+        """The fitted pipeline of a cell."""
+        return _with_last(self._steps, super().model(candidate, number))
+
+
+def _with_last(steps: Pipeline, model: Any) -> Pipeline:
+    """A pipeline of fitted steps and another last one."""
+    made, (name, last) = copy(steps), steps.steps[-1]
+    own = _with_last(last, model) if isinstance(last, Pipeline) else model
+    made.steps = [*steps.steps[:-1], (name, own)]
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What scorers see of a table; rows count once."""
+
+    X: Any
+    y: Any
+    sample_weight: None = None
+
+
+@dataclass
+class SplitScores:
+    """Scores and times of the candidates of a setting, for one split.
+
+    Attributes
+    ----------
+    scores : dict of (str, str) to dict of int to float
+        By side and scorer: the score of each candidate, by its place. Fits that failed have none.
+    fit_time, score_time : dict of int to float
+        Seconds, by place.
+    failures : Counter
+        Errors as they are printed, and how many fits they have ended.
+    is_single : bool
+        Whether there is one scorer, without a name.
+    """
+
+    scores: dict[tuple[str, str], dict[int, float]] = field(default_factory=dict)
+    fit_time: dict[int, float] = field(default_factory=dict)
+    score_time: dict[int, float] = field(default_factory=dict)
+    failures: Counter[str] = field(default_factory=Counter)
+    is_single: bool = True
+
+    def put(self, places: Sequence[int], scores: Mapping[tuple[str, str], np.ndarray]) -> None:
+        """Scores of some candidates, (n,) each."""
+        for key, values in scores.items():
+            self.scores.setdefault(key, {}).update(zip(places, values.tolist(), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class PipelineWork:
+    """What the fits of a search over a pipeline have in common.
+
+    Attributes
+    ----------
+    pipeline : Pipeline
+        Never fitted itself.
+    X, y
+        In memory.
+    sample_weight : array-like of shape (n_rows,) or None
+        For the fit of the last step.
+    scoring, error_score, return_train_score
+        As for `dtrees.model_selection.GridSearchCV`.
+    """
+
+    pipeline: Pipeline
+    X: Any
+    y: Any
+    sample_weight: Any
+    scoring: Any
+    error_score: Any
+    return_train_score: bool
+
+    def score_all(
+        self, settings: Sequence[Setting], splits: Sequence[Split], n_candidates: int, run: Any
+    ) -> SearchScores:
+        """Scores of the candidates of all settings on all splits.
+
+        Parameters
+        ----------
+        settings : sequence of Setting
+        splits : sequence of (train, test)
+        n_candidates : int
+            Of all settings.
+        run : sklearn.utils.parallel.Parallel
+        """
+        tasks = [(setting, number) for setting in settings for number in range(len(splits))]
+        scored = run(delayed(self.score)(setting, splits[number]) for setting, number in tasks)
+        found = SearchScores.of(n_candidates, len(splits), self.error_score)
+        sides: dict[tuple[str, str], np.ndarray] = {}
+        for (_, number), one in zip(tasks, scored, strict=True):
+            found.failures += one.failures
+            found.is_single &= one.is_single
+            for place in one.fit_time:
+                found.fit_time[place, number] = one.fit_time[place]
+                found.score_time[place, number] = one.score_time[place]
+            for key, of_places in one.scores.items():
+                scores = sides.setdefault(key, np.full(found.fit_time.shape, found.of_failures))
+                for place, score in of_places.items():
+                    scores[place, number] = score
+        for (side, name), scores in sides.items():
+            found.put(side, name, range(n_candidates), scores)
+        return found
+
+    def score(self, setting: Setting, split: Split) -> SplitScores:
+        """Fit and score the candidates of a setting on one split.
+
+        Raises
+        ------
+        Exception
+            Of a fit or a scorer, where ``error_score="raise"``.
+        ValueError
+            A name is no parameter of a step.
+        ClusterError
+        """
+        found = SplitScores()
+        train = np.asarray(split[0])
+        start = perf_counter()
+        steps = clone(self.pipeline).set_params(**clone(dict(setting.steps), safe=False))
+        steps.set_params(**{last_step(self.pipeline)[0]: PASSED})
+        for error in setting.errors.values():
+            self._fail(found, error, 1)
+        try:
+            y = _safe_indexing(self.y, train)
+            made = steps.fit_transform(_safe_indexing(self.X, train), y)
+            weight = self.sample_weight
+            table = TrainingTable(
+                made, y, None if weight is None else _safe_indexing(weight, train)
+            )
+        except Exception as error:
+            self._fail(found, error, len(setting.places) - len(setting.errors))
+            return found
+        seconds = (perf_counter() - start) / len(setting.places)
+        transformed = Transformed(steps, self.X)
+        for growth in setting.growths:
+            start = perf_counter()
+            try:
+                fitted = fit_table(growth.estimator, table, of_sets(np.ones((1, len(y)), bool)))
+                if isinstance(fitted.models[0], Exception):
+                    raise fitted.models[0]
+            except ClusterError:
+                raise
+            except Exception as error:
+                self._fail(found, error, len(growth.places))
+                continue
+            share = seconds + (perf_counter() - start) / len(growth.places)
+            found.fit_time |= dict.fromkeys(growth.places, share)
+            self._score(growth, fitted, transformed, split, found)
+        return found
+
+    def _fail(self, found: SplitScores, error: Exception, count: int) -> None:
+        if self.error_score == "raise" and count > 0:
+            raise error
+        found.failures["".join(traceback.format_exception_only(error))] += count
+
+    def _score(
+        self,
+        growth: Growth,
+        fitted: FittedSets,
+        transformed: Transformed,
+        split: Split,
+        found: SplitScores,
+    ) -> None:
+        """Score the candidates of a growth."""
+        start = perf_counter()
+        rows = TransformedRows(transformed, fitted.encoded.book, type(growth.given).__name__)
+        y = self._values(fitted.classes)
+        cells = PipelineCells(growth, replace(fitted, coded_rows=rows, y=y), transformed.steps)
+        scores = self._scores_of_leaves(cells, split)
+        if scores is None:
+            by_models = score_models(
+                cells,
+                Rows(self.X, self.y),
+                [split],
+                self.scoring,
+                self.error_score,
+                self.return_train_score,
+            )
+            found.is_single = by_models.is_single
+            scores = {key: values[:, 0] for key, values in by_models.scores.items()}
+        else:
+            found.is_single = not isinstance(self.scoring, Mapping | list | tuple | set)
+        found.put(growth.places, scores)
+        share = (perf_counter() - start) / len(growth.places)
+        found.score_time |= dict.fromkeys(growth.places, share)
+
+    def _values(self, classes: np.ndarray | None) -> np.ndarray:
+        """What leaves are compared with: numbers of classes, -1 for others, or the target."""
+        if classes is None:
+            return self._numbers
+        try:
+            labels, number = self._labels
+        except TypeError:  # labels that cannot be compared, some of which this split trains on
+            return np.full(len(self.y), -1, dtype=np.int64)
+        if len(classes) == len(labels):
+            return number
+        known = np.flatnonzero(np.isin(labels, classes))
+        of_class = np.full(len(labels), -1, dtype=np.int64)
+        of_class[known] = np.arange(len(known))
+        return of_class[number]
+
+    @cached_property
+    def _numbers(self) -> np.ndarray:
+        return np.asarray(self.y, dtype=np.float64).reshape(-1)
+
+    @cached_property
+    def _labels(self) -> tuple[np.ndarray, np.ndarray]:
+        labels, number = np.unique(np.asarray(self.y), return_inverse=True)
+        return labels, number.reshape(-1).astype(np.int64)
+
+    def _scores_of_leaves(
+        self, cells: Cells, split: Split
+    ) -> dict[tuple[str, str], np.ndarray] | None:
+        """Scores that are sums over leaves; None: scikit-learn should compute them."""
+        fitted = cells.fitted
+        y = fitted.y[np.asarray(split[1])]
+        if not np.isfinite(y).all() or (fitted.classes is not None and (y < 0).any()):
+            return None  # a missing target, or a label that the training side lacks
+        sides = ("test", "train") if self.return_train_score else ("test",)
+        try:
+            found = scores_by_leaves(cells, [split], self.scoring, sides)
+        except Exception:  # scikit-learn says what it is worth
+            return None
+        return None if found is None else {key: scores[:, 0] for key, scores in found.items()}

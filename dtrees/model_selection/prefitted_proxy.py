@@ -1,0 +1,203 @@
+"""What scikit-learn's own loops see in the place of estimators: models that are there already.
+
+`sklearn.model_selection` clones an estimator, sets its parameters, fits it to a training side, and
+hands it to scorers. A proxy goes through all that. The table it is given are the numbers of the
+rows; a fit looks up which training side they are, and predictions come from the rows' codes::
+
+    fit(numbers of a training side)    ──▶ which split it is, and the error of its model, if any
+    predict(numbers of any rows)       ──▶ models.values(candidate, split, numbers)
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, wraps
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.metrics import accuracy_score, get_scorer, r2_score
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metaestimators import available_if
+
+from dtrees.model_selection.splits import Split
+
+
+class Models(Protocol):
+    """Models of training sets, for some candidates."""
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """Labels of the classes; None for regression."""
+        ...
+
+    def error(self, number: int) -> Exception | None:
+        """Why there is no model of a set; None: there is one."""
+        ...
+
+    def model(self, candidate: int, number: int) -> Any:
+        """A fitted estimator."""
+        ...
+
+    def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
+        """What a model says of rows: float64 (n, n_classes) or (n, 1)."""
+        ...
+
+
+class RowNumbers:
+    """The rows of a table by number, and the splits by their training sides.
+
+    Parameters
+    ----------
+    n_rows : int
+    splits : sequence of (train, test)
+
+    Attributes
+    ----------
+    table : int64 (n_rows, 1)
+        Stands for the table.
+    """
+
+    def __init__(self, n_rows: int, splits: Sequence[Split]) -> None:
+        self.table = np.arange(n_rows)[:, None]
+        self._splits = splits
+
+    def split_of(self, table: np.ndarray) -> int:
+        """Number of the split whose training side a table is."""
+        return self._number[_digest(table)]
+
+    def sides(self, with_train: bool = False) -> Iterator[tuple[int, np.ndarray]]:
+        """Number of each split and of the rows of its test side; then those of train sides."""
+        for number, (_, test) in enumerate(self._splits):
+            yield number, self.table[test, 0]
+        if with_train:
+            for number, (train, _) in enumerate(self._splits):
+                yield number, self.table[train, 0]
+
+    @cached_property
+    def _number(self) -> dict[bytes, int]:
+        return {_digest(self.table[train]): i for i, (train, _) in enumerate(self._splits)}
+
+
+def _digest(table: np.ndarray) -> bytes:
+    return hashlib.blake2b(np.ascontiguousarray(table).data, digest_size=16).digest()
+
+
+def _has_classes(proxy: PrefittedProxy) -> bool:
+    return is_classifier(proxy.estimator)
+
+
+class PrefittedProxy(BaseEstimator):
+    """An estimator whose fits have been done.
+
+    Parameters
+    ----------
+    models : Models
+    rows : RowNumbers
+    estimator : tree or forest
+        What it stands for.
+    candidate : int, default=0
+    by_label : bool, default=True
+        Whether classes go by their labels, or by their numbers.
+    """
+
+    def __init__(
+        self,
+        models: Models,
+        rows: RowNumbers,
+        estimator: Any,
+        candidate: int = 0,
+        by_label: bool = True,
+    ) -> None:
+        self.models = models
+        self.rows = rows
+        self.estimator = estimator
+        self.candidate = candidate
+        self.by_label = by_label
+
+    def __sklearn_clone__(self) -> PrefittedProxy:
+        return PrefittedProxy(self.models, self.rows, self.estimator, self.candidate, self.by_label)
+
+    def __sklearn_tags__(self) -> Any:
+        return self.estimator.__sklearn_tags__()
+
+    def fit(self, X: np.ndarray, y: Any = None, sample_weight: Any = None) -> PrefittedProxy:
+        """Find out which model this is, or raise the error of its fit."""
+        self.number_ = self.rows.split_of(X)
+        error = self.models.error(self.number_)
+        if error is not None:
+            raise error
+        classes = self.models.classes
+        if classes is not None:
+            # by number: scikit-learn has numbered y, and asks for classes of the training side only
+            self.classes_ = classes if self.by_label else np.unique(y)
+        return self
+
+    @property
+    def model(self) -> Any:
+        """The fitted estimator."""
+        return self.models.model(self.candidate, self.number_)
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """A label or a number for every row."""
+        values = self._values(X)
+        if not hasattr(self, "classes_"):
+            return values[:, 0]
+        labels: np.ndarray = self.classes_.take(values.argmax(axis=1))
+        return labels
+
+    @available_if(_has_classes)
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        """Shares of the classes."""
+        values = self._values(X)
+        return values if self.by_label else values[:, self.classes_]
+
+    @available_if(_has_classes)
+    def predict_log_proba(self, X: np.ndarray) -> np.ndarray:
+        """Logarithms of the shares."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def _values(self, X: np.ndarray) -> np.ndarray:
+        return self.models.values(self.candidate, self.number_, X[:, 0])
+
+    def score(self, X: np.ndarray, y: Any, sample_weight: Any = None) -> float:
+        """What the estimator's ``score`` says: accuracy, or R^2."""
+        metric = accuracy_score if hasattr(self, "classes_") else r2_score
+        return float(metric(y, self.predict(X), sample_weight=sample_weight))
+
+
+def asks_for_predictions(scoring: Any) -> bool:
+    """Whether scorers look at nothing of a model but its predictions, as scikit-learn's own do.
+
+    Parameters
+    ----------
+    scoring : None, str, callable, list, tuple, set or mapping
+        As scikit-learn takes it.
+    """
+    if isinstance(scoring, Mapping):
+        return all(map(asks_for_predictions, scoring.values()))
+    return not callable(scoring) or type(scoring).__module__ == get_scorer.__module__
+
+
+def scoring_of_proxies(scoring: Any, X: Any) -> Any:
+    """Scorers that see what they would see without proxies: the model, and rows of the table.
+
+    Parameters
+    ----------
+    scoring : None, str, callable, list, tuple, set or mapping
+        As scikit-learn takes it. Those that ask for predictions only, as scikit-learn's own do,
+        stay as they are.
+    X : table
+    """
+    if isinstance(scoring, Mapping):
+        return {name: scoring_of_proxies(one, X) for name, one in scoring.items()}
+    if asks_for_predictions(scoring):
+        return scoring
+
+    @wraps(scoring)
+    def score(proxy: PrefittedProxy, numbers: np.ndarray, y: Any, **params: Any) -> Any:
+        return scoring(proxy.model, _safe_indexing(X, numbers[:, 0]), y, **params)
+
+    return score

@@ -1,0 +1,116 @@
+"""Scores and times of a search, before scikit-learn makes its results of them."""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import FitFailedWarning
+
+
+@dataclass
+class SearchScores:
+    """Scores and times of all candidates and splits.
+
+    Attributes
+    ----------
+    test, train : dict of str to float64 (n_candidates, n_splits)
+        By scorer; "score" where there is one.
+    fit_time, score_time : float64 (n_candidates, n_splits)
+        Seconds.
+    of_failures : float
+        Score of fits that fail.
+    is_single : bool
+        Whether there is one scorer, without a name.
+    failures : Counter
+        Errors as they are printed, and how many fits they have ended.
+    """
+
+    fit_time: np.ndarray
+    score_time: np.ndarray
+    of_failures: float = np.nan
+    test: dict[str, np.ndarray] = field(default_factory=dict)
+    train: dict[str, np.ndarray] = field(default_factory=dict)
+    is_single: bool = True
+    failures: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, n_candidates: int, n_splits: int, error_score: Any) -> SearchScores:
+        """Nothing is known yet; with ``error_score="raise"`` nothing fails."""
+        shape = n_candidates, n_splits
+        of_failures = np.nan if error_score == "raise" else float(error_score)
+        return cls(np.zeros(shape), np.zeros(shape), of_failures)
+
+    def fail(self, error: Exception, n_fits: int) -> None:
+        """An error has ended some fits."""
+        self.failures["".join(traceback.format_exception_only(error))] += n_fits
+
+    def put(self, side: str, name: str, places: Sequence[int], scores: np.ndarray) -> None:
+        """Scores of some candidates; those of which nothing is known have failed."""
+        into = self.test if side == "test" else self.train
+        if name not in into:
+            into[name] = np.full(self.fit_time.shape, self.of_failures)
+        into[name][places] = scores
+
+    @property
+    def seconds(self) -> np.ndarray:
+        """To fit and to score; float64 (n_candidates, n_splits)."""
+        return self.fit_time + self.score_time
+
+    def scores(
+        self, names: Sequence[str], has_train: bool
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """`test` and `train`; if nothing is known yet, scores of failures by these names."""
+        failed = {name: np.full(self.fit_time.shape, self.of_failures) for name in names}
+        return self.test or failed, (self.train or failed) if has_train else {}
+
+    def outputs(self) -> list[dict[str, Any]]:
+        """A dict for each candidate and split, as scikit-learn's loops make them."""
+        n_cells = self.fit_time.size
+        columns: dict[str, list[Any]] = {
+            "fit_time": self.fit_time.ravel().tolist(),
+            "score_time": self.score_time.ravel().tolist(),
+        }
+        for side, scores in (("test_scores", self.test), ("train_scores", self.train)):
+            if self.is_single and scores:
+                columns[side] = scores["score"].ravel().tolist()
+            elif scores:
+                by_name = [values.ravel().tolist() for values in scores.values()]
+                columns[side] = [
+                    dict(zip(scores, cell, strict=True)) for cell in zip(*by_name, strict=True)
+                ]
+        names = list(columns)
+        cells = zip(*columns.values(), strict=True)
+        outputs = [dict(zip(names, cell, strict=True)) for cell in cells]
+        assert len(outputs) == n_cells
+        return outputs
+
+    def report(self, error_score: Any) -> None:
+        """Say which fits have failed, as scikit-learn does."""
+        if not self.failures:
+            return
+        n_fits, n_failed = self.fit_time.size, sum(self.failures.values())
+        rule = "-" * 80
+        details = "\n".join(
+            f"{rule}\n{n} fits failed with the following error:\n{error}"
+            for error, n in self.failures.items()
+        )
+        if n_failed == n_fits:
+            raise ValueError(
+                f"\nAll the {n_fits} fits failed.\nIt is very likely that your model is "
+                "misconfigured.\nYou can try to debug the error by setting error_score='raise'."
+                f"\n\nBelow are more details about the failures:\n{details}"
+            )
+        warnings.warn(
+            f"\n{n_failed} fits failed out of a total of {n_fits}.\nThe score on these train-test "
+            f"partitions for these parameters will be set to {error_score}.\nIf these "
+            "failures are not expected, you can try to debug them by setting error_score='raise'."
+            f"\n\nBelow are more details about the failures:\n{details}",
+            FitFailedWarning,
+            stacklevel=5,  # of who calls `fit`,
+        )

@@ -1,0 +1,282 @@
+"""What workers do in a growth of partitions.
+
+Tasks are pure: they return the same for the same arguments, wherever and however often they run. A
+worker keeps the places of its blocks after a step (`dtrees.parallel.position_cache`) under the name
+of the growth, the block and the step; the next round goes on from there. Where they are not there,
+on a worker that has just got the block or after others have pushed them out, they are computed
+again from the steps so far::
+
+    round r of block b     places after step r - 1 here?     yes: one step
+                                                             no: all steps from the first one
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.target import Target
+from dtrees.core.grow._arena import Pool
+from dtrees.core.grow.assembly import Piece
+from dtrees.core.grow.gathered import Unfinished, grow_brought, stacked
+from dtrees.core.stores.blocks.block import Block, BlockOfRows, Brought, Common, Places
+from dtrees.core.stores.blocks.messages import Counts, Request, Root, Step, add_up
+from dtrees.parallel.coded_partitions import PartFacts
+from dtrees.parallel.position_cache import cache
+from dtrees.typing import Runner, serial
+
+
+@dataclass(frozen=True)
+class GrowthOfBlocks:
+    """What a task has to know of a growth.
+
+    Attributes
+    ----------
+    name : str
+    common : Common
+    """
+
+    name: str
+    common: Common
+
+
+@dataclass
+class Work:
+    """What a task did, beside its result.
+
+    Attributes
+    ----------
+    hits, rebuilds : int
+        Places that were known, and those that were computed from the first step on.
+    seconds : float
+    """
+
+    hits: int = 0
+    rebuilds: int = 0
+    seconds: float = 0.0
+
+
+def make_block(
+    coded: Sequence[CodedMatrix],
+    targets: Sequence[Target],
+    first_row: int,
+    keys: Sequence[np.ndarray],
+    cells: Sequence[np.ndarray],
+) -> Block:
+    """A block from codes of partitions that lie one behind the other, and from what goes with them.
+
+    Parameters
+    ----------
+    coded : sequence of CodedMatrix
+    targets : sequence of Target
+        Cut in any way.
+    first_row : int
+    keys, cells : sequence of arrays
+        As the attributes of `Block`, cut in any way; empty for None.
+    """
+    return Block(
+        coded[0] if len(coded) == 1 else CodedMatrix.stack(coded),
+        targets[0] if len(targets) == 1 else Target.stack(targets),
+        first_row,
+        np.concatenate(keys) if keys else None,
+        np.concatenate(cells) if cells else None,
+    )
+
+
+def facts_of_block(block: Block) -> PartFacts:
+    """What a growth learns of the codes of a block."""
+    return PartFacts.of(block.coded, block.first_row)
+
+
+def positions_of(
+    block: Block,
+    number: int,
+    growth: GrowthOfBlocks,
+    steps: Sequence[Step],
+    work: Work,
+) -> tuple[BlockOfRows, Places]:
+    """The places of a block after some steps."""
+    rows = BlockOfRows(block, growth.common)
+    known, places = cache().get(growth.name, number)
+    if known > len(steps):
+        known, places = 0, {}
+    if known > 0 or len(steps) == 1:
+        work.hits += 1
+    else:
+        work.rebuilds += 1
+    for step in steps[known:]:
+        places = rows.advance(places, step)
+    cache().put(growth.name, number, len(steps), places)
+    return rows, places
+
+
+def sum_bags(
+    blocks: Sequence[Block], growth: GrowthOfBlocks, roots: Sequence[Root]
+) -> list[list[tuple[Counts, list[int]]]]:
+    """What `BlockOfRows.bags` says of each block."""
+    return [BlockOfRows(block, growth.common).bags(roots) for block in blocks]
+
+
+def count_blocks(
+    blocks: Sequence[Block],
+    numbers: Sequence[int],
+    growth: GrowthOfBlocks,
+    before: Sequence[Step],
+    step: Step,
+    requests: Sequence[Request],
+) -> tuple[Counts, Work]:
+    """A round of some blocks: a step, and what some nodes add up to.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+    numbers : sequence of int
+        Of the blocks.
+    growth : GrowthOfBlocks
+    before : sequence of Step
+    step : Step
+    requests : sequence of Request
+    """
+    began = time.perf_counter()
+    work = Work()
+
+    def of_block(block: Block, number: int) -> Counts:
+        rows, places = positions_of(block, number, growth, [*before, step], work)
+        return rows.count(places, requests)
+
+    total = add_up(map(of_block, blocks, numbers))
+    work.seconds = time.perf_counter() - began
+    return total, work
+
+
+def cut_counts(counted: tuple[Counts, Work], first: int, last: int) -> tuple[Counts, Work]:
+    """A stretch of the histograms of a task; the sums, and what was done, go with the first."""
+    counts, work = counted
+    sums = counts.sums if first == 0 else counts.sums[:0]
+    return Counts(sums, counts.histogram[first:last]), work if first == 0 else Work()
+
+
+def add_counts(parts: Sequence[tuple[Counts, Work]]) -> tuple[Counts, Work]:
+    """One stretch of all tasks, added up."""
+    work = Work()
+    for _, done in parts:
+        work.hits += done.hits
+        work.rebuilds += done.rebuilds
+        work.seconds += done.seconds
+    return add_up([counts for counts, _ in parts]), work
+
+
+def joined(parts: Sequence[Counts]) -> Counts:
+    """Stretches of histograms, one behind the other."""
+    return Counts(parts[0].sums, np.concatenate([part.histogram for part in parts]))
+
+
+def bring_rows(
+    blocks: Sequence[Block],
+    numbers: Sequence[int],
+    growth: GrowthOfBlocks,
+    steps: Sequence[Step],
+    nodes: Sequence[int],
+) -> tuple[list[Brought], Work]:
+    """The rows of some nodes, from some blocks; one entry for each node."""
+    began = time.perf_counter()
+    work = Work()
+    of_blocks = []
+    for block, number in zip(blocks, numbers, strict=True):
+        rows, places = positions_of(block, number, growth, steps, work)
+        of_blocks.append(rows.bring(places, nodes))
+    nodes_of = zip(*of_blocks, strict=True)
+    found = [of_node[0] if len(of_node) == 1 else stacked(of_node) for of_node in nodes_of]
+    work.seconds = time.perf_counter() - began
+    return found, work
+
+
+@dataclass(frozen=True, eq=False)
+class PackedPieces:
+    """Pieces of trees, one behind the other.
+
+    Attributes
+    ----------
+    nodes, statistics, words : arrays, as those of `Piece`
+    n_nodes, n_words : int64 (n_pieces,)
+    """
+
+    nodes: np.ndarray
+    statistics: np.ndarray
+    words: np.ndarray
+    n_nodes: np.ndarray
+    n_words: np.ndarray
+
+    @classmethod
+    def of(cls, pieces: Sequence[Piece]) -> PackedPieces:
+        """Pack pieces."""
+        raw = [piece.nodes.view(np.uint8) for piece in pieces]
+        return cls(
+            np.concatenate(raw).view(pieces[0].nodes.dtype),
+            np.concatenate([piece.statistics for piece in pieces]),
+            np.concatenate([piece.words for piece in pieces]),
+            np.array([len(piece.nodes) for piece in pieces], dtype=np.int64),
+            np.array([len(piece.words) for piece in pieces], dtype=np.int64),
+        )
+
+    def pieces(self) -> list[Piece]:
+        """The pieces; their arrays are aligned."""
+        nodes, statistics, words = (
+            np.require(array, requirements=["A", "C"])
+            for array in (self.nodes, self.statistics, self.words)
+        )
+        node_ends, word_ends = np.cumsum(self.n_nodes), np.cumsum(self.n_words)
+        return [
+            Piece(nodes[end - n : end], statistics[end - n : end], words[last - m : last])
+            for end, n, last, m in zip(
+                node_ends.tolist(),
+                self.n_nodes.tolist(),
+                word_ends.tolist(),
+                self.n_words.tolist(),
+                strict=True,
+            )
+        ]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(int(array.nbytes) for array in vars(self).values())
+
+
+def finish_nodes(
+    brought: Sequence[tuple[list[Brought], Work]],
+    nodes: Sequence[Unfinished],
+    values: tuple[np.ndarray, np.ndarray] | None,
+    run: Runner = serial,
+) -> tuple[PackedPieces, Any]:
+    """The subtrees of some nodes, a piece for each node and set of it.
+
+    Parameters
+    ----------
+    brought : sequence
+        What `bring_rows` has taken out of all blocks.
+    nodes : sequence of Unfinished
+    values : as for `grow_brought`
+    run : Runner, default=serial
+    """
+    began = time.perf_counter()
+    pool = Pool()
+    pieces: list[Piece] = []
+    n_bytes = 0
+    for place, node in enumerate(nodes):
+        rows = [of_blocks[place] for of_blocks, _ in brought]
+        n_bytes += sum(each.coded.nbytes for each in rows)
+        pieces += grow_brought(rows, node, values, pool, run)
+    work = [done for _, done in brought]
+    facts = {
+        "cache_hits": sum(done.hits for done in work),
+        "rebuilds": sum(done.rebuilds for done in work),
+        "bytes_moved": n_bytes,
+        "seconds": time.perf_counter() - began,
+    }
+    return PackedPieces.of(pieces), facts

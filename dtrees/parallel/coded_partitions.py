@@ -1,0 +1,185 @@
+"""A coded table that stays in its partitions, and what is known of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import dask
+import numpy as np
+
+from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.row_digest import digest_of_rows
+from dtrees.parallel.executors import Executor, run_with_retries
+from dtrees.parallel.fit_statistics import FitStatistics
+
+PART_BYTES = 4 * 2**20  # of codes that are sent from here
+
+
+@dataclass(frozen=True, eq=False)
+class PartFacts:
+    """What is known of some rows once they are coded.
+
+    Attributes
+    ----------
+    has_missing : bool (n_columns,)
+        Columns with missing values.
+    digest : int
+        As `dtrees.coding.row_digest.digest_of_rows`.
+    """
+
+    has_missing: np.ndarray
+    digest: int
+
+    @classmethod
+    def of(cls, coded: CodedMatrix, first_row: int) -> PartFacts:
+        """Those of some rows, by the number of the first."""
+        has_missing = [coded.has_missing(column) for column in range(coded.n_columns)]
+        return cls(np.array(has_missing, dtype=bool), digest_of_rows(coded, first_row))
+
+    @classmethod
+    def joined(cls, parts: Sequence[PartFacts]) -> PartFacts:
+        """Those of all rows of some parts."""
+        has_missing = np.logical_or.reduce([part.has_missing for part in parts])
+        return cls(has_missing, sum(part.digest for part in parts) % 2**64)
+
+
+class CodedPartitions:
+    """A coded table whose codes are not here: made when they are asked for, where it suits.
+
+    Parameters
+    ----------
+    n_codes, n_ordered : int64 (n_columns,)
+        Of the columns.
+    lengths : sequence of int
+        Rows of each part, at least one.
+    n_bytes : int
+        Of all codes, about.
+    parts : callable () -> list
+        A `CodedMatrix` each: a task of Dask, or the matrix itself. Called as often as need be.
+    reason : str
+        Why they are not brought together.
+
+    Attributes
+    ----------
+    n_rows, n_columns : int
+    sample : CodedMatrix
+        A row without values, whose columns are those of the table.
+    """
+
+    def __init__(
+        self,
+        n_codes: np.ndarray,
+        n_ordered: np.ndarray,
+        lengths: Sequence[int],
+        n_bytes: int,
+        parts: Callable[[], list[Any]],
+        reason: str,
+    ) -> None:
+        self.n_codes, self.n_ordered = n_codes, n_ordered
+        self.lengths = tuple(lengths)
+        self.n_bytes = n_bytes
+        self.reason = reason
+        self._parts = parts
+        self._facts: PartFacts | None = None
+
+    @classmethod
+    def cut(cls, coded: CodedMatrix, reason: str) -> CodedPartitions:
+        """A table that is here, in parts that can be sent."""
+        per_row = max(1, coded.nbytes // max(1, coded.n_rows))
+        step = max(1, PART_BYTES // per_row)
+        starts = range(0, coded.n_rows, step)
+        lengths = [min(step, coded.n_rows - start) for start in starts]
+
+        def parts() -> list[Any]:
+            ends = [min(start + step, coded.n_rows) for start in starts]
+            return [
+                coded.take(np.arange(start, end)) for start, end in zip(starts, ends, strict=True)
+            ]
+
+        return cls(coded.n_codes, coded.n_ordered, lengths, coded.nbytes, parts, reason)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all parts."""
+        return sum(self.lengths)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the table."""
+        return len(self.n_codes)
+
+    @property
+    def sample(self) -> CodedMatrix:
+        """A row of missing values."""
+        nothing = [np.zeros(1, dtype=np.uint8)] * self.n_columns
+        return CodedMatrix.from_columns(nothing, self.n_codes, self.n_ordered)
+
+    @property
+    def facts(self) -> PartFacts:
+        """What is known of all rows, once a growth has seen them, or `learn_rows`."""
+        assert self._facts is not None
+        return self._facts
+
+    @property
+    def is_known(self) -> bool:
+        """Whether somebody has seen the codes."""
+        return self._facts is not None
+
+    def learn(self, facts: Sequence[PartFacts]) -> None:
+        """Take note of what was found out of all parts."""
+        self._facts = PartFacts.joined(facts)
+
+    def each(self) -> list[Any]:
+        """The parts: a task of Dask each, or the codes themselves."""
+        return self._parts()
+
+    def groups(self, n_rows: int) -> list[tuple[list[Any], int]]:
+        """Parts that lie one behind the other, of about so many rows, and how many they have."""
+        found: list[tuple[list[Any], int]] = []
+        for part, length in zip(self.each(), self.lengths, strict=True):
+            if found and found[-1][1] + length <= n_rows:
+                found[-1] = [*found[-1][0], part], found[-1][1] + length
+            else:
+                found.append(([part], length))
+        return found
+
+
+def are_known(coded: CodedMatrix | CodedPartitions) -> bool:
+    """Whether all is known of the rows of a table that `learn_rows` would find out."""
+    return isinstance(coded, CodedMatrix) or coded.is_known
+
+
+def learn_rows(coded: CodedMatrix | CodedPartitions, stats: FitStatistics | None = None) -> None:
+    """Find out what is to be known of rows that are not here, unless it is known; a pass over them.
+
+    Parameters
+    ----------
+    coded : CodedMatrix or CodedPartitions
+    stats : FitStatistics or None, default=None
+        As for `dtrees.parallel.executors.run_with_retries`.
+
+    Raises
+    ------
+    ClusterError
+        A Dask cluster is in force and cannot be used, or loses results too often.
+    """
+    if are_known(coded):
+        return
+    assert isinstance(coded, CodedPartitions)
+    parts, stats = coded, FitStatistics() if stats is None else stats
+
+    def work(executor: Executor) -> list[PartFacts]:
+        look = dask.delayed(PartFacts.of, pure=False)
+        name = f"facts-{uuid4().hex}"
+        starts = np.cumsum([0, *parts.lengths[:-1]]).tolist()
+        tasks = [
+            look(codes, first, dask_key_name=(name, i))
+            for i, (codes, first) in enumerate(zip(parts.each(), starts, strict=True))
+        ]
+        return executor.fetch(executor.hold(tasks))
+
+    parts.learn(run_with_retries([dask.delayed(None)], work, stats))
+    stats.counts["passes"] += 1

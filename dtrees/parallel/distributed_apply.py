@@ -1,0 +1,361 @@
+"""Rows of a table whose codes are not here, walked down trees where their codes are.
+
+Who validates asks which leaves the held-out rows of a model are in, or what the model says of them.
+In this process that is read from the codes (`dtrees.core.predict.binned.CodedRows`). Codes that
+stay in their partitions (`dtrees.parallel.encoding.CodedPartitions`) are made once more, and all
+that is asked for is answered in one pass over them, of all models together::
+
+    client    trees of all models ──▶ one result, sent from worker to worker
+              rows of each model  ──▶ a bit per row of a part, or their numbers, if they are few
+
+    worker    codes of a part, rows ──▶ walk ──▶ leaves, in one to four bytes each
+                                             ──▶ or sums of the values of the leaves, tree by tree
+
+    client    answers, in the order in which the rows were asked for
+
+The values of a forest are added up on the workers, in the order of the trees, so they are the bits
+of a prediction: eight bytes for each row and class come here, whatever the number of trees.
+
+What is large goes in *loads*: some trees at a time, so that neither messages nor what workers hold
+grows with the forest. Sums that are not complete wait on the workers for the next trees.
+
+On the client, for a row that is asked for: 8 bytes for its number (the splits of whoever asks), and
+its answer until it is taken. On the workers: the codes, a byte per cell as a rule, for the time of
+the pass, and the answers of their parts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import dask
+import numpy as np
+
+from dtrees.coding.coded import CodedMatrix
+from dtrees.core.model.tree import Tree
+from dtrees.core.predict.binned import Asked, CodedRows
+from dtrees.core.predict.means import add_up
+from dtrees.parallel.apply_requests import (
+    RequestedRows,
+    RowSelection,
+    TreeRange,
+    loads,
+    narrow_type,
+)
+from dtrees.parallel.coded_partitions import CodedPartitions
+from dtrees.parallel.executors import Executor, run_with_retries
+from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.on_worker import identity
+from dtrees.parallel.serialization import pack, unpack
+from dtrees.typing import Runner
+
+BLOCK_BYTES = 32 * 2**20  # of codes that a task walks, at most, where partitions are not larger
+MOST_TASKS = 64  # or so, where partitions are many and small
+PIECE_BYTES = 4 * 2**20  # of trees in a graph
+ROWS_BYTES = 4 * 2**20  # of rows that a graph names
+
+
+class PartitionedRows:
+    """The rows of a coded table that stays in its partitions, as `CodedRows`.
+
+    Parameters
+    ----------
+    parts : CodedPartitions
+    stats : FitStatistics or None, default=None
+        Where it is written down what was lost on the way.
+    """
+
+    def __init__(self, parts: CodedPartitions, stats: FitStatistics | None = None) -> None:
+        self._parts = parts
+        self._stats = stats
+        self._at_hand: dict[tuple[str, int], list[tuple[Asked, Any]]] = {}
+
+    @property
+    def is_here(self) -> bool:
+        """Codes are on the workers."""
+        return False
+
+    def bring(self, asked: Sequence[Asked]) -> None:
+        """Fetch the leaves that will be asked for, of all of these rows in one pass.
+
+        Parameters
+        ----------
+        asked : sequence of (sequence of Tree, int64 (n,))
+            Trees, and rows that go down each of them. An answer is kept until it is taken.
+        """
+        answers = walk_parts(self._parts, asked, with_values=False, stats=self._stats)
+        for (trees, rows), found in zip(asked, answers, strict=True):
+            for tree, leaves in zip(trees, found, strict=True):
+                self._keep("leaves", ((tree,), rows), leaves)
+
+    def bring_values(self, asked: Sequence[Asked]) -> None:
+        """The same for what models say of rows."""
+        answers = walk_parts(self._parts, asked, with_values=True, stats=self._stats)
+        for one, total in zip(asked, answers, strict=True):
+            self._keep("values", one, total)
+
+    def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
+        """Leaf of some rows, as `CodedRows.leaves`; a pass over the codes, if it is not at hand."""
+        leaves: np.ndarray = self._taken("leaves", ((tree,), rows), self.bring)
+        return leaves.astype(np.intp)
+
+    def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
+        """Values of the leaves of some rows, added up, as `CodedRows.sums`."""
+        total: np.ndarray = self._taken("values", (trees, rows), self.bring_values)
+        return total
+
+    def _keep(self, what: str, asked: Asked, answer: Any) -> None:
+        self._at_hand.setdefault((what, id(asked[0][0])), []).append((asked, answer))
+
+    def _taken(self, what: str, asked: Asked, bring: Callable[[Sequence[Asked]], None]) -> Any:
+        trees, rows = asked
+        while True:
+            known = self._at_hand.get((what, id(trees[0])), [])
+            for place, ((of, those), answer) in enumerate(known):
+                if len(of) == len(trees) and np.array_equal(those, rows):
+                    del known[place]
+                    return answer
+            bring([asked])
+
+
+def walk_parts(
+    parts: CodedPartitions,
+    asked: Sequence[Asked],
+    *,
+    with_values: bool,
+    stats: FitStatistics | None = None,
+) -> list[Any]:
+    """Let rows walk down trees, in one pass over the codes.
+
+    Parameters
+    ----------
+    parts : CodedPartitions
+    asked : sequence of (sequence of Tree, int64 (n,))
+    with_values : bool
+    stats : FitStatistics or None, default=None
+        As for `dtrees.parallel.executors.run_with_retries`.
+
+    Returns
+    -------
+    list
+        For each that was asked for: the leaves of each tree, unsigned integers (n,) in the
+        narrowest type; or, with values, the sum over its trees, float64 (n, n_values).
+
+    Raises
+    ------
+    ClusterError
+        A Dask cluster is in force and cannot be used, or loses results too often.
+    """
+    sides = [RequestedRows(rows) for _, rows in asked]
+    per_row = max(1, parts.n_bytes // max(1, parts.n_rows))
+    n_rows = max(1, min(BLOCK_BYTES // per_row, -(-parts.n_rows // MOST_TASKS)))
+    whole = [tree for trees, _ in asked for tree in trees]
+    if not whole:
+        return [[] for _ in asked]
+
+    def work(executor: Executor) -> list[Any]:
+        pass_ = _PassOverCodes(parts, n_rows, executor)
+        found: list[list[Any]] = [[] for _ in asked]
+        for load in loads(asked, with_values):
+            for item, answers in zip(
+                load, pass_.walk(load, asked, sides, with_values), strict=True
+            ):
+                if with_values:
+                    found[item.number] = [answers]  # the sum so far
+                else:
+                    found[item.number] += answers
+        return found
+
+    found = run_with_retries([dask.delayed(None)], work, stats)
+    if with_values:
+        return [side.in_order(total) for side, (total,) in zip(sides, found, strict=True)]
+    return [
+        [side.in_order(leaves) for leaves in of_trees]
+        for side, of_trees in zip(sides, found, strict=True)
+    ]
+
+
+class _PassOverCodes:
+    """Codes that are made once, and walked load by load."""
+
+    def __init__(self, parts: CodedPartitions, n_rows: int, executor: Executor) -> None:
+        self._executor = executor
+        self._name, self._numbers = uuid4().hex, itertools.count()
+        groups = parts.groups(n_rows)
+        ends = np.cumsum([length for _, length in groups]).tolist()
+        self._parts = [
+            (end - length, length) for (_, length), end in zip(groups, ends, strict=True)
+        ]
+        hold = dask.delayed(identity, pure=False)
+        self._codes = executor.hold(
+            [hold(codes, dask_key_name=self._key("held-codes")) for codes, _ in groups]
+        )
+        self._before: list[Any] = [None] * len(groups)
+
+    def walk(
+        self,
+        load: Sequence[TreeRange],
+        asked: Sequence[Asked],
+        sides: Sequence[RequestedRows],
+        with_values: bool,
+    ) -> list[Any]:
+        """Answers to a load, with those of all parts one behind the other."""
+        trees = [asked[item.number][0][item.first : item.last] for item in load]
+        held = self._sent([tree for some in trees for tree in some])
+        places = range(len(self._parts))
+        sent: list[tuple[int, list[RowSelection]]] = []
+        found: list[list[Any]] = []
+        n_bytes = 0
+        for place in places:
+            rows = [sides[item.number].of_part(*self._parts[place]) for item in load]
+            sent.append((place, rows))
+            n_bytes += sum(each.nbytes for each in rows)
+            if n_bytes > ROWS_BYTES or place == places[-1]:
+                found += self._walk(load, sent, held, with_values)
+                sent, n_bytes = [], 0
+        return [_joined([answers[i] for answers in found]) for i in range(len(load))]
+
+    def _sent(self, trees: Sequence[Tree]) -> list[Any]:
+        """Trees as bytes on the workers, in pieces that a graph may have."""
+        whole = pickle.dumps(pack(trees), protocol=5)
+        pieces = [whole[i : i + PIECE_BYTES] for i in range(0, len(whole), PIECE_BYTES)]
+        held = []
+        for piece in pieces:
+            key = self._key("trees-to-walk")
+            held += self._executor.hold([dask.delayed(piece, name=key, traverse=False)])
+        return held
+
+    def _walk(
+        self,
+        load: Sequence[TreeRange],
+        sent: Sequence[tuple[int, list[RowSelection]]],
+        trees: Sequence[Any],
+        with_values: bool,
+    ) -> list[list[Any]]:
+        """Answers of some parts, each of which has one for each item."""
+        executor = self._executor
+        n_trees = [item.last - item.first for item in load]
+        walk = dask.delayed(walk_codes_of_part, pure=False)
+        tasks = []
+        for place, rows in sent:
+            before = None
+            if with_values and load[0].first > 0:
+                before = executor.as_argument(self._before[place])
+            named = dask.delayed(rows, name=self._key("rows-of-part"), traverse=False)
+            tasks.append(
+                walk(
+                    executor.as_argument(self._codes[place]),
+                    named,
+                    [executor.as_argument(piece) for piece in trees],
+                    n_trees,
+                    with_values,
+                    before,
+                    dask_key_name=self._key("walk-rows"),
+                )
+            )
+        held = executor.hold(tasks)
+        for (place, _), answer in zip(sent, held, strict=True):
+            self._before[place] = answer
+        return executor.fetch(held)
+
+    def _key(self, name: str) -> tuple[str, int]:
+        """A new key, of few groups."""
+        return f"{name}-{self._name}", next(self._numbers)
+
+
+def _joined(answers: Sequence[Any]) -> Any:
+    """Answers of all parts, one behind the other."""
+    if isinstance(answers[0], np.ndarray):
+        return np.concatenate(answers)
+    return [np.concatenate(of_tree) for of_tree in zip(*answers, strict=True)]
+
+
+def walk_codes_of_part(
+    codes: Sequence[CodedMatrix],
+    named: Sequence[RowSelection],
+    pieces: Sequence[bytes],
+    n_trees: Sequence[int],
+    with_values: bool,
+    before: Sequence[np.ndarray] | None,
+) -> list[Any]:
+    """What a task does: rows of a part go down the trees of some models.
+
+    Parameters
+    ----------
+    codes : sequence of CodedMatrix
+        Of the part, one behind the other.
+    named : sequence of RowSelection
+        The rows of each model.
+    pieces : sequence of bytes
+        Of the trees of all models, one behind the other: `pack`, pickled.
+    n_trees : sequence of int
+        Of each model.
+    with_values : bool
+    before : sequence of float64 (n, n_values) or None
+        What the task before has returned, whose last sum is that of the first model's trees before
+        these.
+
+    Returns
+    -------
+    list
+        For each model a list of leaves, by tree, or the sum of its values.
+    """
+    walked = _RowsOfPart(codes)
+    trees = iter(unpack(pickle.loads(b"".join(pieces))))
+    answers: list[Any] = []
+    for number, (rows, n) in enumerate(zip(named, n_trees, strict=True)):
+        leaves = walked.leaves(rows, itertools.islice(trees, n))
+        if with_values:
+            total = before[-1].copy() if number == 0 and before is not None else None
+            answers.append(_summed(leaves, total))
+        else:
+            answers.append([of_tree.astype(narrow_type(tree)) for tree, of_tree in leaves])
+    return answers
+
+
+def _summed(leaves: Iterator[tuple[Tree, np.ndarray]], total: np.ndarray | None) -> np.ndarray:
+    """Values of leaves, added to a sum in the order of the trees."""
+    for tree, of_tree in leaves:
+        if total is None:
+            total = np.zeros((len(of_tree), tree.n_values))
+        add_up(total, tree.value_of(of_tree))
+    assert total is not None
+    return total
+
+
+class _RowsOfPart:
+    """The rows of a part, whose codes are in several pieces, one behind the other."""
+
+    def __init__(self, codes: Sequence[CodedMatrix]) -> None:
+        self._walked = [CodedRows(_aligned(each)) for each in codes]
+        self._ends = np.cumsum([each.n_rows for each in codes])
+
+    def leaves(
+        self, named: RowSelection, trees: Iterable[Tree]
+    ) -> Iterator[tuple[Tree, np.ndarray]]:
+        """Trees, and the leaves of some rows in each."""
+        rows = named.rows(int(self._ends[-1]))
+        starts = [0, *self._ends[:-1].tolist()]
+        of_codes = np.split(rows, np.searchsorted(rows, starts[1:]))
+        local = [some - start for some, start in zip(of_codes, starts, strict=True)]
+        for tree in trees:
+            found = [
+                coded.leaves(tree, some) for coded, some in zip(self._walked, local, strict=True)
+            ]
+            yield tree, np.concatenate(found)
+
+
+def _aligned(coded: CodedMatrix) -> CodedMatrix:
+    """Codes whose arrays the kernels can read: those off the wire may start anywhere."""
+    arrays = {name: each for name, each in vars(coded).items() if isinstance(each, np.ndarray)}
+    if all(array.flags.aligned for array in arrays.values()):
+        return coded
+    fit: dict[str, Any] = {
+        name: np.require(array, requirements=["A"]) for name, array in arrays.items()
+    }
+    return replace(coded, **fit)

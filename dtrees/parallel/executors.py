@@ -1,0 +1,197 @@
+"""Where the graphs of a user's collections are computed: here, or on a cluster.
+
+The scheduler in force decides, as for ``X.compute()`` (`dask.base.get_scheduler`)::
+
+    LocalExecutor        threads, synchronous, processes     results are in this process at once
+    ClusterExecutor   a client's cluster                  results stay on the workers until fetched
+
+Work is a few rounds of tasks, and the results of a round may be arguments of the next one
+(`Executor.as_argument`) without coming here; they are there as long as somebody holds them. Tasks
+are pure and have keys of their own, so where results are lost with their workers, all of the work
+is done again under new keys. That, and what else can happen to them, is the business of
+`dtrees.parallel.tasks`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from uuid import uuid4
+
+import dask
+from dask.base import get_scheduler
+
+from dtrees.exceptions import ClusterError
+from dtrees.parallel.client import check_open, cluster_client, in_task
+from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.interrupts import interrupts_deferred
+from dtrees.parallel.one_kind import one_kind_at_a_time
+from dtrees.parallel.tasks import Tasks
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+T = TypeVar("T")
+
+
+class Executor(Protocol):
+    """What computes."""
+
+    def hold(self, tasks: Sequence[Any]) -> list[Any]:
+        """Compute collections of any kinds; their results in this order, wherever they are."""
+
+    def fetch(self, held: Sequence[Any]) -> list[Any]:
+        """Results that are held, in this process."""
+
+    def as_argument(self, held: Any) -> Any:
+        """A result that is held, as an argument of tasks."""
+
+    def room(self) -> int | None:
+        """Bytes that the smallest worker has; None where there are no workers."""
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Do work; where results are lost, all of it again."""
+
+
+class LocalExecutor:
+    """Computes in this process, or in processes of its own.
+
+    Parameters
+    ----------
+    get : callable
+        Of a Dask scheduler.
+    """
+
+    def __init__(self, get: Callable[..., Any]) -> None:
+        self._get = get
+
+    def hold(self, tasks: Sequence[Any]) -> list[Any]:
+        """Compute collections; returns their results."""
+        return one_kind_at_a_time(tasks, lambda same: dask.compute(*same, scheduler=self._get))
+
+    def fetch(self, held: Sequence[Any]) -> list[Any]:
+        """The results themselves."""
+        return list(held)
+
+    def as_argument(self, held: Any) -> Any:
+        """A result as a single key of a graph."""
+        return dask.delayed(held, name=f"dtrees-leaf-{uuid4().hex}", traverse=False)
+
+    def room(self) -> int | None:
+        """There are no workers."""
+        return None
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Do work: nothing is lost."""
+        return work()
+
+
+class ClusterExecutor:
+    """Computes on the workers of a cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Synchronous.
+    stats : FitStatistics
+        Workers that are lost are counted there.
+    """
+
+    def __init__(self, client: Client, stats: FitStatistics) -> None:
+        self._tasks = Tasks(client, stats)
+        self._tasks.begin()
+
+    def hold(self, tasks: Sequence[Any]) -> list[Any]:
+        """Compute collections; returns futures, all of which are finished.
+
+        Raises
+        ------
+        LostResultsError, ClusterError
+        BaseException
+            What a task raises.
+        """
+        self._tasks.workers()
+        with _span():  # not while collections are made: data frames warn of annotations
+            futures = self._tasks.compute(tasks)
+        self._tasks.wait(futures)
+        return futures
+
+    def fetch(self, held: Sequence[Any]) -> list[Any]:
+        """Results of futures."""
+        return self._tasks.gather(held)
+
+    def as_argument(self, held: Any) -> Any:
+        """The future itself."""
+        return held
+
+    def room(self) -> int | None:
+        """Memory of the smallest worker that has a limit."""
+        self._tasks.workers()
+        return min(self._tasks.limits(), default=None)
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Do work; where results are lost, all of it again."""
+        return self._tasks.run(work)
+
+    def end(self) -> None:
+        """Leave nothing on the cluster."""
+        self._tasks.end()
+
+
+def run_with_retries(
+    collections: Sequence[Any], work: Callable[[Executor], T], stats: FitStatistics | None = None
+) -> T:
+    """Do work where Dask would compute some collections.
+
+    Parameters
+    ----------
+    collections : sequence of Dask collections
+    work : callable
+        Called with a `Executor`; again, where results were lost.
+    stats : FitStatistics or None, default=None
+        Where it is written down what was lost, and how often all was done again.
+
+    Raises
+    ------
+    ClusterError
+        The client is closed or asynchronous, there are no workers, or results were lost too often.
+    BaseException
+        What `work` raises.
+    """
+    with _executor(collections, FitStatistics() if stats is None else stats) as executor:
+        return executor.run(partial(work, executor))
+
+
+@contextmanager
+def _executor(collections: Sequence[Any], stats: FitStatistics) -> Iterator[Executor]:
+    """Where Dask would compute collections."""
+    try:
+        get = get_scheduler(collections=list(collections))
+    except RuntimeError as error:
+        raise ClusterError(
+            f"A fit of a Dask collection waits for its results, and Dask cannot compute them here: "
+            f"{error} If the current client was made with asynchronous=True, fit in a thread with "
+            "a synchronous Client of the same scheduler, or under "
+            "dask.config.set(scheduler='threads')."
+        ) from error
+    distributed = sys.modules.get("distributed")
+    client = getattr(get, "__self__", None)
+    if distributed is None or not isinstance(client, distributed.Client):
+        yield LocalExecutor(get)
+        return
+    check_open(client)
+    with cluster_client() if in_task() else nullcontext(client) as client, interrupts_deferred():
+        executor = ClusterExecutor(client, stats)
+        try:
+            yield executor
+        finally:
+            executor.end()
+
+
+def _span() -> AbstractContextManager:
+    """What is submitted stands in the span of the fit."""
+    span = getattr(sys.modules["distributed"], "span", None)
+    return nullcontext() if span is None else span("dtrees.fit")

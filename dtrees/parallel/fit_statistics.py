@@ -1,0 +1,92 @@
+"""What a growth has done, and what it has cost: the facts behind ``fit_report_``."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+
+@dataclass
+class FitStatistics:
+    """Counts and seconds of a fit, as they come up.
+
+    Attributes
+    ----------
+    regime, reason : str
+        Where trees were grown, and why there.
+    seconds : dict of str to float
+        By phase: reading (of what belongs to rows of Dask collections, and of the lengths of their
+        partitions), coding, growth. Parts of growth: table (until a worker has it, in the
+        replicated regime), and blocks, bags, rounds, subtrees (in the partitioned one).
+    counts : Counter
+        lost_workers (that have gone, whatever the reason), retries (tasks that were submitted
+        again), restarts (of all that is on the workers: codes that are learned, the table that was
+        sent, blocks), bytes_moved, and by regime:
+
+        replicated: tasks (that trees were grown in); bytes_moved is the table, once for every
+        worker that it is sent to, and the packed trees on their way back.
+
+        partitioned: rounds, passes (over the codes), cache_hits, rebuilds (places that had to be
+        computed again); bytes_moved is counts, rows that left a block, and blocks that were moved
+        to where threads are idle.
+    """
+
+    regime: str = "local"
+    reason: str = ""
+    seconds: dict[str, float] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    _workers: frozenset[str] = field(default=frozenset(), init=False, repr=False)
+    _n_gone: int | None = field(default=None, init=False, repr=False)
+    _n_missed: int = field(default=0, init=False, repr=False)  # of them, since `_n_gone`
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Add the seconds of a block to those of a phase."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.add(name, began)
+
+    def add(self, name: str, began: float) -> None:
+        """Add the seconds since a moment of `time.perf_counter` to those of a phase."""
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - began
+
+    def see_workers(self, addresses: Iterable[str], n_gone: int | None = None) -> None:
+        """Count the workers that have gone since the last time.
+
+        Parameters
+        ----------
+        addresses : iterable of str
+            Of those that are there now.
+        n_gone : int or None, default=None
+            How many have gone since the scheduler began. It counts those, too, that came and went
+            between two looks. None: only those are counted that were there at the last one.
+        """
+        now = frozenset(addresses)
+        n_missed = len(self._workers - now)
+        if n_gone is not None:
+            if self._n_gone is not None:
+                n_missed = max(n_missed, n_gone - self._n_gone - self._n_missed)
+            self._n_gone, self._n_missed = n_gone, 0
+        else:
+            self._n_missed += n_missed
+        self.counts["lost_workers"] += n_missed
+        self._workers = now
+
+    def continued(self) -> FitStatistics:
+        """Another one, of a growth that goes on from here."""
+        return replace(self, seconds=dict(self.seconds), counts=self.counts.copy())
+
+    def report(self) -> dict[str, Any]:
+        """All of it, as plain numbers and strings."""
+        return {
+            "regime": self.regime,
+            "reason": self.reason,
+            "seconds": dict(self.seconds),
+            **dict(self.counts),
+        }

@@ -1,0 +1,177 @@
+"""Trees grown in rounds from blocks of rows: what they are grown from, and how on threads.
+
+Without a cluster the blocks are stretches of a table in this process, each a task of a round: the
+way of the partitioned regime, with the same model and nothing between machines. It is there to be
+compared with the others, and for small memory it is no help.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+
+import numpy as np
+from dask.system import CPU_COUNT
+
+from dtrees.core.grow.forest import ForestGrowth
+from dtrees.core.grow.rounds import BlocksHere, Seed, grow_in_rounds
+from dtrees.core.membership.resampling import Resampling
+from dtrees.core.model.tree import Tree
+from dtrees.core.stores.blocks.block import Common, Draws
+from dtrees.parallel.block_tasks import facts_of_block, make_block
+from dtrees.parallel.coded_partitions import CodedPartitions
+from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.limits import (
+    bytes_of_open_row,
+    gather_rows_of,
+    histogram_budget,
+    trees_at_once,
+)
+from dtrees.parallel.local import LocalRunner
+from dtrees.parallel.one_kind import computed
+from dtrees.parallel.position_cache import room_of_positions
+
+BLOCKS_PER_THREAD = 2
+MOST_CODES = 65_535  # of a column, whose histogram is sent
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionedGrowth:
+    """What trees are grown from, where the codes are in parts.
+
+    Attributes
+    ----------
+    growth : ForestGrowth
+    parts : CodedPartitions
+        Its codes.
+    resampling : Resampling
+        The training sets.
+    """
+
+    growth: ForestGrowth
+    parts: CodedPartitions
+    resampling: Resampling
+
+    def common(self) -> Common:
+        """What all blocks know."""
+        growth, sets = self.growth, self.resampling
+        draws = None
+        if growth.bags is not None:
+            draws = Draws(growth.bags.seed, growth.bags.rate, growth.balanced)
+        masks = None
+        if not sets.is_plain:
+            numbers = np.arange(sets.n_sets, dtype=np.uint64)
+            has = (sets.mix[:].T > 0).astype(np.uint64)
+            masks = (has << numbers).sum(axis=1, dtype=np.uint64)
+        return Common(growth.rules, draws, masks)
+
+    def seed(self) -> Seed:
+        """What the driver grows from.
+
+        Raises
+        ------
+        ValueError
+            A column has more codes than its histogram may have.
+        """
+        growth, sets = self.growth, self.resampling
+        most = int(self.parts.n_codes.max(initial=0))
+        if most > MOST_CODES:
+            column = int(np.argmax(self.parts.n_codes))
+            raise ValueError(
+                f"Column {column} has {most} distinct values or categories, each with a code of "
+                f"its own; in the partitioned regime ({self.parts.reason}) a column may have "
+                f"{MOST_CODES}. Set max_bins=255, or another number up to {MOST_CODES}, to cut "
+                "it at quantiles, or fit with regime='replicated' or 'local', if the codes fit "
+                "there."
+            )
+        live = growth.target.has_weight
+        n_rows = np.array([growth.target.n_live]) if sets.is_plain else sets.totals(live)
+        bags = growth.bags
+        may_be_empty = bags is not None and (
+            bags.rate * int(n_rows.min()) < 1000 or not bags.by_row
+        )
+        return Seed(
+            self.common(),
+            self.parts.sample,
+            growth.target.take(np.zeros(1, dtype=np.intp)),
+            growth.thresholds,
+            sets.n_sets,
+            n_rows,
+            shares=growth.shares,
+            may_be_empty=may_be_empty,
+            values=growth.values,
+            histogram_budget=histogram_budget(),
+            gather_rows=gather_rows_of(self.parts.n_rows),
+        )
+
+    def waves(self, numbers: Sequence[int], room: int, n_threads: int) -> list[Sequence[int]]:
+        """Trees that grow together.
+
+        Parameters
+        ----------
+        numbers : sequence of int
+        room : int
+            Bytes for the rows of open nodes.
+        n_threads : int
+        """
+        common = self.common()
+        share = 1.0 if common.draws is None else -math.expm1(-common.draws.rate)
+        most = trees_at_once(
+            share * self.parts.n_rows,
+            common.rules.max_features or self.parts.n_columns,
+            room,
+            bytes_of_open_row(common.draws is not None, common.masks is not None),
+            n_threads,
+        )
+        n_waves = -(-len(numbers) // most)
+        ends = [len(numbers) * wave // n_waves for wave in range(n_waves + 1)]
+        return [numbers[start:end] for start, end in pairwise(ends)]
+
+
+def grow_here(
+    whole: PartitionedGrowth, numbers: Sequence[int], run: LocalRunner, stats: FitStatistics
+) -> Iterator[tuple[int, list[Tree]]]:
+    """Grow trees in rounds, on threads of this process.
+
+    Parameters
+    ----------
+    whole : PartitionedGrowth
+    numbers : sequence of int
+        Of the trees.
+    run : LocalRunner
+    stats : FitStatistics
+
+    Yields
+    ------
+    number : int
+    trees : list of Tree
+        By training set, in any order.
+    """
+    growth, parts = whole.growth, whole.parts
+    n_rows = -(-parts.n_rows // (BLOCKS_PER_THREAD * run.n_threads))
+    groups = parts.groups(max(1, n_rows))
+    parts_of = iter(computed(*chain.from_iterable(codes for codes, _ in groups)))
+    coded = [[next(parts_of) for _ in codes] for codes, _ in groups]
+    bags = growth.bags
+    keys = None if bags is None or bags.by_row else bags.row_id
+    cells = whole.resampling.cells
+    blocks = []
+    first = 0
+    for codes, (_, length) in zip(coded, groups, strict=True):
+        rows = slice(first, first + length)
+        own = ([] if each is None else [each[rows]] for each in (keys, cells))
+        blocks.append(make_block(codes, [growth.target.take(rows)], first, *own))
+        first += length
+    parts.learn([facts_of_block(block) for block in blocks])
+
+    def hear(what: str, depth: int) -> None:
+        stats.counts[what + "s"] += 1
+
+    seed = whole.seed()
+    places = BlocksHere(blocks, growth.values, run)
+    with stats.phase("rounds"):
+        for wave in whole.waves(numbers, room_of_positions(None, CPU_COUNT), run.n_threads):
+            for number, trees in grow_in_rounds(seed, wave, places, hear):
+                yield number, [growth.pruned(tree) for tree in trees]

@@ -1,0 +1,122 @@
+"""What fits the memory of a worker, or of this process, while a Dask collection is coded."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import dask
+import numpy as np
+from dask.utils import format_bytes, parse_bytes
+
+from dtrees.coding.ordered import CutRules
+from dtrees.coding.sampling import hash_bound
+from dtrees.exceptions import TableTooLargeError
+from dtrees.parallel.limits import PROCESS_BYTES
+from dtrees.parallel.partitions import PartitionedTable
+
+COPIES = 2  # of the codes, while they are put together
+KILLED_SHARE = 0.95  # of the memory of a worker: what takes more is killed by Dask
+READING = 3  # times the bytes of a partition, that reading it takes
+PARTITION_SHARE = 1 / 4  # of what a worker has free, that a partition had better take
+STRETCH_SHARE = 1 / 16  # of what a worker has free, for the samples of columns that are merged
+SAMPLES_SHARE = 1 / 4  # and for the samples of all columns; beyond, fewer rows are looked at,
+FEWER = 1.25  # times the sample
+SAMPLED_BYTES = 8  # of a value of a sample
+
+
+def check_partitions(table: PartitionedTable, room: int | None) -> None:
+    """Raise when a partition is more than a worker can hold, before workers die of it.
+
+    Parameters
+    ----------
+    table : PartitionedTable
+    room : int or None
+        Bytes of the smallest worker; None: there is no limit. Less than a process takes that holds
+        nothing is no limit, either: nobody keeps to it.
+
+    Raises
+    ------
+    ValueError
+        Says how to cut it.
+    """
+    if room is None or room <= PROCESS_BYTES:
+        return
+    per_row = _least_bytes_of_row(table.collection)
+    n_rows = int(table.lengths.max())
+    free = KILLED_SHARE * room - PROCESS_BYTES
+    if READING * n_rows * per_row <= free:
+        return
+    most = max(1, int(PARTITION_SHARE * free / per_row))
+    is_array = hasattr(table.collection, "rechunk")
+    n_parts = -(-table.n_rows // most)
+    cut = f"X.rechunk({{0: {most}}})" if is_array else f"X.repartition(npartitions={n_parts})"
+    raise ValueError(
+        f"A partition of X, {n_rows} rows, takes {format_bytes(n_rows * per_row)}, which is more "
+        f"than a worker can work on: the smallest one of this Dask cluster has "
+        f"{format_bytes(room)} of memory, of which its process takes "
+        f"{format_bytes(PROCESS_BYTES)}. Make smaller partitions where X is made, or by {cut}, or "
+        "start workers with a larger memory_limit."
+    )
+
+
+def _free(room: int) -> int:
+    """Bytes of a worker beside its process, an eighth at least."""
+    return max(room - PROCESS_BYTES, room // 8)
+
+
+def _least_bytes_of_row(collection: Any) -> int:
+    """Bytes of a row of a partition, as far as they are known before it is there."""
+    types = getattr(collection, "dtypes", None)
+    if types is None:
+        is_dense = isinstance(collection._meta, np.ndarray)
+        return int(is_dense) * collection.dtype.itemsize * int(collection.shape[1])
+    return sum(int(getattr(each, "itemsize", 1)) for each in types)
+
+
+def check_room(n_bytes: int, shape: tuple[int, int]) -> None:
+    """Raise when codes of so many bytes cannot be gathered in this process.
+
+    There is room for what the machine has free, or ``dask.config.get("dtrees.client-memory")``.
+
+    Raises
+    ------
+    TableTooLargeError
+    """
+    given = dask.config.get("dtrees.client-memory", None)
+    if given is None:
+        import psutil
+        from distributed.system import MEMORY_LIMIT
+
+        mine = psutil.Process().memory_info().rss
+        room = min(psutil.virtual_memory().available, MEMORY_LIMIT - mine)
+    else:
+        room = parse_bytes(given)
+    if COPIES * n_bytes > room:
+        raise TableTooLargeError(
+            f"The codes of X, {shape[0]} x {shape[1]} cells, take {format_bytes(n_bytes)}, and "
+            f"twice that while they are put together, but this process has {format_bytes(room)} "
+            "left. Fit where there is more memory, on fewer rows or columns, or with a smaller "
+            "max_bins: at most 255 codes take a byte per cell."
+        )
+
+
+def sample_bound(shape: tuple[int, int], rules: CutRules, room: int | None) -> int | None:
+    """Hashes of rows that are looked at, fewer where all of them are much for a worker."""
+    n_rows, n_columns = shape
+    n_bytes = SAMPLED_BYTES * min(n_rows, 2 * rules.sample_rows) * n_columns
+    is_much = room is not None and n_bytes > SAMPLES_SHARE * _free(room)
+    return hash_bound(rules.sample_rows, n_rows, FEWER if is_much else 2.0)
+
+
+def column_stretches(
+    shape: tuple[int, int], rules: CutRules, bound: int | None, room: int | None
+) -> list[tuple[int, int] | None]:
+    """Columns that are merged together, so that a worker has room for their samples."""
+    n_rows, n_columns = shape
+    if room is None or rules.max_bins is None:
+        return [None]
+    n_sampled = min(n_rows, rules.sample_rows)
+    most = int(max(1, STRETCH_SHARE * _free(room) // (SAMPLED_BYTES * n_sampled)))
+    ends = [*range(0, n_columns, most), n_columns]
+    return [None] if len(ends) <= 2 else list(pairwise(ends))

@@ -1,0 +1,77 @@
+"""What a task does on a worker, whatever its work is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import dtrees
+from dtrees.parallel.client import check_version
+from dtrees.typing import Task, serial
+
+T = TypeVar("T")
+
+
+def run_call(version: str, function: Callable[..., T], *arguments: Any) -> T:
+    """Run a function, as long as somebody waits for it.
+
+    Parameters
+    ----------
+    version : str
+        Of the client's dtrees: a worker may have joined after all others were asked.
+    function : callable
+    *arguments
+
+    Raises
+    ------
+    ClusterError
+        This dtrees is another one.
+    """
+    from distributed import Reschedule, get_worker
+
+    if version != dtrees.__version__:
+        check_version(get_worker().address, dtrees.__version__, version)
+    try:
+        return function(*arguments)
+    except CancelledError:  # nobody waits for the rest
+        raise Reschedule from None
+
+
+def identity(value: Any) -> Any:
+    """A value as the result of a task, which can be computed again."""
+    return value
+
+
+class TaskRunner:
+    """Runs the work of this task of Dask in its thread, as long as somebody waits for it."""
+
+    def __init__(self) -> None:
+        from distributed import get_worker
+
+        worker = get_worker()
+        self.cancelled = TaskCancelled(worker.state, worker.get_current_task())
+
+    def __call__(self, tasks: Sequence[Task[Any]]) -> list[Any]:
+        """Run them one after the other."""
+        return serial(tasks)
+
+
+@dataclass(frozen=True)
+class TaskCancelled:
+    """An event that is set when nobody waits for a task of Dask any more.
+
+    Attributes
+    ----------
+    state : distributed.worker_state_machine.WorkerState
+    key : str or tuple
+    """
+
+    state: Any
+    key: Any
+
+    def is_set(self) -> bool:
+        """Whether the task is cancelled; a look at a dictionary."""
+        task = self.state.tasks.get(self.key)
+        return task is None or task.state == "cancelled"

@@ -1,0 +1,127 @@
+"""What a worker remembers of a growth of partitions: where rows of its blocks are after a step.
+
+What is remembered is bounded by bytes. What was used least recently goes first; but where the
+places of one growth are more than that, as its blocks come one after the other in every round, the
+first ones stay: some blocks are spared the work, instead of none. A growth that is over is
+forgotten, and what tasks of it do afterwards is not remembered.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict, deque
+
+import dask
+from dask.system import CPU_COUNT
+from dask.utils import parse_bytes
+
+from dtrees.core.stores.blocks.block import Places
+from dtrees.parallel.limits import PROCESS_BYTES
+
+POSITIONS_SHARE = 0.25  # of what the process of a worker leaves, unless dask.config says otherwise
+REMEMBERED = 1000  # names of growths that are over
+
+
+class PositionCache:
+    """Places by growth and block, the most recent ones.
+
+    Parameters
+    ----------
+    limit : int
+        Bytes.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._held: OrderedDict[tuple[str, int], tuple[int, Places, int]] = OrderedDict()
+        self._over: deque[str] = deque(maxlen=REMEMBERED)  # growths that are forgotten
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all that is remembered."""
+        with self._lock:
+            return sum(held[2] for held in self._held.values())
+
+    def get(self, growth: str, block: int) -> tuple[int, Places]:
+        """How many steps were taken, and the places after them; 0 steps where nothing is known."""
+        with self._lock:
+            found = self._held.get((growth, block))
+            if found is None:
+                return 0, {}
+            self._held.move_to_end((growth, block))
+            return found[0], found[1]
+
+    def put(self, growth: str, block: int, n_steps: int, places: Places) -> None:
+        """Remember places, unless later ones are known, or there is no room."""
+        key = growth, block
+        with self._lock:
+            before = self._held.get(key)
+            if growth in self._over or (before is not None and before[0] >= n_steps):
+                return
+            size = sum(held.nbytes for held in places.values())
+            self._held.pop(key, None)
+            room = self._limit - size - sum(held[2] for held in self._held.values())
+            for other, (n, _, gone) in list(self._held.items()):
+                if room >= 0:
+                    break
+                if other[0] != growth or n < n_steps - 1:  # of no use in this round
+                    del self._held[other]
+                    room += gone
+            if room >= 0:
+                self._held[key] = n_steps, places, size
+
+    def forget(self, growth: str) -> None:
+        """Drop what is known of a growth, for good."""
+        with self._lock:
+            self._over.append(growth)
+            for key in [key for key in self._held if key[0] == growth]:
+                del self._held[key]
+
+
+_cache: PositionCache | None = None
+_making = threading.Lock()
+
+
+def cache() -> PositionCache:
+    """The places that this process remembers."""
+    global _cache
+    with _making:
+        if _cache is None:
+            _cache = PositionCache(_room_here())
+        return _cache
+
+
+def room_of_positions(memory_limit: int | None, n_threads: int) -> int:
+    """Bytes of places that a worker may remember.
+
+    A share of the memory that its process leaves, or ``dask.config.get("dtrees.places-cache")``. A
+    worker without a limit has the share of the machine that goes with its threads.
+
+    Parameters
+    ----------
+    memory_limit : int or None
+    n_threads : int
+    """
+    given = dask.config.get("dtrees.places-cache", None)
+    if given is not None:
+        return int(parse_bytes(given))
+    if not memory_limit:
+        from distributed.system import MEMORY_LIMIT
+
+        memory_limit = int(MEMORY_LIMIT * min(1, n_threads / CPU_COUNT))
+    return int(POSITIONS_SHARE * max(memory_limit - PROCESS_BYTES, memory_limit // 8))
+
+
+def _room_here() -> int:
+    """The same for the worker of this task, or for all of this process."""
+    from distributed import get_worker
+
+    try:
+        worker = get_worker()
+    except ValueError:
+        return room_of_positions(None, CPU_COUNT)
+    return room_of_positions(worker.memory_manager.memory_limit, worker.state.nthreads)

@@ -1,0 +1,227 @@
+"""How tasks are handed to a cluster, and what is known of its workers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+from weakref import WeakKeyDictionary, WeakSet
+
+import dtrees
+from dtrees.exceptions import ClusterError, NoAnswerError
+from dtrees.parallel.client import (
+    await_workers,
+    call_with_timeout,
+    check_open,
+    check_versions,
+    look,
+    release,
+    sending_data,
+)
+from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.on_worker import identity, run_call
+from dtrees.parallel.one_kind import one_kind_at_a_time
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+
+class LostResultsError(ClusterError):
+    """Results that went with their workers; the work can be done again."""
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A task that is to be done, as often as it takes.
+
+    Attributes
+    ----------
+    name : str
+        Of its kind.
+    function : callable
+    arguments : tuple
+        At least one.
+    workers : tuple of str, default=()
+        That have what it needs, or should do it, if they can.
+    about : str, default=""
+        What it does, for messages.
+    deaths : int, default=0
+        How often it was blamed for those of workers.
+    held : frozenset of str, default=empty
+        Workers that had it when nothing came any more.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    workers: tuple[str, ...] = ()
+    about: str = ""
+    deaths: int = 0
+    held: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        return f"a task '{self.name}'" + (f" ({self.about})" if self.about else "")
+
+
+@dataclass(eq=False)
+class Submitter:
+    """Hands tasks to a cluster, and looks at its workers.
+
+    Attributes
+    ----------
+    client : distributed.Client
+        Synchronous.
+    stats : FitStatistics
+        Retries, restarts and lost workers are counted there.
+    name : str
+        Stands in the keys of what is submitted.
+    """
+
+    client: Client
+    stats: FitStatistics = field(default_factory=FitStatistics)
+    name: str = field(default_factory=lambda: uuid4().hex)
+
+    def __post_init__(self) -> None:
+        self._n_calls = 0
+        self._answering: list[str] | None = None  # where others do not
+        self._made: WeakSet[Future] = WeakSet()  # whoever holds them, a traceback for instance
+        self._values: WeakKeyDictionary[Future, tuple[str, Any]] = WeakKeyDictionary()  # sent
+
+    def begin(self) -> None:
+        """Wait for workers, and look at their versions.
+
+        Raises
+        ------
+        ClusterError
+            A worker has another dtrees.
+        WorkerLostError
+            There is none.
+        """
+        self.stats.counts.update(retries=0, restarts=0)
+        found = await_workers(self.client)
+        look(self.client, self.stats, found)
+        with suppress(NoAnswerError):  # workers that are too busy to answer
+            answering = check_versions(self.client)
+            self._answering = answering if set(found).difference(answering) else None
+
+    def end(self) -> None:
+        """Leave nothing on the cluster."""
+        release(self.client, self._made)
+        look(self.client, self.stats)
+
+    # ---------------------------------------------------------------------------------------------
+    # workers
+
+    def workers(self) -> dict[str, int]:
+        """Threads of every worker by address; waits for the first worker when there is none."""
+        found = await_workers(self.client)
+        self.stats.see_workers(found)
+        return found
+
+    def machines(self) -> list[tuple[int | None, int]]:
+        """Bytes of each worker, None where it has no limit, and its threads."""
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        return [(worker.get("memory_limit") or None, worker["nthreads"]) for worker in workers]
+
+    def limits(self) -> list[int]:
+        """Bytes of the workers that have a limit."""
+        return [limit for limit, _ in self.machines() if limit is not None]
+
+    def holders(self, futures: Sequence[Future]) -> list[Sequence[str]]:
+        """Addresses of the workers that have the result of each future."""
+        try:
+            who_has = call_with_timeout(self.client, partial(self.client.who_has, list(futures)))
+        except CancelledError as error:
+            raise self._lost("Results were lost with their workers.") from error
+        return [who_has.get(future.key, ()) for future in futures]
+
+    # ---------------------------------------------------------------------------------------------
+    # what is submitted
+
+    def compute(self, collections: Sequence[Any]) -> list[Future]:
+        """Submit graphs; returns their futures in this order."""
+        return one_kind_at_a_time(collections, lambda same: self._keep(self.client.compute(same)))
+
+    def send(self, name: str, value: Any) -> Future:
+        """A value as a task of this name that holds it, so that it can be computed again."""
+        self._n_calls += 1
+        submit = partial(
+            self.client.submit,
+            identity,
+            value,
+            key=f"{name}-{self.name}-{self._n_calls}",
+            pure=False,
+            # those that answer, if they can: if it were always said, and they had all gone by then,
+            # it would wait for them for ever
+            workers=self._answering,
+            allow_other_workers=self._answering is not None,
+        )
+        with sending_data():
+            (future,) = self._guarded(lambda: [submit()])
+        self._values[future] = name, value
+        return future
+
+    def submit(self, calls: Sequence[Call]) -> list[Future]:
+        """Submit tasks; those of a kind that go to the same workers together."""
+        futures: dict[int, Future] = {}
+        kinds: dict[Any, list[int]] = {}
+        for place, call in enumerate(calls):
+            kinds.setdefault((call.name, call.function, call.workers), []).append(place)
+        for (name, function, workers), places in kinds.items():
+            submit = partial(
+                self.client.map,
+                partial(run_call, dtrees.__version__, function),
+                *zip(*(calls[place].arguments for place in places), strict=True),
+                key=[self.key(name) for _ in places],
+                pure=False,
+                workers=list(workers) or None,
+                allow_other_workers=bool(workers),
+            )
+            futures.update(zip(places, self._guarded(submit), strict=True))
+        return [futures[place] for place in range(len(calls))]
+
+    def key(self, name: str) -> tuple[str, int]:
+        """A new key; the scheduler remembers the groups of keys of all fits, which are few so."""
+        self._n_calls += 1
+        return f"{name}-{self.name}", self._n_calls
+
+    def _guarded(self, submit: Callable[[], Iterable[Future]]) -> list[Future]:
+        """Futures that are submitted."""
+        try:
+            return self._keep(submit())
+        except CancelledError as error:  # what they need
+            raise self._lost("Results were lost with their workers.") from error
+        except Exception:
+            check_open(self.client)
+            raise
+
+    def _keep(self, futures: Iterable[Future]) -> list[Future]:
+        """Futures, all of which are released in the end."""
+        found = list(futures)
+        self._made.update(found)
+        return found
+
+    def with_values_anew(self, calls: Sequence[tuple[int, Call]]) -> list[tuple[int, Call]]:
+        """Tasks whose arguments are sent once more, where they were sent from here."""
+        future_type = sys.modules["distributed"].Future
+        anew: dict[Future, Future] = {}
+        found = []
+        for place, call in calls:
+            arguments = list(call.arguments)
+            for i, value in enumerate(arguments):
+                if isinstance(value, future_type) and value in self._values:
+                    if value not in anew:
+                        anew[value] = self.send(*self._values[value])
+                    arguments[i] = anew[value]
+            found.append((place, replace(call, arguments=tuple(arguments))))
+        return found
+
+    def _lost(self, message: str) -> LostResultsError:
+        """An error to be raised, where it is not that the client has lost its scheduler."""
+        check_open(self.client)
+        return LostResultsError(message)

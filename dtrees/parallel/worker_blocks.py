@@ -1,0 +1,215 @@
+"""Blocks of rows on the workers of a cluster: how they are made, where they are, and moved."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import dask
+import numpy as np
+
+from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.target import Target
+from dtrees.core.stores.blocks.block import Common
+from dtrees.core.stores.blocks.messages import Step
+from dtrees.parallel.block_tasks import GrowthOfBlocks, facts_of_block, make_block
+from dtrees.parallel.client import RELEASE_SECONDS, call_with_timeout, release
+from dtrees.parallel.coded_partitions import PART_BYTES, CodedPartitions
+from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.limits import BLOCK_SHARE
+from dtrees.parallel.local_partitioned import PartitionedGrowth
+from dtrees.parallel.on_worker import identity
+from dtrees.parallel.placement import even_moves, share_out
+from dtrees.parallel.position_cache import cache
+from dtrees.parallel.submission import Call
+from dtrees.parallel.tasks import WATCH_SECONDS, Tasks
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+BLOCK_BYTES = 32 * 2**20  # of codes, at most, where partitions are not larger
+BLOCKS_PER_THREAD = 2  # at least, where there are so many partitions
+MOVES_AT_ONCE = 4  # of blocks, for each worker
+GROUP_SHARE = 1 / 12  # of the memory of a worker, for the codes of the blocks of a task
+
+
+class WorkerBlocks:
+    """Blocks of a growth, by the worker that has them.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    growth : PartitionedGrowth
+    stats : FitStatistics
+    """
+
+    def __init__(self, client: Client, growth: PartitionedGrowth, stats: FitStatistics) -> None:
+        self._client = client
+        self._tasks = Tasks(client, stats)
+        self._growth = growth
+        self._parts: CodedPartitions = growth.parts
+        self._stats = stats
+        self._blocks: list[Future] = []
+        self._lengths: list[int] = []  # their rows
+        self._steps: list[Step] = []
+        self._sent: list[Future] = []  # the steps, as the workers have them
+        self._values: Future | None = None
+        self._known = GrowthOfBlocks(uuid4().hex, growth.common())
+        self._is_known = False  # to workers, under its name
+        self._groups: list[tuple[str, list[int]]] = []
+        self._grouped = 0.0
+        self._held: list[Future] = []
+
+    def make(self) -> None:
+        """Make the blocks from the partitions, and wait for them."""
+        self._tasks.begin()
+        self._tasks.run(self._make)
+
+    def _make(self) -> None:
+        self._rename(self._known.common)  # where workers have gone, blocks are cut elsewhere
+        self._sent, self._values, self._groups = [], None, []
+        self._held, self._blocks = [], []
+        make = dask.delayed(make_block, pure=False)
+        learn = dask.delayed(facts_of_block, pure=False)
+        tasks, facts = [], []
+        first_row = 0
+        self._lengths = []
+        for coded, n_rows in self._parts.groups(self._rows_of_block()):
+            self._lengths.append(n_rows)
+            rows = slice(first_row, first_row + n_rows)
+            block = make(
+                [self._sent_codes(each) for each in coded],
+                self._pieces(self._growth.growth.target, rows),
+                first_row,
+                self._pieces(self._keys(), rows),
+                self._pieces(self._growth.resampling.cells, rows),
+                dask_key_name=self._tasks.key("block"),
+            )
+            tasks.append(block)
+            facts.append(learn(block, dask_key_name=self._tasks.key("facts")))
+            first_row += n_rows
+        futures = self._tasks.compute([*tasks, *facts])
+        self._blocks, facts = futures[: len(tasks)], futures[len(tasks) :]
+        self._tasks.wait(facts)
+        self._parts.learn(self._tasks.gather(facts))
+        release(self._client, facts)
+        self._stats.counts["passes"] += 1
+        self._spread()
+
+    def _spread(self) -> None:
+        """Move blocks until every thread has about as many rows, some at a time."""
+        threads = self._tasks.workers()
+        holders = self._tasks.holders(self._blocks)
+        moves = even_moves(self._lengths, share_out(self._lengths, holders, threads), threads)
+        wanted = [(number, to) for number, to in moves.items() if to not in holders[number]]
+        per_row = self._parts.n_bytes / max(1, self._parts.n_rows)
+        at_once = MOVES_AT_ONCE * len(threads)
+        for start in range(0, len(wanted), at_once):
+            some = wanted[start : start + at_once]
+            moved = self._tasks.submit(
+                [
+                    Call("move-block", identity, (self._blocks[number],), (worker,))
+                    for number, worker in some
+                ]
+            )
+            self._tasks.wait(moved)
+            for (number, _), future in zip(some, moved, strict=True):
+                self._blocks[number] = future  # the other worker may forget it
+                self._stats.counts["bytes_moved"] += int(per_row * self._lengths[number])
+        self._groups = []
+
+    def _sent_codes(self, part: Any) -> Any:
+        """Codes that are here, as a task that holds them; a task as it is."""
+        if not isinstance(part, CodedMatrix):
+            return part
+        self._held.append(self._tasks.send("codes-of-block", part))
+        return self._held[-1]
+
+    def _rows_of_block(self) -> int:
+        """Rows that a block may have, where partitions are not larger."""
+        threads = sum(self._tasks.workers().values())
+        per_row = max(1, self._parts.n_bytes // max(1, self._parts.n_rows))
+        even = -(-self._parts.n_rows // (BLOCKS_PER_THREAD * threads))
+        most = min([BLOCK_BYTES, *(int(BLOCK_SHARE * limit) for limit in self._tasks.limits())])
+        return max(1, min(most // per_row, even))
+
+    def _keys(self) -> np.ndarray | None:
+        bags = self._growth.growth.bags
+        return None if bags is None or bags.by_row else bags.row_id
+
+    def _pieces(self, values: Any, rows: slice) -> list[Any]:
+        """What belongs to some rows, as tasks that hold a few megabytes each."""
+        if values is None:
+            return []
+        is_target = isinstance(values, Target)
+        step = max(1, PART_BYTES // (24 if is_target else values.itemsize))
+        pieces = []
+        for start in range(rows.start, max(rows.stop, rows.start + 1), step):
+            some = slice(start, min(start + step, rows.stop))
+            piece = values.take(some) if is_target else values[some].copy()
+            pieces.append(self._tasks.send("rows-of-block", piece))
+        self._held += pieces
+        return pieces
+
+    def end(self) -> None:
+        """Leave nothing on the cluster."""
+        self._held, self._blocks, self._sent, self._values = [], [], [], None
+        self._tasks.end()
+        self._forget()
+
+    def _rename(self, common: Common) -> None:
+        """Take another name, under which no places are known."""
+        self._forget()
+        self._known = GrowthOfBlocks(uuid4().hex, common)
+
+    def _forget(self) -> None:
+        """Let workers drop the places of the growth."""
+        if not self._is_known:
+            return
+        self._is_known = False
+        cache().forget(self._known.name)  # in case that workers are here
+        if self._client.status != "running":
+            return
+        with suppress(Exception):  # they go sooner or later anyway
+            forget = partial(self._client.run, _forget, self._known.name, on_error="ignore")
+            call_with_timeout(self._client, forget, RELEASE_SECONDS)
+
+    def _futures(self, group: Sequence[int]) -> list[Future]:
+        return [self._blocks[number] for number in group]
+
+    def _by_worker(self) -> list[tuple[str, list[int]]]:
+        """Blocks by the worker that has them, a group for each of its threads."""
+        now = time.monotonic()
+        if self._groups and now < self._grouped + WATCH_SECONDS:
+            return self._groups
+        threads = self._tasks.workers()
+        of_worker: dict[str, list[int]] = defaultdict(list)
+        holders = self._tasks.holders(self._blocks)
+        for number, worker in enumerate(share_out(self._lengths, holders, threads)):
+            of_worker[worker].append(number)
+        self._groups = [
+            (worker, group.tolist())
+            for worker, blocks in of_worker.items()
+            for group in np.array_split(blocks, self._n_groups(len(blocks), threads[worker]))
+            if len(group) > 0
+        ]
+        self._grouped = now
+        return self._groups
+
+    def _n_groups(self, n_blocks: int, n_threads: int) -> int:
+        """Tasks of a round on a worker: one for each thread, more where blocks are on its disk.
+
+        A task has all of its blocks in memory.
+        """
+        n_bytes = self._parts.n_bytes * n_blocks // max(1, len(self._blocks))
+        most = min((int(GROUP_SHARE * limit) for limit in self._tasks.limits()), default=n_bytes)
+        return min(n_blocks, max(n_threads, -(-n_bytes // max(1, most))))
+
+
+def _forget(name: str) -> None:
+    cache().forget(name)

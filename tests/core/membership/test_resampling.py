@@ -1,0 +1,115 @@
+"""Training sets as mixes of cells."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrees.core.membership.resampling import Lacking, Resampling, of_sets, plain
+
+
+def test_plain():
+    resampling = plain()
+    assert (resampling.n_sets, resampling.n_cells) == (1, 1)
+    assert resampling.is_plain
+    assert resampling.cells is None
+    statistics = np.arange(6).reshape(1, 2, 3)
+    np.testing.assert_array_equal(resampling.sets(statistics), statistics)
+
+
+def test_folds_and_final():
+    k = 4
+    mix = np.vstack([1 - np.eye(k, dtype=np.int64), np.ones((1, k), dtype=np.int64)])
+    resampling = Resampling(np.arange(12, dtype=np.uint16) % k, mix)
+    assert (resampling.n_sets, resampling.n_cells) == (5, 4)
+    assert not resampling.is_plain
+    y = np.arange(12)
+    cells = np.bincount(resampling.cells, weights=y).astype(np.int64)[:, None]
+    expected = [y[resampling.cells != fold].sum() for fold in range(k)] + [y.sum()]
+    np.testing.assert_array_equal(resampling.sets(cells)[:, 0], expected)
+
+
+class LeaveOneOut:
+    """Leave-one-out of some rows, and all of them as the last set; made one at a time."""
+
+    def __init__(self, n_rows):
+        self._n_rows = n_rows
+
+    def __len__(self):
+        return self._n_rows + 1
+
+    def __getitem__(self, number):
+        rows = np.ones(self._n_rows, dtype=bool)
+        if number < self._n_rows:
+            rows[number] = False
+        return rows
+
+
+def test_leave_one_out_takes_memory_by_rows():
+    """At most 64 bytes a row and 1 MiB, and not a byte for each row of each set (9 million)."""
+    n_rows = 3_000
+    tracemalloc.start()
+    try:
+        sets = of_sets(LeaveOneOut(n_rows))
+        some = sets.some(np.arange(0, n_rows + 1, 2))
+        totals = sets.totals()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 64 * n_rows + 2**20  # a table of keys
+    assert (sets.n_sets, sets.n_cells) == (n_rows + 1, n_rows)
+    assert totals.tolist() == [n_rows - 1] * n_rows + [n_rows]
+    assert some.n_sets == n_rows // 2 + 1
+    assert np.flatnonzero(~some.rows(7)).tolist() == [14]
+    assert some.rows(n_rows // 2).all()
+
+
+def dense(sets):
+    """The same sets, with their mix written down."""
+    return Resampling(sets.cells, sets.mix[:].astype(bool))
+
+
+@given(st.data())
+def test_sets_that_lack_a_cell_are_as_good_as_their_mix(data):
+    n_rows = data.draw(st.integers(1, 30))
+    folds = np.array(data.draw(st.lists(st.integers(0, 4), min_size=n_rows, max_size=n_rows)))
+    rows = np.array([folds != fold for fold in data.draw(st.permutations(range(-1, 5)))])
+    sets = of_sets(rows)
+    assert isinstance(sets.mix, Lacking)
+    assert_same_sets(sets, dense(sets), rows)
+    some = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1, max_size=4))
+    assert_same_sets(sets.some(some), dense(sets).some(some), rows[some])
+    assert_same_sets(pickle.loads(pickle.dumps(sets)), dense(sets), rows)
+
+
+def assert_same_sets(sets, other, rows):
+    numbers = np.arange(len(rows[0]))
+    assert sets.is_plain == other.is_plain
+    assert (sets.n_sets, sets.n_cells) == (other.n_sets, other.n_cells) == sets.mix.shape
+    np.testing.assert_array_equal(sets.totals(numbers), other.totals(numbers))
+    np.testing.assert_array_equal(sets.totals(numbers), rows @ numbers)
+    np.testing.assert_array_equal(
+        sets.sets(numbers[: sets.n_cells]), other.sets(numbers[: sets.n_cells])
+    )
+    for number, mine in enumerate(rows):
+        np.testing.assert_array_equal(sets.rows(number), mine)
+        np.testing.assert_array_equal(sets.has(number), other.has(number))
+    for one, two in zip(sets.cells_of([0]), other.cells_of([0]), strict=True):
+        np.testing.assert_array_equal(one, two, strict=True)
+
+
+def test_sets_that_lack_several_cells_have_a_mix():
+    rows = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [1, 1, 1, 1]], dtype=bool)
+    sets = of_sets(rows)
+    assert isinstance(sets.mix, np.ndarray)
+    for number, mine in enumerate(rows):
+        np.testing.assert_array_equal(sets.rows(number), mine)
+    np.testing.assert_array_equal(sets.totals(), rows.sum(axis=1))
+
+
+@pytest.mark.parametrize("n_sets", [1, 2])
+def test_all_rows_are_plain(n_sets):
+    assert of_sets(np.ones((n_sets, 5), dtype=bool)).is_plain == (n_sets == 1)

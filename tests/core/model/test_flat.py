@@ -1,0 +1,33 @@
+"""Trees as one array per attribute, and apart again."""
+
+import numpy as np
+import pytest
+
+from dtrees import BaggingRegressor, RandomForestClassifier
+from dtrees.core.model.flat import flatten
+from dtrees.core.model.packing import UNITS, split_trees
+from dtrees.core.model.tree import Tree
+
+WORDS = np.array(list("abcdefgh") * 40, dtype=object)
+X = np.column_stack([WORDS, np.linspace(0, 1, 320).astype(object)])
+Y = (np.arange(320) * 7 % 11).astype(float)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [RandomForestClassifier(3, random_state=0), BaggingRegressor(3, random_state=0)],
+    ids=["classes", "means"],
+)
+@pytest.mark.parametrize("n_trees", [1, 3])
+def test_there_and_back(model, n_trees):
+    trees = model.fit(X, Y > 5 if "Classifier" in type(model).__name__ else Y).forest_.trees
+    arrays, facts = flatten(trees[:n_trees])
+    assert set(arrays) == {*trees[0].arrays(), "n_nodes", "n_words", *UNITS}
+    assert facts == {"n_columns": 2, "criterion": trees[0].criterion}
+    assert len(arrays["subset_words"]) > 0
+    n_nodes, n_words = arrays.pop("n_nodes"), arrays.pop("n_words")
+    units = {name: arrays.pop(name) for name in UNITS}
+    words = arrays.pop("subset_words")
+    found = split_trees(arrays, words, n_nodes, n_words, units=units, **facts)
+    assert all(isinstance(tree, Tree) for tree in found)
+    assert [a.equals(b) for a, b in zip(trees, found, strict=False)] == [True] * n_trees

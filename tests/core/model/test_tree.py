@@ -1,0 +1,136 @@
+"""The grown tree: frozen, compared by bits, measured; and its record's two declarations."""
+
+from dataclasses import replace
+
+import joblib
+import numpy as np
+import pytest
+
+from dtrees.core.grow import _node_buffer
+from dtrees.core.grow.node_record import RECORD
+from dtrees.core.model.tree import LEAF, Forest, Tree
+from tests.laws.tables import Example, fit
+
+
+@pytest.fixture
+def tree() -> Tree:
+    rng = np.random.default_rng(0)
+    table = [rng.normal(size=60).tolist(), rng.choice(list("abcd"), 60).tolist()]
+    return fit(Example(table, rng.integers(0, 3, 60), None, "gini"))
+
+
+def test_arrays_are_read_only(tree):
+    for name, array in tree.arrays().items():
+        with pytest.raises(ValueError, match="read-only"):
+            array.flat[:1] = 0
+        assert not array.flags.writeable, name
+
+
+def test_arrays_are_of_one_length(tree):
+    for name, array in tree.arrays().items():
+        assert name == "subset_words" or len(array) == tree.node_count
+
+
+def test_dtypes(tree):
+    expected = {
+        "feature": np.int32,
+        "children_left": np.int32,
+        "children_right": np.int32,
+        "test": np.uint8,
+        "code": np.uint32,
+        "threshold": np.float64,
+        "missing_go_to_left": np.uint8,
+        "subset_offset": np.int64,
+        "subset_words": np.uint64,
+        "n_node_samples": np.int32,
+        "statistics": np.int32,
+        "impurity": np.float64,
+        "gain": np.float64,
+    }
+    assert {name: array.dtype for name, array in tree.arrays().items()} == expected
+
+
+def test_preorder(tree):
+    inner = np.flatnonzero(tree.test != LEAF)
+    np.testing.assert_array_equal(tree.children_left[inner], inner + 1)
+    assert (tree.children_right[inner] > tree.children_left[inner]).all()
+    assert tree.n_leaves == len(inner) + 1
+
+
+def test_depth(tree):
+    def depths(node: int, depth: int):
+        yield depth
+        if tree.test[node] != LEAF:
+            yield from depths(tree.children_left[node], depth + 1)
+            yield from depths(tree.children_right[node], depth + 1)
+
+    expected = list(depths(0, 0))
+    assert tree.depth.tolist() == expected
+    assert tree.max_depth == max(expected)
+
+
+def test_equals(tree):
+    assert tree.equals(tree)
+    for name, array in tree.arrays().items():
+        other = array.copy()
+        other.view(np.uint8).reshape(-1)[0] ^= 1
+        changed = Tree(**{**tree.arrays(), name: other}, n_columns=2, criterion="gini")
+        assert not tree.equals(changed), name
+    for name, other in (("n_columns", 3), ("weight_unit", 2.0), ("unit", 2.0), ("offset", 1.0)):
+        assert not tree.equals(replace(tree, **{name: other})), name
+
+
+@pytest.mark.parametrize("weight", [1, 2**30, 2**31])
+def test_counts_are_small_where_those_of_the_root_fit(tree, weight):
+    rows = np.full(tree.node_count, weight)
+    other = replace(tree, statistics=np.column_stack([rows, rows]), n_node_samples=rows)
+    fits = weight < 2**30
+    assert other.statistics.dtype == (np.int32 if fits else np.int64)
+    assert other.n_node_samples.dtype == (np.int32 if weight < 2**31 else np.int64)
+    np.testing.assert_array_equal(other.weighted_n_node_samples, 2.0 * weight)
+    np.testing.assert_array_equal(other.value, 0.5)
+
+
+def test_values_of_nodes(tree):
+    rows = np.arange(1, tree.node_count + 1)
+    sums = np.column_stack([rows, 7 * rows])
+    mean = Tree(
+        **{**tree.arrays(), "statistics": sums},
+        n_columns=2,
+        criterion="squared_error",
+        weight_unit=0.5,
+        unit=0.25,
+        offset=3.0,
+    )
+    assert (tree.n_values, mean.n_values) == (3, 1)
+    np.testing.assert_array_equal(mean.value, np.full((tree.node_count, 1), 3.5 + 3.0))
+    np.testing.assert_array_equal(tree.value, tree.statistics / tree.statistics.sum(1)[:, None])
+    np.testing.assert_array_equal(mean.weighted_n_node_samples, rows * 0.5)
+    few = np.array([tree.node_count - 1, 0, 0])
+    many = np.tile(few, tree.node_count)
+    for each in (tree, mean):
+        np.testing.assert_array_equal(each.value_of(few), each.value[few])
+        np.testing.assert_array_equal(each.value_of(many), each.value[many])
+
+
+def test_forest(tree):
+    forest = Forest((tree,))
+    assert len(forest) == 1
+    assert forest[0] is tree
+
+
+def test_record_is_the_twin_of_the_kernels_record():
+    size, offsets = _node_buffer.record_offsets()
+    assert size == RECORD.itemsize
+    assert offsets == {name: RECORD.fields[name][1] for name in RECORD.names}
+
+
+def test_trees_without_subsets_have_one_layout(tree):
+    """The strides of an empty array, which `joblib.hash` looks at, are those of a new one."""
+    arrays = {name: array[:1] for name, array in tree.arrays().items() if name != "subset_words"}
+    facts = {"n_columns": tree.n_columns, "criterion": tree.criterion}
+    stretch = np.zeros(2, np.uint64)[1:1]
+    cut, new = (
+        Tree(**arrays, subset_words=words, **facts) for words in (stretch, np.empty(0, np.uint64))
+    )
+    assert joblib.hash(cut.arrays()) == joblib.hash(new.arrays())

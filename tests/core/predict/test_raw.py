@@ -1,0 +1,495 @@
+"""Prediction: every way into the kernels gives the leaf of a slow walk on Python values."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import make_classification
+from sklearn.tree import DecisionTreeClassifier
+
+from dtrees.coding import CodeBook
+from dtrees.core.model.tree import ABOVE, AT_MOST, IN_SUBSET, LEAF, NO_CHILD, NO_FEATURE, Tree
+from dtrees.core.predict import raw
+from dtrees.exceptions import UnseenCategoryError
+from dtrees.parallel import threaded
+
+pandas = pytest.importorskip("pandas")
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def random_tree(book: CodeBook, n_leaves: int, seed: int, values: np.ndarray | None = None) -> Tree:
+    """A tree with random tests that are possible on the columns of a codebook."""
+    rng = np.random.default_rng(seed)
+    usable = np.flatnonzero(book.n_codes > 0)
+    nodes: list[dict] = []
+    words: list[np.ndarray] = []
+
+    def grow(leaves: int) -> int:
+        me = len(nodes)
+        node = {"feature": NO_FEATURE, "left": NO_CHILD, "right": NO_CHILD, "test": LEAF}
+        node |= {"threshold": np.nan, "missing_left": 0, "subset": -1}
+        node["weight"] = float(rng.integers(1, 50))
+        nodes.append(node)
+        if leaves == 1 or len(usable) == 0:
+            return me
+        j = int(rng.choice(usable))
+        n_codes, n_ordered = int(book.n_codes[j]), int(book.n_ordered[j])
+        tests = [AT_MOST] * (n_ordered > 0) + [IN_SUBSET] * (n_ordered < n_codes)
+        node["test"] = int(rng.choice(tests + [ABOVE] * (0 < n_ordered < n_codes)))
+        node["feature"], node["missing_left"] = j, int(rng.integers(2))
+        if node["test"] == IN_SUBSET:
+            bits = rng.random(64 * (n_codes // 64 + 1)) < 0.5
+            bits[1 : n_ordered + 1] = rng.random() < 0.5
+            bits[0] = node["missing_left"]
+            node["subset"] = sum(map(len, words))
+            words.append(np.packbits(bits, bitorder="little").view(np.uint64))
+        else:
+            known = book.low[book.offsets[j] : book.offsets[j + 1]].astype(float)
+            node["threshold"] = float(rng.choice([*known, *(known - 0.25), np.inf]))
+        here = int(rng.integers(1, leaves))
+        node["left"] = grow(here)
+        node["right"] = grow(leaves - here)
+        return me
+
+    grow(n_leaves)
+    column = {name: np.array([node[name] for node in nodes]) for name in nodes[0]}
+    n = len(nodes)
+    return Tree(
+        feature=column["feature"].astype(np.int32),
+        children_left=column["left"].astype(np.int32),
+        children_right=column["right"].astype(np.int32),
+        test=column["test"].astype(np.uint8),
+        code=np.zeros(n, dtype=np.uint32),
+        threshold=column["threshold"].astype(np.float64),
+        missing_go_to_left=column["missing_left"].astype(np.uint8),
+        subset_offset=column["subset"].astype(np.int64),
+        subset_words=np.concatenate([np.empty(0, np.uint64), *words]),
+        n_node_samples=np.ones(n, dtype=np.int64),
+        statistics=np.outer(column["weight"].astype(np.int64), [1, 1]),
+        impurity=np.zeros(n),
+        gain=np.zeros(n),
+        n_columns=book.n_columns,
+        criterion="gini",
+    )
+
+
+def slow_leaf(tree: Tree, book: CodeBook, row: list) -> int:
+    """The leaf of one row of float, str or None; what the tests mean, by their words."""
+    node = 0
+    while tree.test[node] != LEAF:
+        j = int(tree.feature[node])
+        value = row[j]
+        left = tree.children_left[node]
+        right = tree.children_right[node]
+        known = list(book.categories.get(j, ()))
+        is_number = isinstance(value, (int, float)) and book.n_ordered[j] > 0
+        is_new = not is_number and value not in known
+        if value is None or value != value or (is_new and book.handle_unknown == "missing"):
+            goes_left = bool(tree.missing_go_to_left[node])
+        elif is_new:
+            heavier = tree.weighted_n_node_samples[left] > tree.weighted_n_node_samples[right]
+            goes_left = bool(heavier)
+        elif tree.test[node] == AT_MOST:
+            goes_left = is_number and value <= tree.threshold[node]
+        elif tree.test[node] == ABOVE:
+            goes_left = is_number and value > tree.threshold[node]
+        else:
+            code = 1 if is_number else int(book.n_ordered[j]) + 1 + known.index(value)
+            word = tree.subset_words[tree.subset_offset[node] + code // 64]
+            goes_left = bool(int(word) >> (code % 64) & 1)
+        node = int(left if goes_left else right)
+    return node
+
+
+def slow_leaves(tree, book, rows) -> np.ndarray:
+    return np.array([slow_leaf(tree, book, list(row)) for row in rows])
+
+
+def numbers(n_rows: int, n_columns: int, seed: int, missing: float = 0.2) -> np.ndarray:
+    """Small whole numbers, some missing, so that values fall on thresholds."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-3, 4, (n_rows, n_columns)).astype(np.float64)
+    X[rng.random(X.shape) < missing] = np.nan
+    return X
+
+
+LAYOUTS = {
+    "C": np.ascontiguousarray,
+    "Fortran": np.asfortranarray,
+    "reversed": lambda X: np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1],
+    "strided": lambda X: np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3],
+    "read only": lambda X: np.frombuffer(X.tobytes(), X.dtype).reshape(X.shape),
+    "byteswapped": lambda X: X.astype(X.dtype.newbyteorder("S")),
+    "unaligned": lambda X: (
+        np.frombuffer(b"x" + X.tobytes(), np.uint8)[1:].view(X.dtype).reshape(X.shape)
+    ),
+}
+
+
+class TestNumbers:
+    @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "longdouble"])
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    def test_every_layout(self, layout, dtype):
+        X = numbers(300, 5, seed=1).astype(dtype)
+        book, _ = CodeBook.fit_encode(X)
+        tree = random_tree(book, 30, seed=2)
+        laid = LAYOUTS[layout](X)
+        expected = slow_leaves(tree, book, X.astype(float).tolist())
+        np.testing.assert_array_equal(raw.apply(tree, book, laid), expected)
+
+    @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64", "bool"])
+    def test_whole_numbers(self, dtype):
+        X = np.abs(numbers(200, 4, seed=3, missing=0)).astype(dtype)
+        book, _ = CodeBook.fit_encode(X)
+        tree = random_tree(book, 20, seed=4)
+        leaves = raw.apply(tree, book, X)
+        assert leaves.dtype == np.intp
+        np.testing.assert_array_equal(leaves, slow_leaves(tree, book, X.astype(float).tolist()))
+
+    @given(SEEDS, st.integers(1, 40), st.integers(1, 40))
+    def test_any_size(self, seed, n_rows, n_leaves):
+        X = numbers(n_rows, 3, seed)
+        book, _ = CodeBook.fit_encode(X)
+        tree = random_tree(book, n_leaves, seed)
+        expected = slow_leaves(tree, book, X.tolist())
+        np.testing.assert_array_equal(raw.apply(tree, book, X), expected)
+
+    def test_float32_is_compared_in_float64(self):
+        book, _ = CodeBook.fit_encode(np.array([[0.1], [0.2]], dtype=np.float32))
+        tree = random_tree(book, 2, seed=0)
+        tree = replace(tree, threshold=np.array([0.1, np.nan, np.nan]))
+        # the float32 nearest to 0.1 is above the float64 0.1
+        X = np.array([[0.1]])
+        assert raw.apply(tree, book, X)[0] == 1
+        assert raw.apply(tree, book, X.astype(np.float32))[0] == 2
+
+    def test_a_frame_of_several_types(self):
+        X = numbers(200, 4, seed=5)
+        frame = pandas.DataFrame(
+            {
+                "a": X[:, 0].astype(np.float32),
+                "b": np.nan_to_num(X[:, 1]).astype(np.int64),
+                "c": X[:, 2],
+                "d": pandas.array(np.nan_to_num(X[:, 3]).astype(int), dtype="Int64"),
+            }
+        )
+        X[:, [1, 3]] = np.nan_to_num(X[:, [1, 3]])
+        book, _ = CodeBook.fit_encode(frame)
+        tree = random_tree(book, 30, seed=6)
+        expected = slow_leaves(tree, book, X.tolist())
+        np.testing.assert_array_equal(raw.apply(tree, book, frame), expected)
+
+    def test_dates_are_nanoseconds(self):
+        days = pandas.date_range("2020-01-01", periods=50, freq="D").to_series()
+        frame = pandas.DataFrame({"day": days.where(days.dt.day != 7)})
+        book, _ = CodeBook.fit_encode(frame)
+        tree = random_tree(book, 8, seed=7)
+        rows = [[None if d != d else float(d.value)] for d in frame["day"]]
+        expected = slow_leaves(tree, book, rows)
+        np.testing.assert_array_equal(raw.apply(tree, book, frame), expected)
+        seconds = frame.astype("datetime64[s]")
+        np.testing.assert_array_equal(raw.apply(tree, book, seconds), expected)
+
+    def test_against_scikit_learn(self):
+        X, y = make_classification(2000, 12, n_informative=8, flip_y=0.2, random_state=0)
+        X = X.astype(np.float32)
+        fitted = DecisionTreeClassifier(random_state=0).fit(X, y)
+        grown = fitted.tree_
+        book, _ = CodeBook.fit_encode(X)
+        inner = grown.children_left >= 0
+        n = grown.node_count
+        blank = random_tree(book, 1, seed=0)
+        tree = replace(
+            blank,
+            feature=grown.feature.astype(np.int32),
+            children_left=grown.children_left.astype(np.int32),
+            children_right=grown.children_right.astype(np.int32),
+            test=inner.astype(np.uint8),
+            threshold=grown.threshold.copy(),
+            missing_go_to_left=np.zeros(n, dtype=np.uint8),
+            subset_offset=np.full(n, -1),
+            n_node_samples=grown.n_node_samples.copy(),
+            statistics=np.outer(grown.n_node_samples, [1, 1]),
+        )
+        rng = np.random.default_rng(1)
+        rows = X + rng.normal(0, 0.3, X.shape).astype(np.float32)
+        leaves = raw.apply(tree, book, rows)
+        np.testing.assert_array_equal(leaves, fitted.apply(rows))
+        ours, theirs = raw.decision_path(tree, leaves), fitted.decision_path(rows)
+        assert ours.dtype == theirs.dtype
+        assert ours.has_canonical_format
+        np.testing.assert_array_equal(ours.indptr, theirs.indptr)
+        np.testing.assert_array_equal(ours.indices, theirs.indices)
+
+
+def mixed_frame(n_rows: int, seed: int, new: bool = False) -> tuple[object, list[list]]:
+    """Ordered, categorical and hybrid columns; ``new``: with values that were not there at fit."""
+    rng = np.random.default_rng(seed)
+    letters = [f"c{i}" for i in range(90)]
+    number = numbers(n_rows, 1, seed)[:, 0] + new * 0.2
+    whole = rng.integers(0, 5, n_rows)
+    town = rng.choice([*letters, *["unheard of"] * 9 * new], n_rows)
+    kind = [None if rng.random() < 0.2 else str(k) for k in rng.choice(list("xyz"), n_rows)]
+    hybrid = [
+        None if k < 2 else f"h{k % 4}" if k < 8 else float(k) + new * 0.3
+        for k in rng.integers(0, 16, n_rows)
+    ]
+    if new:
+        hybrid = [value if rng.random() < 0.9 else "unheard of" for value in hybrid]
+    frame = pandas.DataFrame(
+        {
+            "number": number,
+            "town": town,
+            "whole": whole,
+            "kind": pandas.Categorical(kind, categories=["z", "nowhere", "x", "y"]),
+            "hybrid": pandas.Series(hybrid, dtype=object),
+        }
+    )
+    cells = [number.tolist(), town.tolist(), whole.astype(float).tolist(), kind, hybrid]
+    return frame, [list(row) for row in zip(*cells, strict=True)]
+
+
+class TestMixed:
+    @pytest.mark.parametrize("handle_unknown", ["missing", "majority"])
+    @given(seed=SEEDS, new=st.booleans())
+    def test_every_kind(self, handle_unknown, seed, new):
+        frame, _ = mixed_frame(60, seed)
+        book, _ = CodeBook.fit_encode(frame, handle_unknown=handle_unknown)
+        tree = random_tree(book, 15, seed)
+        other, rows = mixed_frame(40, seed + 1, new)
+        expected = slow_leaves(tree, book, rows)
+        np.testing.assert_array_equal(raw.apply(tree, book, other), expected)
+
+    def test_many_rows_and_threads(self):
+        frame, _ = mixed_frame(500, seed=1)
+        book, _ = CodeBook.fit_encode(frame)
+        tree = random_tree(book, 40, seed=2)
+        other, rows = mixed_frame(5_000, seed=3, new=True)
+        expected = slow_leaves(tree, book, rows)
+        np.testing.assert_array_equal(raw.apply(tree, book, other), expected)
+        tall = pandas.concat([other] * 15, ignore_index=True)
+        assert len(tall) > 2 * raw.TASK_ROWS
+        got = raw.apply(tree, book, tall, threaded(2))
+        np.testing.assert_array_equal(got, np.tile(expected, 15))
+
+    def test_a_hybrid_column_that_holds_numbers_only(self):
+        frame, _ = mixed_frame(300, seed=4)
+        book, _ = CodeBook.fit_encode(frame)
+        tree = random_tree(book, 40, seed=5)
+        other, rows = mixed_frame(200, seed=6)
+        other["hybrid"] = [np.nan if i % 5 == 0 else i % 13 + 0.5 for i in range(200)]
+        for row, value in zip(rows, other["hybrid"], strict=True):
+            row[4] = value
+        expected = slow_leaves(tree, book, rows)
+        np.testing.assert_array_equal(raw.apply(tree, book, other), expected)
+
+    def test_numbers_as_categories(self):
+        X = numbers(300, 3, seed=8, missing=0.1)
+        book, _ = CodeBook.fit_encode(X, categorical_features=[1], handle_unknown="majority")
+        tree = random_tree(book, 30, seed=9)
+        other = X.copy()
+        other[::7, 1] = 99.0
+        expected = slow_leaves(tree, book, other.tolist())
+        np.testing.assert_array_equal(raw.apply(tree, book, other), expected)
+
+    def test_unseen_is_an_error_in_columns_that_are_used(self):
+        X = pandas.DataFrame({"a": list("xyxy"), "b": list("uvuv")})
+        book, _ = CodeBook.fit_encode(X, handle_unknown="error")
+        tree = random_tree(book, 2, seed=1)
+        used, unused = (X.columns[k] for k in (tree.feature[0], 1 - tree.feature[0]))
+        raw.apply(tree, book, X.assign(**{unused: ["new", *X[unused][1:]]}))
+        with pytest.raises(UnseenCategoryError, match=f"'new' in column '{used}'"):
+            raw.apply(tree, book, X.assign(**{used: ["new", *X[used][1:]]}))
+        for name in (used, unused):  # none of the values is known
+            with pytest.raises(UnseenCategoryError, match=f"Column '{name}' of X: none of its"):
+                raw.apply(tree, book, X.assign(**{name: "new"}))
+        # a category that the type knows and no row holds is not there
+        known = pandas.Categorical(list("xyxy"), categories=list("xyzn"))
+        raw.apply(tree, book, X.assign(a=known, b=list("uvuv")))
+
+
+class TestSparse:
+    @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "bool"])
+    @pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+    def test_sparse_is_dense(self, form, dtype):
+        X = numbers(700, 30, seed=10, missing=0)
+        X[np.random.default_rng(0).random(X.shape) < 0.7] = 0
+        X = X.astype(dtype)
+        book, _ = CodeBook.fit_encode(X)
+        tree = random_tree(book, 60, seed=11)
+        expected = slow_leaves(tree, book, X.astype(float).tolist())
+        np.testing.assert_array_equal(raw.apply(tree, book, X), expected)
+        for container in (scipy.sparse.coo_matrix, scipy.sparse.coo_array):
+            sparse = container(X).asformat(form)
+            np.testing.assert_array_equal(raw.apply(tree, book, sparse), expected)
+
+    def test_missing_and_stored_zeros(self):
+        X = numbers(400, 6, seed=12)
+        X[:, :3][np.random.default_rng(1).random((400, 3)) < 0.8] = 0
+        book, _ = CodeBook.fit_encode(X)
+        tree = random_tree(book, 40, seed=13)
+        expected = slow_leaves(tree, book, X.tolist())
+        rows, columns = np.nonzero(np.ones_like(X))
+        stored = scipy.sparse.coo_array((X.ravel(), (rows, columns)), shape=X.shape)
+        np.testing.assert_array_equal(raw.apply(tree, book, stored), expected)
+        np.testing.assert_array_equal(raw.apply(tree, book, scipy.sparse.csr_array(X)), expected)
+
+    def test_many_rows_and_threads(self):
+        X = scipy.sparse.random(90_000, 40, 0.1, "csr", random_state=2, dtype=np.float32)
+        book, _ = CodeBook.fit_encode(X[:2000])
+        tree = random_tree(book, 50, seed=14)
+        dense = raw.apply(tree, book, X.toarray())
+        assert len(np.unique(dense)) > 10
+        np.testing.assert_array_equal(raw.apply(tree, book, X, threaded(2)), dense)
+        np.testing.assert_array_equal(raw.apply(tree, book, X), dense)
+
+    def test_a_tree_that_uses_no_column(self):
+        X = scipy.sparse.random(100, 40, 0.1, "csr", random_state=2)
+        book, _ = CodeBook.fit_encode(X)
+        leaf = random_tree(book, 1, seed=0)
+        np.testing.assert_array_equal(raw.apply(leaf, book, X), np.zeros(100))
+
+
+class TestThreads:
+    @pytest.mark.parametrize("order", ["C", "F"])
+    def test_one_is_two(self, order):
+        X = np.asarray(numbers(100_001, 4, seed=15), order=order)
+        book, _ = CodeBook.fit_encode(X[:500])
+        tree = random_tree(book, 50, seed=16)
+        alone = raw.apply(tree, book, X)
+        np.testing.assert_array_equal(raw.apply(tree, book, X, threaded(2)), alone)
+        part = slice(40_000, 40_100)
+        np.testing.assert_array_equal(alone[part], slow_leaves(tree, book, X[part].tolist()))
+
+    def test_one_leaf(self):
+        X = numbers(70_000, 2, seed=17)
+        book, _ = CodeBook.fit_encode(X[:500])
+        tree = random_tree(book, 1, seed=16)
+        assert not raw.apply(tree, book, X, threaded(2)).any()
+        frame, _ = mixed_frame(50, seed=1)
+        book, _ = CodeBook.fit_encode(frame)
+        assert not raw.apply(random_tree(book, 1, seed=0), book, frame).any()
+
+
+def test_decision_path_holds_all_ancestors():
+    X = numbers(100, 3, seed=18)
+    book, _ = CodeBook.fit_encode(X)
+    tree = random_tree(book, 25, seed=19)
+    leaves = raw.apply(tree, book, X)
+    path = raw.decision_path(tree, leaves)
+    assert path.shape == (100, tree.node_count)
+    assert path.format == "csr"
+    assert path.dtype == np.int64
+    parent = {}
+    for node in range(tree.node_count):
+        parent[int(tree.children_left[node])] = parent[int(tree.children_right[node])] = node
+    for row, leaf in enumerate(leaves):
+        expected, node = [int(leaf)], int(leaf)
+        while node:
+            node = parent[node]
+            expected.insert(0, node)
+        assert path[[row]].indices.tolist() == expected
+
+
+class TestBrokenTrees:
+    """A tree may come from a file: a clear error, never a crash or an endless walk."""
+
+    @pytest.fixture
+    def fitted(self):
+        frame, _ = mixed_frame(300, seed=20)
+        book, _ = CodeBook.fit_encode(frame)
+        tree = random_tree(book, 40, seed=21)
+        raw.apply(tree, book, frame)
+        return tree, book, frame
+
+    @pytest.mark.parametrize("name", ["feature", "children_left", "children_right", "test"])
+    @pytest.mark.parametrize("wrong", [-7, 5, 100, 2**30])
+    def test_numbers_out_of_range(self, fitted, name, wrong):
+        tree, book, frame = fitted
+        array = getattr(tree, name).copy()
+        inner = np.flatnonzero(tree.test != LEAF)
+        at = inner[len(inner) // 2]
+        if name == "test":
+            wrong = 200
+        elif name != "feature" and wrong == 5:
+            wrong = at  # an endless walk
+        array[at] = wrong
+        with pytest.raises(ValueError, match=r"tree is broken|tree tests column"):
+            raw.apply(replace(tree, **{name: array}), book, frame)
+
+    def test_subsets_out_of_range(self, fitted):
+        tree, book, frame = fitted
+        for wrong in (-1, 10**12, len(tree.subset_words)):
+            offset = tree.subset_offset.copy()
+            offset[tree.test == IN_SUBSET] = wrong
+            with pytest.raises(ValueError, match="no subset"):
+                raw.apply(replace(tree, subset_offset=offset), book, frame)
+
+    def test_a_test_that_its_column_cannot_have(self, fitted):
+        tree, book, frame = fitted
+        flipped = tree.test.copy()
+        flipped[tree.test == IN_SUBSET] = AT_MOST
+        with pytest.raises(ValueError, match="not a number"):
+            raw.apply(replace(tree, test=flipped), book, frame)
+
+    def test_lengths(self, fitted):
+        tree, book, frame = fitted
+        with pytest.raises(ValueError, match="differ in length"):
+            raw.apply(replace(tree, threshold=tree.threshold[:-1].copy()), book, frame)
+        with pytest.raises(ValueError, match="5 columns, its codebook 1"):
+            raw.apply(tree, CodeBook.fit_encode(frame[["number"]])[0], frame[["number"]])
+
+    def test_dtypes(self, fitted):
+        tree, book, frame = fitted
+        with pytest.raises(ValueError, match="Buffer dtype mismatch"):
+            raw.apply(replace(tree, feature=tree.feature.astype(np.int64)), book, frame)
+
+    def test_kernels_refuse_rows_that_do_not_fit(self, fitted):
+        X = numbers(50, 3, seed=22)
+        book, _ = CodeBook.fit_encode(X)
+        packed = raw.pack(random_tree(book, 20, seed=23), book)
+        leaves = np.empty(50, dtype=np.intp)
+        with pytest.raises(ValueError, match="do not fit"):
+            raw.walk_numbers(packed.whole, X[:, :1], leaves)
+        with pytest.raises(ValueError, match="do not fit"):
+            raw.walk_numbers(packed.whole, X, leaves[:-1])
+        no_codes = np.empty((50, 0), dtype=np.uint32)
+        with pytest.raises(ValueError, match="do not fit"):
+            raw.walk_mixed(packed.gathered, X[:, :1].copy(), no_codes, leaves)
+        mixed = raw.pack(*fitted[:2]).gathered
+        with pytest.raises(ValueError, match="do not fit"):
+            raw.walk_mixed(mixed, X, no_codes, leaves)
+        with pytest.raises(ValueError, match="do not fit"):
+            raw.walk_numbers(mixed, X, leaves)
+        matrix = scipy.sparse.csc_array(X)
+        indptr, block = matrix.indptr.astype(np.int64), np.zeros((8, 3))
+        broken = indptr[::-1].copy()
+        with pytest.raises(ValueError, match="indptr"):
+            raw.walk_sparse(packed.whole, broken, matrix.indices, matrix.data, block, 0, leaves)
+        with pytest.raises(ValueError, match="do not fit"):
+            raw.walk_sparse(
+                packed.whole, indptr, matrix.indices, matrix.data[:-1], block, 0, leaves
+            )
+        far = matrix.indices + np.int32(10**6)
+        raw.walk_sparse(packed.whole, indptr, far, matrix.data, block, 0, leaves)
+
+
+def test_a_packed_tree_is_forgotten_with_its_tree():
+    X = numbers(50, 3, seed=24)
+    book, _ = CodeBook.fit_encode(X)
+    tree = random_tree(book, 20, seed=25)
+    assert raw.pack(tree, book) is raw.pack(tree, book)
+    packed, gone = raw.pack(tree, book), weakref.ref(tree)
+    other = replace(book)
+    assert raw.pack(tree, other) is not packed
+    del tree, packed
+    gc.collect()
+    assert gone() is None

@@ -1,0 +1,134 @@
+"""Columns that are read afresh, on a table large enough for every way of reading them.
+
+The same tree comes from histograms of all rows in rounds, from sorted entries level by level, and
+from the bag of one thread, which picks a way by rows, codes and classes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from dtrees.coding import CodeBook
+from dtrees.coding.target import Target
+from dtrees.core.data.rules import GrowthRules
+from dtrees.core.data.tuning import Tuning
+from dtrees.core.grow.forest import ForestGrowth
+from dtrees.core.grow.grower import grow
+from dtrees.core.grow.source import ShardSource
+from dtrees.core.membership.resampling import Bags, plain
+from tests.laws.tables import grow_blocks
+from tests.pairs import parametrize_pairs
+
+N_ROWS = 3000
+EAGER = Tuning(level_entries=0, task_entries=0, counted_rows=0)
+
+
+def dense_table(rng):
+    """A column of every kind: few codes, a common code, many codes, missing values, labels."""
+    import pandas as pd
+
+    mostly = np.where(rng.random(N_ROWS) < 0.94, 0.0, rng.integers(1, 40, N_ROWS))
+    holes = rng.normal(size=N_ROWS)
+    holes[rng.random(N_ROWS) < 0.2] = np.nan
+    rare = np.where(rng.random(N_ROWS) < 0.97, np.nan, rng.integers(0, 5, N_ROWS))
+    return pd.DataFrame(
+        {
+            "two": rng.integers(0, 2, N_ROWS).astype(float),
+            "common": mostly,
+            "missing": rare,
+            "some": rng.integers(0, 60, N_ROWS).astype(float),
+            "holes": holes,
+            "many": rng.normal(size=N_ROWS),
+            "label": pd.Categorical(rng.choice(list("abcdefghijklmno"), N_ROWS)),
+        }
+    )
+
+
+def sparse_table(rng):
+    """Common words and rare ones; rows of few cells and of many."""
+    share = rng.random(400) ** 6
+    counts = rng.poisson(share * 2, (N_ROWS, 400))
+    counts[:20] = rng.poisson(0.9, (20, 400))
+    return sp.csr_array(counts.astype(float))
+
+
+TABLES = {"dense": dense_table, "sparse": sparse_table}
+TARGETS = {
+    "two classes": lambda score: (score > 0).astype(int),
+    "three classes": lambda score: np.digitize(score, [-0.5, 0.5]),
+    "forty classes": lambda score: (score * 1e6).astype(int) % 40,
+    "numbers": lambda score: np.round(score, 3),
+}
+GINI, MSE = "gini", "squared_error"
+
+
+def example(table, kind, weighted):
+    rng = np.random.default_rng(5)
+    X = TABLES[table](rng)
+    first = X["some"].to_numpy() / 30 - 1 if table == "dense" else X[:, [0]].toarray()[:, 0] - 1
+    y = TARGETS[kind](first + rng.normal(size=N_ROWS))
+    weights = rng.integers(0, 4, N_ROWS) / 2 if weighted else None
+    make = Target.regression if kind == "numbers" else Target.classification
+    return X, make(y, weights, spare_bits=5)
+
+
+@parametrize_pairs(
+    max_bins=[255, None],
+    table=TABLES,
+    kind=TARGETS,
+    weighted=[False, True],
+    random_cuts=[False, True],
+)
+def test_every_way_gives_the_same_tree(max_bins, table, kind, weighted, random_cuts):
+    X, target = example(table, kind, weighted)
+    book, coded = CodeBook.fit_encode(X, max_bins=max_bins)
+    rules = GrowthRules(
+        criterion=MSE if kind == "numbers" else GINI,
+        max_features=3 if table == "dense" else 20,
+        random_cuts=random_cuts,
+        seed=1,
+        min_samples_leaf=1 if kind != "three classes" else 2,
+    )
+    values = book.code_values()
+    bags = Bags(2, 1.0, np.arange(N_ROWS, dtype=np.uint64))
+    growth = ForestGrowth(coded, target, rules, bags, book.thresholds, values=values)
+    tree = growth.tree(0)
+    assert tree.node_count > 100
+    bag = target.bagged(bags.multiplicity(0))
+    levels = ShardSource(coded, bag, rules, n_threads=2, tuning=EAGER, values=values)
+    assert grow(levels, rules, plain(), book.thresholds)[0].equals(tree)
+    halves = [np.arange(0, 1100), np.arange(1100, N_ROWS)]
+    parts = [(coded.take(rows), bag.take(rows)) for rows in halves]
+    assert grow_blocks(parts, rules, book.thresholds, values, gather_rows=150).equals(tree)
+    # in the memory of another tree
+    other = growth.tree(1)
+    assert growth.tree(0).equals(tree)
+    assert not other.equals(tree)
+
+
+@pytest.mark.one_of(2)
+@pytest.mark.parametrize("random_cuts", [False, True])
+@pytest.mark.parametrize("kind", ["two classes", "three classes", "numbers"])
+def test_more_rows_than_fit_a_packed_cell(kind, random_cuts):
+    """Above 2,097,151 rows two classes are not packed in one number."""
+    n_rows = (1 << 21) + 50_000
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 50, (n_rows, 2)).astype(np.float32)
+    y = TARGETS[kind](X[:, 0] / 25 - 1 + rng.normal(size=n_rows).astype(np.float32))
+    make = Target.regression if kind == "numbers" else Target.classification
+    book, coded = CodeBook.fit_encode(X)
+    rules = GrowthRules(
+        criterion=MSE if kind == "numbers" else GINI,
+        max_features=1,
+        random_cuts=random_cuts,
+        max_depth=3,
+    )
+    target = make(y)
+    values = book.code_values()
+    tree = ForestGrowth(coded, target, rules, None, book.thresholds, values=values).tree(0)
+    assert tree.node_count == 15
+    halves = np.array_split(np.arange(n_rows), 2)
+    parts = [(coded.take(rows), target.take(rows)) for rows in halves]
+    assert grow_blocks(parts, rules, book.thresholds, values).equals(tree)

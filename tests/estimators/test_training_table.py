@@ -1,0 +1,44 @@
+"""A table is read once, and coded once for each way of coding."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from dtrees import DecisionTreeClassifier, RandomForestClassifier
+from dtrees.estimators.fit_plan import FitPlan
+from dtrees.estimators.training_table import TrainingTable
+from dtrees.parallel import threaded
+
+IRIS = load_iris(return_X_y=True)
+
+
+def test_estimators_share_codes_that_are_equal():
+    table, run = TrainingTable(*IRIS, None), threaded(1)
+    plans = [
+        FitPlan.of(estimator)
+        for estimator in (
+            RandomForestClassifier(random_state=0),
+            RandomForestClassifier(random_state=0, criterion="entropy", max_depth=2),
+            RandomForestClassifier(random_state=0, max_bins=5),
+        )
+    ]
+    first, same, other = (table.encoded(plan, 0, run).coded for plan in plans)
+    assert first is same
+    assert other is not first
+    assert table.n_rows == 150
+    np.testing.assert_array_equal(table.values_of_y(), IRIS[1])
+
+
+def test_without_a_random_state_there_is_one_seed():
+    table = TrainingTable(*IRIS, None)
+    one, other = (table.seed_of(FitPlan.of(DecisionTreeClassifier())) for _ in range(2))
+    assert one == other
+    given = table.seed_of(FitPlan.of(DecisionTreeClassifier(random_state=5)))
+    assert given == FitPlan.of(DecisionTreeClassifier(random_state=5)).seed()
+
+
+def test_parameters_that_are_not_supported():
+    table = TrainingTable(*IRIS, None)
+    plan = FitPlan.of(DecisionTreeClassifier(monotonic_cst=[1, 0, 0, 0]))
+    with pytest.raises(NotImplementedError, match="monotonic_cst"):
+        table.encoded(plan, 0, threaded(1))

@@ -1,0 +1,18 @@
+"""A module that is not installed is named with the extra that brings it."""
+
+import math
+
+import pytest
+
+from dtrees.io.extras import extra
+
+
+def test_a_module_that_is_there():
+    assert extra("math") is math
+
+
+def test_a_module_that_is_not_there():
+    with pytest.raises(ImportError, match=r"the command line needs nowhere.*'dtrees\[cli\]'"):
+        extra("nowhere")
+    with pytest.raises(ImportError, match=r"a report needs nowhere.*'dtrees\[cli,plot\]'"):
+        extra("nowhere", of="cli,plot", for_="a report")

@@ -1,0 +1,82 @@
+"""Models of cells are scored by leaves where they can be, and those that are the same once."""
+
+import numpy as np
+import pytest
+import sklearn.model_selection as theirs
+from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import make_scorer, roc_auc_score
+
+import dtrees
+from dtrees.estimators.training_table import TrainingTable
+from dtrees.model_selection import GridSearchCV
+from dtrees.model_selection.cell_scores import score_models, scores_by_leaves
+from dtrees.model_selection.fitted_splits import fit_splits
+from dtrees.model_selection.prepare import SplitTable
+
+CANCER = load_breast_cancer(return_X_y=True)
+TREE = dtrees.DecisionTreeClassifier(random_state=0)
+GRID = {"max_depth": [1, 2, 10, 20, 30, None], "ccp_alpha": [0.0, 1e-9, 1e-8, 0.05]}
+
+
+def test_a_model_is_scored_once():
+    calls = []
+
+    def area(y_true, y_score):
+        calls.append(len(y_true))
+        return roc_auc_score(y_true, y_score)
+
+    scorer = make_scorer(area, response_method="predict_proba")
+    ours = GridSearchCV(
+        TREE, GRID, cv=3, scoring={"area": scorer, "loss": "neg_log_loss"}, refit=False
+    )
+    ours.fit(*CANCER)
+    expected = theirs.GridSearchCV(TREE, GRID, cv=3, scoring="roc_auc", refit=False).fit(*CANCER)
+    for number in range(3):
+        found = ours.cv_results_[f"split{number}_test_area"]
+        np.testing.assert_array_equal(found, expected.cv_results_[f"split{number}_test_score"])
+    distinct = np.unique(np.stack([
+        ours.cv_results_[f"split{number}_test_loss"] for number in range(3)
+    ]), axis=1)  # fmt: skip
+    assert 3 * distinct.shape[1] <= len(calls) <= 3 * 8 < 3 * 24
+
+
+@pytest.mark.parametrize("name", ["ccp_alpha", "max_depth"])
+def test_a_scorer_may_look_at_parameters(name):
+    def score(model, X, y):
+        return float(model.get_params()[name] or 100)
+
+    search = GridSearchCV(TREE, GRID, cv=2, scoring=score).fit(*CANCER)
+    asked = [params[name] or 100 for params in search.cv_results_["params"]]
+    assert search.cv_results_["split1_test_score"].tolist() == asked
+
+
+SPLITS = list(theirs.KFold(3).split(CANCER[0]))
+
+
+def whole(estimator, y=CANCER[1]):
+    work = SplitTable(TrainingTable(CANCER[0], y, None), SPLITS)
+    return fit_splits(estimator, work).whole(), work.table
+
+
+@pytest.mark.parametrize("scoring", [None, "accuracy", ["accuracy", "neg_log_loss"], {"a": "f1"}])
+def test_both_ways_say_the_same(scoring):
+    cells, table = whole(TREE)
+    sides = ("test", "train")
+    by_leaves = scores_by_leaves(cells, SPLITS, scoring, sides)
+    by_models = score_models(cells, table, SPLITS, scoring, "raise", return_train_score=True)
+    assert by_leaves.keys() == by_models.scores.keys()
+    for key, scores in by_leaves.items():
+        assert scores.shape == (1, 3)
+        np.testing.assert_allclose(scores, by_models.scores[key], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "scoring"),
+    [
+        (dtrees.RandomForestClassifier(2, random_state=0), "accuracy"),
+        (TREE, "roc_auc"),
+        (TREE, lambda model, X, y: 1.0),
+    ],
+)
+def test_what_is_no_sum_over_leaves(estimator, scoring):
+    assert scores_by_leaves(whole(estimator)[0], SPLITS, scoring) is None

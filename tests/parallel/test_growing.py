@@ -1,0 +1,51 @@
+"""Trees of every regime come in the order of their numbers."""
+
+import dask
+import pytest
+
+from dtrees.parallel import threaded
+from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.growing import grow_sets, grow_trees, in_order
+from tests.parallel.clusters import digest
+from tests.parallel.test_replicated import GROWTH, LOCAL
+from tests.parallel.test_sets import FOREST, ROWS, growing_here, growth_of, of_sets
+from tests.parallel.test_sets import X as X_OF_SETS
+from tests.parallel.test_sets import Y as Y_OF_SETS
+
+
+def test_what_comes_early_waits():
+    taken = []
+    found = (taken.append(number) or (number, -number) for number in (2, 0, 3, 1))
+    ordered = in_order(range(4), found)
+    assert next(ordered) == (0, 0)
+    assert taken == [2, 0]  # no further than need be
+    assert list(ordered) == [(1, -1), (2, -2), (3, -3)]
+
+
+@pytest.mark.parametrize("regime", ["local", "replicated", "partitioned"])
+def test_in_order_and_looked_at(regime, here):
+    stats = FitStatistics()
+    grown = grow_trees(
+        GROWTH, range(20), threaded(2), regime=regime, look=lambda n, tree: -n, stats=stats
+    )
+    numbers, trees, seen = zip(*grown, strict=True)
+    assert numbers == tuple(range(20))
+    assert seen == tuple(-number for number in numbers)
+    assert digest(trees) == LOCAL
+    assert (stats.regime, stats.reason) == (regime, "asked for")
+
+
+def test_no_trees():
+    assert list(grow_trees(GROWTH, [], threaded(1))) == []
+
+
+@pytest.mark.parametrize("regime", ["local", "partitioned"])
+def test_trees_of_sets(regime):
+    growth = growth_of(FOREST, X_OF_SETS, Y_OF_SETS)
+    heard = []
+    with dask.config.set({"dtrees.gather-rows": 100}):
+        found = grow_sets(
+            growth, 2, of_sets(ROWS), threaded(2), regime=regime, advance=heard.append
+        )
+    assert [digest(trees) for trees in found] == growing_here(growth, 2, ROWS)
+    assert sum(heard) == 2 * len(ROWS)

@@ -1,0 +1,184 @@
+"""The loop of tasks: what comes, in which order, and what is done again."""
+
+import threading
+import time
+
+import dask
+import distributed
+import pytest
+from distributed import KilledWorker
+
+from dtrees.exceptions import WorkerLostError
+from dtrees.parallel import tasks
+from dtrees.parallel.submission import Call, LostResultsError
+from dtrees.parallel.tasks import Tasks
+from tests.parallel.clusters import ours
+
+
+@pytest.fixture
+def loop(here):
+    found = Tasks(here)
+    found.begin()
+    yield found
+    found.end()
+    assert ours(here) == []
+
+
+class State:
+    """What tasks in this process see."""
+
+    seen: list
+    began: threading.Event
+    go_on: threading.Event
+
+
+def slow(_):
+    """The first one waits."""
+    State.seen.append(1)
+    if len(State.seen) == 1:
+        State.began.set()
+        State.go_on.wait(30)
+    return len(State.seen)
+
+
+def square(number):
+    return number * number
+
+
+class TestResults:
+    @pytest.mark.parametrize("at_once", [None, 1, 3, 100])
+    @pytest.mark.parametrize("together", [False, True])
+    def test_each_once(self, at_once, together, loop):
+        calls = (Call("square", square, (i,)) for i in range(20))
+        found = list(loop.results(calls, at_once, together=together))
+        assert sorted(found) == [(i, i * i) for i in range(20)]
+
+    def test_no_more_than_so_many_are_under_way(self, loop):
+        taken, done = [], 0
+        calls = (taken.append(i) or Call("square", square, (i,)) for i in range(12))
+        for _ in loop.results(calls, 2):
+            assert len(taken) <= done + 2
+            done += 1
+        assert done == 12
+
+    def test_what_is_sent_then_goes_behind_the_tasks(self, loop, here, monkeypatch):
+        order, submit = [], here.map
+        monkeypatch.setattr(here, "map", lambda *a, **o: order.append("tasks") or submit(*a, **o))
+        calls = [Call("square", square, (i,)) for i in range(3)]
+        list(loop.results(calls, together=True, then=lambda: order.append("then")))
+        assert order == ["tasks", "then"]
+
+    def test_the_first_of_two_copies_counts(self, loop):
+        State.seen, State.began, State.go_on = [], threading.Event(), threading.Event()
+        await_ = loop._await
+
+        def copying(pending, submit):
+            if len(pending) == 1:
+                assert State.began.wait(30)
+                submit([next(iter(pending.values()))])
+                threading.Timer(0.2, State.go_on.set).start()
+            return await_(pending, submit)
+
+        loop._await = copying
+        assert [place for place, _ in loop.results([Call("slow", slow, (0,))])] == [0]
+
+    def test_an_error(self, loop):
+        with pytest.raises(ZeroDivisionError):
+            list(loop.results([Call("divide", divmod, (1, 0))]))
+
+
+def blamed(number):
+    """Blamed for deaths, `number` times."""
+    State.seen.append(number)
+    if len(State.seen) <= number:
+        raise KilledWorker(distributed.get_worker().get_current_task(), Dead(), 3)
+    return len(State.seen)
+
+
+class Dead:
+    """A worker, as far as messages go."""
+
+    address = name = "dead"
+
+
+class TestDoneAgain:
+    def test_a_task_that_is_blamed(self, loop):
+        State.seen = []
+        calls = [Call("blamed", blamed, (3,))]
+        assert list(loop.results(calls)) == [(0, 4)]
+        assert loop.stats.counts["retries"] == 3
+
+    def test_too_often(self, loop):
+        State.seen = []
+        calls = [Call("blamed", blamed, (9,), about="it")]
+        with pytest.raises(WorkerLostError, match=r"died 4 times over in a task 'blamed' \(it\)"):
+            list(loop.results(calls))
+
+    def test_those_that_are_left(self, loop):
+        """What has come is not done again."""
+        rounds = []
+
+        def calls(left):
+            rounds.append(list(left))
+            for number in left:
+                if number == 2 and len(rounds) == 1:
+                    raise LostResultsError("lost")
+                yield Call("square", square, (number,))
+
+        remade = []
+        found = dict(loop.each(4, calls, lambda: remade.append(1), at_once=1))
+        assert found == {i: i * i for i in range(4)}
+        assert rounds == [[0, 1, 2, 3], [2, 3]]
+        assert remade == [1]
+        assert loop.stats.counts["restarts"] == 1
+
+    def test_a_result_between_begins_to_count_anew(self, loop):
+        def calls(left):
+            yield Call("square", square, (left[0],))
+            raise LostResultsError("lost")
+
+        n = 3 * tasks.RESTARTS
+        assert len(dict(loop.each(n, calls, at_once=1))) == n
+        assert loop.stats.counts["restarts"] >= n - 1
+
+    def test_never_a_result(self, loop):
+        remade = []
+
+        def work():
+            raise LostResultsError("for good")
+
+        with pytest.raises(WorkerLostError, match=r"lost the table 5 times, .* for good"):
+            loop.run(work, lambda: remade.append(1))
+        assert len(remade) == tasks.RESTARTS
+
+    def test_a_result_that_cannot_be_fetched_at_first(self, loop, here, monkeypatch):
+        gather, n_asked = here.gather, []
+
+        def fail(*arguments, **options):
+            n_asked.append(1)
+            if len(n_asked) < tasks.ATTEMPTS:
+                raise OSError("no way there")
+            return gather(*arguments, **options)
+
+        monkeypatch.setattr(here, "gather", fail)
+        assert list(loop.results([Call("square", square, (3,))])) == [(0, 9)]
+        assert len(n_asked) == tasks.ATTEMPTS
+
+
+class TestFuturesOfGraphs:
+    def test_in_their_order(self, loop, here):
+        futures = here.map(square, range(5))
+        loop.wait(futures)
+        assert all(future.status == "finished" for future in futures)
+        assert loop.gather([*futures, futures[0]]) == [0, 1, 4, 9, 16, 0]
+        assert loop.gather([]) == []
+
+    def test_an_error(self, loop):
+        with pytest.raises(ZeroDivisionError):
+            loop.wait(loop.compute([dask.delayed(divmod)(1, 0)]))
+
+    def test_one_that_somebody_cancels(self, loop, here):
+        future = here.submit(time.sleep, 5)
+        threading.Timer(0.2, lambda: here.cancel([future], force=True)).start()
+        with pytest.raises(LostResultsError):
+            loop.wait([future])
