@@ -302,6 +302,7 @@ def test_sets_of_other_rows():
         fit_sets(estimator_of("DecisionTree", "Regressor"), X, y, None, np.ones((1, 3), bool))
 
 
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB")  # other draws each time
 @pytest.mark.parametrize("parameters", [{}, {"oob_score": True}], ids=["together", "apart"])
 def test_random_states(parameters):
     """A state that is given is left as it is; without one, all sets have the same draws."""

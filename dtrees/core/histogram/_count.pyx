@@ -15,7 +15,8 @@ from libc.stdlib cimport free, malloc
 
 from dtrees.core.data._columns cimport STORED_U16, STORED_U32, STORED_U8, Column, code_t, next_code
 from dtrees.core.histogram._layout cimport (
-    CLASSES, COUNT, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout, add, add_row
+    CLASSES, COUNT, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout, add, add_row,
+    adds_weight
 )
 
 cdef enum:
@@ -49,7 +50,7 @@ cdef inline void count_in(const code_t* codes, const NodeRows* r, CellKind kind,
         elif how & BY_COMBINATION:
             cell += r.combination[i] * size
         if how & GATHERED:
-            add(cell, kind, weight[i], target[i])
+            add(cell, kind, weight[i] if adds_weight(kind) else 0, target[i])
         else:
             add_row(cell, kind, r.of_row, row)
 
