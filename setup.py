@@ -72,6 +72,7 @@ EXTENSIONS = [
     "dtrees.core.grow._level_wise",
     "dtrees.core.grow._shared_children",
     "dtrees.core.grow._training_sets",
+    "dtrees.core.grow._single_member",
     "dtrees.core.grow._shared_growth",
     "dtrees.core.grow._shared",
     "dtrees.core.grow._round_search",

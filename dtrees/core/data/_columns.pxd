@@ -1,7 +1,7 @@
 """The columns of a coded matrix as the kernels see them; see _columns.pyx."""
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
-from dtrees.core.data._structs cimport ALL_ORDERED
+from dtrees.core.data._structs cimport ALL_ORDERED, PresortedFeature
 
 ctypedef fused code_t:
     uint8_t
@@ -45,6 +45,12 @@ cdef struct RowCodes:
 cdef inline uint32_t last_ordered(const Column* column) noexcept nogil:
     """The largest rank that a comparison can name: all of them in columns without categories."""
     return ALL_ORDERED if column.n_ordered == column.n_codes else column.n_ordered
+
+
+cdef inline PresortedFeature without_entries(const Column* column, int64_t j) noexcept nogil:
+    """Column j in a node where it has no entries, nor a histogram."""
+    return PresortedFeature(-1, 0, <int32_t>j, column.fill, column.fill, last_ordered(column),
+                            False)
 
 
 cdef inline uint32_t code_at(const Column* column, int64_t row) noexcept nogil:

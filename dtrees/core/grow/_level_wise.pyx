@@ -184,22 +184,43 @@ cdef class Levels(PresortedRoot):
             column is -3 stands for the piece numbered in its ``left``. The others are in
             preorder. Empty when the growth was cancelled.
         """
+        cdef LargeNode node
+        cdef list small = []
+        cdef list pieces = self.grow_large(run, n_threads, cancelled, depth, path, small)
+        small.sort(key=rows_of, reverse=True)
+        for node in small:
+            node.concatenate()
+            node.node.parent = -1
+        grown = run([partial(self._grow_subtree, node, cancelled) for node in small])
+        if cancelled():
+            return []
+        for node, subtree in zip(small, grown):
+            pieces[0].nodes["column"][record_of(node)] = -3
+            pieces[0].nodes["left"][record_of(node)] = len(pieces)
+            pieces.append(subtree)
+        if self.shard.rows_only and not small:
+            self.pool.give_back(self.memory)
+        return pieces
+
+    cdef list grow_large(self, run, int n_threads, cancelled, int64_t depth, uint64_t path,
+                         list small):
+        """Grow the large nodes, as one piece; fills `small` with the others."""
         cdef Records out
         cdef LargeNode root, node, child
         cdef list blocks = self.column_blocks(
             min(self.plan.limits.n_columns, 1 if n_threads == 1 else BLOCKS * n_threads))
-        cdef list level, parted, small = []
+        cdef list level = []
+        cdef list parted = []
         cdef int64_t levels = 0
         cdef int64_t share
         memset(&out, 0, sizeof(Records))
         root = self.open_root(run, blocks, depth, path)
         try:
             write_record(&out, &self.plan, &root.node)
-            level = [] if root.node.is_leaf else [root]
             share = entries_of(root) // (4 * n_threads)
-            if level and self.is_small(root, entries_of(root), n_threads, share, levels):
-                small, level = level, []
-            parted = []
+            if not root.node.is_leaf:
+                is_small = self.is_small(root, entries_of(root), n_threads, share, levels)
+                (small if is_small else level).append(root)
             while level or parted:
                 for node in level:
                     node.drawn = self.draw(node, 0, self.plan.limits.max_features)
@@ -209,7 +230,8 @@ cdef class Levels(PresortedRoot):
                 found = advance([partial(self._advance_block, parted, level, block)
                                  for block in range(len(blocks))])
                 if cancelled():
-                    return []
+                    small.clear()
+                    break
                 parted = []
                 next_level = []
                 for i, node in enumerate(level):
@@ -229,20 +251,6 @@ cdef class Levels(PresortedRoot):
                     parted.append(node)
                 level = next_level
                 levels += 1
-            pieces = [subtree_of(&out, self.plan.n_statistics)]
+            return [subtree_of(&out, self.plan.n_statistics)]
         finally:
             free_records(&out)
-        small.sort(key=rows_of, reverse=True)
-        for node in small:
-            node.concatenate()
-            node.node.parent = -1
-        grown = run([partial(self._grow_subtree, node, cancelled) for node in small])
-        if cancelled():
-            return []
-        for node, subtree in zip(small, grown):
-            pieces[0].nodes["column"][record_of(node)] = -3
-            pieces[0].nodes["left"][record_of(node)] = len(pieces)
-            pieces.append(subtree)
-        if self.shard.rows_only and not small:
-            self.pool.give_back(self.memory)
-        return pieces

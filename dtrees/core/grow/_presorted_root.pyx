@@ -7,11 +7,11 @@ from functools import partial
 
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, Column, last_ordered
+from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, Column, without_entries
 from dtrees.core.data._structs cimport PresortedFeature
 from dtrees.core.histogram._totals cimport sum_rows
 from dtrees.core.search._open_node cimport describe
@@ -140,11 +140,7 @@ cdef class PresortedRoot:
                                                          * sizeof(PresortedFeature))
             for j in range(first, last):
                 feature_of = root.features[b] + root.n_features[b]
-                feature_of.column = <int32_t>j
-                feature_of.fill = self.columns[j].fill
-                feature_of.fill_code = self.columns[j].fill
-                feature_of.last_ordered = last_ordered(&self.columns[j])
-                feature_of.distinct = False
+                feature_of[0] = without_entries(&self.columns[j], j)
                 feature_of.offset = offsets[j]
                 feature_of.length = <uint32_t>lengths[j - first]
                 if feature_of.length == 0 and self.columns[j].storage < STORED_U32:

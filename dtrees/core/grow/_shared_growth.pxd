@@ -1,7 +1,6 @@
 """Declarations of shared growth; see _shared_growth.pyx."""
 from libc.stdint cimport int64_t, uint64_t
 
-from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport Plan
 from dtrees.core.stores._dataset cimport Shard
 from dtrees.core.stores.presorted._buffers cimport Workspace
@@ -49,6 +48,5 @@ cdef class SharedGrowth:
     cdef void hand_over(self, SharedNode* node) noexcept nogil
     cdef bint pays(self, const SharedNode* node) noexcept nogil
     cdef void begin_alone(self, SharedNode* node, int member) noexcept nogil
-    cdef bint reserve_alone(self, OpenNode* root) noexcept nogil
     cdef void end_alone(self) noexcept nogil
     cdef void part_node(self, SharedNode* node) noexcept nogil

@@ -25,26 +25,23 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._bits cimport count_bits, trailing_zeros
-from dtrees.core.data._columns cimport last_ordered
-from dtrees.core.data._structs cimport IN_SUBSET, LEAF, PresortedFeature
-from dtrees.core.search._open_node cimport OpenNode, free_node
-from dtrees.core.search._parameters cimport Plan
+from dtrees.core.data._structs cimport IN_SUBSET, LEAF
 from dtrees.core.search._search cimport Search, comes_first
 from dtrees.core.stores._dataset cimport Shard
 from dtrees.core.stores.presorted._buffers cimport MAX_NARROW
 from dtrees.core.stores.shared._shared_nodes cimport (
-    MOST_CELLS, SharedNode, claimed, free_shared, free_shared_list, new_shared, reserve_rows,
-    work_of
+    SharedNode, free_shared, free_shared_list, new_shared, reserve_rows, work_of
 )
 from dtrees.core.stores.shared._shared_store cimport (
     SharedStore, begin_search, begin_store, end_search, free_store, search_column, search_node
 )
 from dtrees.core.stores.shared._shared_sums cimport sum_cells, sum_members
 from dtrees.core.grow._arena cimport Pool
-from dtrees.core.grow._depth_first cimport Growth, begin_growth, end_growth, grow_for
+from dtrees.core.grow._depth_first cimport Growth, end_growth, grow_for
 from dtrees.core.grow._node_buffer cimport Records, free_records, subtree_of, write_record
 from dtrees.core.grow._node_step cimport has_split
 from dtrees.core.grow._shared_children cimport part_members
+from dtrees.core.grow._single_member cimport begin_member
 from dtrees.core.grow._training_sets cimport TrainingSets
 
 from dtrees.typing import serial
@@ -354,71 +351,13 @@ cdef class SharedGrowth:
     cdef void begin_alone(self, SharedNode* node, int member) noexcept nogil:
         """Begin the subtree of one set."""
         cdef int s = node.set_of[member]
-        cdef Plan* plan = &self.plans[s]
-        cdef OpenNode root = node.open[member]
-        cdef int64_t n = 0
-        cdef int64_t i, j
-        cdef int c
-        cdef size_t n_bytes = plan.criterion.n_classes * sizeof(int64_t)
-        cdef uint8_t has[MOST_CELLS]
-        cdef PresortedFeature* feature
-        if not self.reserve_alone(&root):
-            self.store.starved = True
-            return
-        if root.class_totals != NULL:
-            memcpy(root.class_totals, node.open[member].class_totals, n_bytes)
-        for c in range(node.n_cells):
-            has[c] = not node.without[c] >> member & 1
-        for i in range(node.n):
-            self.view.rows[n] = node.rows[i]
-            n += has[node.cell[i]]
-        for i in range(node.n_some):
-            self.view.rows[n] = node.some[i]
-            n += node.who[i] >> member & 1
-        root.start = 0
-        root.n_features = 0
-        if not plan.draws:
-            for j in range(plan.limits.n_columns):
-                if plan.columns[j].n_codes == 0 or node.constant[j]:
-                    continue
-                feature = root.features + root.n_features
-                memset(feature, 0, sizeof(PresortedFeature))
-                feature.column = <int32_t>j
-                feature.fill = plan.columns[j].fill
-                feature.fill_code = plan.columns[j].fill
-                feature.last_ordered = last_ordered(&plan.columns[j])
-                feature.offset = -1
-                root.n_features += 1
-        if not begin_growth(self.memory.growth, plan, &self.view, &root):
-            free_node(&root)
+        if not begin_member(self.memory.growth, &self.plans[s], &self.view, node, member):
             self.store.starved = True
             return
         free_records(&self.memory.growth.out)  # what it held for its next growth
         self.memory.growth.out = self.records[s]
         memset(&self.records[s], 0, sizeof(Records))
         self.alone = s
-
-    cdef bint reserve_alone(self, OpenNode* root) noexcept nogil:
-        """Memory of its own for the root of a subtree, and for its rows; False without any."""
-        cdef const Plan* plan = &self.shard.plan
-        cdef bint has_classes = root.class_totals != NULL
-        root.class_totals = NULL
-        root.features = NULL
-        free(self.view.rows)
-        self.view.rows = <uint32_t*>claimed(NULL, (root.totals.n + 1) * sizeof(uint32_t))
-        if has_classes:
-            root.class_totals = <int64_t*>claimed(
-                NULL, plan.criterion.n_classes * sizeof(int64_t))
-        if not plan.draws:
-            root.features = <PresortedFeature*>claimed(NULL,
-                                                       (plan.limits.n_columns + 1)
-                                                       * sizeof(PresortedFeature))
-        if (self.view.rows != NULL and (root.class_totals != NULL or not has_classes)
-                and (root.features != NULL or plan.draws)):
-            return True
-        free(root.class_totals)
-        free(root.features)
-        return False
 
     cdef void end_alone(self) noexcept nogil:
         cdef Growth* growth = self.memory.growth
@@ -427,9 +366,6 @@ cdef class SharedGrowth:
         self.store.work += growth.store.work
         end_growth(growth)
         self.alone = -1
-
-    # -----------------------------------------------------------------------------------------
-    # search
 
     # -----------------------------------------------------------------------------------------
     # children

@@ -16,6 +16,7 @@ import numpy as np
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow._assembly import arrays_of, join_records, places_of
+from dtrees.core.grow._node_buffer import Subtree
 from dtrees.core.model.tree import IN_SUBSET, REGRESSION, Tree, count_type
 
 NODES_AT_ONCE = 2**13  # of trees whose records are put side by side
@@ -59,6 +60,11 @@ def join(pieces: Sequence[Piece]) -> Piece:
         [len(piece.words) for piece in pieces],
     )
     return Piece(nodes, statistics, np.concatenate([piece.words for piece in pieces]))
+
+
+def pieces_of(subtrees: Iterable[Subtree]) -> list[Piece]:
+    """What a growth returns, for `join`."""
+    return [Piece(subtree.nodes, subtree.statistics, subtree.words) for subtree in subtrees]
 
 
 def in_node_order(

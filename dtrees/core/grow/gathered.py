@@ -94,10 +94,9 @@ def grow_brought(
         run=run,
         values=values,
         pool=pool,
-        scale=node.scales[0],
     )
     if rows.kind is None:
-        return (source.finish(node.depth, node.path),)
+        return (source.finish(node.depth, node.path, node.scales[0]),)
     bits = np.array(node.sets, dtype=np.uint64)
     mix = (rows.masks >> bits[:, None]) & np.uint64(1) > 0
     resampling = Resampling(rows.kind, mix)

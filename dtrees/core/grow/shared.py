@@ -1,4 +1,4 @@
-"""One tree for each training set of a table: together where that can be, else one after the other.
+"""Which training sets of a table grow together, and what each of them adds up to.
 
 Sets whose scores are read from the same integers grow together (`dtrees.core.grow._shared`), up to
 64 at a time. What cannot be shared is grown set by set from the same codes: tables with sparse
@@ -16,8 +16,7 @@ bit.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,104 +25,14 @@ from dtrees.coding.coded import SPARSE, U32, CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, scale_of_sums, units_of
-from dtrees.core.data.tuning import Tuning
-from dtrees.core.grow._arena import Pool
-from dtrees.core.grow._level_wise import Levels
-from dtrees.core.grow._node_buffer import Subtree
-from dtrees.core.grow._shared import grow_together
-from dtrees.core.grow._training_sets import TrainingSets
-from dtrees.core.grow.assembly import Piece, join
 from dtrees.core.membership.resampling import Resampling
-from dtrees.core.stores._dataset import Shard
 from dtrees.core.stores.shared._shared_nodes import MOST_CELLS, MOST_SETS
-from dtrees.typing import Runner
 
 SIZES = (MOST_SETS, MOST_SETS - 1, 32, 16, 8, 4, 2)  # of groups
 MOST_NUMBERS = 2**24  # of the histograms of a column in a group, 8 bytes each, for every thread
 LEAST_BLOCKS = 10  # histograms of a column in a group of two sets
 LOGARITHMS = ("entropy", "poisson")  # criteria
 MOST_UNITS = 2**62  # no leaf weighs more
-
-
-def pieces_of_sets(
-    coded: CodedMatrix,
-    target: Target,
-    rules: Sequence[GrowthRules],
-    resampling: Resampling,
-    *,
-    run: Runner,
-    n_threads: int,
-    tuning: Tuning,
-    values: tuple[np.ndarray, np.ndarray] | None,
-    pool: Pool,
-    cancelled: Callable[[], bool],
-    depth: int = 0,
-    path: int = 0,
-    scales: Sequence[Scale] | None = None,
-) -> Iterator[Piece]:
-    """Grow the tree of each set.
-
-    What grows together has grown before the first tree is handed over; the others grow when it is
-    their turn, in the memory of those that are done with.
-
-    Parameters
-    ----------
-    coded : CodedMatrix
-    target : Target
-        Of all rows, in units that are those of every set.
-    rules : sequence of GrowthRules
-        Of each set; they differ in `min_samples_split`, `min_samples_leaf` and `min_weight_leaf`.
-    resampling : Resampling
-        Every set has a cell once or not at all, and some weight.
-    run, n_threads, tuning, values, pool
-        As for `dtrees.core.grow.source.ShardSource`.
-    cancelled : callable () -> bool
-    depth, path, scales
-        As for `ShardSource.sets`.
-
-    Yields
-    ------
-    Piece
-        A tree in preorder, for each set in turn.
-
-    Raises
-    ------
-    CancelledError
-    """
-    sets = Sets(target, rules, resampling, scales)
-    pieces: dict[int, Piece] = {}
-    most_columns = rules[0].max_features
-    draws = most_columns is not None and most_columns < coded.n_columns
-    for group in sets.groups(numbers_of(coded, target)) if can_share(coded, rules[0]) else []:
-        shard = Shard(coded, target, rules[0], sets.scales[group[0]], alone=True)
-        times = target.times if draws and shard.is_weighted else None
-        cells, has = sets.resampling.cells_of(group)
-        total_weight, least_of = sets.limits_of(group)
-        tuned = tuning.counted_rows, tuning.shared_rows
-        shared = TrainingSets(shard, cells, has, total_weight, least_of, times, *tuned)
-        grown = grow_together(shared, pool, run, n_threads, cancelled, tuning, depth, path)
-        if cancelled():
-            raise CancelledError("growth was cancelled")
-        for place, number in enumerate(group):
-            found = pieces_of(grown[place])
-            grown[place] = []  # records are there twice for one set at a time
-            pieces[number] = found[0] if len(found) == 1 else join(found)  # one is in preorder
-    for number in range(resampling.n_sets):
-        if number not in pieces:
-            own, limits = sets.target(number), rules[number]
-            shard = Shard(coded, own, limits, sets.scales[number], values, n_threads, alone=True)
-            levels = Levels(shard, tuning, pool)
-            found = pieces_of(levels.grow(run, n_threads, cancelled, depth, path))
-            if cancelled():
-                raise CancelledError("growth was cancelled")
-            pieces[number] = join(found)
-            del found
-        yield pieces.pop(number)  # nothing is left of it here
-
-
-def pieces_of(subtrees: Sequence[Subtree]) -> list[Piece]:
-    """What a growth returns, for `join`."""
-    return [Piece(subtree.nodes, subtree.statistics, subtree.words) for subtree in subtrees]
 
 
 def numbers_of(coded: CodedMatrix, target: Target) -> int:
@@ -171,13 +80,14 @@ class Sets:
     Parameters
     ----------
     target, rules, resampling, scales
-        As for `pieces_of_sets`.
+        As for `dtrees.core.grow.source.ShardSource.sets`.
 
     Attributes
     ----------
     resampling : Resampling
         Whose cells are known.
     cells : uint16 (n_rows,)
+    rules : sequence of GrowthRules
     scales : list of Scale
         By set.
     """
@@ -189,7 +99,7 @@ class Sets:
         resampling: Resampling,
         scales: Sequence[Scale] | None = None,
     ) -> None:
-        self._target, self._rules, self._criterion = target, rules, rules[0].criterion
+        self._target, self.rules, self._criterion = target, rules, rules[0].criterion
         cells = resampling.cells
         if cells is None:
             cells = np.zeros(target.n_rows, dtype=np.uint16)
@@ -242,7 +152,7 @@ class Sets:
     def limits_of(self, group: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """Total weight of each set, and its limits as `TrainingSets` takes them."""
         total = np.array([self.scales[number].total_weight for number in group])
-        rules = [self._rules[number] for number in group]
+        rules = [self.rules[number] for number in group]
         weight = np.array([own.min_weight_leaf for own in rules])
         weight = np.minimum(np.ceil(weight / self._target.weight_unit), MOST_UNITS)
         rows = [(own.min_samples_split, own.min_samples_leaf) for own in rules]

@@ -21,8 +21,10 @@ from dtrees.core.data.scale import Scale, scale_of
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow._arena import Pool
 from dtrees.core.grow._level_wise import Levels
-from dtrees.core.grow.assembly import Piece, join
-from dtrees.core.grow.shared import pieces_of, pieces_of_sets
+from dtrees.core.grow._shared import grow_together
+from dtrees.core.grow._training_sets import TrainingSets
+from dtrees.core.grow.assembly import Piece, join, pieces_of
+from dtrees.core.grow.shared import Sets, can_share, numbers_of
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.stores._dataset import Shard
 from dtrees.typing import Runner, serial
@@ -48,8 +50,6 @@ class ShardSource:
         `CodeBook.code_values`, needed for random cuts.
     pool : Pool or None, default=None
         Shared by the growths of a forest.
-    scale : Scale or None, default=None
-        Of all rows of the tree, where these are the rows of one of its nodes; None: of the rows.
     """
 
     def __init__(
@@ -63,7 +63,6 @@ class ShardSource:
         tuning: Tuning = DEFAULT_TUNING,
         values: tuple[np.ndarray, np.ndarray] | None = None,
         pool: Pool | None = None,
-        scale: Scale | None = None,
     ) -> None:
         assert target.n_rows < MOST_ROWS
         self.coded, self.target = coded, target
@@ -74,29 +73,36 @@ class ShardSource:
         self._event = getattr(run, "cancelled", None)
         self._values = values
         self._pool = Pool() if pool is None else pool
-        self._scale = scale
 
     def _cancelled(self) -> bool:
         return self._event is not None and self._event.is_set()
 
-    def finish(self, depth: int = 0, path: int = 0) -> Piece:
+    def _raise_if_cancelled(self) -> None:
+        if self._cancelled():
+            raise CancelledError("growth was cancelled")
+
+    def _piece(
+        self, target: Target, rules: GrowthRules, scale: Scale, depth: int, path: int
+    ) -> Piece:
+        shard = Shard(self.coded, target, rules, scale, self._values, self._n_threads, alone=True)
+        levels = Levels(shard, self._tuning, self._pool)
+        found = levels.grow(self._run, self._n_threads, self._cancelled, depth, path)
+        self._raise_if_cancelled()
+        return join(pieces_of(found))
+
+    def finish(self, depth: int = 0, path: int = 0, scale: Scale | None = None) -> Piece:
         """The whole subtree of a node that has all rows, in preorder.
 
         Parameters
         ----------
         depth, path : int, default=0
             Of the node; `path` is the key of its draws. A tree begins with 0.
+        scale : Scale or None, default=None
+            Of all rows of the tree, where these are the rows of one of its nodes; None: of the
+            rows.
         """
-        scale = scale_of([self.target], self._rules) if self._scale is None else self._scale
-        shard = Shard(
-            self.coded, self.target, self._rules, scale, self._values, self._n_threads, alone=True
-        )
-        pieces = Levels(shard, self._tuning, self._pool).grow(
-            self._run, self._n_threads, self._cancelled, depth, path
-        )
-        if self._cancelled():
-            raise CancelledError("growth was cancelled")
-        return join(pieces_of(pieces))
+        scale = scale_of([self.target], self._rules) if scale is None else scale
+        return self._piece(self.target, self._rules, scale, depth, path)
 
     def sets(
         self,
@@ -106,29 +112,49 @@ class ShardSource:
         path: int = 0,
         scales: Sequence[Scale] | None = None,
     ) -> Iterator[Piece]:
-        """The subtree of each training set, in preorder, and by rules of its own.
+        """The subtree of each training set in turn, in preorder, and by rules of its own.
+
+        What grows together has grown before the first tree is handed over. The others grow when it
+        is their turn, in the memory of those that are done with.
 
         Parameters
         ----------
         resampling : Resampling
+            Every set has a cell once or not at all, and some weight.
         rules : sequence of GrowthRules
+            They differ in `min_samples_split`, `min_samples_leaf` and `min_weight_leaf`.
         depth, path
             As for `finish`.
         scales : sequence of Scale or None, default=None
             Of each set; None: of its rows.
         """
-        return pieces_of_sets(
-            self.coded,
-            self.target,
-            rules,
-            resampling,
-            run=self._run,
-            n_threads=self._n_threads,
-            tuning=self._tuning,
-            values=self._values,
-            pool=self._pool,
-            cancelled=self._cancelled,
-            depth=depth,
-            path=path,
-            scales=scales,
-        )
+        sets = Sets(self.target, rules, resampling, scales)
+        pieces: dict[int, Piece] = {}
+        if can_share(self.coded, rules[0]):
+            for group in sets.groups(numbers_of(self.coded, self.target)):
+                pieces.update(self._together(sets, group, depth, path))
+        for number in range(resampling.n_sets):
+            if number not in pieces:
+                own = sets.target(number), rules[number], sets.scales[number]
+                pieces[number] = self._piece(*own, depth, path)
+            yield pieces.pop(number)  # nothing is left of it here
+
+    def _together(
+        self, sets: Sets, group: list[int], depth: int, path: int
+    ) -> Iterator[tuple[int, Piece]]:
+        """The numbers and trees of sets that share a growth."""
+        rules = sets.rules[0]
+        shard = Shard(self.coded, self.target, rules, sets.scales[group[0]], alone=True)
+        most_columns = rules.max_features
+        draws = most_columns is not None and most_columns < self.coded.n_columns
+        times = self.target.times if draws and shard.is_weighted else None
+        cells, has = sets.resampling.cells_of(group)
+        tuned = self._tuning.counted_rows, self._tuning.shared_rows
+        shared = TrainingSets(shard, cells, has, *sets.limits_of(group), times, *tuned)
+        threads = self._run, self._n_threads, self._cancelled, self._tuning
+        grown = grow_together(shared, self._pool, *threads, depth, path)
+        self._raise_if_cancelled()
+        for place, number in enumerate(group):
+            found = pieces_of(grown[place])
+            grown[place] = []  # records are there twice for one set at a time
+            yield number, found[0] if len(found) == 1 else join(found)  # one is in preorder

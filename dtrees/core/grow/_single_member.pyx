@@ -1,0 +1,82 @@
+"""One set of a shared node, as the root of a subtree that grows by itself.
+
+    rows of the node       12  13  17  20  21  ...
+    of set 2               12      17  20      ...     listed in the set's own workspace
+    columns                those that vary in the node, without entries: they are counted
+"""
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy
+
+from dtrees.core.data._columns cimport without_entries
+from dtrees.core.data._structs cimport PresortedFeature
+from dtrees.core.search._open_node cimport OpenNode, free_node
+from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, claimed
+from dtrees.core.grow._depth_first cimport begin_growth
+
+
+cdef bint begin_member(Growth* growth, const Plan* plan, Workspace* view, const SharedNode* node,
+                       int member) noexcept nogil:
+    """Begin the subtree of one set of a node; False without memory.
+
+    view : gets the rows of the set.
+    """
+    cdef OpenNode root = node.open[member]
+    cdef size_t n_bytes = plan.criterion.n_classes * sizeof(int64_t)
+    if not reserve_root(plan, view, &root):
+        return False
+    if root.class_totals != NULL:
+        memcpy(root.class_totals, node.open[member].class_totals, n_bytes)
+    list_rows(view, node, member)
+    root.start = 0
+    root.n_features = 0
+    if not plan.draws:
+        list_features(plan, node, &root)
+    if not begin_growth(growth, plan, view, &root):
+        free_node(&root)
+        return False
+    return True
+
+
+cdef bint reserve_root(const Plan* plan, Workspace* view, OpenNode* root) noexcept nogil:
+    """Memory of its own for a root that was copied, and for its rows; False without any."""
+    cdef bint has_classes = root.class_totals != NULL
+    root.class_totals = NULL
+    root.features = NULL
+    free(view.rows)
+    view.rows = <uint32_t*>claimed(NULL, (root.totals.n + 1) * sizeof(uint32_t))
+    if has_classes:
+        root.class_totals = <int64_t*>claimed(NULL, plan.criterion.n_classes * sizeof(int64_t))
+    if not plan.draws:
+        root.features = <PresortedFeature*>claimed(
+            NULL, (plan.limits.n_columns + 1) * sizeof(PresortedFeature))
+    if (view.rows != NULL and (root.class_totals != NULL or not has_classes)
+            and (root.features != NULL or plan.draws)):
+        return True
+    free_node(root)
+    return False
+
+
+cdef void list_rows(Workspace* view, const SharedNode* node, int member) noexcept nogil:
+    cdef uint8_t has[MOST_CELLS]
+    cdef int64_t n = 0
+    cdef int64_t i
+    cdef int c
+    for c in range(node.n_cells):
+        has[c] = not node.without[c] >> member & 1
+    for i in range(node.n):
+        view.rows[n] = node.rows[i]
+        n += has[node.cell[i]]
+    for i in range(node.n_some):
+        view.rows[n] = node.some[i]
+        n += node.who[i] >> member & 1
+
+
+cdef void list_features(const Plan* plan, const SharedNode* node, OpenNode* root) noexcept nogil:
+    """The columns that vary, without entries."""
+    cdef int64_t j
+    for j in range(plan.limits.n_columns):
+        if plan.columns[j].n_codes == 0 or node.constant[j]:
+            continue
+        root.features[root.n_features] = without_entries(&plan.columns[j], j)
+        root.n_features += 1
