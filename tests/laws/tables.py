@@ -27,7 +27,7 @@ from dtrees.core.grow.rounds import (
     Seed,
     grow_in_rounds,
 )
-from dtrees.core.grow.source import ShardSource
+from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import plain
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.blocks.block import Block, Common
@@ -159,7 +159,7 @@ def grow_parts(
     values = values_of(example.table) if values is None else values
     thresholds = thresholds_of(example.table)
     if len(parts) == 1:
-        shard = ShardSource(*parts[0], example.rules, values=values, **source)
+        shard = DatasetSource(*parts[0], example.rules, values=values, **source)
         return grow(shard, example.rules, plain(), thresholds)[0]
     limits = {"gather_rows": gather_rows, "histogram_budget": histogram_budget}
     return grow_blocks(parts, example.rules, thresholds, values=values, **limits)
@@ -269,11 +269,11 @@ def examples(
     max_values=5,
     min_classes=2,
     draws=False,
-    random_cuts=False,
+    random_splits=False,
 ):
     """An `Example`.
 
-    With ``draws``, nodes may search some of the columns only; with ``random_cuts``, they may take
+    With ``draws``, nodes may search some of the columns only; with ``random_splits``, they may take
     cuts at random.
     """
     n_rows = draw(st.integers(1, max_rows))
@@ -307,8 +307,8 @@ def examples(
             "max_features": draw(st.integers(1, len(table))),
             "seed": draw(st.integers(0, 99)),
         }
-    if random_cuts and draw(st.booleans()):
-        chosen |= {"random_cuts": True}
+    if random_splits and draw(st.booleans()):
+        chosen |= {"random_splits": True}
     return Example(table, y, weight, criterion, chosen, class_weight)
 
 

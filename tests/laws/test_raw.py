@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dtrees.coding.codebook import CodeBook
 from dtrees.core.grow.grower import grow
-from dtrees.core.grow.source import ShardSource
+from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import plain
 from dtrees.core.model.tree import AT_MOST, IN_SUBSET, LEAF, Tree
 from dtrees.core.predict.binned import CodedRows
@@ -39,7 +39,7 @@ def floats(table: list[list]) -> np.ndarray:
 
 def fit_raw(example: Example, X) -> tuple[Tree, CodeBook]:
     book, matrix = CodeBook.fit_encode(X)
-    source = ShardSource(matrix, example.target, example.rules)
+    source = DatasetSource(matrix, example.target, example.rules)
     return grow(source, example.rules, plain(), book.thresholds)[0], book
 
 
@@ -110,7 +110,7 @@ class TestIncreasingTransforms:
 
 class TestPrediction:
     @given(
-        examples(draws=True, random_cuts=True),
+        examples(draws=True, random_splits=True),
         st.sampled_from([None, 2, 3]),
         st.booleans(),
     )
@@ -122,7 +122,7 @@ class TestPrediction:
             X = scipy.sparse.csr_array(floats(example.table))
         book, matrix = CodeBook.fit_encode(X, max_bins=max_bins)
         values = book.code_values()
-        source = ShardSource(matrix, example.target, example.rules, values=values)
+        source = DatasetSource(matrix, example.target, example.rules, values=values)
         tree = grow(source, example.rules, plain(), book.thresholds)[0]
         rows = np.flatnonzero(np.arange(example.n_rows) % 3)
         np.testing.assert_array_equal(

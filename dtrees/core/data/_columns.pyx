@@ -94,10 +94,10 @@ cdef class Columns:
             column.n_ordered = <uint32_t>n_ordered[j]
             column.fill = NO_RANK
             column.common = NO_RANK
-            column.lane = -1
+            column.row_slot = -1
             if storage[j] == STORED_U8:
                 column.codes = u8 + slot[j] * n_rows
-                column.lane = <int32_t>slot[j]
+                column.row_slot = <int32_t>slot[j]
             elif storage[j] == STORED_U16:
                 column.codes = u16 + slot[j] * n_rows
             elif storage[j] == STORED_U32:

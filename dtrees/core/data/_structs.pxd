@@ -41,7 +41,7 @@ cdef enum Test:
     IN_SUBSET
 
 cdef struct RowStatistics:
-    # Of each row of a workspace, what it adds to sums; the kind of cells decides which are given.
+    # Of each row of buffers, what it adds to sums; the kind of cells decides which are given.
     uint16_t* label         # class of the row
     int64_t* weight
     uint16_t* times         # how often the row is in the bag: the weight, where nothing else weighs
@@ -76,5 +76,5 @@ cdef struct Split:
     uint8_t saw_missing     # missing_left was learned from rows of the node
     uint32_t boundary       # tests 1 and 2: the last rank at or below the boundary,
     uint32_t beyond         # and the first ordered rank above it, 0 when there is none
-    int64_t boundary_row    # a row of the workspace that holds them; -1: the rows of the fill code
+    int64_t boundary_row    # a row of the buffers that holds them; -1: the rows of the fill code
     int64_t beyond_row

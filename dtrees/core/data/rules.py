@@ -31,7 +31,7 @@ class GrowthRules:
         Least ``gain / total weight`` of a split.
     max_features : int or None, default=None
         Columns drawn at each node; None searches all of them and draws nothing.
-    random_cuts : bool, default=False
+    random_splits : bool, default=False
         One split per searched column, drawn at random, instead of the best one: extremely
         randomized trees (Geurts, Ernst and Wehenkel 2006).
     random_ties : bool, default=False
@@ -54,7 +54,7 @@ class GrowthRules:
     min_weight_leaf: float = 0.0
     min_impurity_decrease: float = 0.0
     max_features: int | None = None
-    random_cuts: bool = False
+    random_splits: bool = False
     random_ties: bool = False
     category_penalty: float = 0.0
     seed: int = 0

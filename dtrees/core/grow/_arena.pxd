@@ -2,17 +2,17 @@
 from dtrees.core.grow._depth_first cimport Growth
 
 
-cdef class Memory:
+cdef class GrowthMemory:
     cdef Growth* growth
 
 
-cdef class Pool:
+cdef class Arena:
     cdef list unused
 
-    cdef Memory take(self)
-    cdef give_back(self, Memory memory)
+    cdef GrowthMemory take(self)
+    cdef give_back(self, GrowthMemory memory)
 
 
-cdef class Lease:
-    cdef Pool pool
-    cdef Memory memory
+cdef class ArenaLease:
+    cdef Arena pool
+    cdef GrowthMemory memory

@@ -4,7 +4,7 @@ cimport cython
 from dtrees.core.grow._depth_first cimport free_growth, new_growth
 
 
-cdef class Memory:
+cdef class GrowthMemory:
     """What a thread needs to grow subtrees, one after the other."""
 
     def __cinit__(self):
@@ -16,7 +16,7 @@ cdef class Memory:
         free_growth(self.growth)
 
 
-cdef class Pool:
+cdef class Arena:
     """Memory of trees that were grown, for the next trees.
 
     Without it every tree of a forest would have its memory mapped, and filled with zeros, anew. It
@@ -27,27 +27,27 @@ cdef class Pool:
         self.unused = []
 
     def __reduce__(self):
-        return Pool, ()
+        return Arena, ()
 
-    cdef Memory take(self):
+    cdef GrowthMemory take(self):
         try:
             return self.unused.pop()
         except IndexError:
-            return Memory()
+            return GrowthMemory()
 
-    cdef give_back(self, Memory memory):
+    cdef give_back(self, GrowthMemory memory):
         self.unused.append(memory)
 
 
 @cython.final
 @cython.no_gc_clear
-cdef class Lease:
+cdef class ArenaLease:
     """What a tree has grown into, for those who read it where it is.
 
     While somebody does, the memory serves no other tree; then it goes back to its pool.
     """
 
-    def __cinit__(self, Pool pool, Memory memory):
+    def __cinit__(self, Arena pool, GrowthMemory memory):
         self.pool = pool
         self.memory = memory
 

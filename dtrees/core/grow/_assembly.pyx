@@ -59,7 +59,7 @@ def arrays_of(nodes):
 
 
 def places_of(nodes, uint64_t seed, uint64_t tree):
-    """Where between its two neighbours each random cut of a tree is.
+    """Where between its two neighbours each random split of a tree is.
 
     The key is that of the node and the column, as for the other draws of a cut (`_random_split`).
 

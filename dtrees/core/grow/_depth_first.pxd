@@ -2,16 +2,16 @@
 from libc.stdint cimport int64_t
 
 from dtrees.core.search._open_node cimport OpenNode
-from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores._store cimport Store
-from dtrees.core.stores.presorted._buffers cimport Workspace
+from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.presorted._presorted_store cimport PresortedStore
 from dtrees.core.stores.sampled._sampled_store cimport SampledStore
-from dtrees.core.grow._node_buffer cimport Records
+from dtrees.core.grow._node_buffer cimport NodeBuffer
 
 cdef struct Frame:
-    Workspace* workspace
+    Buffers* buffers
     OpenNode* open
     int64_t n_open
     int64_t capacity
@@ -21,9 +21,9 @@ cdef enum:
 
 cdef struct Growth:
     # A subtree that grows; can stop between any two nodes and go on. Its memory serves the next.
-    const Plan* plan
+    const TrainParameters* params
     Search* search
-    Records out
+    NodeBuffer out
     Frame frames[MAX_FRAMES]
     int n_frames
     Store* store            # the one of the next two that holds the rows
@@ -31,7 +31,8 @@ cdef struct Growth:
     SampledStore sampled
 
 cdef Growth* new_growth() noexcept nogil
-cdef bint begin_growth(Growth* g, const Plan* plan, Workspace* w, OpenNode* root) noexcept nogil
+cdef bint begin_growth(Growth* g, const TrainParameters* params, Buffers* w,
+                       OpenNode* root) noexcept nogil
 cdef void end_growth(Growth* g) noexcept nogil
 cdef bint grow_for(Growth* g, int64_t work) noexcept nogil
 cdef void free_growth(Growth* g) noexcept nogil

@@ -1,10 +1,10 @@
 """A whole subtree, grown in one call without the interpreter.
 
-The rows of an open node are a stretch of its workspace and of every column's entries, so a subtree
+The rows of an open node are a stretch of its buffers and of every column's entries, so a subtree
 is grown depth first, in place: search every column that still varies, mark the side of each row,
 part the rows and the features, go on with the left child. Nodes come out in preorder.
 
-    frame 0   workspace of the caller         open nodes:  [ A | B | C ]
+    frame 0   buffers of the caller         open nodes:  [ A | B | C ]
     frame 1     relocated: rows of C          open nodes:  [ D | E ]
     frame 2       relocated: rows of E        open nodes:  [ F ]           <- grows next
 
@@ -13,24 +13,24 @@ with its subtree. Nothing is recursive, so growth can stop after any node: `grow
 a given amount of work, and signals and cancellation are looked at between the calls.
 
 Below a node: columns that were constant in it are not searched again; the features of leaves are
-not parted; a search ends at a split that no other can beat (both sides pure). Cost: O(entries) per
-level and column.
+not partitioned; a search ends at a split that no other can beat (both sides pure). Cost: O(entries)
+per level and column.
 """
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
 from dtrees.core.search._open_node cimport OpenNode, free_node
-from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport free_search, new_search
-from dtrees.core.stores.presorted._buffers cimport Workspace, free_workspace, relocate
+from dtrees.core.stores.presorted._buffers cimport Buffers, free_buffers, relocate
 from dtrees.core.stores.presorted._presorted_store cimport presorted_store
 from dtrees.core.stores.sampled._sampled_store cimport begin_rows, free_sampled, sampled_store
-from dtrees.core.grow._node_buffer cimport free_records, write_record
+from dtrees.core.grow._node_buffer cimport free_node_buffer, write_record
 from dtrees.core.grow._node_step cimport grow_node
 
 cdef enum:
-    COMPACT_ROWS = 1024     # nodes of at most so many rows leave a much larger workspace
+    COMPACT_ROWS = 1024     # nodes of at most so many rows leave much larger buffers
     COMPACT_SHARE = 8
     LEAST_COMPACT = 64      # rows: what moves is more than what is saved
 
@@ -48,18 +48,19 @@ cdef Growth* new_growth() noexcept nogil:
     return g
 
 
-cdef bint begin_growth(Growth* g, const Plan* plan, Workspace* w, OpenNode* root) noexcept nogil:
+cdef bint begin_growth(Growth* g, const TrainParameters* params, Buffers* w,
+                       OpenNode* root) noexcept nogil:
     """Begin a subtree, in the memory of the one before; False without memory.
 
-    `root` is taken over, the workspace is not.
+    `root` is taken over, the buffers are not.
     """
     end_growth(g)
-    g.plan = plan
-    g.search = new_search(&plan.criterion, plan.layout.kind, w.of_row, &plan.limits)
-    g.store = &g.sampled.store if plan.draws else &g.presorted.store
-    g.store.plan = plan
+    g.params = params
+    g.search = new_search(&params.criterion, params.layout.kind, w.of_row, &params.limits)
+    g.store = &g.sampled.store if params.draws else &g.presorted.store
+    g.store.params = params
     g.store.search = g.search
-    if plan.draws and not begin_rows(&g.sampled, plan, w, root):
+    if params.draws and not begin_rows(&g.sampled, params, w, root):
         return False
     push_frame(g, w)
     push(&g.frames[0], root)
@@ -75,7 +76,7 @@ cdef void end_growth(Growth* g) noexcept nogil:
             free_node(&g.frames[i].open[j])
         free(g.frames[i].open)
         if i > 0:
-            free_workspace(g.frames[i].workspace)
+            free_buffers(g.frames[i].buffers)
     g.n_frames = 0
     free_search(g.search)
     g.search = NULL
@@ -88,15 +89,15 @@ cdef void free_growth(Growth* g) noexcept nogil:
     if g == NULL:
         return
     end_growth(g)
-    free_records(&g.out)
+    free_node_buffer(&g.out)
     free_sampled(&g.sampled)
     free(g)
 
 
-cdef void push_frame(Growth* g, Workspace* w) noexcept nogil:
+cdef void push_frame(Growth* g, Buffers* w) noexcept nogil:
     cdef Frame* frame = &g.frames[g.n_frames]
     memset(frame, 0, sizeof(Frame))
-    frame.workspace = w
+    frame.buffers = w
     g.n_frames += 1
     g.search.of_row = w.of_row
 
@@ -107,8 +108,8 @@ cdef void pop_frame(Growth* g) noexcept nogil:
     frame = &g.frames[g.n_frames]
     free(frame.open)
     if g.n_frames > 0:
-        free_workspace(frame.workspace)
-        g.search.of_row = g.frames[g.n_frames - 1].workspace.of_row
+        free_buffers(frame.buffers)
+        g.search.of_row = g.frames[g.n_frames - 1].buffers.of_row
 
 
 cdef inline void push(Frame* frame, const OpenNode* node) noexcept nogil:
@@ -119,8 +120,8 @@ cdef inline void push(Frame* frame, const OpenNode* node) noexcept nogil:
     frame.n_open += 1
 
 
-cdef inline bint outgrown(const Workspace* w, int64_t n) noexcept nogil:
-    """Whether a node of n rows is better off in a workspace of its own."""
+cdef inline bint outgrown(const Buffers* w, int64_t n) noexcept nogil:
+    """Whether a node of n rows is better off in buffers of its own."""
     if w.counted.least_rows > 0:
         return n < w.counted.least_rows
     return LEAST_COMPACT <= n <= COMPACT_ROWS and n * COMPACT_SHARE < w.n_rows
@@ -133,8 +134,8 @@ cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
     """Grow until about `work` entries were looked at; False when the subtree is complete."""
     cdef Frame* frame
     cdef OpenNode node
-    cdef Workspace* w
-    cdef Workspace* new
+    cdef Buffers* w
+    cdef Buffers* new
     cdef int64_t stop = g.store.work + work
     while g.n_frames > 0:
         frame = &g.frames[g.n_frames - 1]
@@ -145,19 +146,19 @@ cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
             return True
         frame.n_open -= 1
         node = frame.open[frame.n_open]
-        w = frame.workspace
+        w = frame.buffers
         if node.is_leaf:
-            write_record(&g.out, g.plan, &node)
+            write_record(&g.out, g.params, &node)
             free_node(&node)
-        elif g.plan.draws:
+        elif g.params.draws:
             grow_open(g, frame, &node)
         elif not w.narrow:
-            new = relocate(w, <uint64_t*>w.entries, &node, g.plan.columns,
-                           &g.plan.count_rule)
+            new = relocate(w, <uint64_t*>w.entries, &node, g.params.columns,
+                           &g.params.count_rule)
             push_frame(g, new)
             push(&g.frames[g.n_frames - 1], &node)
         elif w.shared or (g.n_frames < MAX_FRAMES and outgrown(w, node.totals.n)):
-            new = relocate(w, <uint32_t*>w.entries, &node, g.plan.columns, &g.plan.count_rule)
+            new = relocate(w, <uint32_t*>w.entries, &node, g.params.columns, &g.params.count_rule)
             push_frame(g, new)
             push(&g.frames[g.n_frames - 1], &node)
         else:
@@ -178,10 +179,10 @@ cdef void grow_open(Growth* g, Frame* frame, OpenNode* node) noexcept nogil:
         push(frame, &right)
         push(frame, &left)
         return
-    write_record(&g.out, g.plan, &left)
+    write_record(&g.out, g.params, &left)
     free_node(&left)
     if right.is_leaf:
-        write_record(&g.out, g.plan, &right)
+        write_record(&g.out, g.params, &right)
         free_node(&right)
     else:
         push(frame, &right)

@@ -21,19 +21,22 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from dtrees.core.data._structs cimport LEAF
-from dtrees.core.stores.presorted._buffers cimport MAX_NARROW, Workspace
+from dtrees.core.stores.presorted._buffers cimport MAX_NARROW, Buffers
 from dtrees.core.stores.presorted._presorted_store cimport PresortedStore, presorted_store
 from dtrees.core.stores.sampled._sampled_columns cimport draw_columns
-from dtrees.core.grow._arena cimport Lease, Memory
+from dtrees.core.grow._arena cimport ArenaLease, GrowthMemory
 from dtrees.core.grow._depth_first cimport Growth, begin_growth, end_growth, grow_for
-from dtrees.core.grow._large_node cimport (
-    LargeNode, SearchOfBlock, better, entries_of, expected_entries, part_block, search_block
+from dtrees.core.grow._level_wise_node cimport (
+    LevelWiseNode, SearchOfBlock, better, entries_of, expected_entries, partition_block,
+    search_block
 )
-from dtrees.core.grow._node_buffer cimport Records, free_records, subtree_of, write_record
+from dtrees.core.grow._node_buffer cimport (
+    NodeBuffer, free_node_buffer, partial_tree_of, write_record
+)
 from dtrees.core.grow._node_step cimport split_node
 from dtrees.core.grow._presorted_root cimport PresortedRoot
 
-from dtrees.core.grow._large_node import record_of, rows_of, work_of
+from dtrees.core.grow._level_wise_node import record_of, rows_of, work_of
 from dtrees.typing import serial
 
 cdef enum:
@@ -43,72 +46,72 @@ cdef enum:
     FEW_LEVELS = 8          # levels of nodes in between
 
 
-cdef class Levels(PresortedRoot):
-    """Growth of one tree from the rows of a shard."""
+cdef class LevelWiseBuilder(PresortedRoot):
+    """Growth of one tree from the rows of a dataset."""
 
     # -----------------------------------------------------------------------------------------
     # large nodes, blocks of columns
 
-    def _advance_block(self, list parted, list open_nodes, int block):
+    def _advance_block(self, list partitioned, list open_nodes, int block):
         """Part the features of the nodes that were split, search the nodes that are open.
 
         Returns the best split of each open node in this block of columns.
         """
-        cdef Workspace* w = self.workspace
+        cdef Buffers* w = self.buffers
         cdef void* scratch
-        cdef LargeNode node
+        cdef LevelWiseNode node
         cdef list found = []
         with nogil:
             scratch = malloc((w.n_rows + 1) * sizeof(uint64_t))
-        for node in parted:
+        for node in partitioned:
             with nogil:
-                part_block(&self.plan, w, &self.counted[block], node, block, scratch)
+                partition_block(&self.params, w, &self.counted[block], node, block, scratch)
         free(scratch)
         for node in open_nodes:
-            found.append(search_block(&self.plan, w, &self.counted[block], node, block))
+            found.append(search_block(&self.params, w, &self.counted[block], node, block))
         return found
 
-    cdef object draw(self, LargeNode node, int64_t first, int64_t count):
+    cdef object draw(self, LevelWiseNode node, int64_t first, int64_t count):
         """Sorted draws first..first+count of a node."""
         cdef int32_t[::1] order
-        if self.plan.limits.max_features >= self.plan.limits.n_columns:
+        if self.params.limits.max_features >= self.params.limits.n_columns:
             return None
-        order = np.arange(self.plan.limits.n_columns, dtype=np.int32)
-        draw_columns(&self.plan, node.node.path, &order[0], NULL, 0, first + count)
+        order = np.arange(self.params.limits.n_columns, dtype=np.int32)
+        draw_columns(&self.params, node.node.path, &order[0], NULL, 0, first + count)
         return np.sort(np.asarray(order)[first:first + count])
 
-    cdef SearchOfBlock best_of(self, LargeNode node, list searches):
+    cdef SearchOfBlock best_of(self, LevelWiseNode node, list searches):
         """The best split over the blocks; draws on, one by one, while no drawn column varies."""
         cdef SearchOfBlock best = searches[0]
         cdef SearchOfBlock other
         cdef int64_t first
         for other in searches[1:]:
             best = better(best, other)
-        first = self.plan.limits.max_features
-        while best.q.split.test == LEAF and first < self.plan.limits.n_columns:
+        first = self.params.limits.max_features
+        while best.q.split.test == LEAF and first < self.params.limits.n_columns:
             node.drawn = self.draw(node, first, 1)
             for block in range(node.n_blocks):
-                best = better(best, search_block(&self.plan, self.workspace,
+                best = better(best, search_block(&self.params, self.buffers,
                                                  &self.counted[block], node, block))
             first += 1
         return best
 
-    cdef bint split_large(self, LargeNode node, SearchOfBlock best, Records* out):
+    cdef bint split_large(self, LevelWiseNode node, SearchOfBlock best, NodeBuffer* out):
         """Part the rows of a large node; open its children."""
         cdef PresortedStore store = presorted_store()
         cdef bint is_split
         cdef int b
         cdef int64_t r
-        store.store.plan = &self.plan
+        store.store.params = &self.params
         store.store.search = best.q
-        store.w = self.workspace
+        store.w = self.buffers
         for b in range(node.n_blocks):
             for r in range(node.n_features[b]):
                 if node.features[b][r].column == best.q.split.column:
                     store.chosen = &node.features[b][r]
                     store.histogram = node.histogram[b]
-        node.left = LargeNode(node.n_blocks)
-        node.right = LargeNode(node.n_blocks)
+        node.left = LevelWiseNode(node.n_blocks)
+        node.right = LevelWiseNode(node.n_blocks)
         with nogil:
             is_split = split_node(&store.store, out, &node.node, &node.left.node,
                                   &node.right.node)
@@ -117,18 +120,18 @@ cdef class Levels(PresortedRoot):
     # -----------------------------------------------------------------------------------------
     # the whole tree
 
-    def _grow_subtree(self, LargeNode node, cancelled):
+    def _grow_subtree(self, LevelWiseNode node, cancelled):
         """Grow the subtree of a small node, in slices."""
         cdef Growth* growth
-        cdef Memory memory = self.memory if self.shard.rows_only else self.pool.take()
-        cdef Workspace view = self.workspace[0]
+        cdef GrowthMemory memory = self.memory if self.dataset.rows_only else self.pool.take()
+        cdef Buffers view = self.buffers[0]
         cdef bint more = True
         cdef bint begun
         lease = None
         view.number = NULL
         growth = memory.growth
         with nogil:
-            begun = begin_growth(growth, &self.plan, &view, &node.node)
+            begun = begin_growth(growth, &self.params, &view, &node.node)
         if not begun:
             raise MemoryError
         # taken over by the growth
@@ -140,15 +143,15 @@ cdef class Levels(PresortedRoot):
                     return None
                 with nogil:
                     more = grow_for(growth, SLICE)
-            if self.shard.rows_only:
-                lease = Lease(self.pool, memory)
-            return subtree_of(&growth.out, self.plan.n_statistics, lease)
+            if self.dataset.rows_only:
+                lease = ArenaLease(self.pool, memory)
+            return partial_tree_of(&growth.out, self.params.n_statistics, lease)
         finally:
             with nogil:
                 end_growth(growth)
             free(view.number)
 
-    cdef bint is_small(self, LargeNode node, double entries, int n_threads, int64_t share,
+    cdef bint is_small(self, LevelWiseNode node, double entries, int n_threads, int64_t share,
                        int64_t levels):
         """Whether a node's subtree is a task of its own.
 
@@ -156,7 +159,7 @@ cdef class Levels(PresortedRoot):
         tasks would be uneven, and for few levels unless they are much larger than that: a tree
         may be a long chain.
         """
-        if self.shard.rows_only:
+        if self.dataset.rows_only:
             return True
         if node.node.totals.n > MAX_NARROW:
             return False
@@ -179,12 +182,12 @@ cdef class Levels(PresortedRoot):
 
         Returns
         -------
-        list of Subtree
+        list of PartialTree
             Piece 0 holds the large nodes, in the order they were recorded; a record of it whose
             column is -3 stands for the piece numbered in its ``left``. The others are in
             preorder. Empty when the growth was cancelled.
         """
-        cdef LargeNode node
+        cdef LevelWiseNode node
         cdef list small = []
         cdef list pieces = self.grow_large(run, n_threads, cancelled, depth, path, small)
         small.sort(key=rows_of, reverse=True)
@@ -198,48 +201,48 @@ cdef class Levels(PresortedRoot):
             pieces[0].nodes["column"][record_of(node)] = -3
             pieces[0].nodes["left"][record_of(node)] = len(pieces)
             pieces.append(subtree)
-        if self.shard.rows_only and not small:
+        if self.dataset.rows_only and not small:
             self.pool.give_back(self.memory)
         return pieces
 
     cdef list grow_large(self, run, int n_threads, cancelled, int64_t depth, uint64_t path,
                          list small):
         """Grow the large nodes, as one piece; fills `small` with the others."""
-        cdef Records out
-        cdef LargeNode root, node, child
+        cdef NodeBuffer out
+        cdef LevelWiseNode root, node, child
         cdef list blocks = self.column_blocks(
-            min(self.plan.limits.n_columns, 1 if n_threads == 1 else BLOCKS * n_threads))
+            min(self.params.limits.n_columns, 1 if n_threads == 1 else BLOCKS * n_threads))
         cdef list level = []
-        cdef list parted = []
+        cdef list partitioned = []
         cdef int64_t levels = 0
         cdef int64_t share
-        memset(&out, 0, sizeof(Records))
+        memset(&out, 0, sizeof(NodeBuffer))
         root = self.open_root(run, blocks, depth, path)
         try:
-            write_record(&out, &self.plan, &root.node)
+            write_record(&out, &self.params, &root.node)
             share = entries_of(root) // (4 * n_threads)
             if not root.node.is_leaf:
                 is_small = self.is_small(root, entries_of(root), n_threads, share, levels)
                 (small if is_small else level).append(root)
-            while level or parted:
+            while level or partitioned:
                 for node in level:
-                    node.drawn = self.draw(node, 0, self.plan.limits.max_features)
-                # open nodes have no features yet: they are parted first
-                work = sum(map(work_of, parted or level))
+                    node.drawn = self.draw(node, 0, self.params.limits.max_features)
+                # open nodes have no features yet: they are partitioned first
+                work = sum(map(work_of, partitioned or level))
                 advance = run if work >= self.tuning.level_entries else serial
-                found = advance([partial(self._advance_block, parted, level, block)
+                found = advance([partial(self._advance_block, partitioned, level, block)
                                  for block in range(len(blocks))])
                 if cancelled():
                     small.clear()
                     break
-                parted = []
+                partitioned = []
                 next_level = []
                 for i, node in enumerate(level):
                     if not self.split_large(node, self.best_of(node, [f[i] for f in found]), &out):
                         node.forget()
                         continue
                     for child in (node.left, node.right):
-                        write_record(&out, &self.plan, &child.node)
+                        write_record(&out, &self.params, &child.node)
                         if child.node.is_leaf:
                             continue
                         if self.is_small(child, expected_entries(node, child), n_threads, share,
@@ -248,9 +251,9 @@ cdef class Levels(PresortedRoot):
                         else:
                             child.is_large = True
                             next_level.append(child)
-                    parted.append(node)
+                    partitioned.append(node)
                 level = next_level
                 levels += 1
-            return [subtree_of(&out, self.plan.n_statistics)]
+            return [partial_tree_of(&out, self.params.n_statistics)]
         finally:
-            free_records(&out)
+            free_node_buffer(&out)

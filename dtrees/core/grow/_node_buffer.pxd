@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from dtrees.core.data._columns cimport Column
 from dtrees.core.data._structs cimport Totals
 from dtrees.core.search._open_node cimport OpenNode
-from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores._store cimport CodesOfRanks
 
@@ -22,7 +22,7 @@ cdef struct Record:
     uint8_t test
     uint8_t missing_left
 
-cdef struct Records:
+cdef struct NodeBuffer:
     Record* nodes
     int64_t* statistics     # (count, n_statistics)
     int64_t count
@@ -32,18 +32,13 @@ cdef struct Records:
     int64_t words_capacity
 
 
-cdef class Subtree:
-    cdef readonly object nodes
-    cdef readonly object statistics
-    cdef readonly object words
-
-
-cdef void free_records(Records* out) noexcept nogil
-cdef int64_t write_record(Records* out, const Plan* plan, OpenNode* node) noexcept nogil
-cdef void write_test(Records* out, int64_t index, const Plan* plan, const Search* q,
+cdef void free_node_buffer(NodeBuffer* out) noexcept nogil
+cdef int64_t write_record(NodeBuffer* out, const TrainParameters* params,
+                          OpenNode* node) noexcept nogil
+cdef void write_test(NodeBuffer* out, int64_t index, const TrainParameters* params, const Search* q,
                      const CodesOfRanks* codes, const Totals* left,
                      const Totals* right) noexcept nogil
-cdef void write_subset(uint64_t* words, const Plan* plan, const Search* q,
+cdef void write_subset(uint64_t* words, const TrainParameters* params, const Search* q,
                        const CodesOfRanks* codes, bint heavier_left) noexcept nogil
 
 
@@ -51,4 +46,4 @@ cdef inline int64_t words_of_subset(const Column* column) noexcept nogil:
     return (<int64_t>column.n_codes >> 6) + 1
 
 
-cdef Subtree subtree_of(Records* out, int n_statistics, lease=*)
+cdef object partial_tree_of(NodeBuffer* out, int n_statistics, lease=*)

@@ -1,7 +1,7 @@
 """The records of grown nodes: one per node, in the order in which nodes are recorded.
 
 A node is written as a leaf when it is taken up, linked to its parent, and gets its test when it is
-split. Tests are on codes; a workspace may know ranks only, and a row that holds the rank leads to
+split. Tests are on codes; buffers may know ranks only, and a row that holds the rank leads to
 its code. `dtrees.core.grow.node_record.RECORD` is the numpy twin of a record.
 
     nodes        record | record | record | ...
@@ -18,24 +18,25 @@ from libc.string cimport memcpy, memset
 from dtrees.core.data._columns cimport Column
 from dtrees.core.data._structs cimport IN_SUBSET, LEAF, Split, Totals
 from dtrees.core.search._open_node cimport OpenNode
-from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores._store cimport CodesOfRanks, code_of
 
-from dtrees.core.grow.node_record import RECORD
+from dtrees.core.grow.node_record import RECORD, PartialTree
 
 
-cdef void free_records(Records* out) noexcept nogil:
+cdef void free_node_buffer(NodeBuffer* out) noexcept nogil:
     free(out.nodes)
     free(out.statistics)
     free(out.words)
-    memset(out, 0, sizeof(Records))
+    memset(out, 0, sizeof(NodeBuffer))
 
 
-cdef int64_t write_record(Records* out, const Plan* plan, OpenNode* node) noexcept nogil:
+cdef int64_t write_record(NodeBuffer* out, const TrainParameters* params,
+                          OpenNode* node) noexcept nogil:
     """Append a node as a leaf, linked to its parent; returns its number, which the node gets."""
     cdef int64_t i = out.count
-    cdef int64_t S = plan.n_statistics
+    cdef int64_t S = params.n_statistics
     cdef Record* record
     if i == out.capacity:
         out.capacity = 2 * i + 64
@@ -68,7 +69,7 @@ cdef int64_t write_record(Records* out, const Plan* plan, OpenNode* node) noexce
     return i
 
 
-cdef int64_t reserve_words(Records* out, int64_t count) noexcept nogil:
+cdef int64_t reserve_words(NodeBuffer* out, int64_t count) noexcept nogil:
     """Room for a subset of `count` words, all zero; returns its offset."""
     cdef int64_t offset = out.n_words
     if offset + count > out.words_capacity:
@@ -79,7 +80,7 @@ cdef int64_t reserve_words(Records* out, int64_t count) noexcept nogil:
     return offset
 
 
-cdef void write_test(Records* out, int64_t index, const Plan* plan, const Search* q,
+cdef void write_test(NodeBuffer* out, int64_t index, const TrainParameters* params, const Search* q,
                      const CodesOfRanks* codes, const Totals* left,
                      const Totals* right) noexcept nogil:
     """Write the chosen split into a record, in codes.
@@ -89,7 +90,7 @@ cdef void write_test(Records* out, int64_t index, const Plan* plan, const Search
     """
     cdef const Split* split = &q.split
     cdef Record* record = out.nodes + index
-    cdef const Column* column = plan.columns + split.column
+    cdef const Column* column = params.columns + split.column
     cdef bint heavier_left = left.weight > right.weight
     record.column = split.column
     record.test = split.test
@@ -100,10 +101,10 @@ cdef void write_test(Records* out, int64_t index, const Plan* plan, const Search
         record.beyond = code_of(column, codes, split.beyond, split.beyond_row)
         return
     record.subset = reserve_words(out, words_of_subset(column))
-    write_subset(out.words + record.subset, plan, q, codes, heavier_left)
+    write_subset(out.words + record.subset, params, q, codes, heavier_left)
 
 
-cdef void write_subset(uint64_t* words, const Plan* plan, const Search* q,
+cdef void write_subset(uint64_t* words, const TrainParameters* params, const Search* q,
                        const CodesOfRanks* codes, bint heavier_left) noexcept nogil:
     """A bit for each code of the chosen column, from the bins of the search.
 
@@ -111,9 +112,9 @@ cdef void write_subset(uint64_t* words, const Plan* plan, const Search* q,
     or to the heavier child; in a hybrid column they go right.
     """
     cdef const Split* split = &q.split
-    cdef const Column* column = plan.columns + split.column
+    cdef const Column* column = params.columns + split.column
     cdef bint missing_left = split.missing_left if split.saw_missing else heavier_left
-    cdef bint absent_left = heavier_left if plan.limits.unseen_by_majority else missing_left
+    cdef bint absent_left = heavier_left if params.limits.unseen_by_majority else missing_left
     cdef int64_t n_words = words_of_subset(column)
     cdef int64_t g
     cdef uint32_t code
@@ -135,30 +136,23 @@ cdef void write_subset(uint64_t* words, const Plan* plan, const Search* q,
         words[n_words - 1] &= (<uint64_t>1 << (code + 1)) - 1
 
 
-cdef class Subtree:
-    """Records of a grown subtree as arrays; `nodes["left"]` counts from its first node."""
-
-
-cdef Subtree subtree_of(Records* out, int n_statistics, lease=None):
-    """The records: copies, or lent by a lease, which holds them."""
-    cdef Subtree subtree = Subtree()
+cdef object partial_tree_of(NodeBuffer* out, int n_statistics, lease=None):
+    """The records as arrays: copies, or lent by a lease, which holds them."""
     cdef int64_t n = out.count
     cdef int64_t n_sums = n * n_statistics * <int64_t>sizeof(int64_t)
     nodes = lent(out.nodes, n * <int64_t>sizeof(Record), lease)
-    subtree.nodes = np.frombuffer(nodes, dtype=RECORD)
     statistics = np.frombuffer(lent(out.statistics, n_sums, lease), dtype=np.int64)
-    subtree.statistics = statistics.reshape(n, n_statistics)
     words = lent(out.words, out.n_words * <int64_t>sizeof(uint64_t), lease)
-    subtree.words = np.frombuffer(words, dtype=np.uint64)
-    return subtree
+    return PartialTree(np.frombuffer(nodes, dtype=RECORD), statistics.reshape(n, n_statistics),
+                       np.frombuffer(words, dtype=np.uint64))
 
 
 cdef object lent(void* start, int64_t n_bytes, lease):
     """Bytes that a lease holds, or a copy that can be written to."""
-    cdef Lent stretch
+    cdef ArenaBytes stretch
     cdef uint8_t[::1] to
     if lease is not None and n_bytes > 0:
-        stretch = Lent()
+        stretch = ArenaBytes()
         stretch.lease = lease
         stretch.start = start
         stretch.n_bytes = n_bytes
@@ -171,7 +165,7 @@ cdef object lent(void* start, int64_t n_bytes, lease):
 
 
 @cython.final
-cdef class Lent:
+cdef class ArenaBytes:
     """Bytes of a growth; read only. The lease ends with the last array that shows them."""
     cdef object lease
     cdef void* start

@@ -15,15 +15,15 @@ from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, Column, withou
 from dtrees.core.data._structs cimport PresortedFeature
 from dtrees.core.histogram._totals cimport sum_rows
 from dtrees.core.search._open_node cimport describe
-from dtrees.core.stores._dataset cimport Shard
+from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.presorted._buffers cimport (
-    MAX_NARROW, Counted, Relocation, Workspace, free_workspace, new_workspace,
+    MAX_NARROW, Counted, Relocation, Buffers, free_buffers, new_buffers,
     relocate_features, relocate_rows
 )
 from dtrees.core.stores.presorted._sorted_entries cimport sorted_entries
-from dtrees.core.stores.sampled._sampled_store cimport ready_reader
-from dtrees.core.grow._arena cimport Pool
-from dtrees.core.grow._large_node cimport LargeNode
+from dtrees.core.stores.sampled._sampled_store cimport ready_loader
+from dtrees.core.grow._arena cimport Arena
+from dtrees.core.grow._level_wise_node cimport LevelWiseNode
 
 cdef enum:
     MOST_CELLS = 4          # of a histogram, for each row of the table
@@ -31,46 +31,46 @@ cdef enum:
 
 
 cdef class PresortedRoot:
-    """All rows of a shard as the root of one tree, its columns in blocks.
+    """All rows of a dataset as the root of one tree, its columns in blocks.
 
     Parameters
     ----------
-    shard : Shard
+    dataset : Dataset
     tuning : Tuning
-    pool : Pool
+    pool : Arena
         Of the trees before this one.
     """
 
-    def __cinit__(self, Shard shard, tuning, Pool pool):
-        self.shard = shard
+    def __cinit__(self, Dataset dataset, tuning, Arena pool):
+        self.dataset = dataset
         self.tuning = tuning
         self.pool = pool
-        self.plan = shard.plan
-        self.plan.count_rule.least_rows = tuning.counted_rows
-        self.plan.draws = (self.plan.limits.max_features < self.plan.limits.n_columns
-                           or self.plan.limits.random_cuts)
-        self.columns = shard.columns
-        self.n_rows = shard.n_rows
-        self.workspace = new_workspace(0 if shard.rows_only else self.n_rows, 0, False)
-        self.workspace.n_rows = self.n_rows
-        self.workspace.of_row = shard.of_row
-        if shard.rows_only:
+        self.params = dataset.params
+        self.params.count_rule.least_rows = tuning.counted_rows
+        self.params.draws = (self.params.limits.max_features < self.params.limits.n_columns
+                             or self.params.limits.random_splits)
+        self.columns = dataset.columns
+        self.n_rows = dataset.n_rows
+        self.buffers = new_buffers(0 if dataset.rows_only else self.n_rows, 0, False)
+        self.buffers.n_rows = self.n_rows
+        self.buffers.of_row = dataset.of_row
+        if dataset.rows_only:
             self.borrow_rows()
 
     def __dealloc__(self):
-        free_workspace(self.workspace)
-        free_workspace(self.wide)
+        free_buffers(self.buffers)
+        free_buffers(self.wide)
         free(self.counted)
 
     cdef borrow_rows(self):
         """List the rows in the scratch of the growth that takes them over."""
-        cdef Workspace* w = self.workspace
+        cdef Buffers* w = self.buffers
         self.memory = self.pool.take()
-        if not ready_reader(&self.memory.growth.sampled, &self.plan, &w.of_row, self.shard.n_live,
-                            self.n_rows):
+        if not ready_loader(&self.memory.growth.sampled, &self.params, &w.of_row,
+                            self.dataset.n_live, self.n_rows):
             raise MemoryError
         free(w.rows)
-        w.rows = self.memory.growth.sampled.reader.codes
+        w.rows = self.memory.growth.sampled.loader.codes
         w.owns_rows = False
 
     # -----------------------------------------------------------------------------------------
@@ -81,11 +81,11 @@ cdef class PresortedRoot:
         cdef int64_t j
         cdef Column* column
         cdef uint64_t* scratch
-        cdef uint64_t* entries = <uint64_t*>self.workspace.entries
-        cdef const uint8_t* live = &self.shard.live[0]
+        cdef uint64_t* entries = <uint64_t*>self.buffers.entries
+        cdef const uint8_t* live = &self.dataset.live[0]
         cdef int64_t[::1] lengths = np.zeros(last - first, dtype=np.int64)
         cdef const int64_t* offsets = &self.offsets[0]
-        if self.shard.rows_only:
+        if self.dataset.rows_only:
             return np.asarray(lengths)
         with nogil:
             scratch = <uint64_t*>malloc((self.n_rows + 1) * sizeof(uint64_t))
@@ -100,39 +100,39 @@ cdef class PresortedRoot:
     cdef list column_blocks(self, int n_blocks):
         """Stretches of columns with about equal numbers of entries: [(first, last), ...]."""
         cdef int64_t j
-        cost = np.empty(self.plan.limits.n_columns, dtype=np.float64)
-        for j in range(self.plan.limits.n_columns):
+        cost = np.empty(self.params.limits.n_columns, dtype=np.float64)
+        for j in range(self.params.limits.n_columns):
             cost[j] = 16.0 + (self.columns[j].stored if self.columns[j].storage == STORED_SPARSE
-                              else self.shard.n_live)
+                              else self.dataset.n_live)
         total = np.cumsum(cost)
         edges = np.searchsorted(total, cost.sum() * np.arange(1, n_blocks) / n_blocks)
         edges = [0, *np.unique(edges[edges > 0]).tolist(), len(cost)]
         return list(zip(edges, edges[1:]))
 
-    cdef LargeNode open_root(self, run, list blocks, int64_t depth, uint64_t path):
-        cdef Workspace* w = self.workspace
-        cdef LargeNode root = LargeNode(len(blocks))
+    cdef LevelWiseNode open_root(self, run, list blocks, int64_t depth, uint64_t path):
+        cdef Buffers* w = self.buffers
+        cdef LevelWiseNode root = LevelWiseNode(len(blocks))
         cdef int64_t i, m, j
         cdef int b
         cdef int64_t[::1] lengths
         cdef const int64_t[::1] offsets
         cdef PresortedFeature* feature_of
-        sizes = np.zeros(self.plan.limits.n_columns + 1, dtype=np.int64)
-        for j in range(0 if self.shard.rows_only else self.plan.limits.n_columns):
+        sizes = np.zeros(self.params.limits.n_columns + 1, dtype=np.int64)
+        for j in range(0 if self.dataset.rows_only else self.params.limits.n_columns):
             if self.columns[j].storage == STORED_SPARSE:
                 sizes[j + 1] = self.columns[j].stored
             elif self.is_sorted(&self.columns[j]):
                 sizes[j + 1] = self.n_rows
         offsets = self.offsets = np.cumsum(sizes)
         free(w.entries)
-        w.entries = malloc((offsets[self.plan.limits.n_columns] + 1) * sizeof(uint64_t))
+        w.entries = malloc((offsets[self.params.limits.n_columns] + 1) * sizeof(uint64_t))
         if w.entries == NULL:
             raise MemoryError
         all_lengths = run([partial(self._sort_block, first, last) for first, last in blocks])
         m = 0
         for i in range(self.n_rows):
             w.rows[m] = <uint32_t>i
-            m += self.shard.live[i]
+            m += self.dataset.live[i]
         self.counted = <Counted*>calloc(len(blocks), sizeof(Counted))
         for b, (first, last) in enumerate(blocks):
             lengths = all_lengths[b]
@@ -152,26 +152,27 @@ cdef class PresortedRoot:
         root.node.depth = depth
         root.node.parent = -1
         root.node.path = path
-        if self.plan.criterion.n_classes > 0:
-            root.node.class_totals = <int64_t*>calloc(self.plan.criterion.n_classes,
+        if self.params.criterion.n_classes > 0:
+            root.node.class_totals = <int64_t*>calloc(self.params.criterion.n_classes,
                                                       sizeof(int64_t))
-        sum_rows(&w.of_row, &self.plan.layout, w.rows, m, &root.node.totals, root.node.class_totals)
-        describe(&root.node, &self.plan)
+        sum_rows(&w.of_row, &self.params.layout, w.rows, m, &root.node.totals,
+                 root.node.class_totals)
+        describe(&root.node, &self.params)
         if (len(blocks) > 1 and m <= MAX_NARROW and not root.node.is_leaf
-                and not self.plan.draws):
+                and not self.params.draws):
             self.relocate_root(run, root)
         return root
 
     cdef bint is_sorted(self, const Column* column) noexcept nogil:
         """Whether the column has entries from the start: wide, sparse, or of so many cells that a
         histogram of them is out of proportion to the rows."""
-        cdef int64_t cells = (column.n_codes + <int64_t>1) * self.plan.layout.n_words
-        return column.storage >= STORED_U32 or (self.shard.n_live > MAX_NARROW
-                                                and cells > MOST_CELLS * self.shard.n_live)
+        cdef int64_t cells = (column.n_codes + <int64_t>1) * self.params.layout.n_words
+        return column.storage >= STORED_U32 or (self.dataset.n_live > MAX_NARROW
+                                                and cells > MOST_CELLS * self.dataset.n_live)
 
     cdef int64_t reserve_cells(self, const Column* column, int64_t n, int block) noexcept:
         """Where the column's histogram stands in those of its block; -1: it is not kept."""
-        cdef int64_t cells = (column.n_codes + <int64_t>1) * self.plan.count_rule.n_words
+        cdef int64_t cells = (column.n_codes + <int64_t>1) * self.params.count_rule.n_words
         cdef int64_t offset = self.counted[block].n_cells
         if cells == 0 or cells > n // KEPT_SHARE:
             return -1
@@ -179,9 +180,9 @@ cdef class PresortedRoot:
         self.counted[block].least_rows = max(self.counted[block].least_rows, cells)
         return offset
 
-    cdef relocate_root(self, run, LargeNode root):
+    cdef relocate_root(self, run, LevelWiseNode root):
         """Small tables: 32-bit entries for every column from the start, a task per block."""
-        cdef Workspace* wide = self.workspace
+        cdef Buffers* wide = self.buffers
         cdef int64_t[::1] start = np.zeros(root.n_blocks + 1, dtype=np.int64)
         cdef int b
         cdef int64_t r, cells
@@ -192,20 +193,20 @@ cdef class PresortedRoot:
                     else root.node.totals.n
             start[b + 1] = start[b] + cells
         self.wide = wide
-        self.workspace = relocate_rows(wide, &root.node, start[root.n_blocks])
-        self.workspace.shared = True
+        self.buffers = relocate_rows(wide, &root.node, start[root.n_blocks])
+        self.buffers.shared = True
         root.node.start = 0
         run([partial(self._relocate_block, root, b, start[b]) for b in range(root.n_blocks)])
         self.wide = NULL
-        free_workspace(wide)
+        free_buffers(wide)
 
-    def _relocate_block(self, LargeNode root, int block, int64_t at):
+    def _relocate_block(self, LevelWiseNode root, int block, int64_t at):
         cdef uint32_t* scratch
         cdef Relocation move
         with nogil:
             memset(&self.counted[block], 0, sizeof(Counted))
-            scratch = <uint32_t*>malloc((self.workspace.n_rows + 1) * sizeof(uint32_t))
-            move = Relocation(self.wide, self.workspace, self.columns, &self.plan.count_rule,
+            scratch = <uint32_t*>malloc((self.buffers.n_rows + 1) * sizeof(uint32_t))
+            move = Relocation(self.wide, self.buffers, self.columns, &self.params.count_rule,
                               scratch, &self.counted[block])
             root.n_features[block] = relocate_features(&move, <uint64_t*>self.wide.entries,
                                                        root.features[block], root.n_features[block],

@@ -15,9 +15,9 @@ from dtrees.core.data._columns cimport Column, last_ordered
 from dtrees.core.data._structs cimport IN_SUBSET, LEAF, int128_t
 from dtrees.core.search._bins cimport bins_of_histogram, search_histogram
 from dtrees.core.search._open_node cimport OpenNode, describe
-from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search, begin_node, finish_node, free_search, new_search
-from dtrees.core.stores._dataset cimport Shard
+from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores._partition cimport Route, goes_left, route_of
 from dtrees.core.stores._store cimport CodesOfRanks
 from dtrees.core.stores.sampled._random_split cimport search_random
@@ -33,15 +33,15 @@ cdef class RoundSearch:
 
     Parameters
     ----------
-    dataset : Shard
+    dataset : Dataset
         Of a few rows: its columns and units are those of all.
     """
-    cdef Shard dataset
-    cdef Plan* plan
+    cdef Dataset dataset
+    cdef TrainParameters* params
 
-    def __init__(self, Shard dataset):
+    def __init__(self, Dataset dataset):
         self.dataset = dataset
-        self.plan = &dataset.plan
+        self.params = &dataset.params
 
     def describe(self, sums, int64_t depth):
         """(impurity, is a leaf) of a node with these sums."""
@@ -52,22 +52,22 @@ cdef class RoundSearch:
             classes = np.ascontiguousarray(sums.classes, dtype=np.int64)
             node.class_totals = &classes[0]
         node.depth = depth
-        describe(&node, self.plan)
+        describe(&node, self.params)
         return node.impurity, node.is_leaf
 
     def histogram_sizes(self):
         """Numbers in the histogram of every column; int64 (n_columns,)."""
-        return np.array([self.n_words(j) for j in range(self.plan.limits.n_columns)],
+        return np.array([self.n_words(j) for j in range(self.params.limits.n_columns)],
                         dtype=np.int64)
 
     def columns_at(self, uint64_t path, int64_t first, int64_t count):
         """Draws first .. first+count of a node's columns, in their order; int32 (<= count,)."""
-        cdef int64_t n_columns = self.plan.limits.n_columns
+        cdef int64_t n_columns = self.params.limits.n_columns
         cdef int32_t[::1] order = np.arange(n_columns, dtype=np.int32)
         if first + count > n_columns:
             count = n_columns - first
-        if self.plan.limits.max_features < n_columns:
-            draw_columns(self.plan, path, &order[0], NULL, 0, first + count)
+        if self.params.limits.max_features < n_columns:
+            draw_columns(self.params, path, &order[0], NULL, 0, first + count)
         return np.asarray(order)[first:first + count].copy()
 
     def search(self, const int64_t[::1] histogram, const int32_t[::1] columns, sums, uint64_t path,
@@ -98,8 +98,8 @@ cdef class RoundSearch:
         if sums.classes is not None:
             classes = np.ascontiguousarray(sums.classes, dtype=np.int64)
             node.class_totals = &classes[0]
-        q = new_search(&self.plan.criterion, self.plan.layout.kind, self.dataset.of_row,
-                       &self.plan.limits)
+        q = new_search(&self.params.criterion, self.params.layout.kind, self.dataset.of_row,
+                       &self.params.limits)
         try:
             begin_node(q, &node.totals, node.class_totals, path)
             for i in range(len(columns)):
@@ -108,7 +108,7 @@ cdef class RoundSearch:
                 if one_by_one and q.split.test != LEAF:
                     break
             finish_node(q)
-            if not has_split(q, &self.plan.limits):
+            if not has_split(q, &self.params.limits):
                 return None, q.split.test != LEAF
             at = 0
             for i in range(len(columns)):
@@ -121,21 +121,22 @@ cdef class RoundSearch:
 
     cdef int64_t n_words(self, int32_t column):
         """Numbers in the histogram of a column."""
-        return (self.plan.columns[column].n_codes + <int64_t>1) * self.plan.layout.n_words
+        return (self.params.columns[column].n_codes + <int64_t>1) * self.params.layout.n_words
 
     cdef void search_column(self, Search* q, const int64_t* histogram, int32_t j):
-        cdef const Column* column = self.plan.columns + j
-        if not self.plan.limits.random_cuts:
-            search_histogram(q, &self.plan.layout, histogram, column.n_codes, j,
+        cdef const Column* column = self.params.columns + j
+        if not self.params.limits.random_splits:
+            search_histogram(q, &self.params.layout, histogram, column.n_codes, j,
                              last_ordered(column))
             return
-        bins_of_histogram(q, &self.plan.layout, histogram, column.n_codes + <int64_t>1, NULL)
+        bins_of_histogram(q, &self.params.layout, histogram, column.n_codes + <int64_t>1, NULL)
         if q.bins.count > 1:
-            search_random(q, j, last_ordered(column), self.plan.values + self.plan.first_value[j])
+            search_random(q, j, last_ordered(column),
+                          self.params.values + self.params.first_value[j])
 
     cdef found(self, Search* q, const int64_t* histogram):
         """The chosen split as a Python object. histogram : of its column."""
-        cdef const Column* column = self.plan.columns + q.split.column
+        cdef const Column* column = self.params.columns + q.split.column
         cdef Route route = route_of(&q.split, last_ordered(column), q.split_subset,
                                     q.split_subset_words)
         cdef CodesOfRanks codes = CodesOfRanks(True, 0, NULL)
@@ -143,7 +144,7 @@ cdef class RoundSearch:
         cdef int64_t n_left = 0
         cdef int64_t w_left = 0
         cdef int64_t g
-        bins_of_histogram(q, &self.plan.layout, histogram, column.n_codes + <int64_t>1, NULL)
+        bins_of_histogram(q, &self.params.layout, histogram, column.n_codes + <int64_t>1, NULL)
         for g in range(q.bins.count):
             if goes_left(&route, q.bins.rank[g]):
                 n_left += q.bins.n[g]
@@ -153,7 +154,7 @@ cdef class RoundSearch:
         if q.split.test == IN_SUBSET:
             subset = np.zeros(words_of_subset(column), dtype=np.uint64)
             words = subset
-            write_subset(&words[0], self.plan, q, &codes, heavier_left)
+            write_subset(&words[0], self.params, q, &codes, heavier_left)
         return FoundSplit(
             column=q.split.column, test=q.split.test, boundary=q.split.boundary,
             beyond=q.split.beyond, gain=q.split.gain, subset=subset, n_left=n_left,

@@ -6,7 +6,7 @@ import numpy as np
 from libc.stdint cimport int64_t, uint64_t
 
 from dtrees.core.stores.shared._shared_nodes cimport work_of
-from dtrees.core.grow._arena cimport Pool
+from dtrees.core.grow._arena cimport Arena
 from dtrees.core.grow._shared_growth cimport SharedGrowth, SharedTask
 from dtrees.core.grow._training_sets cimport TrainingSets
 
@@ -15,17 +15,17 @@ from dtrees.typing import serial
 cdef enum:
     TASKS = 4               # subtrees for each thread
     BLOCKS = 3              # of columns for each thread
-    HANDED = 48             # times the entries of a subtree that is worth a task
+    OFFLOADED = 48             # times the entries of a subtree that is worth a task
 
 
-def grow_together(TrainingSets sets, Pool pool, run, int n_threads, cancelled, tuning,
+def grow_together(TrainingSets sets, Arena pool, run, int n_threads, cancelled, tuning,
                   int64_t depth=0, uint64_t path=0):
     """Grow the tree of each set.
 
     Parameters
     ----------
     sets : TrainingSets
-    pool : Pool
+    pool : Arena
     run : Runner
     n_threads : int
         Decides only how the work is cut.
@@ -38,27 +38,26 @@ def grow_together(TrainingSets sets, Pool pool, run, int n_threads, cancelled, t
 
     Returns
     -------
-    list of list of Subtree
-        By set: pieces, as those of `dtrees.core.grow._level_wise.Levels.grow`. Empty when the
-        growth was cancelled.
+    list of list of PartialTree
+        By set: pieces, as those of `LevelWiseBuilder.grow`. Empty when the growth was cancelled.
     """
     cdef SharedGrowth top = SharedGrowth(sets, pool)
-    cdef int64_t least_handed = HANDED * tuning.task_entries
-    cdef int64_t n_columns = sets.shard.plan.limits.n_columns
+    cdef int64_t least_offloaded = OFFLOADED * tuning.task_entries
+    cdef int64_t n_columns = sets.dataset.params.limits.n_columns
     idle = [top]
     top.open_root(depth, path)
-    if n_threads > 1 and work_of(top.top) * n_columns >= least_handed:
-        top.most_handed = work_of(top.top) // (TASKS * n_threads)
-        if not sets.plans[0].draws:
+    if n_threads > 1 and work_of(top.top) * n_columns >= least_offloaded:
+        top.most_offloaded = work_of(top.top) // (TASKS * n_threads)
+        if not sets.params_of[0].draws:
             top.least_divided = tuning.level_entries
     found = top.grow(cancelled, run, BLOCKS * n_threads, idle)
     if found is None:
         return []
     pieces = [[subtree] for subtree in found]
-    tasks = top.take_handed()
+    tasks = top.take_offloaded()
     by_size = sorted(range(len(tasks)), key=lambda i: -(<SharedTask>tasks[i]).work)
     left = sum((<SharedTask>task).work for task in tasks) * n_columns
-    carry = run if left >= least_handed // 2 else serial
+    carry = run if left >= least_offloaded // 2 else serial
     grown = carry([partial(grow_task, sets, tasks[i], pool, idle, cancelled) for i in by_size])
     if cancelled():
         return []
@@ -70,10 +69,10 @@ def grow_together(TrainingSets sets, Pool pool, run, int n_threads, cancelled, t
     return pieces
 
 
-def grow_task(TrainingSets sets, SharedTask task, Pool pool, list idle, cancelled):
+def grow_task(TrainingSets sets, SharedTask task, Arena pool, list idle, cancelled):
     """Subtrees of a node, in the scratch of a thread that has none to do."""
     cdef SharedGrowth worker = idle.pop() if idle else SharedGrowth(sets, pool)
-    worker.most_handed = worker.least_divided = 0
+    worker.most_offloaded = worker.least_divided = 0
     subtrees = worker.grow_task(task, cancelled)
     if subtrees is not None:
         idle.append(worker)

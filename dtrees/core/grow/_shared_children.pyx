@@ -10,23 +10,23 @@ from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores._partition cimport route_of
 from dtrees.core.stores.shared._shared_nodes cimport (
-    MOST_SETS, Parting, SharedNode, claimed, free_shared, mark_codes_left, new_shared,
+    MOST_SETS, Partitioning, SharedNode, claimed, free_shared, mark_codes_left, new_shared,
     part_shared
 )
 from dtrees.core.stores.shared._shared_store cimport (
     SharedStore, bins_of_member, count_by_cell, number_codes
 )
 from dtrees.core.stores.shared._shared_sums cimport sum_cells, sum_members
-from dtrees.core.grow._node_buffer cimport Records, write_test
+from dtrees.core.grow._node_buffer cimport NodeBuffer, write_test
 
 
-cdef SharedNode* part_members(SharedStore* s, Records* records, SharedNode* node,
-                              uint64_t together, int32_t number) noexcept nogil:
+cdef SharedNode* partition_members(SharedStore* s, NodeBuffer* records, SharedNode* node,
+                                   uint64_t together, int32_t number) noexcept nogil:
     """The children of members with tests on one column: the left one, the right one below it. NULL
     without memory."""
-    cdef const Column* column = s.plan.columns + number
+    cdef const Column* column = s.params.columns + number
     cdef int64_t width = column.n_codes + <int64_t>1
-    cdef Parting p
+    cdef Partitioning p
     cdef int member[MOST_SETS]
     cdef int n = 0
     cdef int k, m
@@ -49,22 +49,22 @@ cdef SharedNode* part_members(SharedStore* s, Records* records, SharedNode* node
     if width <= 2 * node.n + 64:
         mark_codes_left(p.route, n, width, s.left_of)
         p.left_of = s.left_of
-    left = new_shared(n, node.n_cells, s.plan)
-    right = new_shared(n, node.n_cells, s.plan)
+    left = new_shared(n, node.n_cells, s.params)
+    right = new_shared(n, node.n_cells, s.params)
     if n < node.n_members:
         who = <uint64_t*>claimed(NULL, (node.n_some + 1) * sizeof(uint64_t))
-    s.starved = left == NULL or right == NULL or who == NULL and node.n_some > 0
-    if not s.starved:
+    s.out_of_memory = left == NULL or right == NULL or who == NULL and node.n_some > 0
+    if not s.out_of_memory:
         left.n_cells = right.n_cells = place_cells(node, together, &p, left.without)
         memcpy(right.without, left.without, left.n_cells * sizeof(uint64_t))
-        memcpy(left.constant, node.constant, s.plan.limits.n_columns)
-        memcpy(right.constant, node.constant, s.plan.limits.n_columns)
+        memcpy(left.constant, node.constant, s.params.limits.n_columns)
+        memcpy(right.constant, node.constant, s.params.limits.n_columns)
         for i in range(node.n_some if n < node.n_members else 0):
             who[i] = placed(node.who[i], together)
-        s.starved = not part_shared(node, column, s.counting.added, who, &p, left, right)
+        s.out_of_memory = not part_shared(node, column, s.counting.added, who, &p, left, right)
     if n < node.n_members:
         free(who)
-    if s.starved:
+    if s.out_of_memory:
         free_shared(left)
         free_shared(right)
         return NULL
@@ -75,13 +75,13 @@ cdef SharedNode* part_members(SharedStore* s, Records* records, SharedNode* node
     if has_subset:
         width = number_codes(s, node, column)
         count_by_cell(s, node, column, width)
-    for k in range(n if not s.starved else 0):
+    for k in range(n if not s.out_of_memory else 0):
         m = member[k]
         q = s.searches[node.set_of[m]]
         if q.split.test == IN_SUBSET:
             bins_of_member(s, q, node, m, width)
         write_test(&records[node.set_of[m]], node.open[m].record,
-                   &s.plans[node.set_of[m]], q, &s.codes, &left.open[k].totals,
+                   &s.params_of[node.set_of[m]], q, &s.codes, &left.open[k].totals,
                    &right.open[k].totals)
     left.below = right
     return left
@@ -119,7 +119,7 @@ cdef inline uint64_t placed(uint64_t members, uint64_t together) noexcept nogil:
     return moved
 
 
-cdef int place_cells(const SharedNode* node, uint64_t together, Parting* p,
+cdef int place_cells(const SharedNode* node, uint64_t together, Partitioning* p,
                      uint64_t* without) noexcept nogil:
     """The cells of the children: those that the same members lack become one, and what all of them
     lack is left behind. Returns how many.

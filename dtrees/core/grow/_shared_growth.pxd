@@ -1,13 +1,13 @@
 """Declarations of shared growth; see _shared_growth.pyx."""
 from libc.stdint cimport int64_t, uint64_t
 
-from dtrees.core.search._parameters cimport Plan
-from dtrees.core.stores._dataset cimport Shard
-from dtrees.core.stores.presorted._buffers cimport Workspace
+from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.stores._dataset cimport Dataset
+from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
 from dtrees.core.stores.shared._shared_store cimport SharedStore
-from dtrees.core.grow._arena cimport Memory, Pool
-from dtrees.core.grow._node_buffer cimport Records
+from dtrees.core.grow._arena cimport GrowthMemory, Arena
+from dtrees.core.grow._node_buffer cimport NodeBuffer
 from dtrees.core.grow._training_sets cimport TrainingSets
 
 
@@ -18,22 +18,22 @@ cdef class SharedTask:
 
 cdef class SharedGrowth:
     cdef TrainingSets sets
-    cdef Shard shard
-    cdef Pool pool
-    cdef Memory memory
+    cdef Dataset dataset
+    cdef Arena pool
+    cdef GrowthMemory memory
     cdef int n_sets
-    cdef Plan* plans        # of the sets
-    cdef Records* records
+    cdef TrainParameters* params_of        # of the sets
+    cdef NodeBuffer* records
     cdef SharedStore store
     cdef SharedNode* top    # nodes that wait
-    cdef SharedNode* handed     # to other threads, the last one first
-    cdef int64_t* n_handed  # by set
-    cdef int64_t most_handed    # work of a node that is
+    cdef SharedNode* offloaded     # to other threads, the last one first
+    cdef int64_t* n_offloaded  # by set
+    cdef int64_t most_offloaded    # work of a node that is
     cdef int64_t least_divided  # rows times columns of a node that several threads search
     cdef SharedNode* large  # such a node, which waits for them
     cdef const SharedNode* searched     # of which some columns were searched
     cdef int alone          # the set whose subtree grows; -1: none
-    cdef Workspace view     # rows of a set that goes on alone
+    cdef Buffers view     # rows of a set that goes on alone
 
     cdef list grow(self, cancelled, run=*, int n_blocks=*, list idle=*)
     cdef search_large(self, run, int n_blocks, list idle)
@@ -41,12 +41,12 @@ cdef class SharedGrowth:
                            int64_t step) noexcept nogil
     cdef take_better(self, SharedGrowth other)
     cdef list grow_task(self, SharedTask task, cancelled)
-    cdef list take_handed(self)
+    cdef list take_offloaded(self)
     cdef open_root(self, int64_t depth, uint64_t path)
     cdef bint go_on(self, int64_t work) noexcept nogil
-    cdef bint take_up(self, SharedNode* node) noexcept nogil
-    cdef void hand_over(self, SharedNode* node) noexcept nogil
+    cdef bint process_node(self, SharedNode* node) noexcept nogil
+    cdef void offload(self, SharedNode* node) noexcept nogil
     cdef bint pays(self, const SharedNode* node) noexcept nogil
     cdef void begin_alone(self, SharedNode* node, int member) noexcept nogil
     cdef void end_alone(self) noexcept nogil
-    cdef void part_node(self, SharedNode* node) noexcept nogil
+    cdef void partition_node(self, SharedNode* node) noexcept nogil

@@ -27,7 +27,7 @@ from libc.string cimport memcpy, memset
 from dtrees.core.data._bits cimport count_bits, trailing_zeros
 from dtrees.core.data._structs cimport IN_SUBSET, LEAF
 from dtrees.core.search._search cimport Search, comes_first
-from dtrees.core.stores._dataset cimport Shard
+from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.presorted._buffers cimport MAX_NARROW
 from dtrees.core.stores.shared._shared_nodes cimport (
     SharedNode, free_shared, free_shared_list, new_shared, reserve_rows, work_of
@@ -36,11 +36,13 @@ from dtrees.core.stores.shared._shared_store cimport (
     SharedStore, begin_search, begin_store, end_search, free_store, search_column, search_node
 )
 from dtrees.core.stores.shared._shared_sums cimport sum_cells, sum_members
-from dtrees.core.grow._arena cimport Pool
+from dtrees.core.grow._arena cimport Arena
 from dtrees.core.grow._depth_first cimport Growth, end_growth, grow_for
-from dtrees.core.grow._node_buffer cimport Records, free_records, subtree_of, write_record
+from dtrees.core.grow._node_buffer cimport (
+    NodeBuffer, free_node_buffer, partial_tree_of, write_record
+)
 from dtrees.core.grow._node_step cimport has_split
-from dtrees.core.grow._shared_children cimport part_members
+from dtrees.core.grow._shared_children cimport partition_members
 from dtrees.core.grow._single_member cimport begin_member
 from dtrees.core.grow._training_sets cimport TrainingSets
 
@@ -72,44 +74,44 @@ def search_columns_of(SharedGrowth top, int first, int step, list idle, list bus
 cdef class SharedGrowth:
     """What one thread needs to grow shared nodes, and those that wait for it."""
 
-    def __cinit__(self, TrainingSets sets, Pool pool):
-        cdef Shard shard = sets.shard
+    def __cinit__(self, TrainingSets sets, Arena pool):
+        cdef Dataset dataset = sets.dataset
         cdef SharedStore* store = &self.store
         self.sets = sets
-        self.shard = shard
+        self.dataset = dataset
         self.n_sets = sets.n_sets
-        self.plans = sets.plans
+        self.params_of = sets.params_of
         self.memory = pool.take()
         self.pool = pool
         self.alone = -1
-        self.records = <Records*>calloc(self.n_sets, sizeof(Records))
-        self.n_handed = <int64_t*>calloc(self.n_sets, sizeof(int64_t))
-        self.view.n_rows = shard.n_rows
-        self.view.of_row = shard.of_row
-        if sets.times is not None and shard.plan.limits.n_columns > 0:
+        self.records = <NodeBuffer*>calloc(self.n_sets, sizeof(NodeBuffer))
+        self.n_offloaded = <int64_t*>calloc(self.n_sets, sizeof(int64_t))
+        self.view.n_rows = dataset.n_rows
+        self.view.of_row = dataset.of_row
+        if sets.times is not None and dataset.params.limits.n_columns > 0:
             self.view.of_row.times = <uint16_t*>&sets.times[0]
             self.view.of_row.weight = NULL
-            self.view.of_row.target = shard.of_row.value
+            self.view.of_row.target = dataset.of_row.value
         store.n_sets = sets.n_sets
-        store.plan = &shard.plan
-        store.plans = sets.plans
-        store.of_row = &shard.of_row
+        store.params = &dataset.params
+        store.params_of = sets.params_of
+        store.of_row = &dataset.of_row
         store.is_packed = sets.is_packed
-        store.counting.of_row = &shard.of_row
+        store.counting.of_row = &dataset.of_row
         store.counting.layout = sets.layout
-        if self.records == NULL or self.n_handed == NULL or not begin_store(store):
+        if self.records == NULL or self.n_offloaded == NULL or not begin_store(store):
             raise MemoryError
 
     def __dealloc__(self):
         cdef int s
         free_shared_list(self.top)
-        free_shared_list(self.handed)
+        free_shared_list(self.offloaded)
         if self.large != NULL:
             free_shared(self.large)
         for s in range(self.n_sets if self.records != NULL else 0):
-            free_records(&self.records[s])
+            free_node_buffer(&self.records[s])
         free(self.records)
-        free(self.n_handed)
+        free(self.n_offloaded)
         free(self.view.number)
         free(self.view.rows)
         free_store(&self.store)
@@ -127,12 +129,12 @@ cdef class SharedGrowth:
                 return None
             with nogil:
                 more = self.go_on(SLICE)
-            if self.store.starved:
+            if self.store.out_of_memory:
                 raise MemoryError
             if self.large != NULL:
                 self.search_large(run, n_blocks, idle)
         for s in range(self.n_sets):
-            found.append(subtree_of(&self.records[s], self.shard.plan.n_statistics))
+            found.append(partial_tree_of(&self.records[s], self.dataset.params.n_statistics))
             self.records[s].count = 0
             self.records[s].n_words = 0
         return found
@@ -150,15 +152,15 @@ cdef class SharedGrowth:
             begin_search(&self.store, self.large)
         for worker in {id(worker): worker for worker in busy}.values():
             self.take_better(worker)
-            self.store.starved |= worker.store.starved
-        if self.store.starved:
+            self.store.out_of_memory |= worker.store.out_of_memory
+        if self.store.out_of_memory:
             raise MemoryError
         with nogil:
             end_search(&self.store, self.large)
-            self.part_node(self.large)
+            self.partition_node(self.large)
             free_shared(self.large)
             self.large = NULL
-        if self.store.starved:
+        if self.store.out_of_memory:
             raise MemoryError
 
     cdef void search_block(self, const SharedNode* node, int64_t first,
@@ -168,7 +170,7 @@ cdef class SharedGrowth:
         if self.searched != node:
             begin_search(&self.store, node)
             self.searched = node
-        while j < self.shard.plan.limits.n_columns:
+        while j < self.dataset.params.limits.n_columns:
             search_column(&self.store, node, <int32_t>j, node.active)
             j += step
 
@@ -204,14 +206,14 @@ cdef class SharedGrowth:
         found = self.grow(cancelled)
         return None if found is None else [(s, found[s]) for s in sets]
 
-    cdef list take_handed(self):
+    cdef list take_offloaded(self):
         """The nodes that were handed over, in this order."""
         cdef SharedTask task
         cdef list tasks = []
-        while self.handed != NULL:
+        while self.offloaded != NULL:
             task = SharedTask()
-            task.node = self.handed
-            self.handed = task.node.below
+            task.node = self.offloaded
+            self.offloaded = task.node.below
             task.node.below = NULL
             task.work = work_of(task.node)
             tasks.append(task)
@@ -224,10 +226,10 @@ cdef class SharedGrowth:
     cdef open_root(self, int64_t depth, uint64_t path):
         """All rows that count."""
         cdef int n_cells = <int>self.sets.has.shape[1]
-        cdef SharedNode* node = new_shared(self.n_sets, n_cells, &self.shard.plan)
+        cdef SharedNode* node = new_shared(self.n_sets, n_cells, &self.dataset.params)
         cdef bint found = node != NULL
         cdef const uint16_t[::1] cell = self.sets.cell
-        cdef const uint8_t[::1] live = self.shard.live
+        cdef const uint8_t[::1] live = self.dataset.live
         cdef int64_t i
         cdef int s, c
         if not found:
@@ -242,15 +244,15 @@ cdef class SharedGrowth:
                 if not self.sets.has[s, c]:
                     node.without[c] |= <uint64_t>1 << s
         with nogil:
-            found = reserve_rows(node, self.shard.n_rows)
-            for i in range(self.shard.n_rows if found else 0):
+            found = reserve_rows(node, self.dataset.n_rows)
+            for i in range(self.dataset.n_rows if found else 0):
                 node.rows[node.n] = <uint32_t>i
                 node.cell[node.n] = <uint8_t>cell[i]
                 node.n += live[i]
             if found:
                 sum_cells(&self.store, node)
                 sum_members(&self.store, node)
-        if not found or self.store.starved:
+        if not found or self.store.out_of_memory:
             raise MemoryError
 
     cdef bint go_on(self, int64_t work) noexcept nogil:
@@ -269,7 +271,7 @@ cdef class SharedGrowth:
                 node = self.top
                 if node.waiting == 0:
                     self.top = node.below
-                    if self.take_up(node):
+                    if self.process_node(node):
                         free_shared(node)
                 else:  # its members go on alone, one after the other
                     m = trailing_zeros(node.waiting)
@@ -279,10 +281,10 @@ cdef class SharedGrowth:
                     self.begin_alone(node, m)
                     if node.waiting == 0:
                         free_shared(node)
-            if self.store.work > stop or self.large != NULL or self.store.starved:
+            if self.store.work > stop or self.large != NULL or self.store.out_of_memory:
                 return True
 
-    cdef bint take_up(self, SharedNode* node) noexcept nogil:
+    cdef bint process_node(self, SharedNode* node) noexcept nogil:
         """Record a node, and split it, hand it over, or let its members go on alone.
 
         Returns whether it is done with.
@@ -295,7 +297,7 @@ cdef class SharedGrowth:
                 continue
             if node.open[m].is_leaf:
                 s = node.set_of[m]
-                write_record(&self.records[s], &self.plans[s], &node.open[m])
+                write_record(&self.records[s], &self.params_of[s], &node.open[m])
             else:
                 active |= <uint64_t>1 << m
                 if node.open[m].totals.n > most:
@@ -303,10 +305,10 @@ cdef class SharedGrowth:
         node.active = active
         if active == 0:
             return True
-        if self.most_handed > 0 and work_of(node) <= self.most_handed:
-            self.hand_over(node)
+        if self.most_offloaded > 0 and work_of(node) <= self.most_offloaded:
+            self.offload(node)
             return False
-        if ((most <= MAX_NARROW or self.plans[0].draws)
+        if ((most <= MAX_NARROW or self.params_of[0].draws)
                 and (active & (active - 1) == 0 or not self.pays(node))):
             node.waiting = active
             node.below = self.top
@@ -315,30 +317,30 @@ cdef class SharedGrowth:
         for m in range(node.n_members):
             if active >> m & 1:
                 s = node.set_of[m]
-                write_record(&self.records[s], &self.plans[s], &node.open[m])
-        if self.least_divided > 0 and node.n * self.shard.plan.limits.n_columns \
+                write_record(&self.records[s], &self.params_of[s], &node.open[m])
+        if self.least_divided > 0 and node.n * self.dataset.params.limits.n_columns \
                 >= self.least_divided:
             self.large = node
             return False
         search_node(&self.store, node)
-        if not self.store.starved:
-            self.part_node(node)
+        if not self.store.out_of_memory:
+            self.partition_node(node)
         return True
 
-    cdef void hand_over(self, SharedNode* node) noexcept nogil:
+    cdef void offload(self, SharedNode* node) noexcept nogil:
         """Leave the subtrees to another thread; a record of each set stands for its own."""
         cdef int64_t record
         cdef int m, s
         for m in range(node.n_members):
             if node.active >> m & 1:
                 s = node.set_of[m]
-                record = write_record(&self.records[s], &self.plans[s], &node.open[m])
-                self.n_handed[s] += 1
+                record = write_record(&self.records[s], &self.params_of[s], &node.open[m])
+                self.n_offloaded[s] += 1
                 self.records[s].nodes[record].column = SUBTREE
-                self.records[s].nodes[record].left = self.n_handed[s]
+                self.records[s].nodes[record].left = self.n_offloaded[s]
                 node.open[m].parent = -1
-        node.below = self.handed
-        self.handed = node
+        node.below = self.offloaded
+        self.offloaded = node
 
     cdef bint pays(self, const SharedNode* node) noexcept nogil:
         """Whether the sets of a node are better off together."""
@@ -351,18 +353,18 @@ cdef class SharedGrowth:
     cdef void begin_alone(self, SharedNode* node, int member) noexcept nogil:
         """Begin the subtree of one set."""
         cdef int s = node.set_of[member]
-        if not begin_member(self.memory.growth, &self.plans[s], &self.view, node, member):
-            self.store.starved = True
+        if not begin_member(self.memory.growth, &self.params_of[s], &self.view, node, member):
+            self.store.out_of_memory = True
             return
-        free_records(&self.memory.growth.out)  # what it held for its next growth
+        free_node_buffer(&self.memory.growth.out)  # what it held for its next growth
         self.memory.growth.out = self.records[s]
-        memset(&self.records[s], 0, sizeof(Records))
+        memset(&self.records[s], 0, sizeof(NodeBuffer))
         self.alone = s
 
     cdef void end_alone(self) noexcept nogil:
         cdef Growth* growth = self.memory.growth
         self.records[self.alone] = growth.out
-        memset(&growth.out, 0, sizeof(Records))
+        memset(&growth.out, 0, sizeof(NodeBuffer))
         self.store.work += growth.store.work
         end_growth(growth)
         self.alone = -1
@@ -370,7 +372,7 @@ cdef class SharedGrowth:
     # -----------------------------------------------------------------------------------------
     # children
 
-    cdef void part_node(self, SharedNode* node) noexcept nogil:
+    cdef void partition_node(self, SharedNode* node) noexcept nogil:
         """Members that have chosen the same column go on together, with their rows."""
         cdef uint64_t left = node.active
         cdef uint64_t together
@@ -379,15 +381,15 @@ cdef class SharedGrowth:
         cdef int m, s
         for m in range(node.n_members):
             s = node.set_of[m]
-            if not has_split(self.store.searches[s], &self.plans[s].limits):
+            if not has_split(self.store.searches[s], &self.params_of[s].limits):
                 left &= ~(<uint64_t>1 << m)
-        while left != 0 and not self.store.starved:
+        while left != 0 and not self.store.out_of_memory:
             together = 0
             column = self.store.searches[node.set_of[trailing_zeros(left)]].split.column
             for m in range(node.n_members):
                 if left >> m & 1 and self.store.searches[node.set_of[m]].split.column == column:
                     together |= <uint64_t>1 << m
-            children = part_members(&self.store, self.records, node, together, column)
+            children = partition_members(&self.store, self.records, node, together, column)
             if children != NULL:
                 children.below.below = self.top
                 self.top = children

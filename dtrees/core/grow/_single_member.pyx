@@ -1,7 +1,7 @@
 """One set of a shared node, as the root of a subtree that grows by itself.
 
     rows of the node       12  13  17  20  21  ...
-    of set 2               12      17  20      ...     listed in the set's own workspace
+    of set 2               12      17  20      ...     listed in the set's own buffers
     columns                those that vary in the node, without entries: they are counted
 """
 from libc.stdint cimport int64_t, uint8_t, uint32_t
@@ -15,30 +15,30 @@ from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, claimed
 from dtrees.core.grow._depth_first cimport begin_growth
 
 
-cdef bint begin_member(Growth* growth, const Plan* plan, Workspace* view, const SharedNode* node,
-                       int member) noexcept nogil:
+cdef bint begin_member(Growth* growth, const TrainParameters* params, Buffers* view,
+                       const SharedNode* node, int member) noexcept nogil:
     """Begin the subtree of one set of a node; False without memory.
 
     view : gets the rows of the set.
     """
     cdef OpenNode root = node.open[member]
-    cdef size_t n_bytes = plan.criterion.n_classes * sizeof(int64_t)
-    if not reserve_root(plan, view, &root):
+    cdef size_t n_bytes = params.criterion.n_classes * sizeof(int64_t)
+    if not reserve_root(params, view, &root):
         return False
     if root.class_totals != NULL:
         memcpy(root.class_totals, node.open[member].class_totals, n_bytes)
     list_rows(view, node, member)
     root.start = 0
     root.n_features = 0
-    if not plan.draws:
-        list_features(plan, node, &root)
-    if not begin_growth(growth, plan, view, &root):
+    if not params.draws:
+        list_features(params, node, &root)
+    if not begin_growth(growth, params, view, &root):
         free_node(&root)
         return False
     return True
 
 
-cdef bint reserve_root(const Plan* plan, Workspace* view, OpenNode* root) noexcept nogil:
+cdef bint reserve_root(const TrainParameters* params, Buffers* view, OpenNode* root) noexcept nogil:
     """Memory of its own for a root that was copied, and for its rows; False without any."""
     cdef bint has_classes = root.class_totals != NULL
     root.class_totals = NULL
@@ -46,18 +46,18 @@ cdef bint reserve_root(const Plan* plan, Workspace* view, OpenNode* root) noexce
     free(view.rows)
     view.rows = <uint32_t*>claimed(NULL, (root.totals.n + 1) * sizeof(uint32_t))
     if has_classes:
-        root.class_totals = <int64_t*>claimed(NULL, plan.criterion.n_classes * sizeof(int64_t))
-    if not plan.draws:
+        root.class_totals = <int64_t*>claimed(NULL, params.criterion.n_classes * sizeof(int64_t))
+    if not params.draws:
         root.features = <PresortedFeature*>claimed(
-            NULL, (plan.limits.n_columns + 1) * sizeof(PresortedFeature))
+            NULL, (params.limits.n_columns + 1) * sizeof(PresortedFeature))
     if (view.rows != NULL and (root.class_totals != NULL or not has_classes)
-            and (root.features != NULL or plan.draws)):
+            and (root.features != NULL or params.draws)):
         return True
     free_node(root)
     return False
 
 
-cdef void list_rows(Workspace* view, const SharedNode* node, int member) noexcept nogil:
+cdef void list_rows(Buffers* view, const SharedNode* node, int member) noexcept nogil:
     cdef uint8_t has[MOST_CELLS]
     cdef int64_t n = 0
     cdef int64_t i
@@ -72,11 +72,12 @@ cdef void list_rows(Workspace* view, const SharedNode* node, int member) noexcep
         n += node.who[i] >> member & 1
 
 
-cdef void list_features(const Plan* plan, const SharedNode* node, OpenNode* root) noexcept nogil:
+cdef void list_features(const TrainParameters* params, const SharedNode* node,
+                        OpenNode* root) noexcept nogil:
     """The columns that vary, without entries."""
     cdef int64_t j
-    for j in range(plan.limits.n_columns):
-        if plan.columns[j].n_codes == 0 or node.constant[j]:
+    for j in range(params.limits.n_columns):
+        if params.columns[j].n_codes == 0 or node.constant[j]:
             continue
-        root.features[root.n_features] = without_entries(&plan.columns[j], j)
+        root.features[root.n_features] = without_entries(&params.columns[j], j)
         root.n_features += 1

@@ -2,14 +2,14 @@
 from libc.stdint cimport int64_t, uint8_t, uint16_t
 
 from dtrees.core.histogram._layout cimport Layout
-from dtrees.core.search._parameters cimport Plan
-from dtrees.core.stores._dataset cimport Shard
+from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.stores._dataset cimport Dataset
 
 
 cdef class TrainingSets:
-    cdef Shard shard
+    cdef Dataset dataset
     cdef int n_sets
-    cdef Plan* plans        # by set
+    cdef TrainParameters* params_of        # by set
     cdef const uint8_t[:, ::1] has  # (n_sets, n_cells)
     cdef const uint16_t[::1] cell
     cdef const uint16_t[::1] times  # of a bag, or None

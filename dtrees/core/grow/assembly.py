@@ -8,7 +8,6 @@ numbered in preorder and subsets are stored in the order of their nodes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow._assembly import arrays_of, join_records, places_of
-from dtrees.core.grow._node_buffer import Subtree
+from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.model.tree import IN_SUBSET, REGRESSION, Tree, count_type
 
 NODES_AT_ONCE = 2**13  # of trees whose records are put side by side
@@ -25,29 +24,12 @@ SUBTREE = -3  # column of a record that stands for a later piece, whose number i
 Thresholds = Callable[..., tuple[np.ndarray, np.ndarray]]  # `CodeBook.thresholds`
 
 
-@dataclass(frozen=True)
-class Piece:
-    """Records of connected nodes.
-
-    Attributes
-    ----------
-    nodes : `dtrees.core.grow.node_record.RECORD` (n_nodes,)
-        ``left`` and ``right`` are numbers in the same piece.
-    statistics : int64 (n_nodes, n_statistics)
-    words : uint64 (n_words,)
-    """
-
-    nodes: np.ndarray
-    statistics: np.ndarray
-    words: np.ndarray
-
-
-def join(pieces: Sequence[Piece]) -> Piece:
+def join(pieces: Sequence[PartialTree]) -> PartialTree:
     """One piece in preorder. O(nodes).
 
     Parameters
     ----------
-    pieces : sequence of Piece
+    pieces : sequence of PartialTree
         Piece 0 holds the root as record 0, in any order of records; a record of it whose column is
         ``SUBTREE`` stands for the piece numbered in its ``left``. The others are in preorder.
     """
@@ -59,12 +41,7 @@ def join(pieces: Sequence[Piece]) -> Piece:
         [piece.statistics for piece in pieces],
         [len(piece.words) for piece in pieces],
     )
-    return Piece(nodes, statistics, np.concatenate([piece.words for piece in pieces]))
-
-
-def pieces_of(subtrees: Iterable[Subtree]) -> list[Piece]:
-    """What a growth returns, for `join`."""
-    return [Piece(subtree.nodes, subtree.statistics, subtree.words) for subtree in subtrees]
+    return PartialTree(nodes, statistics, np.concatenate([piece.words for piece in pieces]))
 
 
 def in_node_order(
@@ -83,7 +60,7 @@ def in_node_order(
 
 
 def trees_of(
-    pieces: Iterable[Piece],
+    pieces: Iterable[PartialTree],
     target: Target,
     n_codes: np.ndarray,
     thresholds: Thresholds,
@@ -93,7 +70,7 @@ def trees_of(
 
     Parameters
     ----------
-    pieces : iterable of Piece
+    pieces : iterable of PartialTree
         A tree each; not held longer than it takes to make the tree.
     target : Target
         For the units of the statistics.
@@ -109,12 +86,12 @@ def trees_of(
     return trees
 
 
-def _together(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
+def _together(pieces: Iterable[PartialTree]) -> Iterator[list[PartialTree]]:
     """Runs of pieces of at most `NODES_AT_ONCE` nodes, or of one piece.
 
     A run is emptied before the next piece is asked for, which may grow in its memory.
     """
-    some: list[Piece] = []
+    some: list[PartialTree] = []
     n_nodes = 0
     for piece in pieces:
         if some and n_nodes + len(piece.nodes) > NODES_AT_ONCE:
@@ -133,7 +110,7 @@ def _together(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
 
 
 def _trees_of(
-    pieces: Sequence[Piece],
+    pieces: Sequence[PartialTree],
     target: Target,
     n_codes: np.ndarray,
     thresholds: Thresholds,
@@ -141,7 +118,7 @@ def _trees_of(
 ) -> list[Tree]:
     nodes, words = side_by_side(pieces)
     places = None
-    if rules.random_cuts:
+    if rules.random_splits:
         places = np.concatenate([places_of(p.nodes, rules.seed, rules.tree) for p in pieces])
     threshold, code = thresholds(nodes["column"], nodes["boundary"], nodes["beyond"], places)
     subset_offset, subset_words = in_node_order(nodes, words, n_codes)
@@ -186,7 +163,7 @@ def _trees_of(
     return trees
 
 
-def side_by_side(pieces: Sequence[Piece]) -> tuple[np.ndarray, np.ndarray]:
+def side_by_side(pieces: Sequence[PartialTree]) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and words of trees, one behind the other; subsets count from the first."""
     first = pieces[0]
     if len(pieces) == 1:

@@ -11,9 +11,9 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale
-from dtrees.core.grow._arena import Pool
-from dtrees.core.grow.assembly import Piece
-from dtrees.core.grow.source import ShardSource
+from dtrees.core.grow._arena import Arena
+from dtrees.core.grow.node_record import PartialTree
+from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.stores.blocks.block import EVERYONE, Brought
 from dtrees.typing import Runner, serial
@@ -66,9 +66,9 @@ def grow_brought(
     brought: Sequence[Brought],
     node: Unfinished,
     values: tuple[np.ndarray, np.ndarray] | None,
-    pool: Pool,
+    pool: Arena,
     run: Runner = serial,
-) -> tuple[Piece, ...]:
+) -> tuple[PartialTree, ...]:
     """Grow the subtrees of a node, a piece for each of its sets, on one thread.
 
     Parameters
@@ -77,8 +77,8 @@ def grow_brought(
         All rows of the node, from all blocks.
     node : Unfinished
     values : (float64, int64 (n_columns + 1,)) or None
-        `CodeBook.code_values`, for random cuts.
-    pool : Pool
+        `CodeBook.code_values`, for random splits.
+    pool : Arena
     run : Runner, default=serial
         Its event ``cancelled`` ends the growth.
 
@@ -87,7 +87,7 @@ def grow_brought(
     CancelledError
     """
     rows = stacked(brought)
-    source = ShardSource(
+    source = DatasetSource(
         rows.coded,
         rows.target,
         node.rules[0],

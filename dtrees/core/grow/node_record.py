@@ -1,6 +1,8 @@
-"""The numpy twin of the kernels' record of a grown node (`_node_buffer.Record`)."""
+"""What a growth returns, and the numpy twin of a node's record (`_node_buffer.Record`)."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,3 +22,20 @@ RECORD = np.dtype(
     ],
     align=True,
 )
+
+
+@dataclass(frozen=True)
+class PartialTree:
+    """Records of connected nodes.
+
+    Attributes
+    ----------
+    nodes : `dtrees.core.grow.node_record.RECORD` (n_nodes,)
+        ``left`` and ``right`` are numbers in the same piece.
+    statistics : int64 (n_nodes, n_statistics)
+    words : uint64 (n_words,)
+    """
+
+    nodes: np.ndarray
+    statistics: np.ndarray
+    words: np.ndarray

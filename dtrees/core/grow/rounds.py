@@ -38,14 +38,15 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, scale_of_sums
-from dtrees.core.grow._arena import Pool
+from dtrees.core.grow._arena import Arena
 from dtrees.core.grow._round_search import RoundSearch, child_path
-from dtrees.core.grow.assembly import Piece, Thresholds, join, trees_of
+from dtrees.core.grow.assembly import Thresholds, join, trees_of
 from dtrees.core.grow.frontier import Frontier, GrowingTree, OpenNode, Pair
 from dtrees.core.grow.gathered import Unfinished, grow_brought
+from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.membership.shares import Shares
 from dtrees.core.model.tree import Tree
-from dtrees.core.stores._dataset import Shard
+from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.blocks._block import CLASS_0, HIGHEST, LOWEST, MOMENT, TARGET, WEIGHT, N
 from dtrees.core.stores.blocks.block import Block, BlockOfRows, Common, Places
 from dtrees.core.stores.blocks.messages import (
@@ -80,7 +81,7 @@ class Blocks(Protocol):
 
     def finish(
         self, step: Step, nodes: Sequence[Unfinished]
-    ) -> Iterable[tuple[int, tuple[Piece, ...]]]:
+    ) -> Iterable[tuple[int, tuple[PartialTree, ...]]]:
         """Take the last step; then the subtrees of some nodes, by their place, in any order."""
 
 
@@ -91,7 +92,7 @@ class BlocksHere:
     ----------
     blocks : sequence of Block
     values : (float64, int64 (n_columns + 1,)) or None, default=None
-        `CodeBook.code_values`, for random cuts.
+        `CodeBook.code_values`, for random splits.
     run : Runner, default=serial
         A block is a task in a round, and so is a node that is finished.
     """
@@ -107,7 +108,7 @@ class BlocksHere:
         self._places: list[Places] = []
         self._values = values
         self._run = run
-        self._pool = Pool()
+        self._pool = Arena()
 
     def begin(self, common: Common) -> None:
         """Begin a growth."""
@@ -129,7 +130,7 @@ class BlocksHere:
 
     def finish(
         self, step: Step, nodes: Sequence[Unfinished]
-    ) -> Iterator[tuple[int, tuple[Piece, ...]]]:
+    ) -> Iterator[tuple[int, tuple[PartialTree, ...]]]:
         """The subtrees of some nodes."""
         self._run([partial(self._advance, place, step) for place in range(len(self._blocks))])
         for first in range(0, len(nodes), AT_ONCE):
@@ -141,7 +142,7 @@ class BlocksHere:
     def _advance(self, place: int, step: Step) -> None:
         self._places[place] = self._blocks[place].advance(self._places[place], step)
 
-    def _finish(self, node: Unfinished) -> tuple[Piece, ...]:
+    def _finish(self, node: Unfinished) -> tuple[PartialTree, ...]:
         brought = [
             block.bring(places, [node.node])[0]
             for block, places in zip(self._blocks, self._places, strict=True)
@@ -179,7 +180,7 @@ class Seed:
     may_be_empty : bool, default=False
         Whether a bag could have no rows that count.
     values : (float64, int64 (n_columns + 1,)) or None, default=None
-        `CodeBook.code_values`, for random cuts.
+        `CodeBook.code_values`, for random splits.
     histogram_budget : int
         Bytes of the histograms of a round.
     gather_rows : int
@@ -323,7 +324,7 @@ class Wave:
         self, target: Target, number: int, rules: GrowthRules, scale: Scale
     ) -> RoundSearch:
         rules = replace(rules, tree=number)
-        return RoundSearch(Shard(self._seed.sample, target, rules, scale, self._seed.values))
+        return RoundSearch(Dataset(self._seed.sample, target, rules, scale, self._seed.values))
 
     def _new_node(self) -> int:
         self._n_nodes += 1
@@ -619,7 +620,7 @@ class Wave:
             )
         )
 
-    def graft(self, place: int, pieces: Sequence[Piece]) -> int:
+    def graft(self, place: int, pieces: Sequence[PartialTree]) -> int:
         """Take the finished subtrees of a node, one for each of its sets; returns the tree."""
         node = self.unfinished[place]
         for number, piece in zip(node.sets, pieces, strict=True):

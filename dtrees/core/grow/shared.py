@@ -2,7 +2,7 @@
 
 Sets whose scores are read from the same integers grow together (`dtrees.core.grow._shared`), up to
 64 at a time. What cannot be shared is grown set by set from the same codes: tables with sparse
-columns or columns of 32 bits, random cuts, and sets that cut the rows into too many cells::
+columns or columns of 32 bits, random splits, and sets that cut the rows into too many cells::
 
     sets        0 1 2 3 4 5 6 7 8 9 10          ten folds and all rows
     groups      [0 1 2 3 4 5 6 7 8 9 10]        one growth, pieces by set
@@ -48,8 +48,8 @@ def can_share(coded: CodedMatrix, rules: GrowthRules) -> bool:
 
 def why_not_shared(coded: CodedMatrix, rules: GrowthRules) -> str | None:
     """Why no set grows together with another one; None: they may."""
-    if rules.random_cuts:
-        return "cuts are drawn"
+    if rules.random_splits:
+        return "splits are drawn"
     if (coded.storage == SPARSE).any():
         return "the table has sparse columns"
     if (coded.storage == U32).any():
@@ -80,7 +80,7 @@ class Sets:
     Parameters
     ----------
     target, rules, resampling, scales
-        As for `dtrees.core.grow.source.ShardSource.sets`.
+        As for `dtrees.core.grow.source.DatasetSource.sets`.
 
     Attributes
     ----------

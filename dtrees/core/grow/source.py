@@ -19,21 +19,22 @@ from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, scale_of
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.grow._arena import Pool
-from dtrees.core.grow._level_wise import Levels
+from dtrees.core.grow._arena import Arena
+from dtrees.core.grow._level_wise import LevelWiseBuilder
 from dtrees.core.grow._shared import grow_together
 from dtrees.core.grow._training_sets import TrainingSets
-from dtrees.core.grow.assembly import Piece, join, pieces_of
+from dtrees.core.grow.assembly import join
+from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.shared import Sets, can_share, numbers_of
 from dtrees.core.membership.resampling import Resampling
-from dtrees.core.stores._dataset import Shard
+from dtrees.core.stores._dataset import Dataset
 from dtrees.typing import Runner, serial
 
 MOST_ROWS = 2**32  # cells count rows in 32 bits
 DEFAULT_TUNING = Tuning()
 
 
-class ShardSource:
+class DatasetSource:
     """Rows in this process.
 
     Parameters
@@ -47,8 +48,8 @@ class ShardSource:
         How many threads the work is cut for. The model does not depend on it.
     tuning : Tuning, default=Tuning()
     values : (float64, int64 (n_columns + 1,)) or None, default=None
-        `CodeBook.code_values`, needed for random cuts.
-    pool : Pool or None, default=None
+        `CodeBook.code_values`, needed for random splits.
+    pool : Arena or None, default=None
         Shared by the growths of a forest.
     """
 
@@ -62,7 +63,7 @@ class ShardSource:
         n_threads: int = 1,
         tuning: Tuning = DEFAULT_TUNING,
         values: tuple[np.ndarray, np.ndarray] | None = None,
-        pool: Pool | None = None,
+        pool: Arena | None = None,
     ) -> None:
         assert target.n_rows < MOST_ROWS
         self.coded, self.target = coded, target
@@ -72,7 +73,7 @@ class ShardSource:
         self._tuning = tuning
         self._event = getattr(run, "cancelled", None)
         self._values = values
-        self._pool = Pool() if pool is None else pool
+        self._pool = Arena() if pool is None else pool
 
     def _cancelled(self) -> bool:
         return self._event is not None and self._event.is_set()
@@ -83,14 +84,14 @@ class ShardSource:
 
     def _piece(
         self, target: Target, rules: GrowthRules, scale: Scale, depth: int, path: int
-    ) -> Piece:
-        shard = Shard(self.coded, target, rules, scale, self._values, self._n_threads, alone=True)
-        levels = Levels(shard, self._tuning, self._pool)
+    ) -> PartialTree:
+        shard = Dataset(self.coded, target, rules, scale, self._values, self._n_threads, alone=True)
+        levels = LevelWiseBuilder(shard, self._tuning, self._pool)
         found = levels.grow(self._run, self._n_threads, self._cancelled, depth, path)
         self._raise_if_cancelled()
-        return join(pieces_of(found))
+        return join(found)
 
-    def finish(self, depth: int = 0, path: int = 0, scale: Scale | None = None) -> Piece:
+    def finish(self, depth: int = 0, path: int = 0, scale: Scale | None = None) -> PartialTree:
         """The whole subtree of a node that has all rows, in preorder.
 
         Parameters
@@ -111,7 +112,7 @@ class ShardSource:
         depth: int = 0,
         path: int = 0,
         scales: Sequence[Scale] | None = None,
-    ) -> Iterator[Piece]:
+    ) -> Iterator[PartialTree]:
         """The subtree of each training set in turn, in preorder, and by rules of its own.
 
         What grows together has grown before the first tree is handed over. The others grow when it
@@ -129,7 +130,7 @@ class ShardSource:
             Of each set; None: of its rows.
         """
         sets = Sets(self.target, rules, resampling, scales)
-        pieces: dict[int, Piece] = {}
+        pieces: dict[int, PartialTree] = {}
         if can_share(self.coded, rules[0]):
             for group in sets.groups(numbers_of(self.coded, self.target)):
                 pieces.update(self._together(sets, group, depth, path))
@@ -141,10 +142,10 @@ class ShardSource:
 
     def _together(
         self, sets: Sets, group: list[int], depth: int, path: int
-    ) -> Iterator[tuple[int, Piece]]:
+    ) -> Iterator[tuple[int, PartialTree]]:
         """The numbers and trees of sets that share a growth."""
         rules = sets.rules[0]
-        shard = Shard(self.coded, self.target, rules, sets.scales[group[0]], alone=True)
+        shard = Dataset(self.coded, self.target, rules, sets.scales[group[0]], alone=True)
         most_columns = rules.max_features
         draws = most_columns is not None and most_columns < self.coded.n_columns
         times = self.target.times if draws and shard.is_weighted else None
@@ -155,6 +156,6 @@ class ShardSource:
         grown = grow_together(shared, self._pool, *threads, depth, path)
         self._raise_if_cancelled()
         for place, number in enumerate(group):
-            found = pieces_of(grown[place])
+            found = grown[place]
             grown[place] = []  # records are there twice for one set at a time
             yield number, found[0] if len(found) == 1 else join(found)  # one is in preorder

@@ -3,11 +3,11 @@ from libc.stdint cimport int32_t, int64_t
 
 from dtrees.core.data._structs cimport LEAF
 from dtrees.core.search._open_node cimport OpenNode
-from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search, comes_first
 
 
-cdef double perfect_score(const Plan* plan, const OpenNode* node) noexcept nogil
+cdef double perfect_score(const TrainParameters* params, const OpenNode* node) noexcept nogil
 cdef int64_t work_of_bins(const Search* q) noexcept nogil
 
 

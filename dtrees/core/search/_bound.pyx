@@ -5,27 +5,27 @@ from dtrees.core.data._structs cimport GINI, SQUARED, Totals
 from dtrees.core.histogram._layout cimport CLASSES, COUNT, SUM
 from dtrees.core.search._criterion cimport squared_score
 from dtrees.core.search._open_node cimport OpenNode
-from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
 
 cdef enum:
     EXACT_WEIGHT = 1 << 17  # scores of perfect splits are exact below
 
 
-cdef double perfect_score(const Plan* plan, const OpenNode* node) noexcept nogil:
+cdef double perfect_score(const TrainParameters* params, const OpenNode* node) noexcept nogil:
     """A score that no split of the node can beat; 1e300 when none is known.
 
     Both sides pure, or two rows: columns that do not come before one that reaches it are passed
     over.
     """
     cdef const Totals* t = &node.totals
-    if plan.layout.kind == COUNT and t.weight < EXACT_WEIGHT:
+    if params.layout.kind == COUNT and t.weight < EXACT_WEIGHT:
         return squared_score(<double>t.weight, <double>t.target, <double>t.target,
                              <double>(t.weight - t.target), <double>t.target)
-    if (plan.layout.kind == CLASSES and plan.criterion.impurity == GINI
+    if (params.layout.kind == CLASSES and params.criterion.impurity == GINI
             and t.weight < EXACT_WEIGHT):
         return <double>t.weight
-    if plan.layout.kind == SUM and plan.criterion.impurity == SQUARED and t.n == 2:
+    if params.layout.kind == SUM and params.criterion.impurity == SQUARED and t.n == 2:
         return -1.0
     return 1e300
 

@@ -2,7 +2,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from dtrees.core.data._structs cimport PresortedFeature, Totals
-from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._parameters cimport TrainParameters
 
 
 cdef struct OpenNode:
@@ -21,7 +21,7 @@ cdef struct OpenNode:
     double impurity
 
 cdef void free_node(OpenNode* node) noexcept nogil
-cdef void describe(OpenNode* node, const Plan* plan) noexcept nogil
+cdef void describe(OpenNode* node, const TrainParameters* params) noexcept nogil
 cdef void open_children(const OpenNode* node, int64_t n_left, int n_classes, OpenNode* left,
                         OpenNode* right) noexcept nogil
 cdef void subtract_child(const OpenNode* node, const OpenNode* child, int n_classes,

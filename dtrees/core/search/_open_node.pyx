@@ -1,6 +1,6 @@
 """Open nodes: what is known of a node before it is split, whether it stays a leaf, its children.
 
-The rows of a node are parted, then the smaller child is summed up, and the larger one is the node
+The rows of a node are partitioned, then the smaller child is summed up. The larger one is the node
 less the smaller one: sums are integers, so nothing is lost. Regression also wants the least and the
 greatest target of both children, which tell whether a node is pure.
 """
@@ -13,7 +13,7 @@ from dtrees.core.data._fixed_point cimport natural_log, spread_of
 from dtrees.core.data._structs cimport ENTROPY, POISSON, Totals, int128_t
 from dtrees.core.histogram._totals cimport subtract_totals
 from dtrees.core.search._criterion cimport xlogx
-from dtrees.core.search._parameters cimport Limits, Plan
+from dtrees.core.search._parameters cimport Limits, TrainParameters
 
 
 cdef void free_node(OpenNode* node) noexcept nogil:
@@ -25,7 +25,7 @@ cdef void free_node(OpenNode* node) noexcept nogil:
     node.histogram = NULL
 
 
-cdef double impurity_of(const OpenNode* node, const Plan* plan) noexcept nogil:
+cdef double impurity_of(const OpenNode* node, const TrainParameters* params) noexcept nogil:
     """Impurity in the user's units, from the exact sums."""
     cdef const Totals* t = &node.totals
     cdef double W = <double>t.weight
@@ -36,42 +36,42 @@ cdef double impurity_of(const OpenNode* node, const Plan* plan) noexcept nogil:
     cdef int k
     cdef int64_t w = t.weight
     if node.class_totals != NULL:
-        if plan.criterion.impurity == ENTROPY:
-            for k in range(plan.criterion.n_classes):
-                f += xlogx(&plan.criterion, node.class_totals[k])
-            f = xlogx(&plan.criterion, w) - f
+        if params.criterion.impurity == ENTROPY:
+            for k in range(params.criterion.n_classes):
+                f += xlogx(&params.criterion, node.class_totals[k])
+            f = xlogx(&params.criterion, w) - f
             if f <= 0:
                 return 0.0
-            return <double>f / (plan.criterion.fixed_point * 0.6931471805599453) / W
-        for k in range(plan.criterion.n_classes):
+            return <double>f / (params.criterion.fixed_point * 0.6931471805599453) / W
+        for k in range(params.criterion.n_classes):
             squares += <int128_t>node.class_totals[k] * node.class_totals[k]
         return <double>(<int128_t>w * w - squares) / (W * W)
     if t.lowest == t.highest:
         return 0.0
-    if plan.criterion.impurity == POISSON:
+    if params.criterion.impurity == POISSON:
         # in integer units of weight and y, whose logarithms cancel
-        unit = <double>t.target * (plan.criterion.wy_unit / plan.criterion.weight_unit
-                                   / plan.criterion.value_unit)
+        unit = <double>t.target * (params.criterion.wy_unit / params.criterion.weight_unit
+                                   / params.criterion.value_unit)
         if unit <= 0:
             return 0.0
-        unit = (<double>t.moment / plan.criterion.fixed_point
+        unit = (<double>t.moment / params.criterion.fixed_point
                 - unit * natural_log(unit / W)) / W
-        return unit * plan.criterion.value_unit if unit > 0 else 0.0
-    W = W * plan.criterion.weight_unit
-    if not plan.criterion.one_scale:
-        unit = <double>t.target * plan.criterion.wy_unit / W
-        unit = (<double>t.moment * plan.criterion.value_unit * plan.criterion.wy_unit / W
+        return unit * params.criterion.value_unit if unit > 0 else 0.0
+    W = W * params.criterion.weight_unit
+    if not params.criterion.one_scale:
+        unit = <double>t.target * params.criterion.wy_unit / W
+        unit = (<double>t.moment * params.criterion.value_unit * params.criterion.wy_unit / W
                 - unit * unit)
         return unit if unit > 0 else 0.0
-    spread = spread_of(t, plan.criterion.weight_unit)
+    spread = spread_of(t, params.criterion.weight_unit)
     if spread <= 0:
         return 0.0
-    return <double>spread * plan.criterion.value_unit * plan.criterion.value_unit / W
+    return <double>spread * params.criterion.value_unit * params.criterion.value_unit / W
 
 
-cdef bint is_leaf(const OpenNode* node, const Plan* plan) noexcept nogil:
+cdef bint is_leaf(const OpenNode* node, const TrainParameters* params) noexcept nogil:
     """Whether a node stays as it is: limits, or nothing left to part."""
-    cdef const Limits* limits = &plan.limits
+    cdef const Limits* limits = &params.limits
     cdef const Totals* t = &node.totals
     cdef int k
     if node.depth >= limits.max_depth or t.n < limits.min_samples_split:
@@ -80,16 +80,16 @@ cdef bint is_leaf(const OpenNode* node, const Plan* plan) noexcept nogil:
         return True
     if node.class_totals == NULL:
         return t.lowest == t.highest
-    for k in range(plan.criterion.n_classes):
+    for k in range(params.criterion.n_classes):
         if node.class_totals[k] == t.weight:
             return True
     return False
 
 
-cdef void describe(OpenNode* node, const Plan* plan) noexcept nogil:
+cdef void describe(OpenNode* node, const TrainParameters* params) noexcept nogil:
     """Impurity and leafhood, once the totals are known."""
-    node.impurity = impurity_of(node, plan)
-    node.is_leaf = is_leaf(node, plan)
+    node.impurity = impurity_of(node, params)
+    node.is_leaf = is_leaf(node, params)
 
 
 cdef void open_children(const OpenNode* node, int64_t n_left, int n_classes, OpenNode* left,

@@ -116,8 +116,8 @@ cdef bint beats(const Search* q, int32_t column) noexcept nogil
 cdef bint take_best(Search* q, int32_t column, bint saw_missing) noexcept nogil
 
 
-cdef inline uint64_t key_of_cut(const Search* q, int32_t column) noexcept nogil:
-    """Key of what is drawn for a column when cuts are random."""
+cdef inline uint64_t key_of_split(const Search* q, int32_t column) noexcept nogil:
+    """Key of what is drawn for a column when splits are random."""
     return hash64(hash64(q.of_node, CUTS), <uint64_t>column)
 
 

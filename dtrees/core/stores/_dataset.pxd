@@ -1,14 +1,14 @@
-"""Declarations of the shard; see _dataset.pyx."""
+"""Declarations of the dataset; see _dataset.pyx."""
 from libc.stdint cimport int64_t, uint8_t
 
 from dtrees.core.data._columns cimport Column, Columns
 from dtrees.core.data._structs cimport RowStatistics
-from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._parameters cimport TrainParameters
 
 
-cdef class Shard:
+cdef class Dataset:
     cdef Columns bound
-    cdef Plan plan
+    cdef TrainParameters params
     cdef Column* columns
     cdef RowStatistics of_row
     cdef readonly int64_t n_rows

@@ -1,4 +1,4 @@
-"""Rows and entries of a node, stably parted between its children.
+"""Rows and entries of a node, stably partitioned between its children.
 
 The column of the test marks each row of the node with its side; every other column then parts its
 feature by the marks. Order is kept on both sides, so both halves are in ascending order of rank
@@ -72,7 +72,7 @@ cdef void mark_codes(const Route* route, const Column* column, const uint32_t* r
                      const uint32_t* rows, int64_t n, uint8_t* side) noexcept nogil:
     """side[row] = 1 where the row goes left, from the codes of the column.
 
-    row_id : rows of the coded matrix, by row of the workspace; NULL: the same, and needed so for
+    row_id : rows of the coded matrix, by row of the buffers; NULL: the same, and needed so for
     sparse columns, for which rows ascend.
     """
     cdef int64_t i
@@ -144,9 +144,9 @@ cdef inline void hand_down(PresortedFeature* features, int64_t* n_features,
     n_features[0] += 1
 
 
-cdef int64_t part_features(entry_t* entries, const PresortedFeature* features, int64_t n_features,
-                           const uint8_t* side, entry_t* scratch,
-                           const ChildFeatures* children) noexcept nogil:
+cdef int64_t partition_features(entry_t* entries, const PresortedFeature* features,
+                                int64_t n_features, const uint8_t* side, entry_t* scratch,
+                                const ChildFeatures* children) noexcept nogil:
     """Part the features of a node in place, and list those of its children.
 
     Columns that are counted have no entries and are handed down as they are; a child without any

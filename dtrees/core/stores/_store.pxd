@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t, uint32_t
 
 from dtrees.core.data._columns cimport Column, code_at
 from dtrees.core.search._open_node cimport OpenNode
-from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores._partition cimport Route
 
@@ -16,7 +16,7 @@ cdef struct CodesOfRanks:
 
 cdef struct Store:
     # The first member of every store. A store is asked about one node at a time.
-    const Plan* plan
+    const TrainParameters* params
     Search* search
     int64_t work            # entries that were looked at
     uint32_t last_ordered   # of the chosen column, in ranks
@@ -26,8 +26,8 @@ cdef struct Store:
     # fill `last_ordered` and `codes`; where the split is a subset, the bins of its column, too
     void (*choose)(Store* store, OpenNode* node) noexcept nogil
     # part the rows of the node, open its children, and sum them up
-    void (*part)(Store* store, OpenNode* node, const Route* route, OpenNode* left,
-                 OpenNode* right) noexcept nogil
+    void (*partition)(Store* store, OpenNode* node, const Route* route, OpenNode* left,
+                      OpenNode* right) noexcept nogil
 
 
 cdef inline uint32_t code_of(const Column* column, const CodesOfRanks* codes, uint32_t rank,

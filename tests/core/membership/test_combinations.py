@@ -6,7 +6,7 @@ import pytest
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.stores._dataset import Shard
+from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.blocks._block import partition_shared
 
 EVERYONE = 2**64 - 1
@@ -16,7 +16,7 @@ def shard_of(codes, n_codes):
     """Rows of one column."""
     coded = CodedMatrix.from_columns([codes], [n_codes], [n_codes])
     target = Target.classification(np.arange(len(codes)) % 2)
-    return Shard(coded, target, GrowthRules(criterion="gini"))
+    return Dataset(coded, target, GrowthRules(criterion="gini"))
 
 
 def parted(codes, masks, kind, left_of, members=EVERYONE):

@@ -1,4 +1,4 @@
-"""The rows of an open node in one block: parted between its children, and counted.
+"""The rows of an open node in one block: partitioned between its children, and counted.
 
 In a round (`dtrees.core.grow.rounds`) a node's rows lie in several blocks, and each block does its
 part of the work alone. Trees of several training sets share nodes as long as their tests look at
@@ -30,7 +30,7 @@ from dtrees.core.histogram._layout cimport (
     CLASSES, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout, add_words, encode, words_of
 )
 from dtrees.core.histogram._totals cimport clear_totals
-from dtrees.core.stores._dataset cimport Shard
+from dtrees.core.stores._dataset cimport Dataset
 
 cdef enum:
     LIMB = 32               # bits of a part of a moment
@@ -42,7 +42,7 @@ N, WEIGHT, TARGET, MOMENT, LOWEST, HIGHEST, CLASS_0 = 0, 1, 2, 3, 6, 7, 8
 
 
 # ---------------------------------------------------------------------------------------------
-# parting
+# partitioning
 
 cdef void read_codes(const Column* column, const uint32_t* rows, int64_t n,
                      uint32_t* codes) noexcept nogil:
@@ -64,13 +64,13 @@ cdef void read_codes(const Column* column, const uint32_t* rows, int64_t n,
             codes[i] = next_code(column, rows[i], &at)
 
 
-def part(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] times, int32_t column,
+def part(Dataset dataset, const uint32_t[::1] rows, const uint16_t[::1] times, int32_t column,
          const uint8_t[::1] goes_left):
-    """Rows of a single set, parted by their codes.
+    """Rows of a single set, partitioned by their codes.
 
     Parameters
     ----------
-    shard : Shard
+    dataset : Dataset
     rows : uint32 (n,), ascending
     times : uint16 (n,) or None
     column : int
@@ -93,7 +93,7 @@ def part(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] times, int32
     cdef uint16_t[::1] right_times = np.empty(n + 1 if counts else 0, dtype=np.uint16)
     if n > 0:
         with nogil:
-            read_codes(shard.columns + column, &rows[0], n, &codes[0])
+            read_codes(dataset.columns + column, &rows[0], n, &codes[0])
             for i in range(n):
                 is_left = goes_left[codes[i]]
                 left[n_left] = rows[i]
@@ -131,16 +131,16 @@ cdef inline bint part_combination(uint64_t who, uint64_t left_of, Combinations* 
     return fits
 
 
-def partition_shared(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] times,
+def partition_shared(Dataset dataset, const uint32_t[::1] rows, const uint16_t[::1] times,
                      const uint16_t[::1] combination, const uint64_t[::1] masks, int32_t column,
                      const uint64_t[::1] left_of, uint64_t members):
-    """Rows of several sets, parted by the tests of some of them, all on one column.
+    """Rows of several sets, partitioned by the tests of some of them, all on one column.
 
     A row goes to both children where the sets differ, to each with the sets that sent it.
 
     Parameters
     ----------
-    shard, rows, times, column
+    dataset, rows, times, column
         As for `part`.
     combination : uint16 (n,)
     masks : uint64 (n_combinations,)
@@ -187,7 +187,7 @@ def partition_shared(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] 
         with nogil:
             failed = not begin_combinations(&left_masks) or not begin_combinations(&right_masks)
             if n > 0 and not failed:
-                read_codes(shard.columns + column, &rows[0], n, &codes[0])
+                read_codes(dataset.columns + column, &rows[0], n, &codes[0])
                 for i in range(n):
                     if is_known:
                         at = combination[i] * n_codes + codes[i]
@@ -222,11 +222,11 @@ def partition_shared(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] 
 # ---------------------------------------------------------------------------------------------
 # counting
 
-cdef void gather(Shard shard, CellKind kind, const uint32_t* rows, const uint16_t* times,
+cdef void gather(Dataset dataset, CellKind kind, const uint32_t* rows, const uint16_t* times,
                  const int64_t* multiplier, int64_t n, int64_t* weight,
                  int64_t* target) noexcept nogil:
     """What each row adds, one behind the other."""
-    cdef const RowStatistics* of_row = &shard.of_row
+    cdef const RowStatistics* of_row = &dataset.of_row
     cdef int64_t i, w, row
     cdef int64_t many = 1
     for i in range(n):
@@ -253,14 +253,14 @@ cdef CellKind weighted_kind(CellKind kind, bint weighs) noexcept nogil:
     return WEIGHTED_CLASSES if kind == CLASSES else WEIGHTED_SUM
 
 
-def count(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] times,
+def count(Dataset dataset, const uint32_t[::1] rows, const uint16_t[::1] times,
           const uint16_t[::1] combination, const uint64_t[::1] masks, uint64_t members,
           const int32_t[::1] columns, const int64_t[::1] multiplier, double fixed_point):
     """What the rows of a node add up to, for some of its sets, and by code of some columns.
 
     Parameters
     ----------
-    shard : Shard
+    dataset : Dataset
         Of the rows as they are, without bags.
     rows : uint32 (n,), ascending
     times : uint16 (n,) or None
@@ -284,17 +284,17 @@ def count(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] times,
     """
     cdef int64_t n = len(rows)
     cdef int64_t n_combinations = len(masks)
-    cdef int64_t K = shard.plan.criterion.n_classes
+    cdef int64_t K = dataset.params.criterion.n_classes
     cdef int n_members = count_bits(members)
     cdef int64_t n_cells = 0
     cdef int64_t most = 0
     cdef int64_t j, size
-    cdef Layout layout = shard.plan.layout
+    cdef Layout layout = dataset.params.layout
     layout.kind = weighted_kind(layout.kind, times is not None or multiplier is not None)
     layout.n_words = words_of(layout.kind, K)
     layout.fixed_point = fixed_point
     for j in range(len(columns)):
-        size = (shard.columns[columns[j]].n_codes + <int64_t>1) * layout.n_words
+        size = (dataset.columns[columns[j]].n_codes + <int64_t>1) * layout.n_words
         n_cells += size
         most = max(most, size)
     cdef int64_t[:, ::1] sums = np.zeros((n_members, CLASS_0 + K), dtype=np.int64)
@@ -325,16 +325,16 @@ def count(Shard shard, const uint32_t[::1] rows, const uint16_t[::1] times,
         times_of = &times[0]
     if multiplier is not None:
         multiplier_of = &multiplier[0]
-    gather(shard, layout.kind, &rows[0], times_of, multiplier_of, n, &weight[0], &target[0])
-    sum_members(shard, &of_node, masks, members, fixed_point, sums)
+    gather(dataset, layout.kind, &rows[0], times_of, multiplier_of, n, &weight[0], &target[0])
+    sum_members(dataset, &of_node, masks, members, fixed_point, sums)
     with nogil:
         for j in range(len(columns)):
-            of_node.size = ((shard.columns[columns[j]].n_codes + <int64_t>1)
+            of_node.size = ((dataset.columns[columns[j]].n_codes + <int64_t>1)
                             * layout.n_words)
             to = &histogram[0, start] if is_alone else &cells[0]
             if not is_alone:
                 memset(to, 0, n_combinations * of_node.size * sizeof(int64_t))
-            count_column(shard.columns + columns[j], &of_node, &layout, to)
+            count_column(dataset.columns + columns[j], &of_node, &layout, to)
             if not is_alone:
                 add_to_members(masks, members, to, of_node.size, histogram, start)
             start += of_node.size
@@ -354,10 +354,10 @@ cdef void add_to_members(const uint64_t[::1] masks, uint64_t members, const int6
             add_words(&histogram[m, start], cells + k * size, size)
 
 
-cdef sum_members(Shard shard, const NodeRows* rows, const uint64_t[::1] masks, uint64_t members,
+cdef sum_members(Dataset dataset, const NodeRows* rows, const uint64_t[::1] masks, uint64_t members,
                  double fixed_point, int64_t[:, ::1] sums):
     """What the rows of a node add up to, by set."""
-    cdef int64_t K = shard.plan.criterion.n_classes
+    cdef int64_t K = dataset.params.criterion.n_classes
     cdef int64_t n_combinations = len(masks)
     cdef Totals* totals = <Totals*>malloc(n_combinations * sizeof(Totals))
     cdef int64_t* classes = <int64_t*>calloc(n_combinations * K + 1, sizeof(int64_t))
@@ -368,7 +368,7 @@ cdef sum_members(Shard shard, const NodeRows* rows, const uint64_t[::1] masks, u
         free(classes)
         raise MemoryError
     with nogil:
-        sum_combinations(shard, rows, fixed_point, n_combinations, totals, classes)
+        sum_combinations(dataset, rows, fixed_point, n_combinations, totals, classes)
         for k in range(n_combinations):
             bits = masks[k] & members
             while bits != 0:
@@ -379,12 +379,12 @@ cdef sum_members(Shard shard, const NodeRows* rows, const uint64_t[::1] masks, u
         free(classes)
 
 
-cdef void sum_combinations(Shard shard, const NodeRows* rows, double fixed_point,
+cdef void sum_combinations(Dataset dataset, const NodeRows* rows, double fixed_point,
                            int64_t n_combinations, Totals* totals,
                            int64_t* classes) noexcept nogil:
     """Sums of the rows of each combination."""
-    cdef const RowStatistics* of_row = &shard.of_row
-    cdef int64_t K = shard.plan.criterion.n_classes
+    cdef const RowStatistics* of_row = &dataset.of_row
+    cdef int64_t K = dataset.params.criterion.n_classes
     cdef int64_t i, k, w, y
     cdef Totals* t
     for k in range(n_combinations):
@@ -402,7 +402,7 @@ cdef void sum_combinations(Shard shard, const NodeRows* rows, double fixed_point
         t.target += rows.target[i]
         t.lowest = y if y < t.lowest else t.lowest
         t.highest = y if y > t.highest else t.highest
-        t.moment += moment_of(shard.plan.criterion.impurity, fixed_point, w,
+        t.moment += moment_of(dataset.params.criterion.impurity, fixed_point, w,
                               rows.target[i], y)
     if K > 1:
         for k in range(n_combinations):

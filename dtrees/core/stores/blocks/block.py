@@ -29,7 +29,7 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.membership.resampling import poisson_steps
-from dtrees.core.stores._dataset import Shard
+from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.blocks._block import count, part, partition_shared
 from dtrees.core.stores.blocks.messages import Counts, Parting, Request, Root, Step, codes_left
 
@@ -188,7 +188,7 @@ class BlockOfRows:
     def __init__(self, block: Block, common: Common) -> None:
         self._block = block
         self._common = common
-        self._shard = Shard(block.coded, block.target, common.rules)
+        self._shard = Dataset(block.coded, block.target, common.rules)
 
     def advance(self, places: Places, step: Step) -> Places:
         """The places after a step; those before it are not changed. O(rows of nodes that part)."""

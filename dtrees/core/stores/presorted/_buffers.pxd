@@ -7,14 +7,14 @@ from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport CountRule
 
 cdef enum:
-    MAX_NARROW = 65535      # rows of a workspace of uint32 entries
+    MAX_NARROW = 65535      # rows of buffers of uint32 entries
 
 cdef struct Counted:
-    # The columns of a workspace that are read by histogram; their features have no entries.
+    # The columns of buffers that are read by histogram; their features have no entries.
     int64_t n_cells         # numbers in the histograms of a node
     int64_t least_rows      # entries serve nodes of fewer rows better; 0: no column is counted
 
-cdef struct Workspace:
+cdef struct Buffers:
     # Rows of a set of open nodes; every node is a stretch of `rows` and of each column's entries.
     int64_t n_rows
     bint narrow             # uint32 entries, rows numbered 0 .. n_rows-1; else uint64 entries
@@ -24,28 +24,27 @@ cdef struct Workspace:
     uint32_t* row_scratch
     uint32_t* number        # scratch of a relocation: row -> new number
     uint8_t* side           # by row: 1 goes left
-    uint32_t* row_id        # row of the shard, NULL: the same
+    uint32_t* row_id        # row of the dataset, NULL: the same
     Counted counted
     RowStatistics of_row
     bint owns_statistics
-    bint owns_rows          # else they are a reader's scratch
+    bint owns_rows          # else they are a loader's scratch
     bint shared             # by several threads: nodes are relocated before they are grown
 
 cdef struct Relocation:
-    # A move of columns to another workspace.
-    const Workspace* old
-    Workspace* new          # made by `relocate_rows`
+    # A move of columns to other buffers.
+    const Buffers* old
+    Buffers* new          # made by `relocate_rows`
     const Column* columns
     const CountRule* rule
-    uint32_t* scratch       # a number per row of the new workspace
+    uint32_t* scratch       # a number per row of the new buffers
     Counted* counted        # what is counted there, added to
 
-cdef Workspace* new_workspace(int64_t n_rows, int64_t n_entries, bint narrow) noexcept nogil
-cdef void free_workspace(Workspace* w) noexcept nogil
-cdef Workspace* relocate_rows(Workspace* old, const OpenNode* node,
-                              int64_t n_entries) noexcept nogil
+cdef Buffers* new_buffers(int64_t n_rows, int64_t n_entries, bint narrow) noexcept nogil
+cdef void free_buffers(Buffers* w) noexcept nogil
+cdef Buffers* relocate_rows(Buffers* old, const OpenNode* node, int64_t n_entries) noexcept nogil
 cdef int64_t relocate_features(const Relocation* move, const entry_t* entries,
                                PresortedFeature* features, int64_t n_features,
                                int64_t at) noexcept nogil
-cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
-                         const Column* columns, const CountRule* rule) noexcept nogil
+cdef Buffers* relocate(Buffers* old, const entry_t* entries, OpenNode* node, const Column* columns,
+                       const CountRule* rule) noexcept nogil

@@ -1,6 +1,6 @@
 """Memory of growth: entries, rows and targets of open nodes, and moving a node to its own.
 
-A large table starts in a workspace of 64-bit entries for its wide and sparse columns; its narrow
+A large table starts in buffers of 64-bit entries for its wide and sparse columns; its narrow
 columns stay in the coded matrix and are read by histogram. As soon as a node is small enough it is
 *relocated*: its rows are numbered 0, 1, 2, ... and every column, however stored, becomes a feature
 of 32-bit entries (rank | row) that lies in a few hundred kilobytes with the targets of its rows, so
@@ -29,12 +29,12 @@ from dtrees.core.stores.presorted._sorted_entries cimport (
 )
 
 cdef enum:
-    GENERATIONS = 4         # a workspace is so many times larger than its smallest counted node
+    GENERATIONS = 4         # buffers are so many times larger than their smallest counted node
 
 
-cdef Workspace* new_workspace(int64_t n_rows, int64_t n_entries, bint narrow) noexcept nogil:
+cdef Buffers* new_buffers(int64_t n_rows, int64_t n_entries, bint narrow) noexcept nogil:
     """Memory for n_rows rows; of_row arrays are the caller's."""
-    cdef Workspace* w = <Workspace*>calloc(1, sizeof(Workspace))
+    cdef Buffers* w = <Buffers*>calloc(1, sizeof(Buffers))
     cdef int64_t width = 4 if narrow else 8
     w.n_rows = n_rows
     w.narrow = narrow
@@ -47,7 +47,7 @@ cdef Workspace* new_workspace(int64_t n_rows, int64_t n_entries, bint narrow) no
     return w
 
 
-cdef void free_workspace(Workspace* w) noexcept nogil:
+cdef void free_buffers(Buffers* w) noexcept nogil:
     if w == NULL:
         return
     free(w.entries)
@@ -78,12 +78,11 @@ cdef int64_t* gather(const int64_t* values, const uint32_t* rows, int64_t n) noe
     return out
 
 
-cdef Workspace* relocate_rows(Workspace* old, const OpenNode* node,
-                              int64_t n_entries) noexcept nogil:
-    """A workspace of 32-bit entries with the rows and targets of a node, numbered from 0."""
+cdef Buffers* relocate_rows(Buffers* old, const OpenNode* node, int64_t n_entries) noexcept nogil:
+    """Buffers of 32-bit entries with the rows and targets of a node, numbered from 0."""
     cdef int64_t n = node.totals.n
     cdef const uint32_t* rows = old.rows + node.start
-    cdef Workspace* new = new_workspace(n, n_entries, True)
+    cdef Buffers* new = new_buffers(n, n_entries, True)
     cdef int64_t i
     new.row_id = <uint32_t*>malloc((n + 1) * sizeof(uint32_t))
     if old.number == NULL:
@@ -115,7 +114,7 @@ cdef bint is_counted(const Relocation* move, const Column* column,
 
     count : rows by code, of a uint8 column.
     """
-    cdef const Workspace* w = move.new
+    cdef const Buffers* w = move.new
     cdef const CountRule* rule = move.rule
     cdef int64_t n_codes = column.n_codes
     cdef int64_t i
@@ -183,7 +182,7 @@ cdef inline uint32_t write_ranks(const entry_t* entries, int64_t length, const u
 cdef int64_t relocate_features(const Relocation* move, const entry_t* entries,
                                PresortedFeature* features, int64_t n_features,
                                int64_t at) noexcept nogil:
-    """Move features to the entries of another workspace, from offset `at`, and rewrite them.
+    """Move features to the entries of other buffers, from offset `at`, and rewrite them.
 
     entries : move.old.entries, typed.
     Returns how many are left: columns that turn out constant are dropped. O(entries).
@@ -239,12 +238,12 @@ cdef int64_t relocate_features(const Relocation* move, const entry_t* entries,
     return kept
 
 
-cdef Workspace* relocate(Workspace* old, const entry_t* entries, OpenNode* node,
-                         const Column* columns, const CountRule* rule) noexcept nogil:
-    """Move a node of at most 65,535 rows to a workspace of its own; its features are replaced."""
+cdef Buffers* relocate(Buffers* old, const entry_t* entries, OpenNode* node, const Column* columns,
+                       const CountRule* rule) noexcept nogil:
+    """Move a node of at most 65,535 rows to buffers of its own; its features are replaced."""
     cdef int64_t n_entries = 0
     cdef int64_t r
-    cdef Workspace* new
+    cdef Buffers* new
     cdef Relocation move
     for r in range(node.n_features):
         n_entries += node.features[r].length if node.features[r].length > 0 else node.totals.n

@@ -4,8 +4,8 @@ from libc.stdint cimport int64_t
 from dtrees.core.data._structs cimport PresortedFeature
 from dtrees.core.histogram._count cimport NodeRows
 from dtrees.core.search._open_node cimport OpenNode
-from dtrees.core.search._parameters cimport Plan
-from dtrees.core.stores.presorted._buffers cimport Workspace
+from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.stores.presorted._buffers cimport Buffers
 
 cdef struct Counters:
     # The counted columns of a node: those of a frame, or of a block of columns.
@@ -13,9 +13,10 @@ cdef struct Counters:
     int64_t n_features
     int64_t n_cells         # numbers in their histograms
 
-cdef NodeRows node_rows(const Workspace* w, int64_t start, int64_t n) noexcept nogil
-cdef void count_features(const Workspace* w, const Plan* plan, const Counters* counters,
+cdef NodeRows node_rows(const Buffers* w, int64_t start, int64_t n) noexcept nogil
+cdef void count_features(const Buffers* w, const TrainParameters* params, const Counters* counters,
                          const OpenNode* node, int64_t* histogram) noexcept nogil
-cdef void part_histogram(const Workspace* w, const Plan* plan, const Counters* counters,
-                         const OpenNode* left, const OpenNode* right, int64_t** of_node,
-                         int64_t** of_left, int64_t** of_right) noexcept nogil
+cdef void partition_histogram(const Buffers* w, const TrainParameters* params,
+                              const Counters* counters, const OpenNode* left, const OpenNode* right,
+                              int64_t** of_node, int64_t** of_left,
+                              int64_t** of_right) noexcept nogil

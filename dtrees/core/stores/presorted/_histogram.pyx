@@ -11,12 +11,12 @@ from dtrees.core.data._structs cimport PresortedFeature
 from dtrees.core.histogram._count cimport NodeRows, count_column
 from dtrees.core.histogram._layout cimport subtract_words
 from dtrees.core.search._open_node cimport OpenNode
-from dtrees.core.search._parameters cimport Plan
-from dtrees.core.stores.presorted._buffers cimport Workspace
+from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.stores.presorted._buffers cimport Buffers
 
 
-cdef NodeRows node_rows(const Workspace* w, int64_t start, int64_t n) noexcept nogil:
-    """Rows of a workspace, to be counted."""
+cdef NodeRows node_rows(const Buffers* w, int64_t start, int64_t n) noexcept nogil:
+    """Rows of buffers, to be counted."""
     cdef NodeRows rows
     memset(&rows, 0, sizeof(NodeRows))
     rows.n = n
@@ -26,7 +26,7 @@ cdef NodeRows node_rows(const Workspace* w, int64_t start, int64_t n) noexcept n
     return rows
 
 
-cdef void count_features(const Workspace* w, const Plan* plan, const Counters* counters,
+cdef void count_features(const Buffers* w, const TrainParameters* params, const Counters* counters,
                          const OpenNode* node, int64_t* histogram) noexcept nogil:
     """Add the rows of a node to the histograms that are kept of its counted columns."""
     cdef NodeRows rows = node_rows(w, node.start, node.totals.n)
@@ -35,13 +35,14 @@ cdef void count_features(const Workspace* w, const Plan* plan, const Counters* c
     for r in range(counters.n_features):
         feature = counters.features + r
         if feature.length == 0 and feature.offset >= 0:
-            count_column(plan.columns + feature.column, &rows, &plan.layout,
+            count_column(params.columns + feature.column, &rows, &params.layout,
                          histogram + feature.offset)
 
 
-cdef void part_histogram(const Workspace* w, const Plan* plan, const Counters* counters,
-                         const OpenNode* left, const OpenNode* right, int64_t** of_node,
-                         int64_t** of_left, int64_t** of_right) noexcept nogil:
+cdef void partition_histogram(const Buffers* w, const TrainParameters* params,
+                              const Counters* counters, const OpenNode* left, const OpenNode* right,
+                              int64_t** of_node, int64_t** of_left,
+                              int64_t** of_right) noexcept nogil:
     """Histograms of the children that want one, from that of their parent, which is used up.
 
     of_left, of_right : where they go; NULL: the child wants none. O(rows of the smaller child per
@@ -57,7 +58,7 @@ cdef void part_histogram(const Workspace* w, const Plan* plan, const Counters* c
     if of_small == NULL and of_large == NULL:
         return
     counted = <int64_t*>calloc(counters.n_cells, sizeof(int64_t))
-    count_features(w, plan, counters, small, counted)
+    count_features(w, params, counters, small, counted)
     if of_large != NULL:
         subtract_words(of_node[0], counted, counters.n_cells)
         of_large[0] = of_node[0]

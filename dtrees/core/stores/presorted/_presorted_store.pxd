@@ -3,19 +3,19 @@ from libc.stdint cimport int64_t
 
 from dtrees.core.data._structs cimport PresortedFeature
 from dtrees.core.search._open_node cimport OpenNode
-from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores._store cimport Store
-from dtrees.core.stores.presorted._buffers cimport Workspace
+from dtrees.core.stores.presorted._buffers cimport Buffers
 
 
 cdef struct PresortedStore:
     Store store
-    Workspace* w
+    Buffers* w
     const PresortedFeature* chosen  # of the column of the split
     const int64_t* histogram    # of the counted columns; NULL: not kept
 
 cdef PresortedStore presorted_store() noexcept nogil
 cdef bint search_presorted(PresortedStore* s, const OpenNode* node,
                            const PresortedFeature* feature) noexcept nogil
-cdef void part_rows(const Plan* plan, Workspace* w, const OpenNode* node, OpenNode* left,
-                    OpenNode* right) noexcept nogil
+cdef void partition_rows(const TrainParameters* params, Buffers* w, const OpenNode* node,
+                         OpenNode* left, OpenNode* right) noexcept nogil

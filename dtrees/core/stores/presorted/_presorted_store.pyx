@@ -15,15 +15,15 @@ from dtrees.core.search._bins cimport bins_of_entries, bins_of_histogram, search
 from dtrees.core.search._bound cimport cannot_win, perfect_score, work_of_bins
 from dtrees.core.search._entry_scan cimport search_feature
 from dtrees.core.search._open_node cimport OpenNode, describe, open_children, subtract_child
-from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search, key_of_tie
 from dtrees.core.stores._partition cimport (
-    ChildFeatures, Route, mark_codes, mark_feature, part_features
+    ChildFeatures, Route, mark_codes, mark_feature, partition_features
 )
 from dtrees.core.stores._store cimport CodesOfRanks, Store
-from dtrees.core.stores.presorted._buffers cimport Workspace
+from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.presorted._histogram cimport (
-    Counters, count_features, node_rows, part_histogram
+    Counters, count_features, node_rows, partition_histogram
 )
 
 cdef enum:
@@ -37,7 +37,7 @@ cdef PresortedStore presorted_store() noexcept nogil:
     memset(&s, 0, sizeof(PresortedStore))
     s.store.search_node = search_node
     s.store.choose = choose
-    s.store.part = part
+    s.store.partition = partition
     return s
 
 
@@ -46,12 +46,12 @@ cdef PresortedStore presorted_store() noexcept nogil:
 
 cdef void search_node(Store* store, OpenNode* node) noexcept nogil:
     cdef PresortedStore* s = <PresortedStore*>store
-    cdef Workspace* w = s.w
+    cdef Buffers* w = s.w
     cdef Counters counters
     if w.counted.n_cells > 0 and node.histogram == NULL:
         node.histogram = <int64_t*>calloc(w.counted.n_cells, sizeof(int64_t))
         counters = Counters(node.features, node.n_features, w.counted.n_cells)
-        count_features(w, store.plan, &counters, node, node.histogram)
+        count_features(w, store.params, &counters, node, node.histogram)
         store.work += node.n_features * node.totals.n
     s.histogram = node.histogram
     search_columns(s, node)
@@ -60,7 +60,7 @@ cdef void search_node(Store* store, OpenNode* node) noexcept nogil:
 cdef void search_columns(PresortedStore* s, OpenNode* node) noexcept nogil:
     """The best split over the columns that vary in the node; constant ones lose their features."""
     cdef Search* q = s.store.search
-    cdef double perfect = perfect_score(s.store.plan, node)
+    cdef double perfect = perfect_score(s.store.params, node)
     cdef int64_t n = node.n_features
     cdef int64_t i, r
     cdef int64_t kept = 0
@@ -114,15 +114,15 @@ cdef bint search_presorted(PresortedStore* s, const OpenNode* node,
                            const PresortedFeature* feature) noexcept nogil:
     """Search one column of the node, however it is read; False when it is constant."""
     cdef Search* q = s.store.search
-    cdef const Plan* plan = s.store.plan
-    cdef const Column* column = plan.columns + feature.column
+    cdef const TrainParameters* params = s.store.params
+    cdef const Column* column = params.columns + feature.column
     cdef int64_t* fresh = NULL
     cdef bint varies
     if feature.length == 0:
-        s.store.work += column.n_codes * plan.layout.n_words
+        s.store.work += column.n_codes * params.layout.n_words
         if feature.offset < 0 or s.histogram == NULL:
             fresh = fresh_histogram(s, node, column)
-        varies = search_histogram(q, &plan.layout,
+        varies = search_histogram(q, &params.layout,
                                   s.histogram + feature.offset if fresh == NULL else fresh,
                                   column.n_codes, feature.column, feature.last_ordered)
         free(fresh)
@@ -142,11 +142,11 @@ cdef bint search_presorted(PresortedStore* s, const OpenNode* node,
 cdef int64_t* fresh_histogram(const PresortedStore* s, const OpenNode* node,
                               const Column* column) noexcept nogil:
     """The histogram of a column whose node keeps none; the caller frees it."""
-    cdef const Plan* plan = s.store.plan
+    cdef const TrainParameters* params = s.store.params
     cdef NodeRows rows = node_rows(s.w, node.start, node.totals.n)
     cdef int64_t* histogram = <int64_t*>calloc(
-        (column.n_codes + <int64_t>1) * plan.layout.n_words, sizeof(int64_t))
-    count_column(column, &rows, &plan.layout, histogram)
+        (column.n_codes + <int64_t>1) * params.layout.n_words, sizeof(int64_t))
+    count_column(column, &rows, &params.layout, histogram)
     return histogram
 
 
@@ -171,9 +171,9 @@ cdef void choose(Store* store, OpenNode* node) noexcept nogil:
 
 cdef void collect_bins(const PresortedStore* s, const OpenNode* node) noexcept nogil:
     """The bins of the chosen column: from its entries, or from its histogram."""
-    cdef const Plan* plan = s.store.plan
+    cdef const TrainParameters* params = s.store.params
     cdef const PresortedFeature* feature = s.chosen
-    cdef const Column* column = plan.columns + feature.column
+    cdef const Column* column = params.columns + feature.column
     cdef int64_t* fresh = NULL
     if feature.length > 0 and s.w.narrow:
         bins_of_entries(s.store.search, <const uint32_t*>s.w.entries, feature)
@@ -182,35 +182,35 @@ cdef void collect_bins(const PresortedStore* s, const OpenNode* node) noexcept n
     else:
         if feature.offset < 0 or s.histogram == NULL:
             fresh = fresh_histogram(s, node, column)
-        bins_of_histogram(s.store.search, &plan.layout,
+        bins_of_histogram(s.store.search, &params.layout,
                           s.histogram + feature.offset if fresh == NULL else fresh,
                           column.n_codes + <int64_t>1, NULL)
         free(fresh)
 
 
-cdef void part(Store* store, OpenNode* node, const Route* route, OpenNode* left,
-               OpenNode* right) noexcept nogil:
+cdef void partition(Store* store, OpenNode* node, const Route* route, OpenNode* left,
+                    OpenNode* right) noexcept nogil:
     """Rows, then the features of the node, if it has any of its own."""
     cdef PresortedStore* s = <PresortedStore*>store
-    cdef Workspace* w = s.w
+    cdef Buffers* w = s.w
     cdef const PresortedFeature* feature = s.chosen
     cdef uint32_t* rows = w.rows + node.start
     if feature.length == 0:
-        mark_codes(route, store.plan.columns + feature.column, w.row_id, rows, node.totals.n,
+        mark_codes(route, store.params.columns + feature.column, w.row_id, rows, node.totals.n,
                    w.side)
     elif w.narrow:
         mark_feature(route, <uint32_t*>w.entries, feature, rows, node.totals.n, w.side)
     else:
         mark_feature(route, <uint64_t*>w.entries, feature, rows, node.totals.n, w.side)
-    part_rows(store.plan, w, node, left, right)
+    partition_rows(store.params, w, node, left, right)
     if node.features != NULL:
-        part_node_features(s, node, left, right)
+        partition_node_features(s, node, left, right)
 
 
-cdef void part_node_features(PresortedStore* s, OpenNode* node, OpenNode* left,
-                             OpenNode* right) noexcept nogil:
+cdef void partition_node_features(PresortedStore* s, OpenNode* node, OpenNode* left,
+                                  OpenNode* right) noexcept nogil:
     """Hand the features and the histograms of a node down to its children."""
-    cdef Workspace* w = s.w
+    cdef Buffers* w = s.w
     cdef Counters counters
     cdef ChildFeatures children
     if not left.is_leaf:
@@ -218,25 +218,25 @@ cdef void part_node_features(PresortedStore* s, OpenNode* node, OpenNode* left,
     if not right.is_leaf:
         right.features = <PresortedFeature*>malloc((node.n_features + 1) * sizeof(PresortedFeature))
     children = ChildFeatures(left.features, &left.n_features, right.features, &right.n_features)
-    s.store.work += part_features(<uint32_t*>w.entries, node.features, node.n_features, w.side,
-                                  <uint32_t*>w.scratch, &children)
+    s.store.work += partition_features(<uint32_t*>w.entries, node.features, node.n_features, w.side,
+                                       <uint32_t*>w.scratch, &children)
     if node.histogram != NULL:
         counters = Counters(node.features, node.n_features, w.counted.n_cells)
-        part_histogram(w, s.store.plan, &counters, left, right, &node.histogram,
-                       &left.histogram if keeps_histogram(w, left) else NULL,
-                       &right.histogram if keeps_histogram(w, right) else NULL)
+        partition_histogram(w, s.store.params, &counters, left, right, &node.histogram,
+                            &left.histogram if keeps_histogram(w, left) else NULL,
+                            &right.histogram if keeps_histogram(w, right) else NULL)
         s.store.work += node.totals.n * node.n_features // 2
 
 
-cdef inline bint keeps_histogram(const Workspace* w, const OpenNode* node) noexcept nogil:
+cdef inline bint keeps_histogram(const Buffers* w, const OpenNode* node) noexcept nogil:
     return not node.is_leaf and node.totals.n >= w.counted.least_rows
 
 
-cdef void part_rows(const Plan* plan, Workspace* w, const OpenNode* node, OpenNode* left,
-                    OpenNode* right) noexcept nogil:
+cdef void partition_rows(const TrainParameters* params, Buffers* w, const OpenNode* node,
+                         OpenNode* left, OpenNode* right) noexcept nogil:
     """Part the rows of a node by w.side and sum up the children. Their features are left empty."""
     cdef uint32_t* rows = w.rows + node.start
-    cdef uint32_t* scratch = w.row_scratch + node.start  # of this stretch: workspaces are shared
+    cdef uint32_t* scratch = w.row_scratch + node.start  # of this stretch: buffers are shared
     cdef int64_t n = node.totals.n
     cdef int64_t n_left = 0
     cdef int64_t n_right = 0
@@ -253,12 +253,12 @@ cdef void part_rows(const Plan* plan, Workspace* w, const OpenNode* node, OpenNo
         n_left += is_left
         n_right += 1 - is_left
     memcpy(rows + n_left, scratch, n_right * sizeof(uint32_t))
-    open_children(node, n_left, plan.layout.n_classes, left, right)
+    open_children(node, n_left, params.layout.n_classes, left, right)
     lesser, other = (left, right) if n_left <= n_right else (right, left)
-    sum_rows(&w.of_row, &plan.layout, w.rows + lesser.start, lesser.totals.n, &lesser.totals,
+    sum_rows(&w.of_row, &params.layout, w.rows + lesser.start, lesser.totals.n, &lesser.totals,
              lesser.class_totals)
-    subtract_child(node, lesser, plan.layout.n_classes, other)
+    subtract_child(node, lesser, params.layout.n_classes, other)
     if w.of_row.value != NULL:
         range_of_rows(&w.of_row, w.rows + other.start, other.totals.n, &other.totals)
-    describe(left, plan)
-    describe(right, plan)
+    describe(left, params)
+    describe(right, params)

@@ -7,20 +7,20 @@ from dtrees.core.histogram._layout cimport CellKind
 from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._search cimport Search
-from dtrees.core.stores.sampled._row_partition cimport Bag
+from dtrees.core.stores.sampled._row_partition cimport RowPartition
 
 cdef enum:
     FEW = 16                # rows of a node that is searched without any table
 
-cdef struct Reader:
+cdef struct ColumnLoader:
     # The rows of a growth, and scratch to read columns of them.
-    Bag bag
+    RowPartition bag
     int64_t n_rows
     int64_t room            # rows
     int64_t n_places        # rows of the table
     CellKind kind
     int n_classes
-    bint random_cuts
+    bint random_splits
     bint is_weighted        # what the modes of the search want to know of a row
     bint has_target
     RowStatistics of_row         # of the rows of a node, in their order, when it was asked for
@@ -34,11 +34,11 @@ cdef struct Reader:
     bint is_packed          # the node's sums fit the packed fields
     bint has_packed
     bint is_paired          # rows and weights fit halves of a number
-    uint8_t* small_weight   # random cuts, two classes: weight and weight of class 1, if small
+    uint8_t* small_weight   # random splits, two classes: weight and weight of class 1, if small
     uint8_t* small_target
     bint is_small           # of this node; filled when they are asked for
     bint has_small
-    int64_t most_times      # random cuts: no row of the growth is counted more often
+    int64_t most_times      # random splits: no row of the growth is counted more often
     bint knows_neighbours   # the split holds the codes beside its cut
     int64_t few_weight[FEW]
     int64_t few_target[FEW]
@@ -59,19 +59,19 @@ cdef struct Reader:
     PresortedFeature feature  # of the column that was read last
 
 
-cdef Reader* new_reader(const RowStatistics* of_row, int64_t n, int64_t n_places, CellKind kind,
-                        const Criterion* criterion, const RowLists* lists,
-                        bint random_cuts) noexcept nogil
-cdef bint serves(const Reader* reader, const RowStatistics* of_row, int64_t n, int64_t n_places,
-                 CellKind kind, const Criterion* criterion, const RowLists* lists,
-                 bint random_cuts) noexcept nogil
-cdef void take_rows(Reader* reader, const RowStatistics* of_row, const uint32_t* rows, int64_t n,
-                    const Criterion* criterion, const RowLists* lists) noexcept nogil
-cdef void place_rows(Reader* reader, const OpenNode* node) noexcept nogil
-cdef void free_reader(Reader* reader) noexcept nogil
-cdef void read_rows(Reader* reader, const Search* q, const OpenNode* node) noexcept nogil
-cdef void pack_small(Reader* reader, const OpenNode* node) noexcept nogil
-cdef void pack_rows(Reader* reader, const OpenNode* node) noexcept nogil
-cdef void gather_statistics(Reader* reader, const OpenNode* node) noexcept nogil
-cdef void reserve_entries(Reader* reader, int64_t count) noexcept nogil
-cdef void reserve_cells(Reader* reader, int64_t n_codes, int64_t stride) noexcept nogil
+cdef ColumnLoader* new_loader(const RowStatistics* of_row, int64_t n, int64_t n_places,
+                              CellKind kind, const Criterion* criterion, const RowLists* lists,
+                              bint random_splits) noexcept nogil
+cdef bint serves(const ColumnLoader* loader, const RowStatistics* of_row, int64_t n,
+                 int64_t n_places, CellKind kind, const Criterion* criterion, const RowLists* lists,
+                 bint random_splits) noexcept nogil
+cdef void take_rows(ColumnLoader* loader, const RowStatistics* of_row, const uint32_t* rows,
+                    int64_t n, const Criterion* criterion, const RowLists* lists) noexcept nogil
+cdef void place_rows(ColumnLoader* loader, const OpenNode* node) noexcept nogil
+cdef void free_loader(ColumnLoader* loader) noexcept nogil
+cdef void read_rows(ColumnLoader* loader, const Search* q, const OpenNode* node) noexcept nogil
+cdef void pack_small(ColumnLoader* loader, const OpenNode* node) noexcept nogil
+cdef void pack_rows(ColumnLoader* loader, const OpenNode* node) noexcept nogil
+cdef void gather_statistics(ColumnLoader* loader, const OpenNode* node) noexcept nogil
+cdef void reserve_entries(ColumnLoader* loader, int64_t count) noexcept nogil
+cdef void reserve_cells(ColumnLoader* loader, int64_t n_codes, int64_t stride) noexcept nogil

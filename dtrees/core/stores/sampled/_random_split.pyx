@@ -20,13 +20,13 @@ from dtrees.core.search._bins cimport keep_best
 from dtrees.core.search._category_subsets cimport add_to_subset, begin_bins, clear_subset
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._search cimport (
-    NONE, Bins, Search, add_bin, add_to_class, beats, begin_pass, by_class, consider, key_of_cut
+    NONE, Bins, Search, add_bin, add_to_class, beats, begin_pass, by_class, consider, key_of_split
 )
-from dtrees.core.stores.sampled._column_loader cimport Reader, pack_rows, pack_small
-from dtrees.core.stores.sampled._row_partition cimport Bag, label_of, target_at, weight_at
+from dtrees.core.stores.sampled._column_loader cimport ColumnLoader, pack_rows, pack_small
+from dtrees.core.stores.sampled._row_partition cimport RowPartition, label_of, target_at, weight_at
 from dtrees.core.stores.sampled._sampled_columns cimport bins_of_drawn
 
-cdef struct Cut:
+cdef struct RandomSplit:
     uint32_t at             # codes 1 .. at go left
     bint has_above          # some codes are greater
     bint saw_missing
@@ -36,8 +36,8 @@ cdef struct Cut:
 # ---------------------------------------------------------------------------------------------
 # what is drawn
 
-cdef uint32_t cut_at(const Search* q, int32_t column, uint32_t low, uint32_t high,
-                     const double* value) noexcept nogil:
+cdef uint32_t threshold_code(const Search* q, int32_t column, uint32_t low, uint32_t high,
+                             const double* value) noexcept nogil:
     """The greatest code whose value is at most one drawn between those of low and high; < high."""
     cdef double at = drawn_value(q, column, value[low - 1], value[high - 1])
     cdef uint32_t count = high - low
@@ -58,14 +58,14 @@ cdef void search_random(Search* q, int32_t column, uint32_t last_number,
 
     Numbers are cut at a value drawn between the least and the greatest of the node. Categories go
     left or right by the toss of a coin each; so does the side of missing values. A hybrid column
-    is cut at a number or parted by its categories, by the toss of a coin.
+    is cut at a number or partitioned by its categories, by the toss of a coin.
 
     value : of the codes 1, 2, ... of the column.
     """
     cdef Bins* g = &q.bins
     cdef int64_t first = 1 if g.count > 0 and g.rank[0] == 0 else 0
     cdef int64_t last = first
-    cdef uint64_t key = key_of_cut(q, column)
+    cdef uint64_t key = key_of_split(q, column)
     cdef bint missing = toss_missing(q, column, first == 1)
     cdef bint cut
     cdef int64_t i, n_left
@@ -77,7 +77,7 @@ cdef void search_random(Search* q, int32_t column, uint32_t last_number,
     if cut or (last == g.count and first == 1):
         # all that is not missing is on the left when there is one value only
         begin_bins(q, AT_MOST, missing and last - first > 1)
-        code = cut_at(q, column, g.rank[first], g.rank[last - 1], value)
+        code = threshold_code(q, column, g.rank[first], g.rank[last - 1], value)
         i = first
         add_bin(q, i, 1)
         while i + 1 < last - 1 and g.rank[i + 1] <= code:
@@ -102,51 +102,54 @@ cdef void search_random(Search* q, int32_t column, uint32_t last_number,
 # ---------------------------------------------------------------------------------------------
 # from codes
 
-cdef bint search_cut(Reader* reader, Search* q, const OpenNode* node, const Column* column,
+cdef bint draw_split(ColumnLoader* loader, Search* q, const OpenNode* node, const Column* column,
                      int32_t number, const double* value) noexcept nogil:
     """One cut of a column, drawn at random (`search_random`); False when it is constant.
 
     A dense column of numbers needs no histogram: its range, then the sums on one side. The split
-    holds the cut until `finish_cut`. O(rows).
+    holds the cut until `finish_drawn_split`. O(rows).
     """
-    cdef const uint64_t* item = reader.bag.item + node.start
+    cdef const uint64_t* item = loader.bag.item + node.start
     cdef int64_t n = node.totals.n
-    cdef Cut cut
+    cdef RandomSplit cut
     cdef bint varies
-    if not is_cut(column):
-        bins_of_drawn(reader, q, node, column, number)
+    if not has_threshold(column):
+        bins_of_drawn(loader, q, node, column, number)
         if q.bins.count <= 1:
             return False
         search_random(q, number, last_ordered(column), value)
         return True
-    if reader.is_small:
-        pack_small(reader, node)
+    if loader.is_small:
+        pack_small(loader, node)
     else:
-        pack_rows(reader, node)
+        pack_rows(loader, node)
     if column.storage == STORED_U8:
-        varies = draw_cut(reader, q, <const uint8_t*>column.codes, item, n, number, value, &cut)
+        varies = draw_threshold(loader, q, <const uint8_t*>column.codes, item, n, number, value,
+                                &cut)
     elif column.storage == STORED_U16:
-        varies = draw_cut(reader, q, <const uint16_t*>column.codes, item, n, number, value, &cut)
+        varies = draw_threshold(loader, q, <const uint16_t*>column.codes, item, n, number, value,
+                                &cut)
     else:
-        varies = draw_cut(reader, q, <const uint32_t*>column.codes, item, n, number, value, &cut)
+        varies = draw_threshold(loader, q, <const uint32_t*>column.codes, item, n, number, value,
+                                &cut)
     if not varies:
         return False
     consider(q, cut.at, False)
     if beats(q, number):
-        take_cut(q, number, cut.at, cut.has_above, cut.missing_left, cut.saw_missing)
-        reader.knows_neighbours = False
+        take_split(q, number, cut.at, cut.has_above, cut.missing_left, cut.saw_missing)
+        loader.knows_neighbours = False
     return True
 
 
-cdef inline bint draw_cut(Reader* reader, Search* q, const code_t* codes, const uint64_t* item,
-                          int64_t n, int32_t number, const double* value,
-                          Cut* cut) noexcept nogil:
+cdef inline bint draw_threshold(ColumnLoader* loader, Search* q, const code_t* codes,
+                                const uint64_t* item, int64_t n, int32_t number,
+                                const double* value, RandomSplit* cut) noexcept nogil:
     """Draw the cut and sum up its left side; False when the column is constant.
 
     Loops are apart and without branches, so that codes of 8 bits are compared many at a time. A
     code less one wraps to the top when it is missing.
     """
-    cdef code_t* own = <code_t*>reader.codes
+    cdef code_t* own = <code_t*>loader.codes
     cdef code_t top = <code_t>0 - <code_t>1
     cdef code_t least = top
     cdef code_t most = 0
@@ -159,8 +162,8 @@ cdef inline bint draw_cut(Reader* reader, Search* q, const code_t* codes, const 
     cdef uint64_t sums = 0
     cdef uint8_t mask
     cdef uint8_t missing_left
-    cdef const uint8_t* weight = reader.small_weight
-    cdef const uint8_t* target = reader.small_target
+    cdef const uint8_t* weight = loader.small_weight
+    cdef const uint8_t* target = loader.small_target
     cdef int64_t i
     for i in range(n):
         own[i] = codes[<uint32_t>item[i]]
@@ -177,13 +180,13 @@ cdef inline bint draw_cut(Reader* reader, Search* q, const code_t* codes, const 
         return False
     cut.missing_left = toss_missing(q, number, cut.saw_missing and low < high)
     missing_left = cut.missing_left
-    at = <code_t>(low if low == high else cut_at(q, number, low, high, value))
+    at = <code_t>(low if low == high else threshold_code(q, number, low, high, value))
     cut.at = at
     cut.has_above = most > at
     begin_pass(q, AT_MOST, cut.missing_left)
     q.best = NONE
     q.floor = NONE
-    if reader.is_small:
+    if loader.is_small:
         for i in range(n):
             less = <code_t>(own[i] - 1)
             mask = <uint8_t>0 - <uint8_t>((less < at) | (missing_left & (own[i] == 0)))
@@ -193,23 +196,23 @@ cdef inline bint draw_cut(Reader* reader, Search* q, const code_t* codes, const 
         q.n = n_left
         q.w = w
         q.s = s
-    elif reader.is_packed:
+    elif loader.is_packed:
         for i in range(n):
             less = <code_t>(own[i] - 1)
-            sums += reader.packed[i] & (0 - <uint64_t>(
+            sums += loader.packed[i] & (0 - <uint64_t>(
                 (less < at) | (missing_left & (own[i] == 0))))
         q.n = decode(<const int64_t*>&sums, PACKED, 2, &q.w, &q.s)
     else:
         for i in range(n):
             less = <code_t>(own[i] - 1)
             if less < at or (missing_left and own[i] == 0):
-                add_item(reader, q, item - reader.bag.item + i)
+                add_item(loader, q, item - loader.bag.item + i)
     return True
 
 
-cdef inline void add_item(const Reader* reader, Search* q, int64_t i) noexcept nogil:
+cdef inline void add_item(const ColumnLoader* loader, Search* q, int64_t i) noexcept nogil:
     """Move an item of the bag to the side, for statistics that are not packed."""
-    cdef const Bag* bag = &reader.bag
+    cdef const RowPartition* bag = &loader.bag
     q.n += 1
     if by_class(q):
         add_to_class(q, <int>label_of(bag.item[i]), weight_at(bag, i))
@@ -218,25 +221,25 @@ cdef inline void add_item(const Reader* reader, Search* q, int64_t i) noexcept n
         q.s += target_at(bag, i)
 
 
-cdef void finish_cut(Reader* reader, Search* q, const OpenNode* node,
-                     const Column* column) noexcept nogil:
-    """Complete the split that `search_cut` has chosen. O(rows)."""
-    cdef const uint64_t* item = reader.bag.item + node.start
+cdef void finish_drawn_split(ColumnLoader* loader, Search* q, const OpenNode* node,
+                             const Column* column) noexcept nogil:
+    """Complete the split that `draw_split` has chosen. O(rows)."""
+    cdef const uint64_t* item = loader.bag.item + node.start
     cdef int64_t n = node.totals.n
-    if reader.knows_neighbours or not is_cut(column):
+    if loader.knows_neighbours or not has_threshold(column):
         return
     if column.storage == STORED_U8:
-        neighbours(reader, <const uint8_t*>column.codes, item, n, &q.split)
+        neighbours(loader, <const uint8_t*>column.codes, item, n, &q.split)
     elif column.storage == STORED_U16:
-        neighbours(reader, <const uint16_t*>column.codes, item, n, &q.split)
+        neighbours(loader, <const uint16_t*>column.codes, item, n, &q.split)
     else:
-        neighbours(reader, <const uint32_t*>column.codes, item, n, &q.split)
+        neighbours(loader, <const uint32_t*>column.codes, item, n, &q.split)
 
 
-cdef inline void neighbours(Reader* reader, const code_t* codes, const uint64_t* item,
+cdef inline void neighbours(ColumnLoader* loader, const code_t* codes, const uint64_t* item,
                             int64_t n, Split* split) noexcept nogil:
     """The codes beside the cut that occur in the node, for the test that is recorded."""
-    cdef code_t* own = <code_t*>reader.codes
+    cdef code_t* own = <code_t*>loader.codes
     cdef code_t at = <code_t>split.boundary
     cdef code_t left = 0
     cdef code_t right = <code_t>0 - <code_t>1

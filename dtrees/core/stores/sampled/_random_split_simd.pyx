@@ -1,4 +1,4 @@
-"""Random cuts of many columns at once, for tables whose rows fit a few lines of the cache.
+"""Random splits of many columns at once, for tables whose rows fit a few lines of the cache.
 
 The same cuts as those of `_random_split`, in another order of work. A node's rows are far apart in
 a column of codes, but the codes of one row are neighbours in the table by row (`RowCodes`), 32 of
@@ -20,10 +20,12 @@ from dtrees.core.data._columns cimport RowCodes
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._structs cimport AT_MOST
 from dtrees.core.search._open_node cimport OpenNode
-from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport NONE, Search, beats, begin_pass, consider
-from dtrees.core.stores.sampled._column_loader cimport Reader
-from dtrees.core.stores.sampled._random_split cimport drawn_value, is_cut, take_cut, toss_missing
+from dtrees.core.stores.sampled._column_loader cimport ColumnLoader
+from dtrees.core.stores.sampled._random_split cimport (
+    drawn_value, has_threshold, take_split, toss_missing
+)
 
 cdef extern from "stores/sampled/random_split_simd.h" nogil:
     enum:
@@ -52,43 +54,46 @@ cdef enum:
     TOP = 255               # a missing code less one
 
 
-cdef int64_t search_lanes(Reader* reader, Search* q, const OpenNode* node, const Plan* plan,
-                          int32_t* columns, int64_t count) noexcept nogil:
+cdef int64_t search_lanes(ColumnLoader* loader, Search* q, const OpenNode* node,
+                          const TrainParameters* params, int32_t* columns,
+                          int64_t count) noexcept nogil:
     """Search the drawn columns that have a lane; the others move to the front. Returns how many."""
     cdef int64_t left = 0
     cdef int64_t i
     cdef int32_t block
-    for block in range(plan.row_codes.width // LANES):
-        search_block(reader, q, node, plan, block * LANES, columns, count)
+    for block in range(params.row_codes.width // LANES):
+        search_block(loader, q, node, params, block * LANES, columns, count)
     for i in range(count):
         columns[left] = columns[i]
-        left += not is_in(plan, columns[i], 0, plan.row_codes.width)
+        left += not is_in(params, columns[i], 0, params.row_codes.width)
     return left
 
 
-cdef inline bint is_in(const Plan* plan, int32_t column, int32_t first, int32_t end) noexcept nogil:
+cdef inline bint is_in(const TrainParameters* params, int32_t column, int32_t first,
+                       int32_t end) noexcept nogil:
     """Whether a column is cut and has one of these lanes."""
-    return is_cut(plan.columns + column) and first <= plan.columns[column].lane < end
+    return has_threshold(params.columns + column) and first <= params.columns[column].row_slot < end
 
 
-cdef void search_block(Reader* reader, Search* q, const OpenNode* node, const Plan* plan,
-                       int32_t first, const int32_t* columns, int64_t count) noexcept nogil:
+cdef void search_block(ColumnLoader* loader, Search* q, const OpenNode* node,
+                       const TrainParameters* params, int32_t first, const int32_t* columns,
+                       int64_t count) noexcept nogil:
     """Search the columns of one block of lanes. O(rows), however many they are."""
-    cdef const uint64_t* item = reader.bag.item + node.start
-    cdef const uint8_t* codes = plan.row_codes.codes + first
-    cdef int64_t width = plan.row_codes.width
+    cdef const uint64_t* item = loader.bag.item + node.start
+    cdef const uint8_t* codes = params.row_codes.codes + first
+    cdef int64_t width = params.row_codes.width
     cdef int64_t n = node.totals.n
     cdef int32_t[32] drawn
     cdef int32_t[32] boundary
     cdef int64_t n_drawn = 0
-    cdef int64_t n_cut = 0
+    cdef int64_t n_varying = 0
     cdef bint any_missing = False
     cdef int64_t i
     cdef int32_t column, lane, low, high
     cdef bint saw_missing
     cdef Lanes x
     for i in range(count):
-        if is_in(plan, columns[i], first, first + LANES):
+        if is_in(params, columns[i], first, first + LANES):
             drawn[n_drawn] = columns[i]
             n_drawn += 1
     if n_drawn == 0:
@@ -101,7 +106,7 @@ cdef void search_block(Reader* reader, Search* q, const OpenNode* node, const Pl
     memset(x.missing_left, 0, LANES)
     for i in range(n_drawn):
         column = drawn[i]
-        lane = plan.columns[column].lane - first
+        lane = params.columns[column].row_slot - first
         low = x.least[lane] + 1
         high = x.most[lane]
         saw_missing = x.greatest[lane] == TOP
@@ -111,20 +116,20 @@ cdef void search_block(Reader* reader, Search* q, const OpenNode* node, const Pl
         if toss_missing(q, column, saw_missing and low < high):
             x.missing_left[lane] = 0xFF
         if low < high:
-            low = cut_of(q, &plan.row_codes, column, lane + first, low, high)
+            low = threshold_of_slot(q, &params.row_codes, column, lane + first, low, high)
         x.at[lane] = <uint8_t>(low - 1)
-        boundary[n_cut] = low
-        drawn[n_cut] = column
-        n_cut += 1
-    if n_cut == 0:
+        boundary[n_varying] = low
+        drawn[n_varying] = column
+        n_varying += 1
+    if n_varying == 0:
         return
     if is_wide:
-        lanes_sums_wide(&x, codes, width, item, n, any_missing, reader.most_times)
+        lanes_sums_wide(&x, codes, width, item, n, any_missing, loader.most_times)
     else:
-        lanes_sums_plain(&x, codes, width, item, n, any_missing, reader.most_times)
-    for i in range(n_cut):
+        lanes_sums_plain(&x, codes, width, item, n, any_missing, loader.most_times)
+    for i in range(n_varying):
         column = drawn[i]
-        lane = plan.columns[column].lane - first
+        lane = params.columns[column].row_slot - first
         begin_pass(q, AT_MOST, x.missing_left[lane] & 1)
         q.best = NONE
         q.floor = NONE
@@ -133,15 +138,15 @@ cdef void search_block(Reader* reader, Search* q, const OpenNode* node, const Pl
         q.s = x.s[lane]
         consider(q, boundary[i], False)
         if beats(q, column):
-            take_cut(q, column, x.left[lane],
-                     <uint32_t>x.right[lane] + 1 if x.most[lane] > x.at[lane] + 1 else 0,
-                     x.missing_left[lane] & 1, x.greatest[lane] == TOP)
-            reader.knows_neighbours = True
+            take_split(q, column, x.left[lane],
+                       <uint32_t>x.right[lane] + 1 if x.most[lane] > x.at[lane] + 1 else 0,
+                       x.missing_left[lane] & 1, x.greatest[lane] == TOP)
+            loader.knows_neighbours = True
 
 
-cdef inline uint32_t cut_of(const Search* q, const RowCodes* rows, int32_t column, int64_t lane,
-                            uint32_t low, uint32_t high) noexcept nogil:
-    """`cut_at`, from the values of a lane."""
+cdef inline uint32_t threshold_of_slot(const Search* q, const RowCodes* rows, int32_t column,
+                                       int64_t lane, uint32_t low, uint32_t high) noexcept nogil:
+    """`threshold_code`, from the values of a lane."""
     cdef const double* value = rows.value + 256 * lane
     cdef const double* pivot = rows.pivot + 16 * lane
     cdef double at = drawn_value(q, column, value[low - 1], value[high - 1])

@@ -21,19 +21,19 @@ from dtrees.core.data._structs cimport Impurity, RowStatistics, Totals, int128_t
 from dtrees.core.stores._partition cimport Route, goes_left
 
 cdef extern from "stores/sampled/row_partition.h" nogil:
-    int64_t part_u8(uint64_t*, int64_t*, uint64_t*, int64_t*, int64_t, const uint8_t*,
-                    uint32_t, uint32_t, uint32_t) noexcept
-    int64_t part_u16(uint64_t*, int64_t*, uint64_t*, int64_t*, int64_t, const uint16_t*,
-                     uint32_t, uint32_t, uint32_t) noexcept
-    int64_t part_u32(uint64_t*, int64_t*, uint64_t*, int64_t*, int64_t, const uint32_t*,
-                     uint32_t, uint32_t, uint32_t) noexcept
-    int64_t part_lane(uint64_t*, uint64_t*, int64_t, const uint8_t*, int32_t, int32_t,
-                      uint32_t, uint32_t, uint32_t) noexcept
+    int64_t partition_u8(uint64_t*, int64_t*, uint64_t*, int64_t*, int64_t, const uint8_t*,
+                         uint32_t, uint32_t, uint32_t) noexcept
+    int64_t partition_u16(uint64_t*, int64_t*, uint64_t*, int64_t*, int64_t, const uint16_t*,
+                          uint32_t, uint32_t, uint32_t) noexcept
+    int64_t partition_u32(uint64_t*, int64_t*, uint64_t*, int64_t*, int64_t, const uint32_t*,
+                          uint32_t, uint32_t, uint32_t) noexcept
+    int64_t partition_slot(uint64_t*, uint64_t*, int64_t, const uint8_t*, int32_t, int32_t,
+                           uint32_t, uint32_t, uint32_t) noexcept
 
 
-cdef bint new_bag(Bag* bag, int64_t n, bint with_value) noexcept nogil:
-    """Memory for n rows; False without. Given back by `free_bag`."""
-    memset(bag, 0, sizeof(Bag))
+cdef bint new_partition(RowPartition* bag, int64_t n, bint with_value) noexcept nogil:
+    """Memory for n rows; False without. Given back by `free_partition`."""
+    memset(bag, 0, sizeof(RowPartition))
     bag.item = <uint64_t*>malloc((n + 1) * sizeof(uint64_t))
     bag.spare = <uint64_t*>malloc((n + 1) * sizeof(uint64_t))
     bag.side = <uint8_t*>malloc(n + 1)
@@ -44,8 +44,8 @@ cdef bint new_bag(Bag* bag, int64_t n, bint with_value) noexcept nogil:
             and (not with_value or (bag.value != NULL and bag.spare_value != NULL)))
 
 
-cdef void fill_bag(Bag* bag, const RowStatistics* of_row, const uint32_t* rows,
-                   int64_t n) noexcept nogil:
+cdef void fill_partition(RowPartition* bag, const RowStatistics* of_row, const uint32_t* rows,
+                         int64_t n) noexcept nogil:
     cdef int64_t i
     cdef uint64_t row, times, label
     bag.weight = of_row.weight
@@ -62,16 +62,16 @@ cdef void fill_bag(Bag* bag, const RowStatistics* of_row, const uint32_t* rows,
             bag.value[i] = of_row.value[rows[i]]
 
 
-cdef void free_bag(Bag* bag) noexcept nogil:
+cdef void free_partition(RowPartition* bag) noexcept nogil:
     free(bag.item)
     free(bag.value)
     free(bag.spare)
     free(bag.spare_value)
     free(bag.side)
-    memset(bag, 0, sizeof(Bag))
+    memset(bag, 0, sizeof(RowPartition))
 
 
-cdef void sum_items(const Bag* bag, int64_t start, int64_t n, Impurity impurity,
+cdef void sum_items(const RowPartition* bag, int64_t start, int64_t n, Impurity impurity,
                     double fixed_point, int64_t n_classes, Totals* totals,
                     int64_t* class_totals) noexcept nogil:
     """Totals of the items start .. start+n; class_totals (n_classes,) is overwritten."""
@@ -109,7 +109,8 @@ cdef void sum_items(const Bag* bag, int64_t start, int64_t n, Impurity impurity,
     totals.moment = moment
 
 
-cdef void range_of_items(const Bag* bag, int64_t start, int64_t n, Totals* totals) noexcept nogil:
+cdef void range_of_items(const RowPartition* bag, int64_t start, int64_t n,
+                         Totals* totals) noexcept nogil:
     """Least and greatest y of the items."""
     cdef int64_t lowest = 0x7FFFFFFFFFFFFFFF
     cdef int64_t highest = -0x7FFFFFFFFFFFFFFF
@@ -125,9 +126,9 @@ cdef void range_of_items(const Bag* bag, int64_t start, int64_t n, Totals* total
 # ---------------------------------------------------------------------------------------------
 # to the children
 
-cdef inline int64_t part_dense(Bag* bag, int64_t start, int64_t n, const Route* route,
-                               const code_t* codes, int64_t stride,
-                               bint with_value) noexcept nogil:
+cdef inline int64_t partition_dense(RowPartition* bag, int64_t start, int64_t n, const Route* route,
+                                    const code_t* codes, int64_t stride,
+                                    bint with_value) noexcept nogil:
     """By a comparison with one or two codes; without a branch.
 
     stride : how far apart the codes of neighbouring rows are.
@@ -163,44 +164,44 @@ cdef inline int64_t part_dense(Bag* bag, int64_t start, int64_t n, const Route* 
     return n_left
 
 
-cdef inline int64_t part_wide(Bag* bag, int64_t start, int64_t n, const Route* route,
-                              const code_t* codes) noexcept nogil:
+cdef inline int64_t partition_simd(RowPartition* bag, int64_t start, int64_t n, const Route* route,
+                                   const code_t* codes) noexcept nogil:
     """The same with registers of 256 bits."""
     cdef uint64_t* item = bag.item + start
     cdef int64_t* value = bag.value + start if bag.value != NULL else NULL
     cdef uint32_t above = route.low + 1
     cdef uint32_t width = route.high - route.low
     if code_t is uint8_t:
-        return part_u8(item, value, bag.spare, bag.spare_value, n, codes, above, width,
-                       route.missing_left)
+        return partition_u8(item, value, bag.spare, bag.spare_value, n, codes, above, width,
+                            route.missing_left)
     elif code_t is uint16_t:
-        return part_u16(item, value, bag.spare, bag.spare_value, n, codes, above, width,
-                        route.missing_left)
+        return partition_u16(item, value, bag.spare, bag.spare_value, n, codes, above, width,
+                             route.missing_left)
     else:
-        return part_u32(item, value, bag.spare, bag.spare_value, n, codes, above, width,
-                        route.missing_left)
+        return partition_u32(item, value, bag.spare, bag.spare_value, n, codes, above, width,
+                             route.missing_left)
 
 
-cdef inline int64_t part_column(Bag* bag, int64_t start, int64_t n, const Route* route,
-                                const code_t* codes) noexcept nogil:
+cdef inline int64_t partition_column(RowPartition* bag, int64_t start, int64_t n,
+                                     const Route* route, const code_t* codes) noexcept nogil:
     if is_wide:
-        return part_wide(bag, start, n, route, codes)
+        return partition_simd(bag, start, n, route, codes)
     if bag.value == NULL:
-        return part_dense(bag, start, n, route, codes, 1, False)
-    return part_dense(bag, start, n, route, codes, 1, True)
+        return partition_dense(bag, start, n, route, codes, 1, False)
+    return partition_dense(bag, start, n, route, codes, 1, True)
 
 
-cdef inline int64_t part_near(Bag* bag, int64_t start, int64_t n, const Route* route,
-                              const RowCodes* rows, int32_t lane) noexcept nogil:
+cdef inline int64_t partition_near(RowPartition* bag, int64_t start, int64_t n, const Route* route,
+                                   const RowCodes* rows, int32_t lane) noexcept nogil:
     """Few rows, by their codes side by side."""
     if is_wide:
-        return part_lane(bag.item + start, bag.spare, n, rows.codes, rows.width, lane,
-                         route.low + 1, route.high - route.low, route.missing_left)
-    return part_dense(bag, start, n, route, rows.codes + lane, rows.width, False)
+        return partition_slot(bag.item + start, bag.spare, n, rows.codes, rows.width, lane,
+                              route.low + 1, route.high - route.low, route.missing_left)
+    return partition_dense(bag, start, n, route, rows.codes + lane, rows.width, False)
 
 
-cdef int64_t part_by_codes(Bag* bag, int64_t start, int64_t n, const Route* route,
-                           const uint32_t* codes) noexcept nogil:
+cdef int64_t partition_by_codes(RowPartition* bag, int64_t start, int64_t n, const Route* route,
+                                const uint32_t* codes) noexcept nogil:
     """By any test; codes are those of the items."""
     cdef int64_t n_left = 0
     cdef int64_t n_right = 0
@@ -222,9 +223,9 @@ cdef int64_t part_by_codes(Bag* bag, int64_t start, int64_t n, const Route* rout
     return n_left
 
 
-cdef int64_t part_items(Bag* bag, int64_t start, int64_t n, const Route* route,
-                        const Column* column, const uint32_t* codes,
-                        const RowCodes* rows) noexcept nogil:
+cdef int64_t partition_items(RowPartition* bag, int64_t start, int64_t n, const Route* route,
+                             const Column* column, const uint32_t* codes,
+                             const RowCodes* rows) noexcept nogil:
     """Part the items of a node, left ones first, in their order; returns how many went left.
 
     codes : of the items, or NULL: those of a dense column, for a test that is no subset.
@@ -232,15 +233,15 @@ cdef int64_t part_items(Bag* bag, int64_t start, int64_t n, const Route* route,
     """
     cdef int64_t n_left
     if codes != NULL:
-        n_left = part_by_codes(bag, start, n, route, codes)
-    elif rows.codes != NULL and column.lane >= 0 and n <= NEAR_ROWS and bag.value == NULL:
-        n_left = part_near(bag, start, n, route, rows, column.lane)
+        n_left = partition_by_codes(bag, start, n, route, codes)
+    elif rows.codes != NULL and column.row_slot >= 0 and n <= NEAR_ROWS and bag.value == NULL:
+        n_left = partition_near(bag, start, n, route, rows, column.row_slot)
     elif column.storage == STORED_U8:
-        n_left = part_column(bag, start, n, route, <const uint8_t*>column.codes)
+        n_left = partition_column(bag, start, n, route, <const uint8_t*>column.codes)
     elif column.storage == STORED_U16:
-        n_left = part_column(bag, start, n, route, <const uint16_t*>column.codes)
+        n_left = partition_column(bag, start, n, route, <const uint16_t*>column.codes)
     else:
-        n_left = part_column(bag, start, n, route, <const uint32_t*>column.codes)
+        n_left = partition_column(bag, start, n, route, <const uint32_t*>column.codes)
     memcpy(bag.item + start + n_left, bag.spare, (n - n_left) * sizeof(uint64_t))
     if bag.value != NULL:
         memcpy(bag.value + start + n_left, bag.spare_value, (n - n_left) * sizeof(int64_t))

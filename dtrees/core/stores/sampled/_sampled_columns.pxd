@@ -3,13 +3,13 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from dtrees.core.data._columns cimport Column
 from dtrees.core.search._open_node cimport OpenNode
-from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
-from dtrees.core.stores.sampled._column_loader cimport Reader
+from dtrees.core.stores.sampled._column_loader cimport ColumnLoader
 
-cdef int64_t draw_columns(const Plan* plan, uint64_t path, int32_t* order, int32_t* swapped,
-                          int64_t first, int64_t count) noexcept nogil
-cdef bint search_drawn(Reader* reader, Search* q, const OpenNode* node, const Column* column,
+cdef int64_t draw_columns(const TrainParameters* params, uint64_t path, int32_t* order,
+                          int32_t* swapped, int64_t first, int64_t count) noexcept nogil
+cdef bint search_drawn(ColumnLoader* loader, Search* q, const OpenNode* node, const Column* column,
                        int32_t number) noexcept nogil
-cdef void bins_of_drawn(Reader* reader, Search* q, const OpenNode* node, const Column* column,
+cdef void bins_of_drawn(ColumnLoader* loader, Search* q, const OpenNode* node, const Column* column,
                         int32_t number) noexcept nogil

@@ -12,7 +12,7 @@ Where a node draws a few, as in a random forest, its rows are all that is kept (
       cells       are sorted by code
     sparse        the stored rows of the column that are in the node, found     _drawn_entries
                   by the place of every row or by binary search
-    random cuts   the range of the codes, then the sums of one side             _cuts
+    random splits   the range of the codes, then the sums of one side             _cuts
 
 Two classes fit one number per row, and a cell takes one addition.
 """
@@ -27,9 +27,9 @@ from dtrees.core.search._bins cimport bins_of_entries, search_bins
 from dtrees.core.search._criterion cimport Criterion, squared_score
 from dtrees.core.search._entry_scan cimport search_feature
 from dtrees.core.search._open_node cimport OpenNode
-from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport NONE, Search, beats, by_class, heavy_enough
-from dtrees.core.stores.sampled._column_loader cimport FEW, Reader
+from dtrees.core.stores.sampled._column_loader cimport FEW, ColumnLoader
 from dtrees.core.stores.sampled._sampled_entries cimport read_entries
 from dtrees.core.stores.sampled._sampled_histogram cimport bins_of_dense, layout_of
 
@@ -38,18 +38,18 @@ cdef enum:
     MOST_CELLS = 16         # numbers in the histogram of a column, for each row of the growth
 
 
-cdef int64_t draw_columns(const Plan* plan, uint64_t path, int32_t* order, int32_t* swapped,
-                          int64_t first, int64_t count) noexcept nogil:
+cdef int64_t draw_columns(const TrainParameters* params, uint64_t path, int32_t* order,
+                          int32_t* swapped, int64_t first, int64_t count) noexcept nogil:
     """Draws first .. first+count of a node's keyed permutation of the columns.
 
     order : a permutation; draw i is left in order[i], and in swapped[i] where it came from, NULL
     when nobody wants to know. Draw k depends on (seed, tree, path, k) and the draws before it only.
     Returns how many there are.
     """
-    cdef int64_t n = plan.limits.n_columns
+    cdef int64_t n = params.limits.n_columns
     cdef int64_t i, j
     cdef int32_t column
-    cdef uint64_t key = hash64(hash64(plan.limits.seed, plan.limits.tree), path)
+    cdef uint64_t key = hash64(hash64(params.limits.seed, params.limits.tree), path)
     if first + count > n:
         count = n - first
     for i in range(first, first + count):
@@ -62,88 +62,88 @@ cdef int64_t draw_columns(const Plan* plan, uint64_t path, int32_t* order, int32
     return count
 
 
-cdef bint search_drawn(Reader* reader, Search* q, const OpenNode* node, const Column* column,
+cdef bint search_drawn(ColumnLoader* loader, Search* q, const OpenNode* node, const Column* column,
                        int32_t number) noexcept nogil:
     """Read and search one column; False when it is constant in the node."""
     cdef const Criterion* criterion
     cdef bint varies
     if (node.totals.n <= FEW and q.criterion.impurity == SQUARED
             and column.storage != STORED_SPARSE and last_ordered(column) == ALL_ORDERED
-            and search_few(reader, q, node, column, number, &varies)):
+            and search_few(loader, q, node, column, number, &varies)):
         return varies
     if by_class(q) and last_ordered(column) == ALL_ORDERED:
         criterion = q.criterion
-        see_local(reader, q)
-        varies = search_read(reader, q, node, column, number)
+        see_local(loader, q)
+        varies = search_read(loader, q, node, column, number)
         see_all(q, criterion, node)
         return varies
-    return search_read(reader, q, node, column, number)
+    return search_read(loader, q, node, column, number)
 
 
-cdef bint search_read(Reader* reader, Search* q, const OpenNode* node, const Column* column,
+cdef bint search_read(ColumnLoader* loader, Search* q, const OpenNode* node, const Column* column,
                       int32_t number) noexcept nogil:
     """The same by sorted entries or by a histogram, whichever is cheaper."""
     cdef RowStatistics of_row
     cdef bint varies
-    if by_entries(reader, q, column, node.totals.n):
-        read_entries(reader, node, column, number)
-        if reader.feature.length == 0:
+    if by_entries(loader, q, column, node.totals.n):
+        read_entries(loader, node, column, number)
+        if loader.feature.length == 0:
             return False
         of_row = q.of_row
-        q.of_row = reader.of_row
-        if q.criterion == &reader.local:
-            q.of_row.label = reader.label
-        varies = search_feature(q, <const uint64_t*>reader.entries, &reader.feature)
+        q.of_row = loader.of_row
+        if q.criterion == &loader.local:
+            q.of_row.label = loader.label
+        varies = search_feature(q, <const uint64_t*>loader.entries, &loader.feature)
         q.of_row = of_row
         return varies
-    bins_of_dense(reader, q, column, node)
+    bins_of_dense(loader, q, column, node)
     if q.bins.count <= 1:
         return False
     search_bins(q, number, last_ordered(column))
     return True
 
 
-cdef bint by_entries(const Reader* reader, const Search* q, const Column* column,
+cdef bint by_entries(const ColumnLoader* loader, const Search* q, const Column* column,
                      int64_t n) noexcept nogil:
     """Whether a column is sorted rather than counted.
 
     Its histogram would be mostly empty: fewer rows than words of a bit per code, fewer than
     numbers in the cells that they hit, or more cells than a growth of so many rows should hold.
     """
-    cdef int64_t n_cells = (column.n_codes + <int64_t>1) * layout_of(reader, q).n_words
+    cdef int64_t n_cells = (column.n_codes + <int64_t>1) * layout_of(loader, q).n_words
     cdef int64_t n_hit = column.n_codes if column.n_codes < n else n
     if column.storage == STORED_SPARSE or n < column.n_codes >> 6:
         return True
     if by_class(q) and n * SORT_COST <= n_hit * q.criterion.n_classes:
         return True
-    return n_cells > MOST_CELLS * (reader.n_rows + 4096)
+    return n_cells > MOST_CELLS * (loader.n_rows + 4096)
 
 
-cdef void bins_of_drawn(Reader* reader, Search* q, const OpenNode* node, const Column* column,
+cdef void bins_of_drawn(ColumnLoader* loader, Search* q, const OpenNode* node, const Column* column,
                         int32_t number) noexcept nogil:
     """The codes of a column in the node, as bins of the search."""
     cdef RowStatistics of_row
-    if by_entries(reader, q, column, node.totals.n):
-        read_entries(reader, node, column, number)
-        if reader.feature.length == 0:
+    if by_entries(loader, q, column, node.totals.n):
+        read_entries(loader, node, column, number)
+        if loader.feature.length == 0:
             q.bins.count = 0
             return
         of_row = q.of_row
-        q.of_row = reader.of_row
-        bins_of_entries(q, <const uint64_t*>reader.entries, &reader.feature)
+        q.of_row = loader.of_row
+        bins_of_entries(q, <const uint64_t*>loader.entries, &loader.feature)
         q.of_row = of_row
     else:
-        bins_of_dense(reader, q, column, node)
+        bins_of_dense(loader, q, column, node)
 
 
-cdef inline void see_local(Reader* reader, Search* q) noexcept nogil:
+cdef inline void see_local(ColumnLoader* loader, Search* q) noexcept nogil:
     """Let the search see the classes of the node only; until `see_all`.
 
     For columns without categories, whose scores are sums over classes.
     """
-    q.criterion = &reader.local
-    q.class_totals = reader.local_totals
-    q.n_columns_of_target = reader.local.n_classes
+    q.criterion = &loader.local
+    q.class_totals = loader.local_totals
+    q.n_columns_of_target = loader.local.n_classes
     q.side_is_clear = False
 
 
@@ -158,11 +158,11 @@ cdef inline void see_all(Search* q, const Criterion* criterion,
 # ---------------------------------------------------------------------------------------------
 # a handful of rows
 
-cdef bint search_few(Reader* reader, Search* q, const OpenNode* node, const Column* column,
+cdef bint search_few(ColumnLoader* loader, Search* q, const OpenNode* node, const Column* column,
                      int32_t number, bint* varies) noexcept nogil:
     """Search a dense column of at most FEW rows, of squared error; False: the column has missing
     values, and nothing was done."""
-    cdef const uint64_t* item = reader.bag.item + node.start
+    cdef const uint64_t* item = loader.bag.item + node.start
     cdef int64_t n = node.totals.n
     cdef int64_t w = 0
     cdef int64_t s = 0
@@ -195,8 +195,8 @@ cdef bint search_few(Reader* reader, Search* q, const OpenNode* node, const Colu
                 if score > best:
                     best = score
                     best_at = i
-        w += reader.few_weight[keys[i] & 0xFF]
-        s += reader.few_target[keys[i] & 0xFF]
+        w += loader.few_weight[keys[i] & 0xFF]
+        s += loader.few_target[keys[i] & 0xFF]
     q.best = best
     if beats(q, number):
         split.score = best

@@ -3,12 +3,12 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 
 from dtrees.core.data._columns cimport Column
 from dtrees.core.search._open_node cimport OpenNode
-from dtrees.core.stores.sampled._column_loader cimport Reader
+from dtrees.core.stores.sampled._column_loader cimport ColumnLoader
 
-cdef void read_entries(Reader* reader, const OpenNode* node, const Column* column,
+cdef void read_entries(ColumnLoader* loader, const OpenNode* node, const Column* column,
                        int32_t number) noexcept nogil
-cdef const uint32_t* codes_to_part(Reader* reader, const OpenNode* node, const Column* column,
-                                   bint is_subset) noexcept nogil
-cdef void mark_present(Reader* reader, const OpenNode* node) noexcept nogil
-cdef void forget_present(Reader* reader, const OpenNode* node) noexcept nogil
-cdef int64_t drop_absent(const Reader* reader, int32_t* columns, int64_t n) noexcept nogil
+cdef const uint32_t* codes_to_partition(ColumnLoader* loader, const OpenNode* node,
+                                        const Column* column, bint is_subset) noexcept nogil
+cdef void mark_present(ColumnLoader* loader, const OpenNode* node) noexcept nogil
+cdef void forget_present(ColumnLoader* loader, const OpenNode* node) noexcept nogil
+cdef int64_t drop_absent(const ColumnLoader* loader, int32_t* columns, int64_t n) noexcept nogil

@@ -22,7 +22,7 @@ from dtrees.core.data._structs cimport NO_RANK, PresortedFeature
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._sort cimport merge_sort
 from dtrees.core.stores.sampled._column_loader cimport (
-    Reader, gather_statistics, reserve_cells, reserve_entries
+    ColumnLoader, gather_statistics, reserve_cells, reserve_entries
 )
 from dtrees.core.stores.sampled._row_partition cimport row_of
 
@@ -32,104 +32,104 @@ cdef enum:
     MOST_MARKED = 1 << 13   # cells of a node whose columns are marked
 
 
-cdef void read_entries(Reader* reader, const OpenNode* node, const Column* column,
+cdef void read_entries(ColumnLoader* loader, const OpenNode* node, const Column* column,
                        int32_t number) noexcept nogil:
     """The presorted feature of one column."""
-    cdef PresortedFeature* feature = &reader.feature
+    cdef PresortedFeature* feature = &loader.feature
     cdef int64_t m = 0
-    reserve_entries(reader, node.totals.n + 1)
+    reserve_entries(loader, node.totals.n + 1)
     feature.length = 0
     if column.storage == STORED_SPARSE:
-        m = find_entries(reader, node, column)
+        m = find_entries(loader, node, column)
         if m == 0:
             return
-    gather_statistics(reader, node)
+    gather_statistics(loader, node)
     memset(feature, 0, sizeof(PresortedFeature))
     feature.column = number
     feature.fill_code = column.fill
     feature.last_ordered = last_ordered(column)
     if column.storage == STORED_SPARSE:
-        sort_sparse_entries(reader, column, m)
+        sort_sparse_entries(loader, column, m)
     else:
-        read_dense_entries(reader, column, node)
+        read_dense_entries(loader, column, node)
 
 
 # ---------------------------------------------------------------------------------------------
 # dense columns
 
-cdef void read_dense_entries(Reader* reader, const Column* column,
+cdef void read_dense_entries(ColumnLoader* loader, const Column* column,
                              const OpenNode* node) noexcept nogil:
-    cdef const uint64_t* item = reader.bag.item + node.start
+    cdef const uint64_t* item = loader.bag.item + node.start
     cdef int64_t n = node.totals.n
     if column.storage == STORED_U8:
-        sorted_codes(reader, <const uint8_t*>column.codes, item, n, column.n_codes)
+        sorted_codes(loader, <const uint8_t*>column.codes, item, n, column.n_codes)
     elif column.storage == STORED_U16:
-        sorted_codes(reader, <const uint16_t*>column.codes, item, n, column.n_codes)
+        sorted_codes(loader, <const uint16_t*>column.codes, item, n, column.n_codes)
     else:
-        sorted_codes(reader, <const uint32_t*>column.codes, item, n, column.n_codes)
-    reader.feature.length = <uint32_t>n
-    reader.feature.fill = NO_RANK
+        sorted_codes(loader, <const uint32_t*>column.codes, item, n, column.n_codes)
+    loader.feature.length = <uint32_t>n
+    loader.feature.fill = NO_RANK
 
 
-cdef inline void sorted_codes(Reader* reader, const code_t* codes, const uint64_t* item,
+cdef inline void sorted_codes(ColumnLoader* loader, const code_t* codes, const uint64_t* item,
                               int64_t n, int64_t n_codes) noexcept nogil:
     cdef int64_t i
     if n > LEAST_COUNTED and n > n_codes >> 6:
-        sort_by_counts(reader, codes, item, n, n_codes)
+        sort_by_counts(loader, codes, item, n, n_codes)
         return
     for i in range(n):
-        reader.entries[i] = <uint64_t>codes[<uint32_t>item[i]] << 32 | <uint64_t>i
-    merge_sort(reader.entries, reader.scratch, n)
+        loader.entries[i] = <uint64_t>codes[<uint32_t>item[i]] << 32 | <uint64_t>i
+    merge_sort(loader.entries, loader.scratch, n)
 
 
-cdef void sort_by_counts(Reader* reader, const code_t* codes, const uint64_t* item, int64_t n,
+cdef void sort_by_counts(ColumnLoader* loader, const code_t* codes, const uint64_t* item, int64_t n,
                          int64_t n_codes) noexcept nogil:
     """Entries of n rows, by counting their codes. O(n + n_codes / 64)."""
-    cdef code_t* own = <code_t*>reader.codes
+    cdef code_t* own = <code_t*>loader.codes
     cdef int64_t n_words = (n_codes >> 6) + 1
     cdef int64_t i, word
     cdef uint64_t bits
     cdef uint32_t code, count
     cdef uint32_t total = 0
-    reserve_cells(reader, n_codes, 0)
-    if n_codes >= reader.n_counts:
-        free(reader.counts)
-        reader.counts = <uint32_t*>calloc(n_codes + 1, sizeof(uint32_t))
-        reader.n_counts = n_codes + 1
+    reserve_cells(loader, n_codes, 0)
+    if n_codes >= loader.n_counts:
+        free(loader.counts)
+        loader.counts = <uint32_t*>calloc(n_codes + 1, sizeof(uint32_t))
+        loader.n_counts = n_codes + 1
     for i in range(n):
         code = codes[<uint32_t>item[i]]
         own[i] = <code_t>code
-        reader.counts[code] += 1
-        reader.hit[code >> 6] |= <uint64_t>1 << (code & 63)
+        loader.counts[code] += 1
+        loader.hit[code >> 6] |= <uint64_t>1 << (code & 63)
     for word in range(n_words):
-        bits = reader.hit[word]
+        bits = loader.hit[word]
         while bits != 0:
             code = <uint32_t>((word << 6) + trailing_zeros(bits))
             bits &= bits - 1
-            count = reader.counts[code]
-            reader.counts[code] = total
+            count = loader.counts[code]
+            loader.counts[code] = total
             total += count
     for i in range(n):
         code = own[i]
-        reader.entries[reader.counts[code]] = <uint64_t>code << 32 | <uint64_t>i
-        reader.counts[code] += 1
+        loader.entries[loader.counts[code]] = <uint64_t>code << 32 | <uint64_t>i
+        loader.counts[code] += 1
     for word in range(n_words):
-        bits = reader.hit[word]
-        reader.hit[word] = 0
+        bits = loader.hit[word]
+        loader.hit[word] = 0
         while bits != 0:
-            reader.counts[(word << 6) + trailing_zeros(bits)] = 0
+            loader.counts[(word << 6) + trailing_zeros(bits)] = 0
             bits &= bits - 1
 
 
 # ---------------------------------------------------------------------------------------------
 # sparse columns
 
-cdef int64_t find_entries(Reader* reader, const OpenNode* node,
+cdef int64_t find_entries(ColumnLoader* loader, const OpenNode* node,
                           const Column* column) noexcept nogil:
     """Stored rows of the column that are in the node, whose rows ascend: entries of code and
     place. Returns how many there are."""
     cdef const uint32_t* codes = <const uint32_t*>column.codes
-    cdef const uint64_t* item = reader.bag.item
+    cdef const uint64_t* item = loader.bag.item
     cdef int64_t start = node.start
     cdef int64_t n = node.totals.n
     cdef int64_t m = 0
@@ -143,12 +143,12 @@ cdef int64_t find_entries(Reader* reader, const OpenNode* node,
             if at == column.stored:
                 break
             if <uint32_t>column.rows[at] == row:
-                reader.entries[m] = <uint64_t>codes[at] << 32 | <uint64_t>i
+                loader.entries[m] = <uint64_t>codes[at] << 32 | <uint64_t>i
                 m += 1
     else:
         for at in range(column.stored):
-            place = reader.place[column.rows[at]] - <uint32_t>start
-            reader.entries[m] = <uint64_t>codes[at] << 32 | place
+            place = loader.place[column.rows[at]] - <uint32_t>start
+            loader.entries[m] = <uint64_t>codes[at] << 32 | place
             m += place < <uint32_t>n
     return m
 
@@ -174,57 +174,57 @@ cdef int64_t bits_of(int64_t x) noexcept nogil:
     return bits
 
 
-cdef void sort_sparse_entries(Reader* reader, const Column* column, int64_t m) noexcept nogil:
+cdef void sort_sparse_entries(ColumnLoader* loader, const Column* column, int64_t m) noexcept nogil:
     """Sort m entries that were found; codes equal to the fill code are left out."""
     cdef int64_t kept = 0
     cdef int64_t i
     for i in range(m):
-        reader.entries[kept] = reader.entries[i]
-        kept += reader.entries[i] >> 32 != column.fill
-    merge_sort(reader.entries, reader.scratch, kept)
-    reader.feature.length = <uint32_t>kept
-    reader.feature.fill = column.fill
+        loader.entries[kept] = loader.entries[i]
+        kept += loader.entries[i] >> 32 != column.fill
+    merge_sort(loader.entries, loader.scratch, kept)
+    loader.feature.length = <uint32_t>kept
+    loader.feature.fill = column.fill
 
 
-cdef const uint32_t* codes_to_part(Reader* reader, const OpenNode* node, const Column* column,
-                                   bint is_subset) noexcept nogil:
+cdef const uint32_t* codes_to_partition(ColumnLoader* loader, const OpenNode* node,
+                                        const Column* column, bint is_subset) noexcept nogil:
     """The codes of the node's rows, in their order; NULL where a dense column tells them as well.
     """
-    cdef const uint64_t* item = reader.bag.item + node.start
+    cdef const uint64_t* item = loader.bag.item + node.start
     cdef int64_t n = node.totals.n
     cdef int64_t i, m
     if column.storage == STORED_SPARSE:
-        reserve_entries(reader, n + 1)
-        m = find_entries(reader, node, column)
+        reserve_entries(loader, n + 1)
+        m = find_entries(loader, node, column)
         for i in range(n):
-            reader.codes[i] = column.fill
+            loader.codes[i] = column.fill
         for i in range(m):
-            reader.codes[<uint32_t>reader.entries[i]] = <uint32_t>(reader.entries[i] >> 32)
-        return reader.codes
+            loader.codes[<uint32_t>loader.entries[i]] = <uint32_t>(loader.entries[i] >> 32)
+        return loader.codes
     if not is_subset:
         return NULL
     if column.storage == STORED_U8:
         for i in range(n):
-            reader.codes[i] = (<const uint8_t*>column.codes)[row_of(item[i])]
+            loader.codes[i] = (<const uint8_t*>column.codes)[row_of(item[i])]
     elif column.storage == STORED_U16:
         for i in range(n):
-            reader.codes[i] = (<const uint16_t*>column.codes)[row_of(item[i])]
+            loader.codes[i] = (<const uint16_t*>column.codes)[row_of(item[i])]
     else:
         for i in range(n):
-            reader.codes[i] = (<const uint32_t*>column.codes)[row_of(item[i])]
-    return reader.codes
+            loader.codes[i] = (<const uint32_t*>column.codes)[row_of(item[i])]
+    return loader.codes
 
 
 # ---------------------------------------------------------------------------------------------
 # which sparse columns are in a node
 
-cdef void mark_present(Reader* reader, const OpenNode* node) noexcept nogil:
+cdef void mark_present(ColumnLoader* loader, const OpenNode* node) noexcept nogil:
     """Note which sparse columns have stored rows in a node of few rows; O(cells of its rows).
 
     Then `drop_absent` knows without a look at the column. Taken back by `forget_present`.
     """
-    cdef const uint64_t* item = reader.bag.item + node.start
-    cdef const RowLists* lists = &reader.lists
+    cdef const uint64_t* item = loader.bag.item + node.start
+    cdef const RowLists* lists = &loader.lists
     cdef int64_t n_cells = 0
     cdef int64_t i, at
     cdef uint32_t row, column
@@ -235,38 +235,38 @@ cdef void mark_present(Reader* reader, const OpenNode* node) noexcept nogil:
         n_cells += lists.start[row + 1] - lists.start[row]
     if n_cells > MOST_MARKED:
         return
-    reader.knows_present = True
+    loader.knows_present = True
     for i in range(node.totals.n):
         row = row_of(item[i])
         for at in range(lists.start[row], lists.start[row + 1]):
             column = lists.column[at]
-            reader.present[column >> 6] |= <uint64_t>1 << (column & 63)
+            loader.present[column >> 6] |= <uint64_t>1 << (column & 63)
 
 
-cdef void forget_present(Reader* reader, const OpenNode* node) noexcept nogil:
-    cdef const uint64_t* item = reader.bag.item + node.start
-    cdef const RowLists* lists = &reader.lists
+cdef void forget_present(ColumnLoader* loader, const OpenNode* node) noexcept nogil:
+    cdef const uint64_t* item = loader.bag.item + node.start
+    cdef const RowLists* lists = &loader.lists
     cdef int64_t i, at
     cdef uint32_t row
-    if not reader.knows_present:
+    if not loader.knows_present:
         return
-    reader.knows_present = False
+    loader.knows_present = False
     for i in range(node.totals.n):
         row = row_of(item[i])
         for at in range(lists.start[row], lists.start[row + 1]):
-            reader.present[<uint32_t>lists.column[at] >> 6] = 0
+            loader.present[<uint32_t>lists.column[at] >> 6] = 0
 
 
-cdef int64_t drop_absent(const Reader* reader, int32_t* columns, int64_t n) noexcept nogil:
+cdef int64_t drop_absent(const ColumnLoader* loader, int32_t* columns, int64_t n) noexcept nogil:
     """Keep the columns that are not known to be constant in the node; returns how many."""
     cdef int64_t kept = 0
     cdef int64_t i
     cdef uint32_t column
-    if not reader.knows_present:
+    if not loader.knows_present:
         return n
     for i in range(n):
         column = columns[i]
         columns[kept] = column
-        kept += (reader.present[column >> 6] | reader.lists.dense[column >> 6]) >> (
+        kept += (loader.present[column >> 6] | loader.lists.dense[column >> 6]) >> (
             column & 63) & 1
     return kept

@@ -6,22 +6,22 @@ from dtrees.core.histogram._layout cimport (
 )
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._search cimport Search, by_class
-from dtrees.core.stores.sampled._column_loader cimport Reader
+from dtrees.core.stores.sampled._column_loader cimport ColumnLoader
 
 
-cdef inline Layout layout_of(const Reader* reader, const Search* q) noexcept nogil:
+cdef inline Layout layout_of(const ColumnLoader* loader, const Search* q) noexcept nogil:
     """Of the cells of a node: as small as its sums allow."""
     cdef Layout layout
     layout.n_classes = q.criterion.n_classes
-    if reader.is_packed:
+    if loader.is_packed:
         layout.kind = PACKED
     elif by_class(q):
-        layout.kind = CLASSES_PAIRED if reader.is_paired else WEIGHTED_CLASSES
+        layout.kind = CLASSES_PAIRED if loader.is_paired else WEIGHTED_CLASSES
     else:
-        layout.kind = PAIRED if reader.is_paired else WEIGHTED_SUM
+        layout.kind = PAIRED if loader.is_paired else WEIGHTED_SUM
     layout.n_words = words_of(layout.kind, layout.n_classes)
     return layout
 
 
-cdef void bins_of_dense(Reader* reader, Search* q, const Column* column,
+cdef void bins_of_dense(ColumnLoader* loader, Search* q, const Column* column,
                         const OpenNode* node) noexcept nogil

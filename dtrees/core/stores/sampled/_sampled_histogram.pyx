@@ -19,47 +19,47 @@ from dtrees.core.histogram._layout cimport (
 from dtrees.core.search._bins cimport drop_bin, read_bin, reserve_bins, rest_to_bin
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._search cimport Search
-from dtrees.core.stores.sampled._column_loader cimport Reader, pack_rows, reserve_cells
+from dtrees.core.stores.sampled._column_loader cimport ColumnLoader, pack_rows, reserve_cells
 from dtrees.core.stores.sampled._row_partition cimport label_of, times_of
 
 ctypedef fused narrow_t:
     uint8_t
     uint16_t
 
-cdef void bins_of_dense(Reader* reader, Search* q, const Column* column,
+cdef void bins_of_dense(ColumnLoader* loader, Search* q, const Column* column,
                         const OpenNode* node) noexcept nogil:
     """The codes of a dense column in the node, as bins of the search."""
-    pack_rows(reader, node)
+    pack_rows(loader, node)
     if column.common != NO_RANK and column.storage == STORED_U8:
-        bins_of_uncommon(reader, q, <const uint8_t*>column.codes, node, column)
+        bins_of_uncommon(loader, q, <const uint8_t*>column.codes, node, column)
     elif column.common != NO_RANK and column.storage == STORED_U16:
-        bins_of_uncommon(reader, q, <const uint16_t*>column.codes, node, column)
+        bins_of_uncommon(loader, q, <const uint16_t*>column.codes, node, column)
     elif column.storage == STORED_U8:
-        bins_of_codes(reader, q, <const uint8_t*>column.codes, node, column.n_codes)
+        bins_of_codes(loader, q, <const uint8_t*>column.codes, node, column.n_codes)
     elif column.storage == STORED_U16:
-        bins_of_codes(reader, q, <const uint16_t*>column.codes, node, column.n_codes)
+        bins_of_codes(loader, q, <const uint16_t*>column.codes, node, column.n_codes)
     else:
-        bins_of_codes(reader, q, <const uint32_t*>column.codes, node, column.n_codes)
+        bins_of_codes(loader, q, <const uint32_t*>column.codes, node, column.n_codes)
 
 
-cdef void bins_of_codes(Reader* reader, Search* q, const code_t* codes, const OpenNode* node,
+cdef void bins_of_codes(ColumnLoader* loader, Search* q, const code_t* codes, const OpenNode* node,
                         int64_t n_codes) noexcept nogil:
     """The codes of n rows as bins. O(n + codes that occur), or all codes when they are fewer."""
     cdef int64_t n = node.totals.n
     cdef int64_t g = 0
     cdef int64_t code
     cdef bint sparsely = n < n_codes
-    cdef Layout layout = layout_of(reader, q)
-    reserve_cells(reader, n_codes, layout.n_words)
+    cdef Layout layout = layout_of(loader, q)
+    reserve_cells(loader, n_codes, layout.n_words)
     if sparsely:
         reserve_bins(q, n + 1)
-        count_codes(reader, q, codes, node, reader.hit)
-        g = take_hit(reader, q, &layout, n_codes)
+        count_codes(loader, q, codes, node, loader.hit)
+        g = take_hit(loader, q, &layout, n_codes)
     else:
         reserve_bins(q, n_codes + 2)
-        count_codes(reader, q, codes, node, NULL)
+        count_codes(loader, q, codes, node, NULL)
         for code in range(n_codes + 1):
-            g += take_cell(reader, q, &layout, code, g)
+            g += take_cell(loader, q, &layout, code, g)
     q.bins.count = g
 
 
@@ -75,17 +75,17 @@ cdef struct Cells:
     const int64_t* target
 
 
-cdef inline Cells cells_of(const Reader* reader, const Search* q,
+cdef inline Cells cells_of(const ColumnLoader* loader, const Search* q,
                            const OpenNode* node) noexcept nogil:
     cdef Cells c
-    c.layout = layout_of(reader, q)
-    c.cells = reader.cells
-    c.item = reader.bag.item + node.start
-    c.value = NULL if reader.bag.value == NULL else reader.bag.value + node.start
-    c.packed = reader.packed
-    c.label = reader.label if q.criterion == &reader.local else NULL
-    c.weight = reader.bag.weight
-    c.target = reader.bag.target
+    c.layout = layout_of(loader, q)
+    c.cells = loader.cells
+    c.item = loader.bag.item + node.start
+    c.value = NULL if loader.bag.value == NULL else loader.bag.value + node.start
+    c.packed = loader.packed
+    c.label = loader.label if q.criterion == &loader.local else NULL
+    c.weight = loader.bag.weight
+    c.target = loader.bag.target
     return c
 
 
@@ -128,10 +128,10 @@ cdef inline void count_as(const Cells* c, const code_t* codes, int64_t n, uint64
             hit[code >> 6] |= <uint64_t>1 << (code & 63)
 
 
-cdef inline void count_codes(const Reader* reader, const Search* q, const code_t* codes,
+cdef inline void count_codes(const ColumnLoader* loader, const Search* q, const code_t* codes,
                              const OpenNode* node, uint64_t* hit) noexcept nogil:
     """Pick the loop that was compiled for the kind of cells."""
-    cdef Cells c = cells_of(reader, q, node)
+    cdef Cells c = cells_of(loader, q, node)
     cdef int64_t n = node.totals.n
     cdef bint plain = c.weight == NULL and c.target == NULL
     if c.layout.kind == PACKED:
@@ -150,10 +150,10 @@ cdef inline void count_codes(const Reader* reader, const Search* q, const code_t
         count_as(&c, codes, n, hit, WEIGHTED_SUM, False)
 
 
-cdef inline int64_t take_cell(Reader* reader, Search* q, const Layout* layout, int64_t code,
+cdef inline int64_t take_cell(ColumnLoader* loader, Search* q, const Layout* layout, int64_t code,
                               int64_t g) noexcept nogil:
     """Move the sums of a code to bin g and clear them; returns 1 if the code occurs."""
-    cdef int64_t* cell = reader.cells + code * layout.n_words
+    cdef int64_t* cell = loader.cells + code * layout.n_words
     cdef int64_t found
     if layout.kind == PACKED:
         found = read_bin(q, cell, PACKED, <uint32_t>code, g)
@@ -170,17 +170,17 @@ cdef inline int64_t take_cell(Reader* reader, Search* q, const Layout* layout, i
     return found
 
 
-cdef inline int64_t take_hit(Reader* reader, Search* q, const Layout* layout,
+cdef inline int64_t take_hit(ColumnLoader* loader, Search* q, const Layout* layout,
                              int64_t n_codes) noexcept nogil:
     """Move the codes that occur to bins, ascending, and clear the bits; returns how many."""
     cdef int64_t g = 0
     cdef int64_t word
     cdef uint64_t bits
     for word in range((n_codes >> 6) + 1):
-        bits = reader.hit[word]
-        reader.hit[word] = 0
+        bits = loader.hit[word]
+        loader.hit[word] = 0
         while bits != 0:
-            take_cell(reader, q, layout, (word << 6) + trailing_zeros(bits), g)
+            take_cell(loader, q, layout, (word << 6) + trailing_zeros(bits), g)
             bits &= bits - 1
             g += 1
     return g
@@ -189,17 +189,17 @@ cdef inline int64_t take_hit(Reader* reader, Search* q, const Layout* layout,
 # ---------------------------------------------------------------------------------------------
 # columns with a common code
 
-cdef void bins_of_uncommon(Reader* reader, Search* q, const narrow_t* codes,
+cdef void bins_of_uncommon(ColumnLoader* loader, Search* q, const narrow_t* codes,
                            const OpenNode* node, const Column* column) noexcept nogil:
     """The same for a column of which most rows hold one code: it gets what the others leave."""
     cdef uint32_t common = column.common
     cdef int64_t rest = 0
-    cdef Layout layout = layout_of(reader, q)
-    reserve_cells(reader, column.n_codes, layout.n_words)
+    cdef Layout layout = layout_of(loader, q)
+    reserve_cells(loader, column.n_codes, layout.n_words)
     reserve_bins(q, (node.totals.n if node.totals.n < column.n_codes else column.n_codes) + 2)
-    count_uncommon(reader, q, codes, node, common)
-    reader.hit[common >> 6] |= <uint64_t>1 << (common & 63)
-    q.bins.count = take_hit(reader, q, &layout, column.n_codes)
+    count_uncommon(loader, q, codes, node, common)
+    loader.hit[common >> 6] |= <uint64_t>1 << (common & 63)
+    q.bins.count = take_hit(loader, q, &layout, column.n_codes)
     while q.bins.rank[rest] != common:
         rest += 1
     rest_to_bin(q, rest)
@@ -207,12 +207,12 @@ cdef void bins_of_uncommon(Reader* reader, Search* q, const narrow_t* codes,
         drop_bin(q, rest)
 
 
-cdef void count_uncommon(const Reader* reader, const Search* q, const narrow_t* codes,
+cdef void count_uncommon(const ColumnLoader* loader, const Search* q, const narrow_t* codes,
                          const OpenNode* node, uint32_t common) noexcept nogil:
     """Add the rows of all codes but one, which most rows of the table hold."""
-    cdef Cells c = cells_of(reader, q, node)
-    cdef uint32_t* place = reader.codes
-    cdef uint64_t* hit = reader.hit
+    cdef Cells c = cells_of(loader, q, node)
+    cdef uint32_t* place = loader.codes
+    cdef uint64_t* hit = loader.hit
     cdef int64_t m = 0
     cdef int64_t i
     cdef uint32_t code

@@ -11,20 +11,22 @@ from dtrees.core.data._columns cimport Column, last_ordered
 from dtrees.core.data._structs cimport IN_SUBSET, LEAF, RowStatistics
 from dtrees.core.search._bound cimport cannot_win, perfect_score, work_of_bins
 from dtrees.core.search._open_node cimport OpenNode, describe, open_children, subtract_child
-from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search, key_of_tie
 from dtrees.core.stores._partition cimport Route
 from dtrees.core.stores._store cimport Store
-from dtrees.core.stores.presorted._buffers cimport Workspace
+from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.sampled._column_loader cimport (
-    Reader, free_reader, new_reader, place_rows, read_rows, serves, take_rows
+    ColumnLoader, free_loader, new_loader, place_rows, read_rows, serves, take_rows
 )
-from dtrees.core.stores.sampled._random_split cimport finish_cut, search_cut
+from dtrees.core.stores.sampled._random_split cimport finish_drawn_split, draw_split
 from dtrees.core.stores.sampled._random_split_simd cimport search_lanes
-from dtrees.core.stores.sampled._row_partition cimport Bag, part_items, range_of_items, sum_items
+from dtrees.core.stores.sampled._row_partition cimport (
+    RowPartition, partition_items, range_of_items, sum_items
+)
 from dtrees.core.stores.sampled._sampled_columns cimport bins_of_drawn, draw_columns, search_drawn
 from dtrees.core.stores.sampled._sampled_entries cimport (
-    codes_to_part, drop_absent, forget_present, mark_present
+    codes_to_partition, drop_absent, forget_present, mark_present
 )
 
 cdef enum:
@@ -41,7 +43,7 @@ cdef SampledStore sampled_store() noexcept nogil:
     memset(&s, 0, sizeof(SampledStore))
     s.store.search_node = search_node
     s.store.choose = choose
-    s.store.part = part
+    s.store.partition = partition
     s.store.codes.same = True
     return s
 
@@ -50,30 +52,30 @@ cdef void free_sampled(SampledStore* s) noexcept nogil:
     free(s.drawn)
     free(s.swapped)
     free(s.ascending)
-    free_reader(s.reader)
+    free_loader(s.loader)
 
 
-cdef bint ready_reader(SampledStore* s, const Plan* plan, const RowStatistics* of_row, int64_t n,
-                       int64_t n_places) noexcept nogil:
-    """Have a reader for n rows of a table of n_places; False without memory."""
-    if s.reader == NULL or not serves(
-            s.reader, of_row, n, n_places, plan.layout.kind, &plan.criterion, &plan.lists,
-            plan.limits.random_cuts):
-        free_reader(s.reader)
-        s.reader = new_reader(of_row, n, n_places, plan.layout.kind, &plan.criterion, &plan.lists,
-                              plan.limits.random_cuts)
-    return s.reader != NULL
+cdef bint ready_loader(SampledStore* s, const TrainParameters* params, const RowStatistics* of_row,
+                       int64_t n, int64_t n_places) noexcept nogil:
+    """Have a loader for n rows of a table of n_places; False without memory."""
+    if s.loader == NULL or not serves(
+            s.loader, of_row, n, n_places, params.layout.kind, &params.criterion, &params.lists,
+            params.limits.random_splits):
+        free_loader(s.loader)
+        s.loader = new_loader(of_row, n, n_places, params.layout.kind, &params.criterion,
+                              &params.lists, params.limits.random_splits)
+    return s.loader != NULL
 
 
-cdef bint begin_rows(SampledStore* s, const Plan* plan, const Workspace* w,
+cdef bint begin_rows(SampledStore* s, const TrainParameters* params, const Buffers* w,
                      OpenNode* root) noexcept nogil:
     """Take the rows of a root; False without memory."""
     cdef int64_t n = root.totals.n
-    if not ready_reader(s, plan, &w.of_row, n, w.n_rows):
+    if not ready_loader(s, params, &w.of_row, n, w.n_rows):
         return False
-    take_rows(s.reader, &w.of_row, w.rows + root.start, n, &plan.criterion, &plan.lists)
+    take_rows(s.loader, &w.of_row, w.rows + root.start, n, &params.criterion, &params.lists)
     root.start = 0
-    return s.n_columns == plan.limits.n_columns or number_columns(s, plan.limits.n_columns)
+    return s.n_columns == params.limits.n_columns or number_columns(s, params.limits.n_columns)
 
 
 cdef bint number_columns(SampledStore* s, int64_t n_columns) noexcept nogil:
@@ -102,42 +104,42 @@ cdef void search_node(Store* store, OpenNode* node) noexcept nogil:
     """The best split over drawn columns; on beyond max_features, one by one, while none varies."""
     cdef SampledStore* s = <SampledStore*>store
     cdef Search* q = store.search
-    cdef const Plan* plan = store.plan
-    cdef int64_t n_columns = plan.limits.n_columns
-    cdef double perfect = perfect_score(plan, node)
+    cdef const TrainParameters* params = store.params
+    cdef int64_t n_columns = params.limits.n_columns
+    cdef double perfect = perfect_score(params, node)
     cdef int64_t first = 0
-    cdef int64_t count = plan.limits.max_features
+    cdef int64_t count = params.limits.max_features
     cdef int64_t i, kept
     cdef int32_t column
-    read_rows(s.reader, q, node)
+    read_rows(s.loader, q, node)
     store.work += 2 * node.totals.n
-    mark_present(s.reader, node)
+    mark_present(s.loader, node)
     while first < n_columns and q.split.test == LEAF:
-        count = draw_columns(plan, node.path, s.drawn, s.swapped, first, count)
+        count = draw_columns(params, node.path, s.drawn, s.swapped, first, count)
         memcpy(s.ascending, s.drawn + first, count * sizeof(int32_t))
-        kept = drop_absent(s.reader, s.ascending, count)
+        kept = drop_absent(s.loader, s.ascending, count)
         store.work += count
-        if s.reader.is_small and plan.row_codes.codes != NULL:
+        if s.loader.is_small and params.row_codes.codes != NULL:
             store.work += 2 * node.totals.n
-            kept = search_lanes(s.reader, q, node, plan, s.ascending, kept)
+            kept = search_lanes(s.loader, q, node, params, s.ascending, kept)
         if kept <= FEW_COLUMNS:
             sort_columns(q, s.ascending, kept)
         for i in range(kept):
             column = s.ascending[i]
             if cannot_win(q, perfect, column):
                 continue
-            if s.reader.place != NULL:
-                fetch_ahead(plan.columns, s.ascending, i, kept)
-            if plan.limits.random_cuts:
-                search_cut(s.reader, q, node, plan.columns + column, column,
-                           plan.values + plan.first_value[column])
-            elif search_drawn(s.reader, q, node, plan.columns + column, column):
-                if plan.columns[column].n_ordered < plan.columns[column].n_codes:
+            if s.loader.place != NULL:
+                fetch_ahead(params.columns, s.ascending, i, kept)
+            if params.limits.random_splits:
+                draw_split(s.loader, q, node, params.columns + column, column,
+                           params.values + params.first_value[column])
+            elif search_drawn(s.loader, q, node, params.columns + column, column):
+                if params.columns[column].n_ordered < params.columns[column].n_codes:
                     store.work += work_of_bins(q)
             store.work += node.totals.n + 8
         first += count
         count = 1
-    forget_present(s.reader, node)
+    forget_present(s.loader, node)
     # the permutation as it was: the swaps once more, the last one first
     for i in range(first - 1, -1, -1):
         column = s.drawn[i]
@@ -181,39 +183,40 @@ cdef void sort_columns(const Search* q, int32_t* columns, int64_t n) noexcept no
 cdef void choose(Store* store, OpenNode* node) noexcept nogil:
     cdef SampledStore* s = <SampledStore*>store
     cdef Search* q = store.search
-    cdef const Column* column = store.plan.columns + q.split.column
-    if store.plan.limits.random_cuts:
-        finish_cut(s.reader, q, node, column)
+    cdef const Column* column = store.params.columns + q.split.column
+    if store.params.limits.random_splits:
+        finish_drawn_split(s.loader, q, node, column)
     store.last_ordered = last_ordered(column)
     if q.split.test == IN_SUBSET:
-        bins_of_drawn(s.reader, q, node, column, q.split.column)
+        bins_of_drawn(s.loader, q, node, column, q.split.column)
 
 
-cdef void part(Store* store, OpenNode* node, const Route* route, OpenNode* left,
-               OpenNode* right) noexcept nogil:
+cdef void partition(Store* store, OpenNode* node, const Route* route, OpenNode* left,
+                    OpenNode* right) noexcept nogil:
     """Part the items of the node by the test itself."""
     cdef SampledStore* s = <SampledStore*>store
-    part_drawn(store.plan, s.reader, node, route,
-               store.plan.columns + store.search.split.column, left, right)
+    partition_drawn(store.params, s.loader, node, route,
+                    store.params.columns + store.search.split.column, left, right)
 
 
-cdef void part_drawn(const Plan* plan, Reader* reader, const OpenNode* node, const Route* route,
-                     const Column* column, OpenNode* left, OpenNode* right) noexcept nogil:
+cdef void partition_drawn(const TrainParameters* params, ColumnLoader* loader, const OpenNode* node,
+                          const Route* route, const Column* column, OpenNode* left,
+                          OpenNode* right) noexcept nogil:
     """Part the items of a node by a test and sum up the children."""
-    cdef Bag* bag = &reader.bag
-    cdef const uint32_t* codes = codes_to_part(reader, node, column, route.subset != NULL)
-    cdef int64_t n_left = part_items(bag, node.start, node.totals.n, route, column, codes,
-                                     &plan.row_codes)
+    cdef RowPartition* bag = &loader.bag
+    cdef const uint32_t* codes = codes_to_partition(loader, node, column, route.subset != NULL)
+    cdef int64_t n_left = partition_items(bag, node.start, node.totals.n, route, column, codes,
+                                          &params.row_codes)
     cdef OpenNode* lesser
     cdef OpenNode* other
-    open_children(node, n_left, plan.layout.n_classes, left, right)
+    open_children(node, n_left, params.layout.n_classes, left, right)
     lesser, other = (left, right) if 2 * n_left <= node.totals.n else (right, left)
-    sum_items(bag, lesser.start, lesser.totals.n, plan.criterion.impurity,
-              plan.criterion.fixed_point, plan.criterion.n_classes, &lesser.totals,
+    sum_items(bag, lesser.start, lesser.totals.n, params.criterion.impurity,
+              params.criterion.fixed_point, params.criterion.n_classes, &lesser.totals,
               lesser.class_totals)
-    subtract_child(node, lesser, plan.layout.n_classes, other)
-    place_rows(reader, node)
+    subtract_child(node, lesser, params.layout.n_classes, other)
+    place_rows(loader, node)
     if bag.value != NULL:
         range_of_items(bag, other.start, other.totals.n, &other.totals)
-    describe(left, plan)
-    describe(right, plan)
+    describe(left, params)
+    describe(right, params)

@@ -73,9 +73,9 @@ WIDE static inline void put(void *to, __m256i four, uint32_t mask) {
         PART(CODE, MASK) \
     }
 
-PART_BY_COLUMN(part_u8, uint8_t)
-PART_BY_COLUMN(part_u16, uint16_t)
-PART_BY_COLUMN(part_u32, uint32_t)
+PART_BY_COLUMN(partition_u8, uint8_t)
+PART_BY_COLUMN(partition_u16, uint16_t)
+PART_BY_COLUMN(partition_u32, uint32_t)
 #undef CODE
 #undef MASK
 
@@ -95,7 +95,7 @@ WIDE static inline uint32_t mask_of_words(const int *words, __m256i four, __m256
         _mm_or_si128(_mm_cmpgt_epi32(reach[1], from), missing)));
 }
 
-WIDE static int64_t part_lane(uint64_t *item, uint64_t *spare, int64_t n, const uint8_t *codes,
+WIDE static int64_t partition_slot(uint64_t *item, uint64_t *spare, int64_t n, const uint8_t *codes,
                               int32_t stride, int32_t lane, uint32_t above, uint32_t width,
                               uint32_t missing_left) {
     int64_t *value = 0, *spare_value = 0;
@@ -111,10 +111,10 @@ WIDE static int64_t part_lane(uint64_t *item, uint64_t *spare, int64_t n, const 
 
 #else
 
-#define part_u8(...) 0
-#define part_u16(...) 0
-#define part_u32(...) 0
-#define part_lane(...) 0
+#define partition_u8(...) 0
+#define partition_u16(...) 0
+#define partition_u32(...) 0
+#define partition_slot(...) 0
 
 #endif
 #endif

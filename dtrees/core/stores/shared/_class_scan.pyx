@@ -20,7 +20,7 @@ from libc.string cimport memset
 from dtrees.core.data._columns cimport STORED_U8, Column
 from dtrees.core.data._structs cimport RowStatistics
 from dtrees.core.search._search cimport NONE, Search, beats
-from dtrees.core.stores.sampled._random_split cimport take_cut
+from dtrees.core.stores.sampled._random_split cimport take_split
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode, claimed
 
 cdef extern from "stores/shared/class_scan.h" nogil:
@@ -189,5 +189,5 @@ cdef void take_boundary(const ClassCounts* x, Search* q, int32_t column, int mem
         return
     while beyond < x.n_codes and rows[beyond * width] == 0:
         beyond += 1
-    take_cut(q, column, code[at], code[beyond] if beyond < x.n_codes else 0, missing_left,
-             code[0] == 0 and rows[0] > 0)
+    take_split(q, column, code[at], code[beyond] if beyond < x.n_codes else 0, missing_left,
+               code[0] == 0 and rows[0] > 0)

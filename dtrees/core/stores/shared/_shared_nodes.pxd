@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport Column
 from dtrees.core.search._open_node cimport OpenNode
-from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores._partition cimport Route
 
 cpdef enum:
@@ -29,7 +29,7 @@ cdef struct SharedNode:
     uint64_t waiting        # members that go on alone, and have not begun
     SharedNode* below       # on the stack
 
-cdef struct Parting:
+cdef struct Partitioning:
     # Tests of some members, all on one column, and what becomes of the rows of their node.
     int n
     Route route[MOST_SETS]
@@ -40,14 +40,15 @@ cdef struct Parting:
     int64_t right_sums[MOST_CELLS]  # packed; by cell of the children
 
 cdef void* claimed(void* old, size_t n_bytes) noexcept nogil
-cdef SharedNode* new_shared(int n_members, int n_cells, const Plan* plan) noexcept nogil
+cdef SharedNode* new_shared(int n_members, int n_cells,
+                            const TrainParameters* params) noexcept nogil
 cdef void free_shared(SharedNode* node) noexcept nogil
 cdef void free_shared_list(SharedNode* node) noexcept nogil
 cdef bint reserve_rows(SharedNode* node, int64_t n) noexcept nogil
 cdef void mark_codes_left(const Route* route, int n, int64_t width,
                           uint64_t* left_of) noexcept nogil
 cdef bint part_shared(const SharedNode* node, const Column* column, const int64_t* added,
-                      const uint64_t* who, Parting* p, SharedNode* left,
+                      const uint64_t* who, Partitioning* p, SharedNode* left,
                       SharedNode* right) noexcept nogil
 
 

@@ -14,7 +14,7 @@ from libc.string cimport memchr, memset
 
 from dtrees.core.data._columns cimport STORED_U8, Column, code_t
 from dtrees.core.search._open_node cimport OpenNode
-from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores._partition cimport Route, goes_left
 
 cdef enum:                  # where the members that have a row send it
@@ -49,12 +49,13 @@ cdef void* claimed(void* old, size_t n_bytes) noexcept nogil:
     return realloc(old, n_bytes)
 
 
-cdef SharedNode* new_shared(int n_members, int n_cells, const Plan* plan) noexcept nogil:
+cdef SharedNode* new_shared(int n_members, int n_cells,
+                            const TrainParameters* params) noexcept nogil:
     """A node without rows; NULL without memory. Freed by `free_shared`."""
-    cdef size_t K = plan.criterion.n_classes
+    cdef size_t K = params.criterion.n_classes
     cdef size_t numbers = n_members * K + n_cells
     cdef size_t n_bytes = (n_members * (sizeof(OpenNode) + sizeof(int))
-                           + numbers * sizeof(int64_t) + plan.limits.n_columns)
+                           + numbers * sizeof(int64_t) + params.limits.n_columns)
     cdef SharedNode* node = <SharedNode*>claimed(NULL, sizeof(SharedNode))
     cdef char* at = <char*>claimed(NULL, n_bytes)
     cdef int m
@@ -167,7 +168,7 @@ cdef void mark_codes_left(const Route* route, int n, int64_t width,
                 left_of[code] |= <uint64_t>goes_left(&route[k], <uint32_t>code) << k
 
 
-cdef inline uint64_t left_members(const Parting* p, uint32_t code) noexcept nogil:
+cdef inline uint64_t left_members(const Partitioning* p, uint32_t code) noexcept nogil:
     """A bit for each member whose test sends a code left."""
     cdef uint64_t mask = 0
     cdef int k
@@ -181,7 +182,7 @@ cdef inline uint64_t left_members(const Parting* p, uint32_t code) noexcept nogi
 # ---------------------------------------------------------------------------------------------
 # rows
 
-cdef inline void side_rows(const SharedNode* node, const code_t* codes, const Parting* p,
+cdef inline void side_rows(const SharedNode* node, const code_t* codes, const Partitioning* p,
                            uint8_t* side) noexcept nogil:
     """Where each row goes, as the members that have it agree."""
     cdef const uint32_t* rows = node.rows
@@ -201,7 +202,7 @@ cdef inline void side_rows(const SharedNode* node, const code_t* codes, const Pa
             side[i] = (left == full) | (left == 0) << 1
 
 
-cdef void move_rows(const SharedNode* node, const uint8_t* side, const Parting* p,
+cdef void move_rows(const SharedNode* node, const uint8_t* side, const Partitioning* p,
                     SharedNode* left, SharedNode* right) noexcept nogil:
     """Rows on which the members agree, in their order; without a branch."""
     cdef const uint32_t* rows = node.rows
@@ -230,7 +231,7 @@ cdef void move_rows(const SharedNode* node, const uint8_t* side, const Parting* 
 
 
 cdef void sum_sides(const SharedNode* node, const uint8_t* side, const int64_t* added,
-                    Parting* p) noexcept nogil:
+                    Partitioning* p) noexcept nogil:
     """What the rows of each cell of the children add up to."""
     cdef int64_t sums[4 * MOST_CELLS]
     cdef const uint8_t* cell = node.cell
@@ -247,7 +248,7 @@ cdef void sum_sides(const SharedNode* node, const uint8_t* side, const int64_t* 
 
 
 cdef inline bint split_rows(const SharedNode* node, const code_t* codes, const uint8_t* side,
-                            const Parting* p, SharedNode* left,
+                            const Partitioning* p, SharedNode* left,
                             SharedNode* right) noexcept nogil:
     """Rows on which the members differ, to both children; False without memory."""
     cdef const uint8_t* at = <const uint8_t*>memchr(side, BOTH, node.n)
@@ -264,8 +265,9 @@ cdef inline bint split_rows(const SharedNode* node, const code_t* codes, const u
     return True
 
 
-cdef inline void part_some(const SharedNode* node, const code_t* codes, const uint64_t* who,
-                           const Parting* p, SharedNode* left, SharedNode* right) noexcept nogil:
+cdef inline void partition_some(const SharedNode* node, const code_t* codes, const uint64_t* who,
+                                const Partitioning* p, SharedNode* left,
+                                SharedNode* right) noexcept nogil:
     """Rows that only some have, to the children that somebody sends them to; without a branch."""
     cdef uint32_t* left_rows = left.some
     cdef uint32_t* right_rows = right.some
@@ -290,7 +292,7 @@ cdef inline void part_some(const SharedNode* node, const code_t* codes, const ui
 
 
 cdef bint part_shared(const SharedNode* node, const Column* column, const int64_t* added,
-                      const uint64_t* who, Parting* p, SharedNode* left,
+                      const uint64_t* who, Partitioning* p, SharedNode* left,
                       SharedNode* right) noexcept nogil:
     """Part the rows of a node between two children, which are empty; False without memory.
 
@@ -305,11 +307,11 @@ cdef bint part_shared(const SharedNode* node, const Column* column, const int64_
         and reserve_some(left, node.n_some) and reserve_some(right, node.n_some))
     if found and column.storage == STORED_U8:
         side_rows(node, narrow, p, side)
-        part_some(node, narrow, who, p, left, right)
+        partition_some(node, narrow, who, p, left, right)
         found = split_rows(node, narrow, side, p, left, right)
     elif found:
         side_rows(node, wide, p, side)
-        part_some(node, wide, who, p, left, right)
+        partition_some(node, wide, who, p, left, right)
         found = split_rows(node, wide, side, p, left, right)
     if found:
         move_rows(node, side, p, left, right)

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from dtrees.core.data._columns cimport Column
 from dtrees.core.data._structs cimport RowStatistics, Totals
 from dtrees.core.histogram._layout cimport PACKED, encode
-from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores._store cimport CodesOfRanks
 from dtrees.core.stores.shared._class_scan cimport ClassCounts
@@ -15,12 +15,12 @@ from dtrees.core.stores.shared._shared_nodes cimport MOST_SETS, SharedNode
 cdef struct SharedStore:
     # Of one thread: searches of all sets, and scratch for one node at a time.
     int n_sets
-    const Plan* plan        # of all sets, but for limits
-    Plan* plans             # of the sets
+    const TrainParameters* params        # of all sets, but for limits
+    TrainParameters* params_of             # of the sets
     Search** searches
     const RowStatistics* of_row
     bint is_packed          # two classes, and what rows add goes into one number
-    bint starved            # memory was asked for and not there: the trees are lost
+    bint out_of_memory            # memory was asked for and not there: the trees are lost
     int64_t work
     CodesOfRanks codes      # histograms have codes
     int32_t* order          # permutation of the columns, and how to undo a node's draws

@@ -12,7 +12,7 @@ from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._structs cimport ALL_ORDERED, GINI, LEAF, RowStatistics, Totals
 from dtrees.core.histogram._layout cimport CLASSES, add_words, subtract_words
 from dtrees.core.search._bins cimport bins_of_histogram, search_bins
-from dtrees.core.search._parameters cimport Limits, Plan
+from dtrees.core.search._parameters cimport Limits, TrainParameters
 from dtrees.core.search._search cimport Search, begin_node, finish_node, free_search, new_search
 from dtrees.core.stores.sampled._sampled_columns cimport draw_columns
 from dtrees.core.stores.shared._class_scan cimport (
@@ -25,9 +25,9 @@ from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, SharedNode, cla
 
 
 cdef bint begin_store(SharedStore* s) noexcept nogil:
-    """Searches and scratch for the plan of the store; False without memory."""
-    cdef int64_t K = s.plan.criterion.n_classes
-    cdef int64_t n_columns = s.plan.limits.n_columns
+    """Searches and scratch for the parameters of the sets; False without memory."""
+    cdef int64_t K = s.params.criterion.n_classes
+    cdef int64_t n_columns = s.params.limits.n_columns
     cdef int64_t most_codes = 0
     cdef int64_t j
     cdef int i
@@ -38,12 +38,12 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
     if s.searches == NULL or s.order == NULL or s.swapped == NULL:
         return False
     for i in range(s.n_sets):
-        s.searches[i] = new_search(&s.plans[i].criterion, s.plan.layout.kind, s.of_row[0],
-                                   &s.plans[i].limits)
+        s.searches[i] = new_search(&s.params_of[i].criterion, s.params.layout.kind, s.of_row[0],
+                                   &s.params_of[i].limits)
     for j in range(n_columns):
         s.order[j] = <int32_t>j
-        if s.plan.columns[j].n_codes > most_codes:
-            most_codes = s.plan.columns[j].n_codes
+        if s.params.columns[j].n_codes > most_codes:
+            most_codes = s.params.columns[j].n_codes
     s.code = <uint32_t*>malloc((most_codes + 2) * sizeof(uint32_t))
     s.rank = <uint32_t*>malloc((most_codes + 2) * sizeof(uint32_t))
     s.hit = <uint64_t*>calloc((most_codes >> 6) + 2, sizeof(uint64_t))
@@ -76,10 +76,10 @@ cdef void free_store(SharedStore* s) noexcept nogil:
 
 cdef void search_node(SharedStore* s, SharedNode* node) noexcept nogil:
     """The best split of every active member."""
-    cdef const Plan* plan = s.plan
-    cdef int64_t n_columns = plan.limits.n_columns
+    cdef const TrainParameters* params = s.params
+    cdef int64_t n_columns = params.limits.n_columns
     cdef int64_t first = 0
-    cdef int64_t count = plan.limits.max_features
+    cdef int64_t count = params.limits.max_features
     cdef uint64_t wanting = node.active
     cdef int64_t i
     cdef int32_t column
@@ -90,7 +90,7 @@ cdef void search_node(SharedStore* s, SharedNode* node) noexcept nogil:
             search_column(s, node, <int32_t>i, node.active)
     else:
         while first < n_columns and wanting != 0:
-            count = draw_columns(plan, node.open[0].path, s.order, s.swapped, first,
+            count = draw_columns(params, node.open[0].path, s.order, s.swapped, first,
                                  count)
             for i in range(first, first + count):
                 search_column(s, node, s.order[i], wanting)
@@ -117,23 +117,23 @@ cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil:
 
 cdef void begin_classes(SharedStore* s, const SharedNode* node) noexcept nogil:
     """Where ordered columns are searched for all members at once, prepare for it."""
-    cdef const Plan* plan = s.plan
+    cdef const TrainParameters* params = s.params
     cdef const Limits* limits
     cdef int64_t least
     cdef int m
-    s.by_classes = (is_wide and plan.layout.kind == CLASSES
-                    and plan.criterion.impurity == GINI
+    s.by_classes = (is_wide and params.layout.kind == CLASSES
+                    and params.criterion.impurity == GINI
                     and node.n + node.n_some <= MOST_ROWS)
     if not s.by_classes:
         return
     if not number_classes(&s.classes, node, s.of_row,
-                          plan.criterion.n_classes):
-        s.starved = True
+                          params.criterion.n_classes):
+        s.out_of_memory = True
         return
     for m in range(s.classes.lanes.width):
         least = INT32_MAX  # nobody there
         if m < node.n_members:
-            limits = &s.plans[node.set_of[m]].limits
+            limits = &s.params_of[node.set_of[m]].limits
             least = limits.min_weight if limits.min_weight > limits.min_rows \
                 else limits.min_rows
         s.classes.lanes.least[m] = <int32_t>(least if least < INT32_MAX else INT32_MAX)
@@ -153,7 +153,7 @@ cdef void gather_rows(SharedStore* s, const SharedNode* node) noexcept nogil:
         s.added = <int64_t*>claimed(NULL, n * sizeof(int64_t))
         s.n_added = n if s.added != NULL else 0
         if s.added == NULL:
-            s.starved = True
+            s.out_of_memory = True
             return
     some = s.added + node.n
     for i in range(node.n):
@@ -172,18 +172,18 @@ cdef void end_search(SharedStore* s, const SharedNode* node) noexcept nogil:
 
 cdef void search_column(SharedStore* s, const SharedNode* node, int32_t number,
                         uint64_t members) noexcept nogil:
-    cdef const Column* column = s.plan.columns + number
+    cdef const Column* column = s.params.columns + number
     cdef int64_t width
     cdef int m
     cdef Search* q
     cdef bint varies = members != node.active
-    if column.n_codes == 0 or node.constant[number] or s.starved:
+    if column.n_codes == 0 or node.constant[number] or s.out_of_memory:
         return
     width = number_codes(s, node, column)
     s.work += node.n + width * node.n_members
     if s.by_classes and last_ordered(column) == ALL_ORDERED:
         if not count_classes(&s.classes, node, column, s.counting.rank, width):
-            s.starved = True
+            s.out_of_memory = True
             return
         search_classes(&s.classes, s.code[0] == 0)
         for m in range(node.n_members):
@@ -238,7 +238,7 @@ cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* co
         s.cells = <int64_t*>claimed(NULL, n_blocks * size * sizeof(int64_t))
         s.n_cells_of_scratch = n_blocks * size if s.cells != NULL else 0
         if s.cells == NULL:
-            s.starved = True
+            s.out_of_memory = True
             return False
     memset(s.cells, 0, (node.n_cells + 3) * size * sizeof(int64_t))
     count_rows(node, column, &s.counting, s.cells)
@@ -289,4 +289,4 @@ cdef void bins_of_member(SharedStore* s, Search* q, const SharedNode* node, int 
     elif s.more != NULL:
         add_words(s.own, s.more + member * size, size)
     bins_of_histogram(q, &s.counting.layout, s.own, width, s.code)
-    s.starved |= q.bins.capacity < width
+    s.out_of_memory |= q.bins.capacity < width

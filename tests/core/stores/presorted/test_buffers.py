@@ -7,7 +7,7 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow.grower import grow
-from dtrees.core.grow.source import ShardSource
+from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import plain
 
 N_ROWS = 70_000  # more than the rows of small entries: the root does not move, its children do
@@ -29,7 +29,7 @@ def tree_of(matrix: CodedMatrix, target: Target, criterion: str, max_depth: int)
     def thresholds(columns, left, right, places=None):
         return np.asarray(left, dtype=np.float64), np.asarray(left, dtype=np.uint32)
 
-    return grow(ShardSource(matrix, target, rules), rules, plain(), thresholds)[0]
+    return grow(DatasetSource(matrix, target, rules), rules, plain(), thresholds)[0]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Random cuts of many columns at once are those of one column after the other."""
+"""Random splits of many columns at once are those of one column after the other."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ from dtrees.coding.target import Target
 from dtrees.core.data import _cpu
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow.grower import grow
-from dtrees.core.grow.source import ShardSource
+from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import plain
 from tests.laws.tables import grow_blocks
 from tests.pairs import parametrize_pairs
@@ -51,10 +51,10 @@ def test_the_same_trees_as_column_by_column(n_columns, times, missing):
     book, coded = CodeBook.fit_encode(X, max_bins=255)
     values = book.code_values()
     rules = GrowthRules(
-        criterion="gini", max_features=max(1, n_columns // 3), random_cuts=True, seed=n_columns
+        criterion="gini", max_features=max(1, n_columns // 3), random_splits=True, seed=n_columns
     )
     for each in (rules, replace(rules, min_samples_leaf=4, tree=1, max_features=n_columns)):
-        one = ShardSource(coded, target, each, values=values)
+        one = DatasetSource(coded, target, each, values=values)
         tree = grow(one, each, plain(), book.thresholds)[0]
         assert tree.node_count > 50
         halves = np.array_split(np.arange(N_ROWS), 2)

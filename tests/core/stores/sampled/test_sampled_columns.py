@@ -16,7 +16,7 @@ from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.grow.grower import grow
-from dtrees.core.grow.source import ShardSource
+from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import Bags, plain
 from tests.laws.tables import grow_blocks
 from tests.pairs import parametrize_pairs
@@ -79,15 +79,15 @@ def example(table, kind, weighted):
     table=TABLES,
     kind=TARGETS,
     weighted=[False, True],
-    random_cuts=[False, True],
+    random_splits=[False, True],
 )
-def test_every_way_gives_the_same_tree(max_bins, table, kind, weighted, random_cuts):
+def test_every_way_gives_the_same_tree(max_bins, table, kind, weighted, random_splits):
     X, target = example(table, kind, weighted)
     book, coded = CodeBook.fit_encode(X, max_bins=max_bins)
     rules = GrowthRules(
         criterion=MSE if kind == "numbers" else GINI,
         max_features=3 if table == "dense" else 20,
-        random_cuts=random_cuts,
+        random_splits=random_splits,
         seed=1,
         min_samples_leaf=1 if kind != "three classes" else 2,
     )
@@ -97,7 +97,7 @@ def test_every_way_gives_the_same_tree(max_bins, table, kind, weighted, random_c
     tree = growth.tree(0)
     assert tree.node_count > 100
     bag = target.bagged(bags.multiplicity(0))
-    levels = ShardSource(coded, bag, rules, n_threads=2, tuning=EAGER, values=values)
+    levels = DatasetSource(coded, bag, rules, n_threads=2, tuning=EAGER, values=values)
     assert grow(levels, rules, plain(), book.thresholds)[0].equals(tree)
     halves = [np.arange(0, 1100), np.arange(1100, N_ROWS)]
     parts = [(coded.take(rows), bag.take(rows)) for rows in halves]
@@ -109,9 +109,9 @@ def test_every_way_gives_the_same_tree(max_bins, table, kind, weighted, random_c
 
 
 @pytest.mark.one_of(2)
-@pytest.mark.parametrize("random_cuts", [False, True])
+@pytest.mark.parametrize("random_splits", [False, True])
 @pytest.mark.parametrize("kind", ["two classes", "three classes", "numbers"])
-def test_more_rows_than_fit_a_packed_cell(kind, random_cuts):
+def test_more_rows_than_fit_a_packed_cell(kind, random_splits):
     """Above 2,097,151 rows two classes are not packed in one number."""
     n_rows = (1 << 21) + 50_000
     rng = np.random.default_rng(0)
@@ -122,7 +122,7 @@ def test_more_rows_than_fit_a_packed_cell(kind, random_cuts):
     rules = GrowthRules(
         criterion=MSE if kind == "numbers" else GINI,
         max_features=1,
-        random_cuts=random_cuts,
+        random_splits=random_splits,
         max_depth=3,
     )
     target = make(y)

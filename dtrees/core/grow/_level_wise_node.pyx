@@ -14,13 +14,13 @@ from libc.string cimport memcpy
 
 from dtrees.core.data._structs cimport LEAF, PresortedFeature
 from dtrees.core.search._open_node cimport free_node
-from dtrees.core.search._parameters cimport Plan
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport (
     begin_node, comes_first, free_scratch, free_search, new_search
 )
-from dtrees.core.stores._partition cimport ChildFeatures, part_features
-from dtrees.core.stores.presorted._buffers cimport Counted, Workspace
-from dtrees.core.stores.presorted._histogram cimport Counters, count_features, part_histogram
+from dtrees.core.stores._partition cimport ChildFeatures, partition_features
+from dtrees.core.stores.presorted._buffers cimport Counted, Buffers
+from dtrees.core.stores.presorted._histogram cimport Counters, count_features, partition_histogram
 from dtrees.core.stores.presorted._presorted_store cimport (
     PresortedStore, presorted_store, search_presorted
 )
@@ -29,7 +29,7 @@ cdef enum:
     FEATURE_COST = 8        # what a feature costs beside its entries, in entries
 
 
-cdef class LargeNode:
+cdef class LevelWiseNode:
     """An open node of the first phase: its features lie in blocks of columns."""
 
     def __cinit__(self, int n_blocks):
@@ -80,7 +80,7 @@ cdef class SearchOfBlock:
         free_search(self.q)
 
 
-cdef int64_t entries_of(LargeNode node):
+cdef int64_t entries_of(LevelWiseNode node):
     """Cells of the node that do not hold a majority value: what its subtree costs, about."""
     cdef int64_t entries = 0
     cdef int64_t r
@@ -92,8 +92,8 @@ cdef int64_t entries_of(LargeNode node):
     return entries
 
 
-def work_of(LargeNode node):
-    """What searching or parting the node costs, in entries."""
+def work_of(LevelWiseNode node):
+    """What searching or partitioning the node costs, in entries."""
     cdef int b
     cdef int64_t features = 0
     for b in range(node.n_blocks):
@@ -101,17 +101,17 @@ def work_of(LargeNode node):
     return entries_of(node) + FEATURE_COST * features
 
 
-cdef double expected_entries(LargeNode node, LargeNode child):
+cdef double expected_entries(LevelWiseNode node, LevelWiseNode child):
     """The share of a node's entries that a child will get, by rows."""
     return <double>entries_of(node) * child.node.totals.n / node.node.totals.n
 
 
-def rows_of(LargeNode node):
+def rows_of(LevelWiseNode node):
     """Rows of an open node: what its subtree costs, about."""
     return node.node.totals.n
 
 
-def record_of(LargeNode node):
+def record_of(LevelWiseNode node):
     """The node's record in the first piece."""
     return node.node.record
 
@@ -128,8 +128,8 @@ cdef SearchOfBlock better(SearchOfBlock a, SearchOfBlock b):
     return a
 
 
-cdef SearchOfBlock search_block(const Plan* plan, Workspace* w, const Counted* counted,
-                                LargeNode node, int block):
+cdef SearchOfBlock search_block(const TrainParameters* params, Buffers* w, const Counted* counted,
+                                LevelWiseNode node, int block):
     """The best split of an open node in one block of columns; constant columns are dropped."""
     cdef SearchOfBlock search = SearchOfBlock()
     cdef PresortedStore s = presorted_store()
@@ -141,8 +141,8 @@ cdef SearchOfBlock search_block(const Plan* plan, Workspace* w, const Counted* c
     cdef int64_t kept = 0
     cdef int64_t d = 0
     cdef int64_t r
-    search.q = new_search(&plan.criterion, plan.layout.kind, w.of_row, &plan.limits)
-    s.store.plan = plan
+    search.q = new_search(&params.criterion, params.layout.kind, w.of_row, &params.limits)
+    s.store.params = params
     s.store.search = search.q
     s.w = w
     with nogil:
@@ -150,7 +150,7 @@ cdef SearchOfBlock search_block(const Plan* plan, Workspace* w, const Counted* c
         if (counted.n_cells > 0 and node.histogram[block] == NULL
                 and keeps_histogram(node, counted)):
             node.histogram[block] = <int64_t*>calloc(counted.n_cells, sizeof(int64_t))
-            count_features(w, plan, &counters, &node.node, node.histogram[block])
+            count_features(w, params, &counters, &node.node, node.histogram[block])
         s.histogram = node.histogram[block]
         for r in range(node.n_features[block]):
             while d < n_drawn and drawn[d] < features[r].column:
@@ -164,12 +164,12 @@ cdef SearchOfBlock search_block(const Plan* plan, Workspace* w, const Counted* c
     return search
 
 
-cdef inline bint keeps_histogram(LargeNode node, const Counted* counted) noexcept nogil:
+cdef inline bint keeps_histogram(LevelWiseNode node, const Counted* counted) noexcept nogil:
     """Whether the node is worth the memory of the block's histograms."""
     return node.node.totals.n >= counted.least_rows
 
 
-cdef inline int64_t** histogram_of_child(LargeNode child, const Counted* counted,
+cdef inline int64_t** histogram_of_child(LevelWiseNode child, const Counted* counted,
                                          int block) noexcept nogil:
     """Where the histogram of a child goes; NULL: it keeps none."""
     if not child.is_large or not keeps_histogram(child, counted):
@@ -177,8 +177,8 @@ cdef inline int64_t** histogram_of_child(LargeNode child, const Counted* counted
     return &child.histogram[block]
 
 
-cdef void part_block(const Plan* plan, Workspace* w, const Counted* counted, LargeNode node,
-                     int block, void* scratch) noexcept nogil:
+cdef void partition_block(const TrainParameters* params, Buffers* w, const Counted* counted,
+                          LevelWiseNode node, int block, void* scratch) noexcept nogil:
     """Hand the features and the histograms of one block down to the children of a split node."""
     cdef int64_t n = node.n_features[block]
     cdef Counters counters
@@ -190,16 +190,15 @@ cdef void part_block(const Plan* plan, Workspace* w, const Counted* counted, Lar
     children = ChildFeatures(node.left.features[block], &node.left.n_features[block],
                              node.right.features[block], &node.right.n_features[block])
     if w.narrow:
-        part_features(<uint32_t*>w.entries, node.features[block], n, w.side, <uint32_t*>scratch,
-                      &children)
+        partition_features(<uint32_t*>w.entries, node.features[block], n, w.side,
+                           <uint32_t*>scratch, &children)
     else:
-        part_features(<uint64_t*>w.entries, node.features[block], n, w.side, <uint64_t*>scratch,
-                      &children)
+        partition_features(<uint64_t*>w.entries, node.features[block], n, w.side,
+                           <uint64_t*>scratch, &children)
     if node.histogram[block] != NULL:
         counters = Counters(node.features[block], n, counted.n_cells)
-        part_histogram(w, plan, &counters, &node.left.node, &node.right.node,
-                       &node.histogram[block],
-                       histogram_of_child(node.left, counted, block),
-                       histogram_of_child(node.right, counted, block))
+        partition_histogram(w, params, &counters, &node.left.node, &node.right.node,
+                            &node.histogram[block], histogram_of_child(node.left, counted, block),
+                            histogram_of_child(node.right, counted, block))
         free(node.histogram[block])
         node.histogram[block] = NULL
