@@ -159,8 +159,8 @@ def grow_parts(
     values = values_of(example.table) if values is None else values
     thresholds = thresholds_of(example.table)
     if len(parts) == 1:
-        shard = DatasetSource(*parts[0], example.rules, values=values, **source)
-        return grow(shard, example.rules, plain(), thresholds)[0]
+        dataset = DatasetSource(*parts[0], example.rules, values=values, **source)
+        return grow(dataset, example.rules, plain(), thresholds)[0]
     limits = {"gather_rows": gather_rows, "histogram_budget": histogram_budget}
     return grow_blocks(parts, example.rules, thresholds, values=values, **limits)
 
@@ -188,7 +188,7 @@ def blocks_of(parts: list[tuple[CodedMatrix, Target]]) -> list[Block]:
 
 
 def grow_tree(example: Example, matrix: CodedMatrix, target: Target | None = None) -> Tree:
-    """The same, from one shard."""
+    """The same, from one dataset."""
     return grow_parts(example, [(matrix, example.target if target is None else target)])
 
 

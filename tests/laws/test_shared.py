@@ -61,8 +61,8 @@ def grow_sets(example: Example, matrix, rows: np.ndarray, resampling=None, share
     own = None if shares is None else shares.rules_of_sets(rules, resampling, example.target)
     if own is not None and resampling.is_plain:  # one set of all rows, whose rules are the rules
         (rules,), own = own, None
-    shards = DatasetSource(matrix, example.target, rules, **source)
-    return grow(shards, rules, resampling, thresholds, rules_of_sets=own)
+    rows_here = DatasetSource(matrix, example.target, rules, **source)
+    return grow(rows_here, rules, resampling, thresholds, rules_of_sets=own)
 
 
 def check(example: Example, rows: np.ndarray, matrix=None, shares=None, **source) -> None:

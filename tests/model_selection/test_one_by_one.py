@@ -15,8 +15,8 @@ from dtrees import (
     ExtraTreesClassifier,
     RandomForestClassifier,
 )
-from dtrees.core.grow import shared
-from dtrees.core.stores._dataset import Shard
+from dtrees.core.grow import source
+from dtrees.core.stores._dataset import Dataset
 from dtrees.model_selection import GridSearchCV, cross_validate
 
 RNG = np.random.default_rng(0)
@@ -28,22 +28,22 @@ TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
 
 
 @pytest.fixture
-def shards(monkeypatch):
-    """Shards that grow whole trees."""
+def datasets(monkeypatch):
+    """Datasets that grow whole trees."""
     made = []
 
     def watched(*arguments, **named):
-        made.append(Shard(*arguments, **named))
+        made.append(Dataset(*arguments, **named))
         return made[-1]
 
-    monkeypatch.setattr(shared, "Shard", watched)
+    monkeypatch.setattr(source, "Dataset", watched)
     return made
 
 
 CASES = {
     "sparse": (TREE, SPARSE, Y, "the table has sparse columns"),
     "wide": (TREE, WIDE, (WIDE[:, 0] > 7).astype(int), "a column has more than 65535 codes"),
-    "cuts": (ExtraTreesClassifier(2, random_state=0), X, Y, "cuts are drawn"),
+    "cuts": (ExtraTreesClassifier(2, random_state=0), X, Y, "splits are drawn"),
     "balanced": (
         DecisionTreeClassifier(class_weight="balanced"),
         *(X, Y),
@@ -120,19 +120,19 @@ class TestWeightsOfZeroAndOne:
             ExtraTreesClassifier(2, random_state=0),
         ],
     )
-    def test_sets_that_grow_on_their_own(self, estimator, shards):
+    def test_sets_that_grow_on_their_own(self, estimator, datasets):
         cross_validate(estimator, SPARSE, Y, cv=3)
-        assert len(shards) >= 3
-        assert not any(shard.is_weighted for shard in shards)
+        assert len(datasets) >= 3
+        assert not any(dataset.is_weighted for dataset in datasets)
 
-    def test_weights_of_the_user(self, shards):
+    def test_weights_of_the_user(self, datasets):
         weight = RNG.integers(0, 2, len(Y)).astype(float)
         for table in (X, SPARSE):
             cross_validate(TREE, table, Y, cv=3, params={"sample_weight": weight})
-        assert len(shards) >= 4
-        assert not any(shard.is_weighted for shard in shards)
+        assert len(datasets) >= 4
+        assert not any(dataset.is_weighted for dataset in datasets)
 
-    def test_other_weights_stay(self, shards):
+    def test_other_weights_stay(self, datasets):
         weight = RNG.integers(0, 3, len(Y)).astype(float)
         cross_validate(TREE, SPARSE, Y, cv=3, params={"sample_weight": weight})
-        assert all(shard.is_weighted for shard in shards)
+        assert all(dataset.is_weighted for dataset in datasets)

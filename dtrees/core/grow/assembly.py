@@ -1,7 +1,7 @@
 """Pieces of a grown tree put together.
 
 Growth leaves the large nodes in one piece and every subtree in another, cut as the threads or
-shards happened to cut them. The tree that is made of them does not show the cuts: nodes are
+blocks happened to cut them. The tree that is made of them does not show the cuts: nodes are
 numbered in preorder and subsets are stored in the order of their nodes.
 """
 

@@ -85,8 +85,10 @@ class DatasetSource:
     def _piece(
         self, target: Target, rules: GrowthRules, scale: Scale, depth: int, path: int
     ) -> PartialTree:
-        shard = Dataset(self.coded, target, rules, scale, self._values, self._n_threads, alone=True)
-        levels = LevelWiseBuilder(shard, self._tuning, self._pool)
+        dataset = Dataset(
+            self.coded, target, rules, scale, self._values, self._n_threads, alone=True
+        )
+        levels = LevelWiseBuilder(dataset, self._tuning, self._pool)
         found = levels.grow(self._run, self._n_threads, self._cancelled, depth, path)
         self._raise_if_cancelled()
         return join(found)
@@ -145,13 +147,13 @@ class DatasetSource:
     ) -> Iterator[tuple[int, PartialTree]]:
         """The numbers and trees of sets that share a growth."""
         rules = sets.rules[0]
-        shard = Dataset(self.coded, self.target, rules, sets.scales[group[0]], alone=True)
+        dataset = Dataset(self.coded, self.target, rules, sets.scales[group[0]], alone=True)
         most_columns = rules.max_features
         draws = most_columns is not None and most_columns < self.coded.n_columns
-        times = self.target.times if draws and shard.is_weighted else None
+        times = self.target.times if draws and dataset.is_weighted else None
         cells, has = sets.resampling.cells_of(group)
         tuned = self._tuning.counted_rows, self._tuning.shared_rows
-        shared = TrainingSets(shard, cells, has, *sets.limits_of(group), times, *tuned)
+        shared = TrainingSets(dataset, cells, has, *sets.limits_of(group), times, *tuned)
         threads = self._run, self._n_threads, self._cancelled, self._tuning
         grown = grow_together(shared, self._pool, *threads, depth, path)
         self._raise_if_cancelled()

@@ -5,7 +5,7 @@ and which formula scores them. Whole trees are grown from it (`dtrees.core.grow.
 rounds ask it which split is the best for a histogram, and have its rows counted and partitioned
 (`dtrees.core.stores.blocks._block`).
 
-Scales (of x log x, of the least gain) come from all rows of all shards, so that the same node has
+Scales (of x log x, of the least gain) come from all rows of all blocks, so that the same node has
 the same gain, bit for bit, wherever its rows are.
 """
 import numpy as np
@@ -57,7 +57,7 @@ cdef class Dataset:
         That grow trees from this dataset; None: it searches histograms.
     alone : bool, default=False
         Whether it holds all rows of its nodes. Weights that are 0 or 1 are then left out. Where
-        histograms of several shards are added, their cells have to be of one kind.
+        histograms of several blocks are added, their cells have to be of one kind.
 
     Attributes
     ----------

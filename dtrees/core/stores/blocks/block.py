@@ -188,7 +188,7 @@ class BlockOfRows:
     def __init__(self, block: Block, common: Common) -> None:
         self._block = block
         self._common = common
-        self._shard = Dataset(block.coded, block.target, common.rules)
+        self._dataset = Dataset(block.coded, block.target, common.rules)
 
     def advance(self, places: Places, step: Step) -> Places:
         """The places after a step; those before it are not changed. O(rows of nodes that part)."""
@@ -216,7 +216,7 @@ class BlockOfRows:
         root = held.root
         rows = held.rows, held.times, held.kind, held.masks
         found: tuple[np.ndarray, np.ndarray] = count(
-            self._shard, *rows, members, columns, root.class_multiplier, root.fixed_point
+            self._dataset, *rows, members, columns, root.class_multiplier, root.fixed_point
         )
         return found
 
@@ -260,7 +260,7 @@ class BlockOfRows:
     @cached_property
     def _counting(self) -> tuple[np.ndarray, np.ndarray]:
         """The rows that have a weight, and a training set, ascending; and their keys."""
-        rows: np.ndarray = self._shard.rows()
+        rows: np.ndarray = self._dataset.rows()
         if self._common.masks is not None:
             assert self._block.cells is not None
             has_set = self._common.masks != 0
@@ -301,7 +301,7 @@ class BlockOfRows:
         if self._common.masks is None:
             ((_, found),) = parting.tests
             goes_left = codes_left(found, *shape).view(np.uint8)
-            sides = part(self._shard, held.rows, held.times, column, goes_left)
+            sides = part(self._dataset, held.rows, held.times, column, goes_left)
         else:
             left_of = np.zeros(shape[0], dtype=np.uint64)
             members = 0
@@ -309,6 +309,6 @@ class BlockOfRows:
                 members |= 1 << number
                 left_of |= codes_left(found, *shape).astype(np.uint64) << np.uint64(number)
             rows = held.rows, held.times, held.kind, held.masks
-            sides = partition_shared(self._shard, *rows, column, left_of, members)
+            sides = partition_shared(self._dataset, *rows, column, left_of, members)
         left, right = sides
         return Held(held.root, *left), Held(held.root, *right)
