@@ -205,10 +205,7 @@ def command(
 def rule_of(tune: bool, tune_simplest: bool, model: dict[str, Any]) -> str | None:
     """By which rule the size of the model is chosen; None: it is not.
 
-    Raises
-    ------
-    RequestError
-        Both are asked for, or a size is given that is to be chosen.
+    RequestError: both are asked for, or a size is given that is to be chosen.
     """
     if tune and tune_simplest:
         raise RequestError("--tune and --tune-simplest: give either")
@@ -246,13 +243,7 @@ def write_report(run: Run, report: Path, context: click.Context) -> None:
 def validated(request: Request, estimator: Any, bar: Bar | None = None) -> Run:
     """Score the models of the folds and fit the estimator on all rows; all of it grows together.
 
-    Parameters
-    ----------
-    request : Request
-    estimator : object
-        Fitted itself only where scores out of bags are asked for.
-    bar : Bar or None, default=None
-        Counts the trees of all models.
+    `estimator` is fitted itself only where scores out of bags are asked for.
     """
     from sklearn.base import clone
 

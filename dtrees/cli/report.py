@@ -50,13 +50,7 @@ LIBRARIES = ("numpy", "scikit-learn", "pandas", "matplotlib", "jinja2")
 
 
 def check_libraries() -> None:
-    """Refuse a report that cannot be made here.
-
-    Raises
-    ------
-    ImportError
-        A library is not installed.
-    """
+    """Refuse (ImportError) a report that cannot be made here: a library is not installed."""
     from dtrees.io.extras import extra
 
     for module in ("jinja2", "matplotlib"):
@@ -64,20 +58,9 @@ def check_libraries() -> None:
 
 
 def page(run: Run, command: str, next_command: str | None = None) -> str:
-    """The page of a run.
+    """The page of a run that a command asked for, HTML of some 100 kB to 1 MB.
 
-    Parameters
-    ----------
-    run : Run
-    command : str
-        That asked for it.
-    next_command : str or None
-        That saves the model whose size was chosen.
-
-    Returns
-    -------
-    str
-        HTML, some 100 kB to 1 MB.
+    `next_command` saves the model whose size was chosen.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 

@@ -20,61 +20,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for.
-
-    Attributes
-    ----------
-    file, target : str
-    kind : str
-        Of `dtrees.cli.models.KINDS`.
-    problem : Problem
-    n_folds : int
-    has_hash_folds : bool
-        Whether folds are drawn row by row.
-    scoring : tuple of str
-        Names of scorers, of which the first chooses the size; none: accuracy or R^2.
-    rule : 'best', 'simplest' or None
-        By which the size is chosen, if it is.
-    wants_nested : bool
-        Whether it is also chosen without each fold, to be scored there.
-    wants_path : bool
-        Whether cost-complexity pruning is to be told.
-    """
+    """What is asked for."""
 
     file: str
     target: str
-    kind: str
+    kind: str  # of `dtrees.cli.models.KINDS`
     problem: Problem
     n_folds: int
-    has_hash_folds: bool
-    scoring: tuple[str, ...]
-    rule: Any
-    wants_nested: bool
-    wants_path: bool
+    has_hash_folds: bool  # folds are drawn row by row
+    scoring: tuple[str, ...]  # names, the first chooses the size; none: accuracy or R^2
+    rule: Any  # by which the size is chosen: 'best', 'simplest' or None
+    wants_nested: bool  # it is also chosen without each fold, to be scored there
+    wants_path: bool  # cost-complexity pruning is to be told
 
 
 @dataclass(frozen=True)
 class Run:
-    """Everything a run found out; `document` is its JSON form.
-
-    Attributes
-    ----------
-    request : Request
-    found : ValidatedFolds
-    model : object
-        The estimator, fitted on all rows.
-    seconds : float
-        Of all of it, but for reading the file.
-    baseline : dict of str to float
-        Mean scores of a guess (`dtrees.model_selection.baseline`), by the names of `scores`; those
-        that cannot be had are not there.
-    """
+    """Everything a run found out; `document` is its JSON form."""
 
     request: Request
     found: ValidatedFolds
-    model: Any
-    seconds: float
-    baseline: dict[str, float]
+    model: Any  # fitted on all rows
+    seconds: float  # of all of it, but for reading the file
+    baseline: dict[str, float]  # mean scores of a guess, by name; those that can be had
 
     @property
     def folds(self) -> list[FoldResult]:

@@ -204,12 +204,8 @@ class BaseTrees(BaseEstimator, ABC):
     def _check_parts(cls, parts: Parts) -> None:
         """Refuse parameters and attributes that no fit of this class has.
 
-        Raises
-        ------
-        InvalidParameterError
-            One is of the wrong type or outside its range.
-        ValueError
-            One is missing, or does not fit the others.
+        Raises InvalidParameterError where one is of the wrong type or outside its range, and
+        ValueError where one is missing, or does not fit the others.
         """
         check_values(cls._constraints, parts.parameters, "parameter", cls.__name__)
         check_values(cls._learns, parts.attributes, "attribute", cls.__name__)

@@ -36,12 +36,8 @@ logger = logging.getLogger(__name__)
 def is_flat(scores: Sequence[float], tol: float) -> bool:
     """Whether the scores of the second half are no better than those of the first; see the module.
 
-    Parameters
-    ----------
-    scores : sequence of float
-        Of the first 1, 2, ... trees; nan where there is none. They are not flat while the best of
-        the first half is unknown, or one of the second half is.
-    tol : float
+    Scores are of the first 1, 2, ... trees; nan where there is none. They are not flat while the
+    best of the first half is unknown, or one of the second half is.
     """
     if len(scores) < 2 * WINDOW:
         return False
@@ -53,14 +49,7 @@ def is_flat(scores: Sequence[float], tol: float) -> bool:
 
 
 class OobStopping(Callback):
-    """Scores the forest after every tree and stops it when the score is flat.
-
-    Parameters
-    ----------
-    tol : float
-    score : callable () -> float
-        Out-of-bag score of the trees so far; larger is better.
-    """
+    """Scores the forest after every tree (larger is better) and stops it when the score is flat."""
 
     def __init__(self, tol: float, score: Callable[[], float]) -> None:
         self._tol = tol

@@ -191,19 +191,7 @@ def estimate_cost(
 
 @dataclass(frozen=True)
 class Asked:
-    """What the parameters of an estimator ask for.
-
-    Attributes
-    ----------
-    n_trees, n_sets : int
-    drawn : int
-        Columns of a node.
-    depth : int
-        At most.
-    is_bagged : bool
-    n_classes : int
-        0: regression.
-    """
+    """What the parameters of an estimator ask for."""
 
     n_trees: int
     n_sets: int

@@ -51,12 +51,7 @@ logger = logging.getLogger(__name__)
 
 
 class TreeCounter(Callback):
-    """Says of each tree that it has come.
-
-    Parameters
-    ----------
-    advance : callable (int) -> object
-    """
+    """Says of each tree that it has come."""
 
     def __init__(self, advance: Callable[[int], object]) -> None:
         self._advance = advance

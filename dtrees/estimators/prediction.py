@@ -32,20 +32,11 @@ from dtrees.typing import Runner, serial
 
 @dataclass(frozen=True, eq=False)
 class Predictor(ABC):
-    """What trees and forests answer alike.
-
-    Attributes
-    ----------
-    book : CodeBook
-    classes : (n_classes,) or None
-        None: regression.
-    estimator : str
-        Name for messages.
-    """
+    """What trees and forests answer alike."""
 
     book: CodeBook
-    classes: np.ndarray | None
-    estimator: str
+    classes: np.ndarray | None  # None: regression
+    estimator: str  # name for messages
 
     @abstractmethod
     def _leaves(self, table: Table, run: Runner) -> np.ndarray:

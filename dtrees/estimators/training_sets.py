@@ -45,46 +45,17 @@ def fit_sets(
     *,
     bar: Bar | None = None,
 ) -> FittedSets:
-    """Fit a clone of an estimator to each training set of a table that nobody else needs.
-
-    Parameters
-    ----------
-    estimator, bar
-        As for `fit_table`.
-    X, y, sample_weight
-        As for ``fit``.
-    rows : bool (n_sets, n_rows)
-        Training rows of each set.
-
-    Raises
-    ------
-    ClusterError, ValueError
-        As `fit_table` does.
-    """
+    """Fit a clone to each training set, bool (n_sets, n_rows), of a table used only here."""
     return fit_table(estimator, TrainingTable(X, y, sample_weight), of_sets(rows), bar=bar)
 
 
 def fit_table(
     estimator: BaseTrees, table: TrainingTable, sets: Resampling, *, bar: Bar | None = None
 ) -> FittedSets:
-    """Fit a clone of an estimator to each training set.
+    """Fit a clone of an estimator to each training set; `bar` counts the trees of all sets.
 
-    Parameters
-    ----------
-    estimator : tree or forest
-        Never fitted itself.
-    table : TrainingTable
-    sets : Resampling
-        The training sets, as `of_sets` makes them.
-    bar : Bar or None, default=None
-        Counts the trees of all sets as they come.
-
-    Raises
-    ------
-    ClusterError
-        A Dask cluster is in force, or asked for, and cannot be used.
-    ValueError
-        A parameter or the table is not what it should be.
+    Raises ClusterError where a Dask cluster is in force, or asked for, and cannot be used; and
+    ValueError where a parameter or the table is not what it should be.
     """
     plan = FitPlan.of(estimator)
     run = threaded(plan.estimator.n_jobs)

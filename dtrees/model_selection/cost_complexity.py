@@ -195,21 +195,10 @@ def cost_complexity_cv(
 
 
 def path_of(whole: Any, grown: FittedSplits, limits: Limits = WHOLE) -> CostComplexity:
-    """The path of trees that have grown.
+    """The path of trees that have grown; raises ValueError where no row is held out.
 
-    Parameters
-    ----------
-    whole : tree
-        With ``ccp_alpha=0``.
-    grown : FittedSplits
-        Its trees, or larger ones.
-    limits : Limits, default=WHOLE
-        Where the trees of `whole` end in these.
-
-    Raises
-    ------
-    ValueError
-        No row is held out.
+    `whole` has ``ccp_alpha=0``. The trees of `grown` are its trees, or larger ones, in which they
+    end at `limits`.
     """
     fitted, splits = grown.fitted, grown.splits
     final = limits.cut(trees_of(grown.final_estimator)[0])

@@ -124,12 +124,7 @@ def _unsupported_argument(arguments: Mapping[str, Any]) -> str | None:
 
 
 def _check_one_per_row(sample_weight: Any, n_rows: int) -> None:
-    """scikit-learn hands weights of another length to each fit as they are.
-
-    Raises
-    ------
-    ValueError
-    """
+    """scikit-learn hands weights of another length to each fit as they are."""
     shape = np.shape(sample_weight)
     if sample_weight is not None and shape != (n_rows,):
         raise ValueError(

@@ -107,14 +107,8 @@ class FittedSplits:
     ) -> Cells:
         """Smaller models, to be scored or cut out.
 
-        Parameters
-        ----------
-        given : tree or forest
-            Not fitted; has what they have in common.
-        candidates : sequence of mapping
-            Parameters that say where a tree ends.
-        limits : ManyLimits or None, default=None
-            The same, where that is known.
+        `given` has what they have in common, and is not fitted. `candidates` say where a tree ends;
+        so do `limits`, where they are known.
         """
         growth = Growth(given, self.estimator, range(len(candidates)), candidates, is_whole=False)
         return Cells(growth, self.fitted, limits)
@@ -125,25 +119,13 @@ class FittedSplits:
         return Cells(growth, self.fitted, ManyLimits.of([WHOLE]))
 
     def within(self, estimator: Any) -> FittedSplits:
-        """The models of an estimator whose trees stand inside of these.
-
-        Parameters
-        ----------
-        estimator : tree or forest
-            As `estimator`, with limits at least as narrow.
-        """
+        """The models of an estimator of narrower limits, whose trees stand inside of these."""
         cells = self.cells(estimator, [{}])
         models = [cells.model(0, number) for number in range(len(self.fitted.models))]
         return FittedSplits(estimator, self.table, self.splits, replace(self.fitted, models=models))
 
     def only_final(self, splits: Sequence[Split]) -> FittedSplits:
-        """The model of all rows in the place of those of splits, to be scored on their test sides.
-
-        Parameters
-        ----------
-        splits : sequence of (train, test)
-            Row numbers of the table.
-        """
+        """The model of all rows in place of each split's, to be scored on their test sides."""
         models = [self.final_estimator] * (len(splits) + 1)
         return FittedSplits(self.estimator, self.table, splits, replace(self.fitted, models=models))
 
@@ -159,21 +141,10 @@ class FittedSplits:
     def scores_of_cells(
         self, cells: Cells, scoring: Any = None, error_score: Any = "raise"
     ) -> np.ndarray:
-        """Scores of smaller models.
+        """Scores of smaller models on the test sides, float64 (n_candidates, n_splits).
 
-        Parameters
-        ----------
-        cells : Cells
-            Of these models.
-        scoring : str, callable or None, default=None
-            One scorer; None: the estimator's ``score``.
-        error_score : "raise" or number, default="raise"
-            Where a scorer fails.
-
-        Returns
-        -------
-        float64 (n_candidates, n_splits)
-            Of the test sides, whose rows count once. Sums over leaves, where they will do.
+        Rows count once. By one scorer (None: the estimator's ``score``), as sums over leaves where
+        they will do. `error_score` is for a scorer that fails.
         """
         return self._scores_of_cells(cells, {"score": scoring}, error_score)["score"]
 
@@ -237,13 +208,7 @@ def fit_splits(estimator: Any, work: SplitTable, *, with_train: bool = False) ->
 
 
 def grow_splits(estimator: Any, work: SplitTable) -> FittedSplits:
-    """The same, where no fit may fail.
-
-    Raises
-    ------
-    ClusterError, ValueError
-        As `fit_splits`, and where a fit fails.
-    """
+    """The same, where no fit may fail: its error is raised."""
     grown = fit_splits(estimator, work)
     for model in grown.fitted.models:
         if isinstance(model, Exception):

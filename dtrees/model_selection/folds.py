@@ -46,51 +46,21 @@ LARGEST_SEED = np.iinfo(np.int32).max
 
 @dataclass(frozen=True)
 class FoldResult:
-    """What one fold has to say.
+    """What one fold has to say."""
 
-    Attributes
-    ----------
-    fold : int
-        Number of the fold, from 1.
-    n_train, n_test : int
-        Rows the model was grown on and rows it was scored on.
-    score : float
-        Of the test rows: accuracy in [0, 1] or R^2 in (-inf, 1], unless another is asked for.
-    depth, n_leaves : int
-        Depth of the fold's deepest tree, and leaves of all its trees.
-    """
-
-    fold: int
-    n_train: int
-    n_test: int
-    score: float
-    depth: int
-    n_leaves: int
+    fold: int  # number, from 1
+    n_train: int  # rows the model was grown on
+    n_test: int  # rows it was scored on
+    score: float  # accuracy in [0, 1] or R^2 in (-inf, 1], unless another is asked for
+    depth: int  # of the deepest tree
+    n_leaves: int  # of all trees
 
 
 def shuffled_folds(y: np.ndarray, n_folds: int, seed: int, *, stratified: bool) -> list[Split]:
-    """Cut the rows into folds, shuffled by `seed`.
+    """Row numbers of each fold's sides, shuffled by `seed`; every row is in one test side.
 
-    Parameters
-    ----------
-    y : array of shape (n_rows,)
-        The target; only its classes matter, and only when `stratified`.
-    n_folds : int
-        Number of folds, 2 <= n_folds <= n_rows.
-    seed : int
-        Seed of the shuffle.
-    stratified : bool
-        Whether every fold gets its share of every class.
-
-    Returns
-    -------
-    splits : list of (train, test) pairs of row arrays, of length n_folds
-        Every row is in exactly one test part.
-
-    Raises
-    ------
-    ValueError
-        `n_folds` is larger than the number of rows or, when `stratified`, than every class.
+    With `stratified`, every fold gets its share of every class. Raises ValueError where `n_folds`
+    is larger than the number of rows or, when stratified, than every class.
     """
     kind = StratifiedKFold if stratified else KFold
     splitter = kind(n_splits=n_folds, shuffle=True, random_state=seed)

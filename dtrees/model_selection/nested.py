@@ -52,22 +52,8 @@ def scoring_of_search(search: Any) -> Any:
 class FittedSearches:
     """Fitted searches for all splits and for all rows: `prefitted_proxy.Models`.
 
-    Parameters
-    ----------
-    search : GridSearchCV or RandomizedSearchCV of dtrees
-        Never fitted itself.
-    work : SplitTable
-
-    Attributes
-    ----------
-    rows : RowNumbers
-
-    Raises
-    ------
-    NotShareableError
-        A search cannot be made from the codes of the table.
-    ClusterError, MemoryError
-        Of whichever search; other errors are those of a fit, and are kept for it.
+    Raises NotShareableError where a search cannot be made from the codes of the table. Errors of
+    a fit are kept for it, but for ClusterError and MemoryError.
     """
 
     def __init__(self, search: SharedSearch, work: SplitTable) -> None:

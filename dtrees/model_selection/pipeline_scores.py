@@ -51,14 +51,7 @@ PASSED = "passthrough"  # a step of a pipeline that does nothing
 
 
 class Transformed:
-    """What fitted steps make of rows of a table; each side is transformed once.
-
-    Parameters
-    ----------
-    steps : Pipeline
-        Its last step does nothing.
-    X : table
-    """
+    """What fitted steps make of rows of a table; each side is transformed once."""
 
     def __init__(self, steps: Pipeline, X: Any) -> None:
         self.steps, self._X = steps, X
@@ -74,16 +67,7 @@ class Transformed:
 
 
 class TransformedRows:
-    """Rows of a table that walk down trees of transformed rows: `core.coded_walk.WalkedRows`.
-
-    Parameters
-    ----------
-    transformed : Transformed
-    book : CodeBook
-        Of the trees.
-    estimator : str
-        Name for messages.
-    """
+    """Rows of a table, walked down trees of transformed rows: `core.predict.binned.WalkedRows`."""
 
     is_here = True
 
@@ -113,16 +97,7 @@ class TransformedRows:
 
 
 class PipelineCells(Cells):
-    """The models of one split, which are pipelines.
-
-    Parameters
-    ----------
-    growth : Growth
-    fitted : FittedSets
-        Of the last step; one set.
-    steps : Pipeline
-        Fitted; its last step does nothing.
-    """
+    """The models of one split: pipelines of these fitted steps, and a last step of `fitted`."""
 
     def __init__(self, growth: Growth, fitted: FittedSets, steps: Pipeline) -> None:
         super().__init__(growth, fitted)
@@ -180,24 +155,12 @@ class SplitScores:
 
 @dataclass(frozen=True, eq=False)
 class PipelineWork:
-    """What the fits of a search over a pipeline have in common.
+    """What the fits of a search over a pipeline share; the rest is as for `GridSearchCV`."""
 
-    Attributes
-    ----------
-    pipeline : Pipeline
-        Never fitted itself.
-    X, y
-        In memory.
-    sample_weight : array-like of shape (n_rows,) or None
-        For the fit of the last step.
-    scoring, error_score, return_train_score
-        As for `dtrees.model_selection.GridSearchCV`.
-    """
-
-    pipeline: Pipeline
-    X: Any
+    pipeline: Pipeline  # never fitted itself
+    X: Any  # in memory, as `y` is
     y: Any
-    sample_weight: Any
+    sample_weight: Any  # for the fit of the last step
     scoring: Any
     error_score: Any
     return_train_score: bool
@@ -205,16 +168,7 @@ class PipelineWork:
     def score_all(
         self, settings: Sequence[Setting], splits: Sequence[Split], n_candidates: int, run: Any
     ) -> SearchScores:
-        """Scores of the candidates of all settings on all splits.
-
-        Parameters
-        ----------
-        settings : sequence of Setting
-        splits : sequence of (train, test)
-        n_candidates : int
-            Of all settings.
-        run : sklearn.utils.parallel.Parallel
-        """
+        """Scores of the candidates of all settings on all splits."""
         tasks = [(setting, number) for setting in settings for number in range(len(splits))]
         scored = run(delayed(self.score)(setting, splits[number]) for setting, number in tasks)
         found = SearchScores.of(n_candidates, len(splits), self.error_score)

@@ -48,15 +48,7 @@ class Models(Protocol):
 class RowNumbers:
     """The rows of a table by number, and the splits by their training sides.
 
-    Parameters
-    ----------
-    n_rows : int
-    splits : sequence of (train, test)
-
-    Attributes
-    ----------
-    table : int64 (n_rows, 1)
-        Stands for the table.
+    `table`, int64 (n_rows, 1), stands for the table.
     """
 
     def __init__(self, n_rows: int, splits: Sequence[Split]) -> None:
@@ -89,18 +81,7 @@ def _has_classes(proxy: PrefittedProxy) -> bool:
 
 
 class PrefittedProxy(BaseEstimator):
-    """An estimator whose fits have been done.
-
-    Parameters
-    ----------
-    models : Models
-    rows : RowNumbers
-    estimator : tree or forest
-        What it stands for.
-    candidate : int, default=0
-    by_label : bool, default=True
-        Whether classes go by their labels, or by their numbers.
-    """
+    """An estimator whose fits have been done; `by_label`: classes go by labels, not by numbers."""
 
     def __init__(
         self,
@@ -169,27 +150,16 @@ class PrefittedProxy(BaseEstimator):
 
 
 def asks_for_predictions(scoring: Any) -> bool:
-    """Whether scorers look at nothing of a model but its predictions, as scikit-learn's own do.
-
-    Parameters
-    ----------
-    scoring : None, str, callable, list, tuple, set or mapping
-        As scikit-learn takes it.
-    """
+    """Whether scorers look at nothing of a model but its predictions, as scikit-learn's own do."""
     if isinstance(scoring, Mapping):
         return all(map(asks_for_predictions, scoring.values()))
     return not callable(scoring) or type(scoring).__module__ == get_scorer.__module__
 
 
 def scoring_of_proxies(scoring: Any, X: Any) -> Any:
-    """Scorers that see what they would see without proxies: the model, and rows of the table.
+    """Scorers that see the model and rows of the table, as without proxies.
 
-    Parameters
-    ----------
-    scoring : None, str, callable, list, tuple, set or mapping
-        As scikit-learn takes it. Those that ask for predictions only, as scikit-learn's own do,
-        stay as they are.
-    X : table
+    Those that ask for predictions only, as scikit-learn's own do, stay as they are.
     """
     if isinstance(scoring, Mapping):
         return {name: scoring_of_proxies(one, X) for name, one in scoring.items()}

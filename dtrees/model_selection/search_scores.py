@@ -15,29 +15,15 @@ from sklearn.exceptions import FitFailedWarning
 
 @dataclass
 class SearchScores:
-    """Scores and times of all candidates and splits.
+    """Scores and times of all candidates and splits, arrays (n_candidates, n_splits)."""
 
-    Attributes
-    ----------
-    test, train : dict of str to float64 (n_candidates, n_splits)
-        By scorer; "score" where there is one.
-    fit_time, score_time : float64 (n_candidates, n_splits)
-        Seconds.
-    of_failures : float
-        Score of fits that fail.
-    is_single : bool
-        Whether there is one scorer, without a name.
-    failures : Counter
-        Errors as they are printed, and how many fits they have ended.
-    """
-
-    fit_time: np.ndarray
+    fit_time: np.ndarray  # seconds
     score_time: np.ndarray
-    of_failures: float = np.nan
-    test: dict[str, np.ndarray] = field(default_factory=dict)
+    of_failures: float = np.nan  # score of fits that fail
+    test: dict[str, np.ndarray] = field(default_factory=dict)  # by scorer; one: "score"
     train: dict[str, np.ndarray] = field(default_factory=dict)
-    is_single: bool = True
-    failures: Counter[str] = field(default_factory=Counter)
+    is_single: bool = True  # there is one scorer, without a name
+    failures: Counter[str] = field(default_factory=Counter)  # fits, by printed error
 
     @classmethod
     def of(cls, n_candidates: int, n_splits: int, error_score: Any) -> SearchScores:

@@ -34,17 +34,9 @@ def drawn(splits: Iterable[Any], n_rows: int) -> DrawnSplits:
 
 
 class FoldSplits(DrawnSplits):
-    """The splits of folds, whose sides are found when somebody looks at them.
+    """The splits of folds, whose sides are found when somebody looks at them, in O(n_rows).
 
-    Parameters
-    ----------
-    fold : uint16 (n_rows,)
-        Of every row.
-    n_folds : int
-
-    Notes
-    -----
-    Keeps two bytes per row. O(n_rows) for each split that is looked at.
+    `fold`, uint16 (n_rows,), is all that is kept.
     """
 
     def __init__(self, fold: np.ndarray, n_folds: int) -> None:
@@ -63,14 +55,6 @@ class FoldSplits(DrawnSplits):
 class Splits(DrawnSplits):
     """Splits that are drawn once; what a test side leaves over is not kept, but found again.
 
-    Parameters
-    ----------
-    splits : iterable of (train, test)
-        As a splitter gives them, and whatever they are.
-    n_rows : int
-
-    Notes
-    -----
     Parts of the rows take 8 bytes per row in all, also where they are single rows (leave-one-out):
     the training sides of those are as many numbers as the square of the rows. O(n_rows) for each
     side that is looked at.
@@ -112,15 +96,7 @@ class Splits(DrawnSplits):
 
 
 class TrainingRows:
-    """The training sides of splits as sets of rows, made one at a time.
-
-    Parameters
-    ----------
-    splits : sequence of (train, test)
-    n_rows : int
-    final : bool (n_rows,) or None, default=None
-        One set more. None: none.
-    """
+    """The training sides of splits as sets of rows, made one at a time; `final` is one set more."""
 
     def __init__(
         self, splits: Sequence[Split], n_rows: int, final: np.ndarray | None = None

@@ -286,14 +286,7 @@ def surface_of(
     scoring: Any = None,
     error_score: Any = np.nan,
 ) -> ValidationSurface:
-    """The same for a table and splits of it.
-
-    Parameters
-    ----------
-    work : SplitTable
-    estimator, max_depth, min_samples_split, scoring, error_score
-        As for `validation_surface`.
-    """
+    """The same for a table and splits of it."""
     whole = clone(estimator).set_params(max_depth=None, min_samples_split=2)
     depths = limits = None
     if max_depth is not None:
@@ -324,12 +317,7 @@ def surface_of(
 
 
 def _whole_numbers(name: str, values: Any, least: int) -> np.ndarray:
-    """Values of a limit as an array.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Values of a limit as an array; ValueError where they are no such numbers."""
     array = np.asarray(values)
     if array.ndim != 1 or len(array) == 0 or array.dtype.kind not in "iu" or array.min() < least:
         raise ValueError(
@@ -340,12 +328,7 @@ def _whole_numbers(name: str, values: Any, least: int) -> np.ndarray:
 
 
 class GridCells(Sequence[Mapping[str, int]]):
-    """The parameters of every cell, made when they are asked for; depths change last.
-
-    Parameters
-    ----------
-    max_depth, min_samples_split : int64 (n,)
-    """
+    """The parameters of every cell, made when they are asked for; depths change last."""
 
     def __init__(self, max_depth: np.ndarray, min_samples_split: np.ndarray) -> None:
         self._depths, self._limits = max_depth.tolist(), min_samples_split.tolist()

@@ -163,20 +163,7 @@ def tuned_size(
 def tune(
     estimator: Any, work: SplitTable, rule: Rule, *, scoring: Any = None
 ) -> tuple[TunedSize, FittedSplits]:
-    """The same for a table and splits of it.
-
-    Parameters
-    ----------
-    estimator, rule, scoring
-        As for `tuned_size`.
-    work : SplitTable
-
-    Returns
-    -------
-    tuned : TunedSize
-    grown : FittedSplits
-        The models of the size that was chosen.
-    """
+    """The same for a table and splits of it; and the models of the size that was chosen."""
     is_forest = hasattr(estimator, "n_estimators")
     by_leaves = leaf_scores_of(scoring, of_classes=is_classifier(estimator))
     has_few = is_forest or by_leaves is None
@@ -209,26 +196,12 @@ def tuned_scores(
     *,
     scoring: Any = None,
 ) -> np.ndarray:
-    """What a choice of the size is worth on rows that have no part in it.
+    """What a choice of the size is worth on rows that have no part in it: float64 (n_splits,).
 
     For each split, the size is chosen by folds of its training side alone, and the model of that
-    size and side is scored on the test side.
-
-    Parameters
-    ----------
-    estimator, rule, scoring
-        As for `tuned_size`.
-    work : SplitTable
-    folds_of : callable (int64 (n,)) -> sequence of (train, test)
-        Splits of some rows of the table: numbers from 0 to n - 1 of the rows it is given.
-
-    Returns
-    -------
-    float64 (n_splits,)
-
-    Notes
-    -----
-    Costs a growth, and what else `tuned_size` does, for each split; the table is coded once.
+    size and side is scored on the test side. `folds_of` gets row numbers, int64 (n,), and splits
+    the numbers 0 to n - 1. Costs a growth, and what else `tuned_size` does, for each split; the
+    table is coded once.
     """
     scores, bar = [], work.bar
     sides = TrainingRows(work.splits, len(work.table.y))

@@ -20,18 +20,10 @@ PART_BYTES = 4 * 2**20  # of codes that are sent from here
 
 @dataclass(frozen=True, eq=False)
 class PartFacts:
-    """What is known of some rows once they are coded.
+    """What is known of some rows once they are coded."""
 
-    Attributes
-    ----------
-    has_missing : bool (n_columns,)
-        Columns with missing values.
-    digest : int
-        As `dtrees.coding.row_digest.digest_of_rows`.
-    """
-
-    has_missing: np.ndarray
-    digest: int
+    has_missing: np.ndarray  # bool (n_columns,)
+    digest: int  # as `dtrees.coding.row_digest.digest_of_rows`
 
     @classmethod
     def of(cls, coded: CodedMatrix, first_row: int) -> PartFacts:

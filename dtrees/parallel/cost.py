@@ -51,27 +51,15 @@ THREADS_ROUND = 2e-4  # seconds of a round of tasks on threads
 
 @dataclass(frozen=True)
 class Cost:
-    """What a growth costs.
-
-    Attributes
-    ----------
-    rounds, passes, waves, tasks : int
-        Passes are over the codes; tasks are those of rounds and subtrees.
-    bytes_moved : int
-        Counts and rows that leave a thread of a worker.
-    bytes_per_worker : int
-        Codes, targets and places that a worker holds, or has on its disk.
-    seconds : dict of str to float
-        By phase.
-    """
+    """What a growth costs."""
 
     rounds: int
-    passes: int
+    passes: int  # over the codes
     waves: int
-    tasks: int
-    bytes_moved: int
-    bytes_per_worker: int
-    seconds: dict[str, float] = field(default_factory=dict)
+    tasks: int  # of rounds and subtrees
+    bytes_moved: int  # counts and rows that leave a thread of a worker
+    bytes_per_worker: int  # codes, targets and places that it holds, or has on its disk
+    seconds: dict[str, float] = field(default_factory=dict)  # by phase
 
     @property
     def total_seconds(self) -> float:
@@ -243,14 +231,7 @@ class CostModel:
         return replace(self, target=0.0, byte=0.0, round=THREADS_ROUND, task=0.0, start=0.0)
 
     def in_one_place(self, n_rows: float, depth: float) -> float:
-        """Seconds of a row and a column in a tree that is grown where its rows are.
-
-        Parameters
-        ----------
-        n_rows : float
-        depth : float
-            At most; infinity: grown to the end.
-        """
+        """Seconds of a row and a column in a tree that is grown where its rows are, to a depth."""
         s = self.smaller_share
         per_level = -s * math.log(s) - (1 - s) * math.log(1 - s)
         levels = min(depth, math.log(max(math.e, n_rows)) / per_level)

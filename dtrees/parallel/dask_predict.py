@@ -76,17 +76,7 @@ class Model(Protocol):
 
 
 class Sealed:
-    """A model within a graph: itself in this process, and its pickle on the way to others.
-
-    Parameters
-    ----------
-    model : Model or estimator
-        Not changed any more.
-
-    Attributes
-    ----------
-    pickled : bytes
-    """
+    """A model within a graph: itself in this process, and its pickle on the way to others."""
 
     def __init__(self, model: Any) -> None:
         self.pickled = pickle.dumps(model, protocol=5)

@@ -83,10 +83,7 @@ class PartitionedRows:
     def bring(self, asked: Sequence[Asked]) -> None:
         """Fetch the leaves that will be asked for, of all of these rows in one pass.
 
-        Parameters
-        ----------
-        asked : sequence of (sequence of Tree, int64 (n,))
-            Trees, and rows that go down each of them. An answer is kept until it is taken.
+        Each of the rows goes down each of its trees. An answer is kept until it is taken.
         """
         answers = walk_parts(self._parts, asked, with_values=False, stats=self._stats)
         for (trees, rows), found in zip(asked, answers, strict=True):
@@ -130,26 +127,11 @@ def walk_parts(
     with_values: bool,
     stats: FitStatistics | None = None,
 ) -> list[Any]:
-    """Let rows walk down trees, in one pass over the codes.
+    """Let rows walk down trees, in one pass over the codes; an answer for each that was asked for.
 
-    Parameters
-    ----------
-    parts : CodedPartitions
-    asked : sequence of (sequence of Tree, int64 (n,))
-    with_values : bool
-    stats : FitStatistics or None, default=None
-        As for `dtrees.parallel.executors.run_with_retries`.
-
-    Returns
-    -------
-    list
-        For each that was asked for: the leaves of each tree, unsigned integers (n,) in the
-        narrowest type; or, with values, the sum over its trees, float64 (n, n_values).
-
-    Raises
-    ------
-    ClusterError
-        A Dask cluster is in force and cannot be used, or loses results too often.
+    That is the leaves of each tree, unsigned integers (n,) in the narrowest type; or, with values,
+    the sum over its trees, float64 (n, n_values). Raises ClusterError where a Dask cluster is in
+    force and cannot be used, or loses results too often.
     """
     sides = [RequestedRows(rows) for _, rows in asked]
     per_row = max(1, parts.n_bytes // max(1, parts.n_rows))
@@ -285,25 +267,10 @@ def walk_codes_of_part(
 ) -> list[Any]:
     """What a task does: rows of a part go down the trees of some models.
 
-    Parameters
-    ----------
-    codes : sequence of CodedMatrix
-        Of the part, one behind the other.
-    named : sequence of RowSelection
-        The rows of each model.
-    pieces : sequence of bytes
-        Of the trees of all models, one behind the other: `pack`, pickled.
-    n_trees : sequence of int
-        Of each model.
-    with_values : bool
-    before : sequence of float64 (n, n_values) or None
-        What the task before has returned, whose last sum is that of the first model's trees before
-        these.
-
-    Returns
-    -------
-    list
-        For each model a list of leaves, by tree, or the sum of its values.
+    `codes` and `named` are those of the part, the latter for each model. `pieces` joined are the
+    pickle of all packed trees, `n_trees` of each model. `before` is what the task before has
+    returned: its last sum is that of the first model's trees before these. Returns for each model
+    a list of leaves, by tree, or the sum of its values, float64 (n, n_values).
     """
     walked = _RowsOfPart(codes)
     trees = iter(unpack(pickle.loads(b"".join(pieces))))

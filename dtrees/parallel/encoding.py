@@ -56,18 +56,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Summarized:
-    """What pass 1 yields.
+    """What pass 1 yields."""
 
-    Attributes
-    ----------
-    book : CodeBook or None
-        None: too few rows were sampled.
-    n_stored : int or None
-        Cells that a sparse table stores; None for a dense one.
-    """
-
-    book: CodeBook | None
-    n_stored: int | None
+    book: CodeBook | None  # None: too few rows were sampled
+    n_stored: int | None  # cells that a sparse table stores; None for a dense one
 
 
 def encode_partitions(

@@ -57,13 +57,7 @@ class Executor(Protocol):
 
 
 class LocalExecutor:
-    """Computes in this process, or in processes of its own.
-
-    Parameters
-    ----------
-    get : callable
-        Of a Dask scheduler.
-    """
+    """Computes in this process, or in processes of its own, by the ``get`` of a Dask scheduler."""
 
     def __init__(self, get: Callable[..., Any]) -> None:
         self._get = get
@@ -90,29 +84,14 @@ class LocalExecutor:
 
 
 class ClusterExecutor:
-    """Computes on the workers of a cluster.
-
-    Parameters
-    ----------
-    client : distributed.Client
-        Synchronous.
-    stats : FitStatistics
-        Workers that are lost are counted there.
-    """
+    """Computes on the workers of a cluster; the client is synchronous."""
 
     def __init__(self, client: Client, stats: FitStatistics) -> None:
         self._tasks = Tasks(client, stats)
         self._tasks.begin()
 
     def hold(self, tasks: Sequence[Any]) -> list[Any]:
-        """Compute collections; returns futures, all of which are finished.
-
-        Raises
-        ------
-        LostResultsError, ClusterError
-        BaseException
-            What a task raises.
-        """
+        """Compute collections of any kinds; returns their futures, all of which are finished."""
         self._tasks.workers()
         with _span():  # not while collections are made: data frames warn of annotations
             futures = self._tasks.compute(tasks)
@@ -144,22 +123,10 @@ class ClusterExecutor:
 def run_with_retries(
     collections: Sequence[Any], work: Callable[[Executor], T], stats: FitStatistics | None = None
 ) -> T:
-    """Do work where Dask would compute some collections.
+    """Do work where Dask would compute some collections; again, where results were lost.
 
-    Parameters
-    ----------
-    collections : sequence of Dask collections
-    work : callable
-        Called with a `Executor`; again, where results were lost.
-    stats : FitStatistics or None, default=None
-        Where it is written down what was lost, and how often all was done again.
-
-    Raises
-    ------
-    ClusterError
-        The client is closed or asynchronous, there are no workers, or results were lost too often.
-    BaseException
-        What `work` raises.
+    `stats` are told what was lost, and how often all was done again. Raises ClusterError where the
+    client is closed or asynchronous, there are no workers, or results were lost too often.
     """
     with _executor(collections, FitStatistics() if stats is None else stats) as executor:
         return executor.run(partial(work, executor))

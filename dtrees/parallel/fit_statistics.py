@@ -57,15 +57,10 @@ class FitStatistics:
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - began
 
     def see_workers(self, addresses: Iterable[str], n_gone: int | None = None) -> None:
-        """Count the workers that have gone since the last time.
+        """Count the workers that have gone since the last time; those at `addresses` are there.
 
-        Parameters
-        ----------
-        addresses : iterable of str
-            Of those that are there now.
-        n_gone : int or None, default=None
-            How many have gone since the scheduler began. It counts those, too, that came and went
-            between two looks. None: only those are counted that were there at the last one.
+        `n_gone` is how many have gone since the scheduler began. It counts those, too, that came
+        and went between two looks. None: only those are counted that were there at the last one.
         """
         now = frozenset(addresses)
         n_missed = len(self._workers - now)

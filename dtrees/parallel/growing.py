@@ -254,11 +254,7 @@ def _grown(
 def in_order(numbers: Iterable[int], found: Iterator[tuple[int, T]]) -> Iterator[tuple[int, T]]:
     """Numbered things in the order of the numbers; what comes too early waits.
 
-    Parameters
-    ----------
-    numbers : iterable of int
-    found : iterator of (int, object)
-        Each of the numbers once, in any order. Read only as far as need be.
+    Each number is found once, in any order; `found` is read only as far as need be.
     """
     early: dict[int, T] = {}
     for number in numbers:

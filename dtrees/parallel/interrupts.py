@@ -31,13 +31,7 @@ END: Any = object()
 
 
 class Holding:
-    """What SIGINT does meanwhile.
-
-    Parameters
-    ----------
-    handler : callable
-        What it would do.
-    """
+    """What SIGINT does meanwhile, in the place of its handler."""
 
     def __init__(self, handler: Callable[..., Any]) -> None:
         self.handler = handler

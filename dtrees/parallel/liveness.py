@@ -65,15 +65,7 @@ class Answers(NamedTuple):
 class Liveness:
     """How long nothing has come from a cluster, and what its workers say to that.
 
-    Parameters
-    ----------
-    client : distributed.Client
-    stats : FitStatistics
-
-    Attributes
-    ----------
-    patience : float
-        Seconds to wait until workers are asked.
+    `patience` are the seconds to wait until workers are asked.
     """
 
     def __init__(self, client: Client, stats: FitStatistics) -> None:
@@ -103,10 +95,7 @@ class Liveness:
     def ask(self) -> Answers | None:
         """Ask workers whether they are there, and take out those that hang; None: nobody answers.
 
-        Raises
-        ------
-        WorkerLostError
-            Nobody has answered for long.
+        Raises WorkerLostError where nobody has answered for long.
         """
         most = worker_patience()
         try:
@@ -172,24 +161,10 @@ def copies_of(
     *,
     is_stuck: bool,
 ) -> list[tuple[int, Call]]:
-    """Tasks that other workers should do as well.
+    """Tasks that other workers should do as well, one for each place at most.
 
-    Parameters
-    ----------
-    pending : mapping of Future to (int, Call)
-        Places and tasks.
-    doing, done : mapping of str to frozenset of str
-        As `Liveness.holders`.
-    answering : frozenset of str
-        Workers that answer.
-    is_stuck : bool
-        Whether tasks are held up by workers that hang. Otherwise workers are just slow, and only
-        one without work can do better.
-
-    Returns
-    -------
-    list of (int, Call)
-        One for each place at most.
+    `doing` and `done` are as `Liveness.holders`. `is_stuck`: tasks are held up by workers that
+    hang. Otherwise workers are just slow, and only one without work can do better.
     """
     copies: dict[int, Call] = {}
     for future, (place, call) in pending.items():

@@ -23,13 +23,7 @@ REMEMBERED = 1000  # names of growths that are over
 
 
 class PositionCache:
-    """Places by growth and block, the most recent ones.
-
-    Parameters
-    ----------
-    limit : int
-        Bytes.
-    """
+    """Places by growth and block, the most recent ones, of at most `limit` bytes."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -100,11 +94,6 @@ def room_of_positions(memory_limit: int | None, n_threads: int) -> int:
 
     A share of the memory that its process leaves, or ``dask.config.get("dtrees.places-cache")``. A
     worker without a limit has the share of the machine that goes with its threads.
-
-    Parameters
-    ----------
-    memory_limit : int or None
-    n_threads : int
     """
     given = dask.config.get("dtrees.places-cache", None)
     if given is not None:

@@ -65,39 +65,16 @@ def grow_replicated(
     stats: FitStatistics | None = None,
     units_per_task: int | None = None,
 ) -> Generator[tuple[int, list[Tree]]]:
-    """Grow trees on the workers of a cluster.
+    """Grow trees on the workers of a cluster, each of which gets a copy of the growth's arrays.
 
-    Closing the iterator ends the growth and leaves nothing on the cluster. Close it
-    (`contextlib.closing`).
+    Yields units and their trees, as soon as they have come, in any order. Closing the iterator ends
+    the growth and leaves nothing on the cluster. Close it (`contextlib.closing`). The client is
+    synchronous; within a task it is that of a `worker_client`, or a thread of the worker is
+    blocked. `units_per_task` None: as many as make eight tasks per thread of the cluster, and fewer
+    where the trees of a unit have many rows.
 
-    Parameters
-    ----------
-    growth : UnitsOfGrowth
-        Every worker gets a copy of its arrays, about a byte per cell of the table.
-    units : sequence of int
-        Which units.
-    client : distributed.Client
-        Synchronous. Within a task: of a `worker_client`, or a thread of the worker is blocked.
-    stats : FitStatistics or None, default=None
-        Where it is written down what was done.
-    units_per_task : int or None, default=None
-        At most. None: as many as make eight tasks per thread of the cluster, and fewer where the
-        trees of a unit have many rows.
-
-    Yields
-    ------
-    (int, list of Tree)
-        A unit and its trees, as soon as they have come, in any order; those that
-        `UnitsOfGrowth.trees` grows.
-
-    Raises
-    ------
-    ClusterError
-        Workers with another version of dtrees.
-    WorkerLostError
-        No workers, or workers that die again and again.
-    SchedulerLostError
-        A connection that is lost.
+    Raises ClusterError, of workers with another version of dtrees; WorkerLostError, of no workers,
+    or workers that die again and again; SchedulerLostError, of a connection that is lost.
     """
     units = list(units)
     if not units:
@@ -162,18 +139,7 @@ def _calls(
 
 
 def grow_batch(table: SharedGrowth, units: Sequence[int]) -> dict[str, Any]:
-    """What a task does: grow a few units on one thread, as long as somebody wants them.
-
-    Parameters
-    ----------
-    table : SharedGrowth
-    units : sequence of int
-
-    Returns
-    -------
-    dict
-        As `dtrees.parallel.serialization.pack` makes it.
-    """
+    """What a task does: grow a few units on one thread, as long as somebody wants them; packed."""
     run = TaskRunner()
     trees: list[Tree] = []
     for unit in units:

@@ -29,12 +29,7 @@ NARROW = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32)
 
 
 class SharedGrowth:
-    """A growth that every worker has a copy of.
-
-    Parameters
-    ----------
-    growth : UnitsOfGrowth
-    """
+    """A growth that every worker has a copy of."""
 
     def __init__(self, growth: UnitsOfGrowth) -> None:
         self.growth = growth
@@ -55,17 +50,7 @@ def _unpickled(rest: bytes, buffers: Iterable[np.ndarray]) -> SharedGrowth:
 
 
 def aligned(buffer: np.ndarray) -> np.ndarray:
-    """The same bytes at an address that suits every type.
-
-    Parameters
-    ----------
-    buffer : uint8 (n_bytes,), contiguous
-
-    Returns
-    -------
-    uint8 (n_bytes,)
-        `buffer` itself where possible.
-    """
+    """The same bytes, uint8 (n,), at an address that suits every type; `buffer` where possible."""
     if buffer.ctypes.data % ALIGNMENT == 0:
         return buffer
     room = np.empty(len(buffer) + ALIGNMENT, dtype=np.uint8)
@@ -83,11 +68,6 @@ def pack(trees: Sequence[Tree]) -> dict[str, Any]:
 
     measured (forests of 100,000 rows, 10^6 nodes; share of the time that a thread grows them):
     packed here 2%, unpacked 2%, 52 MB; by `packing` 39%, 34%, 7 MB
-
-    Returns
-    -------
-    dict of str to object
-        For `unpack`.
     """
     arrays, facts = flatten(trees)
     del arrays["children_left"]  # implied by the others
