@@ -196,8 +196,8 @@ def command(
         print_json(run.document())
         return
     print_run(run)
-    if run.tuned is not None:
-        say(f"To save it: {fit_command(context, run.tuned.chosen.parameters)}")
+    if run.found.tuned is not None:
+        say(f"To save it: {fit_command(context, run.found.tuned.chosen.parameters)}")
     if report is not None:
         say(f"{report}: {bytes_in_words(report)}")
 
@@ -233,8 +233,8 @@ def write_report(run: Run, report: Path, context: click.Context) -> None:
     from dtrees.cli.report import page
 
     next_command = None
-    if run.tuned is not None:
-        next_command = fit_command(context, run.tuned.chosen.parameters)
+    if run.found.tuned is not None:
+        next_command = fit_command(context, run.found.tuned.chosen.parameters)
     text = page(run, cv_command(context), next_command)
     with file_errors(report, "written"):
         write_text(text, report)

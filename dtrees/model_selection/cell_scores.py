@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import sklearn.model_selection
@@ -148,67 +148,38 @@ class ModelScores:
     is_single: bool  # there is one scorer, without a name: "score"
 
 
-class ScoredRows(Protocol):
-    """What scorers see of a table."""
-
-    @property
-    def X(self) -> Any:
-        """The table."""
-        ...
-
-    @property
-    def y(self) -> Any:
-        """The target."""
-        ...
-
-    @property
-    def sample_weight(self) -> Any:
-        """What rows count; None: once."""
-        ...
-
-
 def score_models(
     cells: Cells,
-    table: ScoredRows,
+    X: Any,
+    y: Any,
     splits: Sequence[Split],
     scoring: Any,
     error_score: Any,
     return_train_score: bool = False,
-    weigh: bool = True,
+    sample_weight: Any = None,
 ) -> ModelScores:
     """Score the models of cells by their predictions, in scikit-learn's own search.
 
     Models that are the same trees are scored once, unless a scorer is no one of scikit-learn's.
-
-    Parameters
-    ----------
-    cells : Cells
-    table : ScoredRows
-    splits : sequence of (train, test)
-    scoring, error_score, return_train_score
-        As for `dtrees.model_selection.GridSearchCV`.
-    weigh : bool, default=True
-        Whether weights are handed to scorers that take them, if scikit-learn's search does so.
+    `sample_weight` is for scorers that take it, if scikit-learn's search hands it to them.
     """
-    numbers = RowNumbers(len(table.y), splits)
+    numbers = RowNumbers(len(y), splits)
     cells.bring(numbers, return_train_score)
     models, place = _distinct(cells, len(splits), scoring)
     search = sklearn.model_selection.GridSearchCV(
         PrefittedProxy(models, numbers, cells.growth.estimator),
         {"candidate": list(range(len(models.candidates)))},
-        scoring=scoring_of_proxies(scoring, table.X),
+        scoring=scoring_of_proxies(scoring, X),
         cv=splits,
         refit=False,
         error_score=error_score,
         return_train_score=return_train_score,
     )
-    weight = (
-        {} if table.sample_weight is None or not weigh else {"sample_weight": table.sample_weight}
-    )
+    weight = {} if sample_weight is None else {"sample_weight": sample_weight}
     with warnings.catch_warnings():  # whoever asks says more
         warnings.filterwarnings("ignore", "One or more of the .* scores are non-finite")
         warnings.filterwarnings("ignore", category=FitFailedWarning)
-        search.fit(numbers.table, table.y, **weight)
+        search.fit(numbers.table, y, **weight)
     results = search.cv_results_
     scores = {}
     for key in results:

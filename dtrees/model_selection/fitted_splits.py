@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,63 +30,20 @@ from dtrees.model_selection.candidates import Growth
 from dtrees.model_selection.cell_scores import score_models, scores_of_splits
 from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.leaf_scores import LeafScore, leaf_scores_of
-from dtrees.model_selection.prefitted_proxy import RowNumbers
 from dtrees.model_selection.prepare import SplitTable
 from dtrees.model_selection.splits import Split, TrainingRows
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class FittedSplits:
-    """The models of the training sides of splits, and of all rows: `prefitted_proxy.Models`.
+    """The models of the training sides of splits, and of all rows."""
 
-    Attributes
-    ----------
-    estimator : tree or forest
-        That has grown; itself not fitted.
-    table : TrainingTable
-    splits : sequence of (train, test)
-        Row numbers of the table.
-    fitted : FittedSets
-        A model for each split, and one more; or the error of its fit.
-    with_train : bool, default=False
-        Whether models will be asked about their training rows, too.
-    """
-
-    estimator: Any
+    estimator: Any  # that has grown; itself not fitted
     table: TrainingTable
-    splits: Sequence[Split]
-    fitted: FittedSets
-    with_train: bool = False
-    _has_brought: bool = field(default=False, init=False, repr=False)
-
-    @cached_property
-    def rows(self) -> RowNumbers:
-        """The rows of the table by number."""
-        return RowNumbers(len(self.table.y), self.splits)
-
-    @property
-    def classes(self) -> np.ndarray | None:
-        """Labels of the classes; None for regression."""
-        return self.fitted.classes
-
-    def error(self, number: int) -> Exception | None:
-        """Why there is no model of a split; -1: of all rows."""
-        model = self.fitted.models[number]
-        return model if isinstance(model, Exception) else None
-
-    def model(self, candidate: int, number: int) -> Any:
-        """The model of a split; there is one candidate."""
-        return self.fitted.models[number]
-
-    def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
-        """What the model of a split says of rows: float64 (n, n_classes) or (n, 1)."""
-        if not self._has_brought:
-            self._has_brought = True
-            sides = self.rows.sides(self.with_train)
-            self.fitted.bring_values(one for one in sides if self.error(one[0]) is None)
-        return self.fitted.values(number, rows)
+    splits: Sequence[Split]  # row numbers of the table
+    fitted: FittedSets  # a model for each split, and one more; or the error of its fit
 
     @property
     def models(self) -> list[Any]:
@@ -177,34 +133,23 @@ class FittedSplits:
                 "splits; fewer sizes take less time",
                 *(n_sizes * n_splits, n_sizes, n_splits),
             )
-        by_models = score_models(cells, self.table, self.splits, scoring, error_score, weigh=False)
+        X, y = self.table.X, self.table.y
+        by_models = score_models(cells, X, y, self.splits, scoring, error_score)
         return {name: by_models.scores["test", name] for name in scoring}
 
 
-def fit_splits(estimator: Any, work: SplitTable, *, with_train: bool = False) -> FittedSplits:
-    """Grow the models of all splits and of all rows, together.
+def fit_splits(estimator: Any, work: SplitTable) -> FittedSplits:
+    """Grow the models of all splits and of all rows, together; `estimator` is not fitted itself.
 
-    Parameters
-    ----------
-    estimator : tree or forest of dtrees
-        Never fitted itself.
-    work : SplitTable
-    with_train : bool, default=False
-        For `FittedSplits`.
-
-    Raises
-    ------
-    ClusterError
-        A Dask cluster is in force, or asked for, and cannot be used.
-    ValueError
-        A parameter or the table is not what it should be; the errors of single fits are kept.
+    Raises ClusterError where a Dask cluster is in force, or asked for, and cannot be used; and
+    ValueError where a parameter or the table is not what it should be. Errors of fits are kept.
     """
     table, splits = work.table, work.splits
     n_rows = len(table.y)
     every = np.ones(n_rows, dtype=bool) if work.rows is None else work.rows
     sets = of_sets(TrainingRows(splits, n_rows, every))
     fitted = fit_table(estimator, table, sets, bar=work.bar)
-    return FittedSplits(estimator, table, splits, fitted, with_train)
+    return FittedSplits(estimator, table, splits, fitted)
 
 
 def grow_splits(estimator: Any, work: SplitTable) -> FittedSplits:

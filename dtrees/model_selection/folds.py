@@ -24,7 +24,7 @@ the label alone (`dtrees.coding.group_keys`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -247,18 +247,12 @@ def _dealt(draws: np.ndarray, n_folds: int, first: int = 0) -> np.ndarray:
     return found
 
 
-def fold_results(found: Mapping[str, Any], splits: Sequence[Split]) -> list[FoldResult]:
-    """Return what a cross-validation says of its folds.
-
-    Parameters
-    ----------
-    found : dict
-        Of `cross_validate` with one scorer and ``return_estimator=True``.
-    splits : sequence of (train, test) pairs of row arrays
-        What it was given as ``cv``.
-    """
+def fold_results(
+    splits: Sequence[Split], scores: np.ndarray, models: Sequence[Any]
+) -> list[FoldResult]:
+    """What a cross-validation says of its folds."""
     results = []
-    per_fold = zip(splits, found["test_score"].tolist(), found["estimator"], strict=True)
+    per_fold = zip(splits, scores.tolist(), models, strict=True)
     for number, ((train, test), score, model) in enumerate(per_fold, start=1):
         size = size_of(model)
         results.append(FoldResult(number, len(train), len(test), score, size.depth, size.n_leaves))

@@ -19,7 +19,6 @@ import numpy as np
 
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.model_selection.eligibility import unsupported_reason
-from dtrees.model_selection.prefitted_proxy import RowNumbers
 from dtrees.model_selection.prepare import SplitTable
 from dtrees.model_selection.shared_search import SharedSearch, search_rows
 from dtrees.model_selection.splits import TrainingRows
@@ -58,7 +57,6 @@ class FittedSearches:
 
     def __init__(self, search: SharedSearch, work: SplitTable) -> None:
         n_rows = len(work.table.y)
-        self.rows = RowNumbers(n_rows, work.splits)
         self._found: list[tuple[Any, FittedSets] | Exception] = []
         sides = TrainingRows(work.splits, n_rows, np.ones(n_rows, dtype=bool))
         for number in range(len(sides)):

@@ -30,19 +30,15 @@ class Models(Protocol):
     @property
     def classes(self) -> np.ndarray | None:
         """Labels of the classes; None for regression."""
-        ...
 
     def error(self, number: int) -> Exception | None:
         """Why there is no model of a set; None: there is one."""
-        ...
 
     def model(self, candidate: int, number: int) -> Any:
         """A fitted estimator."""
-        ...
 
     def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
         """What a model says of rows: float64 (n, n_classes) or (n, 1)."""
-        ...
 
 
 class RowNumbers:

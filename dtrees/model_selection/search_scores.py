@@ -36,12 +36,22 @@ class SearchScores:
         """An error has ended some fits."""
         self.failures["".join(traceback.format_exception_only(error))] += n_fits
 
-    def put(self, side: str, name: str, places: Sequence[int], scores: np.ndarray) -> None:
-        """Scores of some candidates; those of which nothing is known have failed."""
+    def put(self, side: str, name: str, cells: Any, scores: np.ndarray) -> None:
+        """Scores of some candidates, or cells; those of which nothing is known have failed."""
         into = self.test if side == "test" else self.train
         if name not in into:
             into[name] = np.full(self.fit_time.shape, self.of_failures)
-        into[name][places] = scores
+        into[name][cells] = scores
+
+    def add(self, other: SearchScores, places: Sequence[int], split: int) -> None:
+        """Scores and times of some candidates for a split, the only one of `other`."""
+        self.failures += other.failures
+        self.is_single &= other.is_single
+        self.fit_time[places, split] = other.fit_time[places, 0]
+        self.score_time[places, split] = other.score_time[places, 0]
+        for side, by_name in (("test", other.test), ("train", other.train)):
+            for name, scores in by_name.items():
+                self.put(side, name, (places, split), scores[places, 0])
 
     @property
     def seconds(self) -> np.ndarray:

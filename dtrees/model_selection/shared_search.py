@@ -274,7 +274,8 @@ class SharedSearch(PipelineSearch):
             found.score_time[places] = seconds
         else:
             by_models = score_models(
-                cells, work.table, splits, self.scoring, self.error_score, self.return_train_score
+                *(cells, work.table.X, work.table.y, splits),
+                *(self.scoring, self.error_score, self.return_train_score, weight),
             )
             found.is_single, scores = by_models.is_single, by_models.scores
             found.score_time[places] = by_models.seconds[:, None]

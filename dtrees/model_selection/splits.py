@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.core.membership.resampling import Resampling, of_sets
-
 Split = tuple[np.ndarray, np.ndarray]
 
 
@@ -114,8 +112,3 @@ class TrainingRows:
         if len(train) > 0:
             rows[train] = True
         return rows
-
-
-def training_sets(splits: Sequence[Split], n_rows: int, *, final: bool = True) -> Resampling:
-    """The training sides of splits, and all rows, if the final model is wanted."""
-    return of_sets(TrainingRows(splits, n_rows, np.ones(n_rows, dtype=bool) if final else None))

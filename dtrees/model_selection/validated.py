@@ -83,7 +83,7 @@ def validate_folds(
         grown = grow_splits(estimator, work)
     scores = grown.scores_by_name({name: name for name in asked.scoring} or {"score": None})
     told = next(iter(scores.values()))
-    folds = fold_results({"test_score": told, "estimator": grown.models}, work.splits)
+    folds = fold_results(work.splits, told, grown.models)
     return ValidatedFolds(
         folds, scores, grown.models, grown.final_estimator, tuned, path, of_others
     )

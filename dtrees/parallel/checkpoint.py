@@ -162,8 +162,7 @@ class Checkpoint(Generic[T]):
             return
         if self._fs.isfile(self._root):
             raise NotADirectoryError(f"checkpoint={self.path!r} is a file; it must be a folder.")
-        names = [str(name).rsplit("/", 1)[-1] for name in self._fs.ls(self._root, detail=False)]
-        others = [name for name in names if not name.startswith(".")]  # ours, half written
+        others = [name for name in self._names() if not name.startswith(".")]  # ours, half written
         if others:
             raise ValueError(
                 f"checkpoint={self.path!r} is no checkpoint, and not empty. Give a folder that is "
@@ -174,9 +173,11 @@ class Checkpoint(Generic[T]):
         """First tree, last and one more, and name of the files of trees."""
         if not self._fs.exists(self._root):
             return []
-        names = [str(path).rsplit("/", 1)[-1] for path in self._fs.ls(self._root, detail=False)]
-        matches = [match for match in map(STRETCH.fullmatch, names) if match]
+        matches = [match for match in map(STRETCH.fullmatch, self._names()) if match]
         return sorted((int(match[1]), int(match[2]), match[0]) for match in matches)
+
+    def _names(self) -> list[str]:
+        return [str(path).rsplit("/", 1)[-1] for path in self._fs.ls(self._root, detail=False)]
 
     def _write(self, name: str, data: bytes) -> None:
         """A file, whole or not at all."""

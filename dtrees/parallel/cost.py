@@ -69,53 +69,24 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class GrowthSize:
-    """What is to be grown, and where.
-
-    Attributes
-    ----------
-    n_rows, n_columns : int
-    n_trees : int
-    depth : int or None
-        None: grown to the end, which is taken to be a few rows.
-    n_workers, n_threads : int
-        `n_threads` of each worker.
-    bytes_per_row : float or None, default=None
-        Of the codes; None: a byte per cell, or two where there are more than 255 codes.
-    raw_seconds : float, default=0.0
-        Of one thread, for one computation of the user's graph, which is computed twice.
-    columns_drawn : int or None, default=None
-        Of a node; None: all.
-    n_codes : int, default=255
-        Of a column, on average.
-    n_classes : int, default=2
-        0 for regression.
-    n_sets : int, default=1
-        Training sets that grow together; they are taken to stay together.
-    bootstrap : bool, default=True
-    gather_rows : int or None, default=None
-        As `dtrees.core.grow.rounds.Seed`; None: as `gather_rows_of` says of the table.
-    histogram_budget : int or None, default=None
-        As `dtrees.core.grow.rounds.Seed`; None: what ``dask.config`` says.
-    memory_limit : int or None, default=None
-        Bytes of a worker; it bounds the trees of a wave, and the rows of a batch.
-    """
+    """What is to be grown, and where."""
 
     n_rows: int
     n_columns: int
     n_trees: int
-    depth: int | None
+    depth: int | None  # None: to the end, which is taken to be a few rows
     n_workers: int
-    n_threads: int = 1
-    bytes_per_row: float | None = None
-    raw_seconds: float = 0.0
-    columns_drawn: int | None = None
-    n_codes: int = 255
-    n_classes: int = 2
-    n_sets: int = 1
+    n_threads: int = 1  # of each worker
+    bytes_per_row: float | None = None  # of codes; None: by `n_codes`
+    raw_seconds: float = 0.0  # of one thread, for the user's graph, which is computed twice
+    columns_drawn: int | None = None  # of a node; None: all
+    n_codes: int = 255  # of a column, on average
+    n_classes: int = 2  # 0 for regression
+    n_sets: int = 1  # that grow, and are taken to stay, together
     bootstrap: bool = True
-    gather_rows: int | None = None
-    histogram_budget: int | None = None
-    memory_limit: int | None = None
+    gather_rows: int | None = None  # as in `dtrees.core.grow.rounds.Seed`; None: of the table
+    histogram_budget: int | None = None  # None: what ``dask.config`` says
+    memory_limit: int | None = None  # of a worker; bounds waves and batches
 
     @property
     def slots(self) -> int:

@@ -272,11 +272,13 @@ def walk_codes_of_part(
     returned: its last sum is that of the first model's trees before these. Returns for each model
     a list of leaves, by tree, or the sum of its values, float64 (n, n_values).
     """
-    walked = _RowsOfPart(codes)
+    walked = [CodedRows(_aligned(each)) for each in codes]
+    *starts, n_rows = np.cumsum([0, *(each.n_rows for each in codes)]).tolist()
     trees = iter(unpack(pickle.loads(b"".join(pieces))))
     answers: list[Any] = []
     for number, (rows, n) in enumerate(zip(named, n_trees, strict=True)):
-        leaves = walked.leaves(rows, itertools.islice(trees, n))
+        some = itertools.islice(trees, n)
+        leaves = _leaves_of_part(walked, starts, rows.rows(n_rows), some)
         if with_values:
             total = before[-1].copy() if number == 0 and before is not None else None
             answers.append(_summed(leaves, total))
@@ -295,26 +297,15 @@ def _summed(leaves: Iterator[tuple[Tree, np.ndarray]], total: np.ndarray | None)
     return total
 
 
-class _RowsOfPart:
-    """The rows of a part, whose codes are in several pieces, one behind the other."""
-
-    def __init__(self, codes: Sequence[CodedMatrix]) -> None:
-        self._walked = [CodedRows(_aligned(each)) for each in codes]
-        self._ends = np.cumsum([each.n_rows for each in codes])
-
-    def leaves(
-        self, named: RowSelection, trees: Iterable[Tree]
-    ) -> Iterator[tuple[Tree, np.ndarray]]:
-        """Trees, and the leaves of some rows in each."""
-        rows = named.rows(int(self._ends[-1]))
-        starts = [0, *self._ends[:-1].tolist()]
-        of_codes = np.split(rows, np.searchsorted(rows, starts[1:]))
-        local = [some - start for some, start in zip(of_codes, starts, strict=True)]
-        for tree in trees:
-            found = [
-                coded.leaves(tree, some) for coded, some in zip(self._walked, local, strict=True)
-            ]
-            yield tree, np.concatenate(found)
+def _leaves_of_part(
+    codes: Sequence[CodedRows], starts: Sequence[int], rows: np.ndarray, trees: Iterable[Tree]
+) -> Iterator[tuple[Tree, np.ndarray]]:
+    """Trees, and the leaves of some rows in each; codes lie one behind the other, from `starts`."""
+    of_codes = np.split(rows, np.searchsorted(rows, starts[1:]))
+    local = [some - start for some, start in zip(of_codes, starts, strict=True)]
+    for tree in trees:
+        found = [coded.leaves(tree, some) for coded, some in zip(codes, local, strict=True)]
+        yield tree, np.concatenate(found)
 
 
 def _aligned(coded: CodedMatrix) -> CodedMatrix:

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 import dask
@@ -35,25 +35,6 @@ if TYPE_CHECKING:
     from distributed import Client
 
 T = TypeVar("T")
-
-
-class Executor(Protocol):
-    """What computes."""
-
-    def hold(self, tasks: Sequence[Any]) -> list[Any]:
-        """Compute collections of any kinds; their results in this order, wherever they are."""
-
-    def fetch(self, held: Sequence[Any]) -> list[Any]:
-        """Results that are held, in this process."""
-
-    def as_argument(self, held: Any) -> Any:
-        """A result that is held, as an argument of tasks."""
-
-    def room(self) -> int | None:
-        """Bytes that the smallest worker has; None where there are no workers."""
-
-    def run(self, work: Callable[[], T]) -> T:
-        """Do work; where results are lost, all of it again."""
 
 
 class LocalExecutor:
@@ -93,7 +74,8 @@ class ClusterExecutor:
     def hold(self, tasks: Sequence[Any]) -> list[Any]:
         """Compute collections of any kinds; returns their futures, all of which are finished."""
         self._tasks.workers()
-        with _span():  # not while collections are made: data frames warn of annotations
+        span = sys.modules["distributed"].span
+        with span("dtrees.fit"):  # not while collections are made: data frames warn of annotations
             futures = self._tasks.compute(tasks)
         self._tasks.wait(futures)
         return futures
@@ -118,6 +100,9 @@ class ClusterExecutor:
     def end(self) -> None:
         """Leave nothing on the cluster."""
         self._tasks.end()
+
+
+Executor = LocalExecutor | ClusterExecutor  # of graphs
 
 
 def run_with_retries(
@@ -156,9 +141,3 @@ def _executor(collections: Sequence[Any], stats: FitStatistics) -> Iterator[Exec
             yield executor
         finally:
             executor.end()
-
-
-def _span() -> AbstractContextManager:
-    """What is submitted stands in the span of the fit."""
-    span = getattr(sys.modules["distributed"], "span", None)
-    return nullcontext() if span is None else span("dtrees.fit")

@@ -26,7 +26,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -83,8 +83,7 @@ def grow_partitioned(
     the iterator ends the growth and leaves nothing on the cluster. Close it
     (`contextlib.closing`). Raises WorkerLostError, SchedulerLostError, ClusterError.
     """
-    span = getattr(distributed, "span", nullcontext)
-    with span("dtrees.fit"):
+    with distributed.span("dtrees.fit"):
         blocks = BlocksOnWorkers(client, whole, stats)
         try:
             with stats.phase("blocks"):

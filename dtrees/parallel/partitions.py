@@ -143,11 +143,14 @@ def admitted(
     return (X, *rest)
 
 
-def _of_rows(X: Any) -> Any:
-    """A collection of two dimensions whose partitions have all columns."""
+def is_array(X: Any) -> bool:
+    """Whether a collection is a table as an array; False for data frames, others are refused.
+
+    Raises TypeError for other kinds, and ValueError for other dimensions and complex numbers.
+    """
     array, frame = sys.modules.get("dask.array"), sys.modules.get("dask.dataframe")
     if frame is not None and isinstance(X, frame.DataFrame):
-        return X
+        return False
     if array is None or not isinstance(X, array.Array):
         raise TypeError(
             f"X is a Dask collection of type {type(X).__name__}. Give a Dask array of shape "
@@ -159,6 +162,13 @@ def _of_rows(X: Any) -> Any:
         )
     if X.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: X is a Dask array of dtype {X.dtype}.")
+    return True
+
+
+def _of_rows(X: Any) -> Any:
+    """A collection of two dimensions whose partitions have all columns."""
+    if not is_array(X):
+        return X
     if np.isnan(X.shape[1]):
         raise ValueError(
             f"The number of columns of X is not known: it is a Dask array of shape {X.shape}. Call "

@@ -32,7 +32,6 @@ import sys
 import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import nullcontext
 from functools import partial
 from itertools import cycle, islice, pairwise
 from typing import TYPE_CHECKING, Any
@@ -83,8 +82,7 @@ def grow_replicated(
     stats = FitStatistics() if stats is None else stats
     tasks = Tasks(client, stats)
     table = SharedGrowth(growth)
-    span = getattr(distributed, "span", nullcontext)
-    with span("dtrees.fit"):
+    with distributed.span("dtrees.fit"):
         try:
             tasks.begin()
             n_threads = sum(tasks.workers().values())
