@@ -9,14 +9,14 @@ trees is better than the best of the first half by more than the tolerance:
 
     max(m(h + 1), ..., m(t)) <= max(m(w), ..., m(h)) + oob_tol,     h = t // 2
 
-Why half of the trees: the error of a forest falls about as c / t. Ten trees more then win
-10 c / t**2, and all that are still to come c / t, which is t / 10 times as much: a rule that looks
-back on ten trees stops a slow score too early, and gives away the more tolerances the later it
-stops. The second half of the trees has won c / t, too, as much as all that are to come. So when it
-has won less than the tolerance, about a tolerance is given away.
+Why half of the trees: the error of a forest falls about as c / t. Ten trees more then win 10 c /
+t**2. All that are still to come win c / t, t / 10 times as much. So a rule that looks back on ten
+trees stops a slow score too early. It gives away the more tolerances, the later it stops. The
+second half of the trees has won c / t, too, as much as all that are to come. So when it has won
+less than the tolerance, about a tolerance is given away.
 
-s(t) goes up and down by noise from tree to tree, a mean of ten much less. s(t) is a function of the
-first t trees, so the tree at which a forest stops is, too.
+From tree to tree, s(t) goes up and down by noise; a mean of ten does much less. As s(t) is a
+function of the first t trees, so is the tree at which a forest stops.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What every forest does: many trees of one coded table.
 
 The table is coded once. A tree is a task, and a function of the codes, the rules, the seed and its
-number (`dtrees.core.grow.forest`), so it does not matter which thread or worker grows it, or when::
+number (`dtrees.core.grow.forest`). It does not matter which thread or worker grows it, or when::
 
     parameters, X, y ---FitPlan.encode---> codes, target, rules       once for many sets of rows
                                                  |

@@ -1,8 +1,9 @@
 """``estimate_cost``: what a fit will take, before it begins.
 
 Sizes come from `dtrees.parallel.sizes`, rounds, bytes and seconds from `dtrees.parallel.cost`. A
-table that is held in one place costs what its subtrees cost there: with u and v seconds for a row
-and a column on a level of large and of small nodes, and L and S levels of a row on average,
+table that is held in one place costs what its subtrees cost there. Let a row and a column cost u
+seconds on a level of large nodes, v on one of small nodes. A row passes L and S such levels on
+average:
 
     seconds = trees x rows of a bag x columns drawn x (L x u + S x v) / threads
 """

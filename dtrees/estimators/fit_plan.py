@@ -1,7 +1,7 @@
 """A fit as a plan: what an estimator's parameters say of it, before any table is read.
 
-Estimators are fitted by their plans, and so are the models of a cross-validation or a search, which
-ask for a plan and never for the inside of an estimator::
+Estimators are fitted by their plans. So are the models of a cross-validation or a search, which
+never look inside an estimator::
 
     estimator ──FitPlan.of──▶ parameters checked
     X, y      ──read────────▶ table, values

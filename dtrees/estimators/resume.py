@@ -1,8 +1,8 @@
 """Fits that end before their end, and go on elsewhere.
 
-A tree is a function of the codes, the rules, the seed and its number, so a fit that was interrupted
-goes on with the next number, and nobody sees it in the forest. All it takes is to be sure that
-codes, rules and seed are the same ones. They are told by *facts*, parameters in words and digests::
+A tree is a function of the codes, the rules, the seed and its number. So an interrupted fit can go
+on with the next number, if codes, rules and seed are the same. They are told by *facts*, parameters
+in words and digests::
 
     parameters    criterion, max_depth, ... : what a tree depends on, as text
     seed          what ``random_state`` was drawn to

@@ -1,17 +1,16 @@
 """Estimators for several training sets of one table, from one coding and one growth.
 
-What `dtrees.model_selection` asks of an estimator: models that are those of separate fits in which
-the rows outside of a set weigh nothing, and what they say of rows of the table, read from the codes
-that are there::
+`dtrees.model_selection` asks for such models. They are those of separate fits in which the rows
+outside of a set weigh nothing. What they say of rows of the table is read from its codes::
 
     TrainingTable(X, y, weights) --once--> codes, target
     sets of rows ----------------------------+--> _grow_sets --> trees by set --> models
                                              |                                      |
                                              +---------- codes of any rows ------> answers
 
-Weights of a set are integers in the unit that its own fit would choose. Where units differ between
-sets (class weights, fractional weights), and where each forest ends at a tree of its own
-(``oob_tol``), each set grows on its own, from the same codes; so it does where the growth of a
+Weights of a set are integers in the unit that its own fit would choose. Units may differ between
+sets (class weights, fractional weights), and each forest may end at a tree of its own
+(``oob_tol``). Then each set grows on its own, from the same codes. So it does where the growth of a
 table cannot be shared (`dtrees.core.grow.shared`). The log says so, and why, once for a table.
 Out-of-bag results come from the same codes, too, when the trees have grown.
 """

@@ -1,6 +1,6 @@
 """Scores of predicted classes, by scikit-learn's own functions, from few rows.
 
-How often which class is taken for which is a matrix of K x K numbers, and a score of predictions
+How often each class is taken for each other is a matrix of K x K numbers. A score of predictions
 knows no more of the held-out rows. So these are K x K rows, one for each pair of classes, with the
 numbers as their weights::
 
@@ -9,8 +9,8 @@ numbers as their weights::
       a      b      2    ──────────────▶      a       b           2
       b      b     17                         b       b          17
 
-No formula is written down again: what a class that nobody predicts is worth, which label is
-positive, and which warnings there are is for scikit-learn to say.
+No formula is written down again. scikit-learn says which label is positive, what a class that
+nobody predicts is worth, and which warnings there are.
 """
 
 from __future__ import annotations

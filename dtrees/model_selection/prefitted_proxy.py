@@ -1,8 +1,8 @@
 """What scikit-learn's own loops see in the place of estimators: models that are there already.
 
 `sklearn.model_selection` clones an estimator, sets its parameters, fits it to a training side, and
-hands it to scorers. A proxy goes through all that. The table it is given are the numbers of the
-rows; a fit looks up which training side they are, and predictions come from the rows' codes::
+hands it to scorers. A proxy goes through all that. It is given the numbers of the rows as a table.
+A fit looks up which training side they are; predictions come from the rows' codes::
 
     fit(numbers of a training side)    ──▶ which split it is, and the error of its model, if any
     predict(numbers of any rows)       ──▶ models.values(candidate, split, numbers)

@@ -1,7 +1,7 @@
 """Splits that are drawn once, and their training sides as sets of rows.
 
-A splitter is asked once, and what it gives is kept in short: the training side of most splits is
-what the test side leaves over, and is found again when somebody looks at it.
+A splitter is asked once, and what it gives is kept in short. The training side of most splits is
+what the test side leaves over; it is found again when it is looked at.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The validation surface: scores over depth and size of nodes, from one growth ([SF] 3).
 
-One tree is grown for each training side, all of them together. A cell of the surface is the score
-of the trees that end at its depth, and do not split nodes of fewer rows than it asks for. They
-stand inside the grown ones, and no cell costs a fit.
+One tree is grown for each training side, all of them together. A cell of the surface has a depth
+and a least number of rows of a node that is split. It is the score of the trees that end there.
+They stand inside the grown ones, and no cell costs a fit.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The size of a model, chosen by the folds that score it.
 
-A tree that has grown to the end is too large for most data. Two ways make it smaller, and both are
-told by one growth of the folds' trees and the one of all rows, out of which the trees of the chosen
-size are cut, too::
+A tree that has grown to the end is too large for most data. Two ways make it smaller. One growth,
+of the folds' trees and the one of all rows, tells both, and the trees of the chosen size are cut
+out of it::
 
                +--> limits    max_depth x min_samples_split   surface ([SF] 3)        best, simplest
     one growth +--> pruning   ccp_alpha                       cost-complexity (CART)  best, simplest
@@ -10,13 +10,13 @@ size are cut, too::
 
 *Best* has the best score, and *simplest* is the smallest model that is at most a standard error
 worse. The way whose best model has the higher mean score is taken; of equal ones, the smaller
-model. Forests are made of large trees for a reason, and a cell of theirs costs a prediction: they
-have few limits to choose from, and no pruning. A score that is no sum over leaves costs a
-prediction of a tree, too, which has as few limits then.
+model. A cell of a forest costs a prediction, so forests have few limits to choose from, and no
+pruning. A score that is no sum over leaves costs a prediction of a tree, too, which has as few
+limits then.
 
 A score that was the highest of many is somewhat too good. `tuned_scores` tells what a choice is
-worth on new rows: it chooses anew for each fold, from the rows outside of it, as searches within a
-cross-validation do (`dtrees.model_selection.nested`)::
+worth on new rows. It chooses anew for each fold, from the rows outside of it, as nested searches do
+(`dtrees.model_selection.nested`)::
 
     all rows       [test side][training side ....................]
     tuned_size         ──▶    [test side][training side .........]   rows of the same table

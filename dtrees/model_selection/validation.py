@@ -1,9 +1,9 @@
 """Cross-validation with scikit-learn's interface and results, at about the price of one fit.
 
-scikit-learn splits, scores, counts failures and puts the results together. The fits
-are made here: before scikit-learn asks for the first one, the models of all splits and the one of
-all rows have grown from one coded table (`dtrees.estimators.training_sets`). A scorer that asks for
-predictions of held-out rows gets them from their codes::
+scikit-learn splits, scores, counts failures and puts the results together. The fits are made here.
+Before scikit-learn asks for the first one, all models have grown from one coded table
+(`dtrees.estimators.training_sets`). A scorer that asks for predictions of held-out rows gets them
+from their codes::
 
     cv ──▶ splits ──▶ training sets, and all rows ──▶ one growth ──▶ models
                                                                         │

@@ -6,11 +6,11 @@ A folder anywhere that fsspec reaches (a path, ``s3://...``, ``gs://...``, ``mem
     trees-000000000-000000012.dtrees    trees 0 to 11
     trees-000000012-000000057.dtrees    trees 12 to 56
 
-A file is written under another name and then renamed, so that it is there whole or not at all. One
-is written when a twentieth of the time of the fit has passed since the last (`SHARE`), and at least
-ten seconds (or what ``dask.config`` says under "dtrees.checkpoint-every"), and one at its end,
-whatever that is: a client that is killed loses a twentieth of its work, and there are a few files,
-not one for each tree.
+A file is written under another name and then renamed, so that it is there whole or not at all. The
+next one is written when a twentieth of the time of the fit has passed (`SHARE`). It waits at least
+ten seconds, or what ``dask.config`` says under "dtrees.checkpoint-every". The last one is written
+at the end of the fit, whatever that is. So a client that is killed loses a twentieth of its work,
+and there are few files.
 
 Trees are those from number 0 on, without gaps; where a file is missing, those behind it are grown
 again. What the bytes of a file are is the business of whoever gives `encode` and `decode`.

@@ -1,7 +1,7 @@
 """The Dask cluster: whether there is one to work on, and whether it can do the work.
 
-A client is only ever found, never made, and `distributed` is not imported to look for one: nobody
-has a client who has not imported it.
+A client is only ever found, never made. `distributed` is not imported to look for one: who has a
+client has imported it.
 
 Calls that a cluster may never answer are made in a thread of their own (`call_with_timeout`), while
 the caller waits in slices: Ctrl-C comes through, and a connection that is lost ends the wait.
@@ -165,8 +165,8 @@ def seconds_of(key: str, default: str) -> float:
 def sending_data() -> Iterator[None]:
     """In the context Dask does not warn of large graphs: they hold data that is meant to go.
 
-    Its configuration is that of all threads, so it is changed by the first of them that is in such
-    a context, and changed back by the last.
+    Its configuration is that of all threads. The first of them in such a context changes it, and
+    the last one changes it back.
     """
     global _n_sending, _before_sending
     key = "distributed.admin.large-graph-warning-threshold"
@@ -188,9 +188,9 @@ def release(client: Client, futures: Iterable[Any]) -> None:
     """Let a cluster forget results that nobody else wants, if it can still be asked; never raises.
 
     `distributed.Client.cancel` asks for more than that: the scheduler forgets what other clients
-    want, too, and was seen to fail (``assert ts.who_wants``) where that crosses with the death of a
-    worker. It is left for futures that the client has given up, after ``client.restart()`` for
-    instance: what was submitted before the client heard of it is still on the scheduler.
+    want, too. It was seen to fail (``assert ts.who_wants``) when a worker died meanwhile. It is
+    left for futures that the client has given up, for instance after ``client.restart()``. What was
+    submitted before the client heard of that is still on the scheduler.
     """
     some = list(futures)
     given_up = [future for future in some if future.status == "cancelled"]

@@ -6,7 +6,7 @@
 
 Tables on a cluster are files that the workers read: Parquet or CSV, a partition for each file or
 stretch of one, and never in this process. What is made of them row by row is written by the workers
-as a folder of Parquet files, a file for each partition, or as text by this process::
+as a folder of Parquet files, one for each partition. Text is written by this process::
 
     FILE ... --read_files--> partitions --map_parts--> partitions --write_parquet--> folder
                                                                   --write_csv------> file

@@ -2,8 +2,8 @@
 
 Who validates asks which leaves the held-out rows of a model are in, or what the model says of them.
 In this process that is read from the codes (`dtrees.core.predict.binned.CodedRows`). Codes that
-stay in their partitions (`dtrees.parallel.encoding.CodedPartitions`) are made once more, and all
-that is asked for is answered in one pass over them, of all models together::
+stay in their partitions (`dtrees.parallel.coded_partitions.CodedPartitions`) are made once more.
+All models are answered in one pass over them::
 
     client    trees of all models ──▶ one result, sent from worker to worker
               rows of each model  ──▶ a bit per row of a part, or their numbers, if they are few
@@ -14,7 +14,7 @@ that is asked for is answered in one pass over them, of all models together::
     client    answers, in the order in which the rows were asked for
 
 The values of a forest are added up on the workers, in the order of the trees, so they are the bits
-of a prediction: eight bytes for each row and class come here, whatever the number of trees.
+of a prediction. Eight bytes for each row and class come here, whatever the number of trees.
 
 What is large goes in *loads*: some trees at a time, so that neither messages nor what workers hold
 grows with the forest. Sums that are not complete wait on the workers for the next trees.

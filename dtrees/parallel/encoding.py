@@ -8,15 +8,15 @@
     client   codes of all rows, the book
 
 Raw values stay where the scheduler computes them. Summaries are merged there too, `FAN_IN` at a
-time and in the order of the rows, and what comes to the client is the book: at most ``max_bins``
-values a column, or its distinct values where every one has a code, and the categories. The samples
-of wide tables are more than a small worker should hold; so columns are merged in stretches::
+time and in the order of the rows. The book comes to the client: categories, and at most
+``max_bins`` values a column, or all where each has a code. The samples of wide tables are more than
+a small worker should hold; so columns are merged in stretches::
 
     summaries of 8 partitions ──▶ columns 0..24 ──▶ merged ──▶ cuts ──┐
                               ──▶ columns 25..49 ─▶ merged ──▶ cuts ──┼──▶ book
 
-Book and codes are the same, bit for bit, as those of the table in memory (`CodeBook.fit_encode`),
-because both are made by the same summaries and cuts (`dtrees.coding`), which merge in any grouping.
+Book and codes are the same, bit for bit, as those of the table in memory (`CodeBook.fit_encode`).
+Both are made by the same summaries and cuts (`dtrees.coding`), which merge in any grouping.
 
 Codes that are too many for one place stay where they are made (`CodedPartitions`): trees are grown
 from them there (`dtrees.parallel.partitioned`).

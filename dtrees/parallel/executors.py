@@ -5,10 +5,10 @@ The scheduler in force decides, as for ``X.compute()`` (`dask.base.get_scheduler
     LocalExecutor        threads, synchronous, processes     results are in this process at once
     ClusterExecutor   a client's cluster                  results stay on the workers until fetched
 
-Work is a few rounds of tasks, and the results of a round may be arguments of the next one
-(`Executor.as_argument`) without coming here; they are there as long as somebody holds them. Tasks
-are pure and have keys of their own, so where results are lost with their workers, all of the work
-is done again under new keys. That, and what else can happen to them, is the business of
+Work is a few rounds of tasks. The results of a round may be arguments of the next one
+(`ClusterExecutor.as_argument`) without coming here; they are there as long as somebody holds them.
+Tasks are pure and have keys of their own. Where results are lost with their workers, all of the
+work is done again under new keys. That, and what else can happen to them, is the business of
 `dtrees.parallel.tasks`.
 """
 

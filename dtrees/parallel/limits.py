@@ -75,8 +75,8 @@ def bytes_of_open_row(has_bags: bool, has_sets: bool) -> int:
 def trees_at_once(n_rows: float, n_drawn: int, room: float, row_bytes: int, n_threads: int) -> int:
     """Trees of a wave; rows are of a bag, columns of a node, `room` are bytes of all workers.
 
-    As many as there is memory for the rows of their nodes, and as are done in a minute or so: what
-    a lost cluster leaves are the trees of the waves before.
+    As many as there is memory for the rows of their nodes, and as are done in a minute or so. A
+    lost cluster leaves the trees of the waves before.
     """
     n_rows = max(1.0, n_rows)
     of_time = WAVE_CELLS * n_threads / (n_drawn * n_rows)

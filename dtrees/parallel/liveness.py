@@ -1,7 +1,7 @@
 """Workers that hang or are slow: when they are asked, and who gets what they have.
 
-A worker that hangs (it is stopped, its machine is gone) neither answers nor breaks its connection:
-the scheduler waits for it for "distributed.scheduler.worker-ttl", five minutes as a rule. So
+A worker that hangs (it is stopped, its machine is gone) neither answers nor breaks its connection.
+The scheduler waits for it for "distributed.scheduler.worker-ttl", five minutes as a rule. So
 
     nothing comes for `SLOWER` times the longest wait       all workers are asked; then, while
     so far, `PATIENCE` seconds at least, and                nothing comes, after twice as long,
@@ -16,8 +16,8 @@ the scheduler waits for it for "distributed.scheduler.worker-ttl", five minutes 
     nobody answers, `SILENT_ROUNDS` times                   `WorkerLostError`, after so many times
                                                             "dtrees.worker-patience"
 
-A task that holds the interpreter of its worker keeps it from answering: that costs copies, and only
-where it lasts as long as the patience the worker.
+A task that holds the interpreter of its worker keeps it from answering. That costs copies; if it
+lasts as long as the patience, it costs the worker.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Trees grown in rounds from blocks of rows: what they are grown from, and how on threads.
 
-Without a cluster the blocks are stretches of a table in this process, each a task of a round: the
-way of the partitioned regime, with the same model and nothing between machines. It is there to be
-compared with the others, and for small memory it is no help.
+Without a cluster the blocks are stretches of a table in this process, each a task of a round. The
+model is that of the partitioned regime on machines. It is there to be compared with the others, and
+saves no memory.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ called:
     in a task on a worker, whose thread is the task's share      local
     in a task on a worker, within ``worker_client()``            replicated
 
-Too little work is a single tree whose table times training sets has fewer than `LEAST_CELLS` cells:
-a cluster costs 0.05 s more, so it pays for a single tree from a tenth of a second of work on.
+Too little work is a single tree whose table times training sets has fewer than `LEAST_CELLS` cells.
+A cluster costs 0.05 s more, so it pays from a tenth of a second of work on.
 """
 
 from __future__ import annotations
@@ -80,8 +80,7 @@ def choose_regime(
     limit, or no cluster. `kept` says why codes were left in their partitions: this is decided then.
 
     Raises ClusterError where the client in force is closed, or "replicated" is asked for without a
-    client that a synchronous fit can use; and ValueError where ``dask.config`` asks for a regime
-    that there is not.
+    client that a synchronous fit can use. ValueError: ``dask.config`` asks for no regime.
     """
     if kept is not None:
         return Choice("partitioned", kept)

@@ -19,8 +19,8 @@ happens to one, it can be done again::
     Ctrl-C, or an error in a task     the client releases what is left; a task that runs ends
                                       between two slices of its work, after a tenth of a second
 
-Three threads take part. The event loop tells which tasks have ended; threads of ours fetch their
-results, so that one that is lost, or whose worker hangs, does not stop the others; the caller reads
+Three threads take part. The event loop tells which tasks have ended. Threads of ours fetch their
+results, so that a lost result or a worker that hangs does not stop the others. The caller reads
 what has come, and looks at the connection meanwhile. Whoever has work gives its tasks (`Call`), and
 says how what they need is made again.
 """
