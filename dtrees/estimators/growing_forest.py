@@ -1,14 +1,6 @@
 """How the trees of a forest come: one by one, in their order, whoever grows them.
 
-::
-
-              bags: (seed, tree, row) -> times
-                               |
-              tree 0   tree 1   tree 2   ...        tasks
-                               |  one by one, in this order
-     out-of-bag sums, callbacks: go on? or stop
-                               |
-          estimators_, out-of-bag predictions
+The drawing is in `dtrees.estimators.ensemble`.
 """
 
 from __future__ import annotations

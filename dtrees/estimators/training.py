@@ -26,10 +26,6 @@ class Encoded:
     seed: int
 
 
-def _nobody(n_trees: int) -> None:
-    """Hear of trees, and do nothing."""
-
-
 @dataclass(frozen=True, eq=False)
 class Training:
     """A coded table, and where and for whom models are fitted to it."""
@@ -38,7 +34,7 @@ class Training:
     coded_rows: WalkedRows  # the same table, ready to be walked
     y: Any  # the target as given, for out-of-bag scores
     run: LocalRunner
-    advance: Callable[[int], object] = _nobody  # hears how many trees have come
+    advance: Callable[[int], object] = lambda n_trees: None  # hears of trees that have come
     stats: FitStatistics = field(default_factory=FitStatistics)  # told what a fit did
 
 

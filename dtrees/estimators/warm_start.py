@@ -18,16 +18,12 @@ from dtrees.estimators.training import Encoded
 from dtrees.parallel import LocalRunner, PartitionedTable, computed
 
 
-def _no_leaves() -> Iterator[np.ndarray]:
-    return iter(())
-
-
 @dataclass(frozen=True, eq=False)
 class Kept:
     """Trees that are there before a fit, and stay."""
 
     trees: tuple[Tree, ...] = ()
-    leaves: Callable[[], Iterator[np.ndarray]] = _no_leaves  # of all rows of the fit, tree by tree
+    leaves: Callable[[], Iterator[np.ndarray]] = lambda: iter(())  # of all rows, by tree
     earlier: tuple[Tree, ...] = ()  # of this fit, behind `trees`, as if grown now
 
 

@@ -4,7 +4,7 @@
 
     table, splits ──fit_splits──▶ FittedSplits: a model for each training side, and one of all rows
                                       │
-                                      ├──values────────────▶ what a model says of held-out rows
+                                      ├──whole─────────────▶ Cells of the models as they are
                                       ├──within(estimator)─▶ FittedSplits of narrower limits
                                       └──cells(candidates)─▶ Cells ──scores──▶ candidates x splits
 

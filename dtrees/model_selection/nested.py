@@ -75,13 +75,14 @@ class FittedSearches:
 
     def model(self, candidate: int, number: int) -> Any:
         """The fitted search of a set."""
-        found = self._found[number]
-        assert not isinstance(found, Exception)
-        return found[0]
+        return self._of(number)[0]
 
     def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
         """What the best estimator of a set says of rows."""
+        search, fitted = self._of(number)
+        return fitted.values_of(search.best_estimator_, rows)
+
+    def _of(self, number: int) -> tuple[Any, FittedSets]:
         found = self._found[number]
         assert not isinstance(found, Exception)
-        search, fitted = found
-        return fitted.values_of(search.best_estimator_, rows)
+        return found

@@ -74,7 +74,7 @@ class CodedPartitions:
         self.lengths = tuple(lengths)
         self.n_bytes = n_bytes
         self.reason = reason
-        self._parts = parts
+        self.each = parts
         self._facts: PartFacts | None = None
 
     @classmethod
@@ -123,10 +123,6 @@ class CodedPartitions:
     def learn(self, facts: Sequence[PartFacts]) -> None:
         """Take note of what was found out of all parts."""
         self._facts = PartFacts.joined(facts)
-
-    def each(self) -> list[Any]:
-        """The parts: a task of Dask each, or the codes themselves."""
-        return self._parts()
 
     def groups(self, n_rows: int) -> list[tuple[list[Any], int]]:
         """Parts that lie one behind the other, of about so many rows, and how many they have."""

@@ -18,8 +18,6 @@ anew, and compares what it says with fits). Those below are of two cores of an i
 bytes. The model knows nothing of the data but their size: a split is taken to send `smaller_share`
 of the rows of a node to one side, always. On threads of one process nothing moves, see
 `CostModel.on_threads`.
-
-What a slide of [SK] counts for PLANET, ``2^D k B p c`` numbers a tree, is `planet_bytes`.
 """
 
 from __future__ import annotations
@@ -286,13 +284,6 @@ class CostModel:
             spent += n_bytes * min(n_workers, ADDED_AT_ONCE) * (self.byte + self.cell / 8)
             n_workers = -(-n_workers // ADDED_AT_ONCE)
         return spent
-
-
-def planet_bytes(
-    depth: int, n_threads: int, n_columns: int, n_codes: int = 255, n_statistics: int = 2
-) -> int:
-    """What a tree of PLANET moves: 2^D k B p c numbers of eight bytes ([SK], communication)."""
-    return 8 * 2**depth * n_threads * n_codes * n_columns * n_statistics
 
 
 def _levels(

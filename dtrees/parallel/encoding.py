@@ -133,7 +133,7 @@ def code_partitions(
         held, found = _summarized(table, parts, mask, rules, handle_unknown, None, executor)
     book = found.book
     assert book is not None
-    n_bytes = size_of_codes(book, table.n_rows, found.n_stored)
+    n_bytes = size_of_codes(book.n_codes, table.n_rows, found.n_stored)
     logger.info(
         "%d x %d cells in %d partitions: %s of codes",
         *table.shape,
@@ -161,12 +161,12 @@ def code_partitions(
     return book, book.stack_parts(executor.fetch(executor.hold(tasks(executor.as_argument(held)))))
 
 
-def size_of_codes(book: CodeBook, n_rows: int, n_stored: int | None) -> int:
-    """Bytes of a coded table, from what is known before it is coded."""
+def size_of_codes(n_codes: np.ndarray, n_rows: int, n_stored: int | None = None) -> int:
+    """Bytes of a coded table, from what is known before it is coded; `n_stored`: it is sparse."""
     if n_stored is not None:
         return STORED_BYTES * n_stored
     widths = np.array([np.dtype(width).itemsize for width in WIDTHS])
-    return n_rows * int(widths[storage_for(book.n_codes)].sum())
+    return n_rows * int(widths[storage_for(n_codes)].sum())
 
 
 def _summarized(
