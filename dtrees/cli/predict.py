@@ -181,7 +181,7 @@ class Wanted:
 
 
 def answers(table: Any, fitted: Any, wanted: Wanted) -> Any:
-    """What is to be told of each row of a DataFrame, which may have none.
+    """What is to be told of each row of a DataFrame, which may have no rows.
 
     ValueError, RequestError: it lacks columns, or they hold something else than at fit.
     """

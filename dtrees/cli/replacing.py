@@ -33,7 +33,7 @@ force_option = click.option(
 
 
 def check_replaceable(out: Path, is_ours: Callable[[Path], bool], what: str, force: bool) -> None:
-    """Refuse to replace a file that the command has not written: not `what`, by `is_ours`."""
+    """Refuse to replace a file that `is_ours` does not know; `what` is for the message."""
     if force or not out.exists() or out.stat().st_size == 0 or is_ours(out):
         return
     raise RequestError(f"{out} is there and is not {what}: add --force to replace it")

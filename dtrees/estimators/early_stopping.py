@@ -4,8 +4,8 @@ With s(t) the out-of-bag score of the first t trees and w = 10, scores are smoot
 
     m(t) = (s(t - w + 1) + ... + s(t)) / w
 
-and growth stops after t trees, at least 2 w, as soon as none of the means of the second half of the
-trees is better than the best of the first half by more than the tolerance:
+and growth stops after t trees, at least 2 w, when no mean of the second half of the trees beats the
+best of the first half by more than the tolerance:
 
     max(m(h + 1), ..., m(t)) <= max(m(w), ..., m(h)) + oob_tol,     h = t // 2
 

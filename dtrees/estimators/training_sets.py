@@ -53,8 +53,8 @@ def fit_table(
 ) -> FittedSets:
     """Fit a clone of an estimator to each training set; `bar` counts the trees of all sets.
 
-    Raises ClusterError where a Dask cluster is in force, or asked for, and cannot be used; and
-    ValueError where a parameter or the table is not what it should be.
+    Raises ClusterError where a Dask cluster is in force, or asked for, and cannot be used.
+    ValueError: a parameter or the table is not what it should be.
     """
     plan = FitPlan.of(estimator)
     run = threaded(plan.estimator.n_jobs)

@@ -158,8 +158,8 @@ class TreeView:
         """Threshold of the test in the user's units, float64 (node_count,).
 
         -2 in leaves, as in scikit-learn; nan where the test is a set of categories. The threshold
-        of a single node whose test is not ``<=`` (see `Thresholds`) can be computed with, but
-        not rounded: scikit-learn's ``export_graphviz`` would draw it as ``<=``.
+        of a single node whose test is not ``<=`` (see `Thresholds`) can be computed with, but not
+        rounded. scikit-learn's ``export_graphviz`` would draw it as ``<=``.
         """
         threshold = self.model.threshold.copy()
         threshold[self.model.test == LEAF] = NO_FEATURE
@@ -217,8 +217,8 @@ def read_only(array: Any) -> Any:
 def columns_with_missing(trees: Sequence[Tree], coded: CodedMatrix | CodedPartitions) -> np.ndarray:
     """Which of the columns that trees test have missing values in a table, bool (n_columns,).
 
-    O(rows) per tested column, O(1) where the rows are known in the order of their codes; and
-    O(nodes), of as many trees as it takes to see all columns tested.
+    O(rows) per tested column, O(1) where the rows are known in the order of their codes. O(nodes),
+    of as many trees as it takes to see all columns tested.
     """
     if isinstance(coded, CodedPartitions):
         return read_only(coded.facts.has_missing & columns_tested(trees, coded.n_columns))

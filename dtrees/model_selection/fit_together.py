@@ -43,9 +43,9 @@ def fit_together(
 ) -> tuple[Prepared, Cells | FittedSearches | None]:
     """Grow the models together; None: scikit-learn's function has to fit them itself.
 
-    Input that no model can be grown from goes to scikit-learn as well: its function, or each of its
-    fits, then says what is wrong, and what that is worth is for ``error_score`` to say. `options`
-    are other arguments of the function.
+    Input that no model can be grown from goes to scikit-learn as well. Its function, or each of its
+    fits, then says what is wrong; ``error_score`` says what that is worth. `options` are other
+    arguments of the function.
     """
     estimator, params = arguments.estimator, arguments.params
     is_mapping = isinstance(params, Mapping)

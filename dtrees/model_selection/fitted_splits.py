@@ -8,8 +8,8 @@
                                       ├──within(estimator)─▶ FittedSplits of narrower limits
                                       └──cells(candidates)─▶ Cells ──scores──▶ candidates x splits
 
-Several sizes of a model (a surface, a path of pruning, the choice of a size) are all taken from one
-of these, and nothing is grown twice.
+Several sizes of a model (a surface, a path of pruning, a choice of a size) are taken from one of
+these. Nothing is grown twice.
 """
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ class FittedSplits:
 def fit_splits(estimator: Any, work: SplitTable) -> FittedSplits:
     """Grow the models of all splits and of all rows, together; `estimator` is not fitted itself.
 
-    Raises ClusterError where a Dask cluster is in force, or asked for, and cannot be used; and
-    ValueError where a parameter or the table is not what it should be. Errors of fits are kept.
+    Raises ClusterError where a Dask cluster is in force, or asked for, and cannot be used.
+    ValueError: a parameter or the table is not what it should be. Errors of fits are kept.
     """
     table, splits = work.table, work.splits
     n_rows = len(table.y)

@@ -1,6 +1,6 @@
 """Folds: how rows are cut into them, and what a cross-validation says of each.
 
-k-fold cross-validation [CV 1] cuts the rows into k parts; model i, a tree or a forest, is grown on
+k-fold cross-validation [CV 1] cuts the rows into k parts. Model i, a tree or a forest, is grown on
 all parts but the i-th and scored on the i-th::
 
     rows     0 .......................... n
@@ -11,8 +11,8 @@ all parts but the i-th and scored on the i-th::
 `dtrees.model_selection.validation` grows the k models, all of them together.
 
 A splitter of scikit-learn shuffles the numbers of all rows, and hands out two lists of them for
-each split. `HashKFold` asks a function of (seed, row id) instead, so a row has the same fold
-however the table is cut into partitions, and what is kept is one small number per row::
+each split. `HashKFold` asks a function of (seed, row id) instead. So a row has the same fold
+however the table is cut into partitions, and one small number per row is kept::
 
     row id      0  1  2  3  4  5  6  7      draw of (seed, row id), brought to 0 .. k - 1
     fold        2  0  0  1  2  1  1  0      ──▶ test side i: rows of fold i, when they are asked for
@@ -70,15 +70,15 @@ def shuffled_folds(y: np.ndarray, n_folds: int, seed: int, *, stratified: bool) 
 class HashKFold(BaseEstimator):
     """k folds by row id: a splitter for tables of any size, as ``cv`` of every function here.
 
-    Which fold a row is in is a function of the seed and the number of the row, and, if folds are
-    stratified, of the rows of its class; not of partitions, workers or chunk sizes. Folds of a
-    plain split stay as they are when rows are added at the end.
+    The fold of a row is a function of the seed and the number of the row. If folds are stratified,
+    it is one of the rows of its class, too. It does not depend on partitions, workers or chunk
+    sizes. Folds of a plain split stay as they are when rows are added at the end.
 
-    Where ``split`` is given groups, all rows of a group are in one fold, which is a function of the
-    seed and the label of the group, and of no other label: it stays when groups or rows are added,
-    taken away or sorted. Each group draws for itself, so that sizes of folds differ the more the
-    fewer or the more uneven the groups are. For few groups there is
-    :class:`sklearn.model_selection.GroupKFold`, which makes them even.
+    Where ``split`` is given groups, all rows of a group are in one fold. That is a function of the
+    seed and the label of the group alone. It stays when groups or rows are added, taken away or
+    sorted. Each group draws for itself, so that sizes of folds differ the more the fewer or the
+    more uneven the groups are. For few groups there is :class:`sklearn.model_selection.GroupKFold`,
+    which makes them even.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Scores of held-out rows that are functions of sums over leaves.
 
-What such a score needs of a leaf is how many held-out rows of each class arrive there, or their
-number, sum and sum of squares. Those are sums over rows, so they are known for every node of a tree
-once its rows have walked down it, and the scores of all smaller trees inside it need no prediction
+Such a score needs to know of a leaf how many held-out rows of each class arrive there, or their
+number, sum and sum of squares. Those are sums over rows, known for every node of a tree once its
+rows have walked down it. The scores of all smaller trees inside it need no prediction
 (`dtrees.core.model.nested_trees`; [CV] 3.4, [SF] 3)::
 
     held-out rows ──leaves──▶ counts of every node ──▶ loss of every node, if it were a leaf
@@ -10,13 +10,13 @@ once its rows have walked down it, and the scores of all smaller trees inside it
                               scores of all smaller trees ◀─┘
 
 The numbers are those of scikit-learn's scorers, but for the last digits. Losses are added up in
-fixed point, so cells of a grid that are the same tree have the same score, and tie.
-Anything that scikit-learn has its own word for (classes that the held-out rows lack, a Poisson
-deviance of means that are not positive) is left to it: `LeafScore.is_asked` says so.
+fixed point, so cells of a grid that are the same tree have the same score, and tie. Some cases are
+left to scikit-learn: classes that the held-out rows lack, or a Poisson deviance of means that are
+not positive. `LeafScore.is_asked` says so.
 
 A score of the predicted classes (F1, precision, recall) is a function of how many rows of each
-class are told to be of each: a matrix of sums over leaves, too, of which scikit-learn's own
-function makes the score (`dtrees.model_selection.confusion`).
+class are told to be of each. That is a matrix of sums over leaves, too. scikit-learn's own function
+makes the score of it (`dtrees.model_selection.confusion`).
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ no part of the search has seen::
     all rows     [outer test][outer training side ..................]
     search          ──▶      [inner test][inner training side ......]    rows of the same table
 
-A training side is a set of rows, and so is the training side of a split of it: both are cells of
-the table that was coded once, and nothing is copied or coded again.
+A training side is a set of rows, and so is the training side of a split of it. Both are cells of
+the table that was coded once. Nothing is copied or coded again.
 """
 
 from __future__ import annotations

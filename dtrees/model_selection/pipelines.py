@@ -1,7 +1,7 @@
 """Pipelines that end in a tree or forest of dtrees: which of their candidates share a growth.
 
-A pipeline's steps before the last see the training rows of a split only, so every split has a
-table of its own, and trees are not shared between splits. The candidates of a split share them
+A pipeline's steps before the last see the training rows of a split only. So every split has a table
+of its own, and trees are not shared between splits. The candidates of a split share them
 (`dtrees.model_selection.pipeline_scores`). A growth has the trees of every candidate that differs
 in limits only (`dtrees.model_selection.candidates`).
 """

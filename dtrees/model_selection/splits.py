@@ -53,8 +53,8 @@ class FoldSplits(DrawnSplits):
 class Splits(DrawnSplits):
     """Splits that are drawn once; what a test side leaves over is not kept, but found again.
 
-    Parts of the rows take 8 bytes per row in all, also where they are single rows (leave-one-out):
-    the training sides of those are as many numbers as the square of the rows. O(n_rows) for each
+    Parts of the rows take 8 bytes per row in all, also where they are single rows (leave-one-out).
+    The training sides of those are as many numbers as the square of the rows. O(n_rows) for each
     side that is looked at.
     """
 

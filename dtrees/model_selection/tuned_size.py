@@ -1,8 +1,8 @@
 """The size of a model, chosen by the folds that score it.
 
 A tree that has grown to the end is too large for most data. Two ways make it smaller. One growth,
-of the folds' trees and the one of all rows, tells both, and the trees of the chosen size are cut
-out of it::
+of the folds' trees and the one of all rows, tells both. The trees of the chosen size are cut out of
+it::
 
                +--> limits    max_depth x min_samples_split   surface ([SF] 3)        best, simplest
     one growth +--> pruning   ccp_alpha                       cost-complexity (CART)  best, simplest
@@ -198,10 +198,10 @@ def tuned_scores(
 ) -> np.ndarray:
     """What a choice of the size is worth on rows that have no part in it: float64 (n_splits,).
 
-    For each split, the size is chosen by folds of its training side alone, and the model of that
-    size and side is scored on the test side. `folds_of` gets row numbers, int64 (n,), and splits
-    the numbers 0 to n - 1. Costs a growth, and what else `tuned_size` does, for each split; the
-    table is coded once.
+    For each split, the size is chosen by folds of its training side alone. The model of that size
+    and side is scored on the test side. `folds_of` gets row numbers, int64 (n,), and splits the
+    numbers 0 to n - 1. Costs a growth, and what else `tuned_size` does, for each split; the table
+    is coded once.
     """
     scores, bar = [], work.bar
     sides = TrainingRows(work.splits, len(work.table.y))

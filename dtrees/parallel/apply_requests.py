@@ -17,7 +17,7 @@ ANSWER_BYTES = 256 * 2**20  # of answers that come at a time
 
 @dataclass(frozen=True, eq=False)
 class TreeRange:
-    """Trees ``first:last`` of one that was asked for, by its number, for its rows in a part."""
+    """Trees ``first:last`` of a request, by its number; its rows in a part walk down them."""
 
     number: int
     first: int

@@ -314,7 +314,10 @@ def check_versions(client: Client) -> list[str]:
 
 
 def check_version(address: str, theirs: str | None, mine: str | None = None) -> None:
-    """Refuse a worker's dtrees (None: not installed) that is not the client's (None: this one)."""
+    """Raise ClusterError when a worker's version of dtrees is not that of the client.
+
+    `theirs` None: dtrees is not installed there. `mine` None: the version of this process.
+    """
     mine = dtrees.__version__ if mine is None else mine
     if theirs != mine:
         has = "cannot import dtrees" if theirs is None else f"has dtrees {theirs}"

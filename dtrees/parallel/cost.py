@@ -15,8 +15,8 @@ The model follows the code (`dtrees.core.grow.rounds`, `dtrees.parallel.partitio
 and takes its constants from measurements (``python -m benchmarks partitioned-scaling`` takes them
 anew, and compares what it says with fits). Those below are of two cores of an idle machine. Fits of
 250,000 rows on one and two workers took 0.8 to 1.3 times its seconds there, and moved 0.8 times its
-bytes. The model knows nothing of the data but their size: a split is taken to send `smaller_share`
-of the rows of a node to one side, always. On threads of one process nothing moves, see
+bytes. The model knows nothing of the data but their size. A split is always taken to send
+`smaller_share` of the rows of a node to one side. On threads of one process nothing moves, see
 `CostModel.on_threads`.
 """
 

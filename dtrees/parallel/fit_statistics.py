@@ -28,11 +28,11 @@ class FitStatistics:
         sent, blocks), bytes_moved, and by regime:
 
         replicated: tasks (that trees were grown in); bytes_moved is the table, once for every
-        worker that it is sent to, and the packed trees on their way back.
+        worker, and the packed trees on their way back.
 
-        partitioned: rounds, passes (over the codes), cache_hits, rebuilds (places that had to be
-        computed again); bytes_moved is counts, rows that left a block, and blocks that were moved
-        to where threads are idle.
+        partitioned: rounds, passes (over the codes), cache_hits, rebuilds (places that were
+        computed again). bytes_moved is counts, rows that left a block, and blocks that were moved
+        to idle threads.
     """
 
     regime: str = "local"

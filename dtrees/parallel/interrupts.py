@@ -31,7 +31,7 @@ END: Any = object()
 
 
 class Holding:
-    """What SIGINT does meanwhile, in the place of its handler."""
+    """Stands in the place of the handler of SIGINT meanwhile."""
 
     def __init__(self, handler: Callable[..., Any]) -> None:
         self.handler = handler

@@ -27,7 +27,7 @@ def is_lazy(X: Any) -> bool:
 def one_kind_at_a_time(
     values: Sequence[Any], compute: Callable[[list[Any]], Sequence[Any]]
 ) -> list[Any]:
-    """The collections among some values computed; what is no collection is its own result.
+    """Compute the collections among some values; other values are their own results.
 
     `compute` gives the results, or the futures, of collections of one kind in their order; it is
     called once for each kind. Results are in the order of `values`.

@@ -31,8 +31,8 @@ def even_moves(
 ) -> dict[int, str]:
     """Workers that blocks should go to, by number, so that threads have about as many rows each.
 
-    `workers` are as from `share_out`. One block after the other, the largest that makes it better,
-    goes from the worker with the most rows per thread to the one that would have the fewest.
+    `workers` are as from `share_out`. Blocks go one by one from the worker with the most rows per
+    thread to the one that would have the fewest. Each is the largest that makes it better.
     """
     loads = dict.fromkeys(threads, 0)
     held: dict[str, list[int]] = {worker: [] for worker in threads}

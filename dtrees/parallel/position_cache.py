@@ -1,8 +1,8 @@
 """What a worker remembers of a growth of partitions: where rows of its blocks are after a step.
 
 What is remembered is bounded by bytes. What was used least recently goes first. Where the places of
-one growth are more than that, the first ones stay: its blocks come one after the other in every
-round, so that some are spared the work. A growth that is over is forgotten, and what tasks of it do
+one growth are more than that, the first ones stay. Its blocks come one after the other in every
+round, so some are spared the work. A growth that is over is forgotten, and what tasks of it do
 afterwards is not remembered.
 """
 

@@ -73,14 +73,27 @@ def choose_regime(
 ) -> Choice:
     """Choose where trees are grown.
 
-    `requested` comes first; None: what ``dask.config`` says under "dtrees.regime", or as the table
-    at the top of the module says. `n_trees` are of each training set; None: those of a forest,
-    which are enough work for a cluster. `n_cells` are of the table; `n_bytes` of codes that are in
-    partitions, or are to be made there. `room` are bytes of the smallest worker; None: there is no
-    limit, or no cluster. `kept` says why codes were left in their partitions: this is decided then.
+    Parameters
+    ----------
+    requested : {"local", "replicated", "partitioned"} or None, default=None
+        None: what ``dask.config`` says under "dtrees.regime", or as the table at the top says.
+    n_trees : int or None, default=None
+        Of each training set. None: those of a forest, which are enough work for a cluster.
+    n_sets, n_cells : int
+        Training sets, and cells of the table.
+    n_bytes : int, default=0
+        Of codes that are in partitions, or are to be made there.
+    room : int or None, default=None
+        Bytes of the smallest worker. None: there is no limit, or no cluster.
+    kept : str or None, default=None
+        Why codes were left in their partitions, if they were: this is decided then.
 
-    Raises ClusterError where the client in force is closed, or "replicated" is asked for without a
-    client that a synchronous fit can use. ValueError: ``dask.config`` asks for no regime.
+    Raises
+    ------
+    ClusterError
+        The client in force is closed, or a synchronous fit cannot use it for "replicated".
+    ValueError
+        ``dask.config`` asks for a regime that there is not.
     """
     if kept is not None:
         return Choice("partitioned", kept)

@@ -8,8 +8,8 @@ once. Another task grows a few trees from it, on one thread, and returns them as
              ("grow-trees-<fit>", number) : (table, units) ──▶ packed trees
     client   ◀── every batch as soon as it is there
 
-A unit is a tree, or the trees of several training sets that share their growth; which rows each set
-has goes with the table (`dtrees.core.grow.forest.UnitsOfGrowth`). A batch is a few units.
+A unit is a tree, or the trees of several training sets that share their growth. The rows of each
+set go with the table (`dtrees.core.grow.forest.UnitsOfGrowth`). A batch is a few units.
 
 There are several batches per thread, if there are so many units, each a fraction of a second of
 work. They wait in the scheduler's queue: a worker that joins takes the next one and gets the table

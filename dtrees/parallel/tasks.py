@@ -99,8 +99,8 @@ class Tasks(Submitter):
         task raises.
 
         `together`: results are fetched when all tasks have ended. The cluster forgets them when the
-        next tasks are submitted, as a client that has just sent a message holds the next one back
-        for 10 ms (`distributed.batched.BatchedSend`).
+        next tasks are submitted: a client that has just sent a message holds the next one back for
+        10 ms (`distributed.batched.BatchedSend`).
         """
         waiting = enumerate(calls)
         pending: dict[Future, tuple[int, Call]] = {}
