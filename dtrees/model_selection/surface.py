@@ -246,11 +246,13 @@ def validation_surface(
     ValueError
         A limit is too small, or a fit fails.
 
-    Notes ----- For a tree and a score that is a sum over leaves, O(nodes + cells) beyond the
-    cross-validation of the largest tree. Forests and other scorers (the mean absolute error, the
-    area under the curve) cost a prediction of the held-out rows for each cell and split whose tree
-    is another one. These are thousands, unless there are fewer values of `min_samples_split`. Their
-    number is logged.
+    Notes
+    -----
+    For a tree and a score that is a sum over leaves, O(nodes + cells) beyond the cross-validation
+    of the largest tree. Forests and other scorers (the mean absolute error, the area under the
+    curve) cost a prediction of the held-out rows for each cell and split whose tree is another one.
+    These are thousands, unless there are fewer values of `min_samples_split`. Their number is
+    logged.
 
     Examples
     --------
