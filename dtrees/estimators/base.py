@@ -163,7 +163,7 @@ class BaseTrees(BaseEstimator, ABC):
             fit=lambda training: self._unfitted()._fit_coded(training),
             fit_sets=self._fit_sets,
             shares=self._shares(),
-            random_cuts=self._random_cuts,
+            random_splits=self._random_cuts,
             **own,
         )
 

@@ -62,7 +62,7 @@ class FitPlan:
     fit_sets: Callable[[Training, Resampling], list[Any]]  # of each set, or the error of its fit
     shares: Shares  # limits that depend on which rows a training set has
     n_trees: int = 1  # of a fit
-    random_cuts: bool = False  # cuts are drawn
+    random_splits: bool = False  # splits are drawn
     random_ties: bool = True  # one of several columns with the same gain is drawn
     apart: str | None = None  # why training sets are fitted one by one; None: they are not
     own_weights: str | None = None  # why no two sets share counts of rows; None: they may
@@ -153,7 +153,7 @@ class FitPlan:
             min_samples_leaf=least_rows(own.min_samples_leaf),
             min_impurity_decrease=float(own.min_impurity_decrease),
             max_features=max_features if max_features < book.n_columns else None,
-            random_cuts=self.random_cuts,
+            random_splits=self.random_splits,
             random_ties=self.random_ties,
             category_penalty=float(own.category_penalty),
             seed=seed,

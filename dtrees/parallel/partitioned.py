@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 import distributed
 
-from dtrees.core.grow.assembly import Piece
+from dtrees.core.grow.assembly import PartialTree
 from dtrees.core.grow.gathered import Unfinished
 from dtrees.core.grow.rounds import grow_in_rounds, merge_bags
 from dtrees.core.model.tree import Tree
@@ -209,7 +209,7 @@ class BlocksOnWorkers(WorkerBlocks):
 
     def finish(
         self, step: Step, nodes: Sequence[Unfinished]
-    ) -> Iterator[tuple[int, tuple[Piece, ...]]]:
+    ) -> Iterator[tuple[int, tuple[PartialTree, ...]]]:
         """The subtrees of some nodes."""
         if not nodes:
             return
