@@ -16,7 +16,6 @@ import dask
 from benchmarks.cases import Case, Scale, Survey, Table
 from benchmarks.cluster.places import COLUMNS, DEPTH, forest, placed, table, workers
 from benchmarks.report import seconds
-from dtrees.parallel.cost import planet_bytes
 
 TABLE = Table(
     (
@@ -95,7 +94,8 @@ def _bytes(here: Any, depth: int | None, gather: int | None) -> tuple[str, ...]:
     n_trees = 10
     report = fitted(here, n_trees, depth, gather)
     of_tree = report["bytes_moved"] / n_trees
-    planet = None if depth is None else planet_bytes(depth, 2, COLUMNS)
+    # 2^D k B p c numbers of eight bytes ([SK], communication)
+    planet = None if depth is None else 8 * 2**depth * 2 * 255 * COLUMNS * 2
     beside = (
         "" if planet is None else f"PLANET: {planet / 1e6:,.0f} MB, {planet / of_tree:.0f} times"
     )

@@ -44,13 +44,13 @@ from benchmarks.cases import THREADS, Case, Scale, Skipped, Survey, Table
 from benchmarks.measure import MB, forget_peak, in_a_child, recorded_peak, resident
 from benchmarks.validation.ratios import estimator_of
 from dtrees.core.grow.source import DEFAULT_TUNING
-from dtrees.core.membership.resampling import plain
+from dtrees.core.membership.resampling import of_sets, plain
 from dtrees.core.model.tree import LEAF, Tree
 from dtrees.core.predict.binned import CodedRows
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.training import Training
 from dtrees.model_selection import cross_validate
-from dtrees.model_selection.splits import training_sets
+from dtrees.model_selection.splits import TrainingRows
 from dtrees.parallel import threaded
 
 FOLDS = (3, 5, 10, 20, 50)
@@ -186,7 +186,8 @@ def _growth(tree: Any, X: Any, y: np.ndarray, cv: Any) -> Found:
     splits = [] if cv is None else list(cv.split(y))
     before = _resident_now()
     training = Training(encoded, CodedRows(encoded.coded), y, run)
-    grown = tree._grow_sets(training, training_sets(splits, len(y)) if splits else plain())
+    sides = TrainingRows(splits, len(y), np.ones(len(y), dtype=bool))
+    grown = tree._grow_sets(training, of_sets(sides) if splits else plain())
     peak = recorded_peak() - before
     return Found(peak, bytes_of(grown), groups_at_once(grown, THREADS))
 

@@ -26,8 +26,8 @@ what they tell, and what they share::
 People get tables on standard output and a progress bar on a terminal; machines get ``--json``: one
 document on standard output and nothing else.
 
-pandas reads the files and rich draws; both come with the extra ``cli`` and are imported when they
-are needed, so that ``--help`` answers at once. A report takes jinja2 and matplotlib, too.
+pandas reads the files and rich draws; both come with the extra ``cli``. They are imported when they
+are needed, so ``--help`` answers at once. A report takes jinja2 and matplotlib, too.
 """
 
 from __future__ import annotations

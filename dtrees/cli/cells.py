@@ -27,8 +27,7 @@ def as_cell(label: Any) -> Any:
     """A label that a spreadsheet does not take for a formula when it opens a CSV file.
 
     Text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return gets an apostrophe
-    in front, unless it is a number or made of nothing else: ``+`` and ``-`` are ordinary labels.
-    Anything else is returned as it is.
+    in front. Numbers, and signs alone such as ``+``, do not. Anything else is returned as it is.
 
     >>> as_cell("=1+1"), as_cell("-1"), as_cell("-"), as_cell("yes")
     ("'=1+1", '-1', '-', 'yes')

@@ -68,19 +68,9 @@ def date_columns(book: CodeBook) -> list[str]:
 def columns_as_fitted(table: Any, book: CodeBook, file: str) -> Any:
     """The columns of a model, in its order and with its categories.
 
-    Parameters
-    ----------
-    table : DataFrame
-        With every column of the model, by name; others are left out. A model without names takes
-        the columns by their places.
-    book : CodeBook
-    file : str
-        For messages.
-
-    Raises
-    ------
-    ValueError
-        Columns are missing, or hold words where numbers were fitted.
+    `table` has every column of the model, by name; others are left out. A model without names takes
+    the columns by their places. Raises ValueError where columns of `file` are missing, or hold
+    words where numbers were fitted.
     """
     names = column_names(book)
     if book.feature_names is None:
@@ -124,17 +114,8 @@ def as_dates(column: Any) -> Any:
 def named_alike(column: Any, categories: list[Any], name: str) -> Any:
     """The column with the categories of the fit where its values are written like them.
 
-    Parameters
-    ----------
-    column : Series
-    categories : list
-        Strings, numbers or booleans; others are only known from columns of their own type.
-    name : str
-
-    Raises
-    ------
-    ValueError
-        The column is text, and the categories are what text cannot be compared with.
+    Strings, numbers or booleans; other categories are only known from columns of their own type.
+    ValueError: the column is text, and the categories are what text cannot be compared with.
     """
     words = all(isinstance(category, str) for category in categories)
     if is_text(column) and words:

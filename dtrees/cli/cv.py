@@ -196,8 +196,8 @@ def command(
         print_json(run.document())
         return
     print_run(run)
-    if run.tuned is not None:
-        say(f"To save it: {fit_command(context, run.tuned.chosen.parameters)}")
+    if run.found.tuned is not None:
+        say(f"To save it: {fit_command(context, run.found.tuned.chosen.parameters)}")
     if report is not None:
         say(f"{report}: {bytes_in_words(report)}")
 
@@ -205,10 +205,7 @@ def command(
 def rule_of(tune: bool, tune_simplest: bool, model: dict[str, Any]) -> str | None:
     """By which rule the size of the model is chosen; None: it is not.
 
-    Raises
-    ------
-    RequestError
-        Both are asked for, or a size is given that is to be chosen.
+    RequestError: both are asked for, or a size is given that is to be chosen.
     """
     if tune and tune_simplest:
         raise RequestError("--tune and --tune-simplest: give either")
@@ -236,8 +233,8 @@ def write_report(run: Run, report: Path, context: click.Context) -> None:
     from dtrees.cli.report import page
 
     next_command = None
-    if run.tuned is not None:
-        next_command = fit_command(context, run.tuned.chosen.parameters)
+    if run.found.tuned is not None:
+        next_command = fit_command(context, run.found.tuned.chosen.parameters)
     text = page(run, cv_command(context), next_command)
     with file_errors(report, "written"):
         write_text(text, report)
@@ -246,13 +243,7 @@ def write_report(run: Run, report: Path, context: click.Context) -> None:
 def validated(request: Request, estimator: Any, bar: Bar | None = None) -> Run:
     """Score the models of the folds and fit the estimator on all rows; all of it grows together.
 
-    Parameters
-    ----------
-    request : Request
-    estimator : object
-        Fitted itself only where scores out of bags are asked for.
-    bar : Bar or None, default=None
-        Counts the trees of all models.
+    `estimator` is fitted itself only where scores out of bags are asked for.
     """
     from sklearn.base import clone
 

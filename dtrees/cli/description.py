@@ -70,13 +70,13 @@ def growth_document(model: Any) -> dict[str, Any]:
 
     On workers, that is, or in rounds. Of models that grew together, the growth of all of them.
     """
-    report = _growth_report(model)
-    return {} if report is None else {"growth": report}
+    report: dict[str, Any] | None = getattr(model, "fit_report_", None)
+    return {} if report is None or report["regime"] == "local" else {"growth": report}
 
 
 def growth_lines(model: Any) -> list[str]:
     """The same in words."""
-    report = _growth_report(model)
+    report = growth_document(model).get("growth")
     if report is None:
         return []
     facts = [
@@ -87,11 +87,6 @@ def growth_lines(model: Any) -> list[str]:
     if "bytes_moved" in report:
         facts.append(f"{in_units(report['bytes_moved'])} moved")
     return [f"regime {report['regime']} ({report['reason']}): {', '.join(facts)}"]
-
-
-def _growth_report(model: Any) -> dict[str, Any] | None:
-    report: dict[str, Any] | None = getattr(model, "fit_report_", None)
-    return None if report is None or report["regime"] == "local" else report
 
 
 def first_rules(model: Any) -> str:

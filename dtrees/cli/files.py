@@ -54,13 +54,7 @@ def check_format(out: Path) -> None:
 
 
 def load_model(path: Path) -> Any:
-    """The estimator in a model file.
-
-    Raises
-    ------
-    RequestError, ModelFileError
-        There is no such file, it cannot be read, or it holds no model.
-    """
+    """The estimator in a model file; RequestError, ModelFileError: there is none to be read."""
     from dtrees.export import load
 
     check_there(path)

@@ -35,17 +35,9 @@ BYTE_ORDER_MARKS = (
 
 @dataclass(frozen=True)
 class Form:
-    r"""How a CSV file is written, as it was given; None: not given.
+    """How a CSV file is written, as it was given; None: not given."""
 
-    Attributes
-    ----------
-    separator : str or None
-        ``\t`` stands for a tab.
-    encoding : str or None
-    decimal : str or None
-    """
-
-    separator: str | None = None
+    separator: str | None = None  # ``\t`` stands for a tab
     encoding: str | None = None
     decimal: str | None = None
 
@@ -58,14 +50,7 @@ class Form:
 def separator_hint(target: str, names: Collection[str], form: Form) -> str | None:
     """The option under which a header has the target; None: no separator has it.
 
-    Parameters
-    ----------
-    target : str
-        A column that is not there.
-    names : collection of str
-        Those that are.
-    form : Form
-        By which they were read.
+    `names` are the columns that are there, read by `form`; the target is not.
     """
     read_by = form.options()["separator"] or ","
     header = read_by.join(names)
@@ -120,17 +105,7 @@ def head_of(source: Path | io.BytesIO) -> bytes:
 
 
 def decimal_commas(table: Any) -> list[str]:
-    """Columns of text whose values are numbers with a decimal comma, as far as a look tells.
-
-    Parameters
-    ----------
-    table : DataFrame
-
-    Returns
-    -------
-    list of str
-        All of the first values are numbers, and one of them has a comma.
-    """
+    """Columns of text whose first values are numbers, one of them with a decimal comma."""
     names = []
     for name, column in table.items():
         if column.dtype.kind != "O" and str(column.dtype) not in ("str", "string"):

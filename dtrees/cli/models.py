@@ -169,12 +169,9 @@ def check_options(model: str, **given: Any) -> None:
 
 
 def estimator_of(task: str, model: str, **given: Any) -> Any:
-    """The estimator that the options ask for; None: not given.
+    """The estimator that the options ask for (None: not given).
 
-    Raises
-    ------
-    RequestError
-        The options do not go together, or not with the task.
+    RequestError: the options do not go together, or not with the task.
     """
     check_options(model, **given)
     criterion = given.get("criterion")

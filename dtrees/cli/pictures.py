@@ -34,19 +34,11 @@ SHARED_LEVELS = 3
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture in SVG.
-
-    Attributes
-    ----------
-    light, dark : str
-        The latter None: one for both.
-    alt : str
-        What it tells, in words.
-    """
+    """A picture in SVG."""
 
     light: str
-    dark: str | None
-    alt: str
+    dark: str | None  # None: one for both
+    alt: str  # what it tells, in words
 
 
 def fold_picture(scores: Sequence[float], mean: float, error: float, name: str) -> Picture:

@@ -171,46 +171,19 @@ def command(
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be told of a table.
+    """What is to be told of a table."""
 
-    Attributes
-    ----------
-    label : str
-        What the table is called in messages.
-    proba : bool
-        Whether shares of the classes are.
-    kept, dropped : list of str
-        Columns that stand in front of the predictions, and that the model does not see.
-    for_sheets : bool
-        Whether text is to be safe in a spreadsheet (`dtrees.cli.cells`).
-    """
-
-    label: str
-    proba: bool
-    kept: list[str]
-    dropped: list[str]
-    for_sheets: bool = False
+    label: str  # what the table is called in messages
+    proba: bool  # shares of the classes, too
+    kept: list[str]  # columns in front of the predictions
+    dropped: list[str]  # columns that the model does not see
+    for_sheets: bool = False  # text is to be safe in a spreadsheet (`dtrees.cli.cells`)
 
 
 def answers(table: Any, fitted: Any, wanted: Wanted) -> Any:
-    """What is to be told of each row of a table, or of some of its rows.
+    """What is to be told of each row of a DataFrame, which may have no rows.
 
-    Parameters
-    ----------
-    table : DataFrame
-        It may have no rows.
-    fitted : object
-        A tree or a forest.
-    wanted : Wanted
-
-    Returns
-    -------
-    DataFrame
-
-    Raises
-    ------
-    ValueError, RequestError
-        The table lacks columns, or they hold something else than at fit.
+    ValueError, RequestError: it lacks columns, or they hold something else than at fit.
     """
     from pandas import DataFrame, concat
 
@@ -247,17 +220,7 @@ def lazy_answers(table: Any, fitted: Any, wanted: Wanted) -> Any:
 
 
 def predictions(fitted: Any, X: Any, proba: bool) -> dict[str, Any]:
-    """The columns of predictions by name.
-
-    Parameters
-    ----------
-    fitted : object
-        A tree or a forest.
-    X : DataFrame
-        The model's columns; it may have no rows.
-    proba : bool
-        Whether shares of the classes are among them.
-    """
+    """The columns of predictions by name, for the model's columns; there may be no rows."""
     import numpy as np
     from pandas import Series
 
@@ -299,20 +262,7 @@ def write(frame: Any, out: str) -> None:
 
 
 def write_by_workers(frame: Any, out: str, is_safe: bool) -> tuple[int, bool]:
-    """Compute lazy predictions and write them.
-
-    Parameters
-    ----------
-    frame : dask.dataframe.DataFrame
-    out : str
-    is_safe : bool
-        Whether the workers make text safe in a spreadsheet.
-
-    Returns
-    -------
-    int, bool
-        Number of rows; whether text was changed to be safe.
-    """
+    """Compute a lazy data frame and write it; its rows, and whether text was changed to be safe."""
     from dtrees.parallel import write_csv, write_parquet
 
     meta = frame._meta

@@ -33,23 +33,7 @@ force_option = click.option(
 
 
 def check_replaceable(out: Path, is_ours: Callable[[Path], bool], what: str, force: bool) -> None:
-    """Refuse to replace a file that the command has not written.
-
-    Parameters
-    ----------
-    out : Path
-        Of a file, which may be there.
-    is_ours : callable
-        One of the functions of this module, with what else it takes.
-    what : str
-        What such a file is called, for the message.
-    force : bool
-        Replace it anyway.
-
-    Raises
-    ------
-    RequestError
-    """
+    """Refuse to replace a file that `is_ours` does not know; `what` is for the message."""
     if force or not out.exists() or out.stat().st_size == 0 or is_ours(out):
         return
     raise RequestError(f"{out} is there and is not {what}: add --force to replace it")
@@ -74,14 +58,9 @@ def is_page(path: Path) -> bool:
 
 
 def is_predictions(path: Path, names: Sequence[str]) -> bool:
-    """Whether a file is a table of predictions with the columns that are about to be written.
+    """Whether a file is a table with the columns that are about to be written.
 
-    Parameters
-    ----------
-    path : Path
-        A table, by its name's extension.
-    names : sequence of str
-        All columns, in their order. In CSV they may stand as they are or as cells.
+    In CSV they may stand as they are or as cells.
     """
     try:
         if path.name.lower().endswith(PARQUET):

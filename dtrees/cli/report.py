@@ -50,13 +50,7 @@ LIBRARIES = ("numpy", "scikit-learn", "pandas", "matplotlib", "jinja2")
 
 
 def check_libraries() -> None:
-    """Refuse a report that cannot be made here.
-
-    Raises
-    ------
-    ImportError
-        A library is not installed.
-    """
+    """Refuse (ImportError) a report that cannot be made here: a library is not installed."""
     from dtrees.io.extras import extra
 
     for module in ("jinja2", "matplotlib"):
@@ -64,20 +58,9 @@ def check_libraries() -> None:
 
 
 def page(run: Run, command: str, next_command: str | None = None) -> str:
-    """The page of a run.
+    """The page of a run that a command asked for, HTML of some 100 kB to 1 MB.
 
-    Parameters
-    ----------
-    run : Run
-    command : str
-        That asked for it.
-    next_command : str or None
-        That saves the model whose size was chosen.
-
-    Returns
-    -------
-    str
-        HTML, some 100 kB to 1 MB.
+    `next_command` saves the model whose size was chosen.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -167,7 +150,7 @@ def _data(run: Run) -> dict[str, Any]:
 
 
 def _folds(run: Run) -> dict[str, Any]:
-    scores = [fold.score for fold in run.folds]
+    scores = [fold.score for fold in run.found.folds]
     lines = [
         (
             str(fold.fold),
@@ -176,30 +159,30 @@ def _folds(run: Run) -> dict[str, Any]:
             str(fold.depth),
             f"{fold.n_leaves:,}",
         )
-        for number, fold in enumerate(run.folds[:MOST_FOLDS])
+        for number, fold in enumerate(run.found.folds[:MOST_FOLDS])
     ]
     return {
         "picture": fold_picture(scores, *run.mean_and_error, run.score_name),
         "head": ["fold", "rows scored", *run.scores, "depth", "leaves"],
         "lines": lines,
-        "more": len(run.folds) - len(lines),
+        "more": len(run.found.folds) - len(lines),
     }
 
 
 def _size(run: Run) -> dict[str, Any] | None:
     """The choice of a size, and pruning; None: nobody asked."""
-    if run.tuned is None and run.path is None:
+    if run.found.tuned is None and run.found.path is None:
         return None
     found: dict[str, Any] = {"choices": [], "surface": None, "path": None, "steps": []}
-    if run.tuned is not None:
-        found["surface"] = surface_picture(run.tuned.surface)
-        found["untuned"] = untuned_score(run.tuned)
-        found["rule"] = run.tuned.chosen.rule
-        found["choices"] = size_lines(run.tuned)
+    if run.found.tuned is not None:
+        found["surface"] = surface_picture(run.found.tuned.surface)
+        found["untuned"] = untuned_score(run.found.tuned)
+        found["rule"] = run.found.tuned.chosen.rule
+        found["choices"] = size_lines(run.found.tuned)
         nested = run.nested_mean_and_error
         found["nested"] = None if nested is None else with_error(*nested)
-    if run.path is not None:
-        path = run.path
+    if run.found.path is not None:
+        path = run.found.path
         found["path"] = path_picture(path)
         found["steps"] = path_lines(path, MOST_STEPS)
         found["more_steps"] = len(path.n_leaves) - len(found["steps"])
@@ -212,7 +195,7 @@ def _columns(run: Run) -> dict[str, Any]:
     codes = codebook_of(run.model).n_codes
     missing = computed(run.problem.X.isna().mean())[0].to_numpy()
     final = np.array([column["importance"] for column in columns])
-    folds = np.array([model.feature_importances_ for model in run.models])
+    folds = np.array([model.feature_importances_ for model in run.found.models])
     mean, deviation, asked = folds.mean(axis=0), folds.std(axis=0, ddof=1), (folds > 0).sum(axis=0)
     order = np.lexsort((np.arange(len(final)), -mean, -final))
     lines = [
@@ -239,7 +222,7 @@ def _stability(run: Run) -> dict[str, Any]:
     """What the trees of the folds agree on."""
     from dtrees.inspection import stability_report
 
-    report = stability_report(run.models, run.model)
+    report = stability_report(run.found.models, run.model)
     lines = [
         (
             str(level.depth),
@@ -256,7 +239,7 @@ def _stability(run: Run) -> dict[str, Any]:
     return {
         "lines": lines,
         "more": len(report.levels) - len(lines),
-        "picture": shared_forest_picture(run.models),
+        "picture": shared_forest_picture(run.found.models),
     }
 
 

@@ -14,87 +14,34 @@ if TYPE_CHECKING:
 
     from dtrees.io import Problem
     from dtrees.model_selection import CostComplexity, SizeChoice, TunedSize
-    from dtrees.model_selection.folds import FoldResult
     from dtrees.model_selection.validated import ValidatedFolds
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for.
-
-    Attributes
-    ----------
-    file, target : str
-    kind : str
-        Of `dtrees.cli.models.KINDS`.
-    problem : Problem
-    n_folds : int
-    has_hash_folds : bool
-        Whether folds are drawn row by row.
-    scoring : tuple of str
-        Names of scorers, of which the first chooses the size; none: accuracy or R^2.
-    rule : 'best', 'simplest' or None
-        By which the size is chosen, if it is.
-    wants_nested : bool
-        Whether it is also chosen without each fold, to be scored there.
-    wants_path : bool
-        Whether cost-complexity pruning is to be told.
-    """
+    """What is asked for."""
 
     file: str
     target: str
-    kind: str
+    kind: str  # of `dtrees.cli.models.KINDS`
     problem: Problem
     n_folds: int
-    has_hash_folds: bool
-    scoring: tuple[str, ...]
-    rule: Any
-    wants_nested: bool
-    wants_path: bool
+    has_hash_folds: bool  # folds are drawn row by row
+    scoring: tuple[str, ...]  # names, the first chooses the size; none: accuracy or R^2
+    rule: Any  # by which the size is chosen: 'best', 'simplest' or None
+    wants_nested: bool  # it is also chosen without each fold, to be scored there
+    wants_path: bool  # cost-complexity pruning is to be told
 
 
 @dataclass(frozen=True)
 class Run:
-    """Everything a run found out; `document` is its JSON form.
-
-    Attributes
-    ----------
-    request : Request
-    found : ValidatedFolds
-    model : object
-        The estimator, fitted on all rows.
-    seconds : float
-        Of all of it, but for reading the file.
-    baseline : dict of str to float
-        Mean scores of a guess (`dtrees.model_selection.baseline`), by the names of `scores`; those
-        that cannot be had are not there.
-    """
+    """Everything a run found out; `document` is its JSON form."""
 
     request: Request
     found: ValidatedFolds
-    model: Any
-    seconds: float
-    baseline: dict[str, float]
-
-    @property
-    def folds(self) -> list[FoldResult]:
-        """What they have to say."""
-        return self.found.folds
-
-    @property
-    def models(self) -> list[Any]:
-        """Of the folds."""
-        return self.found.models
-
-    @property
-    def tuned(self) -> TunedSize | None:
-        """The choice of the size, if there was one."""
-        return self.found.tuned
-
-    @property
-    def path(self) -> CostComplexity | None:
-        """Pruning, if it was to be told."""
-        return self.found.path
+    model: Any  # fitted on all rows
+    seconds: float  # of all of it, but for reading the file
+    baseline: dict[str, float]  # mean scores of a guess, by name; those that can be had
 
     @property
     def problem(self) -> Problem:
@@ -168,9 +115,9 @@ class Run:
             "rows": len(self.problem.y),
             "rows_without_target": self.problem.rows_without_target,
             "dropped": list(self.problem.dropped),
-            "parameters": {"folds": len(self.folds), **how, **chosen_parameters(self.model)},
+            "parameters": {"folds": len(self.found.folds), **how, **chosen_parameters(self.model)},
             "columns": columns_of(self.model),
-            "folds": [asdict(fold) for fold in self.folds],
+            "folds": [asdict(fold) for fold in self.found.folds],
             "mean": mean,
             "standard_error": standard_error,
             "baseline": self.baseline.get(self.score_name),
@@ -180,14 +127,14 @@ class Run:
         document.update(growth_document(self.model))
         if self.request.scoring:
             document["scores"] = self._scores_document()
-        if self.tuned is not None:
-            document["tuned"] = _tuned_document(self.tuned)
+        if self.found.tuned is not None:
+            document["tuned"] = _tuned_document(self.found.tuned)
             if self.nested_mean_and_error is not None:
                 mean, standard_error = self.nested_mean_and_error
                 nested = {"mean": mean, "standard_error": standard_error}
                 document["tuned"]["nested"] = nested
-        if self.path is not None:
-            document["cost_complexity"] = _path_document(self.path)
+        if self.found.path is not None:
+            document["cost_complexity"] = _path_document(self.found.path)
         return document
 
     def _scores_document(self) -> dict[str, Any]:
@@ -242,15 +189,15 @@ def size_lines(tuned: TunedSize) -> list[tuple[str, str, str, str, bool]]:
 
 def path_lines(path: CostComplexity, most: int) -> list[tuple[str, str, str, str]]:
     """Alpha, leaves and error of some steps of a path, as they are read, and what they are."""
-    return [
-        (
-            f"{path.ccp_alphas[step]:.3g}",
-            f"{path.n_leaves[step]:,}",
-            _error_of_step(path, step),
-            ", ".join(_marks_of_step(path, step)),
-        )
-        for step in steps_to_show(path, most)
-    ]
+    lines = []
+    for step in steps_to_show(path, most):
+        error, standard_error = path.errors[step], path.standard_errors[step]
+        form = ".4f" if error < 1 else ",.4g"
+        marks = ["best"] * (step == path.best_index)
+        marks += ["one standard error"] * (step == path.one_standard_error_index)
+        told = f"{path.ccp_alphas[step]:.3g}", f"{path.n_leaves[step]:,}"
+        lines.append((*told, f"{error:{form}} ± {standard_error:{form}}", ", ".join(marks)))
+    return lines
 
 
 def _untuned_mean_and_error(tuned: TunedSize) -> tuple[float, float]:
@@ -314,16 +261,3 @@ def steps_to_show(path: CostComplexity, most: int) -> list[int]:
         if len(shown) < most:
             shown.add(int(np.argmin(np.abs(np.log(path.n_leaves / n_leaves)))))
     return sorted(shown)
-
-
-def _marks_of_step(path: CostComplexity, step: int) -> list[str]:
-    """What a step of a path is."""
-    marks = {path.one_standard_error_index: ["one standard error"]}
-    return ["best"] * (step == path.best_index) + marks.get(step, [])
-
-
-def _error_of_step(path: CostComplexity, step: int) -> str:
-    """The error of a step of a path, with its standard error."""
-    error, standard_error = path.errors[step], path.standard_errors[step]
-    form = ".4f" if error < 1 else ",.4g"
-    return f"{error:{form}} ± {standard_error:{form}}"

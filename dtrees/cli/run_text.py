@@ -33,17 +33,19 @@ def print_run(run: Run) -> None:
     for line in headlines(request.file, request.target, run.problem, kinds):
         say(line)
     score = run.score_name
-    if run.tuned is not None:
-        out.print(size_table(run.tuned, score))
+    if run.found.tuned is not None:
+        out.print(size_table(run.found.tuned, score))
         say("* chosen, by the folds that score it: the score is a little too good")
         if run.nested_mean_and_error is None:
             say("  (--tune-nested tells what it is on new rows)")
-    if run.path is not None:
-        out.print(path_table(run.path))
+    if run.found.path is not None:
+        out.print(path_table(run.found.path))
     out.print(fold_table(run))
     for name, mean_and_error in run.means_and_errors.items():
         out.print(f"[bold]{name} {with_error(*mean_and_error)}[/bold]", end="")
-        out.print(f" (mean ± standard error of {len(run.folds)} folds)" if name == score else "")
+        out.print(
+            f" (mean ± standard error of {len(run.found.folds)} folds)" if name == score else ""
+        )
     for name in run.no_better_than_guess:
         out.print(f"[bold]No better than {run.guess}: {name} {run.baseline[name]:.4f}[/bold]")
     if run.nested_mean_and_error is not None:
@@ -68,7 +70,7 @@ def fold_table(run: Run) -> Any:
     lines = _table("fold", *run.scores, "depth", "leaves")
     for column in lines.columns:
         column.justify = "right"
-    for fold, scores in zip(run.folds, zip(*run.scores.values(), strict=True), strict=True):
+    for fold, scores in zip(run.found.folds, zip(*run.scores.values(), strict=True), strict=True):
         told = [f"{score:.4f}" for score in scores]
         lines.add_row(str(fold.fold), *told, str(fold.depth), f"{fold.n_leaves:,}")
     return lines

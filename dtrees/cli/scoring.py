@@ -24,13 +24,7 @@ ROWS_OF_NUMBERS = 1000
 
 
 def check_scoring(names: Sequence[str]) -> tuple[str, ...]:
-    """The scorers that are asked for, each of them once.
-
-    Raises
-    ------
-    RequestError
-        scikit-learn has no such scorer.
-    """
+    """The scorers that are asked for, each once; RequestError: scikit-learn has no such scorer."""
     if not names:
         return ()
     from sklearn.metrics import get_scorer_names
@@ -45,13 +39,7 @@ def check_scoring(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_scores(names: Sequence[str], problem: Problem) -> None:
-    """Refuse, before the models grow, scorers that do not fit the target.
-
-    Raises
-    ------
-    RequestError
-        With the scorer's own reason.
-    """
+    """Refuse, before the models grow, scorers that do not fit the target; with their own reason."""
     if not names:
         return
     import numpy as np

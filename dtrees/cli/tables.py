@@ -116,13 +116,7 @@ def read(file: Path, form: Form, as_text: Collection[str] = ()) -> Any:
 def problem_in(
     table: Any, target: str, task: Any, *, drop: Sequence[str], form: Form, files: Sequence[str]
 ) -> Problem:
-    """The problem in a table; says what to try where a CSV file seems to be written otherwise.
-
-    Raises
-    ------
-    ValueError, RequestError
-        As `dtrees.io.problem_of`.
-    """
+    """The problem in a table; says what to try where a CSV file seems to be written otherwise."""
     from dtrees.io import problem_of
     from dtrees.parallel import is_lazy
 

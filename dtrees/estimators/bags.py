@@ -11,12 +11,7 @@ from dtrees.core.membership.resampling import Bags
 
 
 def check_bootstrap(forest: Any) -> None:
-    """Refuse out-of-bag scores and a size of bags where there are no bags.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse (ValueError) out-of-bag scores and a size of bags where there are no bags."""
     if forest.bootstrap:
         return
     if forest.max_samples is not None:
@@ -35,19 +30,8 @@ def check_bootstrap(forest: Any) -> None:
 def bags_of(forest: Any, seed: int, n_rows: int, groups: Any = None) -> Bags | None:
     """The bags of a forest's trees; None: each sees all rows.
 
-    Parameters
-    ----------
-    forest : forest
-        Has the parameters.
-    seed, n_rows : int
-    groups : array-like (n_rows,) or None, default=None
-        Rows of one group are in a bag together.
-
-    Raises
-    ------
-    ValueError
-        There are groups and no bags, labels that cannot be compared, or fewer groups than
-        ``max_samples``.
+    Rows of one group, of `groups` (n_rows,), are in a bag together. Raises ValueError where there
+    are groups and no bags, labels that cannot be compared, or fewer groups than ``max_samples``.
     """
     if not forest.bootstrap:
         if groups is not None:

@@ -204,12 +204,8 @@ class BaseTrees(BaseEstimator, ABC):
     def _check_parts(cls, parts: Parts) -> None:
         """Refuse parameters and attributes that no fit of this class has.
 
-        Raises
-        ------
-        InvalidParameterError
-            One is of the wrong type or outside its range.
-        ValueError
-            One is missing, or does not fit the others.
+        Raises InvalidParameterError where one is of the wrong type or outside its range, and
+        ValueError where one is missing, or does not fit the others.
         """
         check_values(cls._constraints, parts.parameters, "parameter", cls.__name__)
         check_values(cls._learns, parts.attributes, "attribute", cls.__name__)
@@ -221,10 +217,10 @@ class BaseTrees(BaseEstimator, ABC):
     def fit_report_(self) -> dict[str, Any]:
         """What the fit did, and what it took; plain numbers and strings.
 
-        Models that were grown together, those of a cross-validation and the ``best_estimator_`` of
-        a search, tell of the growth that all models share, each the same; its coding may be shared
-        with other growths. Scores are not part of it. Nor is the report part of the model: it is
-        not pickled or saved.
+        Models of a cross-validation, and the ``best_estimator_`` of a search, were grown together.
+        Each tells the same, of the growth that they share; its coding may be shared with other
+        growths. Scores are not part of it. Nor is the report part of the model: it is not pickled
+        or saved.
 
         - ``regime``, ``reason``: where trees were grown, and why there.
         - ``seconds``: dict of the phases: ``coding``, ``growth``, ``reading`` of what else a Dask

@@ -51,21 +51,12 @@ class IntegerIn:
 
 @dataclass(frozen=True)
 class RealIn:
-    """A number between `low` and `high`.
-
-    Parameters
-    ----------
-    low, high : float
-    brackets : str
-        Two characters; "[" and "]" include the bound, "(" and ")" do not.
-    integers : bool, default=True
-        Whether a value of integer type is a number here.
-    """
+    """A number between `low` and `high`."""
 
     low: float
     high: float
-    brackets: str
-    integers: bool = True
+    brackets: str  # two: "[" and "]" include the bound, "(" and ")" do not
+    integers: bool = True  # whether a value of integer type is a number here
 
     def accepts(self, value: Any) -> bool:
         """Whether the value is such a number; nan never is."""
@@ -150,17 +141,10 @@ class ArrayLike:
 
 @dataclass(frozen=True)
 class ArrayOf:
-    """A NumPy array that `fit` has made.
-
-    Parameters
-    ----------
-    n_dimensions : int
-    dtype : dtype or None, default=None
-        None: any.
-    """
+    """A NumPy array that `fit` has made."""
 
     n_dimensions: int
-    dtype: np.dtype | None = None
+    dtype: np.dtype | None = None  # None: any
 
     def accepts(self, value: Any) -> bool:
         """Whether the value is such an array."""
@@ -177,13 +161,7 @@ class ArrayOf:
 
 @dataclass(frozen=True)
 class NumberOf:
-    """An integer that `fit` has counted, and no boolean.
-
-    Parameters
-    ----------
-    low, high : int
-        The least and the largest.
-    """
+    """An integer that `fit` has counted, from `low` to `high`, and no boolean."""
 
     low: int
     high: int
@@ -218,24 +196,10 @@ Constraints = Mapping[str, Sequence[Constraint]]
 
 
 def check_parameters(constraints: Constraints, parameters: Mapping[str, Any], owner: str) -> None:
-    """Raise for the first parameter that none of its constraints accepts.
+    """Raise InvalidParameterError for the first parameter that none of its constraints accepts.
 
-    Parameters
-    ----------
-    constraints : mapping of str to sequence of Constraint
-        Parameters without an entry are not checked.
-    parameters : mapping of str to object
-    owner : str
-        Name of the class, for the message.
-
-    Raises
-    ------
-    InvalidParameterError
-        A ValueError and a TypeError, as in scikit-learn.
-
-    Notes
-    -----
-    Does nothing with ``sklearn.config_context(skip_parameter_validation=True)``.
+    Parameters without constraints are not checked; `owner` is the class, for the message. Does
+    nothing with ``sklearn.config_context(skip_parameter_validation=True)``.
     """
     if not get_config()["skip_parameter_validation"]:
         check_values(constraints, parameters, "parameter", owner)

@@ -4,19 +4,19 @@ With s(t) the out-of-bag score of the first t trees and w = 10, scores are smoot
 
     m(t) = (s(t - w + 1) + ... + s(t)) / w
 
-and growth stops after t trees, at least 2 w, as soon as none of the means of the second half of the
-trees is better than the best of the first half by more than the tolerance:
+and growth stops after t trees, at least 2 w, when no mean of the second half of the trees beats the
+best of the first half by more than the tolerance:
 
     max(m(h + 1), ..., m(t)) <= max(m(w), ..., m(h)) + oob_tol,     h = t // 2
 
-Why half of the trees: the error of a forest falls about as c / t. Ten trees more then win
-10 c / t**2, and all that are still to come c / t, which is t / 10 times as much: a rule that looks
-back on ten trees stops a slow score too early, and gives away the more tolerances the later it
-stops. The second half of the trees has won c / t, too, as much as all that are to come. So when it
-has won less than the tolerance, about a tolerance is given away.
+Why half of the trees: the error of a forest falls about as c / t. Ten trees more then win 10 c /
+t**2. All that are still to come win c / t, t / 10 times as much. So a rule that looks back on ten
+trees stops a slow score too early. It gives away the more tolerances, the later it stops. The
+second half of the trees has won c / t, too, as much as all that are to come. So when it has won
+less than the tolerance, about a tolerance is given away.
 
-s(t) goes up and down by noise from tree to tree, a mean of ten much less. s(t) is a function of the
-first t trees, so the tree at which a forest stops is, too.
+From tree to tree, s(t) goes up and down by noise; a mean of ten does much less. As s(t) is a
+function of the first t trees, so is the tree at which a forest stops.
 """
 
 from __future__ import annotations
@@ -36,12 +36,8 @@ logger = logging.getLogger(__name__)
 def is_flat(scores: Sequence[float], tol: float) -> bool:
     """Whether the scores of the second half are no better than those of the first; see the module.
 
-    Parameters
-    ----------
-    scores : sequence of float
-        Of the first 1, 2, ... trees; nan where there is none. They are not flat while the best of
-        the first half is unknown, or one of the second half is.
-    tol : float
+    Scores are of the first 1, 2, ... trees; nan where there is none. They are not flat while the
+    best of the first half is unknown, or one of the second half is.
     """
     if len(scores) < 2 * WINDOW:
         return False
@@ -53,14 +49,7 @@ def is_flat(scores: Sequence[float], tol: float) -> bool:
 
 
 class OobStopping(Callback):
-    """Scores the forest after every tree and stops it when the score is flat.
-
-    Parameters
-    ----------
-    tol : float
-    score : callable () -> float
-        Out-of-bag score of the trees so far; larger is better.
-    """
+    """Scores the forest after every tree (larger is better) and stops it when the score is flat."""
 
     def __init__(self, tol: float, score: Callable[[], float]) -> None:
         self._tol = tol

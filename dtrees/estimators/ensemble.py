@@ -1,7 +1,7 @@
 """What every forest does: many trees of one coded table.
 
 The table is coded once. A tree is a task, and a function of the codes, the rules, the seed and its
-number (`dtrees.core.grow.forest`), so it does not matter which thread or worker grows it, or when::
+number (`dtrees.core.grow.forest`). It does not matter which thread or worker grows it, or when::
 
     parameters, X, y ---FitPlan.encode---> codes, target, rules       once for many sets of rows
                                                  |
@@ -132,8 +132,8 @@ class BaseForest(GrowingForest):
         checkpoint : str or path, default=None
             A folder, or the URL of one that fsspec knows (``s3://...``), to which complete trees
             are written as they come. A fit that is given the same one, the same table and the same
-            parameters goes on with the trees that are there, and makes the forest that would have
-            been grown at once; ``n_estimators``, ``n_jobs`` and ``regime`` may be others, and
+            parameters goes on with the trees that are there. It makes the forest that would have
+            been grown at once. ``n_estimators``, ``n_jobs`` and ``regime`` may be others;
             ``random_state=None`` takes the seed of the trees that are there. One fit at a time.
 
         Returns
@@ -182,7 +182,7 @@ class BaseForest(GrowingForest):
 
         For the forest that `dtrees.exceptions.WorkerLostError` and
         `dtrees.exceptions.SchedulerLostError` bring along as ``estimator``. It has the trees that
-        were complete and no data, so these are given again; the rest is grown wherever a fit would
+        were complete and no data, so these are given again. The rest is grown where a fit would
         grow it now: on another cluster, or on threads.
 
         Parameters

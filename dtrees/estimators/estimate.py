@@ -1,14 +1,16 @@
 """``estimate_cost``: what a fit will take, before it begins.
 
 Sizes come from `dtrees.parallel.sizes`, rounds, bytes and seconds from `dtrees.parallel.cost`. A
-table that is held in one place costs what its subtrees cost there: with u and v seconds for a row
-and a column on a level of large and of small nodes, and L and S levels of a row on average,
+table that is held in one place costs what its subtrees cost there. Let a row and a column cost u
+seconds on a level of large nodes, v on one of small nodes. A row passes L and S such levels on
+average:
 
     seconds = trees x rows of a bag x columns drawn x (L x u + S x v) / threads
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +20,7 @@ from dtrees.estimators.base import BaseTrees
 from dtrees.estimators.ensemble import BaseForest
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.limits import columns_per_split, depth_of
-from dtrees.parallel.cost import DRAWN, CostModel, GrowthSize
+from dtrees.parallel.cost import CostModel, GrowthSize
 from dtrees.parallel.sizes import (
     Machines,
     TableSize,
@@ -31,6 +33,7 @@ from dtrees.parallel.sizes import (
 
 TARGET_BYTES = 16  # of a row: y and weights as integers
 ROW_BYTES = 16  # of a row of a bag, in a tree that grows
+DEEPEST = 64  # levels beyond which no tree is spread
 
 
 @dataclass(frozen=True)
@@ -163,78 +166,42 @@ def estimate_cost(
         size = size_of_table(X, estimator.max_bins)
         n_trees = None if is_forest else 1
         choice, machines = place_of(size, regime, estimator.n_jobs, n_trees=n_trees, n_sets=n_sets)
-    of_classes = hasattr(estimator, "predict_proba")
-    asked = Asked(
-        n_trees=plan.n_trees,
-        n_sets=n_sets,
-        drawn=min(columns_per_split(estimator.max_features, size.n_columns), size.n_columns),
-        depth=depth_of(estimator.max_depth, estimator.max_leaf_nodes),
-        is_bagged=bool(getattr(estimator, "bootstrap", False)),
-        n_classes=n_classes if of_classes else 0,
-    )
-    facts: dict[str, Any] = {
-        "n_rows": size.n_rows,
-        "n_columns": size.n_columns,
-        "n_trees": asked.n_trees * n_sets,
-        "code_bytes": size.n_bytes,
-        "n_workers": machines.n_workers,
-        "n_threads": machines.n_threads,
-        "memory": machines.memory,
-        "regime": choice.regime,
-        "reason": choice.reason,
-    }
-    if choice.regime == "partitioned":
-        return CostEstimate(**facts, **_in_rounds(size, asked, machines, model))
-    is_sent = choice.regime == "replicated"
-    return CostEstimate(**facts, **_in_one_place(size, asked, machines, model, is_sent=is_sent))
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What the parameters of an estimator ask for.
-
-    Attributes
-    ----------
-    n_trees, n_sets : int
-    drawn : int
-        Columns of a node.
-    depth : int
-        At most.
-    is_bagged : bool
-    n_classes : int
-        0: regression.
-    """
-
-    n_trees: int
-    n_sets: int
-    drawn: int
-    depth: int
-    is_bagged: bool
-    n_classes: int
-
-
-def _in_rounds(
-    size: TableSize, asked: Asked, machines: Machines, model: CostModel
-) -> dict[str, Any]:
-    limit = 64  # levels beyond which no tree is spread
-    if not machines.is_cluster:
-        model = model.on_threads()
+    depth = depth_of(estimator.max_depth, estimator.max_leaf_nodes)
     growth = GrowthSize(
         n_rows=size.n_rows,
         n_columns=size.n_columns,
-        n_trees=asked.n_trees,
-        depth=asked.depth if asked.depth <= limit else None,
+        n_trees=plan.n_trees,
+        depth=depth if depth <= DEEPEST else None,
         n_workers=machines.n_workers,
         n_threads=max(1, machines.n_threads // machines.n_workers),
         bytes_per_row=size.n_bytes / max(1, size.n_rows),
-        columns_drawn=asked.drawn,
+        columns_drawn=columns_per_split(estimator.max_features, size.n_columns),
         n_codes=int(np.mean(size.n_codes)),
-        n_classes=asked.n_classes,
-        n_sets=asked.n_sets,
-        bootstrap=asked.is_bagged,
+        n_classes=n_classes if hasattr(estimator, "predict_proba") else 0,
+        n_sets=n_sets,
+        bootstrap=bool(getattr(estimator, "bootstrap", False)),
         memory_limit=machines.memory,
     )
-    cost = model.of(growth)
+    if choice.regime == "partitioned":
+        found = _in_rounds(growth, machines, model)
+    else:
+        found = _in_one_place(growth, size, machines, model, choice.regime == "replicated")
+    return CostEstimate(
+        n_rows=size.n_rows,
+        n_columns=size.n_columns,
+        n_trees=plan.n_trees * n_sets,
+        code_bytes=size.n_bytes,
+        n_workers=machines.n_workers,
+        n_threads=machines.n_threads,
+        memory=machines.memory,
+        regime=choice.regime,
+        reason=choice.reason,
+        **found,
+    )
+
+
+def _in_rounds(growth: GrowthSize, machines: Machines, model: CostModel) -> dict[str, Any]:
+    cost = (model if machines.is_cluster else model.on_threads()).of(growth)
     return {
         "bytes_per_worker": cost.bytes_per_worker,
         "rounds": cost.rounds,
@@ -245,17 +212,15 @@ def _in_rounds(
 
 
 def _in_one_place(
-    size: TableSize, asked: Asked, machines: Machines, model: CostModel, *, is_sent: bool
+    growth: GrowthSize, size: TableSize, machines: Machines, model: CostModel, is_sent: bool
 ) -> dict[str, Any]:
-    in_bag = size.n_rows * (DRAWN if asked.is_bagged else 1.0)
     n_cells = size.n_rows * size.n_columns
     table = size.n_bytes + TARGET_BYTES * size.n_rows
-    threads_of_worker = machines.n_threads / machines.n_workers
-    of_cell = model.in_one_place(in_bag, asked.depth)
-    growth = asked.n_trees * asked.n_sets * in_bag * asked.drawn * of_cell
+    of_cell = model.in_one_place(growth.in_bag, growth.depth or math.inf)
+    grown = growth.n_trees * growth.n_sets * growth.in_bag * growth.drawn * of_cell
     seconds = {
         "coding": n_cells * (model.summarize + model.encode),
-        "growth": (growth + asked.n_trees * size.n_rows * model.bag) / machines.n_threads,
+        "growth": (grown + growth.n_trees * size.n_rows * model.bag) / machines.n_threads,
     }
     moved = 0
     if is_sent:
@@ -263,8 +228,9 @@ def _in_one_place(
         seconds["table"] = model.start + moved * model.byte
     else:
         seconds["coding"] /= machines.n_threads
+    threads_of_worker = machines.n_threads / machines.n_workers
     return {
-        "bytes_per_worker": int(table + ROW_BYTES * in_bag * threads_of_worker),
+        "bytes_per_worker": int(table + ROW_BYTES * growth.in_bag * threads_of_worker),
         "rounds": 0,
         "passes": 1,
         "bytes_moved": int(moved),

@@ -10,8 +10,9 @@ from dtrees.estimators.forests import ForestClassifier, ForestRegressor
 class ExtraTreesClassifier(ForestClassifier):
     """Extremely randomized trees for classes.
 
-    Trees that look at one split per drawn column, cut at a random value between the least and the
-    greatest of the node (Geurts, Ernst and Wehenkel 2006); categories go left or right at random.
+    Trees that look at one split per drawn column (Geurts, Ernst and Wehenkel 2006). It is cut at a
+    random value between the least and the greatest of the node. Categories go left or right at
+    random.
 
     {coding}
 
@@ -102,8 +103,9 @@ class ExtraTreesClassifier(ForestClassifier):
 class ExtraTreesRegressor(ForestRegressor):
     """Extremely randomized trees for numbers.
 
-    Trees that look at one split per drawn column, cut at a random value between the least and the
-    greatest of the node (Geurts, Ernst and Wehenkel 2006); categories go left or right at random.
+    Trees that look at one split per drawn column (Geurts, Ernst and Wehenkel 2006). It is cut at a
+    random value between the least and the greatest of the node. Categories go left or right at
+    random.
 
     {coding}
 

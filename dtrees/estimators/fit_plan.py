@@ -1,7 +1,7 @@
 """A fit as a plan: what an estimator's parameters say of it, before any table is read.
 
-Estimators are fitted by their plans, and so are the models of a cross-validation or a search, which
-ask for a plan and never for the inside of an estimator::
+Estimators are fitted by their plans. So are the models of a cross-validation or a search, which
+never look inside an estimator::
 
     estimator ──FitPlan.of──▶ parameters checked
     X, y      ──read────────▶ table, values
@@ -53,54 +53,23 @@ LARGEST_SEED = np.iinfo(np.int32).max
 
 @dataclass(frozen=True, eq=False)
 class FitPlan:
-    """How an estimator is fitted.
+    """How an estimator is fitted."""
 
-    Attributes
-    ----------
-    estimator : tree or forest
-        Has the parameters, which have been checked; not changed.
-    criterion : str
-        The core's name of it.
-    target : callable (array (n_rows,), array-like or None) -> Target
-        `y` and weights as integers.
-    fit : callable (Training) -> estimator
-        Fits a new estimator with these parameters to a coded table; as its ``fit`` with the same
-        integers, bit for bit.
-    fit_sets : callable (Training, Resampling) -> list
-        Fits a new estimator to each training set; the error of a fit stands in its place.
-    shares : Shares
-        Limits that depend on which rows a training set has.
-    n_trees : int, default=1
-        Of a fit.
-    random_splits, random_ties : bool
-        Whether splits are drawn, and which of several columns with the same gain is taken.
-    apart : str or None, default=None
-        Why several training sets are fitted one by one; None: they grow together.
-    own_weights : str or None, default=None
-        Why no two of several training sets share counts of rows; None: they may.
-    """
-
-    estimator: Any
-    criterion: str
-    target: Callable[[np.ndarray, Any], Target]
-    fit: Callable[[Training], Any]
-    fit_sets: Callable[[Training, Resampling], list[Any]]
-    shares: Shares
-    n_trees: int = 1
-    random_splits: bool = False
-    random_ties: bool = True
-    apart: str | None = None
-    own_weights: str | None = None
+    estimator: Any  # its parameters have been checked; not changed
+    criterion: str  # the core's name of it
+    target: Callable[[np.ndarray, Any], Target]  # of `y` and weights
+    fit: Callable[[Training], Any]  # a new estimator; as its ``fit``, bit for bit
+    fit_sets: Callable[[Training, Resampling], list[Any]]  # of each set, or the error of its fit
+    shares: Shares  # limits that depend on which rows a training set has
+    n_trees: int = 1  # of a fit
+    random_splits: bool = False  # splits are drawn
+    random_ties: bool = True  # one of several columns with the same gain is drawn
+    apart: str | None = None  # why training sets are fitted one by one; None: they are not
+    own_weights: str | None = None  # why no two sets share counts of rows; None: they may
 
     @classmethod
     def of(cls, estimator: BaseTrees) -> FitPlan:
-        """The plan of a clone of an estimator.
-
-        Raises
-        ------
-        InvalidParameterError
-            A parameter is not what it should be.
-        """
+        """The plan of a clone of an estimator; raises InvalidParameterError."""
         estimator._check_parameters()
         return estimator._unfitted()._fit_plan()
 
@@ -110,12 +79,7 @@ class FitPlan:
         return type(self.estimator).__name__
 
     def check_supported(self) -> None:
-        """Refuse parameters that scikit-learn has and dtrees not yet.
-
-        Raises
-        ------
-        NotImplementedError
-        """
+        """Refuse (NotImplementedError) parameters that scikit-learn has and dtrees not yet."""
         if self.estimator.monotonic_cst is not None:
             raise NotImplementedError(
                 f"The 'monotonic_cst' parameter of {self.name} is not supported yet: it must be "
@@ -127,13 +91,7 @@ class FitPlan:
         return int(check_random_state(self.estimator.random_state).randint(LARGEST_SEED))
 
     def read(self, X: Any, y: Any) -> tuple[Table | PartitionedTable, np.ndarray]:
-        """A table, and a target of as many rows.
-
-        Raises
-        ------
-        ValueError
-            `X` or `y` is not what it should be.
-        """
+        """A table, and a target of as many rows; ValueError: one is not what it should be."""
         table = X if isinstance(X, PartitionedTable) else read_table(X)
         values = one_target(y, self.name)
         if len(values) != table.n_rows:
@@ -211,16 +169,7 @@ class FitPlan:
         run: LocalRunner,
         stats: FitStatistics | None = None,
     ) -> Encoded:
-        """Code a table and its target, and resolve the rules.
-
-        Parameters
-        ----------
-        X : table
-        columns : (y, sample_weight)
-        seed : int
-        run : LocalRunner
-        stats : FitStatistics or None, default=None
-        """
+        """Code a table and its target (`columns`: y and weights), and resolve the rules."""
         self.check_supported()
         y, sample_weight = columns
         table, values = self.read(X, y)
@@ -241,13 +190,7 @@ class FitPlan:
 
 
 def one_target(y: Any, owner: str) -> np.ndarray:
-    """`y` as a 1-d array.
-
-    Raises
-    ------
-    ValueError
-        There is no y, or it has several columns.
-    """
+    """`y` as a 1-d array; ValueError where there is none, or it has several columns."""
     if y is None:
         raise ValueError(
             f"This {owner} estimator requires y to be passed, but the target y is None."
@@ -265,10 +208,5 @@ def one_target(y: Any, owner: str) -> np.ndarray:
 
 
 def check_value(estimator: BaseTrees, name: str, value: Any) -> None:
-    """Refuse a value of a parameter that no fit takes.
-
-    Raises
-    ------
-    InvalidParameterError
-    """
+    """Refuse (InvalidParameterError) a value of a parameter that no fit takes."""
     check_parameters(estimator._constraints, {name: value}, type(estimator).__name__)

@@ -21,27 +21,13 @@ from dtrees.parallel import threaded
 
 @dataclass(frozen=True, eq=False)
 class FittedSets:
-    """Models of several training sets.
+    """Models of several training sets."""
 
-    Attributes
-    ----------
-    models : list
-        A fitted estimator for each set, or the error that its fit would raise.
-    encoded : Encoded
-        The table, and its target with all rows.
-    coded_rows : WalkedRows
-        The table, ready to be walked.
-    y : int64 or float64 (n_rows,)
-        Numbers of classes, or the target as it was given.
-    n_live : int64 (n_sets,)
-        Rows of positive weight in each set.
-    """
-
-    models: list[Any]
-    encoded: Encoded
-    coded_rows: WalkedRows
-    y: np.ndarray
-    n_live: np.ndarray
+    models: list[Any]  # a fitted estimator for each set, or the error that its fit would raise
+    encoded: Encoded  # the table, and its target with all rows
+    coded_rows: WalkedRows  # the table, ready to be walked
+    y: np.ndarray  # numbers of classes, or the target as given; (n_rows,)
+    n_live: np.ndarray  # rows of positive weight in each set, int64 (n_sets,)
     _known: dict[int, tuple[np.ndarray, np.ndarray]] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -74,16 +60,9 @@ class FittedSets:
         return max(tree.max_depth for tree in trees_of(self.models[number]))
 
     def values(self, number: int, rows: np.ndarray) -> np.ndarray:
-        """What a model says of some rows: float64 (n, n_classes), or (n, 1) for regression.
+        """What a model says of rows, int64 (n,): float64 (n, n_classes), or (n, 1) for regression.
 
         What was asked last of a model is at hand, where codes are on workers.
-
-        Parameters
-        ----------
-        number : int
-            Of the set.
-        rows : int64 (n,)
-            Row numbers of the table.
         """
         if self.coded_rows.is_here:
             return self.values_of(self.models[number], rows)
@@ -102,16 +81,10 @@ class FittedSets:
         return mean_of_sums(total, len(trees), offsets_of(trees))
 
     def bring_leaves(self, rows: Mapping[int, np.ndarray], keeps: bool = True) -> None:
-        """Get leaves ready, all at once, that will be asked for.
+        """Get leaves of rows ready that will be asked for, by set, whose model is there.
 
         Codes that are on workers are passed once for all of them; without it, once for each.
-
-        Parameters
-        ----------
-        rows : mapping of int to int64 (n,)
-            By set, whose model is there: rows that go down each of its trees.
-        keeps : bool, default=True
-            Whether leaves that are at hand need not be fetched again.
+        `keeps`: leaves that are at hand need not be fetched again.
         """
         if self.coded_rows.is_here:
             return

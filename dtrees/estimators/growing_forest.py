@@ -1,14 +1,6 @@
 """How the trees of a forest come: one by one, in their order, whoever grows them.
 
-::
-
-              bags: (seed, tree, row) -> times
-                               |
-              tree 0   tree 1   tree 2   ...        tasks
-                               |  one by one, in this order
-     out-of-bag sums, callbacks: go on? or stop
-                               |
-          estimators_, out-of-bag predictions
+The drawing is in `dtrees.estimators.ensemble`.
 """
 
 from __future__ import annotations
@@ -51,12 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 class TreeCounter(Callback):
-    """Says of each tree that it has come.
-
-    Parameters
-    ----------
-    advance : callable (int) -> object
-    """
+    """Says of each tree that it has come."""
 
     def __init__(self, advance: Callable[[int], object]) -> None:
         self._advance = advance

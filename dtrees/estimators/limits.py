@@ -2,8 +2,8 @@
 
 `dtrees.core.data.rules.GrowthRules` knows plain numbers only. What 0.1 or "sqrt" means is decided
 here, as scikit-learn decides it: an integer is a number and a float is a share. Shares of columns
-are rounded down, and are numbers from here on; shares of rows are rounded up, once it is known
-which rows a training set has (`dtrees.core.membership.shares`).
+are rounded down, and are numbers from here on. Shares of rows are rounded up, once the rows of a
+training set are known (`dtrees.core.membership.shares`).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from typing import Any
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.estimators.base import BaseTrees
 from dtrees.estimators.growing_forest import OF_SOME_FITS
-from dtrees.estimators.tree_view import TreeView, columns_tested
+from dtrees.estimators.tree_view import TreeView, columns_tested, read_only
 
 OF_OTHER_TREES = frozenset(OF_SOME_FITS) - {"feature_names_in_"}
 
@@ -24,20 +24,9 @@ OF_OTHER_TREES = frozenset(OF_SOME_FITS) - {"feature_names_in_"}
 def model_of_trees(estimator: BaseTrees, fitted: Any, trees: Sequence[Tree]) -> Any:
     """An estimator, fitted: with what another one has learned, and trees cut out of its trees.
 
-    Parameters
-    ----------
-    estimator : tree or forest
-        Has the parameters; not changed.
-    fitted : tree or forest
-        Of the same class, and fitted with the same parameters but for those that say where a tree
-        ends, and how many trees there are.
-    trees : sequence of Tree
-        Smaller trees of the first trees of `fitted`.
-
-    Notes
-    -----
-    O(nodes). The same as the fit of `estimator`; scores of rows out of the bags are left out, and
-    ``fit_report_`` is that of `fitted`.
+    `fitted` is of the same class, with the same parameters but for those that say where a tree
+    ends, and how many there are. `trees` stand inside its first ones. O(nodes). The same as the
+    fit of `estimator`, without out-of-bag scores; ``fit_report_`` is that of `fitted`.
     """
     made = estimator._unfitted()
     learned = {
@@ -49,14 +38,9 @@ def model_of_trees(estimator: BaseTrees, fitted: Any, trees: Sequence[Tree]) -> 
     tested = columns_tested(trees, fitted.n_features_in_)
     if hasattr(fitted, "forest_"):
         made.forest_ = Forest(tuple(trees))
-        made._saw_missing = _read_only(fitted._saw_missing & tested)
+        made._saw_missing = read_only(fitted._saw_missing & tested)
     else:
         view: TreeView = fitted.tree_
         (tree,) = trees
-        made.tree_ = TreeView(tree, view.codebook, _read_only(view.saw_missing & tested))
+        made.tree_ = TreeView(tree, view.codebook, read_only(view.saw_missing & tested))
     return made
-
-
-def _read_only(array: Any) -> Any:
-    array.flags.writeable = False
-    return array

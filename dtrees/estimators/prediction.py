@@ -1,9 +1,8 @@
 """What a fitted estimator predicts with: trees, their codebook and the labels of the classes.
 
-An estimator makes a predictor when it is asked for something, and passes the question on: at once,
-for a table in memory, or through `dtrees.parallel` for every block of a Dask collection. A
-predictor holds what was learned and no parameters, is never changed, and does not know where it
-runs::
+An estimator that is asked for something makes a predictor and passes the question on. A table in
+memory is answered at once, a Dask collection block by block, through `dtrees.parallel`. A predictor
+holds what was learned and no parameters, is never changed, and does not know where it runs::
 
     tree_ or forest_ --+
     codebook_ ---------+--> predictor --> leaves of rows (apply)
@@ -32,20 +31,11 @@ from dtrees.typing import Runner, serial
 
 @dataclass(frozen=True, eq=False)
 class Predictor(ABC):
-    """What trees and forests answer alike.
-
-    Attributes
-    ----------
-    book : CodeBook
-    classes : (n_classes,) or None
-        None: regression.
-    estimator : str
-        Name for messages.
-    """
+    """What trees and forests answer alike."""
 
     book: CodeBook
-    classes: np.ndarray | None
-    estimator: str
+    classes: np.ndarray | None  # None: regression
+    estimator: str  # name for messages
 
     @abstractmethod
     def _leaves(self, table: Table, run: Runner) -> np.ndarray:

@@ -1,8 +1,8 @@
 """Fits that end before their end, and go on elsewhere.
 
-A tree is a function of the codes, the rules, the seed and its number, so a fit that was interrupted
-goes on with the next number, and nobody sees it in the forest. All it takes is to be sure that
-codes, rules and seed are the same ones. They are told by *facts*, parameters in words and digests::
+A tree is a function of the codes, the rules, the seed and its number. So an interrupted fit can go
+on with the next number, if codes, rules and seed are the same. They are told by *facts*, parameters
+in words and digests::
 
     parameters    criterion, max_depth, ... : what a tree depends on, as text
     seed          what ``random_state`` was drawn to
@@ -70,19 +70,8 @@ def facts_of(
 ) -> dict[str, Any]:
     """What the trees of a fit are functions of; JSON.
 
-    Parameters
-    ----------
-    estimator : forest
-    book : CodeBook
-    coded : CodedMatrix or CodedPartitions
-        Partitions of which the rows are known (`dtrees.parallel.learn_rows`).
-    target : Target
-    bags : Bags or None
-    seed : int
-
-    Notes
-    -----
-    O(bytes of the codes and the target), at about a gigabyte a second.
+    Of a table in partitions, the rows are known (`dtrees.parallel.learn_rows`). O(bytes of the
+    codes and the target), at about a gigabyte a second.
     """
     names = [name for name in estimator._constraints if name not in NOT_OF_A_TREE]
     is_here = isinstance(coded, CodedMatrix)
@@ -101,19 +90,9 @@ def facts_of(
 
 
 def check_same(there: Mapping[str, Any], here: Mapping[str, Any], what: str) -> None:
-    """Refuse to go on with trees of another fit.
+    """Refuse to go on with trees of another fit; the ValueError names everything that differs.
 
-    Parameters
-    ----------
-    there, here : dict
-        As `facts_of` makes them: of the trees that are there, and of this fit.
-    what : str
-        What holds the trees, for the message.
-
-    Raises
-    ------
-    ValueError
-        Names everything that differs.
+    `there` are the facts of the trees, `here` those of this fit; `what` holds the trees.
     """
     differ = []
     old, new = there.get("parameters", {}), here["parameters"]
@@ -148,28 +127,14 @@ def in_words(value: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class SoFar:
-    """The complete trees of a fit that has ended early, and what they are of.
-
-    Attributes
-    ----------
-    trees : tuple of Tree
-        From number 0 on.
-    facts : dict
-        As `facts_of` makes them.
-    """
+    """The complete trees of a fit that has ended early, from number 0 on, and what they are of."""
 
     trees: tuple[Tree, ...]
     facts: Mapping[str, Any]
 
 
 def seed_of(saved: Checkpoint[Tree]) -> int:
-    """The seed of the fit whose trees are in a checkpoint.
-
-    Raises
-    ------
-    ModelFileError
-        What stands there is no seed.
-    """
+    """The seed of the fit whose trees are in a checkpoint; ModelFileError: it is none."""
     seed = (saved.facts or {}).get("seed")
     if type(seed) is not int or not 0 <= seed < 2**31:
         raise ModelFileError(
@@ -186,21 +151,8 @@ def earlier_trees(
 ) -> tuple[Tree, ...]:
     """The trees of this fit that are there: of a fit that has ended early, or in a checkpoint.
 
-    Parameters
-    ----------
-    so_far : SoFar or None
-    saved : Checkpoint or None
-        What this fit is, is written there when it is new.
-    facts : callable () -> dict
-        `facts_of` of this fit.
-    book : CodeBook
-
-    Raises
-    ------
-    ValueError
-        They are of another fit.
-    ModelFileError
-        The checkpoint is damaged.
+    What this fit is, is written to the checkpoint when it is new. Raises ValueError where trees are
+    of another fit, and ModelFileError where the checkpoint is damaged.
     """
     if so_far is None and saved is None:
         return ()
@@ -230,12 +182,7 @@ def brought_along(make: Callable[[], Any]) -> Iterator[None]:
 
 
 class Saving(Callback):
-    """Writes the trees of a fit to a checkpoint, as they come.
-
-    Parameters
-    ----------
-    checkpoint : Checkpoint
-    """
+    """Writes the trees of a fit to a checkpoint, as they come."""
 
     def __init__(self, checkpoint: Checkpoint[Tree]) -> None:
         self._checkpoint = checkpoint

@@ -26,34 +26,16 @@ class Encoded:
     seed: int
 
 
-def _nobody(n_trees: int) -> None:
-    """Hear of trees, and do nothing."""
-
-
 @dataclass(frozen=True, eq=False)
 class Training:
-    """A coded table, and where and for whom models are fitted to it.
-
-    Attributes
-    ----------
-    encoded : Encoded
-    coded_rows : WalkedRows
-        The same table, ready to be walked.
-    y : array-like (n_rows,)
-        The target as it was given; out-of-bag scores are of it.
-    run : LocalRunner
-    advance : callable (int) -> object
-        Hears how many trees have come, as often as some have.
-    stats : FitStatistics
-        Where a fit writes down what it did.
-    """
+    """A coded table, and where and for whom models are fitted to it."""
 
     encoded: Encoded
-    coded_rows: WalkedRows
-    y: Any
+    coded_rows: WalkedRows  # the same table, ready to be walked
+    y: Any  # the target as given, for out-of-bag scores
     run: LocalRunner
-    advance: Callable[[int], object] = _nobody
-    stats: FitStatistics = field(default_factory=FitStatistics)
+    advance: Callable[[int], object] = lambda n_trees: None  # hears of trees that have come
+    stats: FitStatistics = field(default_factory=FitStatistics)  # told what a fit did
 
 
 def rows_of(coded: CodedMatrix | CodedPartitions, stats: FitStatistics | None = None) -> WalkedRows:

@@ -1,17 +1,16 @@
 """Estimators for several training sets of one table, from one coding and one growth.
 
-What `dtrees.model_selection` asks of an estimator: models that are those of separate fits in which
-the rows outside of a set weigh nothing, and what they say of rows of the table, read from the codes
-that are there::
+`dtrees.model_selection` asks for such models. They are those of separate fits in which the rows
+outside of a set weigh nothing. What they say of rows of the table is read from its codes::
 
     TrainingTable(X, y, weights) --once--> codes, target
     sets of rows ----------------------------+--> _grow_sets --> trees by set --> models
                                              |                                      |
                                              +---------- codes of any rows ------> answers
 
-Weights of a set are integers in the unit that its own fit would choose. Where units differ between
-sets (class weights, fractional weights), and where each forest ends at a tree of its own
-(``oob_tol``), each set grows on its own, from the same codes; so it does where the growth of a
+Weights of a set are integers in the unit that its own fit would choose. Units may differ between
+sets (class weights, fractional weights), and each forest may end at a tree of its own
+(``oob_tol``). Then each set grows on its own, from the same codes. So it does where the growth of a
 table cannot be shared (`dtrees.core.grow.shared`). The log says so, and why, once for a table.
 Out-of-bag results come from the same codes, too, when the trees have grown.
 """
@@ -45,46 +44,17 @@ def fit_sets(
     *,
     bar: Bar | None = None,
 ) -> FittedSets:
-    """Fit a clone of an estimator to each training set of a table that nobody else needs.
-
-    Parameters
-    ----------
-    estimator, bar
-        As for `fit_table`.
-    X, y, sample_weight
-        As for ``fit``.
-    rows : bool (n_sets, n_rows)
-        Training rows of each set.
-
-    Raises
-    ------
-    ClusterError, ValueError
-        As `fit_table` does.
-    """
+    """Fit a clone to each training set, bool (n_sets, n_rows), of a table used only here."""
     return fit_table(estimator, TrainingTable(X, y, sample_weight), of_sets(rows), bar=bar)
 
 
 def fit_table(
     estimator: BaseTrees, table: TrainingTable, sets: Resampling, *, bar: Bar | None = None
 ) -> FittedSets:
-    """Fit a clone of an estimator to each training set.
+    """Fit a clone of an estimator to each training set; `bar` counts the trees of all sets.
 
-    Parameters
-    ----------
-    estimator : tree or forest
-        Never fitted itself.
-    table : TrainingTable
-    sets : Resampling
-        The training sets, as `of_sets` makes them.
-    bar : Bar or None, default=None
-        Counts the trees of all sets as they come.
-
-    Raises
-    ------
-    ClusterError
-        A Dask cluster is in force, or asked for, and cannot be used.
-    ValueError
-        A parameter or the table is not what it should be.
+    Raises ClusterError where a Dask cluster is in force, or asked for, and cannot be used.
+    ValueError: a parameter or the table is not what it should be.
     """
     plan = FitPlan.of(estimator)
     run = threaded(plan.estimator.n_jobs)

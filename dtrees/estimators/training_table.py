@@ -23,36 +23,20 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Codes:
-    """A table as one way of coding has it.
-
-    Attributes
-    ----------
-    book : CodeBook
-    coded : CodedMatrix or CodedPartitions
-    rows : WalkedRows
-        The same codes, ready to be walked.
-    stats : FitStatistics
-        What was done to make them.
-    """
+    """A table as one way of coding has it."""
 
     book: CodeBook
     coded: CodedMatrix | CodedPartitions
-    rows: WalkedRows
-    stats: FitStatistics
+    rows: WalkedRows  # the same codes, ready to be walked
+    stats: FitStatistics  # what was done to make them
 
 
 class TrainingTable:
     """A table, its target and weights, read once, and coded once for each way of coding.
 
     Estimators with other parameters share the codes, unless they ask for other ones (``max_bins``,
-    ``categorical_features``, ``handle_unknown``, and the seed, where values are sampled).
-
-    Parameters
-    ----------
-    X, y, sample_weight
-        As for an estimator's ``fit``.
-    stats : FitStatistics or None, default=None
-        Where it is written down what has been done for the table so far.
+    ``categorical_features``, ``handle_unknown``, and the seed, where values are sampled). `stats`
+    says what has been done for the table so far.
     """
 
     def __init__(
@@ -76,13 +60,7 @@ class TrainingTable:
                 logger.info(said)
 
     def encoded(self, plan: FitPlan, seed: int, run: LocalRunner) -> Encoded:
-        """What a fit to all rows grows from.
-
-        Raises
-        ------
-        ValueError
-            `X`, `y` or `sample_weight` is not what it should be.
-        """
+        """What a fit to all rows grows from; ValueError: an input is not what it should be."""
         plan.check_supported()
         if self._read is None:
             self._read = plan.read(self.X, self.y)

@@ -158,12 +158,12 @@ class TreeView:
         """Threshold of the test in the user's units, float64 (node_count,).
 
         -2 in leaves, as in scikit-learn; nan where the test is a set of categories. The threshold
-        of a single node whose test is not ``<=`` (see `Thresholds`) can be computed with, but
-        not rounded: scikit-learn's ``export_graphviz`` would draw it as ``<=``.
+        of a single node whose test is not ``<=`` (see `Thresholds`) can be computed with, but not
+        rounded. scikit-learn's ``export_graphviz`` would draw it as ``<=``.
         """
         threshold = self.model.threshold.copy()
         threshold[self.model.test == LEAF] = NO_FEATURE
-        return _read_only(Thresholds.of(threshold, self.model.test > AT_MOST))
+        return read_only(Thresholds.of(threshold, self.model.test > AT_MOST))
 
     @property
     def missing_go_to_left(self) -> np.ndarray:
@@ -178,17 +178,17 @@ class TreeView:
     @cached_property
     def n_node_samples(self) -> np.ndarray:
         """Rows of positive weight, int64 (node_count,)."""
-        return _read_only(self.model.n_node_samples.astype(np.int64))
+        return read_only(self.model.n_node_samples.astype(np.int64))
 
     @cached_property
     def weighted_n_node_samples(self) -> np.ndarray:
         """Weight of the rows, float64 (node_count,)."""
-        return _read_only(self.model.weighted_n_node_samples)
+        return read_only(self.model.weighted_n_node_samples)
 
     @cached_property
     def value(self) -> np.ndarray:
         """Class shares or mean, float64 (node_count, 1, max_n_classes)."""
-        return _read_only(self.model.value[:, np.newaxis, :])
+        return read_only(self.model.value[:, np.newaxis, :])
 
     def apply(self, X: Any, run: Runner = serial, *, estimator: str = "TreeView") -> np.ndarray:
         """Leaf of every row, intp (n_rows,); `estimator` is who complains about columns."""
@@ -208,7 +208,8 @@ class TreeView:
         return impurity_importances(self.model, normalize=normalize)
 
 
-def _read_only(array: np.ndarray) -> np.ndarray:
+def read_only(array: Any) -> Any:
+    """The array itself, which nobody changes any more."""
     array.flags.writeable = False
     return array
 
@@ -216,18 +217,15 @@ def _read_only(array: np.ndarray) -> np.ndarray:
 def columns_with_missing(trees: Sequence[Tree], coded: CodedMatrix | CodedPartitions) -> np.ndarray:
     """Which of the columns that trees test have missing values in a table, bool (n_columns,).
 
-    O(rows) per tested column, O(1) where the rows are known in the order of their codes; and
-    O(nodes), of as many trees as it takes to see all columns tested.
+    O(rows) per tested column, O(1) where the rows are known in the order of their codes. O(nodes),
+    of as many trees as it takes to see all columns tested.
     """
-    found = np.zeros(coded.n_columns, dtype=bool)
     if isinstance(coded, CodedPartitions):
-        found = coded.facts.has_missing & columns_tested(trees, coded.n_columns)
-        found.flags.writeable = False
-        return found
+        return read_only(coded.facts.has_missing & columns_tested(trees, coded.n_columns))
+    found = np.zeros(coded.n_columns, dtype=bool)
     for column in np.flatnonzero(columns_tested(trees, coded.n_columns)).tolist():
         found[column] = coded.has_missing(column)
-    found.flags.writeable = False
-    return found
+    return read_only(found)
 
 
 def missing_by_model(
@@ -235,10 +233,7 @@ def missing_by_model(
 ) -> list[np.ndarray]:
     """`columns_with_missing` for the trees of each model; columns are looked at once."""
     found = columns_with_missing([tree for trees in models for tree in trees], coded)
-    each = [found & columns_tested(trees, coded.n_columns) for trees in models]
-    for mine in each:
-        mine.flags.writeable = False
-    return each
+    return [read_only(found & columns_tested(trees, coded.n_columns)) for trees in models]
 
 
 def columns_tested(trees: Sequence[Tree], n_columns: int) -> np.ndarray:

@@ -26,7 +26,7 @@ class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
     """A decision tree for classes.
 
     Grown on codes, exactly: every threshold and, for two classes, every set of categories that
-    could be the best is looked at. Equal splits are decided by rule (see `random_state`), so the
+    could be the best is looked at. Equal splits are decided by rule (see `random_state`). So the
     tree does not depend on the number of threads, on the order of the rows or on sparse or dense
     storage.
 
@@ -176,9 +176,9 @@ class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
 class DecisionTreeRegressor(LazyScore, RegressorMixin, BaseDecisionTree):
     """A decision tree for numbers.
 
-    Grown on codes, exactly: every threshold and every set of categories that could be the best is
+    Grown on codes, exactly. Every threshold and every set of categories that could be the best is
     looked at, and the sums behind them are sums of integers. Equal splits are decided by rule (see
-    `random_state`), so the tree does not depend on the number of threads, on the order of the rows
+    `random_state`). So the tree does not depend on the number of threads, on the order of the rows
     or on sparse or dense storage.
 
     Parameters

@@ -18,27 +18,13 @@ from dtrees.estimators.training import Encoded
 from dtrees.parallel import LocalRunner, PartitionedTable, computed
 
 
-def _no_leaves() -> Iterator[np.ndarray]:
-    return iter(())
-
-
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """Trees that are there before a fit, and stay.
-
-    Attributes
-    ----------
-    trees : tuple of Tree
-    leaves : callable () -> iterator of intp (n_rows,)
-        Of all rows of the fit, tree by tree.
-    earlier : tuple of Tree
-        Those that this fit has grown before, from number 0 on. They are taken behind `trees`, as if
-        they were grown now.
-    """
+    """Trees that are there before a fit, and stay."""
 
     trees: tuple[Tree, ...] = ()
-    leaves: Callable[[], Iterator[np.ndarray]] = _no_leaves
-    earlier: tuple[Tree, ...] = ()
+    leaves: Callable[[], Iterator[np.ndarray]] = lambda: iter(())  # of all rows, by tree
+    earlier: tuple[Tree, ...] = ()  # of this fit, behind `trees`, as if grown now
 
 
 def kept_trees(forest: Any, plan: FitPlan) -> tuple[tuple[Tree, ...], int]:
@@ -60,12 +46,7 @@ def kept_trees(forest: Any, plan: FitPlan) -> tuple[tuple[Tree, ...], int]:
 
 
 def check_same_labels(forest: Any, encoded: Encoded) -> None:
-    """Refuse other labels: trees that are kept name columns, categories and classes by number.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse other labels: trees that are kept name columns, categories and classes by number."""
     old, new = forest.codebook_.categories, encoded.book.categories
     classes = getattr(forest, "classes_", None)
     same = (
@@ -82,12 +63,7 @@ def check_same_labels(forest: Any, encoded: Encoded) -> None:
 
 
 def check_same_bags(forest: Any, bags: Bags | None) -> None:
-    """Refuse out-of-bag scores where bags of trees that are kept were drawn otherwise.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse out-of-bag scores where bags of trees that are kept were drawn otherwise."""
     if not forest.oob_score and forest.oob_tol is None:
         return
     if bags is None or getattr(forest, "_fit_bags", None) != bags.digest():

@@ -25,25 +25,10 @@ def baseline_scores(
     splits: Iterable[tuple[np.ndarray, np.ndarray]],
     scoring: Sequence[str] = (),
 ) -> dict[str, float]:
-    """Score a guess that does not look at X.
+    """Mean scores over the folds of a guess that does not look at X, by the names of the scorers.
 
-    Parameters
-    ----------
-    y : array of shape (n_rows,)
-    task : 'classification' or 'regression'
-    splits : iterable of (train, test)
-        Row numbers of each fold.
-    scoring : sequence of str, default=()
-        Names of scikit-learn's scorers; none: accuracy or R².
-
-    Returns
-    -------
-    dict of str to float
-        Mean score over the folds by the name of the scorer, ``"score"`` if there are none. Empty
-        for more than `MOST_ROWS` rows; a score that cannot be had is left out.
-
-    Notes
-    -----
+    `splits` are pairs of row numbers. Without names in `scoring` the name is "score": accuracy or
+    R². For more than `MOST_ROWS` rows nothing is found; a score that cannot be had is left out.
     O(n_rows) for each fold and score.
     """
     if len(y) > MOST_ROWS:

@@ -33,27 +33,13 @@ Parameters = Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """Candidates that are decided on the same grown trees.
+    """Candidates that are decided on the same grown trees."""
 
-    Attributes
-    ----------
-    given : tree or forest
-        With its parameters as they are; never fitted.
-    estimator : tree or forest
-        Has what the candidates have in common, and grows as far as the furthest of them.
-    places : sequence of int
-        Of the candidates, among all.
-    candidates : sequence of dict
-        Their parameters.
-    is_whole : bool
-        There is one candidate, and nothing is left to decide.
-    """
-
-    given: Any
-    estimator: Any
-    places: Sequence[int]
+    given: Any  # tree or forest with its parameters as they are; never fitted
+    estimator: Any  # has what the candidates share, and grows as far as the furthest of them
+    places: Sequence[int]  # of the candidates, among all
     candidates: Sequence[Parameters]
-    is_whole: bool
+    is_whole: bool  # there is one candidate, and nothing is left to decide
 
     def estimator_of(self, number: int) -> Any:
         """An estimator with the parameters of a candidate, not fitted."""
@@ -64,13 +50,7 @@ class Growth:
         return _asked(self.given, self.candidates, N_TREES)
 
     def limits(self, n_rows: int) -> ManyLimits:
-        """Where the trees of every candidate end.
-
-        Parameters
-        ----------
-        n_rows : int
-            Of positive weight in the training set, of which shares are taken.
-        """
+        """Where the trees of every candidate end; shares are of `n_rows` that weigh."""
         depth, split, decrease, n_leaves, alpha = (
             _asked(self.given, self.candidates, name) for name in LATE
         )
@@ -96,23 +76,9 @@ class Growth:
 def growths_of(
     estimator: Any, candidates: Sequence[Parameters]
 ) -> tuple[list[Growth], dict[int, Exception]]:
-    """What has to be grown for all candidates.
+    """What has to be grown for all candidates; and what their fits would raise, by place.
 
-    Parameters
-    ----------
-    estimator : tree or forest
-    candidates : sequence of dict
-
-    Returns
-    -------
-    growths : list of Growth
-    errors : dict of int to Exception
-        By the place of the candidate: what its fits would raise.
-
-    Raises
-    ------
-    ValueError
-        A name is no parameter of the estimator.
+    Raises ValueError where a name is no parameter of the estimator.
     """
     groups: dict[str, list[int]] = {}
     errors: dict[int, Exception] = {}

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import sklearn.model_selection
@@ -40,22 +40,10 @@ def scores_by_leaves(
     sides: Sequence[str] = ("test",),
     sample_weight: Any = None,
 ) -> Scores | None:
-    """Scores of cells that are sums over leaves.
+    """Scores of cells that are sums over leaves, by side ("test", "train") and scorer.
 
-    Parameters
-    ----------
-    cells : Cells
-    splits : sequence of (train, test)
-    scoring
-        As scikit-learn takes it.
-    sides : sequence of {"test", "train"}, default=("test",)
-    sample_weight : array-like of shape (n_rows,) or None, default=None
-        What rows count in the scores.
-
-    Returns
-    -------
-    dict of (str, str) to float64 (n_candidates, n_splits), or None
-        None: a fit has failed, models are made of several trees, or scikit-learn should be asked.
+    `sample_weight` is what rows count in the scores. None: a fit has failed, models are made of
+    several trees, or scikit-learn should be asked.
     """
     by_name = leaf_scores_of(scoring, of_classes=cells.classes is not None)
     failed = [number for number in range(len(splits)) if cells.error(number) is not None]
@@ -82,22 +70,8 @@ def scores_of_splits(
 ) -> np.ndarray | None:
     """Scores of one side of all splits, for all smaller trees.
 
-    Parameters
-    ----------
-    scores : sequence of LeafScore
-    fitted : FittedSets
-        Trees; set i is the training side of split i.
-    splits : sequence of (train, test)
-    limits : callable (int) -> ManyLimits
-        Of the trees of a set: as many in each.
-    side : {"train", "test"}, default="test"
-    sample_weight : array-like of shape (n_rows,) or None, default=None
-        What rows count in the scores.
-
-    Returns
-    -------
-    float64 (n_scores, n_limits, n_splits) or None
-        None: scikit-learn should be asked.
+    Set i of `fitted` is the training side of split i; `limits` has as many limits for each set.
+    Returns float64 (n_scores, n_limits, n_splits); None: scikit-learn should be asked.
     """
     row_numbers = np.arange(len(fitted.y))
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -125,17 +99,10 @@ def scores_of_splits(
 
 @dataclass(frozen=True)
 class _Distinct:
-    """Models that are not the same trees: `Models`, with other candidates in each set.
-
-    Attributes
-    ----------
-    cells : Cells
-    candidates : int64 (n_distinct, n_sets)
-        Of `cells`. In a set that has fewer different ones, the last again and again.
-    """
+    """Models that are not the same trees: `Models`, with other candidates in each set."""
 
     cells: Cells
-    candidates: np.ndarray
+    candidates: np.ndarray  # int64 (n_distinct, n_sets); fewer in a set: the last is repeated
 
     @property
     def classes(self) -> np.ndarray | None:
@@ -156,13 +123,7 @@ class _Distinct:
 
 
 def _distinct(cells: Cells, n_splits: int, scoring: Any) -> tuple[_Distinct, np.ndarray]:
-    """Models that are scored, and which of them stands for a candidate in each split.
-
-    Returns
-    -------
-    models : _Distinct
-    place : int64 (n_candidates, n_splits)
-    """
+    """Models that are scored; and which stands for a candidate: (n_candidates, n_splits)."""
     n_candidates = len(cells.growth.places)
     every = np.arange(n_candidates)
     found = [(every, every)] * n_splits
@@ -180,84 +141,45 @@ def _distinct(cells: Cells, n_splits: int, scoring: Any) -> tuple[_Distinct, np.
 
 @dataclass(frozen=True)
 class ModelScores:
-    """Scores of candidates that scikit-learn has computed.
+    """Scores of candidates that scikit-learn has computed."""
 
-    Attributes
-    ----------
-    scores : dict of (str, str) to float64 (n_candidates, n_splits)
-        By side, "train" or "test", and by the name of the scorer.
-    seconds : float64 (n_candidates,)
-        To score a model, on average.
-    is_single : bool
-        Whether there is one scorer, without a name: "score".
-    """
-
-    scores: dict[tuple[str, str], np.ndarray]
-    seconds: np.ndarray
-    is_single: bool
-
-
-class ScoredRows(Protocol):
-    """What scorers see of a table."""
-
-    @property
-    def X(self) -> Any:
-        """The table."""
-        ...
-
-    @property
-    def y(self) -> Any:
-        """The target."""
-        ...
-
-    @property
-    def sample_weight(self) -> Any:
-        """What rows count; None: once."""
-        ...
+    scores: dict[tuple[str, str], np.ndarray]  # float64 (n_candidates, n_splits) by side and scorer
+    seconds: np.ndarray  # float64 (n_candidates,): to score a model, on average
+    is_single: bool  # there is one scorer, without a name: "score"
 
 
 def score_models(
     cells: Cells,
-    table: ScoredRows,
+    X: Any,
+    y: Any,
     splits: Sequence[Split],
     scoring: Any,
     error_score: Any,
     return_train_score: bool = False,
-    weigh: bool = True,
+    sample_weight: Any = None,
 ) -> ModelScores:
     """Score the models of cells by their predictions, in scikit-learn's own search.
 
     Models that are the same trees are scored once, unless a scorer is no one of scikit-learn's.
-
-    Parameters
-    ----------
-    cells : Cells
-    table : ScoredRows
-    splits : sequence of (train, test)
-    scoring, error_score, return_train_score
-        As for `dtrees.model_selection.GridSearchCV`.
-    weigh : bool, default=True
-        Whether weights are handed to scorers that take them, if scikit-learn's search does so.
+    `sample_weight` is for scorers that take it, if scikit-learn's search hands it to them.
     """
-    numbers = RowNumbers(len(table.y), splits)
+    numbers = RowNumbers(len(y), splits)
     cells.bring(numbers, return_train_score)
     models, place = _distinct(cells, len(splits), scoring)
     search = sklearn.model_selection.GridSearchCV(
         PrefittedProxy(models, numbers, cells.growth.estimator),
         {"candidate": list(range(len(models.candidates)))},
-        scoring=scoring_of_proxies(scoring, table.X),
+        scoring=scoring_of_proxies(scoring, X),
         cv=splits,
         refit=False,
         error_score=error_score,
         return_train_score=return_train_score,
     )
-    weight = (
-        {} if table.sample_weight is None or not weigh else {"sample_weight": table.sample_weight}
-    )
+    weight = {} if sample_weight is None else {"sample_weight": sample_weight}
     with warnings.catch_warnings():  # whoever asks says more
         warnings.filterwarnings("ignore", "One or more of the .* scores are non-finite")
         warnings.filterwarnings("ignore", category=FitFailedWarning)
-        search.fit(numbers.table, table.y, **weight)
+        search.fit(numbers.table, y, **weight)
     results = search.cv_results_
     scores = {}
     for key in results:

@@ -39,15 +39,9 @@ class _Walked:
 
 
 class Cells:
-    """The models of candidates, for training sets.
+    """The models of candidates, for the training sets of a growth.
 
-    Parameters
-    ----------
-    growth : Growth
-    fitted : FittedSets
-        Of ``growth.estimator``.
-    limits : ManyLimits or None, default=None
-        Where the trees of every candidate end, in any set; None: asked of `growth`.
+    `limits` say where the trees of every candidate end, in any set; None: `growth` is asked.
     """
 
     def __init__(
@@ -94,13 +88,9 @@ class Cells:
         return model_of_trees(estimator, self.fitted.models[number], trees)
 
     def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
-        """What the model of a cell says of some rows: float64 (n, n_classes) or (n, 1).
+        """What the model of a cell says of rows: float64 (n, n_classes) or (n, 1).
 
-        Parameters
-        ----------
-        candidate, number : int
-        rows : int64 (n,)
-            Row numbers of the table. Asked for again and again, they walk once.
+        `rows` are numbers, int64 (n,). The same rows walk once, however often they are asked for.
         """
         if self.growth.is_whole:
             return self.fitted.values(number, rows)
@@ -124,18 +114,10 @@ class Cells:
         """Candidates whose models are the same trees, in a set.
 
         A tree is known by its leaves. With two random numbers for every node, 128 bits, equal sums
-        over leaves are equal leaves.
+        over leaves are equal leaves. Costs for every tree what `sums_over_leaves` does.
 
-        Returns
-        -------
-        first : int64 (n_distinct,)
-            A candidate for each model, the first one, in ascending order.
-        place : int64 (n_candidates,)
-            Where in `first` the model of each candidate is.
-
-        Notes
-        -----
-        Costs for every tree what `sums_over_leaves` does.
+        Returns the first candidate of each model, int64 (n_distinct,), ascending; and the place of
+        each candidate's model among them, int64 (n_candidates,).
         """
         n_candidates = len(self.growth.places)
         if n_candidates == 1:
@@ -155,11 +137,6 @@ class Cells:
         """Let rows walk that models will be asked about, where the codes are on workers.
 
         All at once, but for leaves of train sides in all trees, which would be many at a time.
-
-        Parameters
-        ----------
-        rows : RowNumbers
-        with_train : bool
         """
         if self.fitted.coded_rows.is_here:
             return

@@ -1,6 +1,6 @@
 """Scores of predicted classes, by scikit-learn's own functions, from few rows.
 
-How often which class is taken for which is a matrix of K x K numbers, and a score of predictions
+How often each class is taken for each other is a matrix of K x K numbers. A score of predictions
 knows no more of the held-out rows. So these are K x K rows, one for each pair of classes, with the
 numbers as their weights::
 
@@ -9,8 +9,8 @@ numbers as their weights::
       a      b      2    ──────────────▶      a       b           2
       b      b     17                         b       b          17
 
-No formula is written down again: what a class that nobody predicts is worth, which label is
-positive, and which warnings there are is for scikit-learn to say.
+No formula is written down again. scikit-learn says which label is positive, what a class that
+nobody predicts is worth, and which warnings there are.
 """
 
 from __future__ import annotations
@@ -37,13 +37,7 @@ OF_MATRICES = (  # and of weights
 
 
 def scorer_of_classes(scorer: Any) -> Any:
-    """A scorer of scikit-learn that looks at predicted classes only; None: it is another one.
-
-    Parameters
-    ----------
-    scorer : object
-        A name, or what `sklearn.metrics.make_scorer` has made.
-    """
+    """A scorer of scikit-learn, or of its name, that looks at predicted classes only; or None."""
     if isinstance(scorer, str):
         try:
             scorer = metrics.get_scorer(scorer)
@@ -57,13 +51,7 @@ def scorer_of_classes(scorer: Any) -> Any:
 
 
 class KnownPredictions(ClassifierMixin, BaseEstimator):
-    """Stands for a fitted classifier where predictions are there; a row is the number of a class.
-
-    Parameters
-    ----------
-    classes : array (n_classes,)
-        Labels.
-    """
+    """Stands for a fitted classifier of known predictions; a row is the number of a class."""
 
     def __init__(self, classes: np.ndarray) -> None:
         self.classes = self.classes_ = classes
@@ -75,24 +63,11 @@ class KnownPredictions(ClassifierMixin, BaseEstimator):
 
 
 def scores_of_matrices(scorer: Any, matrices: np.ndarray, classes: np.ndarray) -> np.ndarray | None:
-    """What a scorer says of models, by the classes that they take for one another.
+    """What a scorer says of models, by the classes that they take for one another; (n_models,).
 
-    Parameters
-    ----------
-    scorer : scorer of `scorer_of_classes`
-    matrices : float64 (n_models, n_classes * n_classes)
-        Rows, or their weight; for every predicted class the true ones.
-    classes : array (n_classes,)
-        Labels.
-
-    Returns
-    -------
-    float64 (n_models,) or None
-        None: it fails, which is for scikit-learn's loop to deal with.
-
-    Notes
-    -----
-    A call of scikit-learn's function for each matrix that is another one.
+    `matrices`, float64 (n_models, n_classes * n_classes), hold rows or their weight: for every
+    predicted class the true ones. None: the scorer fails, which scikit-learn's loop deals with.
+    Costs a call of scikit-learn's function for each different matrix.
     """
     said, true = np.divmod(np.arange(matrices.shape[1]), len(classes))
     model, true_labels = KnownPredictions(classes), classes[true]

@@ -1,18 +1,17 @@
 """Cost-complexity pruning by cross-validation, as CART does it.
 
 Breiman, Friedman, Olshen and Stone (1984), 3.4: the tree of all rows is pruned at its weakest links
-(`dtrees.core.model.pruning`), which gives a sequence of trees, each the best of its size. How good
-they are is told by the trees of the folds, pruned with an alpha in the middle of the interval in
-which a tree of the sequence is the best::
+(`dtrees.core.model.pruning`). That gives a sequence of trees, each the best of its size in an
+interval of alphas. The trees of the folds, pruned with an alpha in the middle of the interval, tell
+how good each is::
 
     alphas of the final tree      0 .... a1 ....... a2 ......... a3
     pruned in the folds with      0   sqrt(a1 a2)  sqrt(a2 a3)   inf
     errors of held-out rows       E0      E1          E2         E3
 
-Of these the one of least error is the best, and the *one-standard-error tree* is the smallest whose
-error is at most a standard error above it. All of it comes from one growth: the trees of the folds
-and of all rows grow together, and a pruned tree is a sum over its leaves
-(`dtrees.core.model.nested_trees`).
+The tree of least error is the best. The *one-standard-error tree* is the smallest whose error is at
+most a standard error above it. The trees of the folds and of all rows grow together, and a pruned
+tree is a sum over its leaves (`dtrees.core.model.nested_trees`).
 """
 
 from __future__ import annotations
@@ -195,21 +194,10 @@ def cost_complexity_cv(
 
 
 def path_of(whole: Any, grown: FittedSplits, limits: Limits = WHOLE) -> CostComplexity:
-    """The path of trees that have grown.
+    """The path of trees that have grown; raises ValueError where no row is held out.
 
-    Parameters
-    ----------
-    whole : tree
-        With ``ccp_alpha=0``.
-    grown : FittedSplits
-        Its trees, or larger ones.
-    limits : Limits, default=WHOLE
-        Where the trees of `whole` end in these.
-
-    Raises
-    ------
-    ValueError
-        No row is held out.
+    `whole` has ``ccp_alpha=0``. The trees of `grown` are its trees, or larger ones, in which they
+    end at `limits`.
     """
     fitted, splits = grown.fitted, grown.splits
     final = limits.cut(trees_of(grown.final_estimator)[0])

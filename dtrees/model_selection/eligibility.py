@@ -31,15 +31,7 @@ def is_of_dtrees(estimator: Any) -> bool:
 
 
 def unsupported_reason(estimator: Any, y: Any, params: Iterable[str]) -> str | None:
-    """Why the models of an estimator are not grown together; None: they are.
-
-    Parameters
-    ----------
-    estimator : object
-    y : object
-    params : iterable of str
-        Names of what is given to ``fit`` besides.
-    """
+    """Why the models are not grown together; None: they are. `params` are names for ``fit``."""
     if not is_of_dtrees(estimator):
         return f"{type(estimator).__name__} is not an estimator of dtrees"
     if y is None:
@@ -84,20 +76,8 @@ def _are_rows(side: np.ndarray, n_rows: int) -> bool:
 def check_rows_can_be_taken(who: str, X: Any, reason: str | None) -> None:
     """Refuse a Dask collection whose rows scikit-learn's function would ask for in vain.
 
-    Called before anything is computed.
-
-    Parameters
-    ----------
-    who : str
-        Asks; for the message.
-    X : table
-    reason : str or None
-        Why models are not grown together; None: they are.
-
-    Raises
-    ------
-    TypeError
-        `X` is a data frame, or an array of unknown block sizes.
+    Called before anything is computed. `who` asks; `reason` is why models are not grown together.
+    Raises TypeError for a data frame, or an array of unknown block sizes.
     """
     if reason is None or not is_lazy(X) or known_length(X) is not None:
         return

@@ -26,15 +26,7 @@ Scores = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class FitLines:
-    """Prints the lines of a search, or nothing.
-
-    Attributes
-    ----------
-    verbose : int
-    candidates : sequence of dict
-        All of the search.
-    n_splits : int
-    """
+    """Prints the lines of a search with these candidates, or nothing."""
 
     verbose: int
     candidates: Sequence[Mapping[str, Any]]
@@ -49,14 +41,9 @@ class FitLines:
                 )
 
     def end(self, places: Sequence[int], test: Scores, train: Scores, seconds: np.ndarray) -> None:
-        """Some candidates have scores.
+        """Some candidates have scores; arrays are (n_candidates, n_splits), of all candidates.
 
-        Parameters
-        ----------
-        places : sequence of int
-        test, train : dict of str to float64 (n_candidates, n_splits)
-            By scorer, of all candidates; "score" alone has no name. `train` may be empty.
-        seconds : float64 (n_candidates, n_splits)
+        One scorer, "score", has no name. `train` may be empty.
         """
         if self.verbose <= 1:
             return

@@ -15,8 +15,9 @@ from sklearn.metrics import check_scoring
 
 from dtrees.callbacks import Bar
 from dtrees.estimators.ensemble import BaseForest
+from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.eligibility import NotShareableError, unsupported_reason
-from dtrees.model_selection.fitted_splits import FittedSplits, fit_splits
+from dtrees.model_selection.fitted_splits import fit_splits
 from dtrees.model_selection.nested import FittedSearches, unsupported_search
 from dtrees.model_selection.prepare import Arguments, Prepared, draw_splits, is_of_dask_ml, prepare
 from dtrees.model_selection.shared_search import SharedSearch
@@ -39,24 +40,12 @@ TYPES: Mapping[str, Any] = {  # of arguments that scikit-learn's function may no
 
 def fit_together(
     arguments: Arguments, X: Any, y: Any, options: Mapping[str, Any]
-) -> tuple[Prepared, FittedSplits | FittedSearches | None]:
-    """Grow the models together, or find out why scikit-learn has to fit them.
+) -> tuple[Prepared, Cells | FittedSearches | None]:
+    """Grow the models together; None: scikit-learn's function has to fit them itself.
 
-    Input that no model can be grown from goes to scikit-learn as well: its function, or each of its
-    fits, then says what is wrong, and what that is worth is for ``error_score`` to say.
-
-    Parameters
-    ----------
-    arguments : Arguments
-    X, y
-    options : mapping
-        Other arguments of the function, by name.
-
-    Returns
-    -------
-    prepared : Prepared
-    fitted : FittedSplits, FittedSearches or None
-        None: scikit-learn's function fits the models itself.
+    Input that no model can be grown from goes to scikit-learn as well. Its function, or each of its
+    fits, then says what is wrong; ``error_score`` says what that is worth. `options` are other
+    arguments of the function.
     """
     estimator, params = arguments.estimator, arguments.params
     is_mapping = isinstance(params, Mapping)
@@ -66,7 +55,7 @@ def fit_together(
         reason = _unsupported_reason(estimator, y, params, options.get("method", "predict"))
     check = partial(check_scoring, estimator, scoring=options.get("scoring"))
     prepared = prepare(arguments, X, y, reason=reason, refused=refused, check=check)
-    fitted: FittedSplits | FittedSearches | None = None
+    fitted: Cells | FittedSearches | None = None
     if prepared.reason is None:
         _check_one_per_row(prepared.arguments.sample_weight, len(prepared.y))
         try:
@@ -88,15 +77,14 @@ def fit_together(
     return prepared, fitted
 
 
-def _fitted_models(prepared: Prepared, options: Mapping[str, Any]) -> FittedSplits | FittedSearches:
+def _fitted_models(prepared: Prepared, options: Mapping[str, Any]) -> Cells | FittedSearches:
     """The models of all splits and of all rows."""
     estimator = prepared.arguments.estimator
     if isinstance(estimator, SharedSearch):
         return FittedSearches(estimator, prepared.shared())
-    with_train = bool(options.get("return_train_score", False))
     counts = options["verbose"] > 0 and isinstance(estimator, BaseForest)
     with Bar() if counts else nullcontext() as bar:
-        return fit_splits(estimator, prepared.shared(bar), with_train=with_train)
+        return fit_splits(estimator, prepared.shared(bar)).whole()
 
 
 def _unsupported_reason(
@@ -124,12 +112,7 @@ def _unsupported_argument(arguments: Mapping[str, Any]) -> str | None:
 
 
 def _check_one_per_row(sample_weight: Any, n_rows: int) -> None:
-    """scikit-learn hands weights of another length to each fit as they are.
-
-    Raises
-    ------
-    ValueError
-    """
+    """scikit-learn hands weights of another length to each fit as they are."""
     shape = np.shape(sample_weight)
     if sample_weight is not None and shape != (n_rows,):
         raise ValueError(

@@ -4,20 +4,19 @@
 
     table, splits ──fit_splits──▶ FittedSplits: a model for each training side, and one of all rows
                                       │
-                                      ├──values────────────▶ what a model says of held-out rows
+                                      ├──whole─────────────▶ Cells of the models as they are
                                       ├──within(estimator)─▶ FittedSplits of narrower limits
                                       └──cells(candidates)─▶ Cells ──scores──▶ candidates x splits
 
-Several sizes of a model (a surface, a path of pruning, the choice of a size) are all taken from one
-of these, and nothing is grown twice.
+Several sizes of a model (a surface, a path of pruning, a choice of a size) are taken from one of
+these. Nothing is grown twice.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,63 +30,20 @@ from dtrees.model_selection.candidates import Growth
 from dtrees.model_selection.cell_scores import score_models, scores_of_splits
 from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.leaf_scores import LeafScore, leaf_scores_of
-from dtrees.model_selection.prefitted_proxy import RowNumbers
 from dtrees.model_selection.prepare import SplitTable
 from dtrees.model_selection.splits import Split, TrainingRows
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class FittedSplits:
-    """The models of the training sides of splits, and of all rows: `prefitted_proxy.Models`.
+    """The models of the training sides of splits, and of all rows."""
 
-    Attributes
-    ----------
-    estimator : tree or forest
-        That has grown; itself not fitted.
-    table : TrainingTable
-    splits : sequence of (train, test)
-        Row numbers of the table.
-    fitted : FittedSets
-        A model for each split, and one more; or the error of its fit.
-    with_train : bool, default=False
-        Whether models will be asked about their training rows, too.
-    """
-
-    estimator: Any
+    estimator: Any  # that has grown; itself not fitted
     table: TrainingTable
-    splits: Sequence[Split]
-    fitted: FittedSets
-    with_train: bool = False
-    _has_brought: bool = field(default=False, init=False, repr=False)
-
-    @cached_property
-    def rows(self) -> RowNumbers:
-        """The rows of the table by number."""
-        return RowNumbers(len(self.table.y), self.splits)
-
-    @property
-    def classes(self) -> np.ndarray | None:
-        """Labels of the classes; None for regression."""
-        return self.fitted.classes
-
-    def error(self, number: int) -> Exception | None:
-        """Why there is no model of a split; -1: of all rows."""
-        model = self.fitted.models[number]
-        return model if isinstance(model, Exception) else None
-
-    def model(self, candidate: int, number: int) -> Any:
-        """The model of a split; there is one candidate."""
-        return self.fitted.models[number]
-
-    def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
-        """What the model of a split says of rows: float64 (n, n_classes) or (n, 1)."""
-        if not self._has_brought:
-            self._has_brought = True
-            sides = self.rows.sides(self.with_train)
-            self.fitted.bring_values(one for one in sides if self.error(one[0]) is None)
-        return self.fitted.values(number, rows)
+    splits: Sequence[Split]  # row numbers of the table
+    fitted: FittedSets  # a model for each split, and one more; or the error of its fit
 
     @property
     def models(self) -> list[Any]:
@@ -107,14 +63,8 @@ class FittedSplits:
     ) -> Cells:
         """Smaller models, to be scored or cut out.
 
-        Parameters
-        ----------
-        given : tree or forest
-            Not fitted; has what they have in common.
-        candidates : sequence of mapping
-            Parameters that say where a tree ends.
-        limits : ManyLimits or None, default=None
-            The same, where that is known.
+        `given` has what they have in common, and is not fitted. `candidates` say where a tree ends;
+        so do `limits`, where they are known.
         """
         growth = Growth(given, self.estimator, range(len(candidates)), candidates, is_whole=False)
         return Cells(growth, self.fitted, limits)
@@ -125,25 +75,13 @@ class FittedSplits:
         return Cells(growth, self.fitted, ManyLimits.of([WHOLE]))
 
     def within(self, estimator: Any) -> FittedSplits:
-        """The models of an estimator whose trees stand inside of these.
-
-        Parameters
-        ----------
-        estimator : tree or forest
-            As `estimator`, with limits at least as narrow.
-        """
+        """The models of an estimator of narrower limits, whose trees stand inside of these."""
         cells = self.cells(estimator, [{}])
         models = [cells.model(0, number) for number in range(len(self.fitted.models))]
         return FittedSplits(estimator, self.table, self.splits, replace(self.fitted, models=models))
 
     def only_final(self, splits: Sequence[Split]) -> FittedSplits:
-        """The model of all rows in the place of those of splits, to be scored on their test sides.
-
-        Parameters
-        ----------
-        splits : sequence of (train, test)
-            Row numbers of the table.
-        """
+        """The model of all rows in place of each split's, to be scored on their test sides."""
         models = [self.final_estimator] * (len(splits) + 1)
         return FittedSplits(self.estimator, self.table, splits, replace(self.fitted, models=models))
 
@@ -159,21 +97,10 @@ class FittedSplits:
     def scores_of_cells(
         self, cells: Cells, scoring: Any = None, error_score: Any = "raise"
     ) -> np.ndarray:
-        """Scores of smaller models.
+        """Scores of smaller models on the test sides, float64 (n_candidates, n_splits).
 
-        Parameters
-        ----------
-        cells : Cells
-            Of these models.
-        scoring : str, callable or None, default=None
-            One scorer; None: the estimator's ``score``.
-        error_score : "raise" or number, default="raise"
-            Where a scorer fails.
-
-        Returns
-        -------
-        float64 (n_candidates, n_splits)
-            Of the test sides, whose rows count once. Sums over leaves, where they will do.
+        Rows count once. By one scorer (None: the estimator's ``score``), as sums over leaves where
+        they will do. `error_score` is for a scorer that fails.
         """
         return self._scores_of_cells(cells, {"score": scoring}, error_score)["score"]
 
@@ -206,44 +133,27 @@ class FittedSplits:
                 "splits; fewer sizes take less time",
                 *(n_sizes * n_splits, n_sizes, n_splits),
             )
-        by_models = score_models(cells, self.table, self.splits, scoring, error_score, weigh=False)
+        X, y = self.table.X, self.table.y
+        by_models = score_models(cells, X, y, self.splits, scoring, error_score)
         return {name: by_models.scores["test", name] for name in scoring}
 
 
-def fit_splits(estimator: Any, work: SplitTable, *, with_train: bool = False) -> FittedSplits:
-    """Grow the models of all splits and of all rows, together.
+def fit_splits(estimator: Any, work: SplitTable) -> FittedSplits:
+    """Grow the models of all splits and of all rows, together; `estimator` is not fitted itself.
 
-    Parameters
-    ----------
-    estimator : tree or forest of dtrees
-        Never fitted itself.
-    work : SplitTable
-    with_train : bool, default=False
-        For `FittedSplits`.
-
-    Raises
-    ------
-    ClusterError
-        A Dask cluster is in force, or asked for, and cannot be used.
-    ValueError
-        A parameter or the table is not what it should be; the errors of single fits are kept.
+    Raises ClusterError where a Dask cluster is in force, or asked for, and cannot be used.
+    ValueError: a parameter or the table is not what it should be. Errors of fits are kept.
     """
     table, splits = work.table, work.splits
     n_rows = len(table.y)
     every = np.ones(n_rows, dtype=bool) if work.rows is None else work.rows
     sets = of_sets(TrainingRows(splits, n_rows, every))
     fitted = fit_table(estimator, table, sets, bar=work.bar)
-    return FittedSplits(estimator, table, splits, fitted, with_train)
+    return FittedSplits(estimator, table, splits, fitted)
 
 
 def grow_splits(estimator: Any, work: SplitTable) -> FittedSplits:
-    """The same, where no fit may fail.
-
-    Raises
-    ------
-    ClusterError, ValueError
-        As `fit_splits`, and where a fit fails.
-    """
+    """The same, where no fit may fail: its error is raised."""
     grown = fit_splits(estimator, work)
     for model in grown.fitted.models:
         if isinstance(model, Exception):

@@ -1,6 +1,6 @@
 """Folds: how rows are cut into them, and what a cross-validation says of each.
 
-k-fold cross-validation [CV 1] cuts the rows into k parts; model i, a tree or a forest, is grown on
+k-fold cross-validation [CV 1] cuts the rows into k parts. Model i, a tree or a forest, is grown on
 all parts but the i-th and scored on the i-th::
 
     rows     0 .......................... n
@@ -11,8 +11,8 @@ all parts but the i-th and scored on the i-th::
 `dtrees.model_selection.validation` grows the k models, all of them together.
 
 A splitter of scikit-learn shuffles the numbers of all rows, and hands out two lists of them for
-each split. `HashKFold` asks a function of (seed, row id) instead, so a row has the same fold
-however the table is cut into partitions, and what is kept is one small number per row::
+each split. `HashKFold` asks a function of (seed, row id) instead. So a row has the same fold
+however the table is cut into partitions, and one small number per row is kept::
 
     row id      0  1  2  3  4  5  6  7      draw of (seed, row id), brought to 0 .. k - 1
     fold        2  0  0  1  2  1  1  0      ──▶ test side i: rows of fold i, when they are asked for
@@ -24,7 +24,7 @@ the label alone (`dtrees.coding.group_keys`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -46,51 +46,21 @@ LARGEST_SEED = np.iinfo(np.int32).max
 
 @dataclass(frozen=True)
 class FoldResult:
-    """What one fold has to say.
+    """What one fold has to say."""
 
-    Attributes
-    ----------
-    fold : int
-        Number of the fold, from 1.
-    n_train, n_test : int
-        Rows the model was grown on and rows it was scored on.
-    score : float
-        Of the test rows: accuracy in [0, 1] or R^2 in (-inf, 1], unless another is asked for.
-    depth, n_leaves : int
-        Depth of the fold's deepest tree, and leaves of all its trees.
-    """
-
-    fold: int
-    n_train: int
-    n_test: int
-    score: float
-    depth: int
-    n_leaves: int
+    fold: int  # number, from 1
+    n_train: int  # rows the model was grown on
+    n_test: int  # rows it was scored on
+    score: float  # accuracy in [0, 1] or R^2 in (-inf, 1], unless another is asked for
+    depth: int  # of the deepest tree
+    n_leaves: int  # of all trees
 
 
 def shuffled_folds(y: np.ndarray, n_folds: int, seed: int, *, stratified: bool) -> list[Split]:
-    """Cut the rows into folds, shuffled by `seed`.
+    """Row numbers of each fold's sides, shuffled by `seed`; every row is in one test side.
 
-    Parameters
-    ----------
-    y : array of shape (n_rows,)
-        The target; only its classes matter, and only when `stratified`.
-    n_folds : int
-        Number of folds, 2 <= n_folds <= n_rows.
-    seed : int
-        Seed of the shuffle.
-    stratified : bool
-        Whether every fold gets its share of every class.
-
-    Returns
-    -------
-    splits : list of (train, test) pairs of row arrays, of length n_folds
-        Every row is in exactly one test part.
-
-    Raises
-    ------
-    ValueError
-        `n_folds` is larger than the number of rows or, when `stratified`, than every class.
+    With `stratified`, every fold gets its share of every class. Raises ValueError where `n_folds`
+    is larger than the number of rows or, when stratified, than every class.
     """
     kind = StratifiedKFold if stratified else KFold
     splitter = kind(n_splits=n_folds, shuffle=True, random_state=seed)
@@ -100,15 +70,15 @@ def shuffled_folds(y: np.ndarray, n_folds: int, seed: int, *, stratified: bool) 
 class HashKFold(BaseEstimator):
     """k folds by row id: a splitter for tables of any size, as ``cv`` of every function here.
 
-    Which fold a row is in is a function of the seed and the number of the row, and, if folds are
-    stratified, of the rows of its class; not of partitions, workers or chunk sizes. Folds of a
-    plain split stay as they are when rows are added at the end.
+    The fold of a row is a function of the seed and the number of the row. If folds are stratified,
+    it is one of the rows of its class, too. It does not depend on partitions, workers or chunk
+    sizes. Folds of a plain split stay as they are when rows are added at the end.
 
-    Where ``split`` is given groups, all rows of a group are in one fold, which is a function of the
-    seed and the label of the group, and of no other label: it stays when groups or rows are added,
-    taken away or sorted. Each group draws for itself, so that sizes of folds differ the more the
-    fewer or the more uneven the groups are. For few groups there is
-    :class:`sklearn.model_selection.GroupKFold`, which makes them even.
+    Where ``split`` is given groups, all rows of a group are in one fold. That is a function of the
+    seed and the label of the group alone. It stays when groups or rows are added, taken away or
+    sorted. Each group draws for itself, so that sizes of folds differ the more the fewer or the
+    more uneven the groups are. For few groups there is :class:`sklearn.model_selection.GroupKFold`,
+    which makes them even.
 
     Parameters
     ----------
@@ -277,18 +247,12 @@ def _dealt(draws: np.ndarray, n_folds: int, first: int = 0) -> np.ndarray:
     return found
 
 
-def fold_results(found: Mapping[str, Any], splits: Sequence[Split]) -> list[FoldResult]:
-    """Return what a cross-validation says of its folds.
-
-    Parameters
-    ----------
-    found : dict
-        Of `cross_validate` with one scorer and ``return_estimator=True``.
-    splits : sequence of (train, test) pairs of row arrays
-        What it was given as ``cv``.
-    """
+def fold_results(
+    splits: Sequence[Split], scores: np.ndarray, models: Sequence[Any]
+) -> list[FoldResult]:
+    """What a cross-validation says of its folds."""
     results = []
-    per_fold = zip(splits, found["test_score"].tolist(), found["estimator"], strict=True)
+    per_fold = zip(splits, scores.tolist(), models, strict=True)
     for number, ((train, test), score, model) in enumerate(per_fold, start=1):
         size = size_of(model)
         results.append(FoldResult(number, len(train), len(test), score, size.depth, size.n_leaves))

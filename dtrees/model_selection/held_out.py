@@ -21,26 +21,13 @@ BITS_OF_DOUBLE = 53
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """A tree, and rows that it was not grown from.
-
-    Attributes
-    ----------
-    tree : Tree
-    leaves : intp (n_rows,)
-        Leaf of every row.
-    y : int64 (n_rows,) or float64 (n_rows,)
-        Numbers of classes, or the target.
-    classes : array (n_classes,) or None
-        Labels of the classes; None for regression.
-    weight : float64 (n_rows,) or None, default=None
-        Above 0, and such that no sum of them is rounded. None: 1 for every row.
-    """
+    """A tree, and rows that it was not grown from."""
 
     tree: Tree
-    leaves: np.ndarray
-    y: np.ndarray
-    classes: np.ndarray | None
-    weight: np.ndarray | None = None
+    leaves: np.ndarray  # intp (n_rows,)
+    y: np.ndarray  # numbers of classes, int64, or the target, float64 (n_rows,)
+    classes: np.ndarray | None  # labels; None for regression
+    weight: np.ndarray | None = None  # float64 (n_rows,) above 0, exact in sums; None: 1
 
     @cached_property
     def values(self) -> np.ndarray:
@@ -104,19 +91,7 @@ def held_out_of(
     weight: np.ndarray | None = None,
     keeps: bool = True,
 ) -> HeldOut:
-    """The tree of a set, and some rows of the table.
-
-    Parameters
-    ----------
-    fitted : FittedSets
-        Of trees.
-    number : int
-    rows : int64 (n,)
-    weight : float64 (n,) or None, default=None
-        Of the rows, as for `HeldOut`.
-    keeps : bool, default=True
-        Whether the leaves are to be at hand when these rows are asked for again.
-    """
+    """The tree of a set, and some rows of the table; `keeps`: their leaves stay at hand."""
     tree = trees_of(fitted.models[number])[0]
     walk = partial(fitted.leaves, number) if keeps else partial(fitted.coded_rows.leaves, tree)
     leaves = walk(rows)

@@ -1,8 +1,8 @@
 """Scores of held-out rows that are functions of sums over leaves.
 
-What such a score needs of a leaf is how many held-out rows of each class arrive there, or their
-number, sum and sum of squares. Those are sums over rows, so they are known for every node of a tree
-once its rows have walked down it, and the scores of all smaller trees inside it need no prediction
+Such a score needs to know of a leaf how many held-out rows of each class arrive there, or their
+number, sum and sum of squares. Those are sums over rows, known for every node of a tree once its
+rows have walked down it. The scores of all smaller trees inside it need no prediction
 (`dtrees.core.model.nested_trees`; [CV] 3.4, [SF] 3)::
 
     held-out rows ──leaves──▶ counts of every node ──▶ loss of every node, if it were a leaf
@@ -10,13 +10,13 @@ once its rows have walked down it, and the scores of all smaller trees inside it
                               scores of all smaller trees ◀─┘
 
 The numbers are those of scikit-learn's scorers, but for the last digits. Losses are added up in
-fixed point, so cells of a grid that are the same tree have the same score, and tie.
-Anything that scikit-learn has its own word for (classes that the held-out rows lack, a Poisson
-deviance of means that are not positive) is left to it: `LeafScore.is_asked` says so.
+fixed point, so cells of a grid that are the same tree have the same score, and tie. Some cases are
+left to scikit-learn: classes that the held-out rows lack, or a Poisson deviance of means that are
+not positive. `LeafScore.is_asked` says so.
 
 A score of the predicted classes (F1, precision, recall) is a function of how many rows of each
-class are told to be of each: a matrix of sums over leaves, too, of which scikit-learn's own
-function makes the score (`dtrees.model_selection.confusion`).
+class are told to be of each. That is a matrix of sums over leaves, too. scikit-learn's own function
+makes the score of it (`dtrees.model_selection.confusion`).
 """
 
 from __future__ import annotations
@@ -89,28 +89,14 @@ def _poisson(held_out: HeldOut) -> np.ndarray:
 
 @dataclass(frozen=True)
 class LeafScore:
-    """A scorer of scikit-learn as a function of sums.
-
-    Attributes
-    ----------
-    name : str
-    of_classes : bool
-    share : callable (HeldOut) -> int64 or float64 (n_nodes,) or (n_nodes, m)
-        What a node adds to the sums, when it is a leaf.
-    score : callable (float64 (n, m), HeldOut) -> float64 (n,) or None
-        The scores that sums stand for; None: scikit-learn should be asked.
-    is_asked : callable (HeldOut) -> bool, default=None
-        Whether scikit-learn should be asked at once; None: never.
-    is_matrix : bool, default=False
-        Whether there is a sum for each pair of classes.
-    """
+    """A scorer of scikit-learn as a function of sums."""
 
     name: str
     of_classes: bool
-    share: Callable[[HeldOut], np.ndarray]
-    score: Callable[[np.ndarray, HeldOut], np.ndarray | None]
-    is_asked: Callable[[HeldOut], bool] | None = None
-    is_matrix: bool = False
+    share: Callable[[HeldOut], np.ndarray]  # of nodes as leaves: (n_nodes,) or (n_nodes, m)
+    score: Callable[[np.ndarray, HeldOut], np.ndarray | None]  # of (n, m) sums; or None
+    is_asked: Callable[[HeldOut], bool] | None = None  # ask scikit-learn at once? None: never
+    is_matrix: bool = False  # there is a sum for each pair of classes
 
 
 def _mean(sums: np.ndarray, held_out: HeldOut) -> np.ndarray:
@@ -180,17 +166,7 @@ SCORES = {
 def leaf_scores_of(scoring: Any, *, of_classes: bool) -> dict[str, LeafScore] | None:
     """Scores by leaves that a ``scoring`` of scikit-learn asks for, by the names of their results.
 
-    Parameters
-    ----------
-    scoring : None, str, callable, list, tuple, set or mapping
-        As scikit-learn takes it.
-    of_classes : bool
-
-    Returns
-    -------
-    dict or None
-        "score" is the name of the result where there is one scorer. None: some scorer is not a
-        function of sums over leaves.
+    The name is "score" where there is one scorer. None: some scorer is no function of such sums.
     """
     if scoring is None:
         asked: dict[str, Any] = {"score": "accuracy" if of_classes else "r2"}
@@ -221,25 +197,11 @@ def _leaf_score_of(scorer: Any) -> LeafScore | None:
 def leaf_scores(
     scores: Sequence[LeafScore], held_out: HeldOut, limits: ManyLimits
 ) -> np.ndarray | None:
-    """Scores of all smaller trees inside a tree.
+    """Scores of all smaller trees inside a tree, float64 (n_scores, n_limits).
 
-    Parameters
-    ----------
-    scores : sequence of LeafScore
-    held_out : HeldOut
-        At least one row.
-    limits : ManyLimits
-        Of the smaller trees.
-
-    Returns
-    -------
-    float64 (n_scores, n_limits) or None
-        None: scikit-learn should be asked.
-
-    Notes
-    -----
-    O(rows + nodes x classes), and what `sums_over_leaves` costs. For scores of a matrix O(nodes x
-    classes**2), and a call of scikit-learn's function for each matrix that is another one.
+    `held_out` has a row at least. None: scikit-learn should be asked. O(rows + nodes x classes),
+    and what `sums_over_leaves` costs. For scores of a matrix O(nodes x classes**2), and a call of
+    scikit-learn's function for each different matrix.
     """
     if any(score.is_asked is not None and score.is_asked(held_out) for score in scores):
         return None
@@ -267,20 +229,10 @@ def _summed(share: np.ndarray, tree: Tree, limits: ManyLimits) -> np.ndarray:
 def errors_of_alphas(
     held_out: HeldOut, alphas: np.ndarray, power: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Errors of pruned trees: 0 or 1 for a row with a class, squared for a number.
+    """Errors of pruned trees, 0 or 1 for a class, squared for a number; float64 (n_alphas,) each.
 
-    Parameters
-    ----------
-    held_out : HeldOut
-    alphas : float64 (n,)
-        Of the weakest links that are cut; 0: none.
-    power : int, default=0
-        Numbers are counted in units of ``2**power``, so that no power of them over- or underflows.
-
-    Returns
-    -------
-    errors, squares : float64 (n,)
-        Sum over the rows, and the sum of their squares.
+    The sum over the rows, and the sum of their squares. Numbers are counted in units of
+    ``2**power``, so that no power of them over- or underflows.
     """
     if not held_out.tree.is_regression:
         wrong = held_out.counts.sum(axis=1) - _right(held_out)

@@ -6,8 +6,8 @@ no part of the search has seen::
     all rows     [outer test][outer training side ..................]
     search          ──▶      [inner test][inner training side ......]    rows of the same table
 
-A training side is a set of rows, and so is the training side of a split of it: both are cells of
-the table that was coded once, and nothing is copied or coded again.
+A training side is a set of rows, and so is the training side of a split of it. Both are cells of
+the table that was coded once. Nothing is copied or coded again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import numpy as np
 
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.model_selection.eligibility import unsupported_reason
-from dtrees.model_selection.prefitted_proxy import RowNumbers
 from dtrees.model_selection.prepare import SplitTable
 from dtrees.model_selection.shared_search import SharedSearch, search_rows
 from dtrees.model_selection.splits import TrainingRows
@@ -52,27 +51,12 @@ def scoring_of_search(search: Any) -> Any:
 class FittedSearches:
     """Fitted searches for all splits and for all rows: `prefitted_proxy.Models`.
 
-    Parameters
-    ----------
-    search : GridSearchCV or RandomizedSearchCV of dtrees
-        Never fitted itself.
-    work : SplitTable
-
-    Attributes
-    ----------
-    rows : RowNumbers
-
-    Raises
-    ------
-    NotShareableError
-        A search cannot be made from the codes of the table.
-    ClusterError, MemoryError
-        Of whichever search; other errors are those of a fit, and are kept for it.
+    Raises NotShareableError where a search cannot be made from the codes of the table. Errors of
+    a fit are kept for it, but for ClusterError and MemoryError.
     """
 
     def __init__(self, search: SharedSearch, work: SplitTable) -> None:
         n_rows = len(work.table.y)
-        self.rows = RowNumbers(n_rows, work.splits)
         self._found: list[tuple[Any, FittedSets] | Exception] = []
         sides = TrainingRows(work.splits, n_rows, np.ones(n_rows, dtype=bool))
         for number in range(len(sides)):
@@ -91,13 +75,14 @@ class FittedSearches:
 
     def model(self, candidate: int, number: int) -> Any:
         """The fitted search of a set."""
-        found = self._found[number]
-        assert not isinstance(found, Exception)
-        return found[0]
+        return self._of(number)[0]
 
     def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
         """What the best estimator of a set says of rows."""
+        search, fitted = self._of(number)
+        return fitted.values_of(search.best_estimator_, rows)
+
+    def _of(self, number: int) -> tuple[Any, FittedSets]:
         found = self._found[number]
         assert not isinstance(found, Exception)
-        search, fitted = found
-        return fitted.values_of(search.best_estimator_, rows)
+        return found

@@ -14,11 +14,9 @@ Every cell is what the fit of its candidate to the training rows scores:
 
 from __future__ import annotations
 
-import traceback
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
 from typing import Any
@@ -51,14 +49,7 @@ PASSED = "passthrough"  # a step of a pipeline that does nothing
 
 
 class Transformed:
-    """What fitted steps make of rows of a table; each side is transformed once.
-
-    Parameters
-    ----------
-    steps : Pipeline
-        Its last step does nothing.
-    X : table
-    """
+    """What fitted steps make of rows of a table; each side is transformed once."""
 
     def __init__(self, steps: Pipeline, X: Any) -> None:
         self.steps, self._X = steps, X
@@ -74,16 +65,7 @@ class Transformed:
 
 
 class TransformedRows:
-    """Rows of a table that walk down trees of transformed rows: `core.coded_walk.WalkedRows`.
-
-    Parameters
-    ----------
-    transformed : Transformed
-    book : CodeBook
-        Of the trees.
-    estimator : str
-        Name for messages.
-    """
+    """Rows of a table, walked down trees of transformed rows: `core.predict.binned.WalkedRows`."""
 
     is_here = True
 
@@ -113,16 +95,7 @@ class TransformedRows:
 
 
 class PipelineCells(Cells):
-    """The models of one split, which are pipelines.
-
-    Parameters
-    ----------
-    growth : Growth
-    fitted : FittedSets
-        Of the last step; one set.
-    steps : Pipeline
-        Fitted; its last step does nothing.
-    """
+    """The models of one split: pipelines of these fitted steps, and a last step of `fitted`."""
 
     def __init__(self, growth: Growth, fitted: FittedSets, steps: Pipeline) -> None:
         super().__init__(growth, fitted)
@@ -142,62 +115,13 @@ def _with_last(steps: Pipeline, model: Any) -> Pipeline:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """What scorers see of a table; rows count once."""
-
-    X: Any
-    y: Any
-    sample_weight: None = None
-
-
-@dataclass
-class SplitScores:
-    """Scores and times of the candidates of a setting, for one split.
-
-    Attributes
-    ----------
-    scores : dict of (str, str) to dict of int to float
-        By side and scorer: the score of each candidate, by its place. Fits that failed have none.
-    fit_time, score_time : dict of int to float
-        Seconds, by place.
-    failures : Counter
-        Errors as they are printed, and how many fits they have ended.
-    is_single : bool
-        Whether there is one scorer, without a name.
-    """
-
-    scores: dict[tuple[str, str], dict[int, float]] = field(default_factory=dict)
-    fit_time: dict[int, float] = field(default_factory=dict)
-    score_time: dict[int, float] = field(default_factory=dict)
-    failures: Counter[str] = field(default_factory=Counter)
-    is_single: bool = True
-
-    def put(self, places: Sequence[int], scores: Mapping[tuple[str, str], np.ndarray]) -> None:
-        """Scores of some candidates, (n,) each."""
-        for key, values in scores.items():
-            self.scores.setdefault(key, {}).update(zip(places, values.tolist(), strict=True))
-
-
-@dataclass(frozen=True, eq=False)
 class PipelineWork:
-    """What the fits of a search over a pipeline have in common.
+    """What the fits of a search over a pipeline share; the rest is as for `GridSearchCV`."""
 
-    Attributes
-    ----------
-    pipeline : Pipeline
-        Never fitted itself.
-    X, y
-        In memory.
-    sample_weight : array-like of shape (n_rows,) or None
-        For the fit of the last step.
-    scoring, error_score, return_train_score
-        As for `dtrees.model_selection.GridSearchCV`.
-    """
-
-    pipeline: Pipeline
-    X: Any
+    pipeline: Pipeline  # never fitted itself
+    X: Any  # in memory, as `y` is
     y: Any
-    sample_weight: Any
+    sample_weight: Any  # for the fit of the last step
     scoring: Any
     error_score: Any
     return_train_score: bool
@@ -205,46 +129,23 @@ class PipelineWork:
     def score_all(
         self, settings: Sequence[Setting], splits: Sequence[Split], n_candidates: int, run: Any
     ) -> SearchScores:
-        """Scores of the candidates of all settings on all splits.
-
-        Parameters
-        ----------
-        settings : sequence of Setting
-        splits : sequence of (train, test)
-        n_candidates : int
-            Of all settings.
-        run : sklearn.utils.parallel.Parallel
-        """
+        """Scores of the candidates of all settings on all splits."""
         tasks = [(setting, number) for setting in settings for number in range(len(splits))]
-        scored = run(delayed(self.score)(setting, splits[number]) for setting, number in tasks)
+        scored = run(
+            delayed(self.score)(setting, splits[number], n_candidates) for setting, number in tasks
+        )
         found = SearchScores.of(n_candidates, len(splits), self.error_score)
-        sides: dict[tuple[str, str], np.ndarray] = {}
-        for (_, number), one in zip(tasks, scored, strict=True):
-            found.failures += one.failures
-            found.is_single &= one.is_single
-            for place in one.fit_time:
-                found.fit_time[place, number] = one.fit_time[place]
-                found.score_time[place, number] = one.score_time[place]
-            for key, of_places in one.scores.items():
-                scores = sides.setdefault(key, np.full(found.fit_time.shape, found.of_failures))
-                for place, score in of_places.items():
-                    scores[place, number] = score
-        for (side, name), scores in sides.items():
-            found.put(side, name, range(n_candidates), scores)
+        for (setting, number), one in zip(tasks, scored, strict=True):
+            found.add(one, setting.places, number)
         return found
 
-    def score(self, setting: Setting, split: Split) -> SplitScores:
-        """Fit and score the candidates of a setting on one split.
+    def score(self, setting: Setting, split: Split, n_candidates: int) -> SearchScores:
+        """Fit and score the candidates of a setting, of so many in all, on one split.
 
-        Raises
-        ------
-        Exception
-            Of a fit or a scorer, where ``error_score="raise"``.
-        ValueError
-            A name is no parameter of a step.
-        ClusterError
+        Raises ValueError where a name is no parameter of a step, ClusterError, and the error of a
+        fit or a scorer, where ``error_score="raise"``.
         """
-        found = SplitScores()
+        found = SearchScores.of(n_candidates, 1, self.error_score)
         train = np.asarray(split[0])
         start = perf_counter()
         steps = clone(self.pipeline).set_params(**clone(dict(setting.steps), safe=False))
@@ -275,14 +176,14 @@ class PipelineWork:
                 self._fail(found, error, len(growth.places))
                 continue
             share = seconds + (perf_counter() - start) / len(growth.places)
-            found.fit_time |= dict.fromkeys(growth.places, share)
+            found.fit_time[growth.places] = share
             self._score(growth, fitted, transformed, split, found)
         return found
 
-    def _fail(self, found: SplitScores, error: Exception, count: int) -> None:
+    def _fail(self, found: SearchScores, error: Exception, count: int) -> None:
         if self.error_score == "raise" and count > 0:
             raise error
-        found.failures["".join(traceback.format_exception_only(error))] += count
+        found.fail(error, count)
 
     def _score(
         self,
@@ -290,7 +191,7 @@ class PipelineWork:
         fitted: FittedSets,
         transformed: Transformed,
         split: Split,
-        found: SplitScores,
+        found: SearchScores,
     ) -> None:
         """Score the candidates of a growth."""
         start = perf_counter()
@@ -300,20 +201,16 @@ class PipelineWork:
         scores = self._scores_of_leaves(cells, split)
         if scores is None:
             by_models = score_models(
-                cells,
-                Rows(self.X, self.y),
-                [split],
-                self.scoring,
-                self.error_score,
-                self.return_train_score,
+                *(cells, self.X, self.y, [split]),
+                *(self.scoring, self.error_score, self.return_train_score),
             )
             found.is_single = by_models.is_single
             scores = {key: values[:, 0] for key, values in by_models.scores.items()}
         else:
             found.is_single = not isinstance(self.scoring, Mapping | list | tuple | set)
-        found.put(growth.places, scores)
-        share = (perf_counter() - start) / len(growth.places)
-        found.score_time |= dict.fromkeys(growth.places, share)
+        for (side, name), of_side in scores.items():
+            found.put(side, name, (growth.places, 0), of_side)
+        found.score_time[growth.places] = (perf_counter() - start) / len(growth.places)
 
     def _values(self, classes: np.ndarray | None) -> np.ndarray:
         """What leaves are compared with: numbers of classes, -1 for others, or the target."""

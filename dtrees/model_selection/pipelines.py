@@ -1,7 +1,7 @@
 """Pipelines that end in a tree or forest of dtrees: which of their candidates share a growth.
 
-A pipeline's steps before the last see the training rows of a split only, so every split has a
-table of its own, and trees are not shared between splits. The candidates of a split share them
+A pipeline's steps before the last see the training rows of a split only. So every split has a table
+of its own, and trees are not shared between splits. The candidates of a split share them
 (`dtrees.model_selection.pipeline_scores`). A growth has the trees of every candidate that differs
 in limits only (`dtrees.model_selection.candidates`).
 """
@@ -37,13 +37,7 @@ def ends_in_dtrees(estimator: Any) -> bool:
 def unsupported_pipeline(pipeline: Pipeline, y: Any, params: Iterable[str]) -> str | None:
     """Why the candidates of a pipeline do not share their growth; None: they may.
 
-    Parameters
-    ----------
-    pipeline : Pipeline
-        Ends in an estimator of dtrees.
-    y : object
-    params : iterable of str
-        Names of what is given to ``fit`` besides.
+    It ends in an estimator of dtrees; `params` are names for ``fit``.
     """
     part: Any = pipeline
     while isinstance(part, Pipeline):
@@ -62,35 +56,19 @@ def unsupported_pipeline(pipeline: Pipeline, y: Any, params: Iterable[str]) -> s
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """Candidates that have the steps before the last in common.
+    """Candidates that have the steps before the last in common."""
 
-    Attributes
-    ----------
-    steps : dict
-        Parameters of the pipeline, those of its last step left out.
-    places : list of int
-        Of the candidates, among all.
-    growths : list of Growth
-        Of the last step.
-    errors : dict of int to Exception
-        By the place of a candidate: what its fits would raise.
-    """
-
-    steps: Parameters
-    places: list[int]
-    growths: list[Growth]
-    errors: dict[int, Exception]
+    steps: Parameters  # parameters of the pipeline, without its last step's
+    places: list[int]  # of the candidates, among all
+    growths: list[Growth]  # of the last step
+    errors: dict[int, Exception]  # what fits would raise, by place
 
 
 def settings_of(pipeline: Pipeline, candidates: Sequence[Parameters]) -> list[Setting]:
     """Candidates by what they ask of the steps before the last.
 
-    Raises
-    ------
-    NotShareableError
-        A candidate has another last step, which is none of dtrees.
-    ValueError
-        A name is no parameter of the last step.
+    Raises NotShareableError where a candidate has another last step, which is none of dtrees, and
+    ValueError where a name is no parameter of the last step.
     """
     name, given = last_step(pipeline)
     above = {"steps", *(name.rsplit("__", n)[0] for n in range(1, name.count("__") + 1))}

@@ -16,13 +16,7 @@ MOST_CORNERS = 500  # of an area that is kept as a polygon
 
 
 def new_axes(ax: Axes | None) -> Axes:
-    """The axes that are given, or those of a new figure.
-
-    Raises
-    ------
-    ImportError
-        matplotlib is not there.
-    """
+    """The axes that are given, or those of a new figure; ImportError without matplotlib."""
     if ax is not None:
         return ax
     try:

@@ -1,8 +1,8 @@
 """What scikit-learn's own loops see in the place of estimators: models that are there already.
 
 `sklearn.model_selection` clones an estimator, sets its parameters, fits it to a training side, and
-hands it to scorers. A proxy goes through all that. The table it is given are the numbers of the
-rows; a fit looks up which training side they are, and predictions come from the rows' codes::
+hands it to scorers. A proxy goes through all that. It is given the numbers of the rows as a table.
+A fit looks up which training side they are; predictions come from the rows' codes::
 
     fit(numbers of a training side)    ──▶ which split it is, and the error of its model, if any
     predict(numbers of any rows)       ──▶ models.values(candidate, split, numbers)
@@ -30,33 +30,21 @@ class Models(Protocol):
     @property
     def classes(self) -> np.ndarray | None:
         """Labels of the classes; None for regression."""
-        ...
 
     def error(self, number: int) -> Exception | None:
         """Why there is no model of a set; None: there is one."""
-        ...
 
     def model(self, candidate: int, number: int) -> Any:
         """A fitted estimator."""
-        ...
 
     def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
         """What a model says of rows: float64 (n, n_classes) or (n, 1)."""
-        ...
 
 
 class RowNumbers:
     """The rows of a table by number, and the splits by their training sides.
 
-    Parameters
-    ----------
-    n_rows : int
-    splits : sequence of (train, test)
-
-    Attributes
-    ----------
-    table : int64 (n_rows, 1)
-        Stands for the table.
+    `table`, int64 (n_rows, 1), stands for the table.
     """
 
     def __init__(self, n_rows: int, splits: Sequence[Split]) -> None:
@@ -89,18 +77,7 @@ def _has_classes(proxy: PrefittedProxy) -> bool:
 
 
 class PrefittedProxy(BaseEstimator):
-    """An estimator whose fits have been done.
-
-    Parameters
-    ----------
-    models : Models
-    rows : RowNumbers
-    estimator : tree or forest
-        What it stands for.
-    candidate : int, default=0
-    by_label : bool, default=True
-        Whether classes go by their labels, or by their numbers.
-    """
+    """An estimator whose fits have been done; `by_label`: classes go by labels, not by numbers."""
 
     def __init__(
         self,
@@ -169,27 +146,16 @@ class PrefittedProxy(BaseEstimator):
 
 
 def asks_for_predictions(scoring: Any) -> bool:
-    """Whether scorers look at nothing of a model but its predictions, as scikit-learn's own do.
-
-    Parameters
-    ----------
-    scoring : None, str, callable, list, tuple, set or mapping
-        As scikit-learn takes it.
-    """
+    """Whether scorers look at nothing of a model but its predictions, as scikit-learn's own do."""
     if isinstance(scoring, Mapping):
         return all(map(asks_for_predictions, scoring.values()))
     return not callable(scoring) or type(scoring).__module__ == get_scorer.__module__
 
 
 def scoring_of_proxies(scoring: Any, X: Any) -> Any:
-    """Scorers that see what they would see without proxies: the model, and rows of the table.
+    """Scorers that see the model and rows of the table, as without proxies.
 
-    Parameters
-    ----------
-    scoring : None, str, callable, list, tuple, set or mapping
-        As scikit-learn takes it. Those that ask for predictions only, as scikit-learn's own do,
-        stay as they are.
-    X : table
+    Those that ask for predictions only, as scikit-learn's own do, stay as they are.
     """
     if isinstance(scoring, Mapping):
         return {name: scoring_of_proxies(one, X) for name, one in scoring.items()}

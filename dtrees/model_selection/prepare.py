@@ -49,43 +49,23 @@ from dtrees.parallel import (
 
 @dataclass(frozen=True, eq=False)
 class SplitTable:
-    """A table and splits of it, whose models grow together.
-
-    Attributes
-    ----------
-    table : TrainingTable
-    splits : sequence of (train, test)
-        Row numbers of the table.
-    rows : bool (n_rows,) or None, default=None
-        Of the last model. None: all of them.
-    bar : Bar or None, default=None
-        Counts the trees of all models as they come.
-    """
+    """A table and splits of it, whose models grow together."""
 
     table: TrainingTable
-    splits: Sequence[Split]
-    rows: np.ndarray | None = None
-    bar: Bar | None = None
+    splits: Sequence[Split]  # row numbers of the table
+    rows: np.ndarray | None = None  # bool (n_rows,), of the last model; None: all
+    bar: Bar | None = None  # counts the trees of all models
 
 
 @dataclass(frozen=True, eq=False)
 class Arguments:
-    """What a validation is given beside the table and its target.
+    """What a validation is given beside the table and its target."""
 
-    Attributes
-    ----------
-    who : str
-        Name of the function or class, for messages.
-    estimator : object
-    cv, groups, params
-        As for `dtrees.model_selection.cross_validate`; `params` may be what is no mapping.
-    """
-
-    who: str
+    who: str  # the function or class, for messages
     estimator: Any
     cv: Any = None
     groups: Any = None
-    params: Any = None
+    params: Any = None  # may be what is no mapping
 
     @property
     def sample_weight(self) -> Any:
@@ -95,26 +75,12 @@ class Arguments:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Checked arguments.
+    """Checked arguments."""
 
-    Attributes
-    ----------
-    arguments : Arguments
-        With `groups` and `params` in memory, and `cv` drawn once, where it was looked at.
-    X : table
-        Whose rows can be taken.
-    y : array-like (n_rows,) or None
-        In memory.
-    reason : str or None
-        Why models are not grown together; None: they are.
-    stats : FitStatistics
-        Where it is written down what has been done so far.
-    """
-
-    arguments: Arguments
-    X: Any
-    y: Any
-    reason: str | None = None
+    arguments: Arguments  # `groups` and `params` in memory; `cv` drawn, if it was looked at
+    X: Any  # its rows can be taken
+    y: Any  # in memory
+    reason: str | None = None  # why models are not grown together; None: they are
     stats: FitStatistics = field(default_factory=FitStatistics)
 
     def shared(self, bar: Bar | None = None) -> SplitTable:
@@ -125,12 +91,7 @@ class Prepared:
         return SplitTable(table, self.arguments.cv, bar=bar)
 
     def refuse_partitions(self) -> None:
-        """Raise where rows of a Dask collection would have to be taken.
-
-        Raises
-        ------
-        TypeError
-        """
+        """Raise TypeError where rows of a Dask collection would have to be taken."""
         if self.reason is not None and isinstance(self.X, PartitionedTable):
             raise TypeError(f"{self.arguments.who} of a Dask collection: {self.reason}.")
 
@@ -149,32 +110,16 @@ def prepare(
     check: Callable[[], object] | None = None,
     checks_weight: bool = False,
 ) -> Prepared:
-    """Check arguments and draw the splits.
+    """Check arguments, fetch what belongs to the rows, and draw the splits.
 
-    Parameters
-    ----------
-    arguments : Arguments
-    X, y
-        As they are given.
-    reason : str or None
-        Why models are not grown together, as far as that is known.
-    refused : str or None, default=None
-        The same, of an argument that scikit-learn refuses.
-    draw : callable or None, default=None
-        Makes the splits. None: the splitter that ``cv`` stands for.
-    check : callable () -> object or None, default=None
-        Looks at further arguments. With it, what it raises, or the splitter, is a reason, for
-        scikit-learn to raise it again. None: errors are raised.
-    checks_weight : bool, default=False
-        Whether there has to be one weight per row; otherwise a fit says so.
+    `reason` is why models are not grown together, as far as that is known; `refused` is the same,
+    of an argument that scikit-learn refuses. `draw` makes the splits; None: the splitter that
+    ``cv`` stands for. `check` looks at further arguments. With it, what it or the splitter raises
+    is a reason, for scikit-learn to raise it again; without it, errors are raised. With
+    `checks_weight` there has to be one weight per row; otherwise a fit says so.
 
-    Raises
-    ------
-    TypeError
-        Rows of a Dask collection would have to be taken; said before anything is computed, where it
-        is known.
-    ClusterError, ValueError
-        The input, or a Dask cluster that it lies on, cannot be used.
+    Raises TypeError where rows of a Dask collection would have to be taken: before anything is
+    computed, where that is known. ClusterError, ValueError: the input cannot be used.
     """
     if arguments.params is None or isinstance(arguments.params, Mapping):
         check_rows_can_be_taken(arguments.who, X, reason)  # others are for scikit-learn to refuse
@@ -211,21 +156,8 @@ def prepare_shared(
 ) -> SplitTable:
     """A table and splits for models that grow together, where there is no other way.
 
-    Parameters
-    ----------
-    arguments, X, y
-        As for `prepare`.
-    single : bool, default=False
-        Whether only a single tree will do.
-    bar : Bar or None, default=None
-        For `SplitTable`.
-
-    Raises
-    ------
-    TypeError
-        The models cannot be grown together; said before a split is drawn, where it is known.
-    ClusterError, ValueError
-        As for `prepare`.
+    `single`: only a single tree will do. Raises as `prepare`, and TypeError where the models
+    cannot be grown together: before a split is drawn, where that is known.
     """
     estimator = arguments.estimator
     reason = unsupported_reason(estimator, y, arguments.params or ())

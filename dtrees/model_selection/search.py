@@ -14,9 +14,9 @@ class GridSearchCV(SharedSearch, sklearn.model_selection.GridSearchCV):
 
     A drop-in for :class:`sklearn.model_selection.GridSearchCV`, whose parameters and attributes
     these are. ``max_depth``, ``min_samples_split``, ``min_impurity_decrease``, ``max_leaf_nodes``,
-    ``ccp_alpha``, and ``n_estimators`` of a forest, are decided on grown trees [SF] 3: however
-    many values they have, each combination of the *other* parameters is grown once, all splits
-    together ([CV] 2.2.2), from one coded table.
+    ``ccp_alpha``, and ``n_estimators`` of a forest, are decided on grown trees [SF] 3, however many
+    values they have. Each combination of the *other* parameters is grown once, all splits together
+    ([CV] 2.2.2), from one coded table.
 
     Parameters
     ----------

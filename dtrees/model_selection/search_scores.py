@@ -15,29 +15,15 @@ from sklearn.exceptions import FitFailedWarning
 
 @dataclass
 class SearchScores:
-    """Scores and times of all candidates and splits.
+    """Scores and times of all candidates and splits, arrays (n_candidates, n_splits)."""
 
-    Attributes
-    ----------
-    test, train : dict of str to float64 (n_candidates, n_splits)
-        By scorer; "score" where there is one.
-    fit_time, score_time : float64 (n_candidates, n_splits)
-        Seconds.
-    of_failures : float
-        Score of fits that fail.
-    is_single : bool
-        Whether there is one scorer, without a name.
-    failures : Counter
-        Errors as they are printed, and how many fits they have ended.
-    """
-
-    fit_time: np.ndarray
+    fit_time: np.ndarray  # seconds
     score_time: np.ndarray
-    of_failures: float = np.nan
-    test: dict[str, np.ndarray] = field(default_factory=dict)
+    of_failures: float = np.nan  # score of fits that fail
+    test: dict[str, np.ndarray] = field(default_factory=dict)  # by scorer; one: "score"
     train: dict[str, np.ndarray] = field(default_factory=dict)
-    is_single: bool = True
-    failures: Counter[str] = field(default_factory=Counter)
+    is_single: bool = True  # there is one scorer, without a name
+    failures: Counter[str] = field(default_factory=Counter)  # fits, by printed error
 
     @classmethod
     def of(cls, n_candidates: int, n_splits: int, error_score: Any) -> SearchScores:
@@ -50,12 +36,22 @@ class SearchScores:
         """An error has ended some fits."""
         self.failures["".join(traceback.format_exception_only(error))] += n_fits
 
-    def put(self, side: str, name: str, places: Sequence[int], scores: np.ndarray) -> None:
-        """Scores of some candidates; those of which nothing is known have failed."""
+    def put(self, side: str, name: str, cells: Any, scores: np.ndarray) -> None:
+        """Scores of some candidates, or cells; those of which nothing is known have failed."""
         into = self.test if side == "test" else self.train
         if name not in into:
             into[name] = np.full(self.fit_time.shape, self.of_failures)
-        into[name][places] = scores
+        into[name][cells] = scores
+
+    def add(self, other: SearchScores, places: Sequence[int], split: int) -> None:
+        """Scores and times of some candidates for a split, the only one of `other`."""
+        self.failures += other.failures
+        self.is_single &= other.is_single
+        self.fit_time[places, split] = other.fit_time[places, 0]
+        self.score_time[places, split] = other.score_time[places, 0]
+        for side, by_name in (("test", other.test), ("train", other.train)):
+            for name, scores in by_name.items():
+                self.put(side, name, (places, split), scores[places, 0])
 
     @property
     def seconds(self) -> np.ndarray:

@@ -179,15 +179,8 @@ class SharedSearch(PipelineSearch):
     def _search_splits(self, work: SplitTable) -> FittedSets | None:
         """Search by splits of some rows of a table; returns the growth of the best model.
 
-        Parameters
-        ----------
-        work : SplitTable
-            The best model, which is there when it is asked for (``refit``), is that of its `rows`.
-
-        Raises
-        ------
-        NotShareableError
-            Models cannot be grown from the input as a whole; some fits may be possible.
+        That model, which is there when it is asked for (``refit``), is of ``work.rows``. Raises
+        NotShareableError where models cannot be grown from the input as a whole.
         """
         scorers, refit_metric = self._get_scorers()  # type: ignore[attr-defined]
         candidates, splits, table = self._candidates(), work.splits, work.table
@@ -281,7 +274,8 @@ class SharedSearch(PipelineSearch):
             found.score_time[places] = seconds
         else:
             by_models = score_models(
-                cells, work.table, splits, self.scoring, self.error_score, self.return_train_score
+                *(cells, work.table.X, work.table.y, splits),
+                *(self.scoring, self.error_score, self.return_train_score, weight),
             )
             found.is_single, scores = by_models.is_single, by_models.scores
             found.score_time[places] = by_models.seconds[:, None]
@@ -297,24 +291,10 @@ def _looks_at_rows_only(cv: Any) -> bool:
 def search_rows(
     search: SharedSearch, table: TrainingTable, rows: np.ndarray
 ) -> tuple[Any, FittedSets] | Exception:
-    """A fitted clone of a search, of some rows of a table; or the error of its fit.
+    """A fitted clone of a search, of some rows, bool (n_rows,); or the error of its fit.
 
-    Parameters
-    ----------
-    search : SharedSearch
-        Never fitted itself.
-    table : TrainingTable
-    rows : bool (n_rows,)
-
-    Returns
-    -------
-    (search, FittedSets) or Exception
-        What the best estimator was grown with.
-
-    Raises
-    ------
-    NotShareableError, ClusterError, MemoryError
-        Of whichever search.
+    With it comes what the best estimator was grown with. Raises NotShareableError, ClusterError
+    and MemoryError.
     """
     numbers = np.flatnonzero(rows)
     try:

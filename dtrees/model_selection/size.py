@@ -8,21 +8,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ModelSize:
-    """What is counted in a model.
+    """What is counted in a model."""
 
-    Attributes
-    ----------
-    trees : int
-        1 for a tree.
-    depth : int
-        Of the deepest leaf of all trees.
-    n_leaves : int
-        Of all trees.
-    """
-
-    trees: int
-    depth: int
-    n_leaves: int
+    trees: int  # 1 for a tree
+    depth: int  # of the deepest leaf of all trees
+    n_leaves: int  # of all trees
 
 
 def size_of(model: Any) -> ModelSize:

@@ -1,7 +1,7 @@
 """Splits that are drawn once, and their training sides as sets of rows.
 
-A splitter is asked once, and what it gives is kept in short: the training side of most splits is
-what the test side leaves over, and is found again when somebody looks at it.
+A splitter is asked once, and what it gives is kept in short. The training side of most splits is
+what the test side leaves over; it is found again when it is looked at.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-
-from dtrees.core.membership.resampling import Resampling, of_sets
 
 Split = tuple[np.ndarray, np.ndarray]
 
@@ -34,17 +32,9 @@ def drawn(splits: Iterable[Any], n_rows: int) -> DrawnSplits:
 
 
 class FoldSplits(DrawnSplits):
-    """The splits of folds, whose sides are found when somebody looks at them.
+    """The splits of folds, whose sides are found when somebody looks at them, in O(n_rows).
 
-    Parameters
-    ----------
-    fold : uint16 (n_rows,)
-        Of every row.
-    n_folds : int
-
-    Notes
-    -----
-    Keeps two bytes per row. O(n_rows) for each split that is looked at.
+    `fold`, uint16 (n_rows,), is all that is kept.
     """
 
     def __init__(self, fold: np.ndarray, n_folds: int) -> None:
@@ -63,16 +53,8 @@ class FoldSplits(DrawnSplits):
 class Splits(DrawnSplits):
     """Splits that are drawn once; what a test side leaves over is not kept, but found again.
 
-    Parameters
-    ----------
-    splits : iterable of (train, test)
-        As a splitter gives them, and whatever they are.
-    n_rows : int
-
-    Notes
-    -----
-    Parts of the rows take 8 bytes per row in all, also where they are single rows (leave-one-out):
-    the training sides of those are as many numbers as the square of the rows. O(n_rows) for each
+    Parts of the rows take 8 bytes per row in all, also where they are single rows (leave-one-out).
+    The training sides of those are as many numbers as the square of the rows. O(n_rows) for each
     side that is looked at.
     """
 
@@ -112,15 +94,7 @@ class Splits(DrawnSplits):
 
 
 class TrainingRows:
-    """The training sides of splits as sets of rows, made one at a time.
-
-    Parameters
-    ----------
-    splits : sequence of (train, test)
-    n_rows : int
-    final : bool (n_rows,) or None, default=None
-        One set more. None: none.
-    """
+    """The training sides of splits as sets of rows, made one at a time; `final` is one set more."""
 
     def __init__(
         self, splits: Sequence[Split], n_rows: int, final: np.ndarray | None = None
@@ -138,8 +112,3 @@ class TrainingRows:
         if len(train) > 0:
             rows[train] = True
         return rows
-
-
-def training_sets(splits: Sequence[Split], n_rows: int, *, final: bool = True) -> Resampling:
-    """The training sides of splits, and all rows, if the final model is wanted."""
-    return of_sets(TrainingRows(splits, n_rows, np.ones(n_rows, dtype=bool) if final else None))

@@ -1,8 +1,8 @@
 """The validation surface: scores over depth and size of nodes, from one growth ([SF] 3).
 
-One tree is grown for each training side, all of them together. A cell of the surface is the score
-of the trees that end at its depth, and do not split nodes of fewer rows than it asks for. They
-stand inside the grown ones, and no cell costs a fit.
+One tree is grown for each training side, all of them together. A cell of the surface has a depth
+and a least number of rows of a node that is split. It is the score of the trees that end there.
+They stand inside the grown ones, and no cell costs a fit.
 """
 
 from __future__ import annotations
@@ -249,9 +249,10 @@ def validation_surface(
     Notes
     -----
     For a tree and a score that is a sum over leaves, O(nodes + cells) beyond the cross-validation
-    of the largest tree. For forests and other scorers (the mean absolute error, the area under the
-    curve), a prediction of the held-out rows for each cell and split whose tree is another one:
-    thousands of them, unless there are fewer values of `min_samples_split`. Their number is logged.
+    of the largest tree. Forests and other scorers (the mean absolute error, the area under the
+    curve) cost a prediction of the held-out rows for each cell and split whose tree is another one.
+    These are thousands, unless there are fewer values of `min_samples_split`. Their number is
+    logged.
 
     Examples
     --------
@@ -286,14 +287,7 @@ def surface_of(
     scoring: Any = None,
     error_score: Any = np.nan,
 ) -> ValidationSurface:
-    """The same for a table and splits of it.
-
-    Parameters
-    ----------
-    work : SplitTable
-    estimator, max_depth, min_samples_split, scoring, error_score
-        As for `validation_surface`.
-    """
+    """The same for a table and splits of it."""
     whole = clone(estimator).set_params(max_depth=None, min_samples_split=2)
     depths = limits = None
     if max_depth is not None:
@@ -324,12 +318,7 @@ def surface_of(
 
 
 def _whole_numbers(name: str, values: Any, least: int) -> np.ndarray:
-    """Values of a limit as an array.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Values of a limit as an array; ValueError where they are no such numbers."""
     array = np.asarray(values)
     if array.ndim != 1 or len(array) == 0 or array.dtype.kind not in "iu" or array.min() < least:
         raise ValueError(
@@ -340,12 +329,7 @@ def _whole_numbers(name: str, values: Any, least: int) -> np.ndarray:
 
 
 class GridCells(Sequence[Mapping[str, int]]):
-    """The parameters of every cell, made when they are asked for; depths change last.
-
-    Parameters
-    ----------
-    max_depth, min_samples_split : int64 (n,)
-    """
+    """The parameters of every cell, made when they are asked for; depths change last."""
 
     def __init__(self, max_depth: np.ndarray, min_samples_split: np.ndarray) -> None:
         self._depths, self._limits = max_depth.tolist(), min_samples_split.tolist()

@@ -1,8 +1,8 @@
 """The size of a model, chosen by the folds that score it.
 
-A tree that has grown to the end is too large for most data. Two ways make it smaller, and both are
-told by one growth of the folds' trees and the one of all rows, out of which the trees of the chosen
-size are cut, too::
+A tree that has grown to the end is too large for most data. Two ways make it smaller. One growth,
+of the folds' trees and the one of all rows, tells both. The trees of the chosen size are cut out of
+it::
 
                +--> limits    max_depth x min_samples_split   surface ([SF] 3)        best, simplest
     one growth +--> pruning   ccp_alpha                       cost-complexity (CART)  best, simplest
@@ -10,13 +10,13 @@ size are cut, too::
 
 *Best* has the best score, and *simplest* is the smallest model that is at most a standard error
 worse. The way whose best model has the higher mean score is taken; of equal ones, the smaller
-model. Forests are made of large trees for a reason, and a cell of theirs costs a prediction: they
-have few limits to choose from, and no pruning. A score that is no sum over leaves costs a
-prediction of a tree, too, which has as few limits then.
+model. A cell of a forest costs a prediction, so forests have few limits to choose from, and no
+pruning. A score that is no sum over leaves costs a prediction of a tree, too, which has as few
+limits then.
 
 A score that was the highest of many is somewhat too good. `tuned_scores` tells what a choice is
-worth on new rows: it chooses anew for each fold, from the rows outside of it, as searches within a
-cross-validation do (`dtrees.model_selection.nested`)::
+worth on new rows. It chooses anew for each fold, from the rows outside of it, as nested searches do
+(`dtrees.model_selection.nested`)::
 
     all rows       [test side][training side ....................]
     tuned_size         ──▶    [test side][training side .........]   rows of the same table
@@ -163,20 +163,7 @@ def tuned_size(
 def tune(
     estimator: Any, work: SplitTable, rule: Rule, *, scoring: Any = None
 ) -> tuple[TunedSize, FittedSplits]:
-    """The same for a table and splits of it.
-
-    Parameters
-    ----------
-    estimator, rule, scoring
-        As for `tuned_size`.
-    work : SplitTable
-
-    Returns
-    -------
-    tuned : TunedSize
-    grown : FittedSplits
-        The models of the size that was chosen.
-    """
+    """The same for a table and splits of it; and the models of the size that was chosen."""
     is_forest = hasattr(estimator, "n_estimators")
     by_leaves = leaf_scores_of(scoring, of_classes=is_classifier(estimator))
     has_few = is_forest or by_leaves is None
@@ -209,26 +196,12 @@ def tuned_scores(
     *,
     scoring: Any = None,
 ) -> np.ndarray:
-    """What a choice of the size is worth on rows that have no part in it.
+    """What a choice of the size is worth on rows that have no part in it: float64 (n_splits,).
 
-    For each split, the size is chosen by folds of its training side alone, and the model of that
-    size and side is scored on the test side.
-
-    Parameters
-    ----------
-    estimator, rule, scoring
-        As for `tuned_size`.
-    work : SplitTable
-    folds_of : callable (int64 (n,)) -> sequence of (train, test)
-        Splits of some rows of the table: numbers from 0 to n - 1 of the rows it is given.
-
-    Returns
-    -------
-    float64 (n_splits,)
-
-    Notes
-    -----
-    Costs a growth, and what else `tuned_size` does, for each split; the table is coded once.
+    For each split, the size is chosen by folds of its training side alone. The model of that size
+    and side is scored on the test side. `folds_of` gets row numbers, int64 (n,), and splits the
+    numbers 0 to n - 1. Costs a growth, and what else `tuned_size` does, for each split; the table
+    is coded once.
     """
     scores, bar = [], work.bar
     sides = TrainingRows(work.splits, len(work.table.y))

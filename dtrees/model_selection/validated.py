@@ -29,56 +29,24 @@ from dtrees.model_selection.tuned_size import Rule, TunedSize, tune, tuned_score
 
 @dataclass(frozen=True, eq=False)
 class ValidatedFolds:
-    """What was found out.
+    """What was found out."""
 
-    Attributes
-    ----------
-    folds : list of FoldResult
-        With the first score.
-    scores : dict of str to float64 (n_splits,)
-        By the names that were asked for; "score": the estimator's own.
-    models : list
-        Fitted estimators of the folds.
-    final_estimator : object
-        The one of all rows.
-    tuned : TunedSize or None
-        If the size was to be chosen.
-    path : CostComplexity or None
-        If it was asked for, or a size was chosen; not of forests.
-    tuned_scores : float64 (n_splits,) or None
-        Scores of choices that had no part in the rows that score them, if they were asked for.
-    """
-
-    folds: list[FoldResult]
-    scores: dict[str, np.ndarray]
-    models: list[Any]
-    final_estimator: Any
-    tuned: TunedSize | None = None
-    path: CostComplexity | None = None
-    tuned_scores: np.ndarray | None = None
+    folds: list[FoldResult]  # with the first score
+    scores: dict[str, np.ndarray]  # (n_splits,) by name; "score": the estimator's own
+    models: list[Any]  # of the folds
+    final_estimator: Any  # of all rows
+    tuned: TunedSize | None = None  # if the size was to be chosen
+    path: CostComplexity | None = None  # if it was asked for, or a size was chosen; not of forests
+    tuned_scores: np.ndarray | None = None  # of choices without the rows that score them
 
 
 @dataclass(frozen=True, eq=False)
 class Questions:
-    """What is asked of folds.
+    """What is asked of folds."""
 
-    Attributes
-    ----------
-    rule : 'best', 'simplest' or None, default=None
-        By which the size is chosen. None: it is not.
-    with_path : bool, default=False
-        Whether the cost-complexity path of a tree is asked for, with ``ccp_alpha`` not looked at.
-    scoring : sequence of str, default=()
-        Names of scikit-learn's scorers, of which the first chooses the size. None of them: the
-        estimator's ``score``.
-    folds_of : callable or None, default=None
-        Splits of some rows, by which sizes are chosen that know nothing of a fold, as for
-        `dtrees.model_selection.tuned_size.tuned_scores`. None: they are not.
-    """
-
-    rule: Rule | None = None
-    with_path: bool = False
-    scoring: Sequence[str] = ()
+    rule: Rule | None = None  # by which the size is chosen; None: it is not
+    with_path: bool = False  # of cost-complexity; ``ccp_alpha`` is not looked at
+    scoring: Sequence[str] = ()  # scikit-learn's names; the first chooses the size
     folds_of: Callable[[np.ndarray], Sequence[Split]] | None = None
 
 
@@ -93,31 +61,8 @@ def validate_folds(
 ) -> ValidatedFolds:
     """Score the models of folds and fit the one of all rows, of a size that they may choose.
 
-    Parameters
-    ----------
-    estimator : tree or forest of dtrees
-        Never fitted itself. Where the size is chosen, as for `tuned_size`.
-    X : table of shape (n_rows, n_columns)
-    y : array of shape (n_rows,)
-    splits : sequence of (train, test) pairs of row arrays
-        At least two.
-    asked : Questions
-    bar : Bar or None, default=None
-        Counts the trees of all models as they come.
-
-    Raises
-    ------
-    TypeError
-        `estimator` is not one of dtrees, or its models cannot be grown together.
-    ClusterError
-        A Dask cluster is in force, or asked for by ``regime`` or a Dask collection, and cannot be
-        used.
-    ValueError
-        A fit or a score fails.
-
-    Notes
-    -----
-    Costs one growth, and with `folds_of` one more for each split, from one coded table.
+    `splits` are two at least. Raises as `tuned_size`. Costs one growth, and with `folds_of` one
+    more for each split, from one coded table.
     """
     arguments = Arguments("validate_folds", estimator, splits)
     single = asked.with_path and asked.rule is None
@@ -138,7 +83,7 @@ def validate_folds(
         grown = grow_splits(estimator, work)
     scores = grown.scores_by_name({name: name for name in asked.scoring} or {"score": None})
     told = next(iter(scores.values()))
-    folds = fold_results({"test_score": told, "estimator": grown.models}, work.splits)
+    folds = fold_results(work.splits, told, grown.models)
     return ValidatedFolds(
         folds, scores, grown.models, grown.final_estimator, tuned, path, of_others
     )

@@ -1,9 +1,9 @@
 """Cross-validation with scikit-learn's interface and results, at about the price of one fit.
 
-scikit-learn splits, scores, counts failures and puts the results together. The fits
-are made here: before scikit-learn asks for the first one, the models of all splits and the one of
-all rows have grown from one coded table (`dtrees.estimators.training_sets`). A scorer that asks for
-predictions of held-out rows gets them from their codes::
+scikit-learn splits, scores, counts failures and puts the results together. The fits are made here.
+Before scikit-learn asks for the first one, all models have grown from one coded table
+(`dtrees.estimators.training_sets`). A scorer that asks for predictions of held-out rows gets them
+from their codes::
 
     cv ──▶ splits ──▶ training sets, and all rows ──▶ one growth ──▶ models
                                                                         │
@@ -33,10 +33,10 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from dtrees.model_selection.cell_scores import scores_by_leaves
+from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.fit_together import fit_together
-from dtrees.model_selection.fitted_splits import FittedSplits
 from dtrees.model_selection.nested import FittedSearches, scoring_of_search
-from dtrees.model_selection.prefitted_proxy import PrefittedProxy, scoring_of_proxies
+from dtrees.model_selection.prefitted_proxy import PrefittedProxy, RowNumbers, scoring_of_proxies
 from dtrees.model_selection.prepare import Arguments, Prepared
 from dtrees.model_selection.shared_search import SharedSearch
 
@@ -153,42 +153,57 @@ def cross_validate(
         "return_indices": return_indices,
         "error_score": error_score,
         "verbose": verbose,
+        "n_jobs": n_jobs,
         "pre_dispatch": pre_dispatch,
     }
     arguments = Arguments("cross_validate", estimator, cv, groups, params)
     start = perf_counter()
-    prepared, fitted = fit_together(arguments, X, y, options | {"n_jobs": n_jobs})
-    if fitted is None:
-        result = sklearn.model_selection.cross_validate(
-            estimator, X, prepared.y, n_jobs=n_jobs, **_given(prepared), **options
-        )
+    prepared, models = fit_together(arguments, X, y, options)
+    if models is None:
+        result = _by_sklearn(sklearn.model_selection.cross_validate, X, prepared, None, options)
         params = prepared.arguments.params
         result["final_estimator"] = _final(
             lambda: _fitted(estimator, X, prepared.y, params), estimator, error_score
         )
         return result
-    splits, seconds = prepared.arguments.cv, perf_counter() - start
-    scoring = _scoring_of(estimator, scoring)
+    n_splits, seconds = len(prepared.arguments.cv), perf_counter() - start
     result = None
     if not return_indices and verbose == 0:
-        result = _scored_by_leaves(fitted, scoring, return_train_score)
+        result = _scored_by_leaves(models, prepared, scoring, return_train_score)
     if result is None:
-        result = sklearn.model_selection.cross_validate(
-            PrefittedProxy(fitted, fitted.rows, estimator),
-            fitted.rows.table,
-            prepared.y,
-            cv=splits,
-            **(options | {"scoring": scoring_of_proxies(scoring, prepared.X)}),
-        )
-    result["fit_time"] = np.full(len(splits), seconds / (len(splits) + 1))
+        result = _by_sklearn(sklearn.model_selection.cross_validate, X, prepared, models, options)
+    result["fit_time"] = np.full(n_splits, seconds / (n_splits + 1))
     if return_estimator:
-        models = [
-            fitted.model(0, i) if fitted.error(i) is None else clone(estimator)
-            for i in range(len(splits))
+        result["estimator"] = [
+            models.model(0, i) if models.error(i) is None else clone(estimator)
+            for i in range(n_splits)
         ]
-        result["estimator"] = models
-    result["final_estimator"] = _final(lambda: _of_all_rows(fitted), estimator, error_score)
+    result["final_estimator"] = _final(lambda: _of_all_rows(models), estimator, error_score)
     return result
+
+
+def _by_sklearn(
+    function: Callable[..., Any],
+    X: Any,
+    prepared: Prepared,
+    models: Cells | FittedSearches | None,
+    options: Mapping[str, Any],
+) -> Any:
+    """What scikit-learn's function says of the models, or, where there are none, of its own."""
+    given, y = prepared.arguments, prepared.y
+    if models is None:
+        rest = {"groups": given.groups, "cv": given.cv, "params": given.params}
+        return function(given.estimator, X, y, **rest, **options)
+    rows, options = RowNumbers(len(y), given.cv), dict(options)
+    del options["n_jobs"]
+    if "scoring" in options:
+        scoring = _scoring_of(given.estimator, options["scoring"])
+        options["scoring"] = scoring_of_proxies(scoring, prepared.X)
+    if isinstance(models, Cells):
+        models.bring(rows, options.get("return_train_score", False))
+    by_label = options.get("method", "predict") == "predict"
+    proxy = PrefittedProxy(models, rows, given.estimator, by_label=by_label)
+    return function(proxy, rows.table, y, cv=given.cv, **options)
 
 
 def _scoring_of(estimator: Any, scoring: Any) -> Any:
@@ -199,22 +214,21 @@ def _scoring_of(estimator: Any, scoring: Any) -> Any:
 
 
 def _scored_by_leaves(
-    fitted: FittedSplits | FittedSearches, scoring: Any, return_train_score: bool
+    models: Cells | FittedSearches, prepared: Prepared, scoring: Any, return_train_score: bool
 ) -> dict[str, Any] | None:
     """Scores that are sums over leaves; None: scikit-learn should compute them."""
-    start = perf_counter()
-    if not isinstance(fitted, FittedSplits):
+    if not isinstance(models, Cells):
         return None
+    start, splits = perf_counter(), prepared.arguments.cv
     sides = ("test", "train") if return_train_score else ("test",)
-    scores = scores_by_leaves(fitted.whole(), fitted.splits, scoring, sides)
+    scores = scores_by_leaves(models, splits, scoring, sides)
     if scores is None:
         return None
     result: dict[str, Any] = {"fit_time": None, "score_time": None}
     for name in dict.fromkeys(name for _, name in scores):
         for side in sides:
             (result[f"{side}_{name}"],) = scores[side, name]
-    n_splits = len(fitted.splits)
-    result["score_time"] = np.full(n_splits, (perf_counter() - start) / n_splits)
+    result["score_time"] = np.full(len(splits), (perf_counter() - start) / len(splits))
     return result
 
 
@@ -252,27 +266,17 @@ def cross_val_score(
         "scoring": scoring,
         "error_score": error_score,
         "verbose": verbose,
+        "n_jobs": n_jobs,
         "pre_dispatch": pre_dispatch,
     }
     arguments = Arguments("cross_val_score", estimator, cv, groups, params)
-    prepared, fitted = fit_together(arguments, X, y, options | {"n_jobs": n_jobs})
-    if fitted is None:
-        return sklearn.model_selection.cross_val_score(
-            estimator, X, prepared.y, n_jobs=n_jobs, **_given(prepared), **options
-        )
-    scoring = _scoring_of(estimator, scoring)
-    if verbose == 0 and not isinstance(scoring, Mapping | list | tuple | set):
-        result = _scored_by_leaves(fitted, scoring, False)
+    prepared, models = fit_together(arguments, X, y, options)
+    is_single = not isinstance(scoring, Mapping | list | tuple | set)
+    if models is not None and verbose == 0 and is_single:
+        result = _scored_by_leaves(models, prepared, scoring, False)
         if result is not None:
-            scores: np.ndarray = result["test_score"]
-            return scores
-    return sklearn.model_selection.cross_val_score(
-        PrefittedProxy(fitted, fitted.rows, estimator),
-        fitted.rows.table,
-        prepared.y,
-        cv=prepared.arguments.cv,
-        **(options | {"scoring": scoring_of_proxies(scoring, prepared.X)}),
-    )
+            return result["test_score"]
+    return _by_sklearn(sklearn.model_selection.cross_val_score, X, prepared, models, options)
 
 
 def cross_val_predict(
@@ -317,26 +321,15 @@ def cross_val_predict(
     RuntimeWarning
         A training side lacks a class, and `method` is not "predict".
     """
-    options = {"method": method, "verbose": verbose, "pre_dispatch": pre_dispatch}
+    options = {
+        "method": method,
+        "verbose": verbose,
+        "n_jobs": n_jobs,
+        "pre_dispatch": pre_dispatch,
+    }
     arguments = Arguments("cross_val_predict", estimator, cv, groups, params)
-    prepared, fitted = fit_together(arguments, X, y, options | {"n_jobs": n_jobs})
-    if fitted is None:
-        return sklearn.model_selection.cross_val_predict(
-            estimator, X, prepared.y, n_jobs=n_jobs, **_given(prepared), **options
-        )
-    return sklearn.model_selection.cross_val_predict(
-        PrefittedProxy(fitted, fitted.rows, estimator, by_label=method == "predict"),
-        fitted.rows.table,
-        prepared.y,
-        cv=prepared.arguments.cv,
-        **options,
-    )
-
-
-def _given(prepared: Prepared) -> dict[str, Any]:
-    """Arguments for scikit-learn's function."""
-    arguments = prepared.arguments
-    return {"groups": arguments.groups, "cv": arguments.cv, "params": arguments.params}
+    prepared, models = fit_together(arguments, X, y, options)
+    return _by_sklearn(sklearn.model_selection.cross_val_predict, X, prepared, models, options)
 
 
 def _fitted(estimator: Any, X: Any, y: Any, params: Mapping[str, Any] | None) -> Any:
@@ -348,12 +341,12 @@ def _fitted(estimator: Any, X: Any, y: Any, params: Mapping[str, Any] | None) ->
     return clone(estimator).fit(X, y, **params)
 
 
-def _of_all_rows(fitted: FittedSplits | FittedSearches) -> Any:
+def _of_all_rows(models: Cells | FittedSearches) -> Any:
     """The model of all rows; raises the error of its fit."""
-    error = fitted.error(-1)
+    error = models.error(-1)
     if error is not None:
         raise error
-    return fitted.model(0, -1)
+    return models.model(0, -1)
 
 
 def _final(fit: Callable[[], Any], estimator: Any, error_score: Any) -> Any:

@@ -18,7 +18,7 @@ from dtrees.parallel.distributed_apply import PartitionedRows
 from dtrees.parallel.encoding import encode_partitions
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.growing import grow_sets, grow_trees
-from dtrees.parallel.local import LocalRunner, effective_n_jobs, threaded
+from dtrees.parallel.local import LocalRunner, threaded
 from dtrees.parallel.one_kind import computed, is_lazy
 from dtrees.parallel.partitions import (
     PartitionedTable,
@@ -28,7 +28,7 @@ from dtrees.parallel.partitions import (
     lazy_keys,
     rows_as_array,
 )
-from dtrees.parallel.regimes import REGIMES, choose_regime
+from dtrees.parallel.regimes import REGIMES
 
 __all__ = [
     "REGIMES",
@@ -42,10 +42,8 @@ __all__ = [
     "admitted",
     "are_known",
     "check_lengths",
-    "choose_regime",
     "computed",
     "connected",
-    "effective_n_jobs",
     "encode_partitions",
     "grow_sets",
     "grow_trees",

@@ -17,15 +17,7 @@ ANSWER_BYTES = 256 * 2**20  # of answers that come at a time
 
 @dataclass(frozen=True, eq=False)
 class TreeRange:
-    """Some trees of a model, for its rows in a part.
-
-    Attributes
-    ----------
-    number : int
-        Of what was asked for.
-    first, last : int
-        Which of its trees: ``first:last``.
-    """
+    """Trees ``first:last`` of a request, by its number; its rows in a part walk down them."""
 
     number: int
     first: int
@@ -66,13 +58,7 @@ def narrow_type(tree: Tree) -> np.dtype:
 
 
 class RequestedRows:
-    """Rows that walk, part by part.
-
-    Parameters
-    ----------
-    rows : int64 (n,)
-        In any order.
-    """
+    """Rows in any order, int64 (n,), that walk part by part."""
 
     def __init__(self, rows: np.ndarray) -> None:
         rows = np.asarray(rows, dtype=np.int64)
@@ -93,17 +79,10 @@ class RequestedRows:
 
 @dataclass(frozen=True, eq=False)
 class RowSelection:
-    """Rows of a part, as they are sent.
+    """Rows of a part, as they are sent: numbers, or a bit for each row, where that is less."""
 
-    Attributes
-    ----------
-    numbers : uint32 (n,) or None
-    bits : uint8 (ceil(length / 8),) or None
-        A bit for each row of the part, where that is less.
-    """
-
-    numbers: np.ndarray | None
-    bits: np.ndarray | None
+    numbers: np.ndarray | None  # uint32 (n,)
+    bits: np.ndarray | None  # uint8 (ceil(length / 8),)
 
     @classmethod
     def of(cls, rows: np.ndarray, length: int) -> RowSelection:

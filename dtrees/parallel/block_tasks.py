@@ -1,10 +1,9 @@
 """What workers do in a growth of partitions.
 
 Tasks are pure: they return the same for the same arguments, wherever and however often they run. A
-worker keeps the places of its blocks after a step (`dtrees.parallel.position_cache`) under the name
-of the growth, the block and the step; the next round goes on from there. Where they are not there,
-on a worker that has just got the block or after others have pushed them out, they are computed
-again from the steps so far::
+worker keeps the places of its blocks after a step (`dtrees.parallel.position_cache`), by growth,
+block and step. The next round goes on from there. A worker may have just got the block, or others
+may have pushed them out. Then they are computed again from the steps so far::
 
     round r of block b     places after step r - 1 here?     yes: one step
                                                              no: all steps from the first one

@@ -6,11 +6,11 @@ A folder anywhere that fsspec reaches (a path, ``s3://...``, ``gs://...``, ``mem
     trees-000000000-000000012.dtrees    trees 0 to 11
     trees-000000012-000000057.dtrees    trees 12 to 56
 
-A file is written under another name and then renamed, so that it is there whole or not at all. One
-is written when a twentieth of the time of the fit has passed since the last (`SHARE`), and at least
-ten seconds (or what ``dask.config`` says under "dtrees.checkpoint-every"), and one at its end,
-whatever that is: a client that is killed loses a twentieth of its work, and there are a few files,
-not one for each tree.
+A file is written under another name and then renamed, so that it is there whole or not at all. The
+next one is written when a twentieth of the time of the fit has passed (`SHARE`). It waits at least
+ten seconds, or what ``dask.config`` says under "dtrees.checkpoint-every". The last one is written
+at the end of the fit, whatever that is. So a client that is killed loses a twentieth of its work,
+and there are few files.
 
 Trees are those from number 0 on, without gaps; where a file is missing, those behind it are grown
 again. What the bytes of a file are is the business of whoever gives `encode` and `decode`.
@@ -162,8 +162,7 @@ class Checkpoint(Generic[T]):
             return
         if self._fs.isfile(self._root):
             raise NotADirectoryError(f"checkpoint={self.path!r} is a file; it must be a folder.")
-        names = [str(name).rsplit("/", 1)[-1] for name in self._fs.ls(self._root, detail=False)]
-        others = [name for name in names if not name.startswith(".")]  # ours, half written
+        others = [name for name in self._names() if not name.startswith(".")]  # ours, half written
         if others:
             raise ValueError(
                 f"checkpoint={self.path!r} is no checkpoint, and not empty. Give a folder that is "
@@ -174,9 +173,11 @@ class Checkpoint(Generic[T]):
         """First tree, last and one more, and name of the files of trees."""
         if not self._fs.exists(self._root):
             return []
-        names = [str(path).rsplit("/", 1)[-1] for path in self._fs.ls(self._root, detail=False)]
-        matches = [match for match in map(STRETCH.fullmatch, names) if match]
+        matches = [match for match in map(STRETCH.fullmatch, self._names()) if match]
         return sorted((int(match[1]), int(match[2]), match[0]) for match in matches)
+
+    def _names(self) -> list[str]:
+        return [str(path).rsplit("/", 1)[-1] for path in self._fs.ls(self._root, detail=False)]
 
     def _write(self, name: str, data: bytes) -> None:
         """A file, whole or not at all."""

@@ -1,7 +1,7 @@
 """The Dask cluster: whether there is one to work on, and whether it can do the work.
 
-A client is only ever found, never made, and `distributed` is not imported to look for one: nobody
-has a client who has not imported it.
+A client is only ever found, never made. `distributed` is not imported to look for one: who has a
+client has imported it.
 
 Calls that a cluster may never answer are made in a thread of their own (`call_with_timeout`), while
 the caller waits in slices: Ctrl-C comes through, and a connection that is lost ends the wait.
@@ -49,10 +49,7 @@ _before_sending: Any = None
 def current_client(forced: bool = False) -> Client | None:
     """The client that Dask would compute with here, or None; makes none and imports nothing.
 
-    Parameters
-    ----------
-    forced : bool, default=False
-        Whether a scheduler that is set in ``dask.config`` and has no client is disregarded.
+    `forced`: a scheduler that is set in ``dask.config`` and has no client is disregarded.
     """
     distributed = sys.modules.get("distributed")
     if distributed is None:
@@ -124,24 +121,11 @@ def check_open(client: Client) -> None:
 
 
 def call_with_timeout(client: Client, call: Callable[[], T], seconds: float | None = None) -> T:
-    """Result of a call that waits for the cluster.
+    """Result of a call that waits for the cluster: for so long, or while the client is open.
 
-    Parameters
-    ----------
-    client : distributed.Client
-    call : callable without arguments
-        Runs in a thread of its own, which is left behind when it is not waited for any more.
-    seconds : float or None, default=None
-        How long to wait. None: as long as the client is open.
-
-    Raises
-    ------
-    SchedulerLostError
-        The client was closed meanwhile.
-    NoAnswerError
-        There was no answer in time.
-    BaseException
-        What the call raises.
+    The call runs in a thread of its own, which is left behind when nobody waits for it any more.
+    Raises SchedulerLostError if the client was closed meanwhile, NoAnswerError if there was no
+    answer in time, or what the call raises.
     """
     outcome: Future[T] = Future()
 
@@ -166,13 +150,7 @@ def call_with_timeout(client: Client, call: Callable[[], T], seconds: float | No
 
 
 def seconds_of(key: str, default: str) -> float:
-    """A time of ``dask.config``, in words or not.
-
-    Raises
-    ------
-    ValueError
-        Names the key.
-    """
+    """A time of ``dask.config``, in words or not; ValueError names a key that has none."""
     given = dask.config.get(key, default)
     try:
         found: float = parse_timedelta(given)
@@ -187,8 +165,8 @@ def seconds_of(key: str, default: str) -> float:
 def sending_data() -> Iterator[None]:
     """In the context Dask does not warn of large graphs: they hold data that is meant to go.
 
-    Its configuration is that of all threads, so it is changed by the first of them that is in such
-    a context, and changed back by the last.
+    Its configuration is that of all threads. The first of them in such a context changes it, and
+    the last one changes it back.
     """
     global _n_sending, _before_sending
     key = "distributed.admin.large-graph-warning-threshold"
@@ -210,14 +188,9 @@ def release(client: Client, futures: Iterable[Any]) -> None:
     """Let a cluster forget results that nobody else wants, if it can still be asked; never raises.
 
     `distributed.Client.cancel` asks for more than that: the scheduler forgets what other clients
-    want, too, and was seen to fail (``assert ts.who_wants``) where that crosses with the death of a
-    worker. It is left for futures that the client has given up, after ``client.restart()`` for
-    instance: what was submitted before the client heard of it is still on the scheduler.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    futures : iterable of distributed.Future
+    want, too. It was seen to fail (``assert ts.who_wants``) when a worker died meanwhile. It is
+    left for futures that the client has given up, for instance after ``client.restart()``. What was
+    submitted before the client heard of that is still on the scheduler.
     """
     some = list(futures)
     given_up = [future for future in some if future.status == "cancelled"]
@@ -232,14 +205,8 @@ def release(client: Client, futures: Iterable[Any]) -> None:
 def look(client: Client, stats: FitStatistics, found: Mapping[str, int] | None = None) -> None:
     """Count the workers that have gone, if a cluster can still be asked; never raises.
 
-    The scheduler knows of all, also of those that were started again between two looks.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    stats : FitStatistics
-    found : mapping of str or None, default=None
-        The workers that there are now. None: they are asked for.
+    The scheduler knows of all, also of those that were started again between two looks. `found` are
+    the workers that there are now; None: they are asked for.
     """
 
     def n_gone(dask_scheduler: Any) -> int:  # by value: dtrees need not be there
@@ -257,11 +224,8 @@ def look(client: Client, stats: FitStatistics, found: Mapping[str, int] | None =
 def await_workers(client: Client) -> dict[str, int]:
     """Threads of every worker by address; waits for the first worker when there is none.
 
-    Raises
-    ------
-    WorkerLostError
-        None has come in time: 30 seconds, or what ``dask.config`` says under
-        "dtrees.workers-timeout".
+    Raises WorkerLostError when none comes for 30 seconds, or what ``dask.config`` says under
+    "dtrees.workers-timeout".
     """
     workers = _workers(client)
     if workers:
@@ -307,13 +271,8 @@ def check_versions(client: Client) -> list[str]:
     """Addresses of the workers that answer, all of which have the client's dtrees.
 
     A worker that hangs keeps the answer of all others waiting: then everyone is asked alone.
-
-    Raises
-    ------
-    ClusterError
-        Names a worker with another dtrees, or without any.
-    NoAnswerError
-        No worker has answered for 10 seconds.
+    Raises ClusterError, which names a worker with another dtrees or none; and NoAnswerError, if no
+    worker has answered for 10 seconds.
     """
 
     def version() -> str | None:  # sent by value: it has to run without dtrees, too
@@ -355,16 +314,9 @@ def check_versions(client: Client) -> list[str]:
 
 
 def check_version(address: str, theirs: str | None, mine: str | None = None) -> None:
-    """Raise a `ClusterError` when a worker's version of dtrees is not that of the client.
+    """Raise ClusterError when a worker's version of dtrees is not that of the client.
 
-    Parameters
-    ----------
-    address : str
-        Of the worker.
-    theirs : str or None
-        Its version; None: dtrees is not installed there.
-    mine : str or None, default=None
-        That of the client; None: the version of this process.
+    `theirs` None: dtrees is not installed there. `mine` None: the version of this process.
     """
     mine = dtrees.__version__ if mine is None else mine
     if theirs != mine:

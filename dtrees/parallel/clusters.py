@@ -6,7 +6,7 @@
 
 Tables on a cluster are files that the workers read: Parquet or CSV, a partition for each file or
 stretch of one, and never in this process. What is made of them row by row is written by the workers
-as a folder of Parquet files, a file for each partition, or as text by this process::
+as a folder of Parquet files, one for each partition. Text is written by this process::
 
     FILE ... --read_files--> partitions --map_parts--> partitions --write_parquet--> folder
                                                                   --write_csv------> file
@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from gzip import GzipFile
 from itertools import count, repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import dask
@@ -31,6 +31,8 @@ from dtrees.exceptions import ClusterError
 from dtrees.parallel.client import sending_data
 from dtrees.parallel.executors import Executor, run_with_retries
 from dtrees.parallel.partitions import delayed_parts
+
+T = TypeVar("T")
 
 ANSWER = "10s"  # that a scheduler has to answer
 LOCAL = re.compile(r"local(?::([1-9]\d{0,3}))?")
@@ -187,8 +189,7 @@ def _offsets_in(table: Any, n_rows: int | None) -> list[Any]:
         tasks = _tasks("look-for-dates", _offsets, table, repeat(n_rows))
         return executor.fetch(executor.hold(tasks))
 
-    with sending_data():
-        return run_with_retries([table], work)
+    return _computed(table, work)
 
 
 def _offsets(part: Any, n_rows: int | None) -> dict[str, set[bool] | None]:
@@ -287,7 +288,7 @@ def write_csv(table: Any, file: Path, *, packed: bool = False) -> int:
     return _computed(table, write)
 
 
-def _computed(table: Any, work: Callable[[Executor], int]) -> int:
+def _computed(table: Any, work: Callable[[Executor], T]) -> T:
     with sending_data():  # a forest is in the graph
         return run_with_retries([table], work)
 

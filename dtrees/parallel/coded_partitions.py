@@ -20,18 +20,10 @@ PART_BYTES = 4 * 2**20  # of codes that are sent from here
 
 @dataclass(frozen=True, eq=False)
 class PartFacts:
-    """What is known of some rows once they are coded.
+    """What is known of some rows once they are coded."""
 
-    Attributes
-    ----------
-    has_missing : bool (n_columns,)
-        Columns with missing values.
-    digest : int
-        As `dtrees.coding.row_digest.digest_of_rows`.
-    """
-
-    has_missing: np.ndarray
-    digest: int
+    has_missing: np.ndarray  # bool (n_columns,)
+    digest: int  # as `dtrees.coding.row_digest.digest_of_rows`
 
     @classmethod
     def of(cls, coded: CodedMatrix, first_row: int) -> PartFacts:
@@ -82,7 +74,7 @@ class CodedPartitions:
         self.lengths = tuple(lengths)
         self.n_bytes = n_bytes
         self.reason = reason
-        self._parts = parts
+        self.each = parts
         self._facts: PartFacts | None = None
 
     @classmethod
@@ -131,10 +123,6 @@ class CodedPartitions:
     def learn(self, facts: Sequence[PartFacts]) -> None:
         """Take note of what was found out of all parts."""
         self._facts = PartFacts.joined(facts)
-
-    def each(self) -> list[Any]:
-        """The parts: a task of Dask each, or the codes themselves."""
-        return self._parts()
 
     def groups(self, n_rows: int) -> list[tuple[list[Any], int]]:
         """Parts that lie one behind the other, of about so many rows, and how many they have."""

@@ -13,13 +13,11 @@ The model follows the code (`dtrees.core.grow.rounds`, `dtrees.parallel.partitio
                  a task for each batch and thread                           the scheduler
 
 and takes its constants from measurements (``python -m benchmarks partitioned-scaling`` takes them
-anew, and compares what it says with fits). Those below are of two cores of an idle machine, where
-fits of 250,000 rows on one and two workers took 0.8 to 1.3 times its seconds, and moved 0.8 times
-its bytes. The model knows nothing of the data but their size: a split is taken to send
-`smaller_share` of the rows of a node to one side, always. On threads of one process nothing moves,
-see `CostModel.on_threads`.
-
-What a slide of [SK] counts for PLANET, ``2^D k B p c`` numbers a tree, is `planet_bytes`.
+anew, and compares what it says with fits). Those below are of two cores of an idle machine. Fits of
+250,000 rows on one and two workers took 0.8 to 1.3 times its seconds there, and moved 0.8 times its
+bytes. The model knows nothing of the data but their size. A split is always taken to send
+`smaller_share` of the rows of a node to one side. On threads of one process nothing moves, see
+`CostModel.on_threads`.
 """
 
 from __future__ import annotations
@@ -51,27 +49,15 @@ THREADS_ROUND = 2e-4  # seconds of a round of tasks on threads
 
 @dataclass(frozen=True)
 class Cost:
-    """What a growth costs.
-
-    Attributes
-    ----------
-    rounds, passes, waves, tasks : int
-        Passes are over the codes; tasks are those of rounds and subtrees.
-    bytes_moved : int
-        Counts and rows that leave a thread of a worker.
-    bytes_per_worker : int
-        Codes, targets and places that a worker holds, or has on its disk.
-    seconds : dict of str to float
-        By phase.
-    """
+    """What a growth costs."""
 
     rounds: int
-    passes: int
+    passes: int  # over the codes
     waves: int
-    tasks: int
-    bytes_moved: int
-    bytes_per_worker: int
-    seconds: dict[str, float] = field(default_factory=dict)
+    tasks: int  # of rounds and subtrees
+    bytes_moved: int  # counts and rows that leave a thread of a worker
+    bytes_per_worker: int  # codes, targets and places that it holds, or has on its disk
+    seconds: dict[str, float] = field(default_factory=dict)  # by phase
 
     @property
     def total_seconds(self) -> float:
@@ -81,53 +67,24 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class GrowthSize:
-    """What is to be grown, and where.
-
-    Attributes
-    ----------
-    n_rows, n_columns : int
-    n_trees : int
-    depth : int or None
-        None: grown to the end, which is taken to be a few rows.
-    n_workers, n_threads : int
-        `n_threads` of each worker.
-    bytes_per_row : float or None, default=None
-        Of the codes; None: a byte per cell, or two where there are more than 255 codes.
-    raw_seconds : float, default=0.0
-        Of one thread, for one computation of the user's graph, which is computed twice.
-    columns_drawn : int or None, default=None
-        Of a node; None: all.
-    n_codes : int, default=255
-        Of a column, on average.
-    n_classes : int, default=2
-        0 for regression.
-    n_sets : int, default=1
-        Training sets that grow together; they are taken to stay together.
-    bootstrap : bool, default=True
-    gather_rows : int or None, default=None
-        As `dtrees.core.grow.rounds.Seed`; None: as `gather_rows_of` says of the table.
-    histogram_budget : int or None, default=None
-        As `dtrees.core.grow.rounds.Seed`; None: what ``dask.config`` says.
-    memory_limit : int or None, default=None
-        Bytes of a worker; it bounds the trees of a wave, and the rows of a batch.
-    """
+    """What is to be grown, and where."""
 
     n_rows: int
     n_columns: int
     n_trees: int
-    depth: int | None
+    depth: int | None  # None: to the end, which is taken to be a few rows
     n_workers: int
-    n_threads: int = 1
-    bytes_per_row: float | None = None
-    raw_seconds: float = 0.0
-    columns_drawn: int | None = None
-    n_codes: int = 255
-    n_classes: int = 2
-    n_sets: int = 1
+    n_threads: int = 1  # of each worker
+    bytes_per_row: float | None = None  # of codes; None: by `n_codes`
+    raw_seconds: float = 0.0  # of one thread, for the user's graph, which is computed twice
+    columns_drawn: int | None = None  # of a node; None: all
+    n_codes: int = 255  # of a column, on average
+    n_classes: int = 2  # 0 for regression
+    n_sets: int = 1  # that grow, and are taken to stay, together
     bootstrap: bool = True
-    gather_rows: int | None = None
-    histogram_budget: int | None = None
-    memory_limit: int | None = None
+    gather_rows: int | None = None  # as in `dtrees.core.grow.rounds.Seed`; None: of the table
+    histogram_budget: int | None = None  # None: what ``dask.config`` says
+    memory_limit: int | None = None  # of a worker; bounds waves and batches
 
     @property
     def slots(self) -> int:
@@ -243,14 +200,7 @@ class CostModel:
         return replace(self, target=0.0, byte=0.0, round=THREADS_ROUND, task=0.0, start=0.0)
 
     def in_one_place(self, n_rows: float, depth: float) -> float:
-        """Seconds of a row and a column in a tree that is grown where its rows are.
-
-        Parameters
-        ----------
-        n_rows : float
-        depth : float
-            At most; infinity: grown to the end.
-        """
+        """Seconds of a row and a column in a tree that is grown where its rows are, to a depth."""
         s = self.smaller_share
         per_level = -s * math.log(s) - (1 - s) * math.log(1 - s)
         levels = min(depth, math.log(max(math.e, n_rows)) / per_level)
@@ -334,13 +284,6 @@ class CostModel:
             spent += n_bytes * min(n_workers, ADDED_AT_ONCE) * (self.byte + self.cell / 8)
             n_workers = -(-n_workers // ADDED_AT_ONCE)
         return spent
-
-
-def planet_bytes(
-    depth: int, n_threads: int, n_columns: int, n_codes: int = 255, n_statistics: int = 2
-) -> int:
-    """What a tree of PLANET moves: 2^D k B p c numbers of eight bytes ([SK], communication)."""
-    return 8 * 2**depth * n_threads * n_codes * n_columns * n_statistics
 
 
 def _levels(

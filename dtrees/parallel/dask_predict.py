@@ -17,10 +17,10 @@ asked for::
 
 Rows of array blocks may be unknown, and blocks may be empty. Chunks along columns are joined.
 
-The model enters a graph once, under a key that follows from its bytes, so a scheduler carries it to
-each process once, and two predictions share it. In this process it is not copied; on its way to
-others it is a string of bytes (`Sealed`) that the scheduler does not open and a worker opens once.
-It is what the estimator had learned when it was asked: a later fit changes nothing.
+The model enters a graph once, under a key that follows from its bytes. So a scheduler carries it to
+each process once, and two predictions share it. In this process it is not copied. On its way to
+others it is a string of bytes (`Sealed`), which the scheduler does not open and a worker opens
+once. It is what the estimator had learned when it was asked: a later fit changes nothing.
 
 A task uses the one thread that it runs on.
 """
@@ -37,11 +37,9 @@ from typing import Any, NamedTuple, Protocol
 import dask
 import numpy as np
 from dask.base import tokenize
-from packaging.version import Version
 
 from dtrees.coding.tables import feature_names
-
-FRAMES_SINCE = "2025.5.1"  # before, map_partitions of data frames took no delayed arguments
+from dtrees.parallel.partitions import is_array
 
 
 class Answer(NamedTuple):
@@ -76,17 +74,7 @@ class Model(Protocol):
 
 
 class Sealed:
-    """A model within a graph: itself in this process, and its pickle on the way to others.
-
-    Parameters
-    ----------
-    model : Model or estimator
-        Not changed any more.
-
-    Attributes
-    ----------
-    pickled : bytes
-    """
+    """A model within a graph: itself in this process, and its pickle on the way to others."""
 
     def __init__(self, model: Any) -> None:
         self.pickled = pickle.dumps(model, protocol=5)
@@ -136,20 +124,10 @@ def map_rows(model: Model, method: str, X: Any) -> Any:
     ------
     TypeError
         A collection of another kind.
-    NotImplementedError
-        A data frame, and a Dask before 2025.5.1.
     ValueError
         Other columns than at fit, as far as the collection tells; the rest is told by the tasks.
     """
-    array, frame = sys.modules.get("dask.array"), sys.modules.get("dask.dataframe")
-    if array is not None and isinstance(X, array.Array):
-        return _map_array(model, method, X)
-    if frame is not None and isinstance(X, frame.DataFrame):
-        return _map_frame(model, method, X)
-    raise TypeError(
-        f"X is a Dask collection of type {type(X).__name__}. Give a Dask array of shape (n_rows, "
-        "n_columns) or a Dask data frame, or X.compute()."
-    )
+    return (_map_array if is_array(X) else _map_frame)(model, method, X)
 
 
 def map_parts(answer: Callable[[Any, Any], Any], model: Any, X: Any) -> Any:
@@ -191,12 +169,6 @@ def _task_name(method: str) -> str:
 
 
 def _map_array(model: Model, method: str, X: Any) -> Any:
-    if X.ndim != 2:
-        raise ValueError(
-            f"Expected 2D array, got {X.ndim}D array instead: X is a Dask array of shape {X.shape}."
-        )
-    if X.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: X is a Dask array of dtype {X.dtype}.")
     model.check_columns(None, None if np.isnan(X.shape[1]) else X.shape[1])
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
@@ -218,11 +190,6 @@ def _of_array(block: Any, model: Sealed, method: str, empty: Any) -> Any:
 
 
 def _map_frame(model: Model, method: str, X: Any) -> Any:
-    if Version(dask.__version__) < Version(FRAMES_SINCE):
-        raise NotImplementedError(
-            f"Lazy prediction of Dask data frames needs dask >= {FRAMES_SINCE}, this is "
-            f"{dask.__version__}. Update dask, or give X.to_dask_array() if all are numbers."
-        )
     model.check_columns(feature_names(X.columns), len(X.columns))
     answer = model.answer(method)
     pandas = sys.modules["pandas"]

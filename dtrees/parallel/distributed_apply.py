@@ -2,8 +2,8 @@
 
 Who validates asks which leaves the held-out rows of a model are in, or what the model says of them.
 In this process that is read from the codes (`dtrees.core.predict.binned.CodedRows`). Codes that
-stay in their partitions (`dtrees.parallel.encoding.CodedPartitions`) are made once more, and all
-that is asked for is answered in one pass over them, of all models together::
+stay in their partitions (`dtrees.parallel.coded_partitions.CodedPartitions`) are made once more.
+All models are answered in one pass over them::
 
     client    trees of all models ──▶ one result, sent from worker to worker
               rows of each model  ──▶ a bit per row of a part, or their numbers, if they are few
@@ -14,7 +14,7 @@ that is asked for is answered in one pass over them, of all models together::
     client    answers, in the order in which the rows were asked for
 
 The values of a forest are added up on the workers, in the order of the trees, so they are the bits
-of a prediction: eight bytes for each row and class come here, whatever the number of trees.
+of a prediction. Eight bytes for each row and class come here, whatever the number of trees.
 
 What is large goes in *loads*: some trees at a time, so that neither messages nor what workers hold
 grows with the forest. Sums that are not complete wait on the workers for the next trees.
@@ -83,10 +83,7 @@ class PartitionedRows:
     def bring(self, asked: Sequence[Asked]) -> None:
         """Fetch the leaves that will be asked for, of all of these rows in one pass.
 
-        Parameters
-        ----------
-        asked : sequence of (sequence of Tree, int64 (n,))
-            Trees, and rows that go down each of them. An answer is kept until it is taken.
+        Each of the rows goes down each of its trees. An answer is kept until it is taken.
         """
         answers = walk_parts(self._parts, asked, with_values=False, stats=self._stats)
         for (trees, rows), found in zip(asked, answers, strict=True):
@@ -130,26 +127,11 @@ def walk_parts(
     with_values: bool,
     stats: FitStatistics | None = None,
 ) -> list[Any]:
-    """Let rows walk down trees, in one pass over the codes.
+    """Let rows walk down trees, in one pass over the codes; an answer for each that was asked for.
 
-    Parameters
-    ----------
-    parts : CodedPartitions
-    asked : sequence of (sequence of Tree, int64 (n,))
-    with_values : bool
-    stats : FitStatistics or None, default=None
-        As for `dtrees.parallel.executors.run_with_retries`.
-
-    Returns
-    -------
-    list
-        For each that was asked for: the leaves of each tree, unsigned integers (n,) in the
-        narrowest type; or, with values, the sum over its trees, float64 (n, n_values).
-
-    Raises
-    ------
-    ClusterError
-        A Dask cluster is in force and cannot be used, or loses results too often.
+    That is the leaves of each tree, unsigned integers (n,) in the narrowest type; or, with values,
+    the sum over its trees, float64 (n, n_values). Raises ClusterError where a Dask cluster is in
+    force and cannot be used, or loses results too often.
     """
     sides = [RequestedRows(rows) for _, rows in asked]
     per_row = max(1, parts.n_bytes // max(1, parts.n_rows))
@@ -285,31 +267,18 @@ def walk_codes_of_part(
 ) -> list[Any]:
     """What a task does: rows of a part go down the trees of some models.
 
-    Parameters
-    ----------
-    codes : sequence of CodedMatrix
-        Of the part, one behind the other.
-    named : sequence of RowSelection
-        The rows of each model.
-    pieces : sequence of bytes
-        Of the trees of all models, one behind the other: `pack`, pickled.
-    n_trees : sequence of int
-        Of each model.
-    with_values : bool
-    before : sequence of float64 (n, n_values) or None
-        What the task before has returned, whose last sum is that of the first model's trees before
-        these.
-
-    Returns
-    -------
-    list
-        For each model a list of leaves, by tree, or the sum of its values.
+    `codes` and `named` are those of the part, the latter for each model. `pieces` joined are the
+    pickle of all packed trees, `n_trees` of each model. `before` is what the task before has
+    returned: its last sum is that of the first model's trees before these. Returns for each model
+    a list of leaves, by tree, or the sum of its values, float64 (n, n_values).
     """
-    walked = _RowsOfPart(codes)
+    walked = [CodedRows(_aligned(each)) for each in codes]
+    *starts, n_rows = np.cumsum([0, *(each.n_rows for each in codes)]).tolist()
     trees = iter(unpack(pickle.loads(b"".join(pieces))))
     answers: list[Any] = []
     for number, (rows, n) in enumerate(zip(named, n_trees, strict=True)):
-        leaves = walked.leaves(rows, itertools.islice(trees, n))
+        some = itertools.islice(trees, n)
+        leaves = _leaves_of_part(walked, starts, rows.rows(n_rows), some)
         if with_values:
             total = before[-1].copy() if number == 0 and before is not None else None
             answers.append(_summed(leaves, total))
@@ -328,26 +297,15 @@ def _summed(leaves: Iterator[tuple[Tree, np.ndarray]], total: np.ndarray | None)
     return total
 
 
-class _RowsOfPart:
-    """The rows of a part, whose codes are in several pieces, one behind the other."""
-
-    def __init__(self, codes: Sequence[CodedMatrix]) -> None:
-        self._walked = [CodedRows(_aligned(each)) for each in codes]
-        self._ends = np.cumsum([each.n_rows for each in codes])
-
-    def leaves(
-        self, named: RowSelection, trees: Iterable[Tree]
-    ) -> Iterator[tuple[Tree, np.ndarray]]:
-        """Trees, and the leaves of some rows in each."""
-        rows = named.rows(int(self._ends[-1]))
-        starts = [0, *self._ends[:-1].tolist()]
-        of_codes = np.split(rows, np.searchsorted(rows, starts[1:]))
-        local = [some - start for some, start in zip(of_codes, starts, strict=True)]
-        for tree in trees:
-            found = [
-                coded.leaves(tree, some) for coded, some in zip(self._walked, local, strict=True)
-            ]
-            yield tree, np.concatenate(found)
+def _leaves_of_part(
+    codes: Sequence[CodedRows], starts: Sequence[int], rows: np.ndarray, trees: Iterable[Tree]
+) -> Iterator[tuple[Tree, np.ndarray]]:
+    """Trees, and the leaves of some rows in each; codes lie one behind the other, from `starts`."""
+    of_codes = np.split(rows, np.searchsorted(rows, starts[1:]))
+    local = [some - start for some, start in zip(of_codes, starts, strict=True)]
+    for tree in trees:
+        found = [coded.leaves(tree, some) for coded, some in zip(codes, local, strict=True)]
+        yield tree, np.concatenate(found)
 
 
 def _aligned(coded: CodedMatrix) -> CodedMatrix:

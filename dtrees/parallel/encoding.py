@@ -8,15 +8,15 @@
     client   codes of all rows, the book
 
 Raw values stay where the scheduler computes them. Summaries are merged there too, `FAN_IN` at a
-time and in the order of the rows, and what comes to the client is the book: at most ``max_bins``
-values a column, or its distinct values where every one has a code, and the categories. The samples
-of wide tables are more than a small worker should hold; so columns are merged in stretches::
+time and in the order of the rows. The book comes to the client: categories, and at most
+``max_bins`` values a column, or all where each has a code. The samples of wide tables are more than
+a small worker should hold; so columns are merged in stretches::
 
     summaries of 8 partitions ──▶ columns 0..24 ──▶ merged ──▶ cuts ──┐
                               ──▶ columns 25..49 ─▶ merged ──▶ cuts ──┼──▶ book
 
-Book and codes are the same, bit for bit, as those of the table in memory (`CodeBook.fit_encode`),
-because both are made by the same summaries and cuts (`dtrees.coding`), which merge in any grouping.
+Book and codes are the same, bit for bit, as those of the table in memory (`CodeBook.fit_encode`).
+Both are made by the same summaries and cuts (`dtrees.coding`), which merge in any grouping.
 
 Codes that are too many for one place stay where they are made (`CodedPartitions`): trees are grown
 from them there (`dtrees.parallel.partitioned`).
@@ -56,18 +56,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Summarized:
-    """What pass 1 yields.
+    """What pass 1 yields."""
 
-    Attributes
-    ----------
-    book : CodeBook or None
-        None: too few rows were sampled.
-    n_stored : int or None
-        Cells that a sparse table stores; None for a dense one.
-    """
-
-    book: CodeBook | None
-    n_stored: int | None
+    book: CodeBook | None  # None: too few rows were sampled
+    n_stored: int | None  # cells that a sparse table stores; None for a dense one
 
 
 def encode_partitions(
@@ -141,7 +133,7 @@ def code_partitions(
         held, found = _summarized(table, parts, mask, rules, handle_unknown, None, executor)
     book = found.book
     assert book is not None
-    n_bytes = size_of_codes(book, table.n_rows, found.n_stored)
+    n_bytes = size_of_codes(book.n_codes, table.n_rows, found.n_stored)
     logger.info(
         "%d x %d cells in %d partitions: %s of codes",
         *table.shape,
@@ -169,12 +161,12 @@ def code_partitions(
     return book, book.stack_parts(executor.fetch(executor.hold(tasks(executor.as_argument(held)))))
 
 
-def size_of_codes(book: CodeBook, n_rows: int, n_stored: int | None) -> int:
-    """Bytes of a coded table, from what is known before it is coded."""
+def size_of_codes(n_codes: np.ndarray, n_rows: int, n_stored: int | None = None) -> int:
+    """Bytes of a coded table, from what is known before it is coded; `n_stored`: it is sparse."""
     if n_stored is not None:
         return STORED_BYTES * n_stored
     widths = np.array([np.dtype(width).itemsize for width in WIDTHS])
-    return n_rows * int(widths[storage_for(book.n_codes)].sum())
+    return n_rows * int(widths[storage_for(n_codes)].sum())
 
 
 def _summarized(

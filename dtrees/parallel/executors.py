@@ -5,10 +5,10 @@ The scheduler in force decides, as for ``X.compute()`` (`dask.base.get_scheduler
     LocalExecutor        threads, synchronous, processes     results are in this process at once
     ClusterExecutor   a client's cluster                  results stay on the workers until fetched
 
-Work is a few rounds of tasks, and the results of a round may be arguments of the next one
-(`Executor.as_argument`) without coming here; they are there as long as somebody holds them. Tasks
-are pure and have keys of their own, so where results are lost with their workers, all of the work
-is done again under new keys. That, and what else can happen to them, is the business of
+Work is a few rounds of tasks. The results of a round may be arguments of the next one
+(`ClusterExecutor.as_argument`) without coming here; they are there as long as somebody holds them.
+Tasks are pure and have keys of their own. Where results are lost with their workers, all of the
+work is done again under new keys. That, and what else can happen to them, is the business of
 `dtrees.parallel.tasks`.
 """
 
@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 import dask
@@ -37,33 +37,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Executor(Protocol):
-    """What computes."""
-
-    def hold(self, tasks: Sequence[Any]) -> list[Any]:
-        """Compute collections of any kinds; their results in this order, wherever they are."""
-
-    def fetch(self, held: Sequence[Any]) -> list[Any]:
-        """Results that are held, in this process."""
-
-    def as_argument(self, held: Any) -> Any:
-        """A result that is held, as an argument of tasks."""
-
-    def room(self) -> int | None:
-        """Bytes that the smallest worker has; None where there are no workers."""
-
-    def run(self, work: Callable[[], T]) -> T:
-        """Do work; where results are lost, all of it again."""
-
-
 class LocalExecutor:
-    """Computes in this process, or in processes of its own.
-
-    Parameters
-    ----------
-    get : callable
-        Of a Dask scheduler.
-    """
+    """Computes in this process, or in processes of its own, by the ``get`` of a Dask scheduler."""
 
     def __init__(self, get: Callable[..., Any]) -> None:
         self._get = get
@@ -90,31 +65,17 @@ class LocalExecutor:
 
 
 class ClusterExecutor:
-    """Computes on the workers of a cluster.
-
-    Parameters
-    ----------
-    client : distributed.Client
-        Synchronous.
-    stats : FitStatistics
-        Workers that are lost are counted there.
-    """
+    """Computes on the workers of a cluster; the client is synchronous."""
 
     def __init__(self, client: Client, stats: FitStatistics) -> None:
         self._tasks = Tasks(client, stats)
         self._tasks.begin()
 
     def hold(self, tasks: Sequence[Any]) -> list[Any]:
-        """Compute collections; returns futures, all of which are finished.
-
-        Raises
-        ------
-        LostResultsError, ClusterError
-        BaseException
-            What a task raises.
-        """
+        """Compute collections of any kinds; returns their futures, all of which are finished."""
         self._tasks.workers()
-        with _span():  # not while collections are made: data frames warn of annotations
+        span = sys.modules["distributed"].span
+        with span("dtrees.fit"):  # not while collections are made: data frames warn of annotations
             futures = self._tasks.compute(tasks)
         self._tasks.wait(futures)
         return futures
@@ -141,25 +102,16 @@ class ClusterExecutor:
         self._tasks.end()
 
 
+Executor = LocalExecutor | ClusterExecutor  # of graphs
+
+
 def run_with_retries(
     collections: Sequence[Any], work: Callable[[Executor], T], stats: FitStatistics | None = None
 ) -> T:
-    """Do work where Dask would compute some collections.
+    """Do work where Dask would compute some collections; again, where results were lost.
 
-    Parameters
-    ----------
-    collections : sequence of Dask collections
-    work : callable
-        Called with a `Executor`; again, where results were lost.
-    stats : FitStatistics or None, default=None
-        Where it is written down what was lost, and how often all was done again.
-
-    Raises
-    ------
-    ClusterError
-        The client is closed or asynchronous, there are no workers, or results were lost too often.
-    BaseException
-        What `work` raises.
+    `stats` are told what was lost, and how often all was done again. Raises ClusterError where the
+    client is closed or asynchronous, there are no workers, or results were lost too often.
     """
     with _executor(collections, FitStatistics() if stats is None else stats) as executor:
         return executor.run(partial(work, executor))
@@ -189,9 +141,3 @@ def _executor(collections: Sequence[Any], stats: FitStatistics) -> Iterator[Exec
             yield executor
         finally:
             executor.end()
-
-
-def _span() -> AbstractContextManager:
-    """What is submitted stands in the span of the fit."""
-    span = getattr(sys.modules["distributed"], "span", None)
-    return nullcontext() if span is None else span("dtrees.fit")

@@ -28,11 +28,11 @@ class FitStatistics:
         sent, blocks), bytes_moved, and by regime:
 
         replicated: tasks (that trees were grown in); bytes_moved is the table, once for every
-        worker that it is sent to, and the packed trees on their way back.
+        worker, and the packed trees on their way back.
 
-        partitioned: rounds, passes (over the codes), cache_hits, rebuilds (places that had to be
-        computed again); bytes_moved is counts, rows that left a block, and blocks that were moved
-        to where threads are idle.
+        partitioned: rounds, passes (over the codes), cache_hits, rebuilds (places that were
+        computed again). bytes_moved is counts, rows that left a block, and blocks that were moved
+        to idle threads.
     """
 
     regime: str = "local"
@@ -57,15 +57,10 @@ class FitStatistics:
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - began
 
     def see_workers(self, addresses: Iterable[str], n_gone: int | None = None) -> None:
-        """Count the workers that have gone since the last time.
+        """Count the workers that have gone since the last time; those at `addresses` are there.
 
-        Parameters
-        ----------
-        addresses : iterable of str
-            Of those that are there now.
-        n_gone : int or None, default=None
-            How many have gone since the scheduler began. It counts those, too, that came and went
-            between two looks. None: only those are counted that were there at the last one.
+        `n_gone` is how many have gone since the scheduler began. It counts those, too, that came
+        and went between two looks. None: only those are counted that were there at the last one.
         """
         now = frozenset(addresses)
         n_missed = len(self._workers - now)

@@ -1,8 +1,8 @@
 """Trees, grown wherever that is to be done, and handed over in their order.
 
-Work comes in units (`dtrees.core.grow.forest`): the trees of a forest, or of some training sets. On
-a cluster, where there are fewer numbers of trees than threads, the sets of a number are parted into
-groups, so that every thread has a unit::
+Work comes in units (`dtrees.core.grow.forest`): the trees of a forest, or of some training sets.
+Where a cluster has more threads than there are numbers of trees, the sets of a number are parted
+into groups. Every thread then has a unit::
 
     10 folds and all rows, a tree, four threads        0 1 | 2 3 4 | 5 6 7 | 8 9 10
 
@@ -254,11 +254,7 @@ def _grown(
 def in_order(numbers: Iterable[int], found: Iterator[tuple[int, T]]) -> Iterator[tuple[int, T]]:
     """Numbered things in the order of the numbers; what comes too early waits.
 
-    Parameters
-    ----------
-    numbers : iterable of int
-    found : iterator of (int, object)
-        Each of the numbers once, in any order. Read only as far as need be.
+    Each number is found once, in any order; `found` is read only as far as need be.
     """
     early: dict[int, T] = {}
     for number in numbers:

@@ -1,10 +1,10 @@
 """Ctrl-C while a client works with its cluster: it comes where it does no harm, within a moment.
 
-A ``KeyboardInterrupt`` may come between any two instructions of the main thread. Between a task
-that is submitted and the name that its future gets, it leaves a future that only the traceback
-knows, and the cluster keeps the task as long as that lives (`sys.last_traceback`); within
-``Future.__del__`` Python swallows it. So it is held back, and comes where the client waits, which
-it does in slices of a tenth of a second, or at the end::
+A ``KeyboardInterrupt`` may come between any two instructions of the main thread. If it comes after
+a task is submitted and before its future has a name, only the traceback knows the future. The
+cluster then keeps the task as long as that lives (`sys.last_traceback`). Within ``Future.__del__``
+Python swallows it. So it is held back until the client waits, in slices of a tenth of a second, or
+until the end::
 
     with interrupts_deferred():
         future = client.submit(...)     # Ctrl-C here comes ...
@@ -31,13 +31,7 @@ END: Any = object()
 
 
 class Holding:
-    """What SIGINT does meanwhile.
-
-    Parameters
-    ----------
-    handler : callable
-        What it would do.
-    """
+    """Stands in the place of the handler of SIGINT meanwhile."""
 
     def __init__(self, handler: Callable[..., Any]) -> None:
         self.handler = handler

@@ -42,10 +42,7 @@ def client_bytes() -> int:
 def gather_rows_of(n_rows: int) -> int:
     """Rows of a node that is brought to one place, at most, of a table of so many.
 
-    Raises
-    ------
-    ValueError
-        ``dask.config`` has no whole number of rows under "dtrees.gather-rows".
+    Raises ValueError where ``dask.config`` has no number of rows under "dtrees.gather-rows".
     """
     given = dask.config.get("dtrees.gather-rows", None)
     if given is None:
@@ -76,22 +73,10 @@ def bytes_of_open_row(has_bags: bool, has_sets: bool) -> int:
 
 
 def trees_at_once(n_rows: float, n_drawn: int, room: float, row_bytes: int, n_threads: int) -> int:
-    """Trees of a wave.
+    """Trees of a wave; rows are of a bag, columns of a node, `room` are bytes of all workers.
 
-    As many as there is memory for the rows of their nodes, and as are done in a minute or so: what
-    a lost cluster leaves are the trees of the waves before.
-
-    Parameters
-    ----------
-    n_rows : float
-        Of a bag.
-    n_drawn : int
-        Columns of a node.
-    room : float
-        Bytes, of all workers.
-    row_bytes : int
-    n_threads : int
-        Of all workers.
+    As many as there is memory for the rows of their nodes, and as are done in a minute or so. A
+    lost cluster leaves the trees of the waves before.
     """
     n_rows = max(1.0, n_rows)
     of_time = WAVE_CELLS * n_threads / (n_drawn * n_rows)
@@ -99,18 +84,10 @@ def trees_at_once(n_rows: float, n_drawn: int, room: float, row_bytes: int, n_th
 
 
 def bytes_of_batch(total: float, n_threads: int, of_threads: Iterable[float]) -> int:
-    """Bytes of the rows that one task finishes, at most.
+    """Bytes of the rows that one task finishes, at most; `total` of all batches.
 
-    Each batch takes a task for each thread: where these are many, one batch for each has to do.
-
-    Parameters
-    ----------
-    total : float
-        Bytes of all batches.
-    n_threads : int
-        Of all workers.
-    of_threads : iterable of float
-        Memory of the workers that have a limit, for each of their threads.
+    Each batch takes a task for each of the `n_threads`: where these are many, one batch for each
+    has to do. `of_threads` is the memory of the workers that have a limit, for each thread.
     """
     most = max(BATCH_BYTES, BLOCK_SHARE * min(of_threads, default=0.0))
     return max(1, int(min(most, total // max(n_threads, EVEN_BATCHES))))

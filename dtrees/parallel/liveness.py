@@ -1,7 +1,7 @@
 """Workers that hang or are slow: when they are asked, and who gets what they have.
 
-A worker that hangs (it is stopped, its machine is gone) neither answers nor breaks its connection:
-the scheduler waits for it for "distributed.scheduler.worker-ttl", five minutes as a rule. So
+A worker that hangs (it is stopped, its machine is gone) neither answers nor breaks its connection.
+The scheduler waits for it for "distributed.scheduler.worker-ttl", five minutes as a rule. So
 
     nothing comes for `SLOWER` times the longest wait       all workers are asked; then, while
     so far, `PATIENCE` seconds at least, and                nothing comes, after twice as long,
@@ -16,8 +16,8 @@ the scheduler waits for it for "distributed.scheduler.worker-ttl", five minutes 
     nobody answers, `SILENT_ROUNDS` times                   `WorkerLostError`, after so many times
                                                             "dtrees.worker-patience"
 
-A task that holds the interpreter of its worker keeps it from answering: that costs copies, and only
-where it lasts as long as the patience the worker.
+A task that holds the interpreter of its worker keeps it from answering. That costs copies; if it
+lasts as long as the patience, it costs the worker.
 """
 
 from __future__ import annotations
@@ -65,15 +65,7 @@ class Answers(NamedTuple):
 class Liveness:
     """How long nothing has come from a cluster, and what its workers say to that.
 
-    Parameters
-    ----------
-    client : distributed.Client
-    stats : FitStatistics
-
-    Attributes
-    ----------
-    patience : float
-        Seconds to wait until workers are asked.
+    `patience` are the seconds to wait until workers are asked.
     """
 
     def __init__(self, client: Client, stats: FitStatistics) -> None:
@@ -103,10 +95,7 @@ class Liveness:
     def ask(self) -> Answers | None:
         """Ask workers whether they are there, and take out those that hang; None: nobody answers.
 
-        Raises
-        ------
-        WorkerLostError
-            Nobody has answered for long.
+        Raises WorkerLostError where nobody has answered for long.
         """
         most = worker_patience()
         try:
@@ -172,24 +161,10 @@ def copies_of(
     *,
     is_stuck: bool,
 ) -> list[tuple[int, Call]]:
-    """Tasks that other workers should do as well.
+    """Tasks that other workers should do as well, one for each place at most.
 
-    Parameters
-    ----------
-    pending : mapping of Future to (int, Call)
-        Places and tasks.
-    doing, done : mapping of str to frozenset of str
-        As `Liveness.holders`.
-    answering : frozenset of str
-        Workers that answer.
-    is_stuck : bool
-        Whether tasks are held up by workers that hang. Otherwise workers are just slow, and only
-        one without work can do better.
-
-    Returns
-    -------
-    list of (int, Call)
-        One for each place at most.
+    `doing` and `done` are as `Liveness.holders`. `is_stuck`: tasks are held up by workers that
+    hang. Otherwise workers are just slow, and only one without work can do better.
     """
     copies: dict[int, Call] = {}
     for future, (place, call) in pending.items():

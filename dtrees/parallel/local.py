@@ -3,8 +3,7 @@
 The floors below hand out lists of zero-argument tasks: blocks of columns, blocks of rows, subtrees.
 Their kernels release the GIL, so threads are all that is needed, and Dask's threaded scheduler
 carries them. The graph is one layer without edges, made by hand, so that nothing is tokenized,
-optimized or copied: a Dask task per thread, each of which takes the next of our tasks until none is
-left::
+optimized or copied. A Dask task per thread takes the next of our tasks until none is left::
 
     {"dtrees-0": (work,), "dtrees-1": (work,)}  ->  dask.threaded.get(..., num_workers=2)
 
@@ -20,7 +19,7 @@ of ours waits for Dask then, and two queues go between the caller and the thread
               ◀── word that a task has ended ──  threads                waits for them
 
 Places are given out in order, and one more only when the caller comes back from a result. So at
-most `AHEAD` tasks per thread are begun beyond those that the caller is done with: a slow task, or a
+most `AHEAD` tasks per thread are begun beyond those that the caller is done with. A slow task, or a
 slow caller, holds the others up, and results that wait take bounded memory.
 
 Ctrl-C reaches the main thread only. A runner therefore carries an event, ``cancelled``: it is set
@@ -29,9 +28,9 @@ running kernels, which work in slices of a few milliseconds, look at it between 
 waits for them, as what they fill is garbage by then. A cancelled runner stays cancelled: it lives
 as long as one fit or one prediction.
 
-Dask keeps a pool for each calling thread and number of threads. `ThreadPoolExecutor` counts a task
-that waits as an idle thread if Ctrl-C comes while the pool starts a thread, and is then a thread
-short for ever. So the pool is given up after an interrupt, and the next call gets a new one.
+Dask keeps a pool for each calling thread and number of threads. If Ctrl-C comes while the pool
+starts a thread, `ThreadPoolExecutor` counts a task that waits as an idle thread. It is then a
+thread short for ever. So the pool is given up after an interrupt, and the next call gets a new one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Trees grown in rounds from blocks of rows: what they are grown from, and how on threads.
 
-Without a cluster the blocks are stretches of a table in this process, each a task of a round: the
-way of the partitioned regime, with the same model and nothing between machines. It is there to be
-compared with the others, and for small memory it is no help.
+Without a cluster the blocks are stretches of a table in this process, each a task of a round. The
+model is that of the partitioned regime on machines. It is there to be compared with the others, and
+saves no memory.
 """
 
 from __future__ import annotations
@@ -39,16 +39,7 @@ MOST_CODES = 65_535  # of a column, whose histogram is sent
 
 @dataclass(frozen=True, eq=False)
 class PartitionedGrowth:
-    """What trees are grown from, where the codes are in parts.
-
-    Attributes
-    ----------
-    growth : ForestGrowth
-    parts : CodedPartitions
-        Its codes.
-    resampling : Resampling
-        The training sets.
-    """
+    """What trees are grown from, where the codes are in parts: in place of those of `growth`."""
 
     growth: ForestGrowth
     parts: CodedPartitions
@@ -68,13 +59,7 @@ class PartitionedGrowth:
         return Common(growth.rules, draws, masks)
 
     def seed(self) -> Seed:
-        """What the driver grows from.
-
-        Raises
-        ------
-        ValueError
-            A column has more codes than its histogram may have.
-        """
+        """What the driver grows from; ValueError: a column has too many codes for a histogram."""
         growth, sets = self.growth, self.resampling
         most = int(self.parts.n_codes.max(initial=0))
         if most > MOST_CODES:
@@ -107,15 +92,7 @@ class PartitionedGrowth:
         )
 
     def waves(self, numbers: Sequence[int], room: int, n_threads: int) -> list[Sequence[int]]:
-        """Trees that grow together.
-
-        Parameters
-        ----------
-        numbers : sequence of int
-        room : int
-            Bytes for the rows of open nodes.
-        n_threads : int
-        """
+        """Trees that grow together; `room` are bytes for the rows of open nodes."""
         common = self.common()
         share = 1.0 if common.draws is None else -math.expm1(-common.draws.rate)
         most = trees_at_once(
@@ -133,22 +110,7 @@ class PartitionedGrowth:
 def grow_here(
     whole: PartitionedGrowth, numbers: Sequence[int], run: LocalRunner, stats: FitStatistics
 ) -> Iterator[tuple[int, list[Tree]]]:
-    """Grow trees in rounds, on threads of this process.
-
-    Parameters
-    ----------
-    whole : PartitionedGrowth
-    numbers : sequence of int
-        Of the trees.
-    run : LocalRunner
-    stats : FitStatistics
-
-    Yields
-    ------
-    number : int
-    trees : list of Tree
-        By training set, in any order.
-    """
+    """Grow trees in rounds, on threads of this process; yields numbers and trees by set."""
     growth, parts = whole.growth, whole.parts
     n_rows = -(-parts.n_rows // (BLOCKS_PER_THREAD * run.n_threads))
     groups = parts.groups(max(1, n_rows))

@@ -28,17 +28,8 @@ SAMPLED_BYTES = 8  # of a value of a sample
 def check_partitions(table: PartitionedTable, room: int | None) -> None:
     """Raise when a partition is more than a worker can hold, before workers die of it.
 
-    Parameters
-    ----------
-    table : PartitionedTable
-    room : int or None
-        Bytes of the smallest worker; None: there is no limit. Less than a process takes that holds
-        nothing is no limit, either: nobody keeps to it.
-
-    Raises
-    ------
-    ValueError
-        Says how to cut it.
+    `room` are bytes of the smallest worker; None: there is no limit. Less than a process takes that
+    holds nothing is no limit, either: nobody keeps to it. The ValueError says how to cut.
     """
     if room is None or room <= PROCESS_BYTES:
         return
@@ -75,13 +66,9 @@ def _least_bytes_of_row(collection: Any) -> int:
 
 
 def check_room(n_bytes: int, shape: tuple[int, int]) -> None:
-    """Raise when codes of so many bytes cannot be gathered in this process.
+    """Raise TableTooLargeError when codes of so many bytes cannot be gathered in this process.
 
     There is room for what the machine has free, or ``dask.config.get("dtrees.client-memory")``.
-
-    Raises
-    ------
-    TableTooLargeError
     """
     given = dask.config.get("dtrees.client-memory", None)
     if given is None:

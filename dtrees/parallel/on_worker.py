@@ -15,19 +15,9 @@ T = TypeVar("T")
 
 
 def run_call(version: str, function: Callable[..., T], *arguments: Any) -> T:
-    """Run a function, as long as somebody waits for it.
+    """Run a function, as long as somebody waits for it; ClusterError: this dtrees is another one.
 
-    Parameters
-    ----------
-    version : str
-        Of the client's dtrees: a worker may have joined after all others were asked.
-    function : callable
-    *arguments
-
-    Raises
-    ------
-    ClusterError
-        This dtrees is another one.
+    `version` is that of the client: a worker may have joined after all others were asked.
     """
     from distributed import Reschedule, get_worker
 
@@ -60,16 +50,10 @@ class TaskRunner:
 
 @dataclass(frozen=True)
 class TaskCancelled:
-    """An event that is set when nobody waits for a task of Dask any more.
+    """An event that is set when nobody waits for a task of Dask any more."""
 
-    Attributes
-    ----------
-    state : distributed.worker_state_machine.WorkerState
-    key : str or tuple
-    """
-
-    state: Any
-    key: Any
+    state: Any  # of `distributed.worker_state_machine`
+    key: Any  # str or tuple
 
     def is_set(self) -> bool:
         """Whether the task is cancelled; a look at a dictionary."""

@@ -27,19 +27,10 @@ def is_lazy(X: Any) -> bool:
 def one_kind_at_a_time(
     values: Sequence[Any], compute: Callable[[list[Any]], Sequence[Any]]
 ) -> list[Any]:
-    """Compute the collections among some values.
+    """Compute the collections among some values; other values are their own results.
 
-    Parameters
-    ----------
-    values : sequence
-        What is no collection is its own result.
-    compute : callable (list of collections of one kind) -> sequence
-        The result, or the future, of each of them, in their order. Called once for each kind.
-
-    Returns
-    -------
-    list
-        The result of each value, in the order of `values`.
+    `compute` gives the results, or the futures, of collections of one kind in their order; it is
+    called once for each kind. Results are in the order of `values`.
     """
     results = list(values)
     kinds: dict[type, list[int]] = {}

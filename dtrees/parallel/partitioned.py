@@ -26,7 +26,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -77,33 +77,13 @@ logger = logging.getLogger(__name__)
 def grow_partitioned(
     whole: PartitionedGrowth, numbers: Sequence[int], client: Client, stats: FitStatistics
 ) -> Generator[tuple[int, list[Tree]]]:
-    """Grow trees from partitions on the workers of a cluster.
+    """Grow trees from partitions on the workers of a cluster; the client is synchronous.
 
-    Closing the iterator ends the growth and leaves nothing on the cluster. Close it
-    (`contextlib.closing`).
-
-    Parameters
-    ----------
-    whole : PartitionedGrowth
-    numbers : sequence of int
-        Of the trees.
-    client : distributed.Client
-        Synchronous.
-    stats : FitStatistics
-        What is done is written there.
-
-    Yields
-    ------
-    number : int
-    trees : list of Tree
-        By training set, as soon as they are complete, in any order.
-
-    Raises
-    ------
-    WorkerLostError, SchedulerLostError, ClusterError
+    Yields numbers and trees by training set, as soon as they are complete, in any order. Closing
+    the iterator ends the growth and leaves nothing on the cluster. Close it
+    (`contextlib.closing`). Raises WorkerLostError, SchedulerLostError, ClusterError.
     """
-    span = getattr(distributed, "span", nullcontext)
-    with span("dtrees.fit"):
+    with distributed.span("dtrees.fit"):
         blocks = BlocksOnWorkers(client, whole, stats)
         try:
             with stats.phase("blocks"):
@@ -118,14 +98,7 @@ def grow_partitioned(
 
 
 class BlocksOnWorkers(WorkerBlocks):
-    """Blocks of rows on the workers of a cluster, as `dtrees.core.grow.rounds.Blocks`.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    growth : PartitionedGrowth
-    stats : FitStatistics
-    """
+    """Blocks of rows on the workers of a cluster, as `dtrees.core.grow.rounds.Blocks`."""
 
     def waves(self, numbers: Sequence[int]) -> list[Sequence[int]]:
         """Trees that grow together."""

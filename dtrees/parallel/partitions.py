@@ -4,9 +4,9 @@
     y, weights,    one value per row: they are fetched, and stand in the order of the rows
     groups
 
-Everything is told apart by the number of a row. So it does not matter how y is cut into
-partitions, or whether it is an array and X a data frame: only the numbers of rows have to be equal,
-as for tables in memory; an index is not looked at.
+Everything is told apart by the number of a row. So it does not matter how y is cut into partitions,
+or whether it is an array and X a data frame. Only the numbers of rows have to be equal, as for
+tables in memory. An index is not looked at.
 
 Row numbers need the lengths of the partitions. Arrays know them, or their blocks are counted; those
 of data frames are counted by their index, for which a Parquet file reads no column. A partition
@@ -143,11 +143,14 @@ def admitted(
     return (X, *rest)
 
 
-def _of_rows(X: Any) -> Any:
-    """A collection of two dimensions whose partitions have all columns."""
+def is_array(X: Any) -> bool:
+    """Whether a collection is a table as an array; False for data frames, others are refused.
+
+    Raises TypeError for other kinds, and ValueError for other dimensions and complex numbers.
+    """
     array, frame = sys.modules.get("dask.array"), sys.modules.get("dask.dataframe")
     if frame is not None and isinstance(X, frame.DataFrame):
-        return X
+        return False
     if array is None or not isinstance(X, array.Array):
         raise TypeError(
             f"X is a Dask collection of type {type(X).__name__}. Give a Dask array of shape "
@@ -159,6 +162,13 @@ def _of_rows(X: Any) -> Any:
         )
     if X.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: X is a Dask array of dtype {X.dtype}.")
+    return True
+
+
+def _of_rows(X: Any) -> Any:
+    """A collection of two dimensions whose partitions have all columns."""
+    if not is_array(X):
+        return X
     if np.isnan(X.shape[1]):
         raise ValueError(
             f"The number of columns of X is not known: it is a Dask array of shape {X.shape}. Call "
@@ -289,8 +299,8 @@ def _n_rows(block: Any) -> int:
 def delayed_parts(X: Any) -> list[Any]:
     """The partitions of a collection, one by one.
 
-    Those of data frames read the columns that they need, but are not joined with others, as Dask
-    does with files of which few columns are read: the index would have other partitions than X.
+    Those of data frames read the columns that they need. They are not joined, as Dask does with
+    files of which few columns are read: the index would have other partitions than X.
     """
     if hasattr(X, "simplify"):
         return list(X.simplify().to_delayed(optimize_graph=False))

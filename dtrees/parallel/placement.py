@@ -14,20 +14,8 @@ def share_out(
 ) -> list[str]:
     """The worker of each block, one that has it: of several, the one with the least to do.
 
-    Parameters
-    ----------
-    lengths : sequence of int
-        Rows of the blocks.
-    holders : sequence of sequences of str
-        Workers that have each block; those that are gone do not count, and where none is left, any
-        may make it again.
-    threads : dict of str to int
-        Of all workers, of which there is one at least.
-
-    Returns
-    -------
-    list of str
-        By block.
+    `lengths` are rows of the blocks. Of their `holders`, those that are gone do not count, and
+    where none is left, any may make the block again. `threads` are those of all workers.
     """
     loads = dict.fromkeys(threads, 0)
     workers = [""] * len(lengths)
@@ -41,26 +29,10 @@ def share_out(
 def even_moves(
     lengths: Sequence[int], workers: Sequence[str], threads: Mapping[str, int]
 ) -> dict[int, str]:
-    """Which blocks should go to other workers, so that no thread has many more rows than others.
+    """Workers that blocks should go to, by number, so that threads have about as many rows each.
 
-    Parameters
-    ----------
-    lengths : sequence of int
-        Rows of the blocks.
-    workers : sequence of str
-        As from `share_out`.
-    threads : dict of str to int
-        Of all workers.
-
-    Returns
-    -------
-    dict of int to str
-        The worker that a block goes to, by the number of the block.
-
-    Notes
-    -----
-    One block after the other goes from the worker that has the most rows for each of its threads to
-    the one that would have the fewest, the largest one that makes it better.
+    `workers` are as from `share_out`. Blocks go one by one from the worker with the most rows per
+    thread to the one that would have the fewest. Each is the largest that makes it better.
     """
     loads = dict.fromkeys(threads, 0)
     held: dict[str, list[int]] = {worker: [] for worker in threads}

@@ -1,9 +1,9 @@
 """What a worker remembers of a growth of partitions: where rows of its blocks are after a step.
 
-What is remembered is bounded by bytes. What was used least recently goes first; but where the
-places of one growth are more than that, as its blocks come one after the other in every round, the
-first ones stay: some blocks are spared the work, instead of none. A growth that is over is
-forgotten, and what tasks of it do afterwards is not remembered.
+What is remembered is bounded by bytes. What was used least recently goes first. Where the places of
+one growth are more than that, the first ones stay. Its blocks come one after the other in every
+round, so some are spared the work. A growth that is over is forgotten, and what tasks of it do
+afterwards is not remembered.
 """
 
 from __future__ import annotations
@@ -23,13 +23,7 @@ REMEMBERED = 1000  # names of growths that are over
 
 
 class PositionCache:
-    """Places by growth and block, the most recent ones.
-
-    Parameters
-    ----------
-    limit : int
-        Bytes.
-    """
+    """Places by growth and block, the most recent ones, of at most `limit` bytes."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -100,11 +94,6 @@ def room_of_positions(memory_limit: int | None, n_threads: int) -> int:
 
     A share of the memory that its process leaves, or ``dask.config.get("dtrees.places-cache")``. A
     worker without a limit has the share of the machine that goes with its threads.
-
-    Parameters
-    ----------
-    memory_limit : int or None
-    n_threads : int
     """
     given = dask.config.get("dtrees.places-cache", None)
     if given is not None:

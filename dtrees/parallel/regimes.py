@@ -19,8 +19,8 @@ called:
     in a task on a worker, whose thread is the task's share      local
     in a task on a worker, within ``worker_client()``            replicated
 
-Too little work is a single tree whose table times training sets has fewer than `LEAST_CELLS` cells:
-a cluster costs 0.05 s more, so it pays for a single tree from a tenth of a second of work on.
+Too little work is a single tree whose table times training sets has fewer than `LEAST_CELLS` cells.
+A cluster costs 0.05 s more, so it pays from a tenth of a second of work on.
 """
 
 from __future__ import annotations
@@ -47,13 +47,7 @@ ROOM_SHARE = 0.3  # of the memory of a worker, that the codes of the whole table
 
 @dataclass(frozen=True)
 class Choice:
-    """A regime, and why it was chosen.
-
-    Attributes
-    ----------
-    regime : {"local", "replicated", "partitioned"}
-    reason : str
-    """
+    """A regime of `REGIMES`, and why it was chosen."""
 
     regime: str
     reason: str
@@ -82,14 +76,11 @@ def choose_regime(
     Parameters
     ----------
     requested : {"local", "replicated", "partitioned"} or None, default=None
-        None: what ``dask.config`` says under "dtrees.regime", or as the table at the top of the
-        module says.
+        None: what ``dask.config`` says under "dtrees.regime", or as the table at the top says.
     n_trees : int or None, default=None
         Of each training set. None: those of a forest, which are enough work for a cluster.
-    n_sets : int, default=1
-        Training sets.
-    n_cells : int, default=0
-        Of the table.
+    n_sets, n_cells : int
+        Training sets, and cells of the table.
     n_bytes : int, default=0
         Of codes that are in partitions, or are to be made there.
     room : int or None, default=None
@@ -97,15 +88,10 @@ def choose_regime(
     kept : str or None, default=None
         Why codes were left in their partitions, if they were: this is decided then.
 
-    Returns
-    -------
-    Choice
-
     Raises
     ------
     ClusterError
-        The client in force is closed, or "replicated" is asked for without a client that a
-        synchronous fit can use.
+        The client in force is closed, or a synchronous fit cannot use it for "replicated".
     ValueError
         ``dask.config`` asks for a regime that there is not.
     """

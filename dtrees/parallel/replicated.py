@@ -8,8 +8,8 @@ once. Another task grows a few trees from it, on one thread, and returns them as
              ("grow-trees-<fit>", number) : (table, units) ──▶ packed trees
     client   ◀── every batch as soon as it is there
 
-A unit is a tree, or the trees of several training sets that share their growth; which rows each set
-has goes with the table (`dtrees.core.grow.forest.UnitsOfGrowth`). A batch is a few units.
+A unit is a tree, or the trees of several training sets that share their growth. The rows of each
+set go with the table (`dtrees.core.grow.forest.UnitsOfGrowth`). A batch is a few units.
 
 There are several batches per thread, if there are so many units, each a fraction of a second of
 work. They wait in the scheduler's queue: a worker that joins takes the next one and gets the table
@@ -32,7 +32,6 @@ import sys
 import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import nullcontext
 from functools import partial
 from itertools import cycle, islice, pairwise
 from typing import TYPE_CHECKING, Any
@@ -65,39 +64,16 @@ def grow_replicated(
     stats: FitStatistics | None = None,
     units_per_task: int | None = None,
 ) -> Generator[tuple[int, list[Tree]]]:
-    """Grow trees on the workers of a cluster.
+    """Grow trees on the workers of a cluster, each of which gets a copy of the growth's arrays.
 
-    Closing the iterator ends the growth and leaves nothing on the cluster. Close it
-    (`contextlib.closing`).
+    Yields units and their trees, as soon as they have come, in any order. Closing the iterator ends
+    the growth and leaves nothing on the cluster. Close it (`contextlib.closing`). The client is
+    synchronous; within a task it is that of a `worker_client`, or a thread of the worker is
+    blocked. `units_per_task` None: as many as make eight tasks per thread of the cluster, and fewer
+    where the trees of a unit have many rows.
 
-    Parameters
-    ----------
-    growth : UnitsOfGrowth
-        Every worker gets a copy of its arrays, about a byte per cell of the table.
-    units : sequence of int
-        Which units.
-    client : distributed.Client
-        Synchronous. Within a task: of a `worker_client`, or a thread of the worker is blocked.
-    stats : FitStatistics or None, default=None
-        Where it is written down what was done.
-    units_per_task : int or None, default=None
-        At most. None: as many as make eight tasks per thread of the cluster, and fewer where the
-        trees of a unit have many rows.
-
-    Yields
-    ------
-    (int, list of Tree)
-        A unit and its trees, as soon as they have come, in any order; those that
-        `UnitsOfGrowth.trees` grows.
-
-    Raises
-    ------
-    ClusterError
-        Workers with another version of dtrees.
-    WorkerLostError
-        No workers, or workers that die again and again.
-    SchedulerLostError
-        A connection that is lost.
+    Raises ClusterError, of workers with another version of dtrees; WorkerLostError, of no workers,
+    or workers that die again and again; SchedulerLostError, of a connection that is lost.
     """
     units = list(units)
     if not units:
@@ -106,8 +82,7 @@ def grow_replicated(
     stats = FitStatistics() if stats is None else stats
     tasks = Tasks(client, stats)
     table = SharedGrowth(growth)
-    span = getattr(distributed, "span", nullcontext)
-    with span("dtrees.fit"):
+    with distributed.span("dtrees.fit"):
         try:
             tasks.begin()
             n_threads = sum(tasks.workers().values())
@@ -162,18 +137,7 @@ def _calls(
 
 
 def grow_batch(table: SharedGrowth, units: Sequence[int]) -> dict[str, Any]:
-    """What a task does: grow a few units on one thread, as long as somebody wants them.
-
-    Parameters
-    ----------
-    table : SharedGrowth
-    units : sequence of int
-
-    Returns
-    -------
-    dict
-        As `dtrees.parallel.serialization.pack` makes it.
-    """
+    """What a task does: grow a few units on one thread, as long as somebody wants them; packed."""
     run = TaskRunner()
     trees: list[Tree] = []
     for unit in units:

@@ -1,7 +1,7 @@
 """What goes over the wire, in few large arrays.
 
-A message of many small arrays costs a frame for each of them, and arrays may come out of a message
-unaligned, which the kernels cannot read safely. So
+A message costs a frame for each of its arrays. Arrays may come out of it unaligned, which the
+kernels cannot read safely. So
 
     the table    UnitsOfGrowth ──▶ SharedGrowth: every array is a buffer of its own beside the
                  pickle; buffers that arrive unaligned are copied once, when a worker unpacks them
@@ -29,12 +29,7 @@ NARROW = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32)
 
 
 class SharedGrowth:
-    """A growth that every worker has a copy of.
-
-    Parameters
-    ----------
-    growth : UnitsOfGrowth
-    """
+    """A growth that every worker has a copy of."""
 
     def __init__(self, growth: UnitsOfGrowth) -> None:
         self.growth = growth
@@ -55,17 +50,7 @@ def _unpickled(rest: bytes, buffers: Iterable[np.ndarray]) -> SharedGrowth:
 
 
 def aligned(buffer: np.ndarray) -> np.ndarray:
-    """The same bytes at an address that suits every type.
-
-    Parameters
-    ----------
-    buffer : uint8 (n_bytes,), contiguous
-
-    Returns
-    -------
-    uint8 (n_bytes,)
-        `buffer` itself where possible.
-    """
+    """The same bytes, uint8 (n,), at an address that suits every type; `buffer` where possible."""
     if buffer.ctypes.data % ALIGNMENT == 0:
         return buffer
     room = np.empty(len(buffer) + ALIGNMENT, dtype=np.uint8)
@@ -78,16 +63,11 @@ def aligned(buffer: np.ndarray) -> np.ndarray:
 def pack(trees: Sequence[Tree]) -> dict[str, Any]:
     """A few trees of one growth as `flatten` has them, integers in the narrowest type that does.
 
-    Not as `dtrees.core.model.packing` has them, which takes an eighth of the bytes, but too much
-    time: the client unpacks what all threads of a cluster grow.
+    `dtrees.core.model.packing` takes an eighth of the bytes, but too much time: the client unpacks
+    what all threads of a cluster grow.
 
     measured (forests of 100,000 rows, 10^6 nodes; share of the time that a thread grows them):
     packed here 2%, unpacked 2%, 52 MB; by `packing` 39%, 34%, 7 MB
-
-    Returns
-    -------
-    dict of str to object
-        For `unpack`.
     """
     arrays, facts = flatten(trees)
     del arrays["children_left"]  # implied by the others

@@ -17,10 +17,9 @@ import numpy as np
 import scipy.sparse
 from dask.utils import format_bytes, format_time
 
-from dtrees.coding.coded import WIDTHS, storage_for
 from dtrees.coding.tables import read_table
 from dtrees.parallel.client import await_workers, current_client
-from dtrees.parallel.encoding import STORED_BYTES
+from dtrees.parallel.encoding import size_of_codes
 from dtrees.parallel.executors import run_with_retries
 from dtrees.parallel.local import effective_n_jobs
 from dtrees.parallel.one_kind import is_lazy
@@ -103,7 +102,7 @@ def size_of_table(X: Any, max_bins: int | None) -> TableSize:
     if scipy.sparse.issparse(X):
         n_rows, n_columns = X.shape
         codes = np.full(n_columns, min(max_bins or n_rows, n_rows), dtype=np.int64)
-        return TableSize(n_rows, n_columns, codes, STORED_BYTES * X.nnz)
+        return TableSize(n_rows, n_columns, codes, size_of_codes(codes, n_rows, X.nnz))
     if not (hasattr(X, "dtype") or hasattr(X, "dtypes")):
         table = read_table(X)
         return _dense(table.n_rows, [None] * table.n_columns, max_bins, None)
@@ -184,8 +183,7 @@ def _types(X: Any, n_columns: int) -> list[Any]:
 
 def _dense(n_rows: int, types: list[Any], max_bins: int | None, collection: Any) -> TableSize:
     codes = np.array([_most_codes(each, n_rows, max_bins) for each in types], dtype=np.int64)
-    widths = np.array([np.dtype(width).itemsize for width in WIDTHS])
-    n_bytes = n_rows * int(widths[storage_for(codes)].sum())
+    n_bytes = size_of_codes(codes, n_rows)
     return TableSize(int(n_rows), len(codes), codes, n_bytes, collection)
 
 

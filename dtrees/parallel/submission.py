@@ -37,32 +37,15 @@ class LostResultsError(ClusterError):
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A task that is to be done, as often as it takes.
+    """A task that is to be done, as often as it takes."""
 
-    Attributes
-    ----------
-    name : str
-        Of its kind.
-    function : callable
-    arguments : tuple
-        At least one.
-    workers : tuple of str, default=()
-        That have what it needs, or should do it, if they can.
-    about : str, default=""
-        What it does, for messages.
-    deaths : int, default=0
-        How often it was blamed for those of workers.
-    held : frozenset of str, default=empty
-        Workers that had it when nothing came any more.
-    """
-
-    name: str
+    name: str  # of its kind
     function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    workers: tuple[str, ...] = ()
-    about: str = ""
-    deaths: int = 0
-    held: frozenset[str] = frozenset()
+    arguments: tuple[Any, ...]  # at least one
+    workers: tuple[str, ...] = ()  # that have what it needs, or should do it, if they can
+    about: str = ""  # what it does, for messages
+    deaths: int = 0  # of workers that it was blamed for
+    held: frozenset[str] = frozenset()  # workers that had it when nothing came any more
 
     def __str__(self) -> str:
         return f"a task '{self.name}'" + (f" ({self.about})" if self.about else "")
@@ -70,21 +53,11 @@ class Call:
 
 @dataclass(eq=False)
 class Submitter:
-    """Hands tasks to a cluster, and looks at its workers.
+    """Hands tasks to a cluster, and looks at its workers."""
 
-    Attributes
-    ----------
-    client : distributed.Client
-        Synchronous.
-    stats : FitStatistics
-        Retries, restarts and lost workers are counted there.
-    name : str
-        Stands in the keys of what is submitted.
-    """
-
-    client: Client
-    stats: FitStatistics = field(default_factory=FitStatistics)
-    name: str = field(default_factory=lambda: uuid4().hex)
+    client: Client  # synchronous
+    stats: FitStatistics = field(default_factory=FitStatistics)  # told of what is lost
+    name: str = field(default_factory=lambda: uuid4().hex)  # in the keys
 
     def __post_init__(self) -> None:
         self._n_calls = 0
@@ -95,12 +68,8 @@ class Submitter:
     def begin(self) -> None:
         """Wait for workers, and look at their versions.
 
-        Raises
-        ------
-        ClusterError
-            A worker has another dtrees.
-        WorkerLostError
-            There is none.
+        Raises ClusterError where a worker has another dtrees, and WorkerLostError where there is
+        none.
         """
         self.stats.counts.update(retries=0, restarts=0)
         found = await_workers(self.client)

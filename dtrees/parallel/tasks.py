@@ -19,8 +19,8 @@ happens to one, it can be done again::
     Ctrl-C, or an error in a task     the client releases what is left; a task that runs ends
                                       between two slices of its work, after a tenth of a second
 
-Three threads take part. The event loop tells which tasks have ended; threads of ours fetch their
-results, so that one that is lost, or whose worker hangs, does not stop the others; the caller reads
+Three threads take part. The event loop tells which tasks have ended. Threads of ours fetch their
+results, so that a lost result or a worker that hangs does not stop the others. The caller reads
 what has come, and looks at the connection meanwhile. Whoever has work gives its tasks (`Call`), and
 says how what they need is made again.
 """
@@ -92,29 +92,15 @@ class Tasks(Submitter):
         together: bool = False,
         then: Callable[[], object] = lambda: None,
     ) -> Iterator[tuple[int, Any]]:
-        """Do tasks.
+        """Do tasks; yields the place of a call and its result, as they come.
 
-        Parameters
-        ----------
-        calls : iterable of Call
-            Taken as tasks are submitted.
-        at_once : int or None, default=None
-            So many are under way at a time; None: all of them.
-        together : bool, default=False
-            Whether results are fetched together, when all tasks have ended. The cluster forgets
-            them when the next tasks are submitted, as a client that has just sent a message holds
-            the next one back for 10 ms (`distributed.batched.BatchedSend`).
-        then : callable, default: nothing
-            Called when tasks are submitted.
+        `calls` are taken as tasks are submitted, of which `at_once` are under way; None: all.
+        `then` is called when tasks are submitted. Raises LostResultsError, ClusterError, or what a
+        task raises.
 
-        Yields
-        ------
-        (int, object)
-            Place of a call and its result, as they come.
-
-        Raises
-        ------
-        LostResultsError, ClusterError, or what a task raises
+        `together`: results are fetched when all tasks have ended. The cluster forgets them when the
+        next tasks are submitted: a client that has just sent a message holds the next one back for
+        10 ms (`distributed.batched.BatchedSend`).
         """
         waiting = enumerate(calls)
         pending: dict[Future, tuple[int, Call]] = {}
@@ -171,21 +157,9 @@ class Tasks(Submitter):
         again: Callable[[], object] = lambda: None,
         at_once: int | None = None,
     ) -> Iterator[tuple[int, Any]]:
-        """Results of numbered tasks as they come; where some are lost, those left are done again.
+        """Results of tasks by number, as they come; where some are lost, those left are done again.
 
-        Parameters
-        ----------
-        n : int
-        calls : callable (numbers of tasks) -> iterable of Call
-        again : callable, default: nothing
-            Makes again what `calls` takes for granted.
-        at_once : int or None, default=None
-            As for `results`.
-
-        Yields
-        ------
-        (int, object)
-            Number and result.
+        `calls` makes the tasks of some numbers, and `again` makes again what they take for granted.
         """
         left = dict.fromkeys(range(n))
         is_lost = False

@@ -63,7 +63,9 @@ def test_both_ways_say_the_same(scoring):
     cells, table = whole(TREE)
     sides = ("test", "train")
     by_leaves = scores_by_leaves(cells, SPLITS, scoring, sides)
-    by_models = score_models(cells, table, SPLITS, scoring, "raise", return_train_score=True)
+    by_models = score_models(
+        cells, table.X, table.y, SPLITS, scoring, "raise", return_train_score=True
+    )
     assert by_leaves.keys() == by_models.scores.keys()
     for key, scores in by_leaves.items():
         assert scores.shape == (1, 3)

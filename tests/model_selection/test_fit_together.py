@@ -7,8 +7,8 @@ from sklearn.linear_model import RidgeClassifier
 
 from dtrees import DecisionTreeClassifier
 from dtrees.model_selection import GridSearchCV
+from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.fit_together import fit_together
-from dtrees.model_selection.fitted_splits import FittedSplits
 from dtrees.model_selection.nested import FittedSearches
 from dtrees.model_selection.prepare import Arguments
 
@@ -19,8 +19,8 @@ OPTIONS = {"verbose": 0, "n_jobs": None, "pre_dispatch": "2*n_jobs"}
 
 def test_trees_and_searches():
     prepared, fitted = fit_together(Arguments("f", TREE, 3), X, Y, OPTIONS)
-    assert isinstance(fitted, FittedSplits)
-    assert len(prepared.arguments.cv) == len(fitted.models) == 3
+    assert isinstance(fitted, Cells)
+    assert len(prepared.arguments.cv) == len(fitted.fitted.models) - 1 == 3
     search = GridSearchCV(TREE, {"max_depth": [1, 2]}, cv=2)
     _, fitted = fit_together(Arguments("f", search, 3), X, Y, OPTIONS)
     assert isinstance(fitted, FittedSearches)

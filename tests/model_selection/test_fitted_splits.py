@@ -25,13 +25,14 @@ def work(y=Y, weight=None, **how):
 )
 def test_models_and_what_they_say(estimator):
     grown = grow_splits(estimator, work())
+    cells = grown.whole()
     assert len(grown.models) == 3
     for number, (train, test) in enumerate(SPLITS):
         inside = np.isin(np.arange(150), train).astype(float)
         alone = clone(estimator).fit(X, Y, sample_weight=inside)
         expected = alone.predict_proba(X[test])
-        np.testing.assert_array_equal(grown.values(0, number, test), expected)
-        assert grown.error(number) is None
+        np.testing.assert_array_equal(cells.values(0, number, test), expected)
+        assert cells.error(number) is None
         assert grown.scores()[number] == alone.score(X[test], Y[test])
     expected = clone(estimator).fit(X, Y).predict(X)
     np.testing.assert_array_equal(grown.final_estimator.predict(X), expected)
@@ -58,8 +59,8 @@ def test_errors_of_fits_are_kept_or_raised():
     weight = np.ones(150)
     weight[SPLITS[1][0]] = 0.0
     tree = DecisionTreeClassifier(class_weight="balanced")
-    grown = fit_splits(tree, work(weight=weight))
-    assert isinstance(grown.error(1), ValueError)
-    assert grown.error(0) is grown.error(-1) is None
+    cells = fit_splits(tree, work(weight=weight)).whole()
+    assert isinstance(cells.error(1), ValueError)
+    assert cells.error(0) is cells.error(-1) is None
     with pytest.raises(ValueError, match="weight"):
         grow_splits(tree, work(weight=weight))

@@ -26,13 +26,13 @@ def work(error_score=np.nan):
 
 def test_every_score_is_that_of_a_fit():
     (setting,) = settings_of(PIPELINE, CANDIDATES)
-    found = work().score(setting, SPLIT)
+    found = work().score(setting, SPLIT, 4)
     train, test = SPLIT
     for place in range(3):
         alone = clone(PIPELINE).set_params(**CANDIDATES[place]).fit(X[train], Y[train])
-        assert found.scores["test", "score"][place] == alone.score(X[test], Y[test])
-        assert found.scores["train", "score"][place] == alone.score(X[train], Y[train])
-    assert 3 not in found.scores["test", "score"]
+        assert found.test["score"][place, 0] == alone.score(X[test], Y[test])
+        assert found.train["score"][place, 0] == alone.score(X[train], Y[train])
+    assert np.isnan(found.test["score"][3, 0])
     assert sum(found.failures.values()) == 1
 
 

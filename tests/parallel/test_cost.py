@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import dtrees
 from dtrees.parallel import limits
-from dtrees.parallel.cost import CostModel, GrowthSize, planet_bytes
+from dtrees.parallel.cost import CostModel, GrowthSize
 
 HERE = {"n_workers": 1, "columns_drawn": 3}
 
@@ -128,11 +128,6 @@ class TestCost:
         assert found.rounds == 1
         rows = 10 * 1000 * (30 + 16)
         assert rows < found.bytes_moved < 1.1 * rows + 2 * 8 * 10 * (5 * 256 * 2 + 10)
-
-
-def test_planet():
-    """2^D k B p c numbers ([SK])."""
-    assert planet_bytes(3, 2, 30, 255, 2) == 8 * 8 * 2 * 255 * 30 * 2
 
 
 class TestLimits:

@@ -16,7 +16,6 @@ import scipy.sparse as sp
 from dask.utils import key_split
 from distributed import Client, LocalCluster
 from numpy.testing import assert_array_equal
-from packaging.version import Version
 from sklearn.datasets import load_iris
 
 from dtrees import (
@@ -35,8 +34,6 @@ pd = pytest.importorskip("pandas")
 dd = pytest.importorskip("dask.dataframe")
 
 pytestmark = pytest.mark.timeout(120)
-VERSION = Version(dask.__version__)
-frames = pytest.mark.skipif(Version(dask_predict.FRAMES_SINCE) > VERSION, reason="Dask is too old")
 
 CLASSIFIERS = [
     DecisionTreeClassifier(max_depth=4),
@@ -112,8 +109,6 @@ class TestArrays:
     @pytest.mark.parametrize("columns", [4, 2])
     def test_sparse_blocks(self, kind, columns):
         dense = np.nan_to_num(X)
-        if kind is sp.csc_array and Version("2025.4") > VERSION:
-            pytest.skip("this Dask knows sparse matrices only")
         model = CLASSIFIERS[1].fit(kind(dense), Y)
         lazy = da.from_array(dense, chunks=(30, columns)).map_blocks(kind)
         with dask.config.set(scheduler=never):
@@ -167,7 +162,6 @@ class TestArrays:
         assert_array_equal(model.predict(LAZY.astype(np.float32)).compute(), model.predict(single))
 
 
-@frames
 class TestFrames:
     @pytest.mark.parametrize("model", [*CLASSIFIERS, *REGRESSORS], ids=name_of)
     @pytest.mark.parametrize("method", METHODS)
@@ -256,7 +250,6 @@ class TestFrames:
 
 
 class TestScore:
-    @frames
     @pytest.mark.parametrize("model", [CLASSIFIERS[0], CLASSIFIERS[1], REGRESSORS[1]], ids=name_of)
     def test_of_lazy_and_of_plain_arguments(self, model):
         model.fit(X, Y)
@@ -302,7 +295,6 @@ class TestTheModel:
         assert small < 2 * size
         assert (large - small) / 198 < 1_000 < size / 5  # bytes per block
 
-    @frames
     def test_it_is_in_the_graph_of_a_frame_once(self):
         frame, y = mixed()
         model = RandomForestClassifier(50, random_state=0).fit(frame, y)
@@ -372,7 +364,6 @@ class TestSchedulers:
         found = model.predict_proba(LAZY).compute(scheduler="processes", num_workers=1)
         assert_array_equal(found, model.predict_proba(X))
 
-    @frames
     def test_workers_get_the_model_once(self):
         model = RandomForestClassifier(20, random_state=0).fit(X, Y)
         frame = pd.DataFrame(X)
@@ -417,7 +408,6 @@ class TestBadInput:
             with pytest.raises(TypeError, match=r"of type Delayed\w*\. Give a Dask array"):
                 model.predict(dask.delayed(X))
 
-    @frames
     def test_names_that_are_told_at_once(self):
         frame, y = mixed()
         model = RandomForestClassifier(2, random_state=0).fit(frame, y)
@@ -432,7 +422,6 @@ class TestBadInput:
             with pytest.raises(TypeError, match="type Series"):
                 model.predict(lazy["a"])
 
-    @frames
     def test_names_on_one_side_are_one_warning(self, model):
         frame = pd.DataFrame(X, columns=list("abcd"))
         lazy = dd.from_pandas(frame, npartitions=4)
@@ -456,7 +445,6 @@ class TestBadInput:
         with pytest.raises(ValueError, match="Complex data not supported"):
             model.predict(lying).compute()
 
-    @frames
     def test_values_that_only_a_task_sees(self):
         frame, y = mixed()
         model = RandomForestClassifier(2, random_state=0, handle_unknown="error").fit(frame, y)
@@ -469,12 +457,6 @@ class TestBadInput:
         lazy = dd.from_pandas(frame.assign(a=np.inf), npartitions=2)
         with pytest.raises(ValueError, match="infinity"):
             model.predict(lazy).compute()
-
-    def test_a_dask_that_is_too_old(self, model, monkeypatch):
-        monkeypatch.setattr(dask, "__version__", "2024.12.1")
-        lazy = dd.from_pandas(pd.DataFrame(X), npartitions=2)
-        with pytest.raises(NotImplementedError, match=r"needs dask >= 2025.5.1, this is 2024\.12"):
-            model.predict(lazy)
 
     def test_unfitted(self):
         for method in METHODS:

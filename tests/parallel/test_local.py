@@ -12,8 +12,7 @@ import dask
 import joblib
 import pytest
 
-from dtrees.parallel import LocalRunner, effective_n_jobs, threaded
-from dtrees.parallel.local import AHEAD
+from dtrees.parallel.local import AHEAD, LocalRunner, effective_n_jobs, threaded
 
 PATIENCE = 60  # seconds that an event is waited for; far more than it takes
 A_MOMENT = 0.2  # seconds in which what must not happen would
