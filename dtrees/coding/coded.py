@@ -32,7 +32,7 @@ import numpy as np
 import scipy.sparse
 
 from dtrees._pickling import SmallArraysInside
-from dtrees.coding._encode import take_rows
+from dtrees.coding._codes import take_rows
 from dtrees.exceptions import StatisticsOverflowError
 
 U8, U16, U32, SPARSE = 0, 1, 2, 3
@@ -108,12 +108,7 @@ class CodedMatrix(SmallArraysInside):
         for block in (self.u8, self.u16, self.u32):
             assert block.flags.f_contiguous
             assert block.shape[0] == self.n_rows
-        for field in fields(self):
-            array = getattr(self, field.name)
-            if isinstance(array, np.ndarray):
-                array = array.view()
-                array.flags.writeable = False
-                object.__setattr__(self, field.name, array)
+        self._lock_arrays()
 
     @classmethod
     def dense(

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.coding import _encode
+from dtrees.coding._codes import label_codes, labels_present
 
 PLAIN = (str, int, float)  # types of labels that stay as they are
 
@@ -81,7 +81,7 @@ class Labels:
     def present(self) -> np.ndarray:
         """Which labels are in some row: bool (n_labels,)."""
         present = np.zeros(len(self.labels), dtype=bool)
-        _encode.labels_present(self.codes, present.view(np.uint8))
+        labels_present(self.codes, present.view(np.uint8))
         return present
 
     def __post_init__(self) -> None:
@@ -93,7 +93,7 @@ class Labels:
         """Write ``table[label]`` for every row, 0 for missing, to ``codes`` (OUT). O(n_rows)."""
         extended = np.zeros(len(table) + 1, dtype=np.uint32)
         extended[1:] = table
-        _encode.label_codes(self.codes, extended, codes)
+        label_codes(self.codes, extended, codes)
 
     def as_numbers(self, name: str) -> np.ndarray:
         """Every label as a number, float64 (n_labels,); NaN for strings that are none.

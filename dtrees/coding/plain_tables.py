@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dtrees.coding import _encode
+from dtrees.coding._cells import any_infinite
 from dtrees.coding.tables import Numbers, Table
 from dtrees.coding.times import DATETIME, NUMBER, TIMEDELTA
 
@@ -61,7 +61,7 @@ class PlainTables:
             or not 0 < X.size <= MOST_CELLS
             or not X.flags.aligned
             or not X.dtype.isnative
-            or _encode.any_infinite(X)
+            or any_infinite(X)
         ):
             return None
         n_rows, n_columns = X.shape
