@@ -68,7 +68,7 @@ def plot_shared_forest(
     """Draw the trees of several models as one, with how many of them are at each node.
 
     A box is a node: its test, how many models are there, and their mean number of training rows.
-    Where models differ in the threshold the lowest and the highest are told; where they differ in
+    Where models differ in the threshold, it has the lowest and the highest; where they differ in
     the set of categories, the set of most models, and how many sets there are. The darker a box and
     the wider its edge, the more models. Where models go on to ask about different columns, their
     boxes stand beside each other and the edges are dashed. Rounded boxes are leaves: the class with
@@ -323,7 +323,7 @@ def _label(node: SharedNode, is_classifier: bool) -> str:
 
 
 def _count(node: SharedNode, n_models: int) -> str:
-    """How many models and rows; and how many sets of categories, as one of them is told."""
+    """How many models and rows; and how many sets of categories, as one of them is written."""
     has_sets = node.interval is None and len(node.tests) > 1
     sets = [f"{len(node.tests)} sets"] if has_sets else []
     return "  ·  ".join([f"{len(node.models)}/{n_models}", *sets, f"{node.n_rows:,.0f} rows"])

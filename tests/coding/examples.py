@@ -72,3 +72,7 @@ def code_column(column, **options):
 
 def frame(values, dtype=None):
     return pd.DataFrame({"a": pd.array(values, dtype=dtype) if dtype else values})
+
+
+def fit(X, **options):
+    return CodeBook.fit_encode(X, **options)

@@ -5,14 +5,10 @@ import pickle
 import numpy as np
 import pandas as pd
 
-from dtrees.coding import CodeBook
 from dtrees.coding.code_meanings import midpoints
+from tests.coding.examples import fit
 
 rng = np.random.default_rng(4)
-
-
-def fit(X, **options):
-    return CodeBook.fit_encode(X, **options)
 
 
 def test_midpoint_never_reaches_the_right_value():

@@ -9,14 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrees.coding import CodeBook
 from dtrees.exceptions import UnseenCategoryError
+from tests.coding.examples import fit
 
 rng = np.random.default_rng(4)
-
-
-def fit(X, **options):
-    return CodeBook.fit_encode(X, **options)
 
 
 def test_unseen_is_missing():

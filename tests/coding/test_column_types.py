@@ -8,13 +8,9 @@ import scipy.sparse as sp
 from dtrees.coding import CodeBook
 from dtrees.coding.column_types import columns_by_type
 from dtrees.coding.tables import read_table
-from tests.coding.examples import code_column, frame
+from tests.coding.examples import code_column, fit, frame
 
 rng = np.random.default_rng(4)
-
-
-def fit(X, **options):
-    return CodeBook.fit_encode(X, **options)
 
 
 @pytest.mark.parametrize("which", [[1], np.array([False, True]), ["b"], np.array([1])])

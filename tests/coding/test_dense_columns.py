@@ -4,13 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from dtrees.coding import CodeBook
+from tests.coding.examples import fit
 
 rng = np.random.default_rng(4)
-
-
-def fit(X, **options):
-    return CodeBook.fit_encode(X, **options)
 
 
 def test_numbers_not_seen_get_the_nearest_code():

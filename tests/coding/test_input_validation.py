@@ -5,13 +5,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from dtrees.coding import CodeBook
+from tests.coding.examples import fit
 
 rng = np.random.default_rng(4)
-
-
-def fit(X, **options):
-    return CodeBook.fit_encode(X, **options)
 
 
 def test_names_are_checked_in_the_words_of_scikit_learn():

@@ -4,14 +4,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dtrees.coding import CodeBook
 from dtrees.coding.code_meanings import midpoints
+from tests.coding.examples import fit
 
 rng = np.random.default_rng(4)
-
-
-def fit(X, **options):
-    return CodeBook.fit_encode(X, **options)
 
 
 def naive_threshold(book, column, left, right):
