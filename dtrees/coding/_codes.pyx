@@ -39,7 +39,7 @@ def take_rows(const code_t[::1, :] block, const uint32_t[::1] rows, code_t[::1, 
 
 
 def compact(code_t[::1] block, const int64_t[::1] columns, int64_t n):
-    """Moves runs of n items to the front: run columns[k] to place k; columns ascend."""
+    """Moves runs of n items to the front: run columns[k] becomes run k; columns ascend."""
     cdef int64_t k
     if block.shape[0] == 0:
         return

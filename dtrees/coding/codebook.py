@@ -28,7 +28,7 @@ from dtrees.coding.input_validation import (
     refuse_infinities,
 )
 from dtrees.coding.labels import Labels
-from dtrees.coding.ordered import join_values
+from dtrees.coding.ordered import OrderedValues, join_values
 from dtrees.coding.plain_tables import PlainTables
 from dtrees.coding.sampling import CutRules
 from dtrees.coding.sparse_columns import code_sparse, encode_sparse, read_sparse
@@ -116,21 +116,7 @@ class CodeBook(CodeMeanings):
         else:
             columns = columns_by_type(table, mask)
             coded, parts, categories = code_dense(table, columns, rules, run)
-        offsets, low, high, exact = join_values(parts, table.n_columns)
-        book = cls(
-            n_columns=table.n_columns,
-            feature_names=table.names,
-            n_codes=coded.n_codes,
-            n_ordered=coded.n_ordered,
-            offsets=offsets,
-            low=low,
-            high=high,
-            exact=exact,
-            units=table.units,
-            categories=categories,
-            handle_unknown=handle_unknown,
-        )
-        return book, coded
+        return cls._of(parts, categories, table.names, table.units, handle_unknown), coded
 
     @classmethod
     def from_summary(
@@ -149,23 +135,34 @@ class CodeBook(CodeMeanings):
         ValueError
             Infinities, or dates in the place of numbers.
         """
-        names = feature_names
-        _refuse_summary(summary, names)
-        categories = summary.labels()
-        n_columns = len(summary.units)
-        n_labels = np.array([len(categories.get(j, ())) for j in range(n_columns)], dtype=np.int64)
-        offsets, low, high, exact = join_values(summary.ordered_values(), n_columns)
+        _refuse_summary(summary, feature_names)
+        parts, categories = summary.ordered_values(), summary.labels()
+        return cls._of(parts, categories, feature_names, summary.units, handle_unknown)
+
+    @classmethod
+    def _of(
+        cls,
+        parts: Sequence[OrderedValues],
+        categories: dict[int, np.ndarray],
+        names: np.ndarray | None,
+        units: np.ndarray,
+        handle_unknown: str,
+    ) -> CodeBook:
+        offsets, low, high, exact = join_values(parts, len(units))
         n_ordered = np.diff(offsets)
+        n_codes = n_ordered.copy()
+        for column, values in categories.items():
+            n_codes[column] += len(values)
         return cls(
-            n_columns=n_columns,
+            n_columns=len(units),
             feature_names=names,
-            n_codes=n_ordered + n_labels,
+            n_codes=n_codes,
             n_ordered=n_ordered,
             offsets=offsets,
             low=low,
             high=high,
             exact=exact,
-            units=summary.units,
+            units=units,
             categories=categories,
             handle_unknown=handle_unknown,
         )

@@ -1,9 +1,8 @@
 """A shorter way for small arrays of floats: few rows cost the calls, not the cells.
 
-Where a book has numbers alone and no names of columns, what `CodeBook.check` makes of an array of
-float32 or float64 depends on its shape and on whether a cell is infinite. So the parts of such
-tables are made once, and the array is put between them. Everything else takes the long way, which
-tells what is wrong.
+For a book of numbers without column names, `CodeBook.check` of a float32 or float64 array depends
+on its shape and on infinities alone. The other parts of such tables are made once. Everything else
+takes the long way, which raises the errors.
 """
 
 from __future__ import annotations

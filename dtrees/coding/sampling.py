@@ -1,7 +1,7 @@
 """Which rows are sampled, and the cuts that a sample gives.
 
-A row is sampled when its hash, a draw of (seed, row id), is among the smallest: "bottom k". The
-sample of a table is therefore made from those of its parts, however the rows were cut into parts.
+A row is sampled when its hash, a draw of (seed, row id), is among the smallest: "bottom k". So
+samples of parts merge to that of the table, however the rows were cut into parts.
 
 Quantile cuts are exact quantiles of the sample: with m sampled values in ascending order, cut k of
 K stands at value number ``ceil(k m / K)``, counted from 1. Equal cuts are one.

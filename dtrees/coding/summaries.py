@@ -1,21 +1,18 @@
 """What a codebook has to know of a table, in a form that merges.
 
-A summary of some rows and one of other rows give that of all of them, in any order and any
-grouping, so a codebook does not depend on how the rows were cut into parts:
+Summaries of parts merge to that of all rows, in any order and any grouping. So a codebook does not
+depend on how the rows were cut into parts:
 
-    distinct values   the union, given up for good once there are more than `max_bins`
+    distinct values   the union; None once there are more than `max_bins`
     sample            of the rows that have a value, those with the smallest hashes
                       (`dtrees.coding.sampling`); none where every value is kept
     categories        the union
     missing           a sum
     type of a column  the type that holds the values of both; labels, where one part has labels
 
-The sample is the same set of rows for every column without missing values. Of a sparse table the
-sampled rows are kept as they are, and which hashes they have; rows that store nothing cost nothing.
-
-A part of a large table has to look at rows of small hashes only (`hash_bound`). Where that turns
-out to be too few, because most values of a column are missing, the summary says so
-(`TableSummary.has_enough`), and has to be made anew from all rows.
+In a part of a large table only rows of small hashes are looked at (`hash_bound`). These may be too
+few where most values of a column are missing. `TableSummary.has_enough` is False then, and the
+summary has to be made anew from all rows.
 """
 
 from __future__ import annotations
@@ -276,7 +273,7 @@ def _categories(columns: Columns, n_columns: int) -> tuple[CategorySummary | Non
 
 
 def _of_numbers(values: np.ndarray) -> CategorySummary:
-    """Numbers that are names, told apart as they are when they are coded."""
+    """Numbers that are categories, distinct as they are when they are coded."""
     loaded = load(values[:, None])[0]
     present = loaded[~np.isnan(loaded)]
     found, counts = np.unique(present, return_counts=True)

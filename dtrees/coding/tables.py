@@ -1,18 +1,16 @@
-"""The front door: any table in memory as typed columns.
+"""Any table in memory as typed columns.
 
-Only this module and the two that read columns for it (`array_columns`, `frame_columns`) ask what a
-table is. All other modules see three kinds of columns:
+Only this module, `array_columns` and `frame_columns` know table libraries. All other modules see
+three kinds of columns:
 
     Numbers   some columns of one numeric type as a 2-d array, NaN missing; a view where possible
     Labels    one column of anything else: a number per row (-1 missing) into distinct labels
     sparse    the whole table as a canonical CSC matrix, NaN missing
 
-Columns of a DataFrame that lie side by side in memory, in one array, come out as one block of
-numbers, so a table costs what its memory layout costs and no copy. Dates and time spans are float64
-nanoseconds (`dtrees.coding.times`). Integers stay integers: float64 holds those up to 2**53, and
-where a column has larger ones beside missing values, its integers are labels. pandas, polars and
-pyarrow are asked for by name only when the table is one of theirs; nothing is imported that the
-caller has not imported.
+Columns of a DataFrame that are neighbours in one array become one block of numbers, a view. Dates
+and time spans are float64 nanoseconds (`dtrees.coding.times`). Integers stay integers: float64
+holds those up to 2**53. A column with larger integers beside missing values becomes labels.
+pandas, polars and pyarrow are never imported here: a table of theirs has imported them.
 """
 
 from __future__ import annotations

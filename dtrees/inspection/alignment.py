@@ -11,11 +11,11 @@ columns they part [CV 2-3]::
      +- left: {0 1 3}  hours                two nodes, which are walked apart from here on
               {2 4}    job in {a, b}
 
-Models stay together while they are at the same place and their tests are about the same column in
+Models stay together while they are at the same node and their tests are about the same column in
 the same way (at most, above, one of a set); with thresholds and sets as they like, as in [CV 3.4].
 Left goes with left: a set and its complement, with the sides exchanged, are different tests. (That
 is rare: of 1,589 pairs of sets in trees of depth 8 of seven tables one was such a pair.) Models
-whose tree ends at a place are a node of their own, a leaf, beside those that go on.
+whose tree ends there are a node of their own, a leaf, beside those that go on.
 
 Two tests are the very same when they also send the same values left: an equal threshold, or equal
 sets of those categories that tests further up let through, and the same side for missing values in
@@ -170,7 +170,7 @@ def walk(
 def _grouped(
     visits: list[Visit], above: int, side: int, depth: int, max_depth: int | None
 ) -> list[tuple[int, int, int, tuple[Visit, ...], bool]]:
-    """The groups of the models at one place, the first one last, as `walk` takes them up."""
+    """The groups of the models at one node; the first one is last, as `walk` pops them."""
     if max_depth is not None and depth >= max_depth:
         goes_on = any(visit.test is not None for visit in visits)
         return [(above, side, depth, tuple(visits), goes_on)]

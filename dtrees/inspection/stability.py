@@ -1,8 +1,8 @@
 """How stable a tree is: what the folds of a cross-validation have in common, in numbers.
 
-The models of the folds are there anyway. Compared node by node with a reference (the final model,
-or the first of them) they tell how far down the tree can be trusted to look the same on other rows
-of the same kind, which a score does not tell::
+The models of the folds are compared node by node with a reference: the final model, or the first of
+them. The report shows how far down the tree would look the same on other rows of the same kind. A
+score does not show it::
 
     reference             fold 0                fold 1
     age <= 37             age <= 37             age <= 38

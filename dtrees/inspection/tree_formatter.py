@@ -177,7 +177,7 @@ class TreeFormatter:
         )
 
     def sides(self, node: int, left: Reach, right: Reach) -> tuple[Line, Line]:
-        """The test of a node and its contrary, from what they let through."""
+        """The test of a node and its negation, from what they let through."""
         column = int(self.tree.feature[node])
         name = self.names[column]
         if right.is_missing_only:
