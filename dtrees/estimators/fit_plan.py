@@ -72,8 +72,8 @@ class FitPlan:
         Limits that depend on which rows a training set has.
     n_trees : int, default=1
         Of a fit.
-    random_cuts, random_ties : bool
-        Whether cuts are drawn, and which of several columns with the same gain is taken.
+    random_splits, random_ties : bool
+        Whether splits are drawn, and which of several columns with the same gain is taken.
     apart : str or None, default=None
         Why several training sets are fitted one by one; None: they grow together.
     own_weights : str or None, default=None
@@ -87,7 +87,7 @@ class FitPlan:
     fit_sets: Callable[[Training, Resampling], list[Any]]
     shares: Shares
     n_trees: int = 1
-    random_cuts: bool = False
+    random_splits: bool = False
     random_ties: bool = True
     apart: str | None = None
     own_weights: str | None = None
@@ -195,7 +195,7 @@ class FitPlan:
             min_samples_leaf=least_rows(own.min_samples_leaf),
             min_impurity_decrease=float(own.min_impurity_decrease),
             max_features=max_features if max_features < book.n_columns else None,
-            random_cuts=self.random_cuts,
+            random_splits=self.random_splits,
             random_ties=self.random_ties,
             category_penalty=float(own.category_penalty),
             seed=seed,
