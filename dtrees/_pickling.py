@@ -18,6 +18,14 @@ LARGE = 4096  # bytes, from which on an array is a buffer of its own
 class SmallArraysInside:
     """Pickles small arrays among its attributes as bytes; they come back as arrays."""
 
+    def _lock_arrays(self) -> None:
+        """Make all arrays read only."""
+        for name, array in vars(self).items():
+            if isinstance(array, np.ndarray):
+                array = array.view()
+                array.flags.writeable = False
+                vars(self)[name] = array
+
     def __getstate__(self) -> dict[str, Any]:
         return {
             name: _Inside(value) if _is_small(value) else value

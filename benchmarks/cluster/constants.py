@@ -32,7 +32,7 @@ from benchmarks.cases import Scale
 from benchmarks.cluster.places import COLUMNS, Here, forest, placed, table, workers
 from benchmarks.measure import timed
 from dtrees.coding.codebook import CodeBook
-from dtrees.coding.ordered import CutRules
+from dtrees.coding.sampling import CutRules
 from dtrees.coding.summaries import TableSummary
 from dtrees.coding.tables import read_table
 from dtrees.core.grow import rounds

@@ -328,7 +328,7 @@ def check_folds(problem: Problem, folds: int, *, nested: bool = False) -> None:
 
 def note_ids(run: Run) -> None:
     """Say which columns have nearly as many categories as there are rows."""
-    from dtrees.coding.advice import nearly_ids
+    from dtrees.coding.category_warnings import nearly_ids
 
     book, n_rows = codebook_of(run.model), len(run.problem.y)
     names = column_names(book)

@@ -1,89 +1,50 @@
-"""The codebook: what every code of every column means.
-
-    exact ordered column     code c is one value:                  low[c] == high[c]
-    binned ordered column    code c: values in (high[c - 1], high[c]]; low[c] is the least sampled
-    categories               code n_ordered + i is categories[column][i - 1]
-    hybrid                   numbers first, then categories
-
-Values of ordered codes stand one behind the other for all columns (``offsets``), so a table of
-100,000 sparse columns costs a handful of arrays and no Python object per column.
-
-Thresholds are in the user's units. Between two neighbouring values a, b *present in the node* the
-threshold is the midpoint ``a / 2 + b / 2``, as in scikit-learn, or, of a random cut, the number
-drawn between them; where rounding would bring it up to b, it is a. Codes of values that were not
-there at fit are those of the nearest known value, the lower of two equally near, so a test between
-neighbours at the whole table's midpoint sends them the same way; deeper in a tree, where the
-neighbours of a node are further apart, raw values compared with the threshold are right and codes
-may not be. Prediction on ordered columns therefore uses raw values.
-"""
+"""The codebook: how a table is coded, and what every code of every column means."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
-from dtrees.coding import _encode
-from dtrees.coding.admission import check_names, refuse_columns, refuse_infinities
-from dtrees.coding.advice import warn_of_unseen
+from dtrees.coding._cuts import cut_column
+from dtrees.coding._rank_columns import STATUS_INFINITE
+from dtrees.coding.category_warnings import warn_of_unseen
+from dtrees.coding.code_meanings import CodeMeanings
 from dtrees.coding.coded import SPARSE, CodedMatrix
-from dtrees.coding.kinds import (
-    Categories,
-    Columns,
+from dtrees.coding.column_types import (
     categorical_mask,
-    category_array,
-    labels_of_numbers,
-    numbers_of,
+    columns_by_type,
     refuse_sparse_categories,
-    refuse_strings,
-    sort_columns,
 )
-from dtrees.coding.labels import Labels, object_array
-from dtrees.coding.ordered import (
-    CodeStore,
-    CutRules,
-    OrderedValues,
-    code_numbers,
-    code_sparse,
-    join_values,
-    load,
-    read_sparse,
-    run_pieces,
-    tiles,
+from dtrees.coding.dense_columns import code_dense, encode_dense
+from dtrees.coding.input_validation import (
+    as_fitted,
+    check_names,
+    check_units,
+    refuse_columns,
+    refuse_infinities,
 )
+from dtrees.coding.labels import Labels
+from dtrees.coding.ordered import OrderedValues, join_values
 from dtrees.coding.plain_tables import PlainTables
+from dtrees.coding.sampling import CutRules
+from dtrees.coding.sparse_columns import code_sparse, encode_sparse, read_sparse
 from dtrees.coding.summaries import TableSummary
-from dtrees.coding.tables import Numbers, Table, read_table
-from dtrees.coding.times import BOOL, DATETIME, TIMEDELTA, UNITS
+from dtrees.coding.tables import Table, read_table
 from dtrees.exceptions import UnseenCategoryError
 from dtrees.typing import Runner, serial
 
-KINDS = ("numbers or labels", "dates", "time spans", "booleans")  # by place in `UNITS`
 HANDLE_UNKNOWN = ("missing", "majority", "error")
-MANY_CUTS = 16  # per row, from which on rows are sorted instead of looking at every cut
-
 SAMPLE_ROWS = 200_000  # of a column, that quantiles are read from
 
 
 def checked_rules(
     max_bins: int | None, handle_unknown: str, seed: int, sample_rows: int
 ) -> CutRules:
-    """What is asked of a coding, of a table or of its partitions, when it makes sense.
-
-    Parameters
-    ----------
-    max_bins, handle_unknown, seed, sample_rows
-        As for `CodeBook.fit_encode`.
-
-    Raises
-    ------
-    ValueError
-        One of them is out of range.
-    """
+    """Parameters of a coding, as for `CodeBook.fit_encode`; ValueError when out of range."""
     if handle_unknown not in HANDLE_UNKNOWN:
         raise ValueError(f"handle_unknown must be one of {HANDLE_UNKNOWN}, got {handle_unknown!r}.")
     if max_bins is not None and not (isinstance(max_bins, (int, np.integer)) and max_bins > 1):
@@ -94,42 +55,8 @@ def checked_rules(
 
 
 @dataclass(frozen=True, eq=False)
-class CodeBook:
-    """Codes and their meaning, for every column of a table.
-
-    Made by `fit_encode`; arrays are not to be written to.
-
-    Attributes
-    ----------
-    n_columns : int
-    feature_names : object (n_columns,) of str, or None
-    n_codes, n_ordered : int64 (n_columns,)
-    offsets : int64 (n_columns + 1,)
-        Where the ordered codes of a column begin in ``low`` and ``high``.
-    low, high : float64, or float32 where X was (offsets[-1],)
-        Least and greatest value of every ordered code; the same array when all are exact.
-    exact : bool (n_columns,)
-        Whether each ordered code is one value.
-    units : uint8 (n_columns,)
-        Places in `UNITS`; see `unit`.
-    categories : dict of int to (n_codes - n_ordered,) array
-        By column, in the order of the codes; only columns that have some.
-    handle_unknown : {"missing", "majority", "error"}
-        What `encode` does with a category that was not there at fit.
-    """
-
-    n_columns: int
-    feature_names: np.ndarray | None
-    n_codes: np.ndarray
-    n_ordered: np.ndarray
-    offsets: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    exact: np.ndarray
-    units: np.ndarray
-    categories: dict[int, np.ndarray] = field(default_factory=dict)
-    handle_unknown: str = "missing"
-    _numbers: dict[int, dict[Any, int]] = field(default_factory=dict, repr=False)
+class CodeBook(CodeMeanings):
+    """Codes and their meaning, for every column of a table; made by `fit_encode`."""
 
     @classmethod
     def fit_encode(
@@ -184,26 +111,12 @@ class CodeBook:
         if table.sparse is not None:
             refuse_sparse_categories(table, mask)
             coded, part, status = code_sparse(read_sparse(table), rules, run)
-            refuse_columns(table, status == _encode.STATUS_INFINITE)
+            refuse_columns(table, status == STATUS_INFINITE)
             parts = [part]
         else:
-            columns = sort_columns(table, mask)
-            coded, parts, categories = _code_dense(table, columns, rules, run)
-        offsets, low, high, exact = join_values(parts, table.n_columns)
-        book = cls(
-            n_columns=table.n_columns,
-            feature_names=table.names,
-            n_codes=coded.n_codes,
-            n_ordered=coded.n_ordered,
-            offsets=offsets,
-            low=low,
-            high=high,
-            exact=exact,
-            units=table.units,
-            categories=categories,
-            handle_unknown=handle_unknown,
-        )
-        return book, coded
+            columns = columns_by_type(table, mask)
+            coded, parts, categories = code_dense(table, columns, rules, run)
+        return cls._of(parts, categories, table.names, table.units, handle_unknown), coded
 
     @classmethod
     def from_summary(
@@ -222,23 +135,34 @@ class CodeBook:
         ValueError
             Infinities, or dates in the place of numbers.
         """
-        names = feature_names
-        _refuse_summary(summary, names)
-        categories = summary.labels()
-        n_columns = len(summary.units)
-        n_labels = np.array([len(categories.get(j, ())) for j in range(n_columns)], dtype=np.int64)
-        offsets, low, high, exact = join_values(summary.ordered_values(), n_columns)
+        _refuse_summary(summary, feature_names)
+        parts, categories = summary.ordered_values(), summary.labels()
+        return cls._of(parts, categories, feature_names, summary.units, handle_unknown)
+
+    @classmethod
+    def _of(
+        cls,
+        parts: Sequence[OrderedValues],
+        categories: dict[int, np.ndarray],
+        names: np.ndarray | None,
+        units: np.ndarray,
+        handle_unknown: str,
+    ) -> CodeBook:
+        offsets, low, high, exact = join_values(parts, len(units))
         n_ordered = np.diff(offsets)
+        n_codes = n_ordered.copy()
+        for column, values in categories.items():
+            n_codes[column] += len(values)
         return cls(
-            n_columns=n_columns,
+            n_columns=len(units),
             feature_names=names,
-            n_codes=n_ordered + n_labels,
+            n_codes=n_codes,
             n_ordered=n_ordered,
             offsets=offsets,
             low=low,
             high=high,
             exact=exact,
-            units=summary.units,
+            units=units,
             categories=categories,
             handle_unknown=handle_unknown,
         )
@@ -272,66 +196,6 @@ class CodeBook:
         fill = np.zeros_like(coded.fill_code)
         fill[slots] = np.where(is_value, coded.fill_code[slots], 0)
         return replace(coded, fill_code=fill)
-
-    def thresholds(
-        self,
-        column: np.ndarray,
-        code_left: np.ndarray,
-        code_right: np.ndarray,
-        places: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Thresholds between neighbouring codes of nodes, and the last code that goes left.
-
-        Parameters
-        ----------
-        column : int (m,)
-        code_left, code_right : int (m,)
-            Greatest ordered code of the left side and least of the right side that are present
-            in the node: ``1 <= code_left < code_right <= n_ordered``. Where ``code_right`` is 0
-            all ordered codes go left; where ``code_left`` is 0 there is no threshold.
-        places : float64 (m,) or None, default=None
-            Where between the two codes a random cut was drawn: 0 is the value of the left one, 1
-            that of the right one, which is not reached. None: midpoints.
-
-        Returns
-        -------
-        threshold : float64 (m,)
-            inf where all ordered codes go left, nan where there is none.
-        last_left_code : uint32 (m,)
-            The greatest code whose values are all at most the threshold; 0 where there is none.
-        """
-        return _encode.thresholds(
-            self.low,
-            self.high,
-            np.asarray(self.offsets, dtype=np.int64),
-            self.exact.view(np.uint8),
-            np.asarray(self.n_ordered, dtype=np.int64),
-            np.asarray(column, dtype=np.int32),
-            np.asarray(code_left, dtype=np.uint32),
-            np.asarray(code_right, dtype=np.uint32),
-            places,
-        )
-
-    def cuts(self, column: Any) -> np.ndarray:
-        """Greatest values that still get the codes 1, 2, ...: float64 (n_ordered - 1,).
-
-        Exact columns: the midpoints of neighbouring values, so any number gets the code of the
-        nearest known value. Binned ones: ``high``.
-        """
-        part = slice(self.offsets[column], self.offsets[column + 1])
-        assert part.stop - part.start == self.n_ordered[column], "the values were left out"
-        high = self.high[part].astype(np.float64, copy=False)
-        return midpoints(high[:-1], high[1:]) if self.exact[column] else high[:-1]
-
-    def code_values(self) -> tuple[np.ndarray, np.ndarray]:
-        """The greatest value of every ordered code, and where each column's values begin.
-
-        Returns
-        -------
-        values : float64 (sum of n_ordered,)
-        first : int64 (n_columns + 1,)
-        """
-        return self.high.astype(np.float64), self.offsets.astype(np.int64)
 
     def check_columns(
         self, names: np.ndarray | None, n_columns: int | None, estimator: str = "CodeBook"
@@ -394,8 +258,8 @@ class CodeBook:
             return plain
         table = read_table(X)
         self.check_columns(table.names, table.n_columns, estimator)
-        self._check_units(table)
-        table = self._as_fitted(table)
+        check_units(self, table)
+        table = as_fitted(self, table)
         refuse_infinities(table, run)
         warn_of_unseen(self, table)
         return table
@@ -427,26 +291,8 @@ class CodeBook:
         wanted = np.zeros(self.n_columns, dtype=bool)
         wanted[slice(None) if columns is None else np.asarray(list(columns), dtype=np.intp)] = True
         if table.sparse is not None:
-            return self._encode_sparse(read_sparse(table), wanted)
-        largest = self.n_codes.copy()
-        if self.handle_unknown == "majority":
-            largest[list(self.categories)] += 1
-        store = CodeStore(table.n_rows, self.n_columns, int(largest.max(initial=0)), False)
-        pieces, sizes = [], []
-        for block in table.numbers:
-            for is_wanted, part in block.runs(wanted):
-                for places in tiles(part) if is_wanted else ():
-                    pieces.append(partial(self._encode_tile, part, places, store, largest))
-                    sizes.append(table.n_rows * len(places))
-        run_pieces(pieces, sizes, run)
-        for column in table.labels:
-            j = column.column
-            if wanted[j]:
-                codes, _ = self.read_labels(column, table.name(j))
-                column.write_codes(codes, store.place(j, largest[j]))
-        store.n_codes[wanted] = self.n_codes[wanted]
-        store.n_ordered[wanted] = self.n_ordered[wanted]
-        return store.finish(largest, wanted)
+            return encode_sparse(self, read_sparse(table), wanted)
+        return encode_dense(self, table, wanted, run)
 
     def read_labels(self, column: Labels, name: str) -> tuple[np.ndarray, np.ndarray]:
         """What the labels of a categorical or hybrid column are. O(labels), not rows.
@@ -478,208 +324,26 @@ class CodeBook:
             numbers = column.as_numbers(name)
             is_number = ~np.isnan(numbers)
             by_number = np.empty(len(numbers), dtype=np.uint32)
-            _encode.cut_column(numbers + 0.0, self.cuts(j), by_number)
+            cut_column(numbers + 0.0, self.cuts(j), by_number)
             codes[is_number] = by_number[is_number]
             unknown &= ~is_number
         number = self.numbers_of_categories(j)
-        for place in np.flatnonzero(unknown).tolist():
-            code = number.get(column.labels[place], 0)
+        for i in np.flatnonzero(unknown).tolist():
+            code = number.get(column.labels[i], 0)
             if code == 0 and self.handle_unknown == "error":
                 shown = list(number)[:5]
                 raise UnseenCategoryError(
-                    f"Found an unknown category {column.labels[place]!r} in column {name} of X, "
+                    f"Found an unknown category {column.labels[i]!r} in column {name} of X, "
                     f"which was fitted with {len(number)} categories ({str(shown)[1:-1]}"
                     f"{', ...' if len(number) > 5 else ''}) and handle_unknown='error'. Repair "
                     "the value, or fit with handle_unknown='missing' or handle_unknown='majority'."
                 )
-            codes[place] = n_codes + 1 if code == 0 and self.handle_unknown == "majority" else code
+            codes[i] = n_codes + 1 if code == 0 and self.handle_unknown == "majority" else code
         return codes, numbers
-
-    def numbers_of_categories(self, column: int) -> dict[Any, int]:
-        """The code of every category of a column; made once."""
-        if column not in self._numbers and column in self.categories:
-            known = self.categories[column].tolist()
-            codes = range(int(self.n_ordered[column]) + 1, int(self.n_codes[column]) + 1)
-            self._numbers[column] = dict(zip(known, codes, strict=True))
-        return self._numbers.get(column, {})
-
-    def decode(self, column: int, codes: np.ndarray) -> np.ndarray:
-        """Raw values of codes of one column.
-
-        Returns
-        -------
-        float64 (len(codes),)
-            Columns without categories; NaN for missing, the middle of a binned code's values.
-        object (len(codes),)
-            Others: numbers and categories; None for missing and unseen.
-        """
-        codes = np.asarray(codes, dtype=np.int64)
-        part = slice(self.offsets[column], self.offsets[column + 1])
-        low = self.low[part].astype(np.float64)
-        middle = low if self.exact[column] else low / 2 + self.high[part].astype(np.float64) / 2
-        if column not in self.categories:
-            return np.append(np.nan, middle)[codes]
-        known = [None, *middle.tolist(), *self.categories[column].tolist(), None]
-        return object_array(known)[codes]
-
-    def name(self, column: int) -> str:
-        """How messages call a column."""
-        names = self.feature_names
-        return f"{names[column]!r}" if names is not None else f"{column}"
-
-    def unit(self, column: int) -> str:
-        """Unit of a column's ordered values, one of `UNITS`."""
-        return UNITS[self.units[column]]
-
-    def describe_value(self, column: int, value: float) -> str:
-        """A threshold or value of an ordered column as people write it: dates as dates."""
-        unit = self.units[column]
-        if unit in (DATETIME, TIMEDELTA) and np.isfinite(value):
-            nanoseconds = np.int64(round(value))
-            if unit == TIMEDELTA:
-                return str(nanoseconds.astype("timedelta64[ns]"))
-            text = str(nanoseconds.astype("datetime64[ns]"))
-            return text.removesuffix(".000000000").removesuffix("T00:00:00")
-        if unit == BOOL and value in (0.0, 1.0):
-            return str(bool(value))
-        return f"{value:g}"
-
-    def without_values(self) -> CodeBook:
-        """The same book for prediction: values of ordered columns are left out.
-
-        Hybrid columns keep theirs, since they are coded at prediction. A book of many rows shrinks
-        from the size of the table to almost nothing.
-        """
-        keep = (self.n_ordered > 0) & (self.n_ordered < self.n_codes)
-        counts = np.where(keep, np.diff(self.offsets), 0)
-        offsets = np.concatenate([[0], np.cumsum(counts)])
-        places = np.concatenate(
-            [np.arange(self.offsets[j], self.offsets[j + 1]) for j in np.flatnonzero(keep)]
-            or [np.empty(0, dtype=np.int64)]
-        )
-        low = self.low[places]
-        high = low if self.high is self.low else self.high[places]
-        return replace(self, offsets=offsets, low=low, high=high, _numbers={})
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Everything but the look-up tables that were made on the way."""
-        state = {**vars(self), "_numbers": {}}
-        state.pop("_plain_tables", None)
-        return state
 
     @cached_property
     def _plain_tables(self) -> PlainTables | None:
         return PlainTables.of(self)
-
-    def _check_units(self, table: Table) -> None:
-        """Refuse numbers, dates and time spans in the place of one another."""
-        differs = (table.units != self.units) & (self.n_codes > 0)
-        if differs.any():  # one of them is a time
-            times = (DATETIME, TIMEDELTA)
-            differs &= np.isin(table.units, times) | np.isin(self.units, times)
-        if not differs.any():
-            return
-        present = np.full(table.n_columns, table.sparse is not None)
-        for block in table.numbers:
-            here = differs[block.columns]
-            values = block.values[:, here]
-            present[block.columns[here]] = (values == values).any(axis=0)
-        for column in table.labels:
-            present[column.column] = differs[column.column] and column.present().any()
-        differs &= present
-        if differs.any():
-            j = int(np.argmax(differs))
-            given, fitted = KINDS[table.units[j]], KINDS[self.units[j]]
-            if any(column.column == j for column in table.labels):
-                given = "strings or objects"
-            raise ValueError(
-                f"Column {table.name(j)} of X holds {given}, but {fitted} were fitted. Convert it "
-                "to what was fitted."
-            )
-
-    def _as_fitted(self, table: Table) -> Table:
-        """Numbers where ordered codes were fitted, labels where categories alone were."""
-        named = (self.n_ordered == 0) & (self.n_codes > 0)
-        if table.sparse is not None:
-            categorical = list(self.categories)
-            if categorical:
-                raise ValueError(
-                    f"X is sparse, but column {self.name(categorical[0])} was fitted as "
-                    "categories. Give X in the form that was fitted."
-                )
-            return table
-        numbers: list[Numbers] = []
-        labels: list[Labels] = []
-        for block in table.numbers:
-            if not named[block.columns].any():
-                numbers.append(block)
-                continue
-            for is_named, part in block.runs(named):
-                if is_named:
-                    cells = zip(part.columns.tolist(), part.values.T, strict=True)
-                    labels.extend(labels_of_numbers(values, j) for j, values in cells)
-                else:
-                    numbers.append(part)
-        for column in table.labels:
-            j = column.column
-            if self.n_ordered[j] == self.n_codes[j] > 0:
-                values = column.as_numbers(table.name(j))
-                refuse_strings(column, np.isnan(values) & column.present(), table.name(j))
-                numbers.append(numbers_of(column, values))
-            else:
-                labels.append(column)
-        return replace(table, numbers=tuple(numbers), labels=tuple(labels))
-
-    def _encode_tile(
-        self, block: Numbers, places: np.ndarray, store: CodeStore, largest: np.ndarray
-    ) -> None:
-        """Codes of some columns of numbers."""
-        tile = load(block.values[:, places[0] : places[-1] + 1])
-        for k, j in enumerate(block.columns[places]):
-            codes = store.place(j, largest[j])
-            if self.n_ordered[j] == 0:
-                codes[:] = 0
-                continue
-            cuts = _lowered(self.cuts(j), tile.dtype)
-            if len(cuts) > MANY_CUTS * len(codes):
-                _cut_few_rows(tile[k], cuts, codes)
-            else:
-                _encode.cut_column(tile[k], cuts, codes)
-
-    def _encode_sparse(self, matrix: scipy.sparse.csc_array, wanted: np.ndarray) -> CodedMatrix:
-        """Codes of the stored values of some columns."""
-        columns = np.flatnonzero(wanted & (self.n_ordered > 0))
-        indptr = matrix.indptr.astype(np.int64)
-        cuts = [self.cuts(j) for j in columns]
-        cut_start = np.concatenate([[0], np.cumsum([len(c) for c in cuts], dtype=np.int64)])
-        stored = np.zeros(self.n_columns, dtype=np.int64)
-        stored[columns] = np.diff(indptr)[columns]
-        target = np.concatenate([[0], np.cumsum(stored)])
-        codes = np.zeros(target[-1], dtype=np.uint32)
-        fill = np.zeros(self.n_columns, dtype=np.uint32)
-        filled = np.zeros(len(columns), dtype=np.uint32)
-        all_cuts = np.concatenate([*cuts, np.empty(0)])
-        _encode.cut_sparse(
-            matrix.data, indptr, columns, all_cuts, cut_start, target[columns], codes, filled
-        )
-        fill[columns] = filled
-        rows = [matrix.indices[indptr[j] : indptr[j + 1]] for j in columns]
-        indices = np.concatenate([*rows, np.empty(0, dtype=np.int32)]).astype(np.int32)
-        return CodedMatrix.sparse(
-            matrix.shape[0],
-            target,
-            indices,
-            codes,
-            np.where(wanted, self.n_codes, 0),
-            np.where(wanted, self.n_ordered, 0),
-            fill,
-        )
-
-
-def midpoints(below: np.ndarray, above: np.ndarray) -> np.ndarray:
-    """Halfway between values a < b, float64; a where that is not below b."""
-    middle = below / 2 + above / 2
-    return np.where(middle < above, middle, below)
 
 
 def _refuse_summary(summary: TableSummary, names: np.ndarray | None) -> None:
@@ -691,62 +355,3 @@ def _refuse_summary(summary: TableSummary, names: np.ndarray | None) -> None:
             "in some rows, and something else in others. Convert it to one type."
         )
     refuse_columns(named, summary.infinite)
-
-
-def _code_dense(
-    table: Table, columns: Columns, rules: CutRules, run: Runner
-) -> tuple[CodedMatrix, list[OrderedValues], dict[int, np.ndarray]]:
-    """Codes of a dense table: numbers first, then the categories above them."""
-    n_rows = table.n_rows
-    plain = rules.max_bins is not None and not columns.named and not columns.categories
-    largest = min(n_rows, rules.max_bins) if plain and rules.max_bins is not None else n_rows
-    store = CodeStore(n_rows, table.n_columns, largest)
-    parts = code_numbers(columns.ordered, store, rules, run)
-    named = code_numbers(columns.named, store, CutRules(), run)
-    refuse_columns(table, store.status == _encode.STATUS_INFINITE)
-    categories: dict[int, np.ndarray] = {}
-    for block, part in zip(columns.named, named, strict=True):
-        bounds = np.cumsum(part.n_codes)[:-1]
-        for column, values in zip(part.columns.tolist(), np.split(part.low, bounds), strict=True):
-            store.n_ordered[column] = 0
-            if len(values):
-                categories[column] = category_array(values, block.values.dtype)
-    pieces = [partial(_code_categories, found, store) for found in columns.categories]
-    run_pieces(pieces, [n_rows] * len(pieces), run)
-    dtypes = {j: block.values.dtype for block in table.numbers for j in block.columns.tolist()}
-    for found in columns.categories:
-        j = found.labels.column
-        categories[j] = category_array(found.values, dtypes.get(j))
-    return store.finish(), parts, categories
-
-
-def _code_categories(found: Categories, store: CodeStore) -> None:
-    """Codes of the categories of one column, above those of its numbers."""
-    j = found.labels.column
-    n_ordered = int(store.n_ordered[j])
-    n_codes = n_ordered + len(found.values)
-    ordered = store.place(j, n_ordered).copy() if n_ordered else None
-    table = np.where(found.place > 0, found.place + n_ordered, 0)
-    codes = store.place(j, n_codes)
-    found.labels.write_codes(table, codes)
-    if ordered is not None:
-        np.copyto(codes, ordered, where=codes == 0)
-    store.n_codes[j] = n_codes
-    if n_codes > 65_535 and len(store.order):
-        at = j * store.n_rows
-        store.order[at : at + store.n_rows] = np.argsort(codes, kind="stable")
-
-
-def _cut_few_rows(values: np.ndarray, cuts: np.ndarray, codes: np.ndarray) -> None:
-    """`_encode.cut_column` in O(rows log cuts)."""
-    order = np.argsort(values)
-    codes[order] = np.searchsorted(cuts, values[order]) + 1
-    codes[np.isnan(values)] = 0
-
-
-def _lowered(cuts: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Cuts in a narrower type that no value of that type tells from the given ones."""
-    if cuts.dtype == dtype:
-        return cuts
-    narrow = cuts.astype(dtype)
-    return np.where(narrow > cuts, np.nextafter(narrow, dtype.type(-np.inf)), narrow)

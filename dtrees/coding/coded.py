@@ -19,20 +19,20 @@ A column lives in one of four stores, the narrowest that holds its codes:
         sparse_rows    [3, 8, 0, 3, 9, ...]                     indptr[s] .. indptr[s + 1] - 1
         sparse_codes   [2, 1, 3, 1, 3, ...]                     rows ascending within a column
 
-``slot[j]`` is the place of column j within its store.
+``slot[j]`` is the position of column j within its store.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from dtrees._pickling import SmallArraysInside
-from dtrees.coding._encode import take_rows
+from dtrees.coding._codes import take_rows
 from dtrees.exceptions import StatisticsOverflowError
 
 U8, U16, U32, SPARSE = 0, 1, 2, 3
@@ -108,12 +108,7 @@ class CodedMatrix(SmallArraysInside):
         for block in (self.u8, self.u16, self.u32):
             assert block.flags.f_contiguous
             assert block.shape[0] == self.n_rows
-        for field in fields(self):
-            array = getattr(self, field.name)
-            if isinstance(array, np.ndarray):
-                array = array.view()
-                array.flags.writeable = False
-                object.__setattr__(self, field.name, array)
+        self._lock_arrays()
 
     @classmethod
     def dense(
@@ -175,8 +170,8 @@ class CodedMatrix(SmallArraysInside):
         for store, width in enumerate(WIDTHS):
             members = np.flatnonzero(storage == store)
             block = np.empty((n_rows, len(members)), dtype=width, order="F")
-            for place, j in enumerate(members.tolist()):
-                block[:, place] = columns[j]
+            for slot, j in enumerate(members.tolist()):
+                block[:, slot] = columns[j]
             blocks.append(block)
         return cls.dense(n_rows, n_codes, np.asarray(n_ordered), storage, blocks)
 
@@ -293,25 +288,31 @@ class CodedMatrix(SmallArraysInside):
             indptr = taken.indptr.astype(np.int64)
             stored_rows = taken.indices.astype(np.int32, copy=False)
             codes = taken.data
-        return CodedMatrix(
-            n_rows=len(rows),
-            n_columns=self.n_columns,
-            n_codes=self.n_codes,
-            n_ordered=self.n_ordered,
-            storage=self.storage,
-            slot=self.slot,
+        return self._with_rows(len(rows), blocks, indptr, stored_rows, codes)
+
+    def _with_rows(
+        self,
+        n_rows: int,
+        blocks: Sequence[np.ndarray],
+        indptr: np.ndarray,
+        rows: np.ndarray,
+        codes: np.ndarray,
+    ) -> CodedMatrix:
+        """The same columns for other rows: ``blocks`` of each width, and sparse ones."""
+        return replace(
+            self,
+            n_rows=n_rows,
             u8=blocks[0],
             u16=blocks[1],
             u32=blocks[2],
             order32=None,
             sparse_indptr=indptr,
-            sparse_rows=stored_rows,
+            sparse_rows=rows,
             sparse_codes=codes,
-            fill_code=self.fill_code,
         )
 
-    @classmethod
-    def stack(cls, parts: Sequence[CodedMatrix]) -> CodedMatrix:
+    @staticmethod
+    def stack(parts: Sequence[CodedMatrix]) -> CodedMatrix:
         """The rows of several matrices of the same columns, one behind the other."""
         first = parts[0]
         indptr, rows, codes = first.sparse_indptr, first.sparse_rows, first.sparse_codes
@@ -337,20 +338,4 @@ class CodedMatrix(SmallArraysInside):
             stacked = np.empty((n_rows, block.shape[1]), dtype=block.dtype, order="F")
             np.concatenate([getattr(part, name) for part in parts], out=stacked)
             blocks.append(stacked)
-        u8, u16, u32 = blocks
-        return cls(
-            n_rows=n_rows,
-            n_columns=first.n_columns,
-            n_codes=first.n_codes,
-            n_ordered=first.n_ordered,
-            storage=first.storage,
-            slot=first.slot,
-            u8=u8,
-            u16=u16,
-            u32=u32,
-            order32=None,
-            sparse_indptr=indptr,
-            sparse_rows=rows,
-            sparse_codes=codes,
-            fill_code=first.fill_code,
-        )
+        return first._with_rows(n_rows, blocks, indptr, rows, codes)

@@ -1,7 +1,7 @@
 """Labels: columns that are not numbers by their type.
 
-A column of strings or objects is reduced to its distinct values at once; everything after that
-(reading them as numbers, ordering them, giving them codes) happens once per distinct value.
+A column of strings or objects is reduced to its distinct values. These are read as numbers, ordered
+and coded once each.
 
 What parses as a number is one, the rest are categories ([SF] section 2). All of one kind gives an
 ordered or a categorical column, both a hybrid one. Only None, NaN, NaT and pandas.NA are missing;
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.coding import _encode
+from dtrees.coding._codes import label_codes, labels_present
 
 PLAIN = (str, int, float)  # types of labels that stay as they are
 
@@ -31,7 +31,7 @@ class Labels:
     ----------
     column : int
     codes : int8, int16, int32 or int64 (n_rows,)
-        Place in ``labels``; -1 for missing.
+        Position in ``labels``; -1 for missing.
     labels : list
         Distinct Python objects, in any order; some may be in no row.
     is_category : bool
@@ -64,24 +64,24 @@ class Labels:
         if all(type(label) in PLAIN for label in self.labels):
             return self
         plain = [plain_number(label, name) for label in self.labels]
-        place = {label: i for i, label in enumerate(dict.fromkeys(plain))}
-        table = np.array([place[label] for label in plain], dtype=np.int64)
+        index = {label: i for i, label in enumerate(dict.fromkeys(plain))}
+        table = np.array([index[label] for label in plain], dtype=np.int64)
         codes = recode(table, self.codes, -1) if len(table) else self.codes
-        return Labels(self.column, codes, list(place), self.is_category)
+        return Labels(self.column, codes, list(index), self.is_category)
 
     def without_missing(self) -> Labels:
         """The same with -1 for labels that mean missing."""
         missing = np.fromiter(map(is_missing, self.labels), bool, len(self.labels))
         if not missing.any():
             return self
-        place = np.where(missing, -1, np.cumsum(~missing) - 1)
+        index = np.where(missing, -1, np.cumsum(~missing) - 1)
         kept = [label for label, gone in zip(self.labels, missing, strict=True) if not gone]
-        return Labels(self.column, recode(place, self.codes, -1), kept, self.is_category)
+        return Labels(self.column, recode(index, self.codes, -1), kept, self.is_category)
 
     def present(self) -> np.ndarray:
         """Which labels are in some row: bool (n_labels,)."""
         present = np.zeros(len(self.labels), dtype=bool)
-        _encode.labels_present(self.codes, present.view(np.uint8))
+        labels_present(self.codes, present.view(np.uint8))
         return present
 
     def __post_init__(self) -> None:
@@ -93,7 +93,7 @@ class Labels:
         """Write ``table[label]`` for every row, 0 for missing, to ``codes`` (OUT). O(n_rows)."""
         extended = np.zeros(len(table) + 1, dtype=np.uint32)
         extended[1:] = table
-        _encode.label_codes(self.codes, extended, codes)
+        label_codes(self.codes, extended, codes)
 
     def as_numbers(self, name: str) -> np.ndarray:
         """Every label as a number, float64 (n_labels,); NaN for strings that are none.

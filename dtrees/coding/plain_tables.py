@@ -1,9 +1,8 @@
 """A shorter way for small arrays of floats: few rows cost the calls, not the cells.
 
-Where a book has numbers alone and no names of columns, what `CodeBook.check` makes of an array of
-float32 or float64 depends on its shape and on whether a cell is infinite. So the parts of such
-tables are made once, and the array is put between them. Everything else takes the long way, which
-tells what is wrong.
+For a book of numbers without column names, `CodeBook.check` of a float32 or float64 array depends
+on its shape and on infinities alone. The other parts of such tables are made once. Everything else
+takes the long way, which raises the errors.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dtrees.coding import _encode
+from dtrees.coding._cells import any_infinite
 from dtrees.coding.tables import Numbers, Table
 from dtrees.coding.times import DATETIME, NUMBER, TIMEDELTA
 
@@ -61,7 +60,7 @@ class PlainTables:
             or not 0 < X.size <= MOST_CELLS
             or not X.flags.aligned
             or not X.dtype.isnative
-            or _encode.any_infinite(X)
+            or any_infinite(X)
         ):
             return None
         n_rows, n_columns = X.shape

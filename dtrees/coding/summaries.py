@@ -1,200 +1,44 @@
 """What a codebook has to know of a table, in a form that merges.
 
-A summary of some rows and one of other rows give that of all of them, in any order and any
-grouping, so a codebook does not depend on how the rows were cut into parts:
+Summaries of parts merge to that of all rows, in any order and any grouping. So a codebook does not
+depend on how the rows were cut into parts:
 
-    distinct values   the union, given up for good once there are more than `max_bins`
+    distinct values   the union; None once there are more than `max_bins`
     sample            of the rows that have a value, those with the smallest hashes
                       (`dtrees.coding.sampling`); none where every value is kept
     categories        the union
     missing           a sum
     type of a column  the type that holds the values of both; labels, where one part has labels
 
-The sample is the same set of rows for every column without missing values. Of a sparse table the
-sampled rows are kept as they are, and which hashes they have; rows that store nothing cost nothing.
-
-A part of a large table has to look at rows of small hashes only (`hash_bound`). Where that turns
-out to be too few, because most values of a column are missing, the summary says so
-(`TableSummary.has_enough`), and has to be made anew from all rows.
+In a part of a large table only rows of small hashes are looked at (`hash_bound`). These may be too
+few where most values of a column are missing. `TableSummary.has_enough` is False then, and the
+summary has to be made anew from all rows.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
-from dtrees.coding import _encode
-from dtrees.coding.kinds import (
+from dtrees.coding.column_types import (
     Columns,
     category_array,
+    columns_by_type,
     refuse_sparse_categories,
-    sort_columns,
 )
 from dtrees.coding.labels import sort_labels
-from dtrees.coding.ordered import (
-    CutRules,
-    OrderedValues,
-    Sample,
-    load,
-    read_sparse,
-    tile_type,
-    tiles,
-)
-from dtrees.coding.sampling import bottom, quantile_codes, row_hashes
-from dtrees.coding.tables import Numbers, Table
+from dtrees.coding.ordered import OrderedValues
+from dtrees.coding.ordered_summary import EVERY, OrderedSummary, Sampled
+from dtrees.coding.sampling import CutRules, row_hashes, sampled_rows
+from dtrees.coding.sparse_columns import read_sparse
+from dtrees.coding.sparse_summary import SparseSummary
+from dtrees.coding.tables import Table
+from dtrees.coding.tiles import load, tile_type, tiles
 from dtrees.coding.times import DATETIME, NUMBER, TIMEDELTA
-
-EVERY = sys.maxsize  # distinct values, where all are kept
-
-# By the hashes of parts: which of them are kept (None: all), and the hashes that are
-Sampled = dict[tuple[int, ...], tuple[np.ndarray | None, np.ndarray]]
-
-
-@dataclass(frozen=True, eq=False)
-class OrderedSummary:
-    """Numbers of one column.
-
-    Attributes
-    ----------
-    cap, sample_rows : int
-        Most distinct values that are kept; most rows that are sampled.
-    distinct : float64 (at most cap,) or None
-        Ascending; None when there are more than ``cap``.
-    hashes : uint64 (at most sample_rows,)
-        Of the sampled rows, which have a value; in no order. Empty where every value is kept.
-    sample : float64, as hashes
-        Their values.
-    n_rows, n_missing : int
-    is_infinite : bool
-        Whether one of the values is.
-    cuts : (float64, float64) or None
-        Least and greatest value of every code, once the sample is known to be that of all rows; the
-        sample is gone then.
-    """
-
-    cap: int
-    sample_rows: int
-    distinct: np.ndarray | None
-    hashes: np.ndarray
-    sample: np.ndarray
-    n_rows: int
-    n_missing: int
-    is_infinite: bool = False
-    cuts: tuple[np.ndarray, np.ndarray] | None = None
-
-    @classmethod
-    def of(
-        cls,
-        values: np.ndarray,
-        *,
-        cap: int,
-        sample_rows: int,
-        seed: int,
-        first_row: int,
-        bound: int | None = None,
-    ) -> OrderedSummary:
-        """The summary of values that begin at row ``first_row`` of the whole table.
-
-        ``bound``: rows of larger hashes are not sampled.
-        """
-        hashes = row_hashes(first_row, 0 if cap == EVERY else len(values), seed)
-        loaded = load(values[:, None])[0]
-        return cls.of_rows(loaded, cap, sample_rows, *_below(hashes, bound))
-
-    @classmethod
-    def of_rows(
-        cls, values: np.ndarray, cap: int, sample_rows: int, rows: np.ndarray, hashes: np.ndarray
-    ) -> OrderedSummary:
-        """The summary of values: float32 or float64 (n_rows,), contiguous, -0.0 as 0.0.
-
-        ``rows`` are the places of those that may be sampled, with their hashes. O(n_rows), and one
-        sort of the distinct values.
-        """
-        distinct, is_infinite = _distinct(values, cap)
-        n_missing = int(np.count_nonzero(values != values))
-        sample = values[rows].astype(np.float64)
-        if n_missing:
-            present = ~np.isnan(sample)
-            hashes, sample = hashes[present], sample[present]
-        kept = bottom(hashes, sample_rows)
-        if len(kept) < len(hashes):
-            hashes, sample = hashes[kept], sample[kept]
-        return cls(cap, sample_rows, distinct, hashes, sample, len(values), n_missing, is_infinite)
-
-    @property
-    def n_values(self) -> int:
-        """Rows that have a value."""
-        return self.n_rows - self.n_missing
-
-    @property
-    def has_enough(self) -> bool:
-        """Whether the sample is that of all rows."""
-        if self.distinct is not None or self.cuts is not None:
-            return True
-        return len(self.hashes) >= min(self.sample_rows, self.n_values)
-
-    def settled(self) -> OrderedSummary:
-        """The summary of all rows without the sample, which has been read. It merges no more."""
-        cuts = None
-        if self.distinct is None and self.has_enough:
-            cuts = self.codes()[:2]
-        return replace(
-            self, hashes=self.hashes[:0].copy(), sample=self.sample[:0].copy(), cuts=cuts
-        )
-
-    def merge(self, other: OrderedSummary) -> OrderedSummary:
-        """The summary of both parts."""
-        return self.merge_all([self, other])
-
-    @classmethod
-    def merge_all(
-        cls, parts: Sequence[OrderedSummary], sampled: Sampled | None = None
-    ) -> OrderedSummary:
-        """The summary of all parts.
-
-        Columns without missing values sample the same rows: those of the columns that were merged
-        before are in `sampled`, and are not chosen, or kept, once more.
-        """
-        sampled = {} if sampled is None else sampled
-        cap, sample_rows = parts[0].cap, parts[0].sample_rows
-        assert all((part.cap, part.sample_rows) == (cap, sample_rows) for part in parts)
-        kept = [part.distinct for part in parts if part.distinct is not None]
-        distinct = np.unique(np.concatenate(kept)) if len(kept) == len(parts) else None
-        if distinct is not None and len(distinct) > cap:
-            distinct = None
-        sample = np.concatenate([part.sample for part in parts])
-        key = tuple(id(part.hashes) for part in parts)
-        if key not in sampled:
-            hashes = np.concatenate([part.hashes for part in parts])
-            rows = bottom(hashes, sample_rows)
-            sampled[key] = (rows, hashes[rows]) if len(rows) < len(hashes) else (None, hashes)
-        chosen, hashes = sampled[key]
-        if chosen is not None:
-            sample = sample[chosen]
-        return cls(
-            cap,
-            sample_rows,
-            distinct,
-            hashes,
-            sample,
-            sum(part.n_rows for part in parts),
-            sum(part.n_missing for part in parts),
-            any(part.is_infinite for part in parts),
-        )
-
-    def codes(self) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Least and greatest value of every code, and whether the codes are exact."""
-        if self.distinct is not None:
-            return self.distinct, self.distinct, True
-        if self.cuts is not None:
-            return (*self.cuts, False)
-        return (*quantile_codes(np.sort(self.sample), self.cap), False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,10 +49,6 @@ class CategorySummary:
     n_rows: int
     n_missing: int
 
-    def merge(self, other: CategorySummary) -> CategorySummary:
-        """The summary of both parts."""
-        return self.merge_all([self, other])
-
     @classmethod
     def merge_all(cls, parts: Sequence[CategorySummary]) -> CategorySummary:
         """The summary of all parts."""
@@ -218,143 +58,6 @@ class CategorySummary:
                 counts[label] = counts.get(label, 0) + count
         n_missing = sum(part.n_missing for part in parts)
         return cls(counts, sum(part.n_rows for part in parts), n_missing)
-
-
-@dataclass(frozen=True, eq=False)
-class SparseSummary:
-    """All columns of a sparse table.
-
-    Attributes
-    ----------
-    rules : CutRules
-    n_rows : int
-    start : int64 (n_columns + 1,)
-        Where the distinct values of each column begin.
-    distinct : float64 (start[-1],)
-        Ascending in a column; with zero, where a row holds it. None of columns that have too many.
-    has_too_many, is_infinite : bool (n_columns,)
-    n_stored, n_missing : int64 (n_columns,)
-    hashes : uint64 (n_kept,)
-        Of the rows that may be sampled. Empty where every value is kept.
-    kept : csc_array (n_kept, n_columns)
-        These rows.
-    """
-
-    rules: CutRules
-    n_rows: int
-    start: np.ndarray
-    distinct: np.ndarray
-    has_too_many: np.ndarray
-    is_infinite: np.ndarray
-    n_stored: np.ndarray
-    n_missing: np.ndarray
-    hashes: np.ndarray
-    kept: scipy.sparse.csc_array
-
-    @classmethod
-    def of(
-        cls,
-        matrix: scipy.sparse.csc_array,
-        rules: CutRules,
-        first_row: int = 0,
-        bound: int | None = None,
-    ) -> SparseSummary:
-        """The summary of the rows from ``first_row`` on: canonical, float32 or float64."""
-        n_rows, n_columns = matrix.shape
-        indptr = matrix.indptr.astype(np.int64)
-        limit = n_rows if rules.max_bins is None else min(n_rows, rules.max_bins)
-        low = np.empty(len(matrix.data) + n_columns, dtype=matrix.dtype)
-        n_codes = np.zeros(n_columns, dtype=np.int64)
-        status = np.zeros(n_columns, dtype=np.uint8)
-        codes, fill = np.empty(len(matrix.data), np.uint32), np.zeros(n_columns, np.uint32)
-        _encode.rank_sparse(
-            matrix.data, indptr, 0, n_columns, n_rows, limit, codes, low, n_codes, fill, status
-        )
-        n_codes[status != 0] = 0
-        total = _encode.compact_values(low, indptr[:-1] + np.arange(n_columns), n_codes)
-        missing = np.concatenate([[0], np.cumsum(np.isnan(matrix.data))])
-        hashes = row_hashes(first_row, 0 if rules.max_bins is None else n_rows, rules.seed)
-        rows, hashes = _below(hashes, bound)
-        return cls(
-            rules,
-            n_rows,
-            np.concatenate([[0], np.cumsum(n_codes)]),
-            low[:total].astype(np.float64),
-            status == _encode.STATUS_TOO_MANY,
-            status == _encode.STATUS_INFINITE,
-            np.diff(indptr),
-            np.diff(missing[indptr]),
-            hashes,
-            matrix if len(rows) == n_rows else scipy.sparse.csc_array(matrix.tocsr()[rows]),
-        )
-
-    @classmethod
-    def merge_all(cls, parts: Sequence[SparseSummary]) -> SparseSummary:
-        """The summary of all parts."""
-        rules = parts[0].rules
-        columns = np.concatenate([part._columns() for part in parts])
-        values = np.concatenate([part.distinct for part in parts])
-        order = np.lexsort((values, columns))
-        columns, values = columns[order], values[order]
-        is_new = np.ones(len(values), dtype=bool)
-        is_new[1:] = (columns[1:] != columns[:-1]) | (values[1:] != values[:-1])
-        has_too_many = np.any([part.has_too_many for part in parts], axis=0)
-        counts = np.bincount(columns[is_new], minlength=len(has_too_many))
-        if rules.max_bins is not None:
-            has_too_many |= counts > rules.max_bins
-        is_new &= ~has_too_many[columns]
-        counts[has_too_many] = 0
-        return cls(
-            rules,
-            sum(part.n_rows for part in parts),
-            np.concatenate([[0], np.cumsum(counts)]),
-            values[is_new],
-            has_too_many,
-            np.any([part.is_infinite for part in parts], axis=0),
-            np.sum([part.n_stored for part in parts], axis=0),
-            np.sum([part.n_missing for part in parts], axis=0),
-            np.concatenate([part.hashes for part in parts]),
-            scipy.sparse.csc_array(
-                scipy.sparse.vstack([part.kept for part in parts], format="csc")
-            ),
-        )
-
-    @property
-    def has_enough(self) -> bool:
-        """Whether the samples are those of all rows."""
-        cut = np.flatnonzero(self.has_too_many)
-        if len(cut) == 0 or len(self.hashes) == self.n_rows:
-            return True
-        kept = self.kept
-        missing = [np.isnan(kept.data[kept.indptr[j] : kept.indptr[j + 1]]).sum() for j in cut]
-        wanted = np.minimum(self.rules.sample_rows, self.n_rows - self.n_missing[cut])
-        return bool(np.all(len(self.hashes) - np.array(missing) >= wanted))
-
-    def values(self) -> OrderedValues:
-        """Least and greatest value of every code of every column, float64."""
-        sample = Sample(self.rules, self.n_rows, self.hashes)
-        lows = np.split(self.distinct, self.start[1:-1])
-        highs = list(lows)
-        kept = self.kept
-        for j in np.flatnonzero(self.has_too_many):
-            stored = slice(kept.indptr[j], kept.indptr[j + 1])
-            cells = kept.data[stored] + kept.data.dtype.type(0)
-            values, n_zeros = sample.of_sparse(cells, kept.indices[stored], kept.shape[0])
-            assert self.rules.max_bins is not None
-            lows[j], highs[j] = quantile_codes(np.sort(values), self.rules.max_bins, n_zeros)
-        n_codes = np.array([len(low) for low in lows], dtype=np.int64)
-        columns = np.arange(len(n_codes))
-        return OrderedValues(
-            columns,
-            n_codes,
-            np.concatenate(lows).astype(np.float64),
-            np.concatenate(highs).astype(np.float64),
-            ~self.has_too_many,
-        )
-
-    def _columns(self) -> np.ndarray:
-        """The column of each distinct value."""
-        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
 
 @dataclass(frozen=True, eq=False)
@@ -369,7 +72,7 @@ class TableSummary:
     dtypes : tuple of dtype or None, of length n_columns
         None: labels.
     units : uint8 (n_columns,)
-        Places in `dtrees.coding.times.UNITS`.
+        Positions in `dtrees.coding.times.UNITS`.
     has_values : bool (n_columns,)
     clashes : bool (n_columns,)
         Dates or time spans in some rows, and something else in others.
@@ -411,7 +114,7 @@ class TableSummary:
         table : Table
             Some rows of the table, at least one.
         mask : bool (n_columns,) or None, default=None
-            As for `sort_columns`.
+            As for `columns_by_type`.
         rules : CutRules
         first_row : int, default=0
             Number of the first of these rows within the table.
@@ -426,18 +129,16 @@ class TableSummary:
             sparse = SparseSummary.of(read_sparse(table), rules, first_row, bound)
             dtypes = (table.sparse.dtype,) * n_columns
             return cls(table.n_rows, nothing, nothing, dtypes, table.units, ~none, none, sparse)
-        columns = sort_columns(table, mask)
+        columns = columns_by_type(table, mask)
         cap = EVERY if rules.max_bins is None else rules.max_bins
         hashes = row_hashes(first_row, 0 if cap == EVERY else table.n_rows, rules.seed)
-        rows, hashes = _below(hashes, bound)
+        rows, hashes = sampled_rows(hashes, bound)
         ordered: list[OrderedSummary | None] = list(nothing)
         for block in columns.ordered:
-            for places in tiles(block):
-                tile = load(block.values[:, places[0] : places[-1] + 1])
-                for j, values in zip(block.columns[places].tolist(), tile, strict=True):
-                    ordered[j] = OrderedSummary.of_rows(
-                        values, cap, rules.sample_rows, rows, hashes
-                    )
+            for some in tiles(block):
+                tile = load(block.values[:, some])
+                for j, values in zip(block.columns[some].tolist(), tile, strict=True):
+                    ordered[j] = OrderedSummary.of(values, cap, rules.sample_rows, rows, hashes)
         return cls(
             table.n_rows,
             tuple(ordered),
@@ -458,9 +159,11 @@ class TableSummary:
                 "example with X.map_blocks(scipy.sparse.csr_array)."
             )
         units, clashes = _units(parts)
+        sampled: Sampled = {}  # columns sample the same rows, for the most part
+        merge_samples = partial(OrderedSummary.merge_all, sampled=sampled)
         return TableSummary(
             sum(part.n_rows for part in parts),
-            _merged_samples([part.ordered for part in parts]),
+            _merged(merge_samples, [part.ordered for part in parts]),
             _merged(CategorySummary.merge_all, [part.categories for part in parts]),
             tuple(reduce(_wider, of) for of in zip(*(part.dtypes for part in parts), strict=True)),
             units,
@@ -550,64 +253,27 @@ class TableSummary:
         return found
 
 
-def _below(hashes: np.ndarray, bound: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Places of the rows whose hashes are small enough, and their hashes."""
-    if bound is None:
-        return np.arange(len(hashes)), hashes
-    rows = np.flatnonzero(hashes <= np.uint64(bound))
-    return rows, hashes[rows]
-
-
-def _distinct(values: np.ndarray, cap: int) -> tuple[np.ndarray | None, bool]:
-    """Distinct values as float64, ascending, None for more than ``cap``; whether one is infinite.
-
-    values : float32 or float64 (n_rows,), contiguous
-    """
-    n = len(values)
-    if n == 0:
-        return np.empty(0), False
-    limit = min(n, cap)
-    low = np.empty((1, limit), dtype=values.dtype)
-    n_codes, status = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.uint8)
-    _encode.rank_columns(
-        values[None],
-        limit,
-        np.zeros(1, dtype=np.int64),
-        np.empty(_encode.scratch_bytes(n), dtype=np.uint8),
-        np.empty(n, dtype=np.uint8),
-        np.empty(n if limit > 0xFF else 0, dtype=np.uint16),
-        np.empty(n if limit > 0xFFFF else 0, dtype=np.uint32),
-        np.empty(0, dtype=np.uint32),
-        low,
-        n_codes,
-        status,
-    )
-    if status[0] == _encode.STATUS_TOO_MANY:
-        return None, bool(np.isinf(values).any())
-    return low[0, : n_codes[0]].astype(np.float64), status[0] == _encode.STATUS_INFINITE
-
-
 def _categories(columns: Columns, n_columns: int) -> tuple[CategorySummary | None, ...]:
     """Labels of the columns that have categories."""
     found: list[CategorySummary | None] = [None] * n_columns
-    for block in columns.named:
+    for block in columns.numeric_categories:
         for j, values in zip(block.columns.tolist(), block.values.T, strict=True):
-            found[j] = _of_named(values)
+            found[j] = _of_numbers(values)
     for named in columns.categories:
         codes = named.labels.codes
         counts = np.bincount(codes[codes >= 0], minlength=len(named.labels.labels))
         labels = {
             label: int(count)
-            for label, count, place in zip(named.labels.labels, counts, named.place, strict=True)
-            if place
+            for label, count, rank in zip(named.labels.labels, counts, named.rank, strict=True)
+            if rank
         }
         n_missing = int(np.count_nonzero(codes < 0))
         found[named.labels.column] = CategorySummary(labels, len(codes), n_missing)
     return tuple(found)
 
 
-def _of_named(values: np.ndarray) -> CategorySummary:
-    """Numbers that are names, told apart as they are when they are coded."""
+def _of_numbers(values: np.ndarray) -> CategorySummary:
+    """Numbers that are categories, distinct as they are when they are coded."""
     loaded = load(values[:, None])[0]
     present = loaded[~np.isnan(loaded)]
     found, counts = np.unique(present, return_counts=True)
@@ -630,16 +296,11 @@ def _has_values(table: Table) -> np.ndarray:
     """Columns of a dense table that are not all missing, bool (n_columns,)."""
     found = np.zeros(table.n_columns, dtype=bool)
     for block in table.numbers:
-        found[block.columns] = _any_number(block)
+        is_float = block.values.dtype.kind == "f"
+        found[block.columns] = not is_float or (block.values == block.values).any(axis=0)
     for column in table.labels:
         found[column.column] = column.present().any()
     return found
-
-
-def _any_number(block: Numbers) -> np.ndarray:
-    if block.values.dtype.kind != "f":
-        return np.ones(len(block.columns), dtype=bool)
-    return np.asarray((block.values == block.values).any(axis=0))
 
 
 def _wider(a: np.dtype | None, b: np.dtype | None) -> np.dtype | None:
@@ -659,14 +320,6 @@ def _units(parts: Sequence[TableSummary]) -> tuple[np.ndarray, np.ndarray]:
     of_time = np.any(tells & np.isin(units, (DATETIME, TIMEDELTA)), axis=0)
     clashes = np.any([part.clashes for part in parts], axis=0) | (differs & of_time)
     return np.where(differs, NUMBER, least).astype(np.uint8), clashes
-
-
-def _merged_samples(
-    parts: Sequence[Sequence[OrderedSummary | None]],
-) -> tuple[OrderedSummary | None, ...]:
-    """`_merged` for ordered columns, whose samples are of the same rows, for the most part."""
-    sampled: Sampled = {}
-    return _merged(partial(OrderedSummary.merge_all, sampled=sampled), parts)
 
 
 def _merged(

@@ -1,39 +1,36 @@
-"""The front door: any table in memory as typed columns.
+"""Any table in memory as typed columns.
 
-This is the only place that asks what a table is. What comes out has three kinds of columns, and
-nothing behind this door sees a DataFrame, a list or a sparse matrix in another form:
+Only this module, `array_columns` and `frame_columns` know table libraries. All other modules see
+three kinds of columns:
 
     Numbers   some columns of one numeric type as a 2-d array, NaN missing; a view where possible
     Labels    one column of anything else: a number per row (-1 missing) into distinct labels
     sparse    the whole table as a canonical CSC matrix, NaN missing
 
-Columns of a DataFrame that lie side by side in memory, in one array, come out as one block of
-numbers, so a table costs what its memory layout costs and no copy. Dates and time spans are float64
-nanoseconds (`dtrees.coding.times`). Integers stay integers: float64 holds those up to 2**53, and
-where a column has larger ones beside missing values, its integers are labels. pandas, polars and
-pyarrow are asked for by name only when the table is one of theirs; nothing is imported that the
-caller has not imported.
+Columns of a DataFrame that are neighbours in one array become one block of numbers, a view. Dates
+and time spans are float64 nanoseconds (`dtrees.coding.times`). Integers stay integers: float64
+holds those up to 2**53. A column with larger integers beside missing values becomes labels.
+pandas, polars and pyarrow are never imported here: a table of theirs has imported them.
 """
 
 from __future__ import annotations
 
-import reprlib
 import sys
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
+from dtrees.coding.array_columns import Column, array_column, as_array
 from dtrees.coding.coded import check_n_rows
+from dtrees.coding.frame_columns import arrow_column, pandas_column, polars_column
 from dtrees.coding.labels import Labels, object_array
-from dtrees.coding.sparse_places import checked_sparse, usual_values
-from dtrees.coding.times import BOOL, DATES, NUMBER, SPANS, time_column, time_objects
+from dtrees.coding.sparse_positions import checked_sparse, usual_values
+from dtrees.coding.times import BOOL, NUMBER
 
-LARGEST_WHOLE = 2.0**53  # up to which float64 holds every integer
 SMALL_FRAME = 2**26  # bytes of a DataFrame that may be copied
-FEW_STRINGS = 64  # of a column, of which Python makes labels sooner than pandas does
 FEW_COLUMNS = 20  # of a frame: a Series of each is made sooner than that of their types
 
 
@@ -51,8 +48,8 @@ class Numbers:
     columns: np.ndarray
     values: np.ndarray
 
-    def runs(self, flags: np.ndarray) -> list[tuple[bool, Numbers]]:
-        """The block cut where ``flags`` (of the table's columns) changes: views."""
+    def split(self, flags: np.ndarray) -> list[tuple[bool, Numbers]]:
+        """Views of neighbouring columns with equal ``flags``, which the table's columns have."""
         own = flags[self.columns]
         ends = np.flatnonzero(np.diff(own)) + 1
         parts = zip([0, *ends], [*ends, len(own)], strict=True)
@@ -72,7 +69,7 @@ class Table:
     sparse : csc_array or None
         Canonical; then there are no other columns.
     units : uint8 (n_columns,)
-        Places in `dtrees.coding.times.UNITS`.
+        Positions in `dtrees.coding.times.UNITS`.
     """
 
     n_rows: int
@@ -145,7 +142,7 @@ def read_table(X: Any) -> Table:
         )
     if isinstance(X, np.matrix):
         raise TypeError("X: np.matrix is not supported. Convert it with np.asarray(X).")
-    return _from_array(_as_array(X))
+    return _from_array(as_array(X))
 
 
 def feature_names(names: Iterable[Any]) -> np.ndarray | None:
@@ -162,9 +159,7 @@ def feature_names(names: Iterable[Any]) -> np.ndarray | None:
         )
     if types != ["str"]:
         return None
-    array = np.empty(len(found), dtype=object)
-    array[:] = found
-    return array
+    return object_array(found)
 
 
 def join_columns(columns: Sequence[tuple[int, np.ndarray]]) -> tuple[Numbers, ...]:
@@ -219,7 +214,7 @@ def _table(
     n_rows: int,
     n_columns: int,
     names: np.ndarray | None,
-    parts: Sequence[tuple[np.ndarray | Labels, int]],
+    parts: Sequence[Column],
 ) -> Table:
     """A table of columns one by one, each an array of numbers or labels, and its unit."""
     check_shape((n_rows, n_columns))
@@ -240,61 +235,6 @@ def check_shape(shape: tuple[int, int]) -> None:
     check_n_rows(shape[0])
 
 
-# -------------------------------------------------------------------------------- numpy and lists
-
-
-def _as_array(X: Any) -> np.ndarray:
-    """A list or array-like as an array; numbers beside strings in a list stay numbers."""
-    if X is None or isinstance(X, (str, bytes, Mapping, Set)):
-        raise ValueError(
-            f"Expected 2D array, got a {type(X).__name__} instead: {reprlib.repr(X)}. "
-            "Give an array, a data frame or a sparse matrix."
-        )
-    try:
-        array = np.asarray(_unmasked(X) if isinstance(X, np.ma.MaskedArray) else X)
-        if not isinstance(X, np.ndarray) and not hasattr(X, "__array__"):
-            is_rounded = array.dtype.kind == "f" and _may_be_rounded(array)
-            if array.dtype.kind in "US" or is_rounded:
-                array = np.asarray(X, dtype=object)
-    except ValueError as error:
-        raise ValueError(
-            f"X of type {type(X).__name__} does not form a 2D array: {error}. "
-            "Give rows of equal length."
-        ) from error
-    if array.dtype.kind == "c":
-        raise ValueError(
-            "Complex data not supported: X has dtype "
-            f"{array.dtype}. Give real and imaginary parts as separate columns."
-        )
-    if array.ndim < 2:
-        what = "1D" if array.ndim == 1 else "scalar"
-        raise ValueError(
-            f"Expected 2D array, got {what} array instead:\narray={np.array2string(array)[:200]}.\n"
-            "Reshape your data either using array.reshape(-1, 1) if your data has a single feature "
-            "or array.reshape(1, -1) if it contains a single sample."
-        )
-    if array.ndim > 2:
-        raise ValueError(
-            f"Found array with dim {array.ndim}, while dim <= 2 is required: X has shape "
-            f"{array.shape}. Reshape it to (rows, columns)."
-        )
-    return array
-
-
-def _unmasked(X: Any) -> np.ndarray:
-    """A masked array with NaN, NaT or None in the cells that are masked."""
-    kind = X.dtype.kind
-    if not np.ma.is_masked(X) or kind == "c":
-        return X.data
-    if kind in "biu" and not is_beyond_floats(X.compressed()):
-        return X.astype(np.float64).filled(np.nan)
-    if kind == "f":
-        return X.filled(np.nan)
-    filled = X.data.copy() if kind in "Mm" else X.data.astype(object)
-    filled[np.ma.getmaskarray(X)] = "NaT" if kind in "Mm" else None
-    return filled
-
-
 def _from_array(X: np.ndarray) -> Table:
     """A 2-d array of any dtype."""
     n_rows, n_columns = X.shape
@@ -304,72 +244,8 @@ def _from_array(X: np.ndarray) -> Table:
         columns = np.arange(n_columns, dtype=np.int64)
         block = Numbers(columns, np.asarray(X))
         return Table(n_rows, n_columns, None, (block,), (), None, units)
-    parts = [_array_column(X[:, j], j, f"{j}") for j in range(n_columns)]
+    parts = [array_column(X[:, j], j, f"{j}") for j in range(n_columns)]
     return _table(n_rows, n_columns, None, parts)
-
-
-def _array_column(values: np.ndarray, j: int, name: str) -> tuple[np.ndarray | Labels, int]:
-    """One column of a numpy type: numbers or labels, and its unit."""
-    kind = values.dtype.kind
-    if kind in "biuf":
-        return values, BOOL if kind == "b" else NUMBER
-    if kind in "Mm":
-        return time_column(values, name)
-    if kind in "UOT":
-        return _object_column(values, j, name)
-    if kind == "c":
-        raise ValueError(f"Complex data not supported: column {name} of X is {values.dtype}.")
-    raise TypeError(
-        f"Column {name} of X has dtype {values.dtype}, which is neither numbers nor labels. "
-        "Convert it to numbers or strings."
-    )
-
-
-def _object_column(values: np.ndarray, j: int, name: str) -> tuple[np.ndarray | Labels, int]:
-    """Strings or objects: numbers, dates or time spans where every cell is one; else labels."""
-    if values.dtype.kind == "U":
-        distinct, codes = np.unique(values, return_inverse=True)
-        return Labels(j, codes, distinct.tolist()), NUMBER
-    cells = values.tolist()
-    if not any(isinstance(cell, str) for cell in cells):
-        if any(isinstance(cell, DATES + SPANS) for cell in cells):
-            times = time_objects(cells, name)
-            if times is not None:
-                return times
-        try:
-            parsed = values.astype(np.float64)
-            if np.isfinite(parsed).all() and not _may_be_rounded(parsed):
-                return parsed, NUMBER
-        except (TypeError, ValueError, ArithmeticError):
-            pass
-    return Labels.of(j, cells, name), NUMBER
-
-
-def _may_be_rounded(values: np.ndarray) -> bool:
-    """Whether floats may be integers that have lost digits: 2**53 is what 2**53 + 1 becomes."""
-    return bool((np.abs(values) >= LARGEST_WHOLE).any())
-
-
-def is_beyond_floats(values: np.ndarray) -> bool:
-    """Whether integers of 64 bits, as they are, may have too many digits for a float64."""
-    if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or values.size == 0:
-        return False
-    return int(values.max()) > LARGEST_WHOLE or int(values.min()) < -LARGEST_WHOLE
-
-
-def _integer_column(values: np.ndarray, missing: np.ndarray, j: int) -> np.ndarray | Labels:
-    """Integers, some of which are missing: float64 where that holds them all, otherwise labels.
-
-    values : int (n_rows,); missing : bool (n_rows,)
-    """
-    if not missing.any():
-        return values
-    if not is_beyond_floats(values[~missing]):
-        out = values.astype(np.float64)
-        out[missing] = np.nan
-        return out
-    distinct, codes = np.unique(values, return_inverse=True)
-    return Labels(j, np.where(missing, -1, codes), distinct.tolist())
 
 
 def _from_sparse(X: Any) -> Table:
@@ -391,14 +267,11 @@ def _from_sparse(X: Any) -> Table:
     return Table(matrix.shape[0], matrix.shape[1], None, (), (), matrix, units)
 
 
-# ---------------------------------------------------------------------------------- data frames
-
-
 def _from_pandas(X: Any, pandas: Any) -> Table:
     """A pandas DataFrame: numpy, nullable, Arrow-backed, categorical, string, object, dates."""
     columns = X.columns.tolist()
     names = feature_names(columns)
-    series = _few_series(X)
+    series = _series(X) if X.shape[1] <= FEW_COLUMNS else None
     dtypes = list(X.dtypes) if series is None else [each.dtype for each in series]
     kind = dtypes[0] if dtypes else None
     if not isinstance(kind, np.dtype) or any(dtype != kind for dtype in dtypes):
@@ -410,7 +283,7 @@ def _from_pandas(X: Any, pandas: Any) -> Table:
         return replace(_from_sparse(X.sparse.to_coo()), names=names)
     series = _series(X) if series is None else series
     parts = [
-        _pandas_column(each, dtype, j, f"{columns[j]!r}", pandas)
+        pandas_column(each, dtype, j, f"{columns[j]!r}", pandas)
         for j, (dtype, each) in enumerate(zip(dtypes, series, strict=True))
     ]
     return _table(X.shape[0], X.shape[1], names, parts)
@@ -423,11 +296,6 @@ def _series(X: Any) -> list[Any]:
     return [series for _, series in table.items()]
 
 
-def _few_series(X: Any) -> list[Any] | None:
-    """The same, where they are so few that ``X.dtypes`` would take longer; otherwise None."""
-    return _series(X) if X.shape[1] <= FEW_COLUMNS else None
-
-
 def _leaves_zeros_out(dtype: Any, pandas: Any) -> bool:
     """Whether a column is sparse as a matrix of SciPy is; others leave missing values out, say."""
     if not isinstance(dtype, pandas.SparseDtype) or pandas.isna(dtype.fill_value):
@@ -435,145 +303,15 @@ def _leaves_zeros_out(dtype: Any, pandas: Any) -> bool:
     return bool(dtype.fill_value == 0)
 
 
-def _pandas_column(
-    series: Any, dtype: Any, j: int, name: str, pandas: Any
-) -> tuple[np.ndarray | Labels, int]:
-    """One column of a pandas DataFrame."""
-    types = pandas.api.types
-    if isinstance(dtype, np.dtype):
-        return _array_column(series.to_numpy(), j, name)
-    if isinstance(dtype, pandas.ArrowDtype):
-        pyarrow = sys.modules["pyarrow"]
-        return _arrow_column(pyarrow.array(series), j, name, pyarrow)
-    if isinstance(dtype, pandas.CategoricalDtype):
-        values = series.array  # the accessor makes a Series more
-        used, codes = _in_some_row(values.codes, len(dtype.categories))
-        categories = dtype.categories if used is None else dtype.categories[used]
-        return Labels(j, codes, list(categories), is_category=True), NUMBER
-    if isinstance(dtype, pandas.StringDtype) and len(series) <= FEW_STRINGS:
-        return Labels.of(j, series.array.tolist(), name), NUMBER
-    if isinstance(dtype, pandas.SparseDtype):
-        return _array_column(np.asarray(series), j, name)
-    if types.is_bool_dtype(dtype) or types.is_numeric_dtype(dtype):
-        if types.is_complex_dtype(dtype):
-            raise ValueError(f"Complex data not supported: column {name} of X is {dtype}.")
-        if types.is_integer_dtype(dtype):
-            values = series.to_numpy(dtype=dtype.numpy_dtype, na_value=0)
-            return _integer_column(values, series.isna().to_numpy(), j), NUMBER
-        unit = BOOL if types.is_bool_dtype(dtype) else NUMBER
-        return series.to_numpy(dtype=np.float64, na_value=np.nan), unit
-    if types.is_datetime64_any_dtype(dtype):
-        if getattr(series.dt, "tz", None) is not None:
-            series = series.dt.tz_convert("UTC").dt.tz_localize(None)
-        return time_column(series.to_numpy(), name)
-    if types.is_string_dtype(dtype):
-        codes, distinct = pandas.factorize(series)
-        return Labels(j, codes, distinct.tolist()).without_missing(), NUMBER
-    raise TypeError(
-        f"Column {name} of X has dtype {dtype}, which is neither numbers nor labels. "
-        "Convert it to numbers, dates, strings or a category."
-    )
-
-
-def _in_some_row(codes: np.ndarray, n_labels: int) -> tuple[np.ndarray | None, np.ndarray]:
-    """Which labels of a column's type are in some row, where there are more of them than rows.
-
-    What is in no row means nothing, and a row of a column of many categories is not to cost them
-    all. Where there are fewer labels than rows, all of them are kept.
-
-    Parameters
-    ----------
-    codes : int (n_rows,)
-        Places of labels; -1 for missing.
-    n_labels : int
-
-    Returns
-    -------
-    used : int (n_used,) or None
-        Places, ascending; None: all.
-    codes : int (n_rows,)
-        Places among these.
-    """
-    if n_labels <= len(codes):
-        return None, codes
-    used, places = np.unique(codes, return_inverse=True)
-    n_missing = np.count_nonzero(used < 0)  # 0 or 1
-    return used[n_missing:], places - n_missing
-
-
 def _from_polars(X: Any, polars: Any) -> Table:
     """A polars DataFrame."""
-    parts = [_polars_column(series, j, polars) for j, series in enumerate(X.get_columns())]
+    parts = [polars_column(series, j, polars) for j, series in enumerate(X.get_columns())]
     return _table(X.shape[0], X.shape[1], feature_names(X.columns), parts)
-
-
-def _polars_column(series: Any, j: int, polars: Any) -> tuple[np.ndarray | Labels, int]:
-    """One column of a polars DataFrame."""
-    dtype, name = series.dtype, f"{series.name!r}"
-    if dtype == polars.Boolean:
-        return series.cast(polars.Float64).to_numpy(), BOOL
-    if dtype.is_decimal():
-        return series.cast(polars.Float64).to_numpy(), NUMBER
-    if dtype.is_integer():
-        values = series.fill_null(0).to_numpy()
-        return _integer_column(values, series.is_null().to_numpy(), j), NUMBER
-    if dtype.is_numeric():
-        return series.to_numpy(), NUMBER
-    if dtype in (polars.Date, polars.Datetime, polars.Duration):
-        return time_column(series.to_numpy(), name)
-    if dtype == polars.Null:
-        return np.full(len(series), np.nan), NUMBER
-    if dtype in (polars.String, polars.Categorical, polars.Enum):
-        text = series.cast(polars.String)
-        distinct = text.drop_nulls().unique().sort()
-        codes = text.cast(polars.Enum(distinct)).to_physical().cast(polars.Int64).fill_null(-1)
-        is_category = dtype != polars.String
-        return Labels(j, codes.to_numpy(), distinct.to_list(), is_category), NUMBER
-    if dtype == polars.Object:
-        return _object_column(object_array(series.to_list()), j, name)
-    raise TypeError(
-        f"Column {name} of X has the polars type {dtype}, which is neither numbers nor labels. "
-        "Cast it to numbers, dates or strings."
-    )
 
 
 def _from_arrow(X: Any, pyarrow: Any) -> Table:
     """A pyarrow Table or RecordBatch."""
     parts = []
     for j, name in enumerate(X.schema.names):
-        parts.append(_arrow_column(X.column(j), j, f"{name!r}", pyarrow))
+        parts.append(arrow_column(X.column(j), j, f"{name!r}", pyarrow))
     return _table(X.num_rows, X.num_columns, feature_names(X.schema.names), parts)
-
-
-def _arrow_column(column: Any, j: int, name: str, pyarrow: Any) -> tuple[np.ndarray | Labels, int]:
-    """One column of an Arrow table."""
-    types, kind = pyarrow.types, column.type
-    if isinstance(column, pyarrow.ChunkedArray):
-        column = column.unify_dictionaries().combine_chunks()
-    if types.is_boolean(kind):
-        return column.cast(pyarrow.int8()).cast(pyarrow.float64()).to_numpy(False), BOOL
-    if types.is_integer(kind):
-        missing = column.is_null().to_numpy(zero_copy_only=False)
-        values = column.fill_null(0).to_numpy(zero_copy_only=False)
-        return _integer_column(values, missing, j), NUMBER
-    if types.is_floating(kind):
-        return column.to_numpy(zero_copy_only=False), NUMBER
-    if types.is_decimal(kind):
-        return column.cast(pyarrow.float64()).to_numpy(False), NUMBER
-    if types.is_date(kind) or types.is_timestamp(kind) or types.is_duration(kind):
-        return time_column(column.to_numpy(zero_copy_only=False), name)
-    if types.is_null(kind):
-        return np.full(len(column), np.nan), NUMBER
-    is_category = types.is_dictionary(kind)
-    if types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view":
-        column = column.dictionary_encode()
-    elif not is_category:
-        raise TypeError(
-            f"Column {name} of X has the Arrow type {kind}, which is neither numbers nor labels. "
-            "Cast it to numbers, dates or strings."
-        )
-    codes = column.indices.cast(pyarrow.int64()).fill_null(-1).to_numpy(False)
-    used, codes = _in_some_row(codes, len(column.dictionary))
-    dictionary = column.dictionary if used is None else column.dictionary.take(pyarrow.array(used))
-    labels = Labels(j, codes, dictionary.to_pylist(), is_category)
-    return labels.without_missing(), NUMBER

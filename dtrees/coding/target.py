@@ -38,14 +38,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dtrees._pickling import SmallArraysInside
-from dtrees.coding.labels import is_missing
+from dtrees.coding.class_codes import class_codes
 from dtrees.coding.weights import (
     LARGEST,
     check_finite,
@@ -66,8 +65,6 @@ MOST_CLASSES = 65_535
 TOTAL_BITS = 62  # of the sum of |weight * y|
 LARGEST_SUM = 2.0**62  # of weights or weighted targets of a bag
 PLAIN_WEIGHT = 8  # largest weights of 2**-8 .. 2**8 are used as they are in wy
-COUNTED_ROWS = 2**16  # at a time
-LONGEST_STRING = 16  # letters of labels that are counted; longer ones are sorted
 PLAIN_TOTAL = 2**32  # and so are integer weights up to this total
 
 
@@ -109,12 +106,7 @@ class Target(SmallArraysInside):
 
     def __post_init__(self) -> None:
         assert self.kind in ("classification", "regression")
-        for field in fields(self):
-            array = getattr(self, field.name)
-            if isinstance(array, np.ndarray):
-                array = array.view()
-                array.flags.writeable = False
-                object.__setattr__(self, field.name, array)
+        self._lock_arrays()
 
     def __sizeof__(self) -> int:
         """With the arrays: Dask asks for it, to know what to spill."""
@@ -196,11 +188,13 @@ class Target(SmallArraysInside):
 
     def take(self, rows: np.ndarray | slice) -> Target:
         """The same target, in the same units, for other rows (numbers, a mask, a stretch)."""
-        changed = dict(vars(self))
-        for name in ("y", "w", "wy"):
-            if changed[name] is not None:
-                changed[name] = changed[name][rows]
-        return Target(**changed)
+        return self._with_arrays(lambda name: getattr(self, name)[rows])
+
+    def _with_arrays(self, array: Callable[[str], np.ndarray]) -> Target:
+        """The same target with other arrays where it has y, w and wy."""
+        names = [name for name in ("y", "w", "wy") if getattr(self, name) is not None]
+        changed: dict[str, Any] = {name: array(name) for name in names}
+        return replace(self, **changed)
 
     def bagged(self, times: np.ndarray, balanced: bool = False) -> Target:
         """The same target for a bag, which holds each row a number of times.
@@ -222,25 +216,19 @@ class Target(SmallArraysInside):
             if sums is not None and _bound(sums, times) >= LARGEST_SUM:
                 raise StatisticsOverflowError(f"The {name} of a bag overflow an int64.")
         if self.w is None:
-            changed = dict(vars(self), w=times.astype(np.uint16, copy=False), wy=None)
+            found = replace(self, w=times.astype(np.uint16, copy=False), wy=None)
         else:
-            changed = dict(vars(self), w=self.w * times.astype(np.int64))
-            if self.wy is not None:
-                changed["wy"] = self.wy * times.astype(np.int64)
-        if balanced:
-            totals = class_totals(self.y, changed["w"], self.n_classes)
-            multiplier, exponent = self.balanced_multipliers(totals)
-            changed |= {"class_multiplier": multiplier, "class_exponent": exponent}
-        return Target(**changed)
+            times = times.astype(np.int64)
+            wy = None if self.wy is None else self.wy * times
+            found = replace(self, w=self.w * times, wy=wy)
+        if not balanced:
+            return found
+        totals = class_totals(self.y, found.w, self.n_classes)
+        multiplier, exponent = self.balanced_multipliers(totals)
+        return replace(found, class_multiplier=multiplier, class_exponent=exponent)
 
     def balanced_multipliers(self, totals: list[int]) -> tuple[np.ndarray, int]:
-        """Multipliers of the classes, and their exponent, with which all classes weigh the same.
-
-        Parameters
-        ----------
-        totals : list of int
-            Weight of each class.
-        """
+        """Multipliers of classes of these total weights, and their exponent, for equal weights."""
         assert self.classes is not None
         per_class = class_weights("balanced", self.classes, totals)
         return class_multipliers(per_class, totals)
@@ -253,27 +241,17 @@ class Target(SmallArraysInside):
         return self.w
 
     def only(self, rows: np.ndarray) -> Target:
-        """The same target, in the same units, in which other rows weigh nothing.
-
-        Parameters
-        ----------
-        rows : bool (n_rows,)
-        """
+        """The same target, in the same units: rows that are not chosen, bool, weigh nothing."""
         if self.w is None:
-            return Target(**dict(vars(self), w=rows.astype(np.uint16), wy=None))
-        changed = dict(vars(self), w=self.w * rows)
-        if self.wy is not None:
-            changed["wy"] = self.wy * rows
-        return Target(**changed)
+            return replace(self, w=rows.astype(np.uint16), wy=None)
+        return replace(self, w=self.w * rows, wy=None if self.wy is None else self.wy * rows)
 
     @staticmethod
     def stack(parts: Sequence[Target]) -> Target:
         """The rows of several targets in the same units, one behind the other."""
-        changed = dict(vars(parts[0]))
-        for name in ("y", "w", "wy"):
-            if changed[name] is not None:
-                changed[name] = np.concatenate([getattr(part, name) for part in parts])
-        return Target(**changed)
+        return parts[0]._with_arrays(
+            lambda name: np.concatenate([getattr(part, name) for part in parts])
+        )
 
     @classmethod
     def classification(
@@ -416,138 +394,3 @@ def _bound(sums: np.ndarray, times: np.ndarray) -> float:
     if most < LARGEST_SUM:
         return most
     return float(np.sum(np.abs(sums) * times.astype(np.float64)))
-
-
-def class_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sorted distinct labels and the number of every row's label.
-
-    Whole numbers of a small range are counted instead of sorted, and so are short strings, letter
-    by letter; objects go through a dict, so that only the distinct ones are compared.
-
-    Returns
-    -------
-    classes : (n_classes,), dtype of the labels
-    codes : uint8, uint16 or uint32 (n_rows,)
-    """
-    kind = labels.dtype.kind
-    if kind == "c":
-        raise ValueError("y: Complex data not supported. Give y as real numbers or labels.")
-    if kind == "f":
-        check_finite(labels, "y")
-    if kind in ("O", "T"):
-        return _object_classes(labels)
-    if kind in "Mm" and np.isnat(labels).any():
-        raise _missing_label(labels[np.isnat(labels)][0])
-    if kind == "b":
-        labels = labels.view(np.uint8)
-    if kind in "iub":
-        low, high = int(labels.min()), int(labels.max())
-        if high - low <= _most_counted(len(labels)):
-            wide = np.dtype(np.int64 if kind == "i" else np.uint64)
-            lowest = wide.type(low)
-
-            def beyond_lowest(rows: slice) -> np.ndarray:
-                return (labels[rows].astype(wide, copy=False) - lowest).astype(np.intp)
-
-            values, codes = _count(beyond_lowest, len(labels), high - low + 1)
-            classes = (values.astype(wide) + lowest).astype(labels.dtype)
-            return classes.view(np.bool_) if kind == "b" else classes, codes
-    if kind == "U":
-        found = _string_classes(labels)
-        if found is not None:
-            return found
-    classes, codes = np.unique(labels, return_inverse=True)
-    return classes, codes.astype(_code_type(len(classes)))
-
-
-def _most_counted(n_rows: int) -> int:
-    """The range up to which numbers are counted; larger ones are sorted."""
-    return max(1024, 4 * n_rows)
-
-
-def _count(
-    numbers: Callable[[slice], np.ndarray], n_rows: int, n_numbers: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct numbers below `n_numbers`, ascending, and the place of every row's among them.
-
-    `numbers` says those of some rows, which are counted a few at a time: what is made on the way
-    stays in the cache, and takes no memory in proportion to the rows.
-    """
-    stretches = [slice(start, start + COUNTED_ROWS) for start in range(0, n_rows, COUNTED_ROWS)]
-    present = np.zeros(n_numbers, dtype=bool)
-    for rows in stretches:
-        present[numbers(rows)] = True
-    values = np.flatnonzero(present)
-    place: np.ndarray = (np.cumsum(present) - 1).astype(_code_type(len(values)))
-    codes = np.empty(n_rows, dtype=place.dtype)
-    for rows in stretches:
-        codes[rows] = place[numbers(rows)]
-    return values, codes
-
-
-def _string_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """`class_codes` of strings of a fixed width; None where sorting is the better way.
-
-    Rows get the number of their first letter, then of their first two, and so on; counting keeps
-    the order. A string that ends is followed by zeros, which come before every letter.
-    """
-    width = labels.dtype.itemsize // 4
-    if not 0 < width <= LONGEST_STRING or not labels.dtype.isnative:
-        return None
-    letters = np.ascontiguousarray(labels).view(np.uint32).reshape(len(labels), width)
-    codes = np.zeros(len(labels), dtype=np.uint8)
-    n_classes = 1
-    for column in letters.T:
-        low, high = int(column.min()), int(column.max())
-        if low == high:
-            continue
-        n_letters = high - low + 1
-        if n_classes * n_letters > _most_counted(len(labels)):
-            return None
-        letter = partial(_with_letter, codes, column, low, n_letters)
-        values, codes = _count(letter, len(labels), n_classes * n_letters)
-        n_classes = len(values)
-    row = np.empty(n_classes, dtype=np.intp)
-    row[codes] = np.arange(len(labels))
-    return labels[row], codes
-
-
-def _with_letter(
-    codes: np.ndarray, letters: np.ndarray, lowest: int, n_letters: int, rows: slice
-) -> np.ndarray:
-    """Numbers of strings up to a letter, from those up to the letter before, in the same order."""
-    return codes[rows].astype(np.intp) * n_letters + (letters[rows].astype(np.intp) - lowest)
-
-
-def _object_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`class_codes` of Python objects."""
-    values = labels.tolist()
-    try:
-        distinct = set(values)
-        missing = [v for v in distinct if is_missing(v)]
-        if missing:
-            raise _missing_label(missing[0])
-        ordered = sorted(distinct)
-    except TypeError as error:
-        kinds = sorted({type(v).__name__ for v in values})
-        raise TypeError(
-            f"y holds objects of the types {kinds}, which cannot be compared: labels must be all "
-            "numbers or all strings. Convert y to one type."
-        ) from error
-    number = {value: i for i, value in enumerate(ordered)}
-    kind = np.dtype(_code_type(len(ordered)))
-    codes = np.fromiter(map(number.__getitem__, values), kind, len(values))
-    classes = np.empty(len(ordered), dtype=object)
-    classes[:] = ordered
-    return classes, codes
-
-
-def _missing_label(label: Any) -> ValueError:
-    return ValueError(f"Input y contains NaN: a missing label ({label!r}). Drop these rows first.")
-
-
-def _code_type(n_classes: int) -> type:
-    """The narrowest unsigned integer for so many classes."""
-    if n_classes <= 256:
-        return np.uint8
-    return np.uint16 if n_classes <= 65_536 else np.uint32

@@ -57,8 +57,8 @@ def time_objects(cells: Sequence[Any], name: str) -> tuple[np.ndarray, int] | No
     ValueError
         Times of which some have a zone and others have none; dates that are out of range.
     """
-    places = [i for i, cell in enumerate(cells) if not is_missing(cell)]
-    there = [cells[i] for i in places]
+    rows = [i for i, cell in enumerate(cells) if not is_missing(cell)]
+    there = [cells[i] for i in rows]
     if there and all(isinstance(cell, DATES) for cell in there):
         kind = "M"
     elif there and all(isinstance(cell, SPANS) for cell in there):
@@ -78,7 +78,7 @@ def time_objects(cells: Sequence[Any], name: str) -> tuple[np.ndarray, int] | No
     plain = [cell.to_numpy() if hasattr(cell, "to_numpy") else cell for cell in there]
     for i, cell in enumerate(plain):
         by_type.setdefault(_type_of(cell, kind), []).append(i)
-    out, where = np.full(len(cells), np.nan), np.array(places)
+    out, where = np.full(len(cells), np.nan), np.array(rows)
     for of_type, members in by_type.items():
         same = np.array([plain[i] for i in members], dtype=of_type)
         out[where[members]] = time_column(same, name)[0]

@@ -21,7 +21,7 @@ from scipy.sparse import csr_matrix, hstack
 from sklearn.base import is_classifier
 
 from dtrees.coding.codebook import CodeBook
-from dtrees.coding.sparse_places import check_sparse
+from dtrees.coding.sparse_positions import check_sparse
 from dtrees.coding.tables import Table, read_table
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict.raw import apply, decision_path, forest_apply, forest_values

@@ -11,11 +11,11 @@ columns they part [CV 2-3]::
      +- left: {0 1 3}  hours                two nodes, which are walked apart from here on
               {2 4}    job in {a, b}
 
-Models stay together while they are at the same place and their tests are about the same column in
+Models stay together while they are at the same node and their tests are about the same column in
 the same way (at most, above, one of a set); with thresholds and sets as they like, as in [CV 3.4].
 Left goes with left: a set and its complement, with the sides exchanged, are different tests. (That
 is rare: of 1,589 pairs of sets in trees of depth 8 of seven tables one was such a pair.) Models
-whose tree ends at a place are a node of their own, a leaf, beside those that go on.
+whose tree ends there are a node of their own, a leaf, beside those that go on.
 
 Two tests are the very same when they also send the same values left: an equal threshold, or equal
 sets of those categories that tests further up let through, and the same side for missing values in
@@ -35,7 +35,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.core.model.tree import IN_SUBSET, LEAF, Tree
-from dtrees.inspection.text import Reach, Words
+from dtrees.inspection.tree_formatter import Reach, TreeFormatter
 
 LEFT, RIGHT = 0, 1
 NO_GROUP = -1
@@ -130,16 +130,16 @@ class Group:
 
 
 def walk(
-    words: Sequence[Words], *, max_depth: int | None = None, least: int = 1
+    formatters: Sequence[TreeFormatter], *, max_depth: int | None = None, least: int = 1
 ) -> Iterator[Group]:
     """The groups of several trees, in preorder.
 
     Parameters
     ----------
-    words : sequence of Words
+    formatters : sequence of TreeFormatter
         A tree each, of tables with the same columns.
     max_depth : int or None, default=None
-        At this depth the walk ends: whoever gets there is one group, whatever is asked.
+        The walk ends at this depth: models that get there are one group, whatever is asked.
     least : int, default=1
         Groups of fewer models are yielded, but not what is below them.
 
@@ -152,8 +152,8 @@ def walk(
     -----
     O(nodes of all trees that are walked), and O(categories) for each test of a set.
     """
-    start = [visit_of(words, model, 0, {}) for model in range(len(words))]
-    todo = _parted(start, NO_GROUP, LEFT, 0, max_depth)
+    start = [visit_of(formatters, model, 0, {}) for model in range(len(formatters))]
+    todo = _grouped(start, NO_GROUP, LEFT, 0, max_depth)
     number = 0
     while todo:
         above, side, depth, visits, is_cut = todo.pop()
@@ -163,14 +163,14 @@ def walk(
         if group.is_leaf or len(visits) < least:
             continue
         for to in (RIGHT, LEFT):
-            below = [_child(words, visit, to) for visit in visits]
-            todo += _parted(below, group.number, to, depth + 1, max_depth)
+            below = [_child(formatters, visit, to) for visit in visits]
+            todo += _grouped(below, group.number, to, depth + 1, max_depth)
 
 
-def _parted(
+def _grouped(
     visits: list[Visit], above: int, side: int, depth: int, max_depth: int | None
 ) -> list[tuple[int, int, int, tuple[Visit, ...], bool]]:
-    """The groups of the models at one place, the first one last, as `walk` takes them up."""
+    """The groups of the models at one node; the first one is last, as `walk` pops them."""
     if max_depth is not None and depth >= max_depth:
         goes_on = any(visit.test is not None for visit in visits)
         return [(above, side, depth, tuple(visits), goes_on)]
@@ -181,44 +181,46 @@ def _parted(
     return [(above, side, depth, tuple(parts[key]), False) for key in order]
 
 
-def _child(words: Sequence[Words], visit: Visit, side: int) -> Visit:
+def _child(formatters: Sequence[TreeFormatter], visit: Visit, side: int) -> Visit:
     """The same model one level further down."""
     assert visit.test is not None
-    tree = words[visit.model].tree
+    tree = formatters[visit.model].tree
     children = tree.children_left if side == LEFT else tree.children_right
     reach = visit.left if side == LEFT else visit.right
     assert reach is not None
     reaches = visit.reaches | {visit.test.column: reach}
-    return visit_of(words, visit.model, int(children[visit.node]), reaches)
+    return visit_of(formatters, visit.model, int(children[visit.node]), reaches)
 
 
-def visit_of(words: Sequence[Words], model: int, node: int, reaches: dict[int, Reach]) -> Visit:
+def visit_of(
+    formatters: Sequence[TreeFormatter], model: int, node: int, reaches: dict[int, Reach]
+) -> Visit:
     """A model at a node, with what is asked there."""
-    told = words[model]
-    tree = told.tree
+    formatter = formatters[model]
+    tree = formatter.tree
     kind = int(tree.test[node])
     if kind == LEAF:
         return Visit(model, node, reaches, None)
     column = int(tree.feature[node])
-    reach = reaches.get(column) or told.reach(column)
-    left, right = told.parts(node, reach)
+    reach = reaches.get(column) or formatter.reach(column)
+    left, right = formatter.parts(node, reach)
     test = NodeTest(
         column,
         kind,
         threshold=None if kind == IN_SUBSET else float(tree.threshold[node]),
-        categories=_labels(told, column, left.categories) if kind == IN_SUBSET else None,
+        categories=_labels(formatter, column, left.categories) if kind == IN_SUBSET else None,
         missing_left=left.missing if reach.missing else None,
     )
     return Visit(model, node, reaches, test, left, right)
 
 
-def _labels(words: Words, column: int, codes: np.ndarray | None) -> frozenset[Hashable]:
+def _labels(formatter: TreeFormatter, column: int, codes: np.ndarray | None) -> frozenset[Hashable]:
     """Categories by what they are for the user."""
     assert codes is not None
-    if words.book is None:
+    if formatter.book is None:
         return frozenset(codes.tolist())
-    first = int(words.book.n_ordered[column]) + 1
-    return frozenset(words.book.categories[column][codes - first].tolist())
+    first = int(formatter.book.n_ordered[column]) + 1
+    return frozenset(formatter.book.categories[column][codes - first].tolist())
 
 
 def trees_of(model: Any) -> Sequence[Any]:

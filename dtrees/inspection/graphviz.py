@@ -1,4 +1,4 @@
-r"""A tree in the language of Graphviz, with tests in the user's words.
+r"""A tree in the language of Graphviz, with tests in the user's formatter.
 
 scikit-learn's function of this name can write ``<=`` and nothing else. This one writes the tests of
 `dtrees.inspection.text`: sets of categories, dates, and where missing values go::
@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 from dtrees.core.model.tree import LEAF
-from dtrees.inspection.text import (
+from dtrees.inspection.tree_formatter import (
     Line,
     Reach,
-    Words,
+    TreeFormatter,
     check_sizes,
-    words_of,
+    formatter_of,
 )
 
 LABEL_WIDTH = 40  # characters of a line within a node
@@ -88,37 +88,33 @@ def export_graphviz(
         max_depth=(max_depth, 0),
         max_categories=(max_categories, 1),
     )
-    words = words_of(
+    formatter = formatter_of(
         decision_tree,
         feature_names,
         class_names,
         decimals=decimals,
         max_categories=max_categories,
     )
-    tree = words.tree
+    tree = formatter.tree
     nodes, edges = [], []
     # node, depth, what tests above have left of their columns
     todo: list[tuple[int, int, dict[int, Reach]]] = [(0, 0, {})]
     while todo:
         node, depth, reaches = todo.pop()
         label = [f"node #{node}"] if node_ids else []
-        sides = []
+        children: tuple = ()
         if max_depth is not None and depth > max_depth and tree.test[node] != LEAF:
             label = ["(...)"]
         else:
             if tree.test[node] != LEAF:
-                column = int(tree.feature[node])
-                left, right = words.parts(node, reaches.get(column) or words.reach(column))
-                passed, _ = words.sides(node, left, right)
-                label.extend(_wrapped(passed))
-                sides = [
-                    (int(tree.children_left[node]), reaches | {column: left}, "True"),
-                    (int(tree.children_right[node]), reaches | {column: right}, "False"),
-                ]
-            label.extend(_facts(words, node, impurity))
+                children = formatter.children(node, reaches)
+                label.extend(_wrapped(children[0][2]))
+            label.extend(_statistics(formatter, node, impurity))
         text = "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in label)
         nodes.append(f'{node} [label="{text}"] ;')
-        for child, below, answer in sides:  # the edge that stands first is drawn left
+        answers = ("True", "False")[: len(children)]
+        # the edge that stands first is drawn left
+        for (child, below, _), answer in zip(children, answers, strict=True):
             todo.append((child, depth + 1, below))
             head = f' [labeldistance=2.5, headlabel="{answer}"]' if node == 0 else ""
             edges.append(f"{node} -> {child}{head} ;")
@@ -136,14 +132,14 @@ def _wrapped(line: Line) -> list[str]:
     return textwrap.wrap(text, LABEL_WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def _facts(words: Words, node: int, impurity: bool) -> list[str]:
-    """What scikit-learn's function says of a node."""
-    tree = words.tree
+def _statistics(formatter: TreeFormatter, node: int, impurity: bool) -> list[str]:
+    """Impurity, samples and value, as scikit-learn writes them."""
+    tree = formatter.tree
     (value,) = tree.value_of([node])
-    facts = [f"{tree.criterion} = {tree.impurity[node]:.3f}"] if impurity else []
-    facts.append(f"samples = {tree.n_node_samples[node]}")
-    if not words.classes:
-        return [*facts, f"value = {words.value_format()(float(value[0]))}"]
+    lines = [f"{tree.criterion} = {tree.impurity[node]:.3f}"] if impurity else []
+    lines.append(f"samples = {tree.n_node_samples[node]}")
+    if not formatter.classes:
+        return [*lines, f"value = {formatter.value_format()(float(value[0]))}"]
     weights = tree.statistics[node] * tree.weight_unit
-    shown = ", ".join(np.format_float_positional(w, words.decimals, trim="-") for w in weights)
-    return [*facts, f"value = [{shown}]", f"class = {words.classes[int(value.argmax())]}"]
+    shown = ", ".join(np.format_float_positional(w, formatter.decimals, trim="-") for w in weights)
+    return [*lines, f"value = [{shown}]", f"class = {formatter.classes[int(value.argmax())]}"]

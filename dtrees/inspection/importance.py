@@ -1,4 +1,4 @@
-"""Which columns a tree lives on, told by the tree alone.
+"""Which columns a tree lives on, from the tree alone.
 
 The importance of column j is the weighted impurity decrease of all nodes that test it::
 

@@ -24,12 +24,8 @@ import numpy as np
 
 from dtrees.core.model.tree import ABOVE
 from dtrees.inspection.alignment import Group, NodeTest, Visit, trees_of, walk
-from dtrees.inspection.text import (
-    FORMATS,
-    Words,
-    number_format,
-    words_of,
-)
+from dtrees.inspection.formats import FORMATS, number_format
+from dtrees.inspection.tree_formatter import TreeFormatter, formatter_of
 
 LEAST_DECIMALS = 1  # of thresholds; more where it takes more to tell them
 
@@ -126,7 +122,7 @@ def shared_forest(
     models : sequence of DecisionTreeClassifier, DecisionTreeRegressor, TreeView or Tree
         Of one table, such as ``cross_validate(..., return_estimator=True)["estimator"]``.
     max_depth : int or None, default=None
-        Depth of the deepest nodes, which are told as leaves. None: all.
+        Depth of the deepest nodes, which are written as leaves. None: all.
     feature_names : sequence of str, default=None
         A name per column. None: the names at fit, or "feature_0", "feature_1", ...
     class_names : sequence of str, default=None
@@ -155,38 +151,38 @@ def shared_forest(
     """
     if max_depth is not None and max_depth < 0:
         raise ValueError(f"max_depth must be at least 0 or None, got {max_depth!r}.")
-    words = told_trees(models, feature_names, class_names, max_categories)
-    groups = list(walk(words, max_depth=max_depth))
+    formatters = formatters_of(models, feature_names, class_names, max_categories)
+    groups = list(walk(formatters, max_depth=max_depth))
     below: tuple[list[list[int]], list[list[int]]] = ([[] for _ in groups], [[] for _ in groups])
     for group in groups:
         if group.depth > 0:
             below[group.side][group.above].append(group.number)
     return SharedForest(
-        n_models=len(words),
+        n_models=len(formatters),
         roots=tuple(group.number for group in groups if group.depth == 0),
         nodes=tuple(
-            _node(words, group, tuple(left), tuple(right))
+            _node(formatters, group, tuple(left), tuple(right))
             for group, left, right in zip(groups, *below, strict=True)
         ),
     )
 
 
-def told_trees(
+def formatters_of(
     models: Sequence[Any],
     feature_names: Sequence[str] | None,
     class_names: Sequence[str] | None,
     max_categories: int | None,
-) -> list[Words]:
-    """The trees of models that are trees, and how their tests are put into words."""
-    told = []
+) -> list[TreeFormatter]:
+    """The formatters of models that are trees."""
+    found = []
     for model in models:
         if len(trees_of(model)) != 1 or trees_of(model)[0] is not model:
             raise ValueError(
                 f"{type(model).__name__} has many trees, of which one each can be laid upon each "
                 "other: [model.estimators_[0] for model in models]."
             )
-        told.append(
-            words_of(
+        found.append(
+            formatter_of(
                 model,
                 feature_names,
                 class_names,
@@ -194,25 +190,17 @@ def told_trees(
                 max_categories=max_categories,
             )
         )
-    check_together([(words.tree.n_columns, words.names) for words in told], "columns")
-    check_together([(words.tree.is_regression, words.classes) for words in told], "classes")
-    return told
+    check_together([(each.tree.n_columns, each.names) for each in found], "columns")
+    check_together([(each.tree.is_regression, each.classes) for each in found], "classes")
+    return found
 
 
-def check_together(facts: Sequence[Any], what: str) -> None:
-    """Refuse models that are not of the same columns or classes.
-
-    Parameters
-    ----------
-    facts : sequence
-        What has to be the same, by model; a final model stands behind the others.
-    what : str
-        Its name in the error.
-    """
-    if not facts:
+def check_together(values: Sequence[Any], what: str) -> None:
+    """Refuse models that differ in these values, their columns or classes."""
+    if not values:
         raise ValueError("at least one fitted model is needed, got none.")
-    for i, fact in enumerate(facts):
-        if fact != facts[0]:
+    for i, value in enumerate(values):
+        if value != values[0]:
             raise ValueError(
                 f"model {i} has other {what} than model 0; only models of one table, with the same "
                 f"{what}, can be compared."
@@ -220,23 +208,23 @@ def check_together(facts: Sequence[Any], what: str) -> None:
 
 
 def _node(
-    words: Sequence[Words], group: Group, left: tuple[int, ...], right: tuple[int, ...]
+    formatters: Sequence[TreeFormatter], group: Group, left: tuple[int, ...], right: tuple[int, ...]
 ) -> SharedNode:
-    trees = [(words[visit.model].tree, visit.node) for visit in group.visits]
+    trees = [(formatters[visit.model].tree, visit.node) for visit in group.visits]
     value = np.mean([tree.value_of([node])[0] for tree, node in trees], axis=0)
     value.flags.writeable = False
     tests = () if group.is_leaf else tests_of(group.visits)
     thresholds = [test.threshold for test, _ in tests if test.threshold is not None]
     return SharedNode(
         models=group.models,
-        share=len(group.visits) / len(words),
+        share=len(group.visits) / len(formatters),
         depth=group.depth,
         column=tests[0][0].column if tests else None,
         tests=tests,
         interval=(min(thresholds), max(thresholds)) if thresholds else None,
         n_rows=float(np.mean([tree.n_node_samples[node] for tree, node in trees])),
         value=value,
-        text=_question(words, group, tests) if tests else _answer(words[0], value),
+        text=_question(formatters, group, tests) if tests else _answer(formatters[0], value),
         is_cut=group.is_cut,
         left=left,
         right=right,
@@ -254,41 +242,41 @@ def tests_of(visits: Sequence[Visit]) -> tuple[tuple[NodeTest, tuple[int, ...]],
 
 
 def _question(
-    words: Sequence[Words],
+    formatters: Sequence[TreeFormatter],
     group: Group,
     tests: tuple[tuple[NodeTest, tuple[int, ...]], ...],
 ) -> str:
     """The test of a group: one, or what its tests have in common."""
     test, who = tests[0]
     visit = next(visit for visit in group.visits if visit.model == who[0])
-    told = words[visit.model]
+    formatter = formatters[visit.model]
     thresholds = [t.threshold for t, _ in tests if t.threshold is not None]
     if not thresholds or math.isinf(max(thresholds)):
         assert visit.left is not None
         assert visit.right is not None
-        line, _ = told.sides(visit.node, visit.left, visit.right)
+        line, _ = formatter.sides(visit.node, visit.left, visit.right)
         return line.head + ", ".join(line.members) + line.tail
-    name = told.names[test.column]
+    name = formatter.names[test.column]
     sign = ">" if test.kind == ABOVE else "<="
-    if told.unit(test.column) == "bool":
+    if formatter.unit(test.column) == "bool":
         text = f"{name} is {test.kind == ABOVE}"
     else:
-        text = f"{name} {sign} {_range(told, test.column, thresholds)}"
+        text = f"{name} {sign} {_range(formatter, test.column, thresholds)}"
     sides = Counter[bool | None]()
     for other, models in tests:
         sides[other.missing_left] += len(models)
     return text + " or missing" * bool(sides[True] > sides[False] + sides[None])
 
 
-def _range(words: Words, column: int, thresholds: Sequence[float]) -> str:
+def _range(formatter: TreeFormatter, column: int, thresholds: Sequence[float]) -> str:
     """One threshold, or the lowest and the highest."""
     ends = np.unique([min(thresholds), max(thresholds)])
-    form = FORMATS.get(words.unit(column), number_format)(ends, words.decimals)
+    form = FORMATS.get(formatter.unit(column), number_format)(ends, formatter.decimals)
     return " .. ".join(form(end) for end in ends.tolist())
 
 
-def _answer(words: Words, value: np.ndarray) -> str:
+def _answer(formatter: TreeFormatter, value: np.ndarray) -> str:
     """What a leaf says."""
-    if words.classes:
-        return words.classes[int(value.argmax())]
-    return words.value_format()(float(value[0]))
+    if formatter.classes:
+        return formatter.classes[int(value.argmax())]
+    return formatter.value_format()(float(value[0]))

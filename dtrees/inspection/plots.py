@@ -68,7 +68,7 @@ def plot_shared_forest(
     """Draw the trees of several models as one, with how many of them are at each node.
 
     A box is a node: its test, how many models are there, and their mean number of training rows.
-    Where models differ in the threshold the lowest and the highest are told; where they differ in
+    Where models differ in the threshold, it has the lowest and the highest; where they differ in
     the set of categories, the set of most models, and how many sets there are. The darker a box and
     the wider its edge, the more models. Where models go on to ask about different columns, their
     boxes stand beside each other and the edges are dashed. Rounded boxes are leaves: the class with
@@ -150,14 +150,14 @@ class Layout:
     ----------
     drawn : list of int
         Nodes that are drawn, in preorder.
-    place : dict of int to (x, y)
+    position : dict of int to (x, y)
         Left end and middle of their boxes.
     width, height : float
         Of the drawing.
     """
 
     drawn: list[int]
-    place: dict[int, tuple[float, float]]
+    position: dict[int, tuple[float, float]]
     width: float
     height: float
 
@@ -178,11 +178,11 @@ class Layout:
         depth = max(forest[i].depth for i in drawn)
         first = MARGIN + (FAN if len(forest.roots) > 1 else 0.0)
         height = 2 * MARGIN + FOOT + n_rows * DOWN
-        place = {
+        position = {
             i: (first + forest[i].depth * ACROSS, height - MARGIN - (row[i] + 0.5) * DOWN)
             for i in drawn
         }
-        return cls(drawn, place, first + depth * ACROSS + WIDTH + MORE + MARGIN, height)
+        return cls(drawn, position, first + depth * ACROSS + WIDTH + MORE + MARGIN, height)
 
 
 def _drawn(forest: SharedForest, min_share: float) -> Iterator[int]:
@@ -219,7 +219,7 @@ class Pen:
 
     def draw_box(self, node: SharedNode, i: int, n_models: int, label: str) -> None:
         """The box of a node with its text."""
-        x, y = self.layout.place[i]
+        x, y = self.layout.position[i]
         round_by = HEIGHT / 2 if node.is_leaf else 0.05
         colour = self.cmap(0.04 + 0.8 * node.share)
         is_dark = np.dot(colour[:3], (0.299, 0.587, 0.114)) < DARK
@@ -255,13 +255,13 @@ class Pen:
             if wide <= room:
                 break
             drawn.set_fontsize(drawn.get_fontsize() * 0.98 * room / wide)
-        opened = node.left and node.left[0] in self.layout.place
+        opened = node.left and node.left[0] in self.layout.position
         if node.is_cut or (not node.is_leaf and not opened):
             self._write(x + WIDTH + 0.06, y, "•••", 0.6)
 
     def draw_root_edges(self, forest: SharedForest) -> None:
         """Where the models part at the root: dashed edges out of nothing."""
-        ends = [self.layout.place[i] for i in forest.roots]
+        ends = [self.layout.position[i] for i in forest.roots]
         start = ends[0][0] - FAN, (ends[0][1] + ends[-1][1]) / 2
         if len(ends) > 1:
             for i, end in zip(forest.roots, ends, strict=True):
@@ -269,12 +269,12 @@ class Pen:
 
     def draw_edges(self, forest: SharedForest, i: int) -> None:
         """The edges from a node to the right, and which side they are."""
-        x, y = self.layout.place[i]
+        x, y = self.layout.position[i]
         for word, side, sign in (("yes", forest[i].left, 1), ("no", forest[i].right, -1)):
-            ends = [j for j in side if j in self.layout.place]
+            ends = [j for j in side if j in self.layout.position]
             start = x + WIDTH, y + sign * EXIT
             for j in ends:
-                self._draw_edge(start, self.layout.place[j], forest[j].share, len(side) > 1)
+                self._draw_edge(start, self.layout.position[j], forest[j].share, len(side) > 1)
             if ends:
                 self._write(start[0] + 0.04, start[1] + sign * 0.1, word)
 
@@ -323,7 +323,7 @@ def _label(node: SharedNode, is_classifier: bool) -> str:
 
 
 def _count(node: SharedNode, n_models: int) -> str:
-    """How many models and rows; and how many sets of categories, as one of them is told."""
+    """How many models and rows; and how many sets of categories, as one of them is written."""
     has_sets = node.interval is None and len(node.tests) > 1
     sets = [f"{len(node.tests)} sets"] if has_sets else []
     return "  ·  ".join([f"{len(node.models)}/{n_models}", *sets, f"{node.n_rows:,.0f} rows"])

@@ -25,7 +25,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 
 from dtrees.callbacks import Bar
-from dtrees.coding.sparse_places import check_sparse
+from dtrees.coding.sparse_positions import check_sparse
 from dtrees.estimators.single_tree import BaseDecisionTree
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.model_selection.eligibility import (

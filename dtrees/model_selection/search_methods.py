@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
 
-from dtrees.coding.sparse_places import check_sparse
+from dtrees.coding.sparse_positions import check_sparse
 from dtrees.model_selection.candidates import Parameters
 from dtrees.model_selection.prepare import draw_splits
 from dtrees.model_selection.search_scores import SearchScores

@@ -37,8 +37,8 @@ from dask.utils import format_bytes
 
 from dtrees.coding.codebook import SAMPLE_ROWS, CodeBook, checked_rules
 from dtrees.coding.coded import WIDTHS, CodedMatrix, storage_for
-from dtrees.coding.kinds import categorical_mask
-from dtrees.coding.ordered import CutRules
+from dtrees.coding.column_types import categorical_mask
+from dtrees.coding.sampling import CutRules
 from dtrees.coding.summaries import TableSummary
 from dtrees.coding.tables import Table, read_table
 from dtrees.parallel.coded_partitions import CodedPartitions

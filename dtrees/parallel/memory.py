@@ -9,8 +9,7 @@ import dask
 import numpy as np
 from dask.utils import format_bytes, parse_bytes
 
-from dtrees.coding.ordered import CutRules
-from dtrees.coding.sampling import hash_bound
+from dtrees.coding.sampling import CutRules, hash_bound
 from dtrees.exceptions import TableTooLargeError
 from dtrees.parallel.limits import PROCESS_BYTES
 from dtrees.parallel.partitions import PartitionedTable

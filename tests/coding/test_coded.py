@@ -37,24 +37,6 @@ def test_arrays_are_read_only():
         coded.n_rows = 3
 
 
-@pytest.mark.parametrize(
-    "rows", [np.array([4, 0, 4, 49]), np.arange(50) % 3 == 0, np.array([], int)]
-)
-def test_take(rows):
-    columns, _, coded = mixed()
-    taken = coded.take(rows)
-    for j, column in enumerate(columns):
-        assert np.array_equal(taken.column(j), column[rows])
-    dense = np.where(rng.random((50, 4)) < 0.3, rng.integers(-2, 3, (50, 4)), 0).astype(float)
-    _, sparse = CodeBook.fit_encode(sp.csr_array(dense))
-    taken = sparse.take(rows)
-    assert taken.n_rows == len(dense[rows])
-    for j in range(4):
-        assert np.array_equal(taken.column(j), sparse.column(j)[rows])
-        stored = taken.sparse_rows[taken.sparse_indptr[j] : taken.sparse_indptr[j + 1]]
-        assert (np.diff(stored) > 0).all()
-
-
 def test_from_sparse_keeps_stored_fill_codes():
     codes = sp.csc_array(
         (np.array([2, 1, 3], dtype=np.uint32), np.array([0, 2, 1]), np.array([0, 2, 3])),

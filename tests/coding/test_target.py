@@ -1,144 +1,16 @@
 """Targets and weights as integers: exact, bounded, and clear about what they refuse."""
 
 import math
-from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.coding import Target
 from dtrees.exceptions import StatisticsOverflowError
 
 rng = np.random.default_rng(2)
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        [3, -1, 3, 7],
-        np.array([3, 1, 255, 3], dtype=np.uint8),
-        np.array([-128, 127, 0], dtype=np.int8),
-        np.array([2**63, 0, 2**64 - 1], dtype=np.uint64),
-        np.array([2**63 + 1, 2**63, 2**63 + 1], dtype=np.uint64),
-        np.array([2**64 - 1, 2**64 - 3], dtype=">u8"),
-        np.array([-(2**63) + 2, -(2**63)]),
-        [10**12, -(10**12), 10**12],
-        [True, False, True],
-        [1.5, 0.0, 1.5],
-        ["b", "a", "b"],
-        np.array(["b", "a", "b", "ccc"], dtype=object),
-        np.array([2, 1, 2], dtype=object),
-        [5],
-    ],
-)
-def test_classes_are_sorted_and_codes_point_to_them(labels):
-    y = np.asarray(labels)
-    target = Target.classification(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    assert np.array_equal(target.classes, classes)
-    assert target.classes.dtype == y.dtype
-    assert np.array_equal(target.y, codes)
-    assert target.n_statistics == target.n_classes == len(classes)
-    assert target.w is None
-
-
-@given(st.lists(st.text("abz\u20ac\U0001f600", max_size=5), min_size=1, max_size=300))
-def test_strings_are_counted_as_they_are_sorted(labels):
-    y = np.array(labels)
-    classes, codes = np.unique(y, return_inverse=True)
-    wide = np.repeat(y, 2).astype("U30")
-    for given_labels in (y, np.repeat(y, 2)[::2], y.astype(y.dtype.newbyteorder()), wide[::2]):
-        target = Target.classification(given_labels)
-        assert np.array_equal(target.classes, classes)
-        assert target.classes.dtype == given_labels.dtype
-        assert np.array_equal(target.y, codes)
-
-
-@pytest.mark.parametrize(("n_classes", "dtype"), [(256, "u1"), (257, "u2"), (65_535, "u2")])
-@pytest.mark.parametrize("as_float", [False, True])
-def test_width_of_class_codes(n_classes, dtype, as_float):
-    y = rng.permutation(n_classes).astype(float if as_float else int)
-    target = Target.classification(y)
-    assert target.y.dtype == dtype
-    assert np.array_equal(target.classes[target.y], y)
-
-
-@pytest.mark.parametrize("convert", [np.array, lambda y: y.astype(float), lambda y: y.astype(str)])
-@pytest.mark.parametrize("n_classes", [65_536, 70_000])
-def test_too_many_classes(n_classes, convert):
-    message = rf"y has {n_classes} classes; a tree counts at most 65535\. Is this a regression\?"
-    with pytest.raises(ValueError, match=message):
-        Target.classification(convert(np.arange(n_classes)))
-
-
-@pytest.mark.parametrize(
-    "y",
-    [
-        pd.array([None, "b"], dtype="string"),
-        pd.array([None, "b", "b"], dtype=object),
-        pd.array([None, True], dtype="boolean"),
-        pd.Categorical([None, "b"]),
-        np.array(["a", np.nan], dtype=np.dtypes.StringDType(na_object=np.nan)),
-        np.array(["NaT", "2020-01-01"], dtype="M8[D]"),
-        np.array([None, "b", 1], dtype=object),
-    ],
-)
-def test_missing_labels_are_named(y):
-    with pytest.raises(ValueError, match=r"Input y contains NaN: a missing label .* Drop these"):
-        Target.classification(y)
-
-
-def test_masked_values_are_missing():
-    masked = np.ma.array([1, 2, 2], mask=[False, True, False])
-    for call in (
-        lambda: Target.classification(masked),
-        lambda: Target.regression(masked),
-        lambda: Target.regression([1, 2, 2], sample_weight=masked),
-    ):
-        with pytest.raises(ValueError, match=r"contains NaN: some values are masked\. Drop"):
-            call()
-    assert Target.regression(np.ma.array([1.0, 2.0])).n_rows == 2
-
-
-def test_integer_weights_are_exact():
-    target = Target.classification([0, 1, 1, 0], sample_weight=[2, 0, 7, 2**40])
-    assert target.w.tolist() == [2, 0, 7, 2**40]
-    assert target.w_exponent == 0
-    assert Target.classification([0, 1], sample_weight=[1.0, 1.0]).w is None
-
-
-weights = st.floats(0, 1e30, allow_subnormal=False).map(lambda w: 0.0 if w < 1e-30 else w)
-
-
-@given(st.lists(weights, min_size=1, max_size=40).filter(lambda w: max(w) > 0))
-@example([2.0**51 + 1, 0.5])  # one bit less, since exponent 0 says that weights are exact
-def test_weights_keep_their_bounds_and_their_order(w):
-    target = Target.classification(np.zeros(len(w)), sample_weight=w)
-    if target.w is None:
-        assert set(w) == {1.0}
-        return
-    exact = [Fraction(int(i)) / Fraction(2) ** target.w_exponent for i in target.w]
-    largest = max(w)
-    for given_weight, kept in zip(w, exact, strict=True):
-        assert (kept > 0) == (given_weight > 0)
-        assert abs(kept - Fraction(given_weight)) <= Fraction(largest) / 2**50
-    assert max(target.w.tolist()) <= 2**52
-    assert sum(target.w.tolist()) <= 2**61
-    again = Target.classification(np.zeros(len(w)), sample_weight=w[::-1])
-    assert again.w_exponent == target.w_exponent
-    assert np.array_equal(again.w[::-1], target.w)
-
-
-def test_weights_of_any_size_can_be_told_apart():
-    for scale in (1e-300, 1e-12, 1.0, 1e12, 1e290):
-        w = np.array([0.5, 1.25, 3.0]) * scale
-        target = Target.regression([1.0, 2.0, 4.0], sample_weight=w)
-        mean = target.to_value([target.w.sum(), target.wy.sum()])
-        assert mean == pytest.approx(np.average([1.0, 2.0, 4.0], weights=w), rel=1e-14)
-        assert np.allclose(target.w * target.weight_unit, w, rtol=1e-15)
 
 
 values = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50)
@@ -199,34 +71,6 @@ def test_weights_of_zero_and_one_keep_the_scale():
     assert (part.y_exponent, part.offset) == (whole.y_exponent, whole.offset)
     assert np.array_equal(part.y, whole.y)
     assert np.array_equal(part.wy, whole.y * part.w)
-
-
-def test_balanced_class_weights():
-    target = Target.classification([0, 0, 0, 1], class_weight="balanced")
-    assert np.allclose(target.class_multiplier / 2.0**target.class_exponent, [4 / 6, 2.0])
-    statistics = np.array([3, 1]) * target.class_multiplier
-    assert np.allclose(target.to_value(statistics), [2.0, 2.0])
-    weighted = Target.classification([0, 1], sample_weight=[3, 1], class_weight="balanced")
-    assert np.array_equal(weighted.class_multiplier, target.class_multiplier)
-    assert Target.classification([0, 1], class_weight="balanced").class_multiplier is None
-
-
-def test_class_weights_by_label():
-    target = Target.classification(["a", "b"], class_weight={"b": 3})
-    assert target.class_multiplier.tolist() == [2**40, 3 * 2**40]
-    folded = Target.classification([0, 1], sample_weight=[0.3, 0.7], class_weight={1: 3})
-    assert folded.class_multiplier is None
-    assert np.allclose(folded.w * folded.weight_unit, [0.3, 2.1], rtol=1e-15)
-    none_counts = Target.classification([0, 1], class_weight={0: 0})
-    assert none_counts.class_multiplier[0] == 0
-
-
-def test_class_multipliers_cannot_overflow():
-    y = np.array([0, 1])
-    target = Target.classification(y, [2**51, 2**50], class_weight={0: 1.0, 1: 1e9})
-    total = sum(int(w) * int(target.class_multiplier[c]) for w, c in zip(target.w, y, strict=True))
-    assert total <= 2**61
-    assert target.class_multiplier[0] > 0
 
 
 def test_arrays_are_read_only_and_take_keeps_the_units():
@@ -334,16 +178,6 @@ def test_arrays_are_read_only_and_take_keeps_the_units():
 def test_errors_name_argument_value_and_rule(error, message, call):
     with pytest.raises(error, match=message):
         call()
-
-
-def test_total_weight_includes_class_weights():
-    y = np.array([0, 0, 0, 1])
-    assert Target.classification(y).total_weight == 4.0
-    assert Target.classification(y, [1, 2, 3, 4]).total_weight == 10.0
-    weighted = Target.classification(y, [1, 2, 3, 4], {0: 0.5, 1: 2.0})
-    assert weighted.total_weight == pytest.approx(11.0)
-    assert Target.regression([0.1, 0.2], [0.25, 0.5]).total_weight == pytest.approx(0.75)
-    assert Target.regression([0.1, 0.2]).total_weight == 2.0
 
 
 @pytest.mark.parametrize("dtype", ["datetime64[s]", "timedelta64[D]"])

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from dtrees import DecisionTreeClassifier, RandomForestClassifier
-from dtrees.coding.advice import nearly_ids
+from dtrees.coding.category_warnings import nearly_ids
 from dtrees.exceptions import UnseenCategoryError
 from dtrees.export import load, save
 from dtrees.model_selection import cross_validate

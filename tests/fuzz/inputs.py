@@ -242,46 +242,46 @@ def findings(
 
 def _plant_rounding() -> None:
     """Integers of 64 bits are categories as float64."""
-    from dtrees.coding import kinds
+    from dtrees.coding import column_types
 
-    kinds.is_beyond_floats = lambda values: False
+    column_types.is_beyond_floats = lambda values: False
 
 
 def _plant_trust() -> None:
     """Sparse matrices are not looked at."""
-    from dtrees.coding import sparse_places, tables
+    from dtrees.coding import sparse_positions, tables
     from dtrees.model_selection import prepare
 
-    sparse_places.checked_sparse = tables.checked_sparse = lambda X, name="X": X
+    sparse_positions.checked_sparse = tables.checked_sparse = lambda X, name="X": X
     prepare.check_sparse = lambda **arguments: None
 
 
 def _plant_wait() -> None:
     """Columns of dates are waited for."""
-    from dtrees.coding import tables
+    from dtrees.coding import array_columns
 
-    tables.time_objects = lambda cells, name: threading.Event().wait()
+    array_columns.time_objects = lambda cells, name: threading.Event().wait()
 
 
 def _plant_spin() -> None:
     """Columns of dates take for ever."""
-    from dtrees.coding import tables
+    from dtrees.coding import array_columns
 
     def spin(cells: Any, name: str) -> Any:
         while True:
             pass
 
-    tables.time_objects = spin
+    array_columns.time_objects = spin
 
 
 def _plant_hunger() -> None:
     """Columns of dates take all memory."""
-    from dtrees.coding import tables
+    from dtrees.coding import array_columns
 
     def eat(cells: Any, name: str) -> Any:
         return np.ones(10**11), 1
 
-    tables.time_objects = eat
+    array_columns.time_objects = eat
 
 
 PLANTS = {

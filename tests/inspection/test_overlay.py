@@ -12,16 +12,8 @@ from sklearn.datasets import load_iris
 
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestClassifier
 from dtrees.inspection import shared_forest
-from tests.inspection.tables import fold_models
+from tests.inspection.tables import SEEDS, chain, fold_models
 from tests.oracle.agreement import nested, shared_nodes
-
-SEEDS = st.integers(0, 2**32 - 1)
-
-
-def chain(*thresholds):
-    """A stump for each threshold, of a table with one column of 0, 1, ..., 9."""
-    X = np.arange(10.0)[:, None]
-    return [DecisionTreeClassifier(max_depth=1).fit(X, X[:, 0] > t) for t in thresholds]
 
 
 @given(seed=SEEDS, regression=st.booleans())
@@ -35,32 +27,6 @@ def test_nodes_as_by_recursion(seed, regression):
     assert found == shared_nodes([nested(model) for model in [*models, final]])
     assert forest.n_models == 5
     assert not any(node.is_cut for node in forest.nodes)
-
-
-@given(seed=SEEDS, depth=st.integers(0, 4))
-def test_everybody_is_somewhere(seed, depth):
-    models, _ = fold_models(seed)
-    forest = shared_forest(models, max_depth=depth)
-    everybody = tuple(range(4))
-
-    def check(places, whole, at):
-        assert tuple(sorted(m for i in places for m in forest[i].models)) == whole
-        sizes = [len(forest[i].models) for i in places]
-        assert sizes == sorted(sizes, reverse=True)
-        for i in places:
-            node = forest[i]
-            assert node.depth == at <= depth
-            assert node.share == len(node.models) / 4
-            assert tuple(sorted(m for _, who in node.tests for m in who)) == (
-                () if node.is_leaf else node.models
-            )
-            assert node.is_leaf == (not node.left) == (not node.right)
-            if not node.is_leaf:
-                assert i < min(node.left + node.right)  # preorder
-                check(node.left, node.models, at + 1)
-                check(node.right, node.models, at + 1)
-
-    check(forest.roots, everybody, 0)
 
 
 def test_one_model_is_its_tree():
@@ -90,18 +56,6 @@ def test_thresholds_are_a_range():
     assert left.left == left.right == left.tests == ()
     assert left.column is left.interval is None
     assert_allclose(left.value, [1.0, 0.0])
-
-
-def test_columns_part():
-    X = np.random.default_rng(0).normal(size=(40, 2))
-    trees = [DecisionTreeClassifier(max_depth=1).fit(X, X[:, j] > 0) for j in (1, 0, 0)]
-    leaf = DecisionTreeClassifier(min_samples_split=100).fit(X, X[:, 0] > 0)
-    forest = shared_forest([*trees, leaf])
-    assert [(forest[i].column, forest[i].models) for i in forest.roots] == [
-        (0, (1, 2)),
-        (1, (0,)),
-        (None, (3,)),
-    ]
 
 
 def test_cut_nodes_speak_as_leaves():
@@ -155,15 +109,6 @@ def test_words(column, y, text):
 def test_a_leaf_of_numbers_tells_their_mean():
     tree = DecisionTreeRegressor(max_depth=1).fit(np.arange(4.0)[:, None], [1.0, 1.0, 2.5, 2.5])
     assert [node.text for node in shared_forest([tree]).nodes] == ["feature_0 <= 1.5", "1.0", "2.5"]
-
-
-def test_numbers_and_categories_of_one_column_part():
-    column = np.array([1, 2, 3, 4, "a", "b"] * 5, dtype=object)
-    frame = pd.DataFrame({"x": column})
-    numbers = DecisionTreeClassifier(max_depth=1).fit(frame, [0, 0, 1, 1, 1, 1] * 5)
-    category = DecisionTreeClassifier(max_depth=1).fit(frame, [0, 0, 0, 0, 1, 0] * 5)
-    forest = shared_forest([numbers, category])
-    assert [forest[i].text for i in forest.roots] == ["x <= 2.5", "x in {a}"]
 
 
 class TestErrors:

@@ -123,7 +123,7 @@ def test_depth():
 def test_boxes_do_not_overlap(min_share):
     models, _ = fold_models(2)
     layout = Layout.of(shared_forest(models), min_share)
-    places = np.array(list(layout.place.values()))
+    places = np.array(list(layout.position.values()))
     apart = np.abs(places[:, None] - places[None])
     overlap = (apart[..., 0] < WIDTH) & (apart[..., 1] < HEIGHT)
     assert overlap.sum() == len(places)  # each with itself

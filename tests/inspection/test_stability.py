@@ -5,170 +5,16 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeClassifier as TheirTree
 
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestClassifier
 from dtrees.inspection import impurity_importances, stability, stability_report
-from dtrees.inspection.stability import end_of_subtree
-from dtrees.model_selection import cross_validate
-from tests.inspection.tables import fold_models, table
-from tests.oracle.agreement import agreement, nested
+from tests.inspection.tables import fold_models
 
-SEEDS = st.integers(0, 2**32 - 1)
 IRIS = load_iris(return_X_y=True)
-
-
-def expected_levels(models, reference):
-    """The levels of a report, from the oracle; several trees of a model are a list."""
-    shared, tests, n_rows = {}, {}, 0
-    for trees, mine in zip(zip(*models, strict=True), reference, strict=True):
-        root = nested(mine)
-        n_rows += root["rows"]
-        more_shared, more_tests = agreement([nested(tree) for tree in trees], root)
-        for depth, n in more_shared.items():
-            shared[depth] = shared.get(depth, 0) + n
-        for depth, numbers in more_tests.items():
-            tests.setdefault(depth, []).extend(numbers)
-    n_trees = len(reference)
-    for depth in sorted(tests):
-        rows, column, same = np.array(tests[depth]).T
-        yield {
-            "depth": depth,
-            "n_tests": len(rows) / n_trees,
-            "row_share": sum(rows) / n_rows,
-            "n_shared_nodes": shared[depth] / n_trees,
-            "same_column": np.average(column, weights=rows),
-            "least_same_column": min(column),
-            "same_test": np.average(same, weights=rows),
-            "least_same_test": min(same),
-        }
-
-
-def assert_levels(report, expected):
-    found = report.to_dict()["levels"]
-    expected = list(expected)
-    assert len(found) == len(expected)
-    for mine, other in zip(found, expected, strict=True):
-        assert mine == pytest.approx(other)
-
-
-@given(seed=SEEDS, regression=st.booleans(), depth=st.sampled_from([0, 1, 3, None]))
-def test_levels_as_by_recursion(seed, regression, depth):
-    limits = {"min_samples_split": 100} if depth == 0 else {"max_depth": depth}
-    models, final = fold_models(seed, regression=regression, **limits)
-    trees = [[model] for model in models]
-    assert_levels(stability_report(models, final), expected_levels(trees, [final]))
-    assert_levels(stability_report(models), expected_levels(trees, [models[0]]))
-
-
-def test_a_forest_is_compared_tree_by_tree():
-    X, y = table(3)
-    forest = RandomForestClassifier(5, max_depth=4, random_state=0)
-    found = cross_validate(forest, X, y, cv=KFold(3), return_estimator=True)
-    models, final = found["estimator"], found["final_estimator"]
-    report = stability_report(models, final)
-    assert report.n_trees == 5
-    assert_levels(
-        report, expected_levels([model.estimators_ for model in models], final.estimators_)
-    )
-    shares = [model.feature_importances_ for model in models]
-    assert_allclose(report.importances.mean, np.mean(shares, axis=0))
-    assert_allclose(report.importances.deviation, np.std(shares, axis=0, ddof=1))
-    assert_allclose(report.importances.final, final.feature_importances_)
-    assert str(report).startswith("3 models of 5 trees against the final one\n")
-
-
-def test_forests_of_different_sizes_are_compared_as_far_as_both_go():
-    models = [RandomForestClassifier(n, random_state=0).fit(*IRIS) for n in (3, 5)]
-    report = stability_report(models)
-    assert report.n_trees == 3
-    assert all(level.least_same_test == 2 for level in report.levels)
-    assert_allclose(
-        report.importances.mean, np.mean([model.feature_importances_ for model in models], axis=0)
-    )
-
-
-@given(seed=SEEDS, regression=st.booleans())
-def test_equal_models_agree_on_every_level(seed, regression):
-    _, final = fold_models(seed, regression=regression)
-    for reference in (final, None):
-        report = stability_report([final] * 3, reference)
-        assert len(report.levels) == final.get_depth()
-        depth = final.tree_.model.depth
-        for level in report.levels:
-            assert level.same_column == level.same_test == 3.0
-            assert level.least_same_column == level.least_same_test == 3
-            assert level.n_shared_nodes == np.count_nonzero(depth == level.depth)
-        assert_allclose(report.importances.deviation, 0.0, atol=1e-15)
-
-
-@given(seed=SEEDS)
-def test_the_order_of_the_models_does_not_matter(seed):
-    models, final = fold_models(seed, n_folds=5)
-    order = np.random.default_rng(seed).permutation(5)
-    one = stability_report(models, final).to_dict()
-    other = stability_report([models[i] for i in order], final).to_dict()
-    assert one["levels"] == other["levels"]
-    for mine, theirs in zip(one["importances"], other["importances"], strict=True):
-        assert mine == pytest.approx(theirs)
-
-
-@given(seed=SEEDS)
-def test_fewer_and_fewer_models_agree_further_down(seed):
-    models, final = fold_models(seed)
-    for level in stability_report(models, final).levels:
-        assert len(models) >= level.same_column >= level.same_test
-        assert level.same_column >= level.least_same_column >= level.least_same_test
-        assert 0.0 < level.row_share <= 1.0
-
-
-def test_thresholds_part_the_test_and_not_the_column():
-    X = np.arange(10.0)[:, None]
-    one = DecisionTreeClassifier().fit(X, X[:, 0] > 4)
-    other = DecisionTreeClassifier().fit(X, X[:, 0] > 5)
-    (level,) = stability_report([one, other, one]).levels
-    assert (level.same_column, level.same_test) == (3.0, 2.0)
-    assert level.n_shared_nodes == 1
-
-
-def test_other_columns_part():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 2))
-    one = DecisionTreeClassifier(max_depth=1).fit(X, X[:, 0] > 0)
-    other = DecisionTreeClassifier(max_depth=1).fit(X, X[:, 1] > 0)
-    (level,) = stability_report([one, other], one).levels
-    assert (level.same_column, level.n_shared_nodes) == (1.0, 2.0)
-    report = stability_report([one, other])
-    assert report.importances.n_models.tolist() == [1, 1]
-    assert_allclose(report.importances.mean, [0.5, 0.5])
-    assert_allclose(report.importances.deviation, [0.5**0.5, 0.5**0.5])
-    assert report.importances.final is None
-
-
-def test_missing_values_count_where_there_were_some():
-    X, y = np.arange(12.0)[:, None], np.arange(12) > 5
-    left = DecisionTreeClassifier().fit(np.append(X, [[np.nan]], axis=0), np.append(y, False))
-    right = DecisionTreeClassifier().fit(np.append(X, [[np.nan]], axis=0), np.append(y, True))
-    assert stability_report([left, right]).levels[0].same_test == 1.0
-    light = DecisionTreeClassifier().fit(X, y, sample_weight=np.where(y, 1, 2))
-    heavy = DecisionTreeClassifier().fit(X, y, sample_weight=np.where(y, 2, 1))
-    sides = [model.tree_.missing_go_to_left[0] for model in (light, heavy)]
-    assert sides[0] != sides[1]  # by weight, as nothing else is known
-    assert stability_report([light, heavy]).levels[0].same_test == 2.0
-
-
-def test_models_with_codebooks_of_their_own():
-    X, y = table(5)
-    models = [DecisionTreeClassifier(max_depth=2).fit(X[i:], y[i:]) for i in (0, 0, 1)]
-    copies = [DecisionTreeClassifier(max_depth=2).fit(X, y) for _ in range(3)]
-    assert all(level.least_same_test == 3 for level in stability_report(copies).levels)
-    assert_levels(stability_report(models), expected_levels([[m] for m in models], [models[0]]))
 
 
 def test_a_single_leaf_asks_nothing():
@@ -256,29 +102,6 @@ def test_importances_are_those_of_the_trees():
     assert_allclose(found.deviation, np.std(shares, axis=0, ddof=1))
     assert len(found) == 5
     assert (np.diff(found.mean[found.order()]) <= 0.0).all()
-
-
-def test_subtrees_are_slices():
-    _, final = fold_models(6)
-    tree = final.tree_.model
-
-    def size(node):
-        if tree.test[node] == 0:
-            return 1
-        return 1 + size(tree.children_left[node]) + size(tree.children_right[node])
-
-    for node in range(tree.node_count):
-        assert end_of_subtree(tree, node) == node + size(node)
-
-
-@pytest.mark.realdata
-def test_adult(real_data):
-    X, y, _ = real_data("adult")
-    found = cross_validate(DecisionTreeClassifier(max_depth=7), X, y, cv=10, return_estimator=True)
-    models, final = found["estimator"], found["final_estimator"]
-    report = stability_report(models, final)
-    assert [level.least_same_column for level in report.levels[:2]] == [10, 10]
-    assert_levels(report, expected_levels([[model] for model in models], [final]))
 
 
 class TestErrors:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from dtrees.coding import CodeBook
-from dtrees.coding.ordered import CutRules
-from dtrees.coding.sampling import hash_bound
+from dtrees.coding.sampling import CutRules, hash_bound
 from dtrees.coding.summaries import TableSummary
 from dtrees.coding.tables import read_table
 

@@ -11,7 +11,7 @@ from dask.local import get_sync
 from numpy.testing import assert_array_equal
 
 from dtrees.coding import CodeBook
-from dtrees.coding.ordered import CutRules
+from dtrees.coding.sampling import CutRules
 from dtrees.parallel import encoding, memory
 from dtrees.parallel.encoding import code_partitions
 from dtrees.parallel.executors import LocalExecutor

@@ -24,7 +24,7 @@ from dtrees import (
 )
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
-from dtrees.coding.ordered import CutRules
+from dtrees.coding.sampling import CutRules
 from dtrees.coding.summaries import TableSummary
 from dtrees.coding.tables import read_table
 from dtrees.core.grow.rounds import BlocksHere, Seed, grow_in_rounds

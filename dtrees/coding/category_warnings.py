@@ -1,4 +1,4 @@
-"""What a user should hear of a column of categories: it drifted, or it is an id.
+"""Warnings about columns of categories: drift, and ids.
 
 none of its values was there at fit     the type changed ("7" then, 7 now), or the wrong column
 nearly as many categories as rows       a name of each row, of which nothing can be learned
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DRIFT_ROWS = 10  # with a value, of a column, below which a new category is nothing to warn of
 ID_SHARE = 0.9  # categories for each row, from which on a column is called an id
-ID_ROWS = 20  # of a table, below which nobody can tell
+ID_ROWS = 20  # of a table, below which no column is called an id
 
 OUTCOMES = {"missing": "count as missing", "majority": "go with the majority"}
 
@@ -70,8 +70,8 @@ def warn_of_unseen(book: CodeBook, table: Table) -> None:
 def _first_unseen(column: Labels, known: dict, has_numbers: bool) -> object:
     """The first label that is in some row, if none of these is known; None otherwise."""
     found = None
-    for place in np.flatnonzero(column.present()):
-        label = column.labels[place]
+    for i in np.flatnonzero(column.present()):
+        label = column.labels[i]
         is_number = has_numbers and not np.isnan(number_of(label, ""))
         if is_number or label in known:
             return None

@@ -1,8 +1,8 @@
-"""Damaged sparse matrices: places that lead out of the matrix.
+"""Damaged sparse matrices: positions outside of the matrix.
 
-SciPy's conversions follow ``indptr``, ``indices`` and coordinates without a look, so a matrix whose
-arrays were written to ends the process. Whoever is given a sparse matrix looks first, before
-SciPy, or scikit-learn on its behalf (``indexable``), converts it::
+SciPy's conversions do not check ``indptr``, ``indices`` and coordinates: a matrix whose arrays were
+written to ends the process. So each sparse matrix is checked before SciPy, or scikit-learn
+(``indexable``), converts it::
 
     csr, csc, bsr        indptr rises from 0 to at most len(indices); indices are in the matrix
     coo, dok, lil, dia   coordinates are in the matrix; made by SciPy in Python, which is safe
@@ -19,35 +19,14 @@ import scipy.sparse
 
 
 def check_sparse(**arguments: Any) -> None:
-    """Refuse sparse matrices that are damaged; all other arguments are not looked at.
-
-    Parameters
-    ----------
-    **arguments : object
-        By the names that messages call them.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse damaged sparse matrices, named as in the call; other arguments are not checked."""
     for name, value in arguments.items():
         if scipy.sparse.issparse(value):
             checked_sparse(value, name)
 
 
 def checked_sparse(X: Any, name: str = "X") -> Any:
-    """A sparse matrix or array that SciPy can convert: itself, or as COO.
-
-    Parameters
-    ----------
-    X : sparse matrix or array
-    name : str, default="X"
-        Of the argument, for the message.
-
-    Raises
-    ------
-    ValueError
-    """
+    """A sparse matrix or array that SciPy can convert: itself, or as COO."""
     if X.format in ("csr", "csc", "bsr"):
         _check_compressed(X, name)
         return X
@@ -68,10 +47,10 @@ def usual_values(X: Any) -> Any:
         if usual is X.data:
             return X
         return type(X)((usual, X.coords if X.format == "coo" else X.offsets), shape=X.shape)
-    places = [np.ascontiguousarray(X.indices), np.ascontiguousarray(X.indptr)]
-    if usual is X.data and places[0] is X.indices and places[1] is X.indptr:
+    positions = [np.ascontiguousarray(X.indices), np.ascontiguousarray(X.indptr)]
+    if usual is X.data and positions[0] is X.indices and positions[1] is X.indptr:
         return X
-    return type(X)((usual, *places), shape=X.shape)
+    return type(X)((usual, *positions), shape=X.shape)
 
 
 def _check_compressed(X: Any, name: str) -> None:
@@ -81,9 +60,9 @@ def _check_compressed(X: Any, name: str) -> None:
     if len(block) != 2 or 0 in block or shape[0] % block[0] or shape[1] % block[1]:
         raise _damaged(X, name, f"blocks of shape {block} do not tile its shape {X.shape}")
     indptr, indices = X.indptr, X.indices
-    for what, places in (("indptr", indptr), ("indices", indices)):
-        if places.ndim != 1 or places.dtype.kind not in "iu":
-            raise _damaged(X, name, f"{what} is an array of {places.dtype}, {places.ndim}-d")
+    for what, positions in (("indptr", indptr), ("indices", indices)):
+        if positions.ndim != 1 or positions.dtype.kind not in "iu":
+            raise _damaged(X, name, f"{what} is an array of {positions.dtype}, {positions.ndim}-d")
     if X.format != "bsr" and X.data.ndim != 1:
         raise _damaged(X, name, f"its values are {X.data.ndim}-d")
     n_outer, n_inner = shape[0] // block[0], shape[1] // block[1]
@@ -95,7 +74,7 @@ def _check_compressed(X: Any, name: str) -> None:
         raise _damaged(
             X, name, f"indptr does not rise from 0 to at most {len(indices)}, the number of indices"
         )
-    _check_places(X, name, indices[: indptr[-1]], n_inner)
+    _check_positions(X, name, indices[: indptr[-1]], n_inner)
 
 
 def _coordinates(X: Any, name: str) -> Any:
@@ -108,17 +87,17 @@ def _coordinates(X: Any, name: str) -> Any:
         X = (usual_values(X) if X.format in ("coo", "dia") else X).tocoo()
     except ValueError as error:
         raise _damaged(X, name, f"{error}") from error
-    for places, length in zip(X.coords, X.shape, strict=True):
-        if len(places) != len(X.data):
-            raise _damaged(X, name, f"{len(places)} coordinates stand beside {len(X.data)} values")
-        _check_places(X, name, places, length)
+    for positions, length in zip(X.coords, X.shape, strict=True):
+        if len(positions) != len(X.data):
+            raise _damaged(X, name, f"{len(positions)} coordinates for {len(X.data)} values")
+        _check_positions(X, name, positions, length)
     return X
 
 
-def _check_places(X: Any, name: str, places: np.ndarray, length: int) -> None:
-    """Refuse places outside 0 .. length - 1."""
-    if places.size:
-        low, high = int(places.min()), int(places.max())
+def _check_positions(X: Any, name: str, positions: np.ndarray, length: int) -> None:
+    """Refuse positions outside 0 .. length - 1."""
+    if positions.size:
+        low, high = int(positions.min()), int(positions.max())
         if low < 0 or high >= length:
             bad = low if low < 0 else high
             raise _damaged(X, name, f"it holds the index {bad}, which is not in 0 .. {length - 1}")

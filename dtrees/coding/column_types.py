@@ -1,4 +1,4 @@
-"""What every column is: ordered, categorical or hybrid.
+"""Types of columns: ordered, categorical or hybrid.
 
 A column of numbers is ordered, a column whose type says "category" is categorical, and a column of
 strings or objects is what its values are ([SF] section 2). ``categorical_features`` overrides:
@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from dtrees.coding.array_columns import LARGEST_WHOLE, is_beyond_floats
 from dtrees.coding.labels import Labels, object_array, recode, sort_labels
-from dtrees.coding.tables import LARGEST_WHOLE, Numbers, Table, is_beyond_floats
+from dtrees.coding.tables import Numbers, Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,13 +31,13 @@ class Categories:
         In the order of their codes.
     labels : Labels
         The column.
-    place : int64 (number of labels,)
-        1 + place of a label in ``values``; 0 for labels that are no category.
+    rank : int64 (number of labels,)
+        1 + position of a label in ``values``; 0 for labels that are no category.
     """
 
     values: list[Any]
     labels: Labels
-    place: np.ndarray
+    rank: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,27 +46,20 @@ class Columns:
 
     Attributes
     ----------
-    ordered, named : tuple of Numbers
-        Numbers to be ordered; numbers that are names of categories.
+    ordered, numeric_categories : tuple of Numbers
+        Numbers to be ordered; numbers that are categories.
     categories : tuple of Categories
     """
 
     ordered: tuple[Numbers, ...]
-    named: tuple[Numbers, ...]
+    numeric_categories: tuple[Numbers, ...]
     categories: tuple[Categories, ...]
 
 
 def categorical_mask(
     categorical_features: Any, n_columns: int, column_names: np.ndarray | None
 ) -> np.ndarray | None:
-    """Which columns the user calls categorical, bool (n_columns,); None: by their types.
-
-    Parameters
-    ----------
-    categorical_features : "from_dtype", None, bool (n_columns,), list of int or list of str
-    n_columns : int
-    column_names : object (n_columns,) of str, or None
-    """
+    """Which columns the user calls categorical, bool (n_columns,); None: by their types."""
     n = n_columns
     if categorical_features is None:
         return np.zeros(n, dtype=bool)
@@ -125,22 +119,22 @@ def refuse_sparse_categories(table: Table, mask: np.ndarray | None) -> None:
         )
 
 
-def sort_columns(table: Table, mask: np.ndarray | None) -> Columns:
+def columns_by_type(table: Table, mask: np.ndarray | None) -> Columns:
     """The columns of a dense table by kind."""
     ordered: list[Numbers] = []
-    named: list[Numbers] = []
+    numeric: list[Numbers] = []
     categories = []
     for block in table.numbers:
         if mask is None:
             ordered.append(block)
             continue
-        for is_named, part in block.runs(mask):
-            if is_named and is_beyond_floats(part.values):
+        for is_category, part in block.split(mask):
+            if is_category and is_beyond_floats(part.values):
                 cells = zip(part.columns.tolist(), part.values.T, strict=True)
                 exact = [labels_of_numbers(values, j) for j, values in cells]
                 categories += [_categories(column, column.present()) for column in exact]
             else:
-                (named if is_named else ordered).append(part)
+                (numeric if is_category else ordered).append(part)
     for column in table.labels:
         is_category = column.is_category if mask is None else bool(mask[column.column])
         found = column.present()
@@ -156,7 +150,7 @@ def sort_columns(table: Table, mask: np.ndarray | None) -> Columns:
             ordered.append(numbers_of(column, np.full(len(column.labels), np.nan)))
         if found.any():
             categories.append(_categories(column, found))
-    return Columns(tuple(ordered), tuple(named), tuple(categories))
+    return Columns(tuple(ordered), tuple(numeric), tuple(categories))
 
 
 def labels_of_numbers(values: np.ndarray, column: int) -> Labels:
@@ -168,15 +162,9 @@ def labels_of_numbers(values: np.ndarray, column: int) -> Labels:
 
 
 def category_array(values: Sequence[Any] | np.ndarray, dtype: np.dtype | None) -> np.ndarray:
-    """Categories in the order of their codes, as they are kept.
+    """Sorted categories as they are kept.
 
-    Parameters
-    ----------
-    values : sequence
-        Sorted.
-    dtype : dtype or None
-        Of the column; None, or a type that does not hold them all: objects, whole numbers as
-        integers.
+    They are objects, and whole numbers integers, where the column's type does not hold them all.
     """
     if dtype is not None:
         dtype = np.dtype(np.float64) if dtype.kind == "f" and dtype.itemsize > 8 else dtype
@@ -212,8 +200,8 @@ def refuse_strings(column: Labels, strings: np.ndarray, name: str) -> None:
 
 def _categories(column: Labels, chosen: np.ndarray) -> Categories:
     """The chosen labels in the order of their codes."""
-    place = {id(column.labels[i]): i for i in np.flatnonzero(chosen)}
+    index = {id(column.labels[i]): i for i in np.flatnonzero(chosen)}
     values = sort_labels(column.labels[i] for i in np.flatnonzero(chosen))
-    table = np.zeros(len(column.labels), dtype=np.int64)
-    table[[place[id(value)] for value in values]] = np.arange(1, len(values) + 1)
-    return Categories(values, column, table)
+    rank = np.zeros(len(column.labels), dtype=np.int64)
+    rank[[index[id(value)] for value in values]] = np.arange(1, len(values) + 1)
+    return Categories(values, column, rank)

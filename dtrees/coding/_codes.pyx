@@ -1,0 +1,60 @@
+"""Codes and values that move: labels to codes, rows of a block, columns to its front."""
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memcpy
+
+from dtrees.coding._keys cimport code_t, value_t
+
+ctypedef fused label_t:
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+
+
+def labels_present(const label_t[::1] labels, uint8_t[::1] present):
+    """Sets ``present[label]`` for the labels of some row; -1 is no label."""
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(labels.shape[0]):
+            if labels[i] >= 0:
+                present[labels[i]] = 1
+
+
+def label_codes(const label_t[::1] labels, const uint32_t[::1] table, code_t[::1] codes):
+    """Codes of labels: ``codes[i] = table[labels[i] + 1]``, so ``table[0]`` is for missing."""
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(labels.shape[0]):
+            codes[i] = <code_t>table[labels[i] + 1]
+
+
+def take_rows(const code_t[::1, :] block, const uint32_t[::1] rows, code_t[::1, :] out):
+    """Some rows of a block of codes, column by column. O(rows x columns), without the GIL."""
+    cdef int64_t n = len(rows)
+    cdef int64_t i, j
+    with nogil:
+        for j in range(block.shape[1]):
+            for i in range(n):
+                out[i, j] = block[rows[i], j]
+
+
+def compact(code_t[::1] block, const int64_t[::1] columns, int64_t n):
+    """Moves runs of n items to the front: run columns[k] becomes run k; columns ascend."""
+    cdef int64_t k
+    if block.shape[0] == 0:
+        return
+    with nogil:
+        for k in range(columns.shape[0]):
+            if columns[k] != k:
+                memcpy(&block[k * n], &block[columns[k] * n], n * sizeof(code_t))
+
+
+def compact_values(value_t[::1] block, const int64_t[::1] start, const int64_t[::1] length):
+    """Moves runs of values to the front, one behind the other; starts ascend. Returns the total."""
+    cdef int64_t k, i, at = 0
+    with nogil:
+        for k in range(start.shape[0]):
+            for i in range(length[k]):
+                block[at + i] = block[start[k] + i]
+            at += length[k]
+    return at

@@ -1,0 +1,144 @@
+"""Codes of columns by their distinct values: a tile of dense columns, or some sparse columns."""
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
+
+from dtrees.coding._keys cimport value_t
+from dtrees.coding._rank cimport (
+    CODED, INFINITE, TOO_MANY, Ranked, Scratch, lay_out, rank, write_codes,
+)
+
+import numpy as np
+
+STATUS_TOO_MANY = TOO_MANY
+STATUS_INFINITE = INFINITE
+
+
+def scratch_bytes(int64_t n_rows):
+    """How much scratch the coding of a column takes; pages that are not touched cost nothing."""
+    cdef Scratch scratch
+    return lay_out(&scratch, n_rows, NULL)
+
+
+def rank_columns(const value_t[:, ::1] values, int64_t max_bins, const int64_t[::1] columns,
+                 uint8_t[::1] room, blocks, value_t[:, ::1] low, int64_t[::1] n_codes,
+                 uint8_t[::1] status):
+    """Codes of a tile; those of column p are written from ``p * n_rows`` on.
+
+    Parameters
+    ----------
+    values : float32 or float64 (k, n_rows)
+    max_bins : int
+        Columns with more distinct values get the status `STATUS_TOO_MANY` and no codes.
+    columns : int64 (k,)
+        Column k of the tile is column ``columns[k]`` of the table.
+    room : uint8 (at least scratch_bytes(n_rows),)   SCRATCH
+    blocks : tuple of uint8, uint16, uint32 and uint32 (n_columns * n_rows,)   OUT
+        Codes of each width, and the rows of uint32 columns by (code, row). May be empty when no
+        column can need them: ``min(max_bins, n_rows)`` decides.
+    low : float32 or float64 (k, at least min(max_bins, n_rows))   OUT
+        Distinct values, ascending.
+    n_codes, status : int64, uint8 (n_columns,)   OUT
+    """
+    cdef Scratch scratch
+    cdef Ranked ranked
+    cdef int64_t n = values.shape[1], k, p
+    cdef uint8_t[::1] u8 = blocks[0]
+    cdef uint16_t[::1] u16 = blocks[1]
+    cdef uint32_t[::1] u32 = blocks[2]
+    cdef uint32_t[::1] order = blocks[3]
+    if lay_out(&scratch, n, &room[0]) > len(room):
+        raise ValueError("the room for scratch is too small")
+    with nogil:
+        for k in range(values.shape[0]):
+            p = columns[k]
+            rank(&values[k, 0], n, max_bins, &low[k, 0], &scratch, &ranked)
+            status[p] = <uint8_t>ranked.status
+            n_codes[p] = ranked.n_codes
+            if ranked.status != CODED:
+                continue
+            if ranked.n_codes <= 0xFF:
+                write_codes(n, &scratch, &ranked, &u8[p * n], NULL)
+            elif ranked.n_codes <= 0xFFFF:
+                write_codes(n, &scratch, &ranked, &u16[p * n], NULL)
+            else:
+                write_codes(n, &scratch, &ranked, &u32[p * n],
+                            &order[p * n] if order.shape[0] else NULL)
+
+
+def distinct_values(const value_t[::1] values, int64_t max_bins):
+    """Distinct values, ascending, and the status of the column; no values but for status 0."""
+    cdef Scratch scratch
+    cdef Ranked ranked
+    cdef int64_t n = values.shape[0]
+    cdef uint8_t[::1] room = np.empty(scratch_bytes(n), dtype=np.uint8)
+    found = np.empty(min(n, max_bins), dtype=np.float32 if value_t is float else np.float64)
+    cdef value_t[::1] low = found
+    lay_out(&scratch, n, &room[0])
+    with nogil:
+        rank(&values[0], n, max_bins, &low[0], &scratch, &ranked)
+    return found[:ranked.n_codes], ranked.status
+
+
+def rank_sparse(const value_t[::1] data, const int64_t[::1] indptr, int64_t first, int64_t last,
+                int64_t n_rows, int64_t max_bins, out):
+    """Codes of the stored values of sparse columns ``first .. last - 1``.
+
+    Zero is a value of the column when a row is not stored or stores it.
+
+    Parameters
+    ----------
+    data : float32 or float64 (nnz,)
+    indptr : int64 (n_columns + 1,)
+    out : `dtrees.coding.sparse_columns.SparseCodes`   OUT
+    """
+    cdef uint32_t[::1] codes = out.codes
+    cdef value_t[::1] low = out.low
+    cdef int64_t[::1] n_codes = out.n_codes
+    cdef uint32_t[::1] fill = out.fill
+    cdef uint8_t[::1] status = out.status
+    cdef Scratch scratch
+    cdef Ranked ranked
+    cdef int64_t j, i, n, at, longest = 0, z, c
+    cdef value_t* values
+    cdef value_t[::1] own
+    cdef uint8_t[::1] room
+    cdef value_t* v
+    for j in range(first, last):
+        n = indptr[j + 1] - indptr[j]
+        longest = n if n > longest else longest
+    own = np.empty(longest + 1, dtype=np.float32 if value_t is float else np.float64)
+    room = np.empty(scratch_bytes(longest), dtype=np.uint8)
+    v = &own[0]
+    lay_out(&scratch, longest, &room[0])
+    with nogil:
+        for j in range(first, last):
+            at = indptr[j]
+            n = indptr[j + 1] - at
+            for i in range(n):
+                v[i] = data[at + i] + <value_t>0.0
+            values = &low[at + j]
+            rank(v, n, max_bins, values, &scratch, &ranked)
+            status[j] = <uint8_t>ranked.status
+            n_codes[j] = ranked.n_codes
+            fill[j] = 0
+            if ranked.status != CODED:
+                continue
+            if n > 0:
+                write_codes(n, &scratch, &ranked, &codes[at], NULL)
+            # z values are below zero
+            z = ranked.n_codes
+            while z > 0 and values[z - 1] >= 0:
+                z -= 1
+            if z < ranked.n_codes and values[z] == 0:
+                fill[j] = <uint32_t>(z + 1)
+            elif n < n_rows:
+                if ranked.n_codes == max_bins:
+                    status[j] = TOO_MANY
+                    continue
+                for c in range(ranked.n_codes, z, -1):
+                    values[c] = values[c - 1]
+                values[z] = 0
+                if z < ranked.n_codes:
+                    for i in range(n):
+                        codes[at + i] += codes[at + i] > <uint32_t>z
+                fill[j] = <uint32_t>(z + 1)
+                n_codes[j] = ranked.n_codes + 1

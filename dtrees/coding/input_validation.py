@@ -1,0 +1,157 @@
+"""Checks of a table before it is coded: column names, infinities, and the types of the fit.
+
+Errors use the words of scikit-learn for the same faults.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dtrees.coding._cells import any_infinite
+from dtrees.coding.column_types import labels_of_numbers, numbers_of, refuse_strings
+from dtrees.coding.labels import Labels
+from dtrees.coding.tables import Numbers, Table
+from dtrees.coding.times import DATETIME, TIMEDELTA
+from dtrees.typing import Runner, serial
+
+if TYPE_CHECKING:
+    from dtrees.coding.codebook import CodeBook
+
+UNIT_WORDS = ("numbers or labels", "dates", "time spans", "booleans")  # in the order of `UNITS`
+TASK_CELLS = 4 * 2**20  # cells of a task that looks for infinities
+
+
+def check_names(fitted: np.ndarray | None, names: np.ndarray | None, estimator: str) -> None:
+    """Compare the names of a table's columns with those that were fitted."""
+    if fitted is None and names is None:
+        return
+    if fitted is None:
+        warnings.warn(
+            f"X has feature names, but {estimator} was fitted without feature names",
+            stacklevel=4,
+        )
+        return
+    if names is None:
+        warnings.warn(
+            f"X does not have valid feature names, but {estimator} was fitted with feature names",
+            stacklevel=4,
+        )
+        return
+    if len(names) == len(fitted) and np.all(names == fitted):
+        return
+    message = "The feature names should match those that were passed during fit.\n"
+    unexpected = sorted(set(names) - set(fitted))
+    gone = sorted(set(fitted) - set(names))
+    for title, listed in (
+        ("Feature names unseen at fit time:\n", unexpected),
+        ("Feature names seen at fit time, yet now missing:\n", gone),
+    ):
+        if listed:
+            message += title + "".join(f"- {name}\n" for name in listed[:5])
+            message += "- ...\n" if len(listed) > 5 else ""
+    if not unexpected and not gone:
+        message += "Feature names must be in the same order as they were in fit.\n"
+    raise ValueError(message)
+
+
+def refuse_infinities(table: Table, run: Runner = serial) -> None:
+    """Raise when a cell is infinite. O(cells), in the order of memory; tasks of rows for `run`."""
+    for block in table.numbers:
+        values = block.values
+        if values.dtype.kind == "f" and _holds_infinity(values, run):
+            infinite = np.zeros(table.n_columns, dtype=bool)
+            infinite[block.columns] = np.isinf(values).any(axis=0)
+            refuse_columns(table, infinite)
+    if table.sparse is not None and table.sparse.dtype.kind == "f":
+        cells = np.flatnonzero(np.isinf(table.sparse.data))
+        infinite = np.zeros(table.n_columns, dtype=bool)
+        infinite[np.searchsorted(table.sparse.indptr, cells, "right") - 1] = True
+        refuse_columns(table, infinite)
+
+
+def refuse_columns(table: Table, infinite: np.ndarray) -> None:
+    """Raise when some columns, bool (n_columns,), hold an infinity."""
+    if infinite.any():
+        raise ValueError(
+            "Input X contains infinity or a value too large for dtype('float64'). "
+            f"(column {table.name(int(np.argmax(infinite)))}) Replace infinities by a large "
+            "number, or by NaN, which counts as missing."
+        )
+
+
+def _holds_infinity(values: np.ndarray, run: Runner) -> bool:
+    """Whether a block of floats holds an infinity."""
+    if values.dtype in (np.float32, np.float64):
+        native = values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
+        native = np.require(native, requirements="A")
+        if native.size <= TASK_CELLS:
+            return any_infinite(native)
+        parts = np.array_split(native, -(-native.size // TASK_CELLS))
+        return any(run([partial(any_infinite, part) for part in parts]))
+    return bool(np.isinf(values).any())
+
+
+def check_units(book: CodeBook, table: Table) -> None:
+    """Refuse numbers, dates and time spans in the place of one another."""
+    differs = (table.units != book.units) & (book.n_codes > 0)
+    if differs.any():  # one of them is a time
+        times = (DATETIME, TIMEDELTA)
+        differs &= np.isin(table.units, times) | np.isin(book.units, times)
+    if not differs.any():
+        return
+    present = np.full(table.n_columns, table.sparse is not None)
+    for block in table.numbers:
+        here = differs[block.columns]
+        values = block.values[:, here]
+        present[block.columns[here]] = (values == values).any(axis=0)
+    for column in table.labels:
+        present[column.column] = differs[column.column] and column.present().any()
+    differs &= present
+    if differs.any():
+        j = int(np.argmax(differs))
+        given, fitted = UNIT_WORDS[table.units[j]], UNIT_WORDS[book.units[j]]
+        if any(column.column == j for column in table.labels):
+            given = "strings or objects"
+        raise ValueError(
+            f"Column {table.name(j)} of X holds {given}, but {fitted} were fitted. Convert it "
+            "to what was fitted."
+        )
+
+
+def as_fitted(book: CodeBook, table: Table) -> Table:
+    """Numbers where ordered codes were fitted, labels where categories alone were."""
+    named = (book.n_ordered == 0) & (book.n_codes > 0)
+    if table.sparse is not None:
+        categorical = list(book.categories)
+        if categorical:
+            raise ValueError(
+                f"X is sparse, but column {book.name(categorical[0])} was fitted as "
+                "categories. Give X in the form that was fitted."
+            )
+        return table
+    numbers: list[Numbers] = []
+    labels: list[Labels] = []
+    for block in table.numbers:
+        if not named[block.columns].any():
+            numbers.append(block)
+            continue
+        for is_named, part in block.split(named):
+            if is_named:
+                cells = zip(part.columns.tolist(), part.values.T, strict=True)
+                labels.extend(labels_of_numbers(values, j) for j, values in cells)
+            else:
+                numbers.append(part)
+    for column in table.labels:
+        j = column.column
+        if book.n_ordered[j] == book.n_codes[j] > 0:
+            values = column.as_numbers(table.name(j))
+            refuse_strings(column, np.isnan(values) & column.present(), table.name(j))
+            numbers.append(numbers_of(column, values))
+        else:
+            labels.append(column)
+    return replace(table, numbers=tuple(numbers), labels=tuple(labels))

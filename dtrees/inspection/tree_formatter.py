@@ -1,0 +1,336 @@
+"""Tests and leaves of one tree in the user's words, for text, Graphviz and shared trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from dtrees.core.model.tree import ABOVE, IN_SUBSET, Tree
+from dtrees.inspection.formats import FIXED_DECIMALS, FORMATS, category_word, number_format
+
+if TYPE_CHECKING:
+    from dtrees.coding.codebook import CodeBook
+
+LEAST_ROOM = 30  # columns for the members of a set, even where a line then gets too long
+
+
+@dataclass(frozen=True)
+class Line:
+    """One side of a test, or a leaf: the members of a set, and what stands around them.
+
+    Attributes
+    ----------
+    head : str
+        Up to the opening bracket.
+    members : tuple of str
+        Of the set; a line may have none.
+    tail : str
+        From the closing bracket.
+    """
+
+    head: str
+    members: tuple[str, ...] = ()
+    tail: str = ""
+
+    def broken(self, level: int, spacing: int, max_width: int | None) -> list[str]:
+        """The line behind the frame of its level, in as many lines as its width asks for."""
+        frame = ("|" + " " * spacing) * (level - 1) + "|"
+        start = f"{frame}{'-' * spacing} {self.head}"
+        whole = start + ", ".join(self.members) + self.tail
+        if max_width is None or len(whole) <= max_width or not self.members:
+            return [whole]
+        indent = len(start)
+        if indent + LEAST_ROOM > max_width:  # a long name: below its beginning
+            indent = min(indent, len(frame) + spacing + 1 + 4)
+        width = max(max_width, indent + LEAST_ROOM)
+        margin = frame.ljust(indent)
+        lines, line, blank = [], start, ""
+        for i, member in enumerate(self.members, start=1):
+            piece = member + ("," if i < len(self.members) else self.tail)
+            if len(line + blank + piece) > width and len(line) > indent:
+                lines.append(line)
+                line, blank = margin, ""
+            line += blank + piece
+            blank = " "
+        return [*lines, line]
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """What of a column can come to a node, as far as tests of this column decide.
+
+    Attributes
+    ----------
+    categories : int (n,) or None
+        Codes, ascending; None: all, of a tree on codes that does not know how many there are.
+    numbers : bool
+    missing : bool
+        False also where there were none at fit.
+    """
+
+    categories: np.ndarray | None
+    numbers: bool
+    missing: bool
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether there is any."""
+        return self.categories is None or len(self.categories) > 0
+
+    @property
+    def is_missing_only(self) -> bool:
+        """Whether nothing but missing values comes."""
+        return self.missing and not self.numbers and not self.has_categories
+
+
+@dataclass(eq=False)
+class TreeFormatter:
+    """How the tests and leaves of one tree are written.
+
+    Attributes
+    ----------
+    tree : Tree
+    book : CodeBook or None
+        None: categories are written as their codes, thresholds as numbers.
+    saw_missing : bool (n_columns,) or None
+        Columns for which the side of missing values is written.
+    names, classes : list of str
+        Of the columns; of the classes (empty for regression). `reach` and `parts` work without.
+    decimals : int
+    show_weights : bool
+    max_categories : int or None
+    formats : dict
+        How the thresholds of a column (None: the values of leaves) are printed, once known.
+    subset_starts : int64
+        Where the subsets of the tree begin, and where the last one ends; ascending.
+    """
+
+    tree: Tree
+    book: CodeBook | None
+    saw_missing: np.ndarray | None
+    names: list[str] = field(default_factory=list)
+    classes: list[str] = field(default_factory=list)
+    decimals: int = 2
+    show_weights: bool = False
+    max_categories: int | None = 20
+    formats: dict[int | None, Callable[[float], str]] = field(default_factory=dict, init=False)
+    subset_starts: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        offsets = self.tree.subset_offset
+        starts = np.unique(offsets[offsets >= 0])
+        self.subset_starts = np.append(starts, len(self.tree.subset_words))
+
+    def leaf(self, node: int) -> Line:
+        """What a leaf predicts."""
+        (value,) = self.tree.value_of([node])
+        if not self.classes:
+            return Line(f"value: [{self.value_format()(float(value[0]))}]")
+        name = f"class: {self.classes[int(value.argmax())]}"
+        if not self.show_weights:
+            return Line(name)
+        weights = self.tree.statistics[node] * self.tree.weight_unit
+        return Line("weights: [", tuple(f"{w:.{self.decimals}f}" for w in weights), f"] {name}")
+
+    def reach(self, column: int) -> Reach:
+        """All that a column may hold."""
+        if self.book is None:
+            return Reach(None, numbers=True, missing=False)
+        n_ordered, n_codes = int(self.book.n_ordered[column]), int(self.book.n_codes[column])
+        return Reach(
+            np.arange(n_ordered + 1, n_codes + 1),
+            numbers=n_ordered > 0,
+            missing=self.saw_missing is not None and bool(self.saw_missing[column]),
+        )
+
+    def parts(self, node: int, reach: Reach) -> tuple[Reach, Reach]:
+        """What the test of a node sends left and right of what comes to it."""
+        missing_left = bool(self.tree.missing_go_to_left[node])
+        if self.tree.test[node] == IN_SUBSET:
+            goes_left = self._subset(node)
+            codes = np.arange(1, len(goes_left)) if reach.categories is None else reach.categories
+            inside, outside = codes[goes_left[codes]], codes[~goes_left[codes]]
+            numbers = False, reach.numbers
+        else:
+            inside, outside = np.empty(0, dtype=np.intp), reach.categories
+            numbers = reach.numbers, reach.numbers and not np.isinf(self.tree.threshold[node])
+        return (
+            Reach(inside, numbers[0], reach.missing and missing_left),
+            Reach(outside, numbers[1], reach.missing and not missing_left),
+        )
+
+    def children(
+        self, node: int, reaches: dict[int, Reach]
+    ) -> tuple[tuple[int, dict[int, Reach], Line], tuple[int, dict[int, Reach], Line]]:
+        """Both children of a node: number, what comes to it by column, and what leads to it."""
+        column = int(self.tree.feature[node])
+        left, right = self.parts(node, reaches.get(column) or self.reach(column))
+        passed, failed = self.sides(node, left, right)
+        return (
+            (int(self.tree.children_left[node]), reaches | {column: left}, passed),
+            (int(self.tree.children_right[node]), reaches | {column: right}, failed),
+        )
+
+    def sides(self, node: int, left: Reach, right: Reach) -> tuple[Line, Line]:
+        """The test of a node and its negation, from what they let through."""
+        column = int(self.tree.feature[node])
+        name = self.names[column]
+        if right.is_missing_only:
+            return Line(f"{name} is not missing"), Line(f"{name} is missing")
+        if left.is_missing_only:
+            return Line(f"{name} is missing"), Line(f"{name} is not missing")
+        if self.tree.test[node] == IN_SUBSET:
+            passed, failed = self._sides_of_set(column, left, right)
+        else:
+            passed, failed = self._sides_of_number(node, column, right.has_categories)
+        if left.missing:
+            passed = replace(passed, tail=passed.tail + " or missing")
+        if right.missing:
+            failed = replace(failed, tail=failed.tail + " or missing")
+        return passed, failed
+
+    def _sides_of_number(self, node: int, column: int, or_category: bool) -> tuple[Line, Line]:
+        name, threshold = self.names[column], float(self.tree.threshold[node])
+        hybrid = self.book is not None and or_category
+        if np.isinf(threshold):
+            return (
+                (Line(f"{name} is a number"), Line(f"{name} is a category"))
+                if hybrid
+                else (Line(f"{name} is not missing"), Line(f"{name} is missing"))
+            )
+        if self.unit(column) == "bool":
+            return Line(f"{name} is False"), Line(f"{name} is True")
+        value = self._threshold_format(column)(threshold)
+        at_most, above = f"{name} <= {value}", f"{name} >  {value}"
+        passed, failed = (above, at_most) if self.tree.test[node] == ABOVE else (at_most, above)
+        return Line(passed), Line(failed, tail=" or a category" if hybrid else "")
+
+    def _sides_of_set(self, column: int, left: Reach, right: Reach) -> tuple[Line, Line]:
+        """The smaller set of the two, unless its side has numbers beside it."""
+        name, inside, outside = self.names[column], left.categories, right.categories
+        assert inside is not None
+        assert outside is not None
+        if right.numbers or len(inside) <= len(outside):
+            members = self._members(column, inside)
+            return Line(f"{name} in {{", members, "}"), Line(f"{name} not in {{", members, "}")
+        members = self._members(column, outside)
+        return Line(f"{name} not in {{", members, "}"), Line(f"{name} in {{", members, "}")
+
+    def unit(self, column: int) -> str:
+        """Unit of a column's numbers."""
+        return "number" if self.book is None else self.book.unit(column)
+
+    def _threshold_format(self, column: int) -> Callable[[float], str]:
+        if column not in self.formats:
+            here = (self.tree.feature == column) & np.isfinite(self.tree.threshold)
+            values = np.unique(self.tree.threshold[here])
+            form = FORMATS.get(self.unit(column), number_format)
+            self.formats[column] = form(values, self.decimals)
+        return self.formats[column]
+
+    def value_format(self) -> Callable[[float], str]:
+        """Leaf values need not all differ in print, but the largest shows three digits."""
+        if None not in self.formats:
+            largest = float(np.abs(self.tree.value).max())
+            digits = 2 - int(np.floor(np.log10(largest))) if 0.0 < largest < 1.0 else 0
+            decimals = max(self.decimals, digits)
+            self.formats[None] = (
+                (lambda v: f"{v:.{decimals}f}")
+                if decimals <= max(FIXED_DECIMALS, self.decimals)
+                else (lambda v: f"{v:.3g}")
+            )
+        return self.formats[None]
+
+    def _members(self, column: int, codes: np.ndarray) -> tuple[str, ...]:
+        """The categories of some codes; of a long list the first, and how many there are more."""
+        most = len(codes) if self.max_categories is None else self.max_categories
+        shown = codes[:most] if len(codes) > most + 1 else codes
+        if self.book is None:
+            words = [f"code {c}" for c in shown]
+        else:
+            first = int(self.book.n_ordered[column]) + 1
+            words = [category_word(self.book.categories[column][c - first]) for c in shown]
+        if len(shown) < len(codes):
+            words.append(f"... {len(codes) - len(shown)} more")
+        return tuple(words)
+
+    def _subset(self, node: int) -> np.ndarray:
+        """Whether a code goes left at a node that tests a set: bool, a multiple of 64 of them."""
+        begin = self.tree.subset_offset[node]
+        end = self.subset_starts[np.searchsorted(self.subset_starts, begin, side="right")]
+        words = self.tree.subset_words[begin:end].astype("<u8")
+        return np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
+
+
+def check_sizes(who: str, *, or_none: bool = False, **sizes: tuple[Any, int]) -> None:
+    """Refuse sizes, (value, least), that are no integers or too small; ``who`` asks for them."""
+    for name, (value, least) in sizes.items():
+        is_right = isinstance(value, Integral) and int(value) >= least
+        if not (is_right or (or_none and value is None)):
+            raise ValueError(
+                f"The {name!r} parameter of {who} must be an int in the range [{least}, inf)"
+                f"{' or None' if or_none else ''}. Got {value!r} instead."
+            )
+
+
+def parts_of(decision_tree: Any) -> tuple[Tree, Any, Sequence | None]:
+    """The tree on codes, its view (or None) and the class labels of whatever was given."""
+    if isinstance(decision_tree, Tree):
+        return decision_tree, None, None
+    if hasattr(decision_tree, "codebook"):
+        return decision_tree.model, decision_tree, None
+    check_is_fitted(decision_tree)
+    view = decision_tree.tree_
+    return view.model, view, getattr(decision_tree, "classes_", None)
+
+
+def formatter_of(
+    decision_tree: Any,
+    feature_names: Sequence[str] | None,
+    class_names: Sequence[str] | None,
+    **options: Any,
+) -> TreeFormatter:
+    """The formatter of whatever was given, with these names and options."""
+    tree, view, labels = parts_of(decision_tree)
+    return TreeFormatter(
+        tree,
+        None if view is None else view.codebook,
+        None if view is None else view.saw_missing,
+        names=column_names(tree, view, feature_names),
+        classes=class_names_of(tree, labels, class_names),
+        **options,
+    )
+
+
+def column_names(tree: Tree, view: Any, given: Sequence[str] | None) -> list[str]:
+    """A name for every column: the given ones, those at fit, or numbers."""
+    if given is not None:
+        if len(given) != tree.n_columns:
+            raise ValueError(
+                f"feature_names must contain {tree.n_columns} elements, got {len(given)}"
+            )
+        return [str(name) for name in given]
+    if view is not None and view.codebook.feature_names is not None:
+        return [str(name) for name in view.codebook.feature_names]
+    return [f"feature_{i}" for i in range(tree.n_columns)]
+
+
+def class_names_of(tree: Tree, labels: Sequence | None, given: Sequence[str] | None) -> list[str]:
+    """A name for every class: the given ones, the labels, or numbers; none for regression."""
+    if tree.is_regression:
+        return []
+    n_classes = tree.n_values
+    if given is not None:
+        if len(given) != n_classes:
+            raise ValueError(
+                "When `class_names` is an array, it should contain as many items as "
+                f"`decision_tree.classes_`. Got {len(given)} while the tree was fitted with "
+                f"{n_classes} classes."
+            )
+        return [str(name) for name in given]
+    return [str(label) for label in (range(n_classes) if labels is None else labels)]

@@ -1,0 +1,153 @@
+"""What the lines of a tree say of categories and missing values."""
+
+import numpy as np
+import pandas as pd
+from sklearn.datasets import load_iris
+
+from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, export_text
+from tests.inspection.tables import colours, lines, report
+
+
+def test_many_categories():
+    text = report(*colours(100, 40))
+    assert text.count("c019, ... 20 more}") == 2
+    assert "c020" not in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert report(*colours(100, 21)).count("c020}") == 2  # never "... 1 more"
+    assert report(*colours(100, 40), max_categories=None).count("c039}") == 2
+    assert report(*colours(100, 40), max_categories=3).splitlines()[::2] == [
+        "|--- colour in {c000, c001, c002, ... 37 more}",
+        "|--- colour not in {c000, c001, c002, ... 37 more}",
+    ]
+
+
+def test_the_smaller_set_is_written_out():
+    assert report(*colours(9, 7)).splitlines()[::2] == [
+        "|--- colour not in {c007, c008}",
+        "|--- colour in {c007, c008}",
+    ]
+    assert report(*colours(4, 2)).splitlines()[::2] == [
+        "|--- colour in {c000, c001}",
+        "|--- colour not in {c000, c001}",
+    ]
+
+
+def test_categories_that_went_elsewhere_are_not_listed():
+    frame = pd.DataFrame({"colour": [*"ABCDEF"] * 10})
+    tree = DecisionTreeRegressor().fit(frame, [0.0, 0.1, 0.2, 5.0, 7.0, 7.1] * 10)
+    assert export_text(tree) == lines(
+        "|--- colour in {A, B, C}",
+        "|   |--- colour in {A}",
+        "|   |   |--- value: [0.00]",
+        "|   |--- colour not in {A}",
+        "|   |   |--- colour in {B}",
+        "|   |   |   |--- value: [0.10]",
+        "|   |   |--- colour not in {B}",
+        "|   |   |   |--- value: [0.20]",
+        "|--- colour not in {A, B, C}",
+        "|   |--- colour in {D}",
+        "|   |   |--- value: [5.00]",
+        "|   |--- colour not in {D}",
+        "|   |   |--- colour in {E}",
+        "|   |   |   |--- value: [7.00]",
+        "|   |   |--- colour not in {E}",
+        "|   |   |   |--- value: [7.10]",
+    )
+
+
+def test_categories_that_went_elsewhere_are_not_listed_with_the_heavier_side():
+    # A and B would go with C to F, where more rows are
+    rows = {"A": 30, "B": 30, "C": 9, "D": 9, "E": 9, "F": 9} | dict.fromkeys("GHIJKL", 1)
+    frame = pd.DataFrame({"colour": [name for name, n in rows.items() for _ in range(n)]})
+    y = frame["colour"].map(lambda name: -50.0 if name in "AB" else 5.0 + (name > "F"))
+    assert export_text(DecisionTreeRegressor().fit(frame, y)) == lines(
+        "|--- colour in {A, B}",
+        "|   |--- value: [-50.00]",
+        "|--- colour not in {A, B}",
+        "|   |--- colour in {C, D, E, F}",
+        "|   |   |--- value: [5.00]",
+        "|   |--- colour not in {C, D, E, F}",
+        "|   |   |--- value: [6.00]",
+    )
+
+
+def test_categories_and_missing_values_that_a_number_keeps_out():
+    values = [1, 2, 3, 4, "x", None] * 10
+    frame = pd.DataFrame({"mixed": pd.Series(values, dtype=object)})
+    tree = DecisionTreeRegressor().fit(frame, [0.0, 1.0, 2.0, 3.0, 20.0, 22.0] * 10)
+    assert export_text(tree).splitlines()[:3] == [
+        "|--- mixed is a number",
+        "|   |--- mixed <= 2.50",
+        "|   |   |--- mixed <= 1.50",
+    ]
+    assert [line for line in export_text(tree).splitlines() if "value" not in line][3:] == [
+        "|   |   |--- mixed >  1.50",
+        "|   |--- mixed >  2.50",
+        "|   |   |--- mixed <= 3.50",
+        "|   |   |--- mixed >  3.50",
+        "|--- mixed is a category or missing",
+        "|   |--- mixed is not missing",
+        "|   |--- mixed is missing",
+    ]
+
+
+def test_missing_values_take_a_side():
+    x = np.array([1.0, 2.0, 3.0, 10.0, 11.0, np.nan])
+    for y, side in (([0, 0, 0, 1, 1, 1], ">  6.50"), ([0, 0, 0, 1, 1, 0], "<= 6.50")):
+        text = report(pd.DataFrame({"x": x}), y)
+        assert f"|--- x {side} or missing" in text
+        assert text.count("missing") == 1
+
+
+def test_missing_values_alone():
+    x = np.array([1.0, 2.0, 3.0, 1.0, 2.0, np.nan, np.nan])
+    text = report(pd.DataFrame({"x": x}), [0, 0, 0, 0, 0, 1, 1])
+    assert sorted(text.splitlines()[::2]) == ["|--- x is missing", "|--- x is not missing"]
+
+
+def test_missing_categories():
+    frame = pd.DataFrame({"colour": ["A", "B", None] * 3})
+    text = report(frame, [0, 1, 1] * 3)
+    assert ("not in {A} or missing" in text) or ("in {B} or missing" in text)
+
+
+def test_no_missing_values_no_word_of_them():
+    assert "missing" not in report(pd.DataFrame({"x": [1.0, 2.0]}), [0, 1])
+
+
+def hybrid():
+    values = [1, 2, 3, 4, "x", "y"] * 3
+    return pd.DataFrame({"mixed": pd.Series(values, dtype=object)})
+
+
+def test_hybrid_columns():
+    low = report(hybrid(), [0, 0, 1, 1, 1, 1] * 3)
+    assert "|--- mixed <= 2.50\n" in low
+    assert "|--- mixed >  2.50 or a category\n" in low
+    high = report(hybrid(), [0, 0, 1, 1, 0, 0] * 3)
+    assert "|--- mixed >  2.50\n" in high
+    assert "|--- mixed <= 2.50 or a category\n" in high
+    words = report(hybrid(), [0, 0, 0, 0, 1, 0] * 3)
+    assert "|--- mixed in {x}\n" in words
+    assert "|--- mixed not in {x}\n" in words
+
+
+def test_numbers_against_categories():
+    text = report(hybrid(), [0, 0, 0, 0, 1, 1] * 3)
+    first = text.splitlines()[0]
+    assert first in ("|--- mixed is a number", "|--- mixed in {x, y}")
+
+
+def test_what_can_be_given():
+    iris = load_iris()
+    tree = DecisionTreeClassifier(max_depth=2).fit(iris.data, iris.target)
+    expected = export_text(tree)
+    assert export_text(tree.tree_) == expected
+    assert export_text(tree.tree_.model) == expected
+    frame = pd.DataFrame({"colour": list("ABCABC")})
+    coded = DecisionTreeClassifier().fit(frame, [0, 1, 1, 0, 1, 1]).tree_.model
+    assert "{code " in export_text(coded)
+    coded = DecisionTreeClassifier().fit(*colours(60, 40)).tree_.model
+    known = "{" + ", ".join(f"code {i}" for i in range(1, 41)) + "}"  # how many more is not known
+    text = export_text(coded, max_categories=None, max_width=None)
+    assert text.splitlines()[::2] == [f"|--- feature_0 {word} {known}" for word in ("in", "not in")]
