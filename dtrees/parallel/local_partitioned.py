@@ -16,7 +16,9 @@ import numpy as np
 from dask.system import CPU_COUNT
 
 from dtrees.core.grow.forest import ForestGrowth
-from dtrees.core.grow.rounds import BlocksHere, Seed, grow_in_rounds
+from dtrees.core.grow.local_blocks import LocalBlocks
+from dtrees.core.grow.round_spec import RoundSpec
+from dtrees.core.grow.rounds import grow_in_rounds
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.blocks.block import Common, Draws
@@ -67,7 +69,7 @@ class PartitionedGrowth:
             masks = (has << numbers).sum(axis=1, dtype=np.uint64)
         return Common(growth.rules, draws, masks)
 
-    def seed(self) -> Seed:
+    def round_spec(self) -> RoundSpec:
         """What the driver grows from.
 
         Raises
@@ -92,7 +94,7 @@ class PartitionedGrowth:
         may_be_empty = bags is not None and (
             bags.rate * int(n_rows.min()) < 1000 or not bags.by_row
         )
-        return Seed(
+        return RoundSpec(
             self.common(),
             self.parts.sample,
             growth.target.take(np.zeros(1, dtype=np.intp)),
@@ -106,7 +108,9 @@ class PartitionedGrowth:
             gather_rows=gather_rows_of(self.parts.n_rows),
         )
 
-    def waves(self, numbers: Sequence[int], room: int, n_threads: int) -> list[Sequence[int]]:
+    def tree_batches(
+        self, numbers: Sequence[int], room: int, n_threads: int
+    ) -> list[Sequence[int]]:
         """Trees that grow together.
 
         Parameters
@@ -125,8 +129,8 @@ class PartitionedGrowth:
             bytes_of_open_row(common.draws is not None, common.masks is not None),
             n_threads,
         )
-        n_waves = -(-len(numbers) // most)
-        ends = [len(numbers) * wave // n_waves for wave in range(n_waves + 1)]
+        n_batches = -(-len(numbers) // most)
+        ends = [len(numbers) * batch // n_batches for batch in range(n_batches + 1)]
         return [numbers[start:end] for start, end in pairwise(ends)]
 
 
@@ -169,9 +173,9 @@ def grow_here(
     def hear(what: str, depth: int) -> None:
         stats.counts[what + "s"] += 1
 
-    seed = whole.seed()
-    places = BlocksHere(blocks, growth.values, run)
+    spec = whole.round_spec()
+    local = LocalBlocks(blocks, growth.values, run)
     with stats.phase("rounds"):
-        for wave in whole.waves(numbers, room_of_positions(None, CPU_COUNT), run.n_threads):
-            for number, trees in grow_in_rounds(seed, wave, places, hear):
+        for batch in whole.tree_batches(numbers, room_of_positions(None, CPU_COUNT), run.n_threads):
+            for number, trees in grow_in_rounds(spec, batch, local, hear):
                 yield number, [growth.pruned(tree) for tree in trees]

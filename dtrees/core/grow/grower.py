@@ -5,7 +5,7 @@
                                             |                             |
          rows in one place:   a whole tree by one call, no rounds <-------+      here
          rows in blocks:      large nodes in rounds of merged histograms,        `rounds`
-                              small ones brought to one place, and finished by the same call
+                              small ones gathered in one place, and finished by the same call
 
 A node is finished where its rows are. With all rows in one process that is at the root, and there
 is no round at all. Where rows are spread over chunks and workers, a node is spread only as long as
