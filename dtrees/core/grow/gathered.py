@@ -13,6 +13,7 @@ from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale
 from dtrees.core.grow._arena import Pool
 from dtrees.core.grow.assembly import Piece
+from dtrees.core.grow.shared import pieces_of_sets
 from dtrees.core.grow.source import ShardSource
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.stores.blocks.block import EVERYONE, GatheredRows
@@ -101,4 +102,4 @@ def grow_gathered(
     bits = np.array(node.sets, dtype=np.uint64)
     mix = (rows.masks >> bits[:, None]) & np.uint64(1) > 0
     resampling = Resampling(rows.combination, mix)
-    return tuple(source.sets(resampling, node.rules, node.depth, node.path, node.scales))
+    return tuple(pieces_of_sets(source, node.rules, resampling, node.depth, node.path, node.scales))

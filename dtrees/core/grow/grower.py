@@ -22,6 +22,7 @@ from collections.abc import Iterable, Sequence
 
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow.assembly import Piece, Thresholds, trees_of
+from dtrees.core.grow.shared import pieces_of_sets
 from dtrees.core.grow.source import ShardSource
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.model.tree import Forest
@@ -57,6 +58,6 @@ def grow(
         pieces: Iterable[Piece] = [source.finish()]
     else:
         by_set = [rules] * resampling.n_sets if rules_of_sets is None else rules_of_sets
-        pieces = source.sets(resampling, by_set)
+        pieces = pieces_of_sets(source, by_set, resampling)
     n_codes = source.coded.n_codes
     return Forest(tuple(trees_of(pieces, source.target, n_codes, thresholds, rules)))

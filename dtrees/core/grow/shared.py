@@ -16,8 +16,7 @@ bit.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,17 +25,13 @@ from dtrees.coding.coded import SPARSE, U32, CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, scale_of_sums, units_of
-from dtrees.core.data.tuning import Tuning
-from dtrees.core.grow._arena import Pool
-from dtrees.core.grow._level_wise import Levels
-from dtrees.core.grow._node_buffer import Subtree
 from dtrees.core.grow._shared import grow_together
 from dtrees.core.grow._training_sets import TrainingSets
 from dtrees.core.grow.assembly import Piece, join
+from dtrees.core.grow.source import ShardSource, pieces_of
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.stores._dataset import Shard
 from dtrees.core.stores.shared._shared_nodes import MOST_CELLS, MOST_SETS
-from dtrees.typing import Runner
 
 SIZES = (MOST_SETS, MOST_SETS - 1, 32, 16, 8, 4, 2)  # of groups
 MOST_NUMBERS = 2**24  # of the histograms of a column in a group, 8 bytes each, for every thread
@@ -46,40 +41,30 @@ MOST_UNITS = 2**62  # no leaf weighs more
 
 
 def pieces_of_sets(
-    coded: CodedMatrix,
-    target: Target,
+    source: ShardSource,
     rules: Sequence[GrowthRules],
     resampling: Resampling,
-    *,
-    run: Runner,
-    n_threads: int,
-    tuning: Tuning,
-    values: tuple[np.ndarray, np.ndarray] | None,
-    pool: Pool,
-    cancelled: Callable[[], bool],
     depth: int = 0,
     path: int = 0,
     scales: Sequence[Scale] | None = None,
 ) -> Iterator[Piece]:
-    """Grow the tree of each set.
+    """Grow the subtree of each set.
 
     What grows together has grown before the first tree is handed over; the others grow when it is
     their turn, in the memory of those that are done with.
 
     Parameters
     ----------
-    coded : CodedMatrix
-    target : Target
-        Of all rows, in units that are those of every set.
+    source : ShardSource
+        All rows, in units that are those of every set.
     rules : sequence of GrowthRules
         Of each set; they differ in `min_samples_split`, `min_samples_leaf` and `min_weight_leaf`.
     resampling : Resampling
         Every set has a cell once or not at all, and some weight.
-    run, n_threads, tuning, values, pool
-        As for `dtrees.core.grow.source.ShardSource`.
-    cancelled : callable () -> bool
-    depth, path, scales
-        As for `ShardSource.sets`.
+    depth, path
+        As for `ShardSource.finish`.
+    scales : sequence of Scale or None, default=None
+        Of each set; None: of its rows.
 
     Yields
     ------
@@ -90,51 +75,39 @@ def pieces_of_sets(
     ------
     CancelledError
     """
+    coded, target, tuning = source.coded, source.target, source.tuning
     sets = Sets(target, rules, resampling, scales)
     pieces: dict[int, Piece] = {}
     most_columns = rules[0].max_features
     draws = most_columns is not None and most_columns < coded.n_columns
-    for group in sets.groups(numbers_of(coded, target)) if can_share(coded, rules[0]) else []:
+    can_share = why_not_shared(coded, rules[0]) is None
+    for group in sets.groups(numbers_of(coded, target)) if can_share else []:
         shard = Shard(coded, target, rules[0], sets.scales[group[0]], alone=True)
         times = target.times if draws and shard.is_weighted else None
         cells, has = sets.resampling.cells_of(group)
         total_weight, least_of = sets.limits_of(group)
         tuned = tuning.counted_rows, tuning.shared_rows
         shared = TrainingSets(shard, cells, has, total_weight, least_of, times, *tuned)
-        grown = grow_together(shared, pool, run, n_threads, cancelled, tuning, depth, path)
-        if cancelled():
-            raise CancelledError("growth was cancelled")
+        how = source.run, source.n_threads, source.cancelled, tuning
+        grown = grow_together(shared, source.pool, *how, depth, path)
+        source.check_cancelled()
         for place, number in enumerate(group):
             found = pieces_of(grown[place])
             grown[place] = []  # records are there twice for one set at a time
             pieces[number] = found[0] if len(found) == 1 else join(found)  # one is in preorder
     for number in range(resampling.n_sets):
         if number not in pieces:
-            own, limits = sets.target(number), rules[number]
-            shard = Shard(coded, own, limits, sets.scales[number], values, n_threads, alone=True)
-            levels = Levels(shard, tuning, pool)
-            found = pieces_of(levels.grow(run, n_threads, cancelled, depth, path))
-            if cancelled():
-                raise CancelledError("growth was cancelled")
-            pieces[number] = join(found)
-            del found
+            own, scale = sets.target(number), sets.scales[number]
+            alone = replace(source, target=own, rules=rules[number], scale=scale)
+            pieces[number] = alone.finish(depth, path)
+            del own, alone
         yield pieces.pop(number)  # nothing is left of it here
-
-
-def pieces_of(subtrees: Sequence[Subtree]) -> list[Piece]:
-    """What a growth returns, for `join`."""
-    return [Piece(subtree.nodes, subtree.statistics, subtree.words) for subtree in subtrees]
 
 
 def numbers_of(coded: CodedMatrix, target: Target) -> int:
     """Numbers of the largest histogram of a column: codes that no row can hold take no room."""
     width = min(int(coded.n_codes.max(initial=0)) + 1, 2 * coded.n_rows)
     return width * (target.n_statistics + 1)
-
-
-def can_share(coded: CodedMatrix, rules: GrowthRules) -> bool:
-    """Whether `dtrees.core.grow._shared` reads tables like this one."""
-    return why_not_shared(coded, rules) is None
 
 
 def why_not_shared(coded: CodedMatrix, rules: GrowthRules) -> str | None:
@@ -170,7 +143,9 @@ class Sets:
 
     Parameters
     ----------
-    target, rules, resampling, scales
+    target : Target
+        Of all rows.
+    rules, resampling, scales
         As for `pieces_of_sets`.
 
     Attributes

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dtrees.core.grow._arena import Pool
+from dtrees.core.grow.shared import pieces_of_sets
 from dtrees.core.grow.source import ShardSource
 from dtrees.core.membership.resampling import of_sets
 from dtrees.typing import serial
@@ -40,7 +41,7 @@ def test_draws_depend_on_the_path():
 
 def test_the_pieces_of_sets_are_those_of_their_rows():
     rows = folds(EXAMPLE.n_rows, 3, 0)
-    pieces = list(source().sets(of_sets(rows), [RULES] * len(rows)))
+    pieces = list(pieces_of_sets(source(), [RULES] * len(rows), of_sets(rows)))
     assert len(pieces) == len(rows)
     for own, piece in zip(rows, pieces, strict=True):
         assert_same(piece, source(TARGET.only(own)).finish())
@@ -56,4 +57,4 @@ def test_cancelled():
         source(run=run).finish()
     rows = folds(EXAMPLE.n_rows, 3, 0)
     with pytest.raises(CancelledError):
-        list(source(run=run).sets(of_sets(rows), [RULES] * len(rows)))
+        list(pieces_of_sets(source(run=run), [RULES] * len(rows), of_sets(rows)))
