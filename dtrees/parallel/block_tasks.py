@@ -21,8 +21,8 @@ import numpy as np
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
-from dtrees.core.grow._arena import Pool
-from dtrees.core.grow.assembly import Piece
+from dtrees.core.grow._arena import Arena
+from dtrees.core.grow.assembly import PartialTree
 from dtrees.core.grow.gathered import GatheredNode, grow_gathered, stacked
 from dtrees.core.stores.blocks.block import Block, BlockOfRows, Common, GatheredRows, PositionIndex
 from dtrees.core.stores.blocks.messages import Counts, HistogramRequest, Root, SplitUpdate, add_up
@@ -203,7 +203,7 @@ class PackedPieces:
 
     Attributes
     ----------
-    nodes, statistics, words : arrays, as those of `Piece`
+    nodes, statistics, words : arrays, as those of `PartialTree`
     n_nodes, n_words : int64 (n_pieces,)
     """
 
@@ -214,7 +214,7 @@ class PackedPieces:
     n_words: np.ndarray
 
     @classmethod
-    def of(cls, pieces: Sequence[Piece]) -> PackedPieces:
+    def of(cls, pieces: Sequence[PartialTree]) -> PackedPieces:
         """Pack pieces."""
         raw = [piece.nodes.view(np.uint8) for piece in pieces]
         return cls(
@@ -225,7 +225,7 @@ class PackedPieces:
             np.array([len(piece.words) for piece in pieces], dtype=np.int64),
         )
 
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[PartialTree]:
         """The pieces; their arrays are aligned."""
         nodes, statistics, words = (
             np.require(array, requirements=["A", "C"])
@@ -233,7 +233,7 @@ class PackedPieces:
         )
         node_ends, word_ends = np.cumsum(self.n_nodes), np.cumsum(self.n_words)
         return [
-            Piece(nodes[end - n : end], statistics[end - n : end], words[last - m : last])
+            PartialTree(nodes[end - n : end], statistics[end - n : end], words[last - m : last])
             for end, n, last, m in zip(
                 node_ends.tolist(),
                 self.n_nodes.tolist(),
@@ -266,8 +266,8 @@ def finish_nodes(
     run : Runner, default=serial
     """
     began = time.perf_counter()
-    pool = Pool()
-    pieces: list[Piece] = []
+    pool = Arena()
+    pieces: list[PartialTree] = []
     n_bytes = 0
     for place, node in enumerate(nodes):
         rows = [of_blocks[place] for of_blocks, _ in gathered]

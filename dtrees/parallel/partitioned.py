@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 import distributed
 
-from dtrees.core.grow.assembly import Piece
+from dtrees.core.grow.assembly import PartialTree
 from dtrees.core.grow.gathered import GatheredNode
 from dtrees.core.grow.rounds import grow_in_rounds
 from dtrees.core.model.tree import Tree
@@ -243,7 +243,7 @@ class BlocksOnWorkers(WorkerBlocks):
 
     def finish(
         self, update: SplitUpdate, nodes: Sequence[GatheredNode]
-    ) -> Iterator[tuple[int, tuple[Piece, ...]]]:
+    ) -> Iterator[tuple[int, tuple[PartialTree, ...]]]:
         """The subtrees of some nodes."""
         if not nodes:
             return

@@ -23,7 +23,7 @@ from dtrees.core.grow.grower import grow
 from dtrees.core.grow.local_blocks import LocalBlocks
 from dtrees.core.grow.round_spec import GATHER_ROWS, HISTOGRAM_BUDGET, RoundSpec
 from dtrees.core.grow.rounds import grow_in_rounds
-from dtrees.core.grow.source import ShardSource
+from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import plain
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.blocks.block import Block, Common, Draws
@@ -155,8 +155,8 @@ def grow_parts(
     values = values_of(example.table) if values is None else values
     thresholds = thresholds_of(example.table)
     if len(parts) == 1:
-        shard = ShardSource(*parts[0], example.rules, values=values, **source)
-        return grow(shard, example.rules, plain(), thresholds)[0]
+        dataset = DatasetSource(*parts[0], example.rules, values=values, **source)
+        return grow(dataset, example.rules, plain(), thresholds)[0]
     limits = {"gather_rows": gather_rows, "histogram_budget": histogram_budget}
     return grow_blocks(parts, example.rules, thresholds, values=values, **limits)
 
@@ -200,7 +200,7 @@ def blocks_of(parts: list[tuple[CodedMatrix, Target]]) -> list[Block]:
 
 
 def grow_tree(example: Example, matrix: CodedMatrix, target: Target | None = None) -> Tree:
-    """The same, from one shard."""
+    """The same, from one dataset."""
     return grow_parts(example, [(matrix, example.target if target is None else target)])
 
 
@@ -281,11 +281,11 @@ def examples(
     max_values=5,
     min_classes=2,
     draws=False,
-    random_cuts=False,
+    random_splits=False,
 ):
     """An `Example`.
 
-    With ``draws``, nodes may search some of the columns only; with ``random_cuts``, they may take
+    With ``draws``, nodes may search some of the columns only; with ``random_splits``, they may take
     cuts at random.
     """
     n_rows = draw(st.integers(1, max_rows))
@@ -319,8 +319,8 @@ def examples(
             "max_features": draw(st.integers(1, len(table))),
             "seed": draw(st.integers(0, 99)),
         }
-    if random_cuts and draw(st.booleans()):
-        chosen |= {"random_cuts": True}
+    if random_splits and draw(st.booleans()):
+        chosen |= {"random_splits": True}
     return Example(table, y, weight, criterion, chosen, class_weight)
 
 

@@ -65,7 +65,7 @@ def grow_sets_in_rounds(example, matrix, resampling, n_blocks, seed, bags=None, 
 
 class TestSetsInRounds:
     @given(
-        examples(draws=True, random_cuts=True),
+        examples(draws=True, random_splits=True),
         st.integers(2, 11),
         st.integers(1, 4),
         st.booleans(),

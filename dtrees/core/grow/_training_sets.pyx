@@ -4,8 +4,8 @@ from libc.stdlib cimport calloc, free
 
 from dtrees.core.data._structs cimport RowStatistics
 from dtrees.core.histogram._layout cimport COUNT, LARGEST_FIELD, PACKED, WEIGHTED_SUM
-from dtrees.core.search._parameters cimport Plan
-from dtrees.core.stores._dataset cimport Shard
+from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, MOST_SETS
 
 
@@ -14,7 +14,7 @@ cdef class TrainingSets:
 
     Parameters
     ----------
-    shard : Shard
+    dataset : Dataset
         Of all rows. Columns are dense and of 8 or 16 bits (`why_not_shared`), cuts are not random.
     cell : uint16 (n_rows,)
     has : uint8 (n_sets, n_cells)
@@ -30,43 +30,43 @@ cdef class TrainingSets:
         As in `dtrees.core.data.tuning.Tuning`.
     """
 
-    def __cinit__(self, Shard shard, const uint16_t[::1] cell, const uint8_t[:, ::1] has,
+    def __cinit__(self, Dataset dataset, const uint16_t[::1] cell, const uint8_t[:, ::1] has,
                   const double[::1] total_weight, const int64_t[:, ::1] least,
                   const uint16_t[::1] times, int64_t counted_rows, int64_t shared_rows):
         cdef int s
         assert has.shape[0] <= MOST_SETS and has.shape[1] <= MOST_CELLS
-        self.shard = shard
+        self.dataset = dataset
         self.cell = cell
         self.n_sets = <int>has.shape[0]
         self.has = has
         self.times = times
         self.shared_rows = shared_rows
-        self.plans = <Plan*>calloc(self.n_sets, sizeof(Plan))
-        if self.plans == NULL:
+        self.params_of = <TrainParameters*>calloc(self.n_sets, sizeof(TrainParameters))
+        if self.params_of == NULL:
             raise MemoryError
         for s in range(self.n_sets):
-            self.plans[s] = shard.plan
-            self.plans[s].limits.total_weight = total_weight[s]
-            self.plans[s].limits.min_samples_split = least[s, 0]
-            self.plans[s].limits.min_rows = least[s, 1]
-            self.plans[s].limits.min_weight = least[s, 2]
-            self.plans[s].count_rule.least_rows = counted_rows
-            self.plans[s].draws = shard.plan.limits.max_features < shard.plan.limits.n_columns
+            self.params_of[s] = dataset.params
+            self.params_of[s].limits.total_weight = total_weight[s]
+            self.params_of[s].limits.min_samples_split = least[s, 0]
+            self.params_of[s].limits.min_rows = least[s, 1]
+            self.params_of[s].limits.min_weight = least[s, 2]
+            self.params_of[s].count_rule.least_rows = counted_rows
+            self.params_of[s].draws = dataset.params.limits.max_features < dataset.params.limits.n_columns
         self.choose_cells()
 
     def __dealloc__(self):
-        free(self.plans)
+        free(self.params_of)
 
     cdef choose_cells(self):
         """Two classes: all that a row adds is one number, where no sum overflows its field."""
-        cdef const RowStatistics* of_row = &self.shard.of_row
+        cdef const RowStatistics* of_row = &self.dataset.of_row
         cdef int64_t total = 0
         cdef int64_t i
-        self.layout = self.shard.plan.layout
-        if of_row.value != NULL or self.shard.plan.layout.kind not in (COUNT, WEIGHTED_SUM):
+        self.layout = self.dataset.params.layout
+        if of_row.value != NULL or self.dataset.params.layout.kind not in (COUNT, WEIGHTED_SUM):
             return
-        for i in range(self.shard.n_rows):
-            total += self.shard.live[i] if of_row.weight == NULL else of_row.weight[i]
+        for i in range(self.dataset.n_rows):
+            total += self.dataset.live[i] if of_row.weight == NULL else of_row.weight[i]
             if total > LARGEST_FIELD:
                 return
         self.is_packed = True

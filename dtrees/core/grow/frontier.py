@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.core.grow.assembly import SUBTREE, Piece
+from dtrees.core.grow.assembly import SUBTREE, PartialTree
 from dtrees.core.grow.node_record import RECORD
 from dtrees.core.stores.blocks.messages import FoundSplit, Sums
 
@@ -26,7 +26,7 @@ class GrowingTree:
         self._statistics: list[np.ndarray] = []
         self._words: list[np.ndarray] = []
         self._n_words = 0
-        self._subtrees: list[Piece] = []
+        self._subtrees: list[PartialTree] = []
 
     def add(self, sums: Sums | None, impurity: float = 0.0) -> int:
         """Record a node, without sums where a subtree will take its place. Returns its number."""
@@ -58,19 +58,19 @@ class GrowingTree:
         """Tell a node the number of a child."""
         self._records[parent]["left" if is_left else "right"] = child
 
-    def graft(self, number: int, subtree: Piece) -> None:
+    def graft(self, number: int, subtree: PartialTree) -> None:
         """Put a finished subtree, in preorder, in the place of a node."""
         self._subtrees.append(subtree)
         self._records[number].update(column=SUBTREE, left=len(self._subtrees))
 
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[PartialTree]:
         """The records and the grafted subtrees, for `dtrees.core.grow.assembly.join`."""
         nodes = np.zeros(len(self._records), dtype=RECORD)
         for i, record in enumerate(self._records):
             for name, value in record.items():
                 nodes[name][i] = value
         words = np.concatenate([*self._words, np.zeros(0, dtype=np.uint64)])
-        return [Piece(nodes, np.stack(self._statistics), words), *self._subtrees]
+        return [PartialTree(nodes, np.stack(self._statistics), words), *self._subtrees]
 
 
 @dataclass(eq=False)

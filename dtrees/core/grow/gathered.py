@@ -11,10 +11,10 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale
-from dtrees.core.grow._arena import Pool
-from dtrees.core.grow.assembly import Piece
+from dtrees.core.grow._arena import Arena
+from dtrees.core.grow.assembly import PartialTree
 from dtrees.core.grow.shared import pieces_of_sets
-from dtrees.core.grow.source import ShardSource
+from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.stores.blocks.block import EVERYONE, GatheredRows
 from dtrees.typing import Runner, serial
@@ -67,9 +67,9 @@ def grow_gathered(
     gathered: Sequence[GatheredRows],
     node: GatheredNode,
     values: tuple[np.ndarray, np.ndarray] | None,
-    pool: Pool,
+    pool: Arena,
     run: Runner = serial,
-) -> tuple[Piece, ...]:
+) -> tuple[PartialTree, ...]:
     """Grow the subtrees of a node, a piece for each of its sets, on one thread.
 
     Parameters
@@ -78,8 +78,8 @@ def grow_gathered(
         All rows of the node, from all blocks.
     node : GatheredNode
     values : (float64, int64 (n_columns + 1,)) or None
-        `CodeBook.code_values`, for random cuts.
-    pool : Pool
+        `CodeBook.code_values`, for random splits.
+    pool : Arena
     run : Runner, default=serial
         Its event ``cancelled`` ends the growth.
 
@@ -88,7 +88,7 @@ def grow_gathered(
     CancelledError
     """
     rows = stacked(gathered)
-    source = ShardSource(
+    source = DatasetSource(
         rows.coded,
         rows.target,
         node.rules[0],

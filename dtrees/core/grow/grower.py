@@ -21,15 +21,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.grow.assembly import Piece, Thresholds, trees_of
+from dtrees.core.grow.assembly import PartialTree, Thresholds, trees_of
 from dtrees.core.grow.shared import pieces_of_sets
-from dtrees.core.grow.source import ShardSource
+from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.model.tree import Forest
 
 
 def grow(
-    source: ShardSource,
+    source: DatasetSource,
     rules: GrowthRules,
     resampling: Resampling,
     thresholds: Thresholds,
@@ -40,7 +40,7 @@ def grow(
 
     Parameters
     ----------
-    source : ShardSource
+    source : DatasetSource
     rules : GrowthRules
     resampling : Resampling
     thresholds : callable
@@ -55,7 +55,7 @@ def grow(
     """
     if resampling.is_plain:
         assert rules_of_sets is None, "the rules of one set of all rows are `rules`"
-        pieces: Iterable[Piece] = [source.finish()]
+        pieces: Iterable[PartialTree] = [source.finish()]
     else:
         by_set = [rules] * resampling.n_sets if rules_of_sets is None else rules_of_sets
         pieces = pieces_of_sets(source, by_set, resampling)

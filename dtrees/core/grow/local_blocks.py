@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from dtrees.core.grow._arena import Pool
-from dtrees.core.grow.assembly import Piece
+from dtrees.core.grow._arena import Arena
+from dtrees.core.grow.assembly import PartialTree
 from dtrees.core.grow.gathered import GatheredNode, grow_gathered
 from dtrees.core.stores.blocks.block import Block, BlockOfRows, Common, PositionIndex
 from dtrees.core.stores.blocks.messages import (
@@ -31,7 +31,7 @@ class LocalBlocks:
     ----------
     blocks : sequence of Block
     values : (float64, int64 (n_columns + 1,)) or None, default=None
-        `CodeBook.code_values`, for random cuts.
+        `CodeBook.code_values`, for random splits.
     run : Runner, default=serial
         A block is a task in a round, and so is a node that is finished.
     """
@@ -47,7 +47,7 @@ class LocalBlocks:
         self._positions: list[PositionIndex] = []
         self._values = values
         self._run = run
-        self._pool = Pool()
+        self._pool = Arena()
 
     def begin(self, common: Common) -> None:
         """Begin a growth."""
@@ -69,7 +69,7 @@ class LocalBlocks:
 
     def finish(
         self, update: SplitUpdate, nodes: Sequence[GatheredNode]
-    ) -> Iterator[tuple[int, tuple[Piece, ...]]]:
+    ) -> Iterator[tuple[int, tuple[PartialTree, ...]]]:
         """The subtrees of some nodes."""
         self._run([partial(self._advance, place, update) for place in range(len(self._blocks))])
         for first in range(0, len(nodes), AT_ONCE):
@@ -80,7 +80,7 @@ class LocalBlocks:
     def _advance(self, place: int, update: SplitUpdate) -> None:
         self._positions[place] = self._blocks[place].advance(self._positions[place], update)
 
-    def _finish(self, node: GatheredNode) -> tuple[Piece, ...]:
+    def _finish(self, node: GatheredNode) -> tuple[PartialTree, ...]:
         gathered = [
             block.gather(positions, [node.node])[0]
             for block, positions in zip(self._blocks, self._positions, strict=True)

@@ -14,7 +14,7 @@ from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, scale_of_sums
 from dtrees.core.grow._round_search import RoundSearch
 from dtrees.core.grow.round_spec import Blocks, RoundSpec
-from dtrees.core.stores._dataset import Shard
+from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.blocks._node_counts import N
 from dtrees.core.stores.blocks.messages import Root, Sums
 
@@ -81,7 +81,7 @@ def target_of(spec: RoundSpec, root: Root) -> Target:
 def drawer_of(spec: RoundSpec, number: int) -> RoundSearch:
     """What draws the columns of a tree. It searches nothing, so it needs no scale."""
     rules = replace(spec.common.rules, tree=number)
-    return RoundSearch(Shard(spec.sample, target_of(spec, Root(0, number)), rules))
+    return RoundSearch(Dataset(spec.sample, target_of(spec, Root(0, number)), rules))
 
 
 def searcher_of(
@@ -103,8 +103,8 @@ def searcher_of(
     n_rows = int(spec.n_rows[training_set])
     rules = spec.shares.applied(spec.common.rules, n_rows, sums.weight * target.weight_unit)
     rules = replace(rules, tree=number)
-    shard = Shard(spec.sample, target, rules, scale, spec.values)
-    return Searcher(rules, scale, RoundSearch(shard))
+    dataset = Dataset(spec.sample, target, rules, scale, spec.values)
+    return Searcher(rules, scale, RoundSearch(dataset))
 
 
 def _scale_of(spec: RoundSpec, target: Target, sums: Sums) -> Scale:

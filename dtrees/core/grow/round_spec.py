@@ -10,7 +10,7 @@ import numpy as np
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
-from dtrees.core.grow.assembly import Piece, Thresholds
+from dtrees.core.grow.assembly import PartialTree, Thresholds
 from dtrees.core.grow.gathered import GatheredNode
 from dtrees.core.membership.shares import Shares
 from dtrees.core.stores.blocks.block import Common
@@ -40,7 +40,7 @@ class RoundSpec:
     may_be_empty : bool, default=False
         Whether a bag could have no rows that count.
     values : (float64, int64 (n_columns + 1,)) or None, default=None
-        `CodeBook.code_values`, for random cuts.
+        `CodeBook.code_values`, for random splits.
     histogram_budget : int
         Bytes of the histograms of a round.
     gather_rows : int
@@ -88,5 +88,5 @@ class Blocks(Protocol):
 
     def finish(
         self, update: SplitUpdate, nodes: Sequence[GatheredNode]
-    ) -> Iterable[tuple[int, tuple[Piece, ...]]]:
+    ) -> Iterable[tuple[int, tuple[PartialTree, ...]]]:
         """Take the last update; then return subtrees of nodes, by their place, in any order."""

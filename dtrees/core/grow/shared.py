@@ -2,7 +2,7 @@
 
 Sets whose scores are read from the same integers grow together (`dtrees.core.grow._shared`), up to
 64 at a time. What cannot be shared is grown set by set from the same codes: tables with sparse
-columns or columns of 32 bits, random cuts, and sets that cut the rows into too many cells::
+columns or columns of 32 bits, random splits, and sets that cut the rows into too many cells::
 
     sets        0 1 2 3 4 5 6 7 8 9 10          ten folds and all rows
     groups      [0 1 2 3 4 5 6 7 8 9 10]        one growth, pieces by set
@@ -27,10 +27,10 @@ from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, scale_of_sums, units_of
 from dtrees.core.grow._shared import grow_together
 from dtrees.core.grow._training_sets import TrainingSets
-from dtrees.core.grow.assembly import Piece, join
-from dtrees.core.grow.source import ShardSource, pieces_of
+from dtrees.core.grow.assembly import PartialTree, join
+from dtrees.core.grow.source import DatasetSource, pieces_of
 from dtrees.core.membership.resampling import Resampling
-from dtrees.core.stores._dataset import Shard
+from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.shared._shared_nodes import MOST_CELLS, MOST_SETS
 
 SIZES = (MOST_SETS, MOST_SETS - 1, 32, 16, 8, 4, 2)  # of groups
@@ -41,13 +41,13 @@ MOST_UNITS = 2**62  # no leaf weighs more
 
 
 def pieces_of_sets(
-    source: ShardSource,
+    source: DatasetSource,
     rules: Sequence[GrowthRules],
     resampling: Resampling,
     depth: int = 0,
     path: int = 0,
     scales: Sequence[Scale] | None = None,
-) -> Iterator[Piece]:
+) -> Iterator[PartialTree]:
     """Grow the subtree of each set.
 
     What grows together has grown before the first tree is handed over; the others grow when it is
@@ -55,20 +55,20 @@ def pieces_of_sets(
 
     Parameters
     ----------
-    source : ShardSource
+    source : DatasetSource
         All rows, in units that are those of every set.
     rules : sequence of GrowthRules
         Of each set; they differ in `min_samples_split`, `min_samples_leaf` and `min_weight_leaf`.
     resampling : Resampling
         Every set has a cell once or not at all, and some weight.
     depth, path
-        As for `ShardSource.finish`.
+        As for `DatasetSource.finish`.
     scales : sequence of Scale or None, default=None
         Of each set; None: of its rows.
 
     Yields
     ------
-    Piece
+    PartialTree
         A tree in preorder, for each set in turn.
 
     Raises
@@ -77,17 +77,17 @@ def pieces_of_sets(
     """
     coded, target, tuning = source.coded, source.target, source.tuning
     sets = Sets(target, rules, resampling, scales)
-    pieces: dict[int, Piece] = {}
+    pieces: dict[int, PartialTree] = {}
     most_columns = rules[0].max_features
     draws = most_columns is not None and most_columns < coded.n_columns
     can_share = why_not_shared(coded, rules[0]) is None
     for group in sets.groups(numbers_of(coded, target)) if can_share else []:
-        shard = Shard(coded, target, rules[0], sets.scales[group[0]], alone=True)
-        times = target.times if draws and shard.is_weighted else None
+        dataset = Dataset(coded, target, rules[0], sets.scales[group[0]], alone=True)
+        times = target.times if draws and dataset.is_weighted else None
         cells, has = sets.resampling.cells_of(group)
         total_weight, least_of = sets.limits_of(group)
         tuned = tuning.counted_rows, tuning.shared_rows
-        shared = TrainingSets(shard, cells, has, total_weight, least_of, times, *tuned)
+        shared = TrainingSets(dataset, cells, has, total_weight, least_of, times, *tuned)
         how = source.run, source.n_threads, source.cancelled, tuning
         grown = grow_together(shared, source.pool, *how, depth, path)
         source.check_cancelled()
@@ -112,8 +112,8 @@ def numbers_of(coded: CodedMatrix, target: Target) -> int:
 
 def why_not_shared(coded: CodedMatrix, rules: GrowthRules) -> str | None:
     """Why no set grows together with another one; None: they may."""
-    if rules.random_cuts:
-        return "cuts are drawn"
+    if rules.random_splits:
+        return "splits are drawn"
     if (coded.storage == SPARSE).any():
         return "the table has sparse columns"
     if (coded.storage == U32).any():

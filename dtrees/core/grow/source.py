@@ -17,18 +17,18 @@ from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, scale_of
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.grow._arena import Pool
-from dtrees.core.grow._level_wise import Levels
-from dtrees.core.grow._node_buffer import Subtree
-from dtrees.core.grow.assembly import Piece, join
-from dtrees.core.stores._dataset import Shard
+from dtrees.core.grow._arena import Arena
+from dtrees.core.grow._level_wise import LevelWiseBuilder
+from dtrees.core.grow._node_buffer import PartialTree
+from dtrees.core.grow.assembly import PartialTree, join
+from dtrees.core.stores._dataset import Dataset
 from dtrees.typing import Runner, serial
 
 MOST_ROWS = 2**32  # cells count rows in 32 bits
 
 
 @dataclass(frozen=True, eq=False)
-class ShardSource:
+class DatasetSource:
     """Rows in this process.
 
     Parameters
@@ -42,8 +42,8 @@ class ShardSource:
         How many threads the work is cut for. The model does not depend on it.
     tuning : Tuning, default=Tuning()
     values : (float64, int64 (n_columns + 1,)) or None, default=None
-        `CodeBook.code_values`, needed for random cuts.
-    pool : Pool, default=Pool()
+        `CodeBook.code_values`, needed for random splits.
+    pool : Arena, default=Arena()
         Shared by the growths of a forest.
     scale : Scale or None, default=None
         Of all rows of the tree, where these are the rows of one of its nodes; None: of the rows.
@@ -57,7 +57,7 @@ class ShardSource:
     n_threads: int = 1
     tuning: Tuning = field(default_factory=Tuning)
     values: tuple[np.ndarray, np.ndarray] | None = None
-    pool: Pool = field(default_factory=Pool)
+    pool: Arena = field(default_factory=Arena)
     scale: Scale | None = None
 
     def __post_init__(self) -> None:
@@ -73,7 +73,7 @@ class ShardSource:
         if self.cancelled():
             raise CancelledError("growth was cancelled")
 
-    def finish(self, depth: int = 0, path: int = 0) -> Piece:
+    def finish(self, depth: int = 0, path: int = 0) -> PartialTree:
         """The whole subtree of a node that has all rows, in preorder.
 
         Parameters
@@ -83,13 +83,13 @@ class ShardSource:
         """
         scale = scale_of([self.target], self.rules) if self.scale is None else self.scale
         values, n_threads = self.values, self.n_threads
-        shard = Shard(self.coded, self.target, self.rules, scale, values, n_threads, alone=True)
-        levels = Levels(shard, self.tuning, self.pool)
+        dataset = Dataset(self.coded, self.target, self.rules, scale, values, n_threads, alone=True)
+        levels = LevelWiseBuilder(dataset, self.tuning, self.pool)
         subtrees = levels.grow(self.run, n_threads, self.cancelled, depth, path)
         self.check_cancelled()
         return join(pieces_of(subtrees))
 
 
-def pieces_of(subtrees: Sequence[Subtree]) -> list[Piece]:
+def pieces_of(subtrees: Sequence[PartialTree]) -> list[PartialTree]:
     """What a growth returns, for `join`."""
-    return [Piece(subtree.nodes, subtree.statistics, subtree.words) for subtree in subtrees]
+    return [PartialTree(subtree.nodes, subtree.statistics, subtree.words) for subtree in subtrees]

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from dtrees.core.grow._round_search import child_path
-from dtrees.core.grow.assembly import Piece, join, trees_of
+from dtrees.core.grow.assembly import PartialTree, join, trees_of
 from dtrees.core.grow.frontier import Frontier, GrowingTree, OpenNode, Pair
 from dtrees.core.grow.gathered import GatheredNode
 from dtrees.core.grow.round_roots import Searcher, drawer_of, roots_of, searcher_of, target_of
@@ -240,7 +240,7 @@ class TreeBatch:
             )
         )
 
-    def graft(self, place: int, pieces: Sequence[Piece]) -> int:
+    def graft(self, place: int, pieces: Sequence[PartialTree]) -> int:
         """Take the finished subtrees of a node, one for each of its sets; returns the tree."""
         node = self.gathered[place]
         for number, piece in zip(node.sets, pieces, strict=True):

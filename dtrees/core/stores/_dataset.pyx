@@ -1,11 +1,11 @@
 """Rows held in one place: a coded matrix and a target as the kernels see them.
 
-A `Shard` binds the arrays to C structs and chooses what a row adds to the statistics (`CellKind`)
+A `Dataset` binds the arrays to C structs and chooses what a row adds to the statistics (`CellKind`)
 and which formula scores them. Whole trees are grown from it (`dtrees.core.grow._level_wise`), and
-rounds ask it which split is the best for a histogram, and have its rows counted and parted
+rounds ask it which split is the best for a histogram, and have its rows counted and partitioned
 (`dtrees.core.stores.blocks`).
 
-Scales (of x log x, of the least gain) come from all rows of all shards, so that the same node has
+Scales (of x log x, of the least gain) come from all rows of all blocks, so that the same node has
 the same gain, bit for bit, wherever its rows are.
 """
 import numpy as np
@@ -40,7 +40,7 @@ cdef bint is_zero_one(target):
     return bool(target.w.max(initial=0) <= 1)
 
 
-cdef class Shard:
+cdef class Dataset:
     """Rows in one place.
 
     Parameters
@@ -49,15 +49,15 @@ cdef class Shard:
     target : Target
     rules : GrowthRules
     scale : Scale or None, default=None
-        From the rows of all shards; None: nothing is searched, rows are only parted and counted
+        From the rows of all blocks; None: nothing is searched, rows are only partitioned and counted
         (`dtrees.core.stores.blocks`).
     values : (float64, int64 (n_columns + 1,)) or None, default=None
-        `CodeBook.code_values`, needed for random cuts.
+        `CodeBook.code_values`, needed for random splits.
     n_threads : int or None, default=None
-        That grow trees from this shard; None: it searches histograms.
+        That grow trees from this dataset; None: it searches histograms.
     alone : bool, default=False
         Whether it holds all rows of its nodes. Weights that are 0 or 1 are then left out. Where
-        histograms of several shards are added, their cells have to be of one kind.
+        histograms of several blocks are added, their cells have to be of one kind.
 
     Attributes
     ----------
@@ -71,43 +71,43 @@ cdef class Shard:
                  bint alone=False):
         cdef bint counts = scale is None
         self.alive = []
-        draws = rules.random_cuts or (rules.max_features is not None
+        draws = rules.random_splits or (rules.max_features is not None
                                       and rules.max_features < coded.n_columns)
-        self.rows_only = draws and n_threads is not None and (n_threads == 1 or rules.random_cuts)
+        self.rows_only = draws and n_threads is not None and (n_threads == 1 or rules.random_splits)
         self.n_rows = coded.n_rows
         self.bound = columns_of(coded)
         self.columns = self.bound.columns
-        self.plan.columns = self.columns
+        self.params.columns = self.columns
         if draws and not counts:
-            self.plan.lists = self.bound.row_lists(coded)
-        self.plan.limits.n_columns = self.bound.n_columns
+            self.params.lists = self.bound.row_lists(coded)
+        self.params.limits.n_columns = self.bound.n_columns
         self.bind_target(target, rules, alone and is_zero_one(target))
         fixed_point = 1.0 if counts else scale.fixed_point
-        self.plan.criterion.fixed_point = fixed_point
+        self.params.criterion.fixed_point = fixed_point
         if rules.criterion == "entropy":
-            self.plan.criterion.gain_unit = target.weight_unit / (fixed_point * np.log(2.0))
+            self.params.criterion.gain_unit = target.weight_unit / (fixed_point * np.log(2.0))
             if self.of_row.weight == NULL and not counts:
                 table = xlogx_table(self.n_live + 1, fixed_point)
-                self.plan.criterion.xlogx = <const int64_t*>pointer(self.alive, table, np.int64)
-                self.plan.criterion.xlogx_size = self.n_live + 1
+                self.params.criterion.xlogx = <const int64_t*>pointer(self.alive, table, np.int64)
+                self.params.criterion.xlogx_size = self.n_live + 1
         self.bind_limits(target, rules, 1.0 if counts else scale.total_weight)
-        if rules.random_cuts and not counts:
+        if rules.random_splits and not counts:
             flat, first = values
-            if (self.plan.layout.kind in (COUNT, WEIGHTED_SUM) and target.kind == "classification"
+            if (self.params.layout.kind in (COUNT, WEIGHTED_SUM) and target.kind == "classification"
                     and self.of_row.weight == NULL and LEAST_LANES <= coded.u8.shape[1]
-                    <= MOST_LANES * self.plan.limits.max_features):
-                self.plan.row_codes = self.bound.row_codes(coded, flat, first)
-            self.plan.values = <const double*>pointer(self.alive, flat, np.float64)
-            self.plan.first_value = <const int64_t*>pointer(self.alive, first, np.int64)
-        self.plan.layout.n_classes = self.plan.criterion.n_classes
-        self.plan.layout.impurity = self.plan.criterion.impurity
-        self.plan.layout.fixed_point = self.plan.criterion.fixed_point
-        self.plan.layout.n_words = words_of(self.plan.layout.kind, self.plan.layout.n_classes)
-        if self.plan.limits.max_features >= self.plan.limits.n_columns:
-            self.plan.count_rule.n_words = self.plan.layout.n_words
+                    <= MOST_LANES * self.params.limits.max_features):
+                self.params.row_codes = self.bound.row_codes(coded, flat, first)
+            self.params.values = <const double*>pointer(self.alive, flat, np.float64)
+            self.params.first_value = <const int64_t*>pointer(self.alive, first, np.int64)
+        self.params.layout.n_classes = self.params.criterion.n_classes
+        self.params.layout.impurity = self.params.criterion.impurity
+        self.params.layout.fixed_point = self.params.criterion.fixed_point
+        self.params.layout.n_words = words_of(self.params.layout.kind, self.params.layout.n_classes)
+        if self.params.limits.max_features >= self.params.limits.n_columns:
+            self.params.count_rule.n_words = self.params.layout.n_words
 
     cdef bind_target(self, target, rules, bint zero_one):
-        cdef Criterion* criterion = &self.plan.criterion
+        cdef Criterion* criterion = &self.params.criterion
         classification = target.kind == "classification"
         weight = target.w
         live = np.ones(self.n_rows, dtype=np.uint8)
@@ -132,11 +132,11 @@ cdef class Shard:
         criterion.value_unit = 1.0 if classification else target.value_unit
         criterion.fixed_point = 1.0
         criterion.category_penalty = rules.category_penalty
-        self.plan.n_statistics = target.n_statistics
+        self.params.n_statistics = target.n_statistics
         self.bind_statistics(target, rules, weight, classification)
 
     cdef bind_limits(self, target, rules, double total_weight):
-        cdef Limits* limits = &self.plan.limits
+        cdef Limits* limits = &self.params.limits
         limits.max_depth = UNLIMITED if rules.max_depth is None else rules.max_depth
         limits.min_samples_split = rules.min_samples_split
         limits.min_rows = rules.min_samples_leaf
@@ -149,7 +149,7 @@ cdef class Shard:
         limits.seed = rules.seed
         limits.tree = rules.tree
         limits.unseen_by_majority = rules.handle_unknown == "majority"
-        limits.random_cuts = rules.random_cuts
+        limits.random_splits = rules.random_splits
         limits.random_ties = rules.random_ties
 
     cdef bind_statistics(self, target, rules, weight, bint classification):
@@ -157,7 +157,7 @@ cdef class Shard:
 
         weight : of the rows; None: one of each that is live.
         """
-        cdef Criterion* criterion = &self.plan.criterion
+        cdef Criterion* criterion = &self.params.criterion
         cdef RowStatistics of_row
         memset(&of_row, 0, sizeof(RowStatistics))
         unit = target.weight_unit
@@ -177,12 +177,12 @@ cdef class Shard:
             else:
                 criterion.impurity = GINI
             if criterion.impurity != SQUARED:
-                self.plan.layout.kind = CLASSES if weight is None else WEIGHTED_CLASSES
+                self.params.layout.kind = CLASSES if weight is None else WEIGHTED_CLASSES
             elif weight is None:
-                self.plan.layout.kind = COUNT
+                self.params.layout.kind = COUNT
             else:
-                self.plan.layout.kind = WEIGHTED_SUM
-            if of_row.weight != NULL and self.plan.layout.kind == WEIGHTED_SUM:
+                self.params.layout.kind = WEIGHTED_SUM
+            if of_row.weight != NULL and self.params.layout.kind == WEIGHTED_SUM:
                 of_row.target = <int64_t*>pointer(self.alive, weight * target.y, np.int64)
         else:
             of_row.value = <int64_t*>pointer(self.alive, target.y, np.int64)
@@ -190,7 +190,7 @@ cdef class Shard:
             if of_row.weight != NULL:
                 sums = weight * target.y if target.wy is None else target.wy
                 of_row.target = <int64_t*>pointer(self.alive, sums, np.int64)
-            self.plan.layout.kind = SUM if weight is None else WEIGHTED_SUM
+            self.params.layout.kind = SUM if weight is None else WEIGHTED_SUM
             criterion.wy_unit = target.wy_unit
             criterion.one_scale = target.wy_exponent == target.y_exponent and unit <= 1.0
             if rules.criterion == "poisson":

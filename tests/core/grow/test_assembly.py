@@ -5,7 +5,7 @@ import pytest
 
 from dtrees.core.grow.assembly import SUBTREE, Piece, in_node_order, join, trees_of
 from dtrees.core.grow.node_record import RECORD
-from dtrees.core.grow.source import ShardSource
+from dtrees.core.grow.source import DatasetSource
 from tests.laws.tables import SEVEN_WAYS, coded, fit, seeded, thresholds_of
 from tests.laws.test_growth import assert_equal
 
@@ -14,7 +14,7 @@ MATRIX = coded(EXAMPLE.table)
 
 
 def whole(example=EXAMPLE):
-    return ShardSource(coded(example.table), example.target, example.rules).finish()
+    return DatasetSource(coded(example.table), example.target, example.rules).finish()
 
 
 def cut(piece, rng):

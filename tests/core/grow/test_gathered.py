@@ -3,9 +3,9 @@
 import numpy as np
 
 from dtrees.core.data.scale import scale_of
-from dtrees.core.grow._arena import Pool
+from dtrees.core.grow._arena import Arena
 from dtrees.core.grow.gathered import GatheredNode, grow_gathered, stacked
-from dtrees.core.grow.source import ShardSource
+from dtrees.core.grow.source import DatasetSource
 from dtrees.core.stores.blocks.block import EVERYONE, GatheredRows
 from tests.laws.tables import coded, cut_in_parts, seeded
 
@@ -27,8 +27,8 @@ def assert_same(piece, other):
 def test_the_subtree_of_one_set():
     rows = [GatheredRows(*part, None, EVERYONE) for part in cut_in_parts(EXAMPLE, 30, 30, 100)]
     scale = scale_of([TARGET], RULES)
-    (found,) = grow_gathered(rows, node(1, [scale]), None, Pool())
-    assert_same(found, ShardSource(MATRIX, TARGET, RULES, scale=scale).finish(2, 77))
+    (found,) = grow_gathered(rows, node(1, [scale]), None, Arena())
+    assert_same(found, DatasetSource(MATRIX, TARGET, RULES, scale=scale).finish(2, 77))
 
 
 def test_combinations_of_blocks_are_numbered_anew():
@@ -50,6 +50,6 @@ def test_the_subtrees_of_sets():
     ends = [40, 90]
     parts = zip(cut_in_parts(EXAMPLE, *ends), np.split(combination, ends), strict=True)
     rows = [GatheredRows(*part, own, masks) for part, own in parts]
-    found = grow_gathered(rows, node(2, scales), None, Pool())
+    found = grow_gathered(rows, node(2, scales), None, Arena())
     for piece, target, scale in zip(found, targets, scales, strict=True):
-        assert_same(piece, ShardSource(MATRIX, target, RULES, scale=scale).finish(2, 77))
+        assert_same(piece, DatasetSource(MATRIX, target, RULES, scale=scale).finish(2, 77))

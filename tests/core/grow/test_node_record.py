@@ -3,14 +3,14 @@
 import numpy as np
 
 from dtrees.core.grow.node_record import RECORD
-from dtrees.core.grow.source import ShardSource
+from dtrees.core.grow.source import DatasetSource
 from dtrees.core.model.tree import AT_MOST, LEAF
 from tests.laws.tables import Example, coded
 
 
 def test_kernels_write_these_fields():
     case = Example([[1.0, 2.0, 3.0, None]], np.array([0, 1, 1, 1]), None, "gini")
-    nodes = ShardSource(coded(case.table), case.target, case.rules).finish().nodes
+    nodes = DatasetSource(coded(case.table), case.target, case.rules).finish().nodes
     assert nodes.dtype == RECORD
     assert nodes.flags.aligned
     assert nodes["n"].tolist() == [4, 1, 3]

@@ -21,7 +21,7 @@ MATRIX = coded(EXAMPLE.table)
     ("matrix", "limits", "reason"),
     [
         (MATRIX, {}, None),
-        (MATRIX, {"random_cuts": True}, "cuts are drawn"),
+        (MATRIX, {"random_splits": True}, "splits are drawn"),
         (coded_sparse(EXAMPLE.table, 0), {}, "the table has sparse columns"),
         (coded(EXAMPLE.table, 70_000), {}, "a column has more than 65535 codes"),
     ],

@@ -6,9 +6,9 @@ from threading import Event
 import numpy as np
 import pytest
 
-from dtrees.core.grow._arena import Pool
+from dtrees.core.grow._arena import Arena
 from dtrees.core.grow.shared import pieces_of_sets
-from dtrees.core.grow.source import ShardSource
+from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import of_sets
 from dtrees.typing import serial
 from tests.laws.tables import coded, seeded
@@ -19,7 +19,7 @@ MATRIX, TARGET, RULES = coded(EXAMPLE.table), EXAMPLE.target, EXAMPLE.rules
 
 
 def source(target=TARGET, **how):
-    return ShardSource(MATRIX, target, RULES, **how)
+    return DatasetSource(MATRIX, target, RULES, **how)
 
 
 def assert_same(piece, other):
@@ -28,7 +28,7 @@ def assert_same(piece, other):
 
 
 def test_threads_and_lent_memory_do_not_matter():
-    expected, pool = source().finish(), Pool()
+    expected, pool = source().finish(), Arena()
     for n_threads in (1, 2, 2):
         assert_same(source(n_threads=n_threads, pool=pool).finish(), expected)
 

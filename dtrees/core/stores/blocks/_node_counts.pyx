@@ -17,7 +17,7 @@ from dtrees.core.histogram._layout cimport (
     CLASSES, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout, add_words, encode, words_of
 )
 from dtrees.core.histogram._totals cimport clear_totals
-from dtrees.core.stores._dataset cimport Shard
+from dtrees.core.stores._dataset cimport Dataset
 
 cdef enum:
     LIMB = 32               # bits of a part of a moment
@@ -33,12 +33,12 @@ cpdef enum:
     CLASS_0 = 8
 
 
-def count(Shard shard, node, uint64_t members, const int32_t[::1] columns):
+def count(Dataset dataset, node, uint64_t members, const int32_t[::1] columns):
     """What the rows of a node add up to, for some of its sets, and by code of some columns.
 
     Parameters
     ----------
-    shard : Shard
+    dataset : Dataset
         Of the rows as they are, without bags.
     node : NodeRows
     members : int
@@ -57,19 +57,19 @@ def count(Shard shard, node, uint64_t members, const int32_t[::1] columns):
     cdef const uint64_t[::1] masks = node.masks
     cdef const int64_t[::1] multiplier = node.root.class_multiplier
     cdef int64_t n = len(rows)
-    cdef int64_t K = shard.plan.criterion.n_classes
+    cdef int64_t K = dataset.params.criterion.n_classes
     cdef int n_members = count_bits(members)
     cdef int64_t n_cells = 0
     cdef int64_t j
     cdef const uint16_t* times_of = NULL
     cdef const int64_t* multiplier_of = NULL
     cdef NodeRows of_node
-    cdef Layout layout = shard.plan.layout
+    cdef Layout layout = dataset.params.layout
     layout.kind = weighted_kind(layout.kind, times is not None or multiplier is not None)
     layout.n_words = words_of(layout.kind, K)
     layout.fixed_point = node.root.fixed_point
     for j in range(len(columns)):
-        n_cells += words_of_column(shard, columns[j], &layout)
+        n_cells += words_of_column(dataset, columns[j], &layout)
     cdef int64_t[:, ::1] sums = np.zeros((n_members, CLASS_0 + K), dtype=np.int64)
     cdef int64_t[:, ::1] histogram = np.zeros((n_members, n_cells), dtype=np.int64)
     sums[:, LOWEST] = 0x7FFFFFFFFFFFFFFF
@@ -89,10 +89,10 @@ def count(Shard shard, node, uint64_t members, const int32_t[::1] columns):
         times_of = &times[0]
     if multiplier is not None:
         multiplier_of = &multiplier[0]
-    write_statistics(&shard.of_row, layout.kind, &rows[0], times_of, multiplier_of, n, &weight[0],
+    write_statistics(&dataset.of_row, layout.kind, &rows[0], times_of, multiplier_of, n, &weight[0],
                      &target[0])
-    sum_members(shard, &of_node, &layout, masks, members, sums)
-    count_columns(shard, &of_node, &layout, masks, members, columns, histogram)
+    sum_members(dataset, &of_node, &layout, masks, members, sums)
+    count_columns(dataset, &of_node, &layout, masks, members, columns, histogram)
     return np.asarray(sums), np.asarray(histogram)
 
 
@@ -103,9 +103,9 @@ cdef CellKind weighted_kind(CellKind kind, bint weighs) noexcept nogil:
     return WEIGHTED_CLASSES if kind == CLASSES else WEIGHTED_SUM
 
 
-cdef int64_t words_of_column(Shard shard, int32_t column, const Layout* layout) noexcept nogil:
+cdef int64_t words_of_column(Dataset dataset, int32_t column, const Layout* layout) noexcept nogil:
     """Words of a histogram."""
-    return (shard.columns[column].n_codes + <int64_t>1) * layout.n_words
+    return (dataset.columns[column].n_codes + <int64_t>1) * layout.n_words
 
 
 cdef void write_statistics(const RowStatistics* of_row, CellKind kind, const uint32_t* rows,
@@ -131,7 +131,7 @@ cdef void write_statistics(const RowStatistics* of_row, CellKind kind, const uin
             target[i] = encode(kind, w, of_row.label[row])
 
 
-cdef count_columns(Shard shard, const NodeRows* rows, const Layout* layout,
+cdef count_columns(Dataset dataset, const NodeRows* rows, const Layout* layout,
                    const uint64_t[::1] masks, uint64_t members, const int32_t[::1] columns,
                    int64_t[:, ::1] histogram):
     """Histograms of each set, column behind column."""
@@ -142,15 +142,15 @@ cdef count_columns(Shard shard, const NodeRows* rows, const Layout* layout,
     cdef int64_t j
     cdef int64_t* cells
     for j in range(len(columns)):
-        most = max(most, words_of_column(shard, columns[j], layout))
+        most = max(most, words_of_column(dataset, columns[j], layout))
     cdef int64_t[::1] room = np.empty(0 if is_alone else len(masks) * most, dtype=np.int64)
     with nogil:
         for j in range(len(columns)):
-            r.size = words_of_column(shard, columns[j], layout)
+            r.size = words_of_column(dataset, columns[j], layout)
             cells = &histogram[0, start] if is_alone else &room[0]
             if not is_alone:
                 memset(cells, 0, len(masks) * r.size * sizeof(int64_t))
-            count_column(shard.columns + columns[j], &r, layout, cells)
+            count_column(dataset.columns + columns[j], &r, layout, cells)
             if not is_alone:
                 add_to_members(masks, members, cells, r.size, histogram, start)
             start += r.size
@@ -169,7 +169,7 @@ cdef void add_to_members(const uint64_t[::1] masks, uint64_t members, const int6
             add_words(&histogram[m, start], cells + k * size, size)
 
 
-cdef sum_members(Shard shard, const NodeRows* rows, const Layout* layout,
+cdef sum_members(Dataset dataset, const NodeRows* rows, const Layout* layout,
                  const uint64_t[::1] masks, uint64_t members, int64_t[:, ::1] sums):
     """What the rows of a node add up to, by set."""
     cdef int64_t K = layout.n_classes
@@ -183,7 +183,7 @@ cdef sum_members(Shard shard, const NodeRows* rows, const Layout* layout,
         free(classes)
         raise MemoryError
     with nogil:
-        sum_combinations(&shard.of_row, rows, layout, n_combinations, totals, classes)
+        sum_combinations(&dataset.of_row, rows, layout, n_combinations, totals, classes)
         for k in range(n_combinations):
             bits = masks[k] & members
             while bits != 0:

@@ -21,7 +21,7 @@ from dtrees.core.data._columns cimport STORED_U16, STORED_U32, STORED_U8, Column
 from dtrees.core.membership._combinations cimport (
     Combinations, begin_combinations, free_combinations, masks_of, number_of
 )
-from dtrees.core.stores._dataset cimport Shard
+from dtrees.core.stores._dataset cimport Dataset
 
 cdef enum:
     NOBODY = -1             # no set sends a row to a side
@@ -73,12 +73,12 @@ cdef struct Sides:
     Combinations* right
 
 
-def partition(Shard shard, node, int32_t column, const uint64_t[::1] left_of, uint64_t members):
+def partition(Dataset dataset, node, int32_t column, const uint64_t[::1] left_of, uint64_t members):
     """Partition the rows of a node by the tests of some sets, all on one column.
 
     Parameters
     ----------
-    shard : Shard
+    dataset : Dataset
     node : NodeRows
     column : int
     left_of : uint64 (n_codes + 1,)
@@ -123,7 +123,7 @@ def partition(Shard shard, node, int32_t column, const uint64_t[::1] left_of, ui
         found = Sides(&sides[0, 0], n_sides <= n, len(left_of), &masks[0], &left_of[0], members,
                       &left.masks, &right.masks)
         with nogil:
-            read_codes(shard.columns + column, &rows[0], n, &codes[0])
+            read_codes(dataset.columns + column, &rows[0], n, &codes[0])
             fits = move_rows_of(&given, &codes[0], &found, &left.out, &right.out)
     if not fits:
         raise MemoryError("more than 65,536 combinations of training sets in a node")

@@ -28,7 +28,7 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.membership.resampling import poisson_steps
-from dtrees.core.stores._dataset import Shard
+from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.blocks._node_counts import count
 from dtrees.core.stores.blocks._node_partition import partition
 from dtrees.core.stores.blocks.messages import (
@@ -173,7 +173,7 @@ class BlockOfRows:
     def __init__(self, block: Block, common: Common) -> None:
         self._block = block
         self._common = common
-        self._shard = Shard(block.coded, block.target, common.rules)
+        self._dataset = Dataset(block.coded, block.target, common.rules)
 
     def advance(self, positions: PositionIndex, update: SplitUpdate) -> PositionIndex:
         """The positions after an update, in a new index. O(rows of nodes that are split)."""
@@ -198,7 +198,7 @@ class BlockOfRows:
     def _count(
         self, node: NodeRows, members: int, columns: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        found: tuple[np.ndarray, np.ndarray] = count(self._shard, node, members, columns)
+        found: tuple[np.ndarray, np.ndarray] = count(self._dataset, node, members, columns)
         return found
 
     def gather(self, positions: PositionIndex, nodes: Sequence[int]) -> list[GatheredRows]:
@@ -234,7 +234,7 @@ class BlockOfRows:
     @cached_property
     def _counting(self) -> tuple[np.ndarray, np.ndarray]:
         """The rows that have a weight, and a training set, ascending; and their keys."""
-        rows: np.ndarray = self._shard.rows()
+        rows: np.ndarray = self._dataset.rows()
         if self._common.masks is not None:
             assert self._block.cells is not None
             has_set = self._common.masks != 0
@@ -278,5 +278,5 @@ class BlockOfRows:
             members |= 1 << number
             goes_left = codes_left(found, n_codes, n_ordered)
             left_of |= goes_left.astype(np.uint64) << np.uint64(number)
-        left, right = partition(self._shard, node, column, left_of, members)
+        left, right = partition(self._dataset, node, column, left_of, members)
         return NodeRows(node.root, *left), NodeRows(node.root, *right)

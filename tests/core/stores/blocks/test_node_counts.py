@@ -6,7 +6,7 @@ import pytest
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.stores._dataset import Shard
+from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.blocks._node_counts import count
 from dtrees.core.stores.blocks.block import EVERYONE, NodeRows
 from dtrees.core.stores.blocks.messages import Root, Sums
@@ -23,7 +23,7 @@ COLUMNS = np.array([2, 0], dtype=np.int32)
 
 
 def shard_of(target, criterion):
-    return Shard(CODED, target, GrowthRules(criterion=criterion))
+    return Dataset(CODED, target, GrowthRules(criterion=criterion))
 
 
 def histogram_of(codes, n_codes, values):

@@ -7,7 +7,7 @@ import scipy.sparse
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.stores._dataset import Shard
+from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.blocks._node_partition import partition
 from dtrees.core.stores.blocks.block import EVERYONE, NodeRows
 from dtrees.core.stores.blocks.messages import Root
@@ -24,7 +24,7 @@ def shard_of(codes, n_codes, sparse=False):
         coded = CodedMatrix.from_sparse(stored, [n_codes], [n_codes], [0])
     else:
         coded = CodedMatrix.from_columns([codes], [n_codes], [n_codes])
-    return Shard(coded, target, GrowthRules(criterion="gini"))
+    return Dataset(coded, target, GrowthRules(criterion="gini"))
 
 
 @pytest.mark.parametrize("in_bags", [False, True])
