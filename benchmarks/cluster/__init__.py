@@ -2,7 +2,7 @@
 
 against      forests beside Spark MLlib, xgboost.dask and lightgbm.dask (`opponents`)
 ourselves    beside our own local regime: to a depth, to the end, cross-validated
-rounds       rounds of a wave, what a round costs, bytes that move beside PLANET's
+rounds       rounds of a batch of trees, what a round costs, bytes that move beside PLANET's
 large        data of ten times the memory of the cluster
 constants    what the cost model (`dtrees.parallel.cost`) is fed with, measured
 scaling      one and two workers measured, 4 to 256 by the model, as a picture

@@ -4,10 +4,10 @@ What a thread does is measured in this process, in rounds without a cluster: cal
 timed, and what they worked on is counted. What is left of the growth is the client's. What moves
 between processes is measured on the cluster::
 
-    BlockOfRows   bags, parting, counting, taking rows out ──┐
-    grow_brought  subtrees                                   ├──▶ seconds / rows, columns, levels
-    the rest      search on the client, by node              ┘
-    cluster       bytes, tasks, rounds and fits that do nothing
+    BlockOfRows     bags, splits, counts, rows gathered ──┐
+    grow_gathered   subtrees                              ├──▶ seconds / rows, columns, levels
+    the rest        search on the client, by node         ┘
+    cluster         bytes, tasks, rounds and fits that do nothing
 
 The first three are seconds of the processor, which do not grow where others use the machine as
 well; those of the cluster are the least of several turns.
@@ -35,7 +35,8 @@ from dtrees.coding.codebook import CodeBook
 from dtrees.coding.sampling import CutRules
 from dtrees.coding.summaries import TableSummary
 from dtrees.coding.tables import read_table
-from dtrees.core.grow import rounds
+from dtrees.core.grow import local_blocks
+from dtrees.core.grow.tree_batch import TreeBatch
 from dtrees.core.stores.blocks.block import BlockOfRows
 from dtrees.parallel.cost import CostModel
 
@@ -98,8 +99,8 @@ def of_rounds(X: np.ndarray, y: np.ndarray) -> dict[str, float]:
     """What a thread and the client do in rounds."""
     model = forest("partitioned", TREES, max_features=DRAWN).set_params(n_jobs=1)
 
-    def count(found: Any, rows: Any, held: Any, members: Any, columns: Any) -> float:
-        return float(len(held.rows) * len(columns))
+    def count(found: Any, rows: Any, node: Any, members: Any, columns: Any) -> float:
+        return float(len(node.rows) * len(columns))
 
     with ExitStack() as stack:
         see = stack.enter_context
@@ -107,22 +108,22 @@ def of_rounds(X: np.ndarray, y: np.ndarray) -> dict[str, float]:
         bags = see(
             watched(BlockOfRows, "_all_rows", lambda f, rows, root: rows._block.coded.n_rows)
         )
-        parts = see(watched(BlockOfRows, "_part", lambda f, rows, held, parting: len(held.rows)))
+        parts = see(watched(BlockOfRows, "_partition", lambda f, rows, node, split: len(node.rows)))
         counts = see(watched(BlockOfRows, "_count", count))
-        brought = see(
+        gathered = see(
             watched(
-                BlockOfRows, "bring", lambda found, *_: sum(each.coded.nbytes for each in found)
+                BlockOfRows, "gather", lambda found, *_: sum(each.coded.nbytes for each in found)
             )
         )
         finished = see(
             watched(
-                rounds,
-                "grow_brought",
+                local_blocks,
+                "grow_gathered",
                 lambda f, some, node, *_: sum(each.coded.n_rows for each in some),
             )
         )
-        requests = see(watched(rounds.Wave, "requests", lambda found, *_: len(found)))
-        taken = see(watched(rounds.Wave, "take", lambda f, wave, batch, c: c.histogram.size))
+        requests = see(watched(TreeBatch, "requests", lambda found, *_: len(found)))
+        taken = see(watched(TreeBatch, "take", lambda f, batch, nodes, c: c.histogram.size))
         model.fit(X, y)
     small = shares(model)
     unit = CostModel(count=0.0, finish=1.0, smaller_share=small)
@@ -132,7 +133,7 @@ def of_rounds(X: np.ndarray, y: np.ndarray) -> dict[str, float]:
         "bag": bags.each,
         "part": parts.each,
         "count": counts.each,
-        "bring": brought.each,
+        "gather": gathered.each,
         "finish": (finished.each / DRAWN - of_large) / unit.in_one_place(GATHER, math.inf),
         "search": each_node,
         "cell": 1e-9,  # an addition; the search of cells is in that of nodes

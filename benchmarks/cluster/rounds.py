@@ -1,4 +1,4 @@
-"""How many rounds a wave takes, what a round costs, and how many bytes move.
+"""How many rounds a batch of trees takes, what a round costs, and how many bytes move.
 
 Rounds are counted as the fit reports them, once as usual and once with only the smallest nodes
 gathered, so that nearly every level is a round. What a round costs is measured on a table so small

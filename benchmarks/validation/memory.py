@@ -43,7 +43,7 @@ from benchmarks import data
 from benchmarks.cases import THREADS, Case, Scale, Skipped, Survey, Table
 from benchmarks.measure import MB, forget_peak, in_a_child, recorded_peak, resident
 from benchmarks.validation.ratios import estimator_of
-from dtrees.core.grow.source import DEFAULT_TUNING
+from dtrees.core.data.tuning import Tuning
 from dtrees.core.membership.resampling import of_sets, plain
 from dtrees.core.model.tree import LEAF, Tree
 from dtrees.core.predict.binned import CodedRows
@@ -147,7 +147,7 @@ def _replayed(trees: Sequence[Tree], root: Node, handed_work: int) -> tuple[int,
             handed.append(node)  # and goes on waiting
             continue
         waiting -= n
-        if n_active > 1 and (n - NODE_COST) * (n_active - 1) >= DEFAULT_TUNING.shared_rows:
+        if n_active > 1 and (n - NODE_COST) * (n_active - 1) >= Tuning().shared_rows:
             for members in parts.values():
                 sets = tuple(s for s, _ in members)
                 for side in ("children_right", "children_left"):

@@ -1,12 +1,12 @@
 """What workers do in a growth of partitions.
 
 Tasks are pure: they return the same for the same arguments, wherever and however often they run. A
-worker keeps the places of its blocks after a step (`dtrees.parallel.position_cache`), by growth,
-block and step. The next round goes on from there. A worker may have just got the block, or others
-may have pushed them out. Then they are computed again from the steps so far::
+worker keeps the positions of its blocks after an update (`dtrees.parallel.position_cache`), by
+growth, block and update. The next round goes on from there. A worker may have just got the block,
+or others may have pushed them out. Then they are computed again from the updates so far::
 
-    round r of block b     places after step r - 1 here?     yes: one step
-                                                             no: all steps from the first one
+    round r of block b     positions after update r - 1 here?     yes: one update
+                                                                  no: all updates from the first
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ import numpy as np
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.grow._arena import Arena
-from dtrees.core.grow.gathered import Unfinished, grow_brought, stacked
+from dtrees.core.grow.gathered import GatheredNode, grow_gathered, stacked
 from dtrees.core.grow.node_record import PartialTree
-from dtrees.core.stores.blocks.block import Block, BlockOfRows, Brought, Common, Places
-from dtrees.core.stores.blocks.messages import Counts, Request, Root, Step, add_up
+from dtrees.core.stores.blocks.block import Block, BlockOfRows, Common, GatheredRows, PositionIndex
+from dtrees.core.stores.blocks.messages import Counts, HistogramRequest, Root, SplitUpdate, add_up
 from dtrees.parallel.coded_partitions import PartFacts
 from dtrees.parallel.position_cache import cache
+from dtrees.parallel.result_sizes import StoredBlock
 from dtrees.typing import Runner, serial
 
 
@@ -51,7 +52,7 @@ class Work:
     Attributes
     ----------
     hits, rebuilds : int
-        Places that were known, and those that were computed from the first step on.
+        Positions that were known, and those that were computed from the first update on.
     seconds : float
     """
 
@@ -78,7 +79,7 @@ def make_block(
     keys, cells : sequence of arrays
         As the attributes of `Block`, cut in any way; empty for None.
     """
-    return Block(
+    return StoredBlock(
         coded[0] if len(coded) == 1 else CodedMatrix.stack(coded),
         targets[0] if len(targets) == 1 else Target.stack(targets),
         first_row,
@@ -96,22 +97,22 @@ def positions_of(
     block: Block,
     number: int,
     growth: GrowthOfBlocks,
-    steps: Sequence[Step],
+    updates: Sequence[SplitUpdate],
     work: Work,
-) -> tuple[BlockOfRows, Places]:
-    """The places of a block after some steps."""
+) -> tuple[BlockOfRows, PositionIndex]:
+    """The positions of a block after some updates."""
     rows = BlockOfRows(block, growth.common)
-    known, places = cache().get(growth.name, number)
-    if known > len(steps):
-        known, places = 0, {}
-    if known > 0 or len(steps) == 1:
+    known, positions = cache().get(growth.name, number)
+    if known > len(updates):
+        known, positions = 0, {}
+    if known > 0 or len(updates) == 1:
         work.hits += 1
     else:
         work.rebuilds += 1
-    for step in steps[known:]:
-        places = rows.advance(places, step)
-    cache().put(growth.name, number, len(steps), places)
-    return rows, places
+    for update in updates[known:]:
+        positions = rows.advance(positions, update)
+    cache().put(growth.name, number, len(updates), positions)
+    return rows, positions
 
 
 def sum_bags(
@@ -125,11 +126,11 @@ def count_blocks(
     blocks: Sequence[Block],
     numbers: Sequence[int],
     growth: GrowthOfBlocks,
-    before: Sequence[Step],
-    step: Step,
-    requests: Sequence[Request],
+    before: Sequence[SplitUpdate],
+    update: SplitUpdate,
+    requests: Sequence[HistogramRequest],
 ) -> tuple[Counts, Work]:
-    """A round of some blocks: a step, and what some nodes add up to.
+    """A round of some blocks: an update, and what some nodes add up to.
 
     Parameters
     ----------
@@ -137,16 +138,16 @@ def count_blocks(
     numbers : sequence of int
         Of the blocks.
     growth : GrowthOfBlocks
-    before : sequence of Step
-    step : Step
-    requests : sequence of Request
+    before : sequence of SplitUpdate
+    update : SplitUpdate
+    requests : sequence of HistogramRequest
     """
     began = time.perf_counter()
     work = Work()
 
     def of_block(block: Block, number: int) -> Counts:
-        rows, places = positions_of(block, number, growth, [*before, step], work)
-        return rows.count(places, requests)
+        rows, positions = positions_of(block, number, growth, [*before, update], work)
+        return rows.count(positions, requests)
 
     total = add_up(map(of_block, blocks, numbers))
     work.seconds = time.perf_counter() - began
@@ -175,20 +176,20 @@ def joined(parts: Sequence[Counts]) -> Counts:
     return Counts(parts[0].sums, np.concatenate([part.histogram for part in parts]))
 
 
-def bring_rows(
+def gather_nodes(
     blocks: Sequence[Block],
     numbers: Sequence[int],
     growth: GrowthOfBlocks,
-    steps: Sequence[Step],
+    updates: Sequence[SplitUpdate],
     nodes: Sequence[int],
-) -> tuple[list[Brought], Work]:
+) -> tuple[list[GatheredRows], Work]:
     """The rows of some nodes, from some blocks; one entry for each node."""
     began = time.perf_counter()
     work = Work()
     of_blocks = []
     for block, number in zip(blocks, numbers, strict=True):
-        rows, places = positions_of(block, number, growth, steps, work)
-        of_blocks.append(rows.bring(places, nodes))
+        rows, positions = positions_of(block, number, growth, updates, work)
+        of_blocks.append(rows.gather(positions, nodes))
     nodes_of = zip(*of_blocks, strict=True)
     found = [of_node[0] if len(of_node) == 1 else stacked(of_node) for of_node in nodes_of]
     work.seconds = time.perf_counter() - began
@@ -248,8 +249,8 @@ class PackedPieces:
 
 
 def finish_nodes(
-    brought: Sequence[tuple[list[Brought], Work]],
-    nodes: Sequence[Unfinished],
+    gathered: Sequence[tuple[list[GatheredRows], Work]],
+    nodes: Sequence[GatheredNode],
     values: tuple[np.ndarray, np.ndarray] | None,
     run: Runner = serial,
 ) -> tuple[PackedPieces, Any]:
@@ -257,10 +258,10 @@ def finish_nodes(
 
     Parameters
     ----------
-    brought : sequence
-        What `bring_rows` has taken out of all blocks.
-    nodes : sequence of Unfinished
-    values : as for `grow_brought`
+    gathered : sequence
+        What `gather_nodes` has taken out of all blocks.
+    nodes : sequence of GatheredNode
+    values : as for `grow_gathered`
     run : Runner, default=serial
     """
     began = time.perf_counter()
@@ -268,10 +269,10 @@ def finish_nodes(
     pieces: list[PartialTree] = []
     n_bytes = 0
     for place, node in enumerate(nodes):
-        rows = [of_blocks[place] for of_blocks, _ in brought]
+        rows = [of_blocks[place] for of_blocks, _ in gathered]
         n_bytes += sum(each.coded.nbytes for each in rows)
-        pieces += grow_brought(rows, node, values, pool, run)
-    work = [done for _, done in brought]
+        pieces += grow_gathered(rows, node, values, pool, run)
+    work = [done for _, done in gathered]
     facts = {
         "cache_hits": sum(done.hits for done in work),
         "rebuilds": sum(done.rebuilds for done in work),

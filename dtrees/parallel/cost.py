@@ -4,7 +4,7 @@ The model follows the code (`dtrees.core.grow.rounds`, `dtrees.parallel.partitio
 
     target     y to the client and back, as integers                        one process
     coding     two passes over the cells of the table                       / threads
-    rounds     a step, the bags' rows x columns drawn, counts to the client
+    rounds     an update, the bags' rows x columns drawn, counts to the client
                  rows parted and counted                                    / threads
                  large counts added up, up a tree                           some workers
                  small ones added up, nodes searched                        one process
@@ -53,10 +53,10 @@ class Cost:
 
     rounds: int
     passes: int  # over the codes
-    waves: int
+    tree_batches: int
     tasks: int  # of rounds and subtrees
     bytes_moved: int  # counts and rows that leave a thread of a worker
-    bytes_per_worker: int  # codes, targets and places that it holds, or has on its disk
+    bytes_per_worker: int  # codes, targets and positions that it holds, or has on its disk
     seconds: dict[str, float] = field(default_factory=dict)  # by phase
 
     @property
@@ -106,7 +106,7 @@ class GrowthSize:
 
     @property
     def gathered_below(self) -> int:
-        """Rows of a node that is brought to one place, at most."""
+        """Rows of a node that is gathered in one place, at most."""
         return gather_rows_of(self.n_rows) if self.gather_rows is None else self.gather_rows
 
     @property
@@ -126,7 +126,7 @@ class GrowthSize:
         return bytes_of_open_row(self.bootstrap, self.n_sets > 1)
 
     @property
-    def waves(self) -> int:
+    def tree_batches(self) -> int:
         """Waves of trees."""
         room = math.inf
         if self.memory_limit is not None:
@@ -161,7 +161,7 @@ class CostModel:
     finish : float
         Of a row of a bag, a column and a level, in small nodes of a subtree that is finished in one
         place; in large ones it is `count`.
-    bring : float
+    gather : float
         Of a byte of rows that are taken out of blocks and put together.
     search : float
         Of a node, on the client: its sums, its search, its children.
@@ -186,7 +186,7 @@ class CostModel:
     part: float = 4.3e-9
     count: float = 2.6e-9
     finish: float = 8.5e-9
-    bring: float = 3.5e-9
+    gather: float = 3.5e-9
     search: float = 1.2e-4
     cell: float = 1e-9
     byte: float = 1.4e-9
@@ -211,27 +211,29 @@ class CostModel:
         """Estimate a growth."""
         levels = _levels(size.in_bag, size.depth, size.gathered_below, self.smaller_share)
         rounds = self._rounds(size, levels)
-        brought = size.n_trees * _gathered(size.in_bag, levels, size.depth)
-        n_bytes = brought * (size.row_bytes + BESIDE_CODES)
+        gathered = size.n_trees * _gathered(size.in_bag, levels, size.depth)
+        n_bytes = gathered * (size.row_bytes + BESIDE_CODES)
         of_threads = []
         if size.memory_limit is not None:
             of_threads = [size.memory_limit / size.n_threads]
-        n_batches = size.waves * math.ceil(
-            n_bytes / size.waves / bytes_of_batch(n_bytes / size.waves, size.slots, of_threads)
+        n_batches = size.tree_batches * math.ceil(
+            n_bytes
+            / size.tree_batches
+            / bytes_of_batch(n_bytes / size.tree_batches, size.slots, of_threads)
         )
         below = math.inf if size.depth is None else max(0, size.depth - len(levels) + 1)
         of_cell = self.in_one_place(min(size.in_bag, size.gathered_below), below)
         of_subtrees = n_batches * (size.slots + 1)
-        working = brought * size.drawn * size.n_sets * of_cell + n_bytes * self.bring
+        working = gathered * size.drawn * size.n_sets * of_cell + n_bytes * self.gather
         working += n_bytes * (1 - 1 / size.n_workers) * self.byte
         n_cells = size.n_rows * size.n_columns
         coding = n_cells * (self.summarize + self.encode) + 2 * size.raw_seconds
         held = size.n_rows * (size.row_bytes + (1 if size.n_classes else 16))
-        held += size.in_bag * size.n_trees / size.waves * size.open_row_bytes
+        held += size.in_bag * size.n_trees / size.tree_batches * size.open_row_bytes
         return Cost(
             rounds=rounds.rounds,
-            passes=rounds.rounds + 1 + (brought > 0),
-            waves=size.waves,
+            passes=rounds.rounds + 1 + (gathered > 0),
+            tree_batches=size.tree_batches,
             tasks=rounds.tasks + of_subtrees,
             bytes_moved=int(rounds.bytes_moved + n_bytes),
             bytes_per_worker=int(held / size.n_workers),
@@ -248,20 +250,20 @@ class CostModel:
         """What the levels of all trees take that are counted where rows are."""
         numbers = size.drawn * (size.n_codes + 1) * max(2, size.n_classes)
         sums = SUMS + size.n_classes
-        waves, slots, n_workers = size.waves, size.slots, size.n_workers
+        tree_batches, slots, n_workers = size.tree_batches, size.slots, size.n_workers
         rounds = tasks = 0
         moved = working = alone = 0.0
         for nodes, rows, is_last in levels:
             asked = 0 if is_last else numbers
-            per_wave = size.n_trees / waves * nodes * size.n_sets
-            n_bytes = 8 * per_wave * asked
-            n_rounds = waves * max(1, math.ceil(n_bytes / max(1, size.budget)))
+            per_tree_batch = size.n_trees / tree_batches * nodes * size.n_sets
+            n_bytes = 8 * per_tree_batch * asked
+            n_rounds = tree_batches * max(1, math.ceil(n_bytes / max(1, size.budget)))
             rounds += n_rounds
             of_row = self.part + (0 if is_last else self.count * size.drawn)
             working += size.n_trees * rows * of_row
             n_nodes = size.n_trees * nodes * size.n_sets
             sent = 8 * n_nodes * (asked + sums)
-            per_round = 8 * per_wave * asked * waves / n_rounds
+            per_round = 8 * per_tree_batch * asked * tree_batches / n_rounds
             on_client = slots * per_round <= parse_bytes(CLIENT_BYTES)
             to_client = sent * (slots if on_client else 1)
             between = 0 if on_client else sent * (n_workers - 1)
@@ -313,6 +315,6 @@ def _levels(
 
 
 def _gathered(in_bag: float, levels: list[tuple[float, float, bool]], depth: int | None) -> float:
-    """Rows of a tree that are brought together: those that are in no leaf that was counted."""
+    """Rows of a tree that are gathered: those that are in no leaf that was counted."""
     _, rows, is_last = levels[-1]
     return in_bag - rows if is_last and depth is not None else in_bag

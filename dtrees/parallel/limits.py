@@ -1,4 +1,4 @@
-"""How much goes together in the partitioned regime: trees of a wave, rows of a task, histograms.
+"""How much goes together in the partitioned regime: trees of a batch, rows of a task, histograms.
 
 What grows (`dtrees.parallel.partitioned`) and what says beforehand how long it will take
 (`dtrees.parallel.cost`) ask here. None of it changes a model.
@@ -12,16 +12,16 @@ from numbers import Integral
 import dask
 from dask.utils import parse_bytes
 
-from dtrees.core.grow.rounds import GATHER_ROWS, HISTOGRAM_BUDGET
+from dtrees.core.grow.round_spec import GATHER_ROWS, HISTOGRAM_BUDGET
 
 SPREAD_NODES = 2048  # of a level, at most: the client searches them one after the other
 WAVE_CELLS = 2**30  # of bags and drawn columns, that a thread counts in a level of all trees
 ROW_BYTES = 4  # of a row in an open node: its number,
 TIMES_BYTES = 2  # how often it is in the bag, where there are bags,
 KIND_BYTES = 2  # and its kind, where there are several training sets
-BESIDE_CODES = 16  # of a row that is brought, beside its codes
+BESIDE_CODES = 16  # of a row that is gathered, beside its codes
 BLOCK_SHARE = 1 / 24  # of the memory of a worker, for the codes of a block or a batch, at most
-BATCH_BYTES = 16 * 2**20  # of rows that are brought together by a task, where memory is little
+BATCH_BYTES = 16 * 2**20  # of rows that are gathered by a task, where memory is little
 EVEN_BATCHES = 32  # at least, to even out; where threads are more, one for each
 PROCESS_BYTES = 200 * 2**20  # of a worker that holds nothing yet
 CLIENT_BYTES = "8 MiB"  # of histograms that the client adds up itself
@@ -40,7 +40,7 @@ def client_bytes() -> int:
 
 
 def gather_rows_of(n_rows: int) -> int:
-    """Rows of a node that is brought to one place, at most, of a table of so many.
+    """Rows of a node that is gathered in one place, at most, of a table of so many.
 
     Raises ValueError where ``dask.config`` has no number of rows under "dtrees.gather-rows".
     """
@@ -73,10 +73,10 @@ def bytes_of_open_row(has_bags: bool, has_sets: bool) -> int:
 
 
 def trees_at_once(n_rows: float, n_drawn: int, room: float, row_bytes: int, n_threads: int) -> int:
-    """Trees of a wave; rows are of a bag, columns of a node, `room` are bytes of all workers.
+    """Trees of a batch; rows are of a bag, columns of a node, `room` are bytes of all workers.
 
     As many as there is memory for the rows of their nodes, and as are done in a minute or so. A
-    lost cluster leaves the trees of the waves before.
+    lost cluster leaves the trees of the batches before.
     """
     n_rows = max(1.0, n_rows)
     of_time = WAVE_CELLS * n_threads / (n_drawn * n_rows)

@@ -16,7 +16,9 @@ import numpy as np
 from dask.system import CPU_COUNT
 
 from dtrees.core.grow.forest import ForestGrowth
-from dtrees.core.grow.rounds import BlocksHere, Seed, grow_in_rounds
+from dtrees.core.grow.local_blocks import LocalBlocks
+from dtrees.core.grow.round_spec import RoundSpec
+from dtrees.core.grow.rounds import grow_in_rounds
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.blocks.block import Common, Draws
@@ -58,7 +60,7 @@ class PartitionedGrowth:
             masks = (has << numbers).sum(axis=1, dtype=np.uint64)
         return Common(growth.rules, draws, masks)
 
-    def seed(self) -> Seed:
+    def round_spec(self) -> RoundSpec:
         """What the driver grows from; ValueError: a column has too many codes for a histogram."""
         growth, sets = self.growth, self.resampling
         most = int(self.parts.n_codes.max(initial=0))
@@ -77,7 +79,7 @@ class PartitionedGrowth:
         may_be_empty = bags is not None and (
             bags.rate * int(n_rows.min()) < 1000 or not bags.by_row
         )
-        return Seed(
+        return RoundSpec(
             self.common(),
             self.parts.sample,
             growth.target.take(np.zeros(1, dtype=np.intp)),
@@ -91,7 +93,9 @@ class PartitionedGrowth:
             gather_rows=gather_rows_of(self.parts.n_rows),
         )
 
-    def waves(self, numbers: Sequence[int], room: int, n_threads: int) -> list[Sequence[int]]:
+    def tree_batches(
+        self, numbers: Sequence[int], room: int, n_threads: int
+    ) -> list[Sequence[int]]:
         """Trees that grow together; `room` are bytes for the rows of open nodes."""
         common = self.common()
         share = 1.0 if common.draws is None else -math.expm1(-common.draws.rate)
@@ -102,8 +106,8 @@ class PartitionedGrowth:
             bytes_of_open_row(common.draws is not None, common.masks is not None),
             n_threads,
         )
-        n_waves = -(-len(numbers) // most)
-        ends = [len(numbers) * wave // n_waves for wave in range(n_waves + 1)]
+        n_batches = -(-len(numbers) // most)
+        ends = [len(numbers) * batch // n_batches for batch in range(n_batches + 1)]
         return [numbers[start:end] for start, end in pairwise(ends)]
 
 
@@ -131,9 +135,9 @@ def grow_here(
     def hear(what: str, depth: int) -> None:
         stats.counts[what + "s"] += 1
 
-    seed = whole.seed()
-    places = BlocksHere(blocks, growth.values, run)
+    spec = whole.round_spec()
+    local = LocalBlocks(blocks, growth.values, run)
     with stats.phase("rounds"):
-        for wave in whole.waves(numbers, room_of_positions(None, CPU_COUNT), run.n_threads):
-            for number, trees in grow_in_rounds(seed, wave, places, hear):
+        for batch in whole.tree_batches(numbers, room_of_positions(None, CPU_COUNT), run.n_threads):
+            for number, trees in grow_in_rounds(spec, batch, local, hear):
                 yield number, [growth.pruned(tree) for tree in trees]

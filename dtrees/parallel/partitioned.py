@@ -4,16 +4,16 @@ The codes stay where they are made, in *blocks* of partitions; the client runs t
 `dtrees.core.grow.rounds` and never sees a row::
 
     blocks    partitions of codes and targets, results of the user's graph     on the workers
-    round     one task per thread of a worker: a step, counts of its blocks ──▶ summed up here
+    round     one task per thread of a worker: update, counts of its blocks ──▶ summed up here
     the end   rows of small nodes: block ──▶ one worker, which finishes them ──▶ subtrees
 
-    client    ──steps, requests──▶  count-blocks   count-blocks      one message each way a round
-              ◀──────counts──────   (worker A)     (worker B)
+    client    ──update, requests──▶  count-blocks   count-blocks      one message each way a round
+              ◀──────counts───────   (worker A)     (worker B)
 
 What can go wrong, beside what `dtrees.parallel.tasks` says of any task, and what it costs:
 
     a worker dies                       its blocks are computed again from the user's graph, their
-                                        places from the steps so far; the round goes on
+                                        positions from the updates so far; the round goes on
     the cluster is restarted            all blocks are made again, `RESTARTS` times; the trees so
                                         far, which are here, are kept
     Ctrl-C, or an error in a task       the client cancels what is left
@@ -33,20 +33,27 @@ from typing import TYPE_CHECKING, Any
 
 import distributed
 
-from dtrees.core.grow.gathered import Unfinished
+from dtrees.core.grow.gathered import GatheredNode
 from dtrees.core.grow.node_record import PartialTree
-from dtrees.core.grow.rounds import grow_in_rounds, merge_bags
+from dtrees.core.grow.rounds import grow_in_rounds
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.blocks.block import Common
-from dtrees.core.stores.blocks.messages import Counts, Request, Root, Step, add_up
+from dtrees.core.stores.blocks.messages import (
+    Counts,
+    HistogramRequest,
+    Root,
+    SplitUpdate,
+    add_up,
+    merge_bags,
+)
 from dtrees.parallel.block_tasks import (
     PackedPieces,
     Work,
     add_counts,
-    bring_rows,
     count_blocks,
     cut_counts,
     finish_nodes,
+    gather_nodes,
     joined,
     sum_bags,
 )
@@ -88,9 +95,9 @@ def grow_partitioned(
         try:
             with stats.phase("blocks"):
                 blocks.make()
-            seed = whole.seed()
-            for wave in blocks.waves(numbers):
-                with closing(grow_in_rounds(seed, wave, blocks, blocks.hear)) as grown:
+            spec = whole.round_spec()
+            for batch in blocks.tree_batches(numbers):
+                with closing(grow_in_rounds(spec, batch, blocks, blocks.hear)) as grown:
                     for number, trees in grown:
                         yield number, [whole.growth.pruned(tree) for tree in trees]
         finally:
@@ -98,13 +105,13 @@ def grow_partitioned(
 
 
 class BlocksOnWorkers(WorkerBlocks):
-    """Blocks of rows on the workers of a cluster, as `dtrees.core.grow.rounds.Blocks`."""
+    """Blocks of rows on the workers of a cluster, as `dtrees.core.grow.round_spec.Blocks`."""
 
-    def waves(self, numbers: Sequence[int]) -> list[Sequence[int]]:
+    def tree_batches(self, numbers: Sequence[int]) -> list[Sequence[int]]:
         """Trees that grow together."""
         n_threads = sum(self._tasks.workers().values())
         room = sum(room_of_positions(*machine) for machine in self._tasks.machines())
-        return self._growth.waves(numbers, room, n_threads)
+        return self._growth.tree_batches(numbers, room, n_threads)
 
     # ---------------------------------------------------------------------------------------------
     # the protocol
@@ -112,7 +119,7 @@ class BlocksOnWorkers(WorkerBlocks):
     def begin(self, common: Common) -> None:
         """Begin a growth."""
         self._rename(common)
-        self._steps, self._sent = [], []
+        self._updates, self._sent = [], []
         self._tasks.run(self._spread, self._make)  # also to workers that have joined
 
     def hear(self, what: str, depth: int) -> None:
@@ -134,7 +141,7 @@ class BlocksOnWorkers(WorkerBlocks):
         self._stats.counts["passes"] += 1
         return merge_bags(found)
 
-    def count(self, step: Step, requests: Sequence[Request]) -> Counts:
+    def count(self, update: SplitUpdate, requests: Sequence[HistogramRequest]) -> Counts:
         """What some nodes add up to."""
         n_numbers = sum(request.n_numbers for request in requests)
         most = client_bytes()
@@ -142,13 +149,13 @@ class BlocksOnWorkers(WorkerBlocks):
 
         def calls() -> list[Call]:
             nonlocal merge
-            self._send_steps(len(self._steps) - 1)
-            before = self._sent[: len(self._steps) - 1]
+            self._send_updates(len(self._updates) - 1)
+            before = self._sent[: len(self._updates) - 1]
             made = [
                 Call(
                     "count-blocks",
                     count_blocks,
-                    (self._futures(group), group, self._known, before, step, list(requests)),
+                    (self._futures(group), group, self._known, before, update, list(requests)),
                     (worker,),
                 )
                 for worker, group in self._by_worker()
@@ -157,7 +164,7 @@ class BlocksOnWorkers(WorkerBlocks):
             merge = joined if is_large else add_up
             return self._added_on_workers(made, n_numbers) if is_large else made
 
-        self._steps.append(step)
+        self._updates.append(update)
         with self._stats.phase("rounds"):
             found: list[tuple[Counts, Work]] = self._all(calls)
             total = merge([counts for counts, _ in found])
@@ -208,12 +215,12 @@ class BlocksOnWorkers(WorkerBlocks):
         return self._tasks.submit([Call("add-counts", add_counts, (counted,), workers)])[0]
 
     def finish(
-        self, step: Step, nodes: Sequence[Unfinished]
+        self, update: SplitUpdate, nodes: Sequence[GatheredNode]
     ) -> Iterator[tuple[int, tuple[PartialTree, ...]]]:
         """The subtrees of some nodes."""
         if not nodes:
             return
-        self._steps.append(step)
+        self._updates.append(update)
         batches = self._batches(nodes)
         self._stats.counts["passes"] += 1
         with self._stats.phase("subtrees"):
@@ -233,7 +240,7 @@ class BlocksOnWorkers(WorkerBlocks):
 
     # ---------------------------------------------------------------------------------------------
 
-    def _batches(self, nodes: Sequence[Unfinished]) -> list[list[int]]:
+    def _batches(self, nodes: Sequence[GatheredNode]) -> list[list[int]]:
         """Nodes that one task finishes: as many as have so many bytes, the largest first."""
         per_row = max(1, self._parts.n_bytes // max(1, self._parts.n_rows)) + BESIDE_CODES
         machines = self._tasks.machines()
@@ -254,48 +261,48 @@ class BlocksOnWorkers(WorkerBlocks):
         return batches
 
     def _subtrees(
-        self, left: Sequence[int], batches: list[list[int]], nodes: Sequence[Unfinished]
+        self, left: Sequence[int], batches: list[list[int]], nodes: Sequence[GatheredNode]
     ) -> Iterator[Call]:
         """Tasks for some batches, taken as there is room for them."""
-        self._send_steps()
+        self._send_updates()
         if self._values is None and self._growth.growth.values is not None:
             self._values = self._tasks.send("code-values", self._growth.growth.values)
         groups = self._by_worker()
         for place in left:
             some = [nodes[i] for i in batches[place]]
             names = [node.node for node in some]
-            brought = self._tasks.submit(
+            gathered = self._tasks.submit(
                 [
                     Call(
-                        "bring-rows",
-                        bring_rows,
+                        "gather-nodes",
+                        gather_nodes,
                         (self._futures(group), group, self._known, self._sent, names),
                         (worker,),
                     )
                     for worker, group in groups
                 ]
             )
-            yield Call("finish-nodes", _finish_nodes, (brought, some, self._values))
+            yield Call("finish-nodes", _finish_nodes, (gathered, some, self._values))
 
-    def _send_steps(self, last: int | None = None) -> None:
-        """Give the steps that were taken to the workers, each once; up to one of them, or all."""
+    def _send_updates(self, last: int | None = None) -> None:
+        """Give the updates that were taken to the workers, each once; up to one of them, or all."""
         self._is_known = True
-        for number in range(len(self._sent), len(self._steps) if last is None else last):
-            self._sent.append(self._tasks.send("step", self._steps[number]))
+        for number in range(len(self._sent), len(self._updates) if last is None else last):
+            self._sent.append(self._tasks.send("split-update", self._updates[number]))
 
     def _all(self, calls: Callable[[], list[Call]]) -> list[Any]:
         """Results of some tasks, in their order; where they are lost, all of it again."""
 
         def work() -> list[Any]:
-            # the step that they make is for later rounds, none waits for it
-            found = dict(self._tasks.results(calls(), together=True, then=self._send_steps))
+            # the update that they make is for later rounds, none waits for it
+            found = dict(self._tasks.results(calls(), together=True, then=self._send_updates))
             return [found[i] for i in range(len(found))]
 
         return self._tasks.run(work, self._make)
 
 
 def _finish_nodes(
-    brought: Any, nodes: Sequence[Unfinished], values: Any
+    gathered: Any, nodes: Sequence[GatheredNode], values: Any
 ) -> tuple[PackedPieces, dict[str, Any]]:
     """What a task does."""
-    return finish_nodes(brought, nodes, values, TaskRunner())
+    return finish_nodes(gathered, nodes, values, TaskRunner())

@@ -1,7 +1,7 @@
-"""What a worker remembers of a growth of partitions: where rows of its blocks are after a step.
+"""What a worker remembers of a growth of partitions: where rows of its blocks are after an update.
 
-What is remembered is bounded by bytes. What was used least recently goes first. Where the places of
-one growth are more than that, the first ones stay. Its blocks come one after the other in every
+What is remembered is bounded by bytes. What was used least recently goes first. Where the positions
+of one growth are more than that, the first ones stay. Its blocks come one after the other in every
 round, so some are spared the work. A growth that is over is forgotten, and what tasks of it do
 afterwards is not remembered.
 """
@@ -15,7 +15,7 @@ import dask
 from dask.system import CPU_COUNT
 from dask.utils import parse_bytes
 
-from dtrees.core.stores.blocks.block import Places
+from dtrees.core.stores.blocks.block import PositionIndex
 from dtrees.parallel.limits import PROCESS_BYTES
 
 POSITIONS_SHARE = 0.25  # of what the process of a worker leaves, unless dask.config says otherwise
@@ -23,12 +23,12 @@ REMEMBERED = 1000  # names of growths that are over
 
 
 class PositionCache:
-    """Places by growth and block, the most recent ones, of at most `limit` bytes."""
+    """Positions by growth and block, the most recent ones, of at most `limit` bytes."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._lock = threading.Lock()
-        self._held: OrderedDict[tuple[str, int], tuple[int, Places, int]] = OrderedDict()
+        self._held: OrderedDict[tuple[str, int], tuple[int, PositionIndex, int]] = OrderedDict()
         self._over: deque[str] = deque(maxlen=REMEMBERED)  # growths that are forgotten
 
     def __len__(self) -> int:
@@ -40,8 +40,8 @@ class PositionCache:
         with self._lock:
             return sum(held[2] for held in self._held.values())
 
-    def get(self, growth: str, block: int) -> tuple[int, Places]:
-        """How many steps were taken, and the places after them; 0 steps where nothing is known."""
+    def get(self, growth: str, block: int) -> tuple[int, PositionIndex]:
+        """How many updates were taken, and the positions after them; 0 where nothing is known."""
         with self._lock:
             found = self._held.get((growth, block))
             if found is None:
@@ -49,24 +49,24 @@ class PositionCache:
             self._held.move_to_end((growth, block))
             return found[0], found[1]
 
-    def put(self, growth: str, block: int, n_steps: int, places: Places) -> None:
-        """Remember places, unless later ones are known, or there is no room."""
+    def put(self, growth: str, block: int, n_updates: int, positions: PositionIndex) -> None:
+        """Remember positions, unless later ones are known, or there is no room."""
         key = growth, block
         with self._lock:
             before = self._held.get(key)
-            if growth in self._over or (before is not None and before[0] >= n_steps):
+            if growth in self._over or (before is not None and before[0] >= n_updates):
                 return
-            size = sum(held.nbytes for held in places.values())
+            size = sum(held.nbytes for held in positions.values())
             self._held.pop(key, None)
             room = self._limit - size - sum(held[2] for held in self._held.values())
             for other, (n, _, gone) in list(self._held.items()):
                 if room >= 0:
                     break
-                if other[0] != growth or n < n_steps - 1:  # of no use in this round
+                if other[0] != growth or n < n_updates - 1:  # of no use in this round
                     del self._held[other]
                     room += gone
             if room >= 0:
-                self._held[key] = n_steps, places, size
+                self._held[key] = n_updates, positions, size
 
     def forget(self, growth: str) -> None:
         """Drop what is known of a growth, for good."""
@@ -81,7 +81,7 @@ _making = threading.Lock()
 
 
 def cache() -> PositionCache:
-    """The places that this process remembers."""
+    """The positions that this process remembers."""
     global _cache
     with _making:
         if _cache is None:
@@ -90,7 +90,7 @@ def cache() -> PositionCache:
 
 
 def room_of_positions(memory_limit: int | None, n_threads: int) -> int:
-    """Bytes of places that a worker may remember.
+    """Bytes of positions that a worker may remember.
 
     A share of the memory that its process leaves, or ``dask.config.get("dtrees.places-cache")``. A
     worker without a limit has the share of the machine that goes with its threads.

@@ -16,7 +16,7 @@ import numpy as np
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.stores.blocks.block import Common
-from dtrees.core.stores.blocks.messages import Step
+from dtrees.core.stores.blocks.messages import SplitUpdate
 from dtrees.parallel.block_tasks import GrowthOfBlocks, facts_of_block, make_block
 from dtrees.parallel.client import RELEASE_SECONDS, call_with_timeout, release
 from dtrees.parallel.coded_partitions import PART_BYTES, CodedPartitions
@@ -56,8 +56,8 @@ class WorkerBlocks:
         self._stats = stats
         self._blocks: list[Future] = []
         self._lengths: list[int] = []  # their rows
-        self._steps: list[Step] = []
-        self._sent: list[Future] = []  # the steps, as the workers have them
+        self._updates: list[SplitUpdate] = []
+        self._sent: list[Future] = []  # the updates, as the workers have them
         self._values: Future | None = None
         self._known = GrowthOfBlocks(uuid4().hex, growth.common())
         self._is_known = False  # to workers, under its name
@@ -163,12 +163,12 @@ class WorkerBlocks:
         self._forget()
 
     def _rename(self, common: Common) -> None:
-        """Take another name, under which no places are known."""
+        """Take another name, under which no positions are known."""
         self._forget()
         self._known = GrowthOfBlocks(uuid4().hex, common)
 
     def _forget(self) -> None:
-        """Let workers drop the places of the growth."""
+        """Let workers drop the positions of the growth."""
         if not self._is_known:
             return
         self._is_known = False

@@ -20,17 +20,13 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow.grower import grow
-from dtrees.core.grow.rounds import (
-    GATHER_ROWS,
-    HISTOGRAM_BUDGET,
-    BlocksHere,
-    Seed,
-    grow_in_rounds,
-)
+from dtrees.core.grow.local_blocks import LocalBlocks
+from dtrees.core.grow.round_spec import GATHER_ROWS, HISTOGRAM_BUDGET, RoundSpec
+from dtrees.core.grow.rounds import grow_in_rounds
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import plain
 from dtrees.core.model.tree import Tree
-from dtrees.core.stores.blocks.block import Block, Common
+from dtrees.core.stores.blocks.block import Block, Common, Draws
 from tests.oracle.candidates import categories_of, numbers_of
 from tests.oracle.tree import threshold_of
 
@@ -169,13 +165,29 @@ def grow_blocks(
     parts: list[tuple[CodedMatrix, Target]], rules: GrowthRules, thresholds, values=None, **limits
 ) -> Tree:
     """The tree of rows that lie in several blocks, in rounds."""
-    blocks = blocks_of(parts)
-    common = Common(rules, None, None)
-    n_rows = np.array([sum(target.n_live for _, target in parts)])
-    seed = Seed(common, *parts[0], thresholds, 1, n_rows, values=values, **limits)
-    grown = grow_in_rounds(seed, [rules.tree], BlocksHere(blocks, values))
+    spec = spec_of(parts, rules, thresholds, values=values, **limits)
+    grown = grow_in_rounds(spec, [rules.tree], LocalBlocks(blocks_of(parts), values))
     ((_, (tree,)),) = grown
     return tree
+
+
+def spec_of(
+    parts: list[tuple[CodedMatrix, Target]],
+    rules: GrowthRules,
+    thresholds,
+    draws: Draws | None = None,
+    **limits,
+) -> RoundSpec:
+    """What trees of all rows of some parts are grown from."""
+    n_rows = np.array([sum(target.n_live for _, target in parts)])
+    return RoundSpec(Common(rules, draws, None), *parts[0], thresholds, 1, n_rows, **limits)
+
+
+def cut_in_parts(example: Example, *ends: int) -> list[tuple[CodedMatrix, Target]]:
+    """The rows of an example in several parts, cut before some rows."""
+    matrix, target = coded(example.table), example.target
+    parts = np.split(np.arange(example.n_rows), ends)
+    return [(matrix.take(rows), target.take(rows)) for rows in parts]
 
 
 def blocks_of(parts: list[tuple[CodedMatrix, Target]]) -> list[Block]:

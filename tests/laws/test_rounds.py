@@ -9,7 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dtrees.core.grow.forest import ForestGrowth
-from dtrees.core.grow.rounds import BlocksHere, Seed, grow_in_rounds
+from dtrees.core.grow.local_blocks import LocalBlocks
+from dtrees.core.grow.round_spec import RoundSpec
+from dtrees.core.grow.rounds import grow_in_rounds
 from dtrees.core.membership.resampling import Bags, of_sets
 from dtrees.core.stores.blocks.block import Block, Common, Draws
 from tests.laws.tables import coded, coded_sparse, examples, grow_tree, thresholds_of, values_of
@@ -45,7 +47,7 @@ def grow_sets_in_rounds(example, matrix, resampling, n_blocks, seed, bags=None, 
         for rows in cut(example.n_rows, n_blocks, seed)
     ]
     values = values_of(example.table)
-    seed = Seed(
+    spec = RoundSpec(
         common,
         matrix,
         target,
@@ -56,7 +58,7 @@ def grow_sets_in_rounds(example, matrix, resampling, n_blocks, seed, bags=None, 
         may_be_empty=True,
         **limits,
     )
-    grown = grow_in_rounds(seed, [rules.tree], BlocksHere(blocks, values))
+    grown = grow_in_rounds(spec, [rules.tree], LocalBlocks(blocks, values))
     ((_, trees),) = grown
     return trees
 

@@ -64,11 +64,11 @@ class TestRounds:
         assert cost(10**7, depth=10, histogram_budget=2**18).rounds > few.rounds
 
     def test_waves_by_memory(self):
-        assert cost(10**7, memory_limit=None).waves == 1
-        assert cost(10**7, memory_limit=2**29).waves > 1
+        assert cost(10**7, memory_limit=None).tree_batches == 1
+        assert cost(10**7, memory_limit=2**29).tree_batches > 1
 
     def test_waves_by_work(self):
-        assert cost(10**9).waves > cost(10**9, n_workers=10).waves > 1
+        assert cost(10**9).tree_batches > cost(10**9, n_workers=10).tree_batches > 1
 
     @pytest.mark.parametrize("depth", [8, 16])
     def test_more_workers_are_faster(self, depth):
@@ -102,7 +102,7 @@ class TestCost:
             gather_rows=gather,
             memory_limit=2**30,
         )
-        assert found.rounds >= found.waves >= 1
+        assert found.rounds >= found.tree_batches >= 1
         assert found.bytes_moved >= 0
         assert found.bytes_per_worker >= 0
         assert all(math.isfinite(spent) and spent >= 0 for spent in found.seconds.values())

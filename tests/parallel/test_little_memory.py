@@ -1,4 +1,4 @@
-"""Workers of little memory: blocks, waves and spilling follow from it, the model does not."""
+"""Workers of little memory: blocks, batches and spilling follow from it, the model does not."""
 
 from __future__ import annotations
 
@@ -60,18 +60,18 @@ def on_disk(client):
 
 @pytest.fixture
 def done(monkeypatch):
-    """Blocks and waves of a growth, its rounds, and the names of its tasks."""
-    done = {"blocks": [], "waves": [], "rounds": 0, "tasks": Counter()}
-    make, waves, submit = BlocksOnWorkers.make, BlocksOnWorkers.waves, Tasks.submit
+    """Blocks and batches of a growth, its rounds, and the names of its tasks."""
+    done = {"blocks": [], "tree_batches": [], "rounds": 0, "tasks": Counter()}
+    make, tree_batches, submit = BlocksOnWorkers.make, BlocksOnWorkers.tree_batches, Tasks.submit
     hear = BlocksOnWorkers.hear
 
     def made(blocks):
         make(blocks)
         done["blocks"].append(len(blocks._blocks))
 
-    def noted_waves(blocks, numbers):
-        done["waves"].append(waves(blocks, numbers))
-        return done["waves"][-1]
+    def noted_batches(blocks, numbers):
+        done["tree_batches"].append(tree_batches(blocks, numbers))
+        return done["tree_batches"][-1]
 
     def heard(blocks, what, depth):
         done["rounds"] += 1
@@ -82,7 +82,7 @@ def done(monkeypatch):
         return submit(tasks, calls)
 
     monkeypatch.setattr(BlocksOnWorkers, "make", made)
-    monkeypatch.setattr(BlocksOnWorkers, "waves", noted_waves)
+    monkeypatch.setattr(BlocksOnWorkers, "tree_batches", noted_batches)
     monkeypatch.setattr(BlocksOnWorkers, "hear", heard)
     monkeypatch.setattr(Tasks, "submit", submitted)
     return done
@@ -112,9 +112,9 @@ def test_blocks_tasks_and_waves_follow_from_memory(case, small, done, monkeypatc
     before = pids(small, n_workers)
     with on(small), dask.config.set(ROUNDS):
         assert collections.fitted(case, "64") == expected
-    (n_blocks,), (waves,) = done["blocks"], done["waves"]
+    (n_blocks,), (tree_batches,) = done["blocks"], done["tree_batches"]
     assert n_blocks >= len(X) / 60
-    assert [list(wave) for wave in waves] == [[i] for i in range(model.n_estimators)]
+    assert [list(batch) for batch in tree_batches] == [[i] for i in range(model.n_estimators)]
     assert done["tasks"]["count-blocks"] > 2 * n_workers * done["rounds"]  # one, without a limit
     assert pids(small) == before
     assert_nothing_is_left(small)

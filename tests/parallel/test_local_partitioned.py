@@ -13,9 +13,9 @@ import pytest
 from sklearn.model_selection import KFold
 
 import dtrees
-from dtrees.core.grow.rounds import BlocksHere
-from dtrees.core.stores.blocks._block import N
-from dtrees.core.stores.blocks.messages import Counts, Request, Step
+from dtrees.core.grow.local_blocks import LocalBlocks
+from dtrees.core.stores.blocks._node_counts import N
+from dtrees.core.stores.blocks.messages import Counts, HistogramRequest, SplitUpdate
 from dtrees.estimators.fitted_sets import trees_of
 from dtrees.model_selection import cross_validate
 from dtrees.parallel import local_partitioned
@@ -101,27 +101,27 @@ def test_too_many_codes_for_histograms(rounds):
     assert dtrees.DecisionTreeClassifier(max_bins=255).fit(X, y).score(X, y) > 0.99
 
 
-class Recorded(BlocksHere):
+class Recorded(LocalBlocks):
     """Blocks that write down what they are asked for in a round, and what they answer."""
 
     rounds: ClassVar[list[Round]] = []
     n_codes: ClassVar[np.ndarray]
 
-    def count(self, step, requests):
-        counts = super().count(step, requests)
+    def count(self, update, requests):
+        counts = super().count(update, requests)
         type(self).n_codes = self._given[0].coded.n_codes
         ends = np.cumsum([request.members.bit_count() for request in requests])
         n_rows = [int(rows[:, N].sum()) for rows in np.split(counts.sums, ends[:-1])]
-        self.rounds.append(Round(step, {r.node: r for r in requests}, n_rows, counts))
+        self.rounds.append(Round(update, {r.node: r for r in requests}, n_rows, counts))
         return counts
 
 
 @dataclass(frozen=True)
 class Round:
-    """A step, the nodes that were asked for after it, their rows (of all sets), and the answer."""
+    """An update, the nodes that are asked for after it, their rows (of all sets), the answer."""
 
-    step: Step
-    requests: dict[int, Request]
+    update: SplitUpdate
+    requests: dict[int, HistogramRequest]
     n_rows: list[int]
     counts: Counts
 
@@ -134,7 +134,7 @@ class TestRequests:
 
     @pytest.fixture
     def recorded(self, monkeypatch):
-        monkeypatch.setattr(local_partitioned, "BlocksHere", Recorded)
+        monkeypatch.setattr(local_partitioned, "LocalBlocks", Recorded)
         monkeypatch.setattr(Recorded, "rounds", [])
         with dask.config.set({"dtrees.regime": "partitioned", "dtrees.gather-rows": 20}):
             yield Recorded.rounds
@@ -162,9 +162,9 @@ class TestRequests:
             for node, request in each.requests.items():
                 assert len(request.columns) == 2, "not the draw of a node"
                 asked[node] += request.columns.tolist()
-        partings = [parting for each in recorded for parting in each.step.partings]
-        assert len(partings) > 50
-        assert all(parting.column in asked[parting.node] for parting in partings)
+        splits = [split for each in recorded for split in each.update.splits]
+        assert len(splits) > 50
+        assert all(split.column in asked[split.node] for split in splits)
         assert set().union(*asked.values()) == set(range(6))  # nodes draw apart from each other
         with dask.config.set({"dtrees.regime": "local"}):
             alone = self.forest(max_features=2).fit(X, y)
@@ -182,8 +182,8 @@ class TestRequests:
         n_pairs = 0
         for each in recorded:
             children = set()
-            for parting in each.step.partings:
-                pair = [n for n in (parting.left, parting.right) if n in each.requests]
+            for split in each.update.splits:
+                pair = [n for n in (split.left, split.right) if n in each.requests]
                 children.update(pair)
                 n_asked = [len(each.requests[node].columns) for node in pair]
                 if len(pair) == 2:
@@ -192,6 +192,6 @@ class TestRequests:
                     small, large = sorted(pair, key=lambda node: -len(each.requests[node].columns))
                     assert each.rows_of(small) <= each.rows_of(large)
                 else:
-                    assert n_asked in ([], [6])  # the other one is brought together
+                    assert n_asked in ([], [6])  # the other one is gathered
             assert each is recorded[0] or children == set(each.requests)
         assert n_pairs > 20

@@ -27,7 +27,9 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.sampling import CutRules
 from dtrees.coding.summaries import TableSummary
 from dtrees.coding.tables import read_table
-from dtrees.core.grow.rounds import BlocksHere, Seed, grow_in_rounds
+from dtrees.core.grow.local_blocks import LocalBlocks
+from dtrees.core.grow.round_spec import RoundSpec
+from dtrees.core.grow.rounds import grow_in_rounds
 from dtrees.core.stores.blocks.block import Block, Common, Draws
 from tests.pairs import parametrize_pairs
 from tests.parallel.clusters import connect, digest
@@ -169,7 +171,7 @@ def test_blocks_of_rows(case, storage, n_rows, expected):
         Block(part, target.take(np.arange(N_ROWS)[rows]), rows.start)
         for part, rows in zip(parts, blocks, strict=True)
     ]
-    seed = Seed(
+    spec = RoundSpec(
         common,
         parts[0],
         held[0].target,
@@ -180,7 +182,7 @@ def test_blocks_of_rows(case, storage, n_rows, expected):
         gather_rows=100,  # rounds above, subtrees below
     )
     numbers = range(CASES[case].model.n_estimators)
-    grown = dict(grow_in_rounds(seed, numbers, BlocksHere(held, values)))
+    grown = dict(grow_in_rounds(spec, numbers, LocalBlocks(held, values)))
     assert digest([grown[number][0] for number in numbers]) == expected[case]
 
 

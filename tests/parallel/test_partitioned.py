@@ -24,7 +24,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from dtrees import DecisionTreeClassifier, ExtraTreesRegressor, RandomForestClassifier
-from dtrees.core.stores.blocks._block import HIGHEST, LOWEST
+from dtrees.core.stores.blocks._node_counts import HIGHEST, LOWEST
 from dtrees.core.stores.blocks.block import BlockOfRows
 from dtrees.core.stores.blocks.messages import Counts, add_up
 from dtrees.exceptions import SchedulerLostError, WorkerLostError
@@ -270,7 +270,7 @@ class TestWorkersThatDie:
         "name",
         [
             pytest.param("count-blocks", marks=chaos),
-            "bring-rows",
+            "gather-nodes",
             pytest.param("finish-nodes", marks=chaos),
         ],
     )
@@ -358,8 +358,8 @@ def deadly(name, path):
 
     kinds = {
         "count-blocks": (blocks.BlockOfRows, "count"),
-        "bring-rows": (blocks.BlockOfRows, "bring"),
-        "finish-nodes": (block_tasks, "grow_brought"),
+        "gather-nodes": (blocks.BlockOfRows, "gather"),
+        "finish-nodes": (block_tasks, "grow_gathered"),
     }
     place, attribute = kinds[name]
     before = getattr(place, attribute)
@@ -381,8 +381,8 @@ def healed(name):
     from dtrees.parallel import block_tasks
 
     for place, attribute in (
-        (blocks.BlockOfRows, {"count-blocks": "count", "bring-rows": "bring"}.get(name)),
-        (block_tasks, "grow_brought"),
+        (blocks.BlockOfRows, {"count-blocks": "count", "gather-nodes": "gather"}.get(name)),
+        (block_tasks, "grow_gathered"),
     ):
         if "healthy" in vars(place):
             setattr(place, attribute, place.healthy)
@@ -611,7 +611,7 @@ class TestNothingIsLeft:
             signal.signal(signal.SIGINT, before)
         assert fault.has_happened
 
-    @pytest.mark.parametrize("attribute", ["advance", "count", "bring"])
+    @pytest.mark.parametrize("attribute", ["advance", "count", "gather"])
     def test_after_an_error_in_a_task(self, attribute, here, monkeypatch):
         def fail(*_):
             raise ZeroDivisionError("told so")
@@ -771,9 +771,9 @@ class TestPlacesCache:
 
     def test_the_first_blocks_of_a_growth_stay(self):
         cache = PositionCache(30)
-        for n_steps in (1, 2, 3):
+        for n_updates in (1, 2, 3):
             for block in range(5):
-                cache.put("a", block, n_steps, self.of(10))
+                cache.put("a", block, n_updates, self.of(10))
             assert self.known(cache, "a") == [0, 1, 2]
             assert cache.nbytes == 30
 
@@ -781,9 +781,9 @@ class TestPlacesCache:
         cache = PositionCache(30)
         for block in (0, 1, 2):
             cache.put("a", block, 1, self.of(10))
-        for n_steps in (2, 3):
+        for n_updates in (2, 3):
             for block in (1, 2, 5):
-                cache.put("a", block, n_steps, self.of(10))
+                cache.put("a", block, n_updates, self.of(10))
         assert self.known(cache, "a") == [1, 2, 5]
 
     def test_what_is_too_large_is_not_remembered(self):
@@ -849,9 +849,11 @@ class TestWaves:
         cells = round(n_trees * drawn * in_bag)
         monkeypatch.setattr(limits, "WAVE_CELLS", cells)
         found = []
-        waves = BlocksOnWorkers.waves
+        tree_batches = BlocksOnWorkers.tree_batches
         monkeypatch.setattr(
-            BlocksOnWorkers, "waves", lambda *args: found.append(waves(*args)) or found[-1]
+            BlocksOnWorkers,
+            "tree_batches",
+            lambda *args: found.append(tree_batches(*args)) or found[-1],
         )
         assert hash_of(fitted(here)) == EXPECTED
         ((*parts,),) = found
@@ -859,7 +861,7 @@ class TestWaves:
         assert [tree for part in parts for tree in part] == [0, 1, 2, 3]
 
     def test_what_a_lost_cluster_leaves(self, monkeypatch):
-        """The trees of the waves before."""
+        """The trees of the batches before."""
         monkeypatch.setattr(limits, "WAVE_CELLS", 1)
         with connect(1, 1, False) as cluster, Client(cluster) as client:
             fault = Fault(client.close, "rounds", 12)
@@ -981,7 +983,7 @@ class TestBudgets:
         report, deepest = self.report(here, 20, **how)
         assert (report["rounds"], report["passes"]) == (deepest + 1, 1 + 1 + deepest + 1)
 
-    def test_small_nodes_are_brought_together(self, here):
+    def test_small_nodes_are_gathered(self, here):
         report, _ = self.report(here, 20, gather_rows=500)
         assert report["rounds"] < 8
         assert report["passes"] == 1 + report["rounds"] + 1

@@ -301,7 +301,9 @@ class TestResume:
     @pytest.mark.parametrize("regime", ["replicated", "partitioned"])
     def test_the_scheduler_is_closed(self, regime, monkeypatch):
         monkeypatch.setattr("dtrees.parallel.replicated.ROWS_PER_BATCH", 1)
-        monkeypatch.setattr(BlocksOnWorkers, "waves", lambda self, numbers: [[i] for i in numbers])
+        monkeypatch.setattr(
+            BlocksOnWorkers, "tree_batches", lambda self, numbers: [[i] for i in numbers]
+        )
         with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
             so_far = self.unfinished(regime)
         assert type(so_far) is RandomForestClassifier

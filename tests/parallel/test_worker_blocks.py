@@ -19,7 +19,7 @@ EXPECTED = expected()
 class TestPlacement:
     @pytest.mark.parametrize("joins", [False, True])
     def test_blocks_are_where_threads_are(self, joins, monkeypatch):
-        """Though the table is on one worker; also on a worker that joins between two waves."""
+        """Though the table is on one worker; also on a worker that joins between two batches."""
         seen = []
         begin = BlocksOnWorkers.begin
 
@@ -34,7 +34,9 @@ class TestPlacement:
             seen.append(sorted(of_worker.values()))
 
         monkeypatch.setattr(BlocksOnWorkers, "begin", look)
-        monkeypatch.setattr(BlocksOnWorkers, "waves", lambda self, numbers: [[i] for i in numbers])
+        monkeypatch.setattr(
+            BlocksOnWorkers, "tree_batches", lambda self, numbers: [[i] for i in numbers]
+        )
         monkeypatch.setattr(BlocksOnWorkers, "_rows_of_block", lambda self: 50)
         steady = dask.config.set({"distributed.scheduler.work-stealing": False})
         with steady, connect(2, 1, False) as cluster, Client(cluster) as client:

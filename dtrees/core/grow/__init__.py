@@ -2,7 +2,7 @@
 
     grower.grow ──▶ source, forest ──▶ depth first | level by level | shared | rounds
                                             │
-                       node: search, enough gain?, part the rows, open two children, write the test
+                       node: search, enough gain?, split the rows, open two children, write the test
 
 Every order grows the same tree: a node depends on its rows and the key of its path alone. Work is
 cut into slices, between which signals and cancellation are looked at.

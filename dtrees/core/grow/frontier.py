@@ -31,19 +31,12 @@ class GrowingTree:
     def add(self, sums: Sums | None, impurity: float = 0.0) -> int:
         """Record a node, without sums where a subtree will take its place. Returns its number."""
         nothing = np.zeros(self._n_statistics, dtype=np.int64)
-        number = len(self._records)
+        n = 0 if sums is None else sums.n
         self._records.append(
-            {
-                "n": 0 if sums is None else sums.n,
-                "subset": -1,
-                "impurity": impurity,
-                "left": -1,
-                "right": -1,
-                "column": -2,
-            }
+            {"n": n, "subset": -1, "impurity": impurity, "left": -1, "right": -1, "column": -2}
         )
         self._statistics.append(nothing if sums is None else sums.statistics)
-        return number
+        return len(self._records) - 1
 
     def split(self, number: int, found: FoundSplit) -> None:
         """Write the test of a node. Its children are linked when they are recorded."""
@@ -105,6 +98,8 @@ class OpenNode:
     sums : dict of int to Sums
     pair : Pair or None
         Where the sibling is spread, too, and counting one of them is enough.
+    columns : int32 (k,)
+        That are searched in this round.
     """
 
     node: int
@@ -118,6 +113,12 @@ class OpenNode:
     records: dict[int, int] = field(default_factory=dict)
     sums: dict[int, Sums] = field(default_factory=dict)
     pair: Pair | None = None
+    columns: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+
+    @property
+    def is_large(self) -> bool:
+        """Whether its histogram is the parent's less that of its sibling."""
+        return self.pair is not None and self.pair.large == self.node
 
     @property
     def members(self) -> int:
@@ -159,20 +160,20 @@ class Frontier:
         """Open some nodes, siblings of a pair side by side."""
         self._open.extend(nodes)
 
-    def next_batch(self, bytes_per_set: int, budget: int) -> list[OpenNode]:
+    def next_nodes(self, bytes_per_set: int, budget: int) -> list[OpenNode]:
         """Take nodes whose histograms fit into `budget` bytes; at least one.
 
         Siblings of a pair are taken together.
         """
-        batch: list[OpenNode] = []
+        nodes: list[OpenNode] = []
         used = 0
         while self._open:
             family = [self._open[0]]
             if family[0].pair is not None and len(self._open) > 1:
                 family += [other for other in [self._open[1]] if other.pair is family[0].pair]
             size = bytes_per_set * sum(len(node.sets) for node in family)
-            if batch and used + size > budget:
+            if nodes and used + size > budget:
                 break
             used += size
-            batch += [self._open.popleft() for _ in family]
-        return batch
+            nodes += [self._open.popleft() for _ in family]
+        return nodes

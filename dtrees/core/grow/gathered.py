@@ -1,4 +1,4 @@
-"""Nodes of few rows, which are brought to one place from all blocks and finished there."""
+"""Nodes of few rows, which are gathered in one place from all blocks and finished there."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale
 from dtrees.core.grow._arena import Arena
 from dtrees.core.grow.node_record import PartialTree
+from dtrees.core.grow.shared import pieces_of_sets
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import Resampling
-from dtrees.core.stores.blocks.block import EVERYONE, Brought
+from dtrees.core.stores.blocks.block import EVERYONE, GatheredRows
 from dtrees.typing import Runner, serial
 
 
 @dataclass(frozen=True)
-class Unfinished:
-    """A node of few rows, whose subtrees are grown where its rows are brought to.
+class GatheredNode:
+    """A node of few rows, whose subtrees are grown where its rows are gathered.
 
     Attributes
     ----------
@@ -49,22 +50,22 @@ class Unfinished:
     scales: tuple[Scale, ...]
 
 
-def stacked(parts: Sequence[Brought]) -> Brought:
+def stacked(parts: Sequence[GatheredRows]) -> GatheredRows:
     """Rows of a node that come from several blocks; copies, whose arrays are aligned."""
     coded = CodedMatrix.stack([part.coded for part in parts])
     target = Target.stack([part.target for part in parts])
-    if parts[0].kind is None:
-        return Brought(coded, target, None, EVERYONE)
+    if parts[0].combination is None:
+        return GatheredRows(coded, target, None, EVERYONE)
     masks, number = np.unique(np.concatenate([part.masks for part in parts]), return_inverse=True)
     ends = np.cumsum([len(part.masks) for part in parts])
     of_parts = np.split(number.astype(np.uint16), ends[:-1])
-    kinds = [own[part.kind] for own, part in zip(of_parts, parts, strict=True)]
-    return Brought(coded, target, np.concatenate(kinds), masks)
+    combinations = [own[part.combination] for own, part in zip(of_parts, parts, strict=True)]
+    return GatheredRows(coded, target, np.concatenate(combinations), masks)
 
 
-def grow_brought(
-    brought: Sequence[Brought],
-    node: Unfinished,
+def grow_gathered(
+    gathered: Sequence[GatheredRows],
+    node: GatheredNode,
     values: tuple[np.ndarray, np.ndarray] | None,
     pool: Arena,
     run: Runner = serial,
@@ -73,9 +74,9 @@ def grow_brought(
 
     Parameters
     ----------
-    brought : sequence of Brought
+    gathered : sequence of GatheredRows
         All rows of the node, from all blocks.
-    node : Unfinished
+    node : GatheredNode
     values : (float64, int64 (n_columns + 1,)) or None
         `CodeBook.code_values`, for random splits.
     pool : Arena
@@ -86,18 +87,12 @@ def grow_brought(
     ------
     CancelledError
     """
-    rows = stacked(brought)
-    source = DatasetSource(
-        rows.coded,
-        rows.target,
-        node.rules[0],
-        run=run,
-        values=values,
-        pool=pool,
-    )
-    if rows.kind is None:
-        return (source.finish(node.depth, node.path, node.scales[0]),)
+    rows = stacked(gathered)
+    how = {"run": run, "values": values, "pool": pool, "scale": node.scales[0]}
+    source = DatasetSource(rows.coded, rows.target, node.rules[0], **how)
+    if rows.combination is None:
+        return (source.finish(node.depth, node.path),)
     bits = np.array(node.sets, dtype=np.uint64)
     mix = (rows.masks >> bits[:, None]) & np.uint64(1) > 0
-    resampling = Resampling(rows.kind, mix)
-    return tuple(source.sets(resampling, node.rules, node.depth, node.path, node.scales))
+    resampling = Resampling(rows.combination, mix)
+    return tuple(pieces_of_sets(source, node.rules, resampling, node.depth, node.path, node.scales))

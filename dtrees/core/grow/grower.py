@@ -5,7 +5,7 @@
                                             |                             |
          rows in one place:   a whole tree by one call, no rounds <-------+      here
          rows in blocks:      large nodes in rounds of merged histograms,        `rounds`
-                              small ones brought to one place, and finished by the same call
+                              small ones gathered in one place, and finished by the same call
 
 A node is finished where its rows are. With all rows in one process that is at the root, and there
 is no round at all. Where rows are spread over chunks and workers, a node is spread only as long as
@@ -23,6 +23,7 @@ from collections.abc import Iterable, Sequence
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow.assembly import Thresholds, trees_of
 from dtrees.core.grow.node_record import PartialTree
+from dtrees.core.grow.shared import pieces_of_sets
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.model.tree import Forest
@@ -58,6 +59,6 @@ def grow(
         pieces: Iterable[PartialTree] = [source.finish()]
     else:
         by_set = [rules] * resampling.n_sets if rules_of_sets is None else rules_of_sets
-        pieces = source.sets(resampling, by_set)
+        pieces = pieces_of_sets(source, by_set, resampling)
     n_codes = source.coded.n_codes
     return Forest(tuple(trees_of(pieces, source.target, n_codes, thresholds, rules)))

@@ -16,7 +16,7 @@ bit.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +25,13 @@ from dtrees.coding.coded import SPARSE, U32, CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, scale_of_sums, units_of
+from dtrees.core.grow._shared import grow_together
+from dtrees.core.grow._training_sets import TrainingSets
+from dtrees.core.grow.assembly import join
+from dtrees.core.grow.node_record import PartialTree
+from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import Resampling
+from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.shared._shared_nodes import MOST_CELLS, MOST_SETS
 
 SIZES = (MOST_SETS, MOST_SETS - 1, 32, 16, 8, 4, 2)  # of groups
@@ -35,15 +41,74 @@ LOGARITHMS = ("entropy", "poisson")  # criteria
 MOST_UNITS = 2**62  # no leaf weighs more
 
 
+def pieces_of_sets(
+    source: DatasetSource,
+    rules: Sequence[GrowthRules],
+    resampling: Resampling,
+    depth: int = 0,
+    path: int = 0,
+    scales: Sequence[Scale] | None = None,
+) -> Iterator[PartialTree]:
+    """Grow the subtree of each set.
+
+    What grows together has grown before the first tree is handed over; the others grow when it is
+    their turn, in the memory of those that are done with.
+
+    Parameters
+    ----------
+    source : DatasetSource
+        All rows, in units that are those of every set.
+    rules : sequence of GrowthRules
+        Of each set; they differ in `min_samples_split`, `min_samples_leaf` and `min_weight_leaf`.
+    resampling : Resampling
+        Every set has a cell once or not at all, and some weight.
+    depth, path
+        As for `DatasetSource.finish`.
+    scales : sequence of Scale or None, default=None
+        Of each set; None: of its rows.
+
+    Yields
+    ------
+    PartialTree
+        A tree in preorder, for each set in turn.
+
+    Raises
+    ------
+    CancelledError
+    """
+    coded, target, tuning = source.coded, source.target, source.tuning
+    sets = Sets(target, rules, resampling, scales)
+    pieces: dict[int, PartialTree] = {}
+    most_columns = rules[0].max_features
+    draws = most_columns is not None and most_columns < coded.n_columns
+    can_share = why_not_shared(coded, rules[0]) is None
+    for group in sets.groups(numbers_of(coded, target)) if can_share else []:
+        dataset = Dataset(coded, target, rules[0], sets.scales[group[0]], alone=True)
+        times = target.times if draws and dataset.is_weighted else None
+        cells, has = sets.resampling.cells_of(group)
+        total_weight, least_of = sets.limits_of(group)
+        tuned = tuning.counted_rows, tuning.shared_rows
+        shared = TrainingSets(dataset, cells, has, total_weight, least_of, times, *tuned)
+        how = source.run, source.n_threads, source.cancelled, tuning
+        grown = grow_together(shared, source.pool, *how, depth, path)
+        source.check_cancelled()
+        for place, number in enumerate(group):
+            found = grown[place]
+            grown[place] = []  # records are there twice for one set at a time
+            pieces[number] = found[0] if len(found) == 1 else join(found)  # one is in preorder
+    for number in range(resampling.n_sets):
+        if number not in pieces:
+            own, scale = sets.target(number), sets.scales[number]
+            alone = replace(source, target=own, rules=rules[number], scale=scale)
+            pieces[number] = alone.finish(depth, path)
+            del own, alone
+        yield pieces.pop(number)  # nothing is left of it here
+
+
 def numbers_of(coded: CodedMatrix, target: Target) -> int:
     """Numbers of the largest histogram of a column: codes that no row can hold take no room."""
     width = min(int(coded.n_codes.max(initial=0)) + 1, 2 * coded.n_rows)
     return width * (target.n_statistics + 1)
-
-
-def can_share(coded: CodedMatrix, rules: GrowthRules) -> bool:
-    """Whether `dtrees.core.grow._shared` reads tables like this one."""
-    return why_not_shared(coded, rules) is None
 
 
 def why_not_shared(coded: CodedMatrix, rules: GrowthRules) -> str | None:
@@ -79,8 +144,10 @@ class Sets:
 
     Parameters
     ----------
-    target, rules, resampling, scales
-        As for `dtrees.core.grow.source.DatasetSource.sets`.
+    target : Target
+        Of all rows.
+    rules, resampling, scales
+        As for `pieces_of_sets`.
 
     Attributes
     ----------

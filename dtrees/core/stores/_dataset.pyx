@@ -3,7 +3,7 @@
 A `Dataset` binds the arrays to C structs and chooses what a row adds to the statistics (`CellKind`)
 and which formula scores them. Whole trees are grown from it (`dtrees.core.grow._level_wise`), and
 rounds ask it which split is the best for a histogram, and have its rows counted and partitioned
-(`dtrees.core.stores.blocks._block`).
+(`dtrees.core.stores.blocks`).
 
 Scales (of x log x, of the least gain) come from all rows of all blocks, so that the same node has
 the same gain, bit for bit, wherever its rows are.
@@ -50,7 +50,7 @@ cdef class Dataset:
     rules : GrowthRules
     scale : Scale or None, default=None
         From the rows of all blocks; None: nothing is searched, rows are partitioned and counted
-        (`dtrees.core.stores.blocks._block`).
+        (`dtrees.core.stores.blocks`).
     values : (float64, int64 (n_columns + 1,)) or None, default=None
         `CodeBook.code_values`, needed for random splits.
     n_threads : int or None, default=None

@@ -1,4 +1,4 @@
-"""Rows that are elsewhere: a block holds some, parts them by the last tests and counts them.
+"""Rows that are elsewhere: a block holds some, splits them by the last tests and counts them.
 
     round    tests of the last level ──▶ block 0, 1, 2 ...  ──▶ sums of histograms ──▶ next tests
 

@@ -3,22 +3,21 @@
 A table in several places is cut into blocks, each of which does its part of a round alone and
 returns integers that add up (`dtrees.core.grow.rounds`)::
 
-    step      where the trees begin, how nodes were split            the same for all blocks
+    updates      where the trees begin, how nodes were split    the same for all blocks
       v
-    places    node -> its rows in this block                         a function of block and steps
+    positions    node -> its rows in this block                 a function of block and updates
       v
-    counts    sums and histograms of the nodes that are asked for    added up over the blocks
-    rows      of nodes that are few enough to be brought together
+    counts       sums and histograms of requested nodes         added up over the blocks
+    rows         of nodes that are small enough to be gathered
 
-`Places` are never the only copy of anything: they follow from the codes and the steps so far, and
-whoever loses them computes them again (DESIGN 3.8).
+A `PositionIndex` is never the only copy of anything: it follows from the codes and the updates so
+far, and whoever loses it computes it again (DESIGN 3.8).
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -30,11 +29,18 @@ from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.membership.resampling import poisson_steps
 from dtrees.core.stores._dataset import Dataset
-from dtrees.core.stores.blocks._block import count, part, partition_shared
-from dtrees.core.stores.blocks.messages import Counts, Parting, Request, Root, Step, codes_left
+from dtrees.core.stores.blocks._node_counts import count
+from dtrees.core.stores.blocks._node_partition import partition
+from dtrees.core.stores.blocks.messages import (
+    Counts,
+    HistogramRequest,
+    NodeSplit,
+    Root,
+    SplitUpdate,
+    codes_left,
+)
 
 EVERYONE = np.ones(1, dtype=np.uint64)
-BESIDE_BLOCK = 0.6  # of the bytes of a block, that its places and what a task makes of it take
 
 
 @dataclass(frozen=True)
@@ -77,16 +83,6 @@ class Block:
     keys: np.ndarray | None = None
     cells: np.ndarray | None = None
 
-    def __sizeof__(self) -> int:
-        """With the arrays, and with what goes with them: Dask asks for it, to know what to spill.
-
-        Places and copies of rows are memory of the process, which Dask does not count with results.
-        Where blocks alone fill the share of a worker that it gives to results, there is no room for
-        them, and the worker is killed.
-        """
-        own = _size(self.coded, self.target, self.keys, self.cells)
-        return object.__sizeof__(self) + own + int(BESIDE_BLOCK * own)
-
     @property
     def row_keys(self) -> np.ndarray:
         """Keys of the rows for the draws of bags; uint64 (n_rows,)."""
@@ -113,13 +109,8 @@ class Common:
     masks: np.ndarray | None
 
 
-def _size(*parts: object) -> int:
-    """Bytes of what an object is made of."""
-    return sum(sys.getsizeof(part) for part in parts if part is not None)
-
-
 @dataclass(frozen=True, eq=False)
-class Held:
+class NodeRows:
     """Rows of a node in a block.
 
     Attributes
@@ -129,30 +120,30 @@ class Held:
     rows : uint32 (n,), ascending
     times : uint16 (n,) or None
         How often each of them is in the bag; None: there are no bags.
-    kind : uint16 (n,) or None
-        None: all rows are of one kind.
-    masks : uint64 (n_kinds,)
-        By kind: a bit for each training set that has the row here.
+    combination : uint16 (n,) or None
+        Of training sets; None: all rows are of one combination.
+    masks : uint64 (n_combinations,)
+        A bit for each training set that has the rows.
     """
 
     root: Root
     rows: np.ndarray
     times: np.ndarray | None
-    kind: np.ndarray | None = None
-    masks: np.ndarray = field(default_factory=lambda: EVERYONE)
+    combination: np.ndarray | None
+    masks: np.ndarray
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        arrays = (self.rows, self.times, self.kind, self.masks)
+        arrays = (self.rows, self.times, self.combination, self.masks)
         return sum(int(array.nbytes) for array in arrays if array is not None)
 
 
-Places = dict[int, Held]
+PositionIndex = dict[int, NodeRows]
 
 
 @dataclass(frozen=True, eq=False)
-class Brought(SmallArraysInside):
+class GatheredRows(SmallArraysInside):
     """Rows of a node, taken out of a block.
 
     Attributes
@@ -160,20 +151,14 @@ class Brought(SmallArraysInside):
     coded : CodedMatrix
     target : Target
         Of the bag.
-    kind : uint16 (n_rows,) or None
-        None: there is one training set.
-    masks : uint64 (n_kinds,)
-        By kind: a bit for each training set that has the row.
+    combination, masks
+        As those of `NodeRows`.
     """
 
     coded: CodedMatrix
     target: Target
-    kind: np.ndarray | None
+    combination: np.ndarray | None
     masks: np.ndarray
-
-    def __sizeof__(self) -> int:
-        """With the arrays: Dask asks for it, to know what to spill."""
-        return object.__sizeof__(self) + _size(self.coded, self.target, self.kind)
 
 
 class BlockOfRows:
@@ -190,53 +175,43 @@ class BlockOfRows:
         self._common = common
         self._dataset = Dataset(block.coded, block.target, common.rules)
 
-    def advance(self, places: Places, step: Step) -> Places:
-        """The places after a step; those before it are not changed. O(rows of nodes that part)."""
-        found = dict(places)
-        for root in step.roots:
+    def advance(self, positions: PositionIndex, update: SplitUpdate) -> PositionIndex:
+        """The positions after an update, in a new index. O(rows of nodes that are split)."""
+        found = dict(positions)
+        for root in update.roots:
             found[root.node] = self._all_rows(root)
-        for parting in step.partings:
-            found[parting.left], found[parting.right] = self._part(found[parting.node], parting)
-        for node in step.done:
+        for split in update.splits:
+            found[split.left], found[split.right] = self._partition(found[split.node], split)
+        for node in update.done:
             del found[node]
         return found
 
-    def count(self, places: Places, requests: Sequence[Request]) -> Counts:
+    def count(self, positions: PositionIndex, requests: Sequence[HistogramRequest]) -> Counts:
         """Sums and histograms of nodes. O(rows x columns)."""
         found = [
-            self._count(places[request.node], request.members, request.columns)
+            self._count(positions[request.node], request.members, request.columns)
             for request in requests
         ]
         sums, histograms = zip(*found, strict=True)
         return Counts(np.concatenate(sums), np.concatenate([each.ravel() for each in histograms]))
 
     def _count(
-        self, held: Held, members: int, columns: np.ndarray
+        self, node: NodeRows, members: int, columns: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        root = held.root
-        rows = held.rows, held.times, held.kind, held.masks
-        found: tuple[np.ndarray, np.ndarray] = count(
-            self._dataset, *rows, members, columns, root.class_multiplier, root.fixed_point
-        )
+        found: tuple[np.ndarray, np.ndarray] = count(self._dataset, node, members, columns)
         return found
 
-    def bring(self, places: Places, nodes: Sequence[int]) -> list[Brought]:
+    def gather(self, positions: PositionIndex, nodes: Sequence[int]) -> list[GatheredRows]:
         """The rows of nodes. O(rows x columns)."""
-        brought = []
-        for node in nodes:
-            held = places[node]
-            target = self._block.target.take(held.rows)
-            if held.times is not None:
-                target = target.bagged(held.times)
-            if held.root.class_multiplier is not None:
-                target = replace(
-                    target,
-                    class_multiplier=held.root.class_multiplier,
-                    class_exponent=held.root.class_exponent,
-                )
-            coded = self._block.coded.take(held.rows)
-            brought.append(Brought(coded, target, held.kind, held.masks))
-        return brought
+        gathered = []
+        for node in map(positions.__getitem__, nodes):
+            target = self._block.target.take(node.rows)
+            if node.times is not None:
+                target = target.bagged(node.times)
+            target = node.root.balanced(target)
+            coded = self._block.coded.take(node.rows)
+            gathered.append(GatheredRows(coded, target, node.combination, node.masks))
+        return gathered
 
     def bags(self, roots: Sequence[Root]) -> list[tuple[Counts, list[int]]]:
         """What the bag of each tree adds up to, and the key of its largest draw, if there is one.
@@ -246,14 +221,13 @@ class BlockOfRows:
         return [self._bag_facts(root) for root in roots]
 
     def _bag_facts(self, root: Root) -> tuple[Counts, list[int]]:
-        held = self._all_rows(root)
-        sums, histogram = self._count(held, 1, np.zeros(0, dtype=np.int32))
+        sums, histogram = self._count(self._all_rows(root), 1, np.zeros(0, dtype=np.int32))
+        counts = Counts(sums, histogram.ravel())
         draws = self._common.draws
         _, keys = self._counting
         if draws is None or len(keys) == 0:
-            return Counts(sums, histogram.ravel()), []
-        largest = int(keyed_largest(draws.seed, BOOTSTRAP, root.number, keys))
-        return Counts(sums, histogram.ravel()), [largest]
+            return counts, []
+        return counts, [int(keyed_largest(draws.seed, BOOTSTRAP, root.number, keys))]
 
     # ---------------------------------------------------------------------------------------------
 
@@ -270,45 +244,39 @@ class BlockOfRows:
         return rows, keys if len(rows) == len(keys) else keys.take(rows)
 
     @cached_property
-    def _kinds(self) -> tuple[np.ndarray, np.ndarray]:
-        """The kind of each of these rows, and the sets of each kind."""
+    def _combinations(self) -> tuple[np.ndarray, np.ndarray]:
+        """The combination of each of these rows, and the sets of each combination."""
         assert self._common.masks is not None
         assert self._block.cells is not None
-        masks, kind = np.unique(self._common.masks, return_inverse=True)
+        masks, of_cell = np.unique(self._common.masks, return_inverse=True)
         cells = self._block.cells.take(self._counting[0])
-        return kind.astype(np.uint16).take(cells), masks
+        return of_cell.astype(np.uint16).take(cells), masks
 
-    def _all_rows(self, root: Root) -> Held:
+    def _all_rows(self, root: Root) -> NodeRows:
         """The rows of the bag of a tree."""
         rows, keys = self._counting
-        kind, masks = (None, EVERYONE) if self._common.masks is None else self._kinds
+        of_row, masks = (None, EVERYONE) if self._common.masks is None else self._combinations
         draws = self._common.draws
         if draws is None:
-            return Held(root, rows, None, kind, masks)
+            return NodeRows(root, rows, None, of_row, masks)
         if root.key is None:
             steps = poisson_steps(draws.rate)
             times = keyed_counts(draws.seed, BOOTSTRAP, root.number, keys, steps)
         else:
             times = (keys == np.uint64(root.key)).astype(np.uint16)
         drawn = np.flatnonzero(times)
-        kind = None if kind is None else kind.take(drawn)
-        return Held(root, rows.take(drawn), times.take(drawn), kind, masks)
+        of_row = None if of_row is None else of_row.take(drawn)
+        return NodeRows(root, rows.take(drawn), times.take(drawn), of_row, masks)
 
-    def _part(self, held: Held, parting: Parting) -> tuple[Held, Held]:
-        n_codes, n_ordered = self._block.coded.n_codes, self._block.coded.n_ordered
-        column = parting.column
-        shape = int(n_codes[column]) + 1, int(n_ordered[column])
-        if self._common.masks is None:
-            ((_, found),) = parting.tests
-            goes_left = codes_left(found, *shape).view(np.uint8)
-            sides = part(self._dataset, held.rows, held.times, column, goes_left)
-        else:
-            left_of = np.zeros(shape[0], dtype=np.uint64)
-            members = 0
-            for number, found in parting.tests:
-                members |= 1 << number
-                left_of |= codes_left(found, *shape).astype(np.uint64) << np.uint64(number)
-            rows = held.rows, held.times, held.kind, held.masks
-            sides = partition_shared(self._dataset, *rows, column, left_of, members)
-        left, right = sides
-        return Held(held.root, *left), Held(held.root, *right)
+    def _partition(self, node: NodeRows, split: NodeSplit) -> tuple[NodeRows, NodeRows]:
+        column = split.column
+        n_codes = int(self._block.coded.n_codes[column]) + 1
+        n_ordered = int(self._block.coded.n_ordered[column])
+        left_of = np.zeros(n_codes, dtype=np.uint64)
+        members = 0
+        for number, found in split.tests:
+            members |= 1 << number
+            goes_left = codes_left(found, n_codes, n_ordered)
+            left_of |= goes_left.astype(np.uint64) << np.uint64(number)
+        left, right = partition(self._dataset, node, column, left_of, members)
+        return NodeRows(node.root, *left), NodeRows(node.root, *right)

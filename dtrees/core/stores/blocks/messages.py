@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dtrees._pickling import SmallArraysInside
+from dtrees.coding.target import Target
 from dtrees.core.model.tree import ABOVE, AT_MOST
-from dtrees.core.stores.blocks._block import HIGHEST, LOWEST
+from dtrees.core.stores.blocks._node_counts import (
+    CLASS_0,
+    HIGHEST,
+    LOWEST,
+    MOMENT,
+    TARGET,
+    WEIGHT,
+    N,
+)
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,15 @@ class Sums:
     lowest: int
     highest: int
     classes: np.ndarray | None
+
+    @classmethod
+    def of(cls, row: np.ndarray, n_classes: int) -> Sums:
+        """Sums as `dtrees.core.stores.blocks._node_counts.count` writes them."""
+        n, weight, target = row[[N, WEIGHT, TARGET]].tolist()
+        high, middle, low = row[MOMENT : MOMENT + 3].tolist()
+        moment = (high << 64) + (middle << 32) + low
+        classes = row[CLASS_0:].copy() if n_classes > 0 else None
+        return cls(n, weight, target, moment, int(row[LOWEST]), int(row[HIGHEST]), classes)
 
     @property
     def statistics(self) -> np.ndarray:
@@ -97,9 +115,16 @@ class Root:
     class_exponent: int = 0
     fixed_point: float = 1.0
 
+    def balanced(self, target: Target) -> Target:
+        """A target with the weights of the classes of this bag, if it has any."""
+        if self.class_multiplier is None:
+            return target
+        multiplier, exponent = self.class_multiplier, self.class_exponent
+        return replace(target, class_multiplier=multiplier, class_exponent=exponent)
+
 
 @dataclass(frozen=True)
-class Parting:
+class NodeSplit:
     """How the rows of a node go to two children.
 
     Attributes
@@ -118,24 +143,24 @@ class Parting:
 
 
 @dataclass(frozen=True)
-class Step:
-    """What changes places.
+class SplitUpdate:
+    """What changes a position index.
 
     Attributes
     ----------
     roots : tuple of Root
-    partings : tuple of Parting
+    splits : tuple of NodeSplit
     done : tuple of int
-        Nodes whose rows are not needed any more, after the partings.
+        Nodes whose rows are not needed any more, after the splits.
     """
 
     roots: tuple[Root, ...] = ()
-    partings: tuple[Parting, ...] = ()
+    splits: tuple[NodeSplit, ...] = ()
     done: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
-class Request:
+class HistogramRequest:
     """A node that is to be counted.
 
     Attributes
@@ -162,16 +187,12 @@ class Counts(SmallArraysInside):
     Attributes
     ----------
     sums : int64 (members of all requests, 8 + n_classes)
-        As `dtrees.core.stores.blocks._block.count`.
+        As `dtrees.core.stores.blocks._node_counts.count`.
     histogram : int64 (n,)
     """
 
     sums: np.ndarray
     histogram: np.ndarray
-
-    def __sizeof__(self) -> int:
-        """As `nbytes`: Dask asks for it, to know what to spill."""
-        return object.__sizeof__(self) + self.nbytes
 
     @property
     def nbytes(self) -> int:
@@ -196,6 +217,16 @@ def add_up(counts: Iterable[Counts]) -> Counts:
         histogram = total.histogram
         histogram += other.histogram
     return total
+
+
+def merge_bags(
+    of_blocks: Sequence[Sequence[tuple[Counts, list[int]]]],
+) -> list[tuple[Counts, list[int]]]:
+    """What `BlockOfRows.bags` says of several blocks, as one."""
+    return [
+        (add_up([counts for counts, _ in of_tree]), [key for _, keys in of_tree for key in keys])
+        for of_tree in zip(*of_blocks, strict=True)
+    ]
 
 
 def codes_left(found: FoundSplit, n_codes: int, n_ordered: int) -> np.ndarray:

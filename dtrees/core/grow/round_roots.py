@@ -1,0 +1,112 @@
+"""Roots of trees that grow in rounds: what they know of their bags, and how they are searched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from dtrees._random import BOOTSTRAP, keyed_largest
+from dtrees.coding.target import Target
+from dtrees.core.data.rules import GrowthRules
+from dtrees.core.data.scale import Scale, scale_of_sums
+from dtrees.core.grow._round_search import RoundSearch
+from dtrees.core.grow.round_spec import Blocks, RoundSpec
+from dtrees.core.stores._dataset import Dataset
+from dtrees.core.stores.blocks._node_counts import N
+from dtrees.core.stores.blocks.messages import Root, Sums
+
+
+class Searcher(NamedTuple):
+    """What searches the nodes of one tree of one set."""
+
+    rules: GrowthRules
+    scale: Scale
+    search: RoundSearch
+
+
+def roots_of(spec: RoundSpec, numbers: Sequence[int], blocks: Blocks) -> list[Root]:
+    """The root of each tree, with what it needs to know of its bag.
+
+    Bags are summed up before they are counted to be balanced, for the scale of a deviance, or
+    because they may be empty. With several sets, empty bags are seen when they are counted.
+    """
+    roots = [Root(node, number) for node, number in enumerate(numbers)]
+    draws = spec.common.draws
+    is_poisson = spec.common.rules.criterion == "poisson"
+    has_facts = draws is not None and (draws.balanced or spec.may_be_empty)
+    if spec.n_sets > 1 or not (is_poisson or has_facts):
+        return roots
+    bags = blocks.bags(roots)
+    empty = [place for place, (counts, _) in enumerate(bags) if counts.sums[0, N] == 0]
+    if empty:
+        assert draws is not None
+        for place in empty:
+            keys = np.array(sorted(set(bags[place][1])), dtype=np.uint64)
+            key = int(keyed_largest(draws.seed, BOOTSTRAP, roots[place].number, keys))
+            roots[place] = replace(roots[place], key=key)
+        again = blocks.bags([roots[place] for place in empty])
+        for place, bag in zip(empty, again, strict=True):
+            bags[place] = bag
+    n_classes = spec.target.n_classes
+    return [
+        _adjusted(spec, root, Sums.of(counts.sums[0], n_classes))
+        for root, (counts, _) in zip(roots, bags, strict=True)
+    ]
+
+
+def _adjusted(spec: RoundSpec, root: Root, sums: Sums) -> Root:
+    """A root with the class weights and the scale of its bag."""
+    draws = spec.common.draws
+    if draws is not None and draws.balanced:
+        assert sums.classes is not None
+        multiplier, exponent = spec.target.balanced_multipliers(sums.classes.tolist())
+        root = replace(root, class_multiplier=multiplier, class_exponent=exponent)
+    if spec.common.rules.criterion == "poisson":
+        scale = _scale_of(spec, spec.target, sums)
+        root = replace(root, fixed_point=scale.fixed_point)
+    return root
+
+
+def target_of(spec: RoundSpec, root: Root) -> Target:
+    """Some rows of the target of a bag, for its units."""
+    target = spec.target
+    if spec.common.draws is not None:
+        target = target.bagged(np.ones(target.n_rows, dtype=np.uint16))
+    return root.balanced(target)
+
+
+def drawer_of(spec: RoundSpec, number: int) -> RoundSearch:
+    """What draws the columns of a tree. It searches nothing, so it needs no scale."""
+    rules = replace(spec.common.rules, tree=number)
+    return RoundSearch(Dataset(spec.sample, target_of(spec, Root(0, number)), rules))
+
+
+def searcher_of(
+    spec: RoundSpec, number: int, training_set: int, target: Target, sums: Sums
+) -> Searcher:
+    """What searches the nodes of a tree of a set whose root has these sums.
+
+    Parameters
+    ----------
+    spec : RoundSpec
+    number : int
+        Of the tree.
+    training_set : int
+    target : Target
+        As `target_of`.
+    sums : Sums
+    """
+    scale = _scale_of(spec, target, sums)
+    n_rows = int(spec.n_rows[training_set])
+    rules = spec.shares.applied(spec.common.rules, n_rows, sums.weight * target.weight_unit)
+    rules = replace(rules, tree=number)
+    dataset = Dataset(spec.sample, target, rules, scale, spec.values)
+    return Searcher(rules, scale, RoundSearch(dataset))
+
+
+def _scale_of(spec: RoundSpec, target: Target, sums: Sums) -> Scale:
+    criterion = spec.common.rules.criterion
+    return scale_of_sums(sums.weight, max(1, sums.highest), target.weight_unit, criterion)

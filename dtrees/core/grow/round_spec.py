@@ -1,0 +1,93 @@
+"""What trees are grown from in rounds, and the blocks that hold their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.target import Target
+from dtrees.core.grow.assembly import Thresholds
+from dtrees.core.grow.gathered import GatheredNode
+from dtrees.core.grow.node_record import PartialTree
+from dtrees.core.membership.shares import Shares
+from dtrees.core.stores.blocks.block import Common
+from dtrees.core.stores.blocks.messages import Counts, HistogramRequest, Root, SplitUpdate
+
+HISTOGRAM_BUDGET = 256 * 2**20
+GATHER_ROWS = 65_536
+
+
+@dataclass(frozen=True, eq=False)
+class RoundSpec:
+    """What trees are grown from in rounds.
+
+    Attributes
+    ----------
+    common : Common
+    sample : CodedMatrix
+        At least one row of the table, whose columns are those of all.
+    target : Target
+        Of the same rows.
+    thresholds : callable
+        `CodeBook.thresholds`.
+    n_sets : int
+    n_rows : int64 (n_sets,)
+        Rows of positive weight of each training set.
+    shares : Shares, default=Shares()
+    may_be_empty : bool, default=False
+        Whether a bag could have no rows that count.
+    values : (float64, int64 (n_columns + 1,)) or None, default=None
+        `CodeBook.code_values`, for random splits.
+    histogram_budget : int
+        Bytes of the histograms of a round.
+    gather_rows : int
+        Nodes of at most so many rows are gathered in one place.
+    """
+
+    common: Common
+    sample: CodedMatrix
+    target: Target
+    thresholds: Thresholds
+    n_sets: int
+    n_rows: np.ndarray
+    shares: Shares = field(default_factory=Shares)
+    may_be_empty: bool = False
+    values: tuple[np.ndarray, np.ndarray] | None = None
+    histogram_budget: int = HISTOGRAM_BUDGET
+    gather_rows: int = GATHER_ROWS
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether what rows add depends on the set that they are in."""
+        draws = self.common.draws
+        return self.common.rules.criterion == "poisson" or (draws is not None and draws.balanced)
+
+    def only(self, number: int) -> RoundSpec:
+        """The same for one of the sets."""
+        assert self.common.masks is not None
+        own = (self.common.masks >> np.uint64(number)) & np.uint64(1)
+        common = replace(self.common, masks=own)
+        n_rows = self.n_rows[number : number + 1]
+        return replace(self, common=common, n_sets=1, n_rows=n_rows, may_be_empty=True)
+
+
+class Blocks(Protocol):
+    """All rows, wherever they are."""
+
+    def begin(self, common: Common) -> None:
+        """Begin a growth; the positions of the one before are forgotten."""
+
+    def bags(self, roots: Sequence[Root]) -> list[tuple[Counts, list[int]]]:
+        """For each tree the sums of its bag, and the key of the largest draw of each block."""
+
+    def count(self, update: SplitUpdate, requests: Sequence[HistogramRequest]) -> Counts:
+        """Take an update; then return sums and histograms of some nodes."""
+
+    def finish(
+        self, update: SplitUpdate, nodes: Sequence[GatheredNode]
+    ) -> Iterable[tuple[int, tuple[PartialTree, ...]]]:
+        """Take the last update; then return subtrees of nodes, by their place, in any order."""

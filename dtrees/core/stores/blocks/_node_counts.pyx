@@ -1,0 +1,238 @@
+"""What the rows of a node in one block add up to: sums, and histograms of some columns.
+
+A column is counted by combination of training sets (`_node_partition`), and a set has the sum of
+the combinations that it is in: integers, exact. Blocks add up in the same way.
+"""
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+from dtrees.core.data._bits cimport count_bits
+from dtrees.core.data._fixed_point cimport moment_of
+from dtrees.core.data._structs cimport RowStatistics, Totals
+from dtrees.core.histogram._count cimport NodeRows, count_column
+from dtrees.core.histogram._layout cimport (
+    CLASSES, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout, add_words, encode, words_of
+)
+from dtrees.core.histogram._totals cimport clear_totals
+from dtrees.core.stores._dataset cimport Dataset
+
+cdef enum:
+    LIMB = 32               # bits of a part of a moment
+
+cpdef enum:
+    # Places of a node's sums: the moment in three parts, which add up without a carry.
+    N = 0
+    WEIGHT = 1
+    TARGET = 2
+    MOMENT = 3
+    LOWEST = 6
+    HIGHEST = 7
+    CLASS_0 = 8
+
+
+def count(Dataset dataset, node, uint64_t members, const int32_t[::1] columns):
+    """What the rows of a node add up to, for some of its sets, and by code of some columns.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Of the rows as they are, without bags.
+    node : NodeRows
+    members : int
+        A bit for each of the sets that are asked for.
+    columns : int32 (k,)
+
+    Returns
+    -------
+    sums : int64 (n_members, 8 + n_classes)
+    histogram : int64 (n_members, cells of the columns)
+        Column behind column.
+    """
+    cdef const uint32_t[::1] rows = node.rows
+    cdef const uint16_t[::1] times = node.times
+    cdef const uint16_t[::1] combination = node.combination
+    cdef const uint64_t[::1] masks = node.masks
+    cdef const int64_t[::1] multiplier = node.root.class_multiplier
+    cdef int64_t n = len(rows)
+    cdef int64_t K = dataset.params.criterion.n_classes
+    cdef int n_members = count_bits(members)
+    cdef int64_t n_cells = 0
+    cdef int64_t j
+    cdef const uint16_t* times_of = NULL
+    cdef const int64_t* multiplier_of = NULL
+    cdef NodeRows of_node
+    cdef Layout layout = dataset.params.layout
+    layout.kind = weighted_kind(layout.kind, times is not None or multiplier is not None)
+    layout.n_words = words_of(layout.kind, K)
+    layout.fixed_point = node.root.fixed_point
+    for j in range(len(columns)):
+        n_cells += words_of_column(dataset, columns[j], &layout)
+    cdef int64_t[:, ::1] sums = np.zeros((n_members, CLASS_0 + K), dtype=np.int64)
+    cdef int64_t[:, ::1] histogram = np.zeros((n_members, n_cells), dtype=np.int64)
+    sums[:, LOWEST] = 0x7FFFFFFFFFFFFFFF
+    sums[:, HIGHEST] = -0x7FFFFFFFFFFFFFFF
+    if n == 0 or n_members == 0:
+        return np.asarray(sums), np.asarray(histogram)
+    cdef int64_t[::1] weight = np.empty(n, dtype=np.int64)
+    cdef int64_t[::1] target = np.empty(n, dtype=np.int64)
+    memset(&of_node, 0, sizeof(NodeRows))
+    of_node.n = n
+    of_node.rows = &rows[0]
+    of_node.weight = &weight[0]
+    of_node.target = &target[0]
+    if combination is not None:
+        of_node.combination = &combination[0]
+    if times is not None:
+        times_of = &times[0]
+    if multiplier is not None:
+        multiplier_of = &multiplier[0]
+    write_statistics(&dataset.of_row, layout.kind, &rows[0], times_of, multiplier_of, n, &weight[0],
+                     &target[0])
+    sum_members(dataset, &of_node, &layout, masks, members, sums)
+    count_columns(dataset, &of_node, &layout, masks, members, columns, histogram)
+    return np.asarray(sums), np.asarray(histogram)
+
+
+cdef CellKind weighted_kind(CellKind kind, bint weighs) noexcept nogil:
+    """How rows are counted that also count a number of times."""
+    if not weighs or kind == WEIGHTED_SUM or kind == WEIGHTED_CLASSES:
+        return kind
+    return WEIGHTED_CLASSES if kind == CLASSES else WEIGHTED_SUM
+
+
+cdef int64_t words_of_column(Dataset dataset, int32_t column, const Layout* layout) noexcept nogil:
+    """Words of a histogram."""
+    return (dataset.columns[column].n_codes + <int64_t>1) * layout.n_words
+
+
+cdef void write_statistics(const RowStatistics* of_row, CellKind kind, const uint32_t* rows,
+                           const uint16_t* times, const int64_t* multiplier, int64_t n,
+                           int64_t* weight, int64_t* target) noexcept nogil:
+    """What each row adds, one behind the other."""
+    cdef int64_t i, w, row
+    cdef int64_t many = 1
+    for i in range(n):
+        row = rows[i]
+        w = 1 if of_row.weight == NULL else of_row.weight[row]
+        if times != NULL:
+            many = times[i]
+            w *= many
+        if multiplier != NULL:
+            w *= multiplier[of_row.label[row]]
+        weight[i] = w
+        if of_row.label == NULL:
+            target[i] = of_row.target[row] * many
+        elif kind == WEIGHTED_SUM:
+            target[i] = w * of_row.label[row]
+        else:
+            target[i] = encode(kind, w, of_row.label[row])
+
+
+cdef count_columns(Dataset dataset, const NodeRows* rows, const Layout* layout,
+                   const uint64_t[::1] masks, uint64_t members, const int32_t[::1] columns,
+                   int64_t[:, ::1] histogram):
+    """Histograms of each set, column behind column."""
+    cdef bint is_alone = len(masks) == 1 and len(histogram) == 1 and masks[0] & members != 0
+    cdef NodeRows r = rows[0]
+    cdef int64_t most = 0
+    cdef int64_t start = 0
+    cdef int64_t j
+    cdef int64_t* cells
+    for j in range(len(columns)):
+        most = max(most, words_of_column(dataset, columns[j], layout))
+    cdef int64_t[::1] room = np.empty(0 if is_alone else len(masks) * most, dtype=np.int64)
+    with nogil:
+        for j in range(len(columns)):
+            r.size = words_of_column(dataset, columns[j], layout)
+            cells = &histogram[0, start] if is_alone else &room[0]
+            if not is_alone:
+                memset(cells, 0, len(masks) * r.size * sizeof(int64_t))
+            count_column(dataset.columns + columns[j], &r, layout, cells)
+            if not is_alone:
+                add_to_members(masks, members, cells, r.size, histogram, start)
+            start += r.size
+
+
+cdef void add_to_members(const uint64_t[::1] masks, uint64_t members, const int64_t* cells,
+                         int64_t size, int64_t[:, ::1] histogram, int64_t start) noexcept nogil:
+    """Add the histogram of each combination to those of the sets that are in it."""
+    cdef int64_t k, m
+    cdef uint64_t bits
+    for k in range(len(masks)):
+        bits = masks[k] & members
+        while bits != 0:
+            m = count_bits(members & ((bits & -bits) - 1))
+            bits &= bits - 1
+            add_words(&histogram[m, start], cells + k * size, size)
+
+
+cdef sum_members(Dataset dataset, const NodeRows* rows, const Layout* layout,
+                 const uint64_t[::1] masks, uint64_t members, int64_t[:, ::1] sums):
+    """What the rows of a node add up to, by set."""
+    cdef int64_t K = layout.n_classes
+    cdef int64_t n_combinations = len(masks)
+    cdef Totals* totals = <Totals*>malloc(n_combinations * sizeof(Totals))
+    cdef int64_t* classes = <int64_t*>calloc(n_combinations * K + 1, sizeof(int64_t))
+    cdef int64_t k, m
+    cdef uint64_t bits
+    if totals == NULL or classes == NULL:
+        free(totals)
+        free(classes)
+        raise MemoryError
+    with nogil:
+        sum_combinations(&dataset.of_row, rows, layout, n_combinations, totals, classes)
+        for k in range(n_combinations):
+            bits = masks[k] & members
+            while bits != 0:
+                m = count_bits(members & ((bits & -bits) - 1))
+                bits &= bits - 1
+                add_sums(&sums[m, 0], &totals[k], classes + k * K, K)
+        free(totals)
+        free(classes)
+
+
+cdef void sum_combinations(const RowStatistics* of_row, const NodeRows* rows,
+                           const Layout* layout, int64_t n_combinations, Totals* totals,
+                           int64_t* classes) noexcept nogil:
+    """Sums of the rows of each combination."""
+    cdef int64_t K = layout.n_classes
+    cdef int64_t i, k, w, y
+    cdef Totals* t
+    for k in range(n_combinations):
+        clear_totals(&totals[k])
+    for i in range(rows.n):
+        k = 0 if rows.combination == NULL else rows.combination[i]
+        w = rows.weight[i]
+        t = totals + k
+        t.n += 1
+        t.weight += w
+        if K > 0:
+            classes[k * K + of_row.label[rows.rows[i]]] += w
+            continue
+        y = of_row.value[rows.rows[i]]
+        t.target += rows.target[i]
+        t.lowest = y if y < t.lowest else t.lowest
+        t.highest = y if y > t.highest else t.highest
+        t.moment += moment_of(layout.impurity, layout.fixed_point, w, rows.target[i], y)
+    if K > 1:
+        for k in range(n_combinations):
+            totals[k].target = classes[k * K + 1]
+
+
+cdef inline void add_sums(int64_t* sums, const Totals* totals, const int64_t* classes,
+                          int64_t K) noexcept nogil:
+    """Add the sums of a combination to those of a set."""
+    cdef int64_t k
+    sums[N] += totals.n
+    sums[WEIGHT] += totals.weight
+    sums[TARGET] += totals.target
+    sums[MOMENT] += <int64_t>(totals.moment >> 2 * LIMB)
+    sums[MOMENT + 1] += <int64_t>(<uint32_t>(totals.moment >> LIMB))
+    sums[MOMENT + 2] += <int64_t>(<uint32_t>totals.moment)
+    sums[LOWEST] = min(sums[LOWEST], totals.lowest)
+    sums[HIGHEST] = max(sums[HIGHEST], totals.highest)
+    for k in range(K):
+        sums[CLASS_0 + k] += classes[k]

@@ -1,0 +1,72 @@
+"""Trees of a forest: functions of the table, the rules, the seed and a number."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dtrees.core.grow.forest import ForestGrowth, UnitsOfGrowth
+from dtrees.core.membership.resampling import Bags, of_sets
+from dtrees.core.model import pruning
+from tests.laws.tables import coded, grow_tree, seeded, thresholds_of
+from tests.laws.test_growth import assert_equal
+from tests.laws.test_shared import folds
+
+EXAMPLE = seeded("gini", 3, "zeros", max_features=3, seed=2)
+MATRIX = coded(EXAMPLE.table)
+BAGS = Bags(6, 1.0, np.arange(EXAMPLE.n_rows, dtype=np.uint64))
+ROWS = folds(EXAMPLE.n_rows, 4, 0)
+
+
+def growth(**how):
+    thresholds = thresholds_of(EXAMPLE.table)
+    return replace(ForestGrowth(MATRIX, EXAMPLE.target, EXAMPLE.rules, BAGS, thresholds), **how)
+
+
+def test_a_tree_depends_on_its_number_alone():
+    forest = growth()
+    first = [forest.tree(number) for number in (0, 1)]
+    again = [growth().tree(number, n_threads=2) for number in (1, 0)]
+    assert_equal(first[0], again[1])
+    assert_equal(first[1], again[0])
+    assert not first[0].equals(first[1])
+
+
+def test_the_first_tree_without_bags_is_that_of_a_table():
+    forest = growth(bags=None)
+    assert_equal(forest.tree(0), grow_tree(EXAMPLE, MATRIX))
+    assert forest.times(3).tolist() == [1] * EXAMPLE.n_rows
+
+
+def test_limits_that_are_decided_afterwards():
+    tree = growth().tree(0)
+    found = growth(max_leaf_nodes=6, ccp_alpha=0.01).tree(0)
+    assert_equal(found, pruning.ccp(pruning.max_leaf_nodes(tree, 6), 0.01))
+    assert found.n_leaves <= 6
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+def test_sets_are_forests_of_their_rows(balanced):
+    forest = growth(balanced=balanced)
+    trees = forest.trees_of_sets(1, of_sets(ROWS))
+    times = forest.times_of_sets(1, of_sets(ROWS))
+    for rows, tree, own in zip(ROWS, trees, times, strict=True):
+        alone = growth(target=EXAMPLE.target.only(rows), balanced=balanced)
+        assert_equal(tree, alone.tree(1))
+        np.testing.assert_array_equal(own, alone.times(1))
+
+
+@pytest.mark.parametrize("n_groups", [1, 2, 5])
+def test_units_have_every_tree_of_every_set_once(n_groups):
+    units = UnitsOfGrowth(growth(), of_sets(ROWS), n_groups)
+    of_one_number = range(3 * n_groups, 4 * n_groups)
+    assert [k for unit in of_one_number for k in units.sets(unit)] == list(range(len(ROWS)))
+    found = [tree for unit in of_one_number for tree in units.trees(unit)]
+    for tree, other in zip(found, growth().trees_of_sets(3, of_sets(ROWS)), strict=True):
+        assert_equal(tree, other)
+
+
+def test_names_of_units():
+    assert UnitsOfGrowth(growth()).name([3, 4, 5]) == "trees 3 to 5"
+    name = UnitsOfGrowth(growth(), of_sets(ROWS), 2).name([3, 4, 5])
+    assert name == "trees 1 to 2 of 5 training sets"

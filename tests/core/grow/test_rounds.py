@@ -1,0 +1,63 @@
+"""Growth in rounds: the trees of one place, whatever the blocks and the budget."""
+
+import numpy as np
+import pytest
+
+from dtrees.core.grow.forest import ForestGrowth
+from dtrees.core.grow.local_blocks import LocalBlocks
+from dtrees.core.grow.rounds import grow_in_rounds
+from dtrees.core.membership.resampling import Bags
+from dtrees.core.stores.blocks.block import Draws
+from tests.laws.tables import (
+    SEVEN_WAYS,
+    blocks_of,
+    coded,
+    cut_in_parts,
+    fit,
+    grow_blocks,
+    seeded,
+    spec_of,
+    thresholds_of,
+)
+from tests.laws.test_growth import assert_equal
+
+
+@pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
+@pytest.mark.parametrize("ends", [(), (1,), (50, 50, 100)])
+def test_blocks_do_not_matter(case, ends):
+    example = seeded(*case)
+    thresholds = thresholds_of(example.table)
+    tree = grow_blocks(cut_in_parts(example, *ends), example.rules, thresholds, gather_rows=15)
+    assert_equal(tree, fit(example))
+
+
+def test_a_small_budget_takes_more_rounds():
+    example = seeded("gini", 3, "none")
+    parts, thresholds = cut_in_parts(example, 70), thresholds_of(example.table)
+
+    def depths_of_rounds(budget):
+        spec = spec_of(parts, example.rules, thresholds, gather_rows=0, histogram_budget=budget)
+        heard = []
+        blocks = LocalBlocks(blocks_of(parts))
+        ((_, (tree,)),) = grow_in_rounds(spec, [0], blocks, lambda *what: heard.append(what))
+        assert_equal(tree, fit(example))
+        assert {what for what, _ in heard} == {"round"}
+        return [depth for _, depth in heard]
+
+    few = depths_of_rounds(2**28)
+    assert few == list(range(len(few)))  # all nodes of a depth in one round
+    assert len(depths_of_rounds(1)) > 2 * len(few)
+
+
+@pytest.mark.parametrize("rate", [0.01, 1.0])  # bags without a row, too
+def test_trees_of_a_batch_are_those_of_a_forest(rate):
+    example = seeded("gini", 3, "zeros", max_features=2, seed=3)
+    parts, thresholds = cut_in_parts(example, 20, 90), thresholds_of(example.table)
+    bags = Bags(8, rate, np.arange(example.n_rows, dtype=np.uint64))
+    growth = ForestGrowth(coded(example.table), example.target, example.rules, bags, thresholds)
+    draws = Draws(bags.seed, bags.rate)
+    spec = spec_of(parts, example.rules, thresholds, draws, may_be_empty=True, gather_rows=10)
+    found = dict(grow_in_rounds(spec, [1, 5, 6], LocalBlocks(blocks_of(parts))))
+    assert sorted(found) == [1, 5, 6]
+    for number, (tree,) in found.items():
+        assert_equal(tree, growth.tree(number))

@@ -1,0 +1,76 @@
+"""Which training sets grow together, and why others do not."""
+
+from dataclasses import replace
+from itertools import chain
+
+import numpy as np
+import pytest
+
+from dtrees.core.data.scale import scale_of
+from dtrees.core.grow.shared import Sets, n_alone, numbers_of, why_not_shared
+from dtrees.core.membership.resampling import of_sets
+from dtrees.core.stores.shared._shared_nodes import MOST_SETS
+from tests.laws.tables import SEVEN_WAYS, coded, coded_sparse, seeded
+from tests.laws.test_shared import folds
+
+EXAMPLE = seeded("gini", 3, "integers")
+MATRIX = coded(EXAMPLE.table)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "limits", "reason"),
+    [
+        (MATRIX, {}, None),
+        (MATRIX, {"random_splits": True}, "splits are drawn"),
+        (coded_sparse(EXAMPLE.table, 0), {}, "the table has sparse columns"),
+        (coded(EXAMPLE.table, 70_000), {}, "a column has more than 65535 codes"),
+    ],
+)
+def test_tables_that_cannot_be_shared(matrix, limits, reason):
+    rules = replace(EXAMPLE.rules, **limits)
+    assert why_not_shared(matrix, rules) == reason
+    resampling = of_sets(folds(EXAMPLE.n_rows, 4, 0))
+    alone = (0, "") if reason is None else (5, reason)
+    assert n_alone(matrix, EXAMPLE.target, rules, resampling) == alone
+
+
+@pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
+def test_scales_are_those_of_the_rows_of_a_set(case):
+    example = seeded(*case)
+    rows = folds(example.n_rows, 4, 0)
+    sets = Sets(example.target, [example.rules] * len(rows), of_sets(rows))
+    for number, own in enumerate(rows):
+        target = example.target.only(own)
+        assert sets.scales[number] == scale_of([target], example.rules)
+        np.testing.assert_array_equal(sets.target(number).has_weight, target.has_weight)
+
+
+def test_groups_have_one_bit_for_each_set():
+    rows = folds(EXAMPLE.n_rows, MOST_SETS + 9, 0)
+    sets = Sets(EXAMPLE.target, [EXAMPLE.rules] * len(rows), of_sets(rows))
+    groups = sets.groups(numbers_of(MATRIX, EXAMPLE.target))
+    assert max(map(len, groups)) <= MOST_SETS
+    assert sorted(chain.from_iterable(groups)) == list(range(len(rows)))
+
+
+def test_logarithms_need_one_scale():
+    """A set of a few rows has another scale than the others."""
+    example = seeded("entropy", 3, "fractions")
+    rows = folds(example.n_rows, 4, 0)[:-1]
+    rows[1] = np.arange(example.n_rows) < 3
+    resampling = of_sets(rows)
+    (group,) = Sets(example.target, [example.rules] * 4, resampling).groups(100)
+    assert group == [0, 2, 3]
+    reason = "no other one has the same scale of logarithms"
+    found = n_alone(coded(example.table), example.target, example.rules, resampling)
+    assert found == (1, reason)
+
+
+def test_limits_of_a_group():
+    rows = folds(EXAMPLE.n_rows, 2, 0)
+    rules = [replace(EXAMPLE.rules, min_samples_leaf=k, min_weight_leaf=1.5 * k) for k in (1, 2, 3)]
+    sets = Sets(EXAMPLE.target, rules, of_sets(rows))
+    total, least = sets.limits_of([0, 2])
+    unit = EXAMPLE.target.weight_unit
+    assert total.tolist() == [EXAMPLE.target.only(rows[i]).total_weight for i in (0, 2)]
+    assert least.tolist() == [[2, 1, np.ceil(1.5 / unit)], [2, 3, np.ceil(4.5 / unit)]]

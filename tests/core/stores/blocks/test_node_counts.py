@@ -1,0 +1,89 @@
+"""Sums and histograms of a node, beside sums of numpy."""
+
+import numpy as np
+import pytest
+
+from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.target import Target
+from dtrees.core.data.rules import GrowthRules
+from dtrees.core.stores._dataset import Dataset
+from dtrees.core.stores.blocks._node_counts import count
+from dtrees.core.stores.blocks.block import EVERYONE, NodeRows
+from dtrees.core.stores.blocks.messages import Root, Sums
+
+N_ROWS = 400
+N_CODES = (5, 300, 7)
+RNG = np.random.default_rng(0)
+CODES = [RNG.integers(0, n + 1, N_ROWS) for n in N_CODES]
+CODED = CodedMatrix.from_columns(CODES, N_CODES, N_CODES)
+ROWS = np.flatnonzero(RNG.random(N_ROWS) < 0.6).astype(np.uint32)
+TIMES = RNG.integers(1, 5, len(ROWS)).astype(np.uint16)
+LABELS = RNG.integers(0, 3, N_ROWS)
+COLUMNS = np.array([2, 0], dtype=np.int32)
+
+
+def shard_of(target, criterion):
+    return Dataset(CODED, target, GrowthRules(criterion=criterion))
+
+
+def histogram_of(codes, n_codes, values):
+    """Sums of each column of values, by code."""
+    return np.stack([np.bincount(codes, v, n_codes + 1) for v in values.T], axis=1).astype(int)
+
+
+@pytest.mark.parametrize("multiplier", [None, np.array([3, 1, 2])])
+@pytest.mark.parametrize("times", [None, TIMES])
+def test_classes(times, multiplier):
+    root = Root(0, 0, class_multiplier=multiplier)
+    node = NodeRows(root, ROWS, times, None, EVERYONE)
+    sums, histogram = count(shard_of(Target.classification(LABELS), "gini"), node, 1, COLUMNS)
+    weight = np.ones(len(ROWS), dtype=int) if times is None else times.astype(int)
+    if multiplier is not None:
+        weight = weight * multiplier[LABELS[ROWS]]
+    by_class = np.eye(3, dtype=int)[LABELS[ROWS]] * weight[:, None]
+    found = Sums.of(sums[0], 3)
+    assert (found.n, found.weight) == (len(ROWS), by_class.sum())
+    np.testing.assert_array_equal(found.classes, by_class.sum(axis=0))
+    if times is not None or multiplier is not None:  # cells begin with the number of rows
+        by_class = np.column_stack([np.ones(len(ROWS), int), by_class])
+    expected = [histogram_of(CODES[j][ROWS], N_CODES[j], by_class).ravel() for j in COLUMNS]
+    np.testing.assert_array_equal(histogram[0], np.concatenate(expected))
+
+
+def test_regression():
+    y = RNG.integers(-9, 9, N_ROWS).astype(float)
+    target = Target.regression(y, center=False)
+    node = NodeRows(Root(0, 0), ROWS, TIMES, None, EVERYONE)
+    sums, histogram = count(shard_of(target, "squared_error"), node, 1, COLUMNS)
+    codes, times = target.y[ROWS].astype(int), TIMES.astype(int)
+    found = Sums.of(sums[0], 0)
+    assert (found.n, found.weight, found.target) == (len(ROWS), times.sum(), (times * codes).sum())
+    of_python = zip(times.tolist(), codes.tolist(), strict=True)
+    assert found.moment == sum(w * y * y for w, y in of_python)  # more than 64 bits
+    assert (found.lowest, found.highest) == (codes.min(), codes.max())
+    of_rows = np.column_stack([np.ones_like(times), times, times * codes])
+    expected = [histogram_of(CODES[j][ROWS], N_CODES[j], of_rows).ravel() for j in COLUMNS]
+    np.testing.assert_array_equal(histogram[0], np.concatenate(expected))
+
+
+@pytest.mark.parametrize("members", [0b1111, 0b0110, 0b1000])
+def test_a_set_has_the_sums_of_its_own_rows(members):
+    masks = np.array([0b0111, 0b1011, 0b0001], dtype=np.uint64)
+    combination = RNG.integers(0, 3, len(ROWS)).astype(np.uint16)
+    shard = shard_of(Target.classification(LABELS), "entropy")
+    node = NodeRows(Root(0, 0), ROWS, None, combination, masks)
+    found = zip(*count(shard, node, members, COLUMNS), strict=True)
+    numbers = [number for number in range(4) if members >> number & 1]
+    for number, (sums, histogram) in zip(numbers, found, strict=True):
+        own = (masks[combination] >> np.uint64(number)) & np.uint64(1) > 0
+        alone = NodeRows(Root(0, 0), ROWS[own], None, None, EVERYONE)
+        (expected_sums,), (expected,) = count(shard, alone, 1, COLUMNS)
+        np.testing.assert_array_equal(sums, expected_sums)
+        np.testing.assert_array_equal(histogram, expected)
+
+
+def test_no_rows_add_up_to_nothing():
+    node = NodeRows(Root(0, 0), ROWS[:0], None, None, EVERYONE)
+    sums, histogram = count(shard_of(Target.classification(LABELS), "gini"), node, 1, COLUMNS)
+    assert Sums.of(sums[0], 3).n == 0
+    assert not histogram.any()
