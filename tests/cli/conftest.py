@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from tests.cli.asking import fit_table
+
 pd = pytest.importorskip("pandas")
 
 
@@ -35,3 +37,18 @@ def csv(table, tmp_path):
     path = tmp_path / "table.csv"
     table.to_csv(path, index=False)
     return path
+
+
+@pytest.fixture
+def noisy(table, tmp_path):
+    """Classes that a tree half knows, so that sizes differ."""
+    wrong = np.random.default_rng(3).random(60) < 0.2
+    table["class"] = np.where(wrong != (table["class"] == "yes"), "yes", "no")
+    path = tmp_path / "noisy.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def model(table, tmp_path):
+    return fit_table(table, tmp_path, "--model", "forest", "--trees", 9, target="class")
