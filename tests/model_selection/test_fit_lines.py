@@ -89,4 +89,4 @@ def test_the_more_is_asked_the_more_is_said(capsys):
     assert ten[0] == "[CV 1/2; 2/2] START ".ljust(80, ".")
     assert ten[2].startswith("[CV 1/2; 1/2] END ")
     several = lines_of(3, capsys, b=scores["score"], a=scores["score"])
-    assert several[0].endswith(";  a: (test=0.250) b: (test=0.250) total time=   0.0s")
+    assert several[0].endswith("; a: (test=0.250) b: (test=0.250) total time=   0.0s")
