@@ -67,6 +67,11 @@ def grow_sets(example: Example, matrix, rows: np.ndarray, resampling=None, share
 
 def check(example: Example, rows: np.ndarray, matrix=None, shares=None, **source) -> None:
     assume_weights(example, rows)
+    check_sets(example, rows, matrix, shares, **source)
+
+
+def check_sets(example: Example, rows: np.ndarray, matrix=None, shares=None, **source) -> None:
+    """Every set has the tree that it gets alone."""
     matrix = coded(example.table) if matrix is None else matrix
     trees = grow_sets(example, matrix, rows, shares=shares, **source)
     assert len(trees.trees) == len(rows)
