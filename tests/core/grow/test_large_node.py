@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Event
 
@@ -11,17 +11,14 @@ import numpy as np
 import pytest
 
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.model import pruning
 from tests.laws.tables import (
     Example,
     coded,
-    coded_sparse,
     fill_column,
     fill_target,
     fit,
     grow_parts,
 )
-from tests.laws.test_shared import folds, grow_sets
 
 KINDS = ("ties", "categories", "distinct", "hybrid", "counts", "mostly", "mostly a category")
 ROWS = 20_000  # enough for some levels on several threads
@@ -58,32 +55,6 @@ def large(criterion: str, n_rows: int, n_classes: int = 3, weights: bool = False
     return Example(table, y, weight, criterion, limits)
 
 
-@pytest.mark.long
-@some_weighted
-def test_threads(criterion, weights):
-    example = large(criterion, ROWS, weights=weights)
-    alone = fit(example)
-    assert alone.node_count > 1_000
-    for n_threads in (2, 3):
-        for tuning in (Tuning(), Tuning(level_entries=0), Tuning(counted_rows=0)):
-            tree = fit(example, run=Threads(n_threads), n_threads=n_threads, tuning=tuning)
-            assert alone.equals(tree)
-
-
-def test_threads_draw_the_same_columns():
-    example = large("gini", ROWS, n_classes=2, max_features=2, seed=3)
-    assert fit(example).equals(fit(example, run=Threads(2), n_threads=2))
-
-
-@some_weighted
-def test_sparse_on_threads(criterion, weights):
-    # Dense columns of few codes are counted, sparse ones never are.
-    example = large(criterion, ROWS, weights=weights)
-    parts = [(coded_sparse(example.table, 1), example.target)]
-    tree = grow_parts(example, parts, run=Threads(2), n_threads=2)
-    assert fit(example).equals(tree)
-
-
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_shards(criterion):
@@ -95,79 +66,46 @@ def test_shards(criterion):
     assert fit(example).equals(grow_parts(example, parts, gather_rows=500))
 
 
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize(
-    ("criterion", "n_classes", "weights"),
-    [
-        ("gini", 2, False),
-        pytest.param("gini", 3, False, marks=pytest.mark.long),
-        pytest.param("gini", 2, True, marks=pytest.mark.long),
-        pytest.param("entropy", 3, True, marks=pytest.mark.long),
-        pytest.param("squared_error", 0, False, marks=pytest.mark.long),
-        ("poisson", 0, True),
-    ],
-)
-def test_more_rows_than_16_bits_count(criterion, n_classes, weights):
-    # Above 65,535 rows entries have 64 bits, below they have 32.
-    example = large(criterion, 70_000, n_classes, weights=weights, max_depth=7)
-    alone = fit(example)
-    assert weights or alone.n_node_samples[0] == 70_000
-    assert alone.equals(fit(example, run=Threads(2), n_threads=2))
-    sparse = [(coded_sparse(example.table, 1), example.target)]
-    assert alone.equals(grow_parts(example, sparse))
-    matrix, target = coded(example.table), example.target
-    halves = [slice(0, 35_000), slice(35_000, None)]
-    rows = [np.arange(70_000)[half] for half in halves]
-    parts = [(matrix.take(r), target.take(r)) for r in rows]
-    assert alone.equals(grow_parts(example, parts, gather_rows=20_000))
+IN_BLOCKS = {"n_threads": 2, "tuning": Tuning(level_entries=0, task_entries=1 << 40)}
 
 
-@pytest.mark.parametrize("n_rows", [46_340, 46_341])
-def test_sets_of_more_rows_than_squares_fit(n_rows):
-    # Up to 46,340 rows of several classes the members of a node are searched side by side.
-    example = large("gini", n_rows, 12, max_depth=4, min_samples_leaf=5)
-    rows = folds(n_rows, 2, 0)
-    trees = grow_sets(example, coded(example.table), rows)
-    for mine, tree in zip(rows, trees.trees, strict=True):
-        alone = replace(example, weight=mine.astype(float))
-        assert fit(alone).equals(tree)
+def table_with(column, places, n_columns=40):
+    """One column at some places among constant ones."""
+    return [column if j in places else [7.0] * len(column) for j in range(n_columns)]
 
 
-def test_more_cells_than_rows():
-    # Codes times classes are many more than rows: the column is sorted, not counted.
-    rng = np.random.default_rng(0)
-    column = rng.integers(0, 3_000, 70_000).astype(float).tolist()
-    y = rng.integers(0, 200, 70_000)
-    example = Example([column, [v % 7 for v in column]], y, None, "gini", {"max_depth": 3})
-    alone = fit(example)
-    assert alone.equals(fit(example, run=Threads(2), n_threads=2))
-    assert alone.equals(grow_parts(example, [(coded_sparse(example.table, 1), example.target)]))
+@pytest.mark.parametrize("places", [[0, 39], [13, 14], [5, 20, 33]])
+@pytest.mark.parametrize("counted_rows", [0, 1 << 40], ids=["counted", "sorted"])
+def test_equal_columns_of_several_blocks(places, counted_rows):
+    """The lowest wins, whichever block is done first."""
+    column = [float(i // 9) for i in range(300)]
+    y = (np.arange(300) > 130).astype(int)
+    example = Example(table_with(column, places), y, None, "gini")
+    tuning = replace(IN_BLOCKS["tuning"], counted_rows=counted_rows)
+    tree = fit(example, n_threads=3, tuning=tuning)
+    assert set(tree.feature[tree.test > 0].tolist()) == {places[0]}
+    assert tree.equals(fit(example))
 
 
-def test_depth_does_not_matter():
-    # The depth limit stops growth early and cuts the grown tree to the same nodes.
-    example = large("gini", ROWS)
-    full = fit(example, n_threads=2)
-    for depth in (1, 5, 9):
-        early = fit(large("gini", ROWS, max_depth=depth), n_threads=2)
-        assert early.equals(pruning.max_depth(full, depth))
+def test_ties_are_drawn_among_all_blocks():
+    column = [float(i // 9) for i in range(100)]
+    y = (np.arange(100) > 50).astype(int)
+    found = set()
+    for seed in range(40):
+        limits = {"random_ties": True, "seed": seed, "max_depth": 1}
+        example = Example(table_with(column, [2, 17, 38]), y, None, "gini", limits)
+        tree = fit(example, **IN_BLOCKS)
+        assert tree.equals(fit(example))
+        found.add(int(tree.feature[0]))
+    assert found == {2, 17, 38}
 
 
-def test_cancelled():
-    run = Threads(1)
-    run.cancelled.set()
-    with pytest.raises(CancelledError):
-        fit(large("gini", 100), run=run)
-
-
-def test_a_tree_as_deep_as_it_is_large():
-    # Alternating classes: every split takes one row off. Nothing recurses on the depth.
-    column = [float(i) for i in range(5_000)]
-    example = Example([column] * 8, np.arange(5_000) % 2, None, "gini")
-    tree = fit(example)
-    assert tree.max_depth > 1_000
-    assert tree.n_leaves == 5_000
-    assert tree.equals(fit(example, run=Threads(2), n_threads=2))
-    assert pruning.max_depth(tree, 700).max_depth == 700
-    assert pruning.max_leaf_nodes(tree, 900).n_leaves == 900
-    assert len(pruning.cost_complexity_path(tree)[0]) > 1
+@pytest.mark.parametrize("seed", range(5))
+def test_draws_go_on_until_a_column_of_some_block_varies(seed):
+    column = [float(i) for i in range(60)]
+    limits = {"max_features": 2, "seed": seed}
+    example = Example(table_with(column, [23]), np.arange(60) % 2, None, "gini", limits)
+    tree = fit(example, **IN_BLOCKS)
+    assert set(tree.feature[tree.test > 0].tolist()) == {23}
+    assert tree.n_leaves == 60
+    assert tree.equals(fit(example))
