@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from distributed import Client
 
 from tests.cli.asking import fit_table
+from tests.parallel.clusters import connect, ours
 
 pd = pytest.importorskip("pandas")
 
@@ -52,3 +54,11 @@ def noisy(table, tmp_path):
 @pytest.fixture
 def model(table, tmp_path):
     return fit_table(table, tmp_path, "--model", "forest", "--trees", 9, target="class")
+
+
+@pytest.fixture(scope="module")
+def address():
+    """Of the scheduler of a cluster that somebody else has started."""
+    with connect(2, 1, False) as cluster, Client(cluster, set_as_default=False) as client:
+        yield cluster.scheduler_address
+        assert ours(client) == []

@@ -49,11 +49,16 @@ def test_cells():
         assert as_cell(label) is label
 
 
-TWO = pytest.mark.parametrize("cluster", [[], ["--cluster", "local:1"]], ids=["here", "cluster"])
+@pytest.fixture(params=["here", "cluster"])
+def cluster(request):
+    """Options of a command that works here, or on a cluster."""
+    on_cluster = request.param == "cluster"
+    return ["--cluster", request.getfixturevalue("address")] if on_cluster else []
+
+
 APOSTROPHE = "got an apostrophe in front; --raw writes all text as it is."
 
 
-@TWO
 def test_labels_that_are_signs(tmp_path, cluster):
     """Those of UCI's credit approval and promoters are + and -."""
     path, model, out = tmp_path / "table.csv", tmp_path / "a.dtrees", tmp_path / "out.csv"
@@ -72,7 +77,6 @@ def test_labels_that_are_signs(tmp_path, cluster):
     assert found["t"].tolist() == temperatures
 
 
-@TWO
 def test_text_that_is_a_formula(tmp_path, cluster):
     path, model, out = tmp_path / "table.csv", tmp_path / "a.dtrees", tmp_path / "out.csv"
     labels = ["=cmd()", "-1", "plain", "@x"] * 5
@@ -105,7 +109,6 @@ def test_text_that_is_a_formula(tmp_path, cluster):
     assert found[note].tolist() == table[note].tolist()
 
 
-@TWO
 @pytest.mark.parametrize("name", ["out.csv.gz", "-"])
 def test_other_csv_output(tmp_path, cluster, name):
     """A header alone, of numbers; and kept categories and other objects."""
