@@ -118,7 +118,7 @@ class TestEarlyStopping:
 
     def test_a_larger_tolerance_needs_fewer_trees(self):
         sizes = [
-            RandomForestRegressor(400, oob_tol=tol, random_state=0).fit(*DIABETES).n_estimators_
+            RandomForestRegressor(150, oob_tol=tol, random_state=0).fit(*DIABETES).n_estimators_
             for tol in (0.0, 0.002, 0.02, math.nextafter(math.inf, 0))
         ]
         assert sizes == sorted(sizes, reverse=True)
