@@ -7,7 +7,7 @@ import pytest
 
 from dtrees.core.grow._round_search import RoundSearch
 from dtrees.core.model.tree import AT_MOST, LEAF
-from dtrees.core.stores._dataset import Shard
+from dtrees.core.stores._dataset import Dataset
 from tests.laws.tables import coded, codes_of
 from tests.oracle.candidates import candidates
 from tests.oracle.criterion import RowStatistics
@@ -40,7 +40,7 @@ def rows_of_nodes(tree, example) -> dict[int, np.ndarray]:
 
 def drawn_columns(example, path: int) -> list[int]:
     """All columns in the order in which a node draws them."""
-    dataset = Shard(coded(example.table), example.target, example.rules)
+    dataset = Dataset(coded(example.table), example.target, example.rules)
     return RoundSearch(dataset).columns_at(path, 0, len(example.table)).tolist()
 
 

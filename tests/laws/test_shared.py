@@ -16,7 +16,7 @@ from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow.grower import grow
 from dtrees.core.grow.shared import MOST_NUMBERS, Sets
-from dtrees.core.grow.source import ShardSource
+from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import Resampling, of_sets
 from dtrees.core.membership.shares import Shares
 from dtrees.core.stores.shared._shared_nodes import MOST_SETS
@@ -62,8 +62,8 @@ def grow_sets(example: Example, matrix, rows: np.ndarray, resampling=None, share
     own = None if shares is None else shares.rules_of_sets(rules, resampling, example.target)
     if own is not None and resampling.is_plain:  # one set of all rows, whose rules are the rules
         (rules,), own = own, None
-    shards = ShardSource(matrix, example.target, rules, **source)
-    return grow(shards, rules, resampling, thresholds, rules_of_sets=own)
+    source = DatasetSource(matrix, example.target, rules, **source)
+    return grow(source, rules, resampling, thresholds, rules_of_sets=own)
 
 
 def check(example: Example, rows: np.ndarray, matrix=None, shares=None, **source) -> None:
@@ -98,7 +98,7 @@ def limits_of(example: Example, shares: Shares, rows: np.ndarray) -> dict:
 
 
 class TestSetsAreFits:
-    @given(examples(draws=True, random_cuts=True), st.integers(2, 11), SEEDS)
+    @given(examples(draws=True, random_splits=True), st.integers(2, 11), SEEDS)
     def test_folds(self, example, n_folds, seed):
         check(example, folds(example.n_rows, min(n_folds, example.n_rows), seed))
 
@@ -158,7 +158,7 @@ class TestShares:
         rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
         check(example, rows, shares=shares)
 
-    @given(examples(draws=True, random_cuts=True), st.integers(1, 9), SEEDS, SHARES)
+    @given(examples(draws=True, random_splits=True), st.integers(1, 9), SEEDS, SHARES)
     def test_masks(self, example, n_sets, seed, shares):
         check(example, masks(example.n_rows, n_sets, seed), shares=shares)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dtrees.core.data import _columns
-from dtrees.core.stores._dataset import Shard
+from dtrees.core.stores._dataset import Dataset
 from tests.laws.tables import SEVEN_WAYS, coded, coded_sparse, fit, grow_tree, seeded
 from tests.oracle.greedy import assert_tree_is_greedy
 
@@ -38,7 +38,7 @@ def test_structs_live_as_long_as_their_matrix():
     before = len(_columns._remembered)
     matrix = coded_sparse(example.table, 1)
     for _ in range(2):  # trees of one matrix share them
-        Shard(matrix, example.target, example.rules)
+        Dataset(matrix, example.target, example.rules)
         assert len(_columns._remembered) == before + 1
     del matrix
     gc.collect()

@@ -7,7 +7,7 @@ import pytest
 
 from dtrees.core.data.scale import scale_of
 from dtrees.core.data.tuning import Tuning
-from dtrees.core.grow.source import ShardSource
+from dtrees.core.grow.source import DatasetSource
 from dtrees.core.model import pruning
 from dtrees.core.model.tree import LEAF
 from tests.core.grow.test_large_node import ROWS, Threads, large
@@ -52,7 +52,7 @@ def test_a_subtree_is_that_of_the_whole_tree(case, limits):
     example = seeded(*case, n_rows=150, max_depth=6, **limits)
     matrix, target, rules = coded(example.table), example.target, example.rules
     scale = scale_of([target], rules)
-    whole = ShardSource(matrix, target, rules).finish().nodes
+    whole = DatasetSource(matrix, target, rules).finish().nodes
     rows = rows_of_nodes(fit(example), example)
     at = {0: (0, ROOT)}  # depths and keys
     for node in range(min(len(whole), 15)):  # in preorder
@@ -62,7 +62,7 @@ def test_a_subtree_is_that_of_the_whole_tree(case, limits):
         left, right = int(whole["left"][node]), int(whole["right"][node])
         at[left], at[right] = (depth + 1, child(key, True)), (depth + 1, child(key, False))
         mine = rows[node]
-        part = ShardSource(matrix.take(mine), target.take(mine), rules, scale=scale)
+        part = DatasetSource(matrix.take(mine), target.take(mine), rules, scale=scale)
         nodes = part.finish(depth, key).nodes
         stretch = whole[node : node + len(nodes)]
         for name in ("n", "column", "boundary", "test", "missing_left", "gain", "impurity"):

@@ -9,7 +9,7 @@ from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import scale_of
 from dtrees.core.grow.grower import grow
-from dtrees.core.grow.source import ShardSource
+from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import plain
 from dtrees.core.model.tree import AT_MOST, IN_SUBSET, LEAF
 from tests.laws.tables import (
@@ -285,7 +285,7 @@ class TestStorage:
     def test_no_columns_that_vary_after_weights(self):
         matrix = coded([[1.0, 2.0, 2.0]])
         target = Target.classification([0, 1, 0], [0.0, 1.0, 1.0])
-        source = ShardSource(matrix, target, GrowthRules(criterion="gini"))
+        source = DatasetSource(matrix, target, GrowthRules(criterion="gini"))
         tree = grow(
             source, GrowthRules(criterion="gini"), plain(), thresholds_of([[1.0, 2.0, 2.0]])
         )[0]

@@ -5,7 +5,7 @@ import pytest
 
 from dtrees.core.grow import _node_buffer
 from dtrees.core.grow.node_record import RECORD
-from dtrees.core.grow.source import ShardSource
+from dtrees.core.grow.source import DatasetSource
 from dtrees.core.model.tree import IN_SUBSET, LEAF
 from tests.core.walk import rows_of_nodes
 from tests.laws.tables import SEVEN_WAYS, Example, coded, fit, seeded
@@ -48,7 +48,7 @@ def test_subsets_have_a_bit_for_each_code_that_there_is(case, n_categories):
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_records_are_in_preorder(case):
     example = seeded(*case, n_rows=90)
-    nodes = ShardSource(coded(example.table), example.target, example.rules).finish().nodes
+    nodes = DatasetSource(coded(example.table), example.target, example.rules).finish().nodes
     stack = [0]
     for i, node in enumerate(nodes):
         assert stack.pop() == i

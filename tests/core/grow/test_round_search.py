@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.core.grow._round_search import RoundSearch, child_path
-from dtrees.core.stores._dataset import Shard
+from dtrees.core.stores._dataset import Dataset
 from tests.laws.tables import SEVEN_WAYS, coded, coded_sparse, grow_parts, seeded
 from tests.oracle.greedy import assert_tree_is_greedy
 from tests.oracle.ties import child
@@ -15,7 +15,7 @@ from tests.oracle.ties import child
 def search_of(**limits):
     example = seeded("gini", 3, "none", n_rows=30, **limits)
     matrix = coded(example.table)
-    return matrix, RoundSearch(Shard(matrix, example.target, example.rules))
+    return matrix, RoundSearch(Dataset(matrix, example.target, example.rules))
 
 
 @given(st.integers(0, 2**64 - 1), st.booleans())

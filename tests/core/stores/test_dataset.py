@@ -6,7 +6,7 @@ import pytest
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import scale_of
-from dtrees.core.stores._dataset import Shard
+from dtrees.core.stores._dataset import Dataset
 from tests.laws.tables import SEVEN_WAYS, Example, arrays_of, coded, fit, seeded
 
 TABLE = [[float(i % 3) for i in range(8)], [float(i) for i in range(8)]]
@@ -16,7 +16,7 @@ GINI = GrowthRules(criterion="gini")
 
 def shard(weight=None, class_weight=None, rules=GINI, **how):
     target = Target.classification(Y, weight, class_weight)
-    return Shard(coded(TABLE), target, rules, scale_of([target], rules), **how)
+    return Dataset(coded(TABLE), target, rules, scale_of([target], rules), **how)
 
 
 @pytest.mark.parametrize(
