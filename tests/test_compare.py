@@ -1,9 +1,7 @@
 """Benchmarks now and at an earlier commit: turns, medians, and what a side answers."""
 
-import json
+import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,9 +13,10 @@ from click.testing import CliRunner
 
 from benchmarks import compare
 from benchmarks.compare import Taken, compared, main, row, tree_of
+from benchmarks.side import Side
+from benchmarks.side import main as main_of_side
 
 ROOT = Path(__file__).resolve().parent.parent
-SIDE = ROOT / "benchmarks" / "side.py"
 
 
 class FakeSide:
@@ -106,32 +105,16 @@ def test_a_commit_that_is_not_there_is_told():
         tree_of("never")
 
 
-def answers_of(*questions):
-    """What a side in this tree answers."""
-    done = subprocess.run(
-        [sys.executable, "-P", str(SIDE)],
-        cwd=ROOT,
-        input="".join(json.dumps(question) + "\n" for question in questions),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-@pytest.fixture
-def this_tree(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-
-
-@pytest.mark.usefixtures("this_tree")
 def test_a_side_says_what_it_cannot_do_and_does_what_it_can():
-    unknown, survey, case, done = answers_of(
-        {"prepare": "never"},
-        {"prepare": "sizes-classes-2", "quick": True},
-        {"prepare": "forest-small", "quick": True},
-        {"line": "forest-small", "n_times": 2},
+    side = Side()
+    unknown, survey, case, done = map(
+        side.answer,
+        (
+            {"prepare": "never"},
+            {"prepare": "sizes-classes-2", "quick": True},
+            {"prepare": "forest-small", "quick": True},
+            {"line": "forest-small", "n_times": 2},
+        ),
     )
     assert unknown == {"why": "there is no such case"}
     assert survey == {"why": "its lines are no work of ours alone"}
@@ -140,18 +123,10 @@ def test_a_side_says_what_it_cannot_do_and_does_what_it_can():
     assert done["spent"] == pytest.approx(2 * done["seconds"])
 
 
-@pytest.mark.usefixtures("this_tree")
-def test_a_side_measures_its_own_tree_alone(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-P", str(SIDE)],
-        cwd=tmp_path,
-        input="",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"this is to measure {tmp_path}")
+def test_a_side_measures_its_own_tree_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match=f"^this is to measure {re.escape(str(tmp_path))}"):
+        main_of_side()
 
 
 def test_the_table_of_a_tree_beside_itself(monkeypatch):

@@ -96,7 +96,7 @@ def write_to(file: BinaryIO, document: Mapping[str, Any], arrays: Mapping[str, n
         text = json.dumps(document, allow_nan=False, separators=(",", ":"))
         _add(archive, file, DOCUMENT, text.encode("ascii"), b"")
         for name, array in arrays.items():
-            array = np.ascontiguousarray(array)
+            array = np.asarray(array, order="C")
             header = io.BytesIO()
             npy.write_array_header_1_0(header, npy.header_data_from_array_1_0(array))
             data = array.reshape(-1).view(np.uint8).data if array.size else b""

@@ -1,5 +1,6 @@
 """Asking the command line, and what every refusal looks like."""
 
+import io
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ from dtrees.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ADULT = ROOT / "examples" / "adult.csv.gz"
+NOISY = ("--target", "class", "--drop", "amount", "--drop", "mixed", "--folds", 3, "--seed", 1)
 
 
 def ask(*args, text=None):
@@ -43,3 +45,53 @@ def process(*args, **environment):
         encoding="utf-8",
         env=os.environ | {"PYTHONIOENCODING": "utf-8", "TERM": "dumb"} | environment,
     )
+
+
+def cv(*args):
+    return ask("cv", *args)
+
+
+def cv_json(*args):
+    return ask_json("cv", *args)
+
+
+def without_seconds(document):
+    del document["seconds"]
+    del document["parameters"]["n_jobs"]
+    return document
+
+
+def fit_table(table, folder, *args, target="y"):
+    """A model file of a DataFrame in a CSV file."""
+    path, out = folder / "fit.csv", folder / "a.dtrees"
+    table.to_csv(path, index=False)
+    result = ask("fit", path, "--target", target, "--out", out, *args)
+    assert result.exit_code == 0, result.output
+    return out
+
+
+def predict(model, source, *args, text=None):
+    """The predictions that go to standard output."""
+    import pandas
+
+    result = ask("predict", model, source, *args, text=text)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    return pandas.read_csv(io.StringIO(result.stdout))
+
+
+def predict_text(model, text, *args):
+    return predict(model, "-", *args, text=text)["prediction"].tolist()
+
+
+def shown(result):
+    """Everything that a command has printed, whose only control characters are line ends."""
+    text = result.stdout + result.stderr
+    assert all(letter.isprintable() or letter == "\n" for letter in text), ascii(text)
+    return text
+
+
+def fit(csv, out, *args):
+    result = ask("fit", csv, "--out", out, *args)
+    assert result.exit_code == 0, result.output
+    return result

@@ -2,6 +2,10 @@
 
 import numpy as np
 import pytest
+from distributed import Client
+
+from tests.cli.asking import fit_table
+from tests.parallel.clusters import connect, ours
 
 pd = pytest.importorskip("pandas")
 
@@ -35,3 +39,26 @@ def csv(table, tmp_path):
     path = tmp_path / "table.csv"
     table.to_csv(path, index=False)
     return path
+
+
+@pytest.fixture
+def noisy(table, tmp_path):
+    """Classes that a tree half knows, so that sizes differ."""
+    wrong = np.random.default_rng(3).random(60) < 0.2
+    table["class"] = np.where(wrong != (table["class"] == "yes"), "yes", "no")
+    path = tmp_path / "noisy.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def model(table, tmp_path):
+    return fit_table(table, tmp_path, "--model", "forest", "--trees", 9, target="class")
+
+
+@pytest.fixture(scope="module")
+def address():
+    """Of the scheduler of a cluster that somebody else has started."""
+    with connect(2, 1, False) as cluster, Client(cluster, set_as_default=False) as client:
+        yield cluster.scheduler_address
+        assert ours(client) == []

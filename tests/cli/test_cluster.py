@@ -6,11 +6,10 @@ import re
 
 import numpy as np
 import pytest
-from distributed import Client
 
 from dtrees.export import load
 from tests.cli.asking import ask, ask_json, check_refused
-from tests.parallel.clusters import connect, digest, ours
+from tests.parallel.clusters import digest
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("dask.dataframe")
@@ -43,14 +42,6 @@ def folder(table, tmp_path_factory):
     table[:300].to_csv(folder / "one.csv", index=False)
     table[300:].to_csv(folder / "two.csv", index=False)
     return folder
-
-
-@pytest.fixture(scope="module")
-def address():
-    """Of the scheduler of a cluster that somebody else has started."""
-    with connect(2, 1, False) as cluster, Client(cluster, set_as_default=False) as client:
-        yield cluster.scheduler_address
-        assert ours(client) == []
 
 
 FOREST = ("--model", "forest", "--trees", 4, "--folds", 3, "--max-depth", 4)

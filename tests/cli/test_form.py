@@ -46,9 +46,9 @@ def test_fit_and_predict_take_the_same_form(tmp_path):
     check_refused(ask("predict", model, path, "--sep", ";"), "holds '1,5' now")
 
 
-def test_on_a_cluster(tmp_path):
+def test_on_a_cluster(tmp_path, address):
     path = written(tmp_path, ROWS)
-    rest = ["--target", "target", "--folds", 2, "--sep", ";", "--cluster", "local:1"]
+    rest = ["--target", "target", "--folds", 2, "--sep", ";", "--cluster", address]
     document = ask_json("cv", path, *rest, "--decimal", ",")
     assert [column["kind"] for column in document["columns"]] == ["ordered", "categorical"]
 

@@ -173,11 +173,11 @@ def test_links_that_lead_nowhere(csv, tmp_path, command):
     assert csv.read_bytes() == before
 
 
-def test_a_link_on_a_cluster(csv, tmp_path, predict):
+def test_a_link_on_a_cluster(csv, tmp_path, predict, address):
     out, target = tmp_path / "out.csv.gz", tmp_path / "target"
     out.symlink_to(target)
     for _ in range(2):
-        result = predict(csv, out, "--cluster", "local:1")
+        result = predict(csv, out, "--cluster", address)
         assert result.exit_code == 0, result.output
     assert out.is_symlink()
     assert gzip.decompress(target.read_bytes()).startswith(b"prediction\n")

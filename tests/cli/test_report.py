@@ -36,9 +36,10 @@ PICTURES = """[...document.images].map(image => ({
 def reports(tmp_path_factory):
     """Pages by name: a tuned tree on real data, a forest, and a table of evil names."""
     folder = tmp_path_factory.mktemp("reports")
+    pd.read_csv(ADULT, nrows=3_000).to_csv(folder / "few.csv", index=False)
     wanted = {
         "adult": [ADULT, "--target", "target", "--folds", 3, "--max-depth", 6, "--tune"],
-        "forest": [ADULT, "--target", "age", "--task", "regression", "--folds", 2],
+        "forest": [folder / "few.csv", "--target", "age", "--task", "regression", "--folds", 2],
         "evil": [evil_table(folder), "--target", EVIL_TARGET, "--folds", 3, "--tune-simplest"],
     }
     wanted["forest"] += ["--model", "forest", "--trees", 3, "--max-depth", 5]

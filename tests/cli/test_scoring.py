@@ -100,14 +100,6 @@ def test_the_first_scorer_chooses_the_size(csv, name, nested):
     assert ("nested" in run["tuned"]) == nested
 
 
-def test_the_command_that_saves_the_model_has_no_scorers(csv):
-    result = ask("cv", csv, *asked("class"), *scoring("f1_macro"), "--hash-folds", "--tune")
-    last = result.stdout.splitlines()[-1]
-    assert last.startswith("To save it: python -m dtrees fit ")
-    assert "--scoring" not in last
-    assert "--hash-folds" not in last
-
-
 @pytest.mark.parametrize(
     ("target", "name", "words"),
     [

@@ -1,31 +1,16 @@
 """`cv --tune`, `--tune-simplest` and `--pruning-table`."""
 
-import shlex
-
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 import dtrees
-from dtrees.cli.run import steps_to_show
 from dtrees.io import problem_of, read_table
 from dtrees.model_selection import cost_complexity_cv, tuned_size
 from dtrees.model_selection.folds import shuffled_folds
-from tests.cli.asking import ask, ask_json, check_refused
+from tests.cli.asking import NOISY, ask, ask_json, check_refused
 
 pd = pytest.importorskip("pandas")
-
-NOISY = ("--target", "class", "--drop", "amount", "--drop", "mixed", "--folds", 3, "--seed", 1)
-
-
-@pytest.fixture
-def noisy(table, tmp_path):
-    """Classes that a tree half knows, so that sizes differ."""
-    wrong = np.random.default_rng(3).random(60) < 0.2
-    table["class"] = np.where(wrong != (table["class"] == "yes"), "yes", "no")
-    path = tmp_path / "noisy.csv"
-    table.to_csv(path, index=False)
-    return path
 
 
 @pytest.mark.parametrize(("option", "rule"), [("--tune", "best"), ("--tune-simplest", "simplest")])
@@ -55,24 +40,6 @@ def test_the_model_and_its_scores_are_those_of_the_choice(noisy, option, rule):
         }
 
 
-def test_the_command_that_is_named_saves_the_model(noisy, tmp_path):
-    result = ask("cv", noisy, *NOISY, "--tune", "--max-depth", 5)
-    assert result.exit_code == 0, result.output
-    assert "* chosen, by the folds that score it" in result.stdout
-    assert result.stdout.count(" *\n") + result.stdout.count(" *  \n") == 1
-    line = result.stdout.splitlines()[-1]
-    assert line.startswith("To save it: python -m dtrees fit ")
-    words = shlex.split(line)[6:]
-    words[words.index("MODEL")] = out = str(tmp_path / "a.dtrees")
-    assert ask(*words).exit_code == 0
-    run = ask_json("cv", noisy, *NOISY, "--tune", "--max-depth", 5)
-    model = dtrees.export.load(out)
-    assert dtrees.export_text(model, max_depth=2) == run["tree"]["text"]
-    assert model.get_n_leaves() == run["tree"]["n_leaves"]
-    importances = [column["importance"] for column in run["columns"]]
-    assert model.feature_importances_.tolist() == importances
-
-
 def test_pruning_is_told_in_full_in_json_and_in_short_in_print(noisy):
     run = ask_json("cv", noisy, *NOISY, "--pruning-table")
     assert "tuned" not in run
@@ -94,20 +61,6 @@ def test_pruning_is_told_in_full_in_json_and_in_short_in_print(noisy):
     assert f"{path.errors[path.best_index]:.4f} ± " in best
     assert any("one standard error" in line for line in lines)
     assert ask_json("cv", noisy, *NOISY, "--tune")["cost_complexity"] == told
-
-
-@pytest.mark.parametrize("most", [4, 10, 12])
-def test_a_short_table_has_the_ends_and_the_marked_steps(most):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 3))
-    y = X[:, 0] + rng.normal(size=300)
-    path = cost_complexity_cv(dtrees.DecisionTreeRegressor(), X, y, cv=5)
-    assert len(path.n_leaves) > 100
-    steps = steps_to_show(path, most)
-    assert steps == sorted(set(steps))
-    marked = {0, len(path.n_leaves) - 1, path.best_index, path.one_standard_error_index}
-    assert marked <= set(steps)
-    assert most - 3 <= len(steps) <= most
 
 
 @pytest.mark.parametrize(

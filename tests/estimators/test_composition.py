@@ -176,12 +176,6 @@ def test_clone_copy_pickle(kind, classes):
         assert_array_equal(twin.feature_names_in_, tree.feature_names_in_)
 
 
-def test_a_fitted_tree_is_as_large_as_its_nodes():
-    rng = np.random.default_rng(3)
-    X, y = rng.normal(size=(20_000, 5)), rng.normal(size=20_000)
-    assert len(pickle.dumps(DecisionTreeRegressor(max_depth=2).fit(X, y))) < 10_000
-
-
 @pytest.mark.parametrize("kind", [DecisionTreeClassifier, DecisionTreeRegressor])
 def test_metadata_routing(kind, classes):
     X, y = classes
@@ -204,59 +198,3 @@ def test_metadata_routing(kind, classes):
         search = GridSearchCV(declines, {"max_depth": [4]}, cv=3)
         with pytest.raises(TypeError, match="sample_weight"):
             search.fit(X, y, sample_weight=weight)
-
-
-def test_tags():
-    for tree in (DecisionTreeClassifier(), DecisionTreeRegressor()):
-        tags = sklearn.utils.get_tags(tree)
-        assert tags.input_tags.sparse
-        assert tags.input_tags.allow_nan
-        assert tags.input_tags.categorical
-        assert tags.target_tags.required
-        assert not tags.target_tags.multi_output
-        assert not tags.non_deterministic
-        assert tags.requires_fit
-    assert sklearn.base.is_classifier(DecisionTreeClassifier())
-    assert sklearn.base.is_regressor(DecisionTreeRegressor())
-
-
-def test_output_of_plain_scikit_learn_is_the_same(classes):
-    # drop-in: what reads scikit-learn's flat arrays reads ours
-    X, y = classes
-    ours = DecisionTreeClassifier(max_depth=3).fit(X, y).tree_
-    theirs = sklearn.tree.DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y).tree_
-    for name in [
-        "children_left",
-        "children_right",
-        "feature",
-        "threshold",
-        "impurity",
-        "value",
-        "n_node_samples",
-        "weighted_n_node_samples",
-        "n_classes",
-        "missing_go_to_left",
-    ]:
-        mine, other = np.asarray(getattr(ours, name)), np.asarray(getattr(theirs, name))
-        assert mine.shape == other.shape, name
-        assert mine.dtype.kind == other.dtype.kind, name
-    for name in [
-        "node_count",
-        "capacity",
-        "n_leaves",
-        "max_depth",
-        "n_features",
-        "n_outputs",
-        "max_n_classes",
-    ]:
-        assert isinstance(getattr(ours, name), int), name
-        assert getattr(ours, name) == getattr(theirs, name) or name == "capacity"
-    assert ours.predict(X).shape == theirs.predict(X.astype(np.float32)).shape
-    assert ours.apply(X).shape == (300,)
-    assert ours.decision_path(X).shape == (300, ours.node_count)
-    leaf = ours.children_left == -1
-    assert np.all(ours.threshold[leaf] == -2)
-    assert np.all(ours.feature[leaf] == -2)
-    assert "node_count=" in repr(ours)
-    with pytest.raises(ValueError, match="read-only"):
-        ours.value[0] = 0

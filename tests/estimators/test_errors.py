@@ -6,12 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-import sklearn
 from numpy.testing import assert_array_equal
-from sklearn.exceptions import DataConversionWarning, NotFittedError
+from sklearn.exceptions import DataConversionWarning
 
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
-from dtrees.estimators import InvalidParameterError
 from tests.parallel.test_local import interrupted
 
 X = np.random.default_rng(0).normal(size=(40, 3))
@@ -45,75 +43,6 @@ def refused(estimator, match, *args, error=ValueError, **kwargs):
 
 # ------------------------------------------------------------------------------------- parameters
 
-INT = r"an int in the range \[1, inf\) or None"
-SHARES = r"an int in the range \[2, inf\) or a float in the range \(0.0, 1.0\]"
-LEAF = r"an int in the range \[1, inf\) or a float in the range \(0.0, 1.0\)"
-
-
-@both
-@pytest.mark.parametrize(
-    ("name", "value", "sentence"),
-    [
-        ("max_depth", -1, INT),
-        ("max_depth", 0, INT),
-        ("max_depth", 2.5, INT),
-        ("max_depth", "deep", INT),
-        ("min_samples_split", 1, SHARES),
-        ("min_samples_split", 0.0, SHARES),
-        ("min_samples_split", 1.5, SHARES),
-        ("min_samples_split", None, SHARES),
-        ("min_samples_leaf", 0, LEAF),
-        ("min_samples_leaf", 1.0, LEAF),
-        ("min_samples_leaf", float("nan"), LEAF),
-        ("min_weight_fraction_leaf", 0.6, r"a float in the range \[0.0, 0.5\]"),
-        ("min_weight_fraction_leaf", -0.1, r"a float in the range \[0.0, 0.5\]"),
-        ("max_features", 0, LEAF.replace("1.0\\)", "1.0\\]").replace(" or", ",")),
-        ("max_features", 0.0, "a str among {'sqrt', 'log2'} or None"),
-        ("max_features", "auto", "a str among {'sqrt', 'log2'} or None"),
-        ("max_leaf_nodes", 1, r"an int in the range \[2, inf\) or None"),
-        ("min_impurity_decrease", -0.1, r"a float in the range \[0.0, inf\)"),
-        ("ccp_alpha", -1, r"a float in the range \[0.0, inf\)"),
-        ("ccp_alpha", float("inf"), r"a float in the range \[0.0, inf\)"),
-        ("random_state", "seed", r"an int in the range \[0, 4294967295\], an instance of"),
-        ("random_state", -1, r"an int in the range \[0, 4294967295\], an instance of"),
-        ("criterion", "absolute", "a str among"),
-        ("max_bins", 1, r"an int in the range \[2, inf\) or None"),
-        ("max_bins", 255.0, r"an int in the range \[2, inf\) or None"),
-        ("categorical_features", "all", "a str among {'from_dtype'}, an array-like or None"),
-        ("categorical_features", 3, "a str among {'from_dtype'}, an array-like or None"),
-        ("handle_unknown", "ignore", "a str among {'missing', 'majority', 'error'}"),
-        ("n_jobs", 1.5, "an instance of 'int' or None"),
-    ],
-)
-def test_parameters(kind, name, value, sentence):
-    match = (
-        f"The '{name}' parameter of {kind.__name__} must be .*{sentence}.* Got {value!r} instead."
-    )
-    refused(kind(**{name: value}), match, X, CLASSES, error=InvalidParameterError)
-
-
-def test_parameters_are_named_as_in_scikit_learn():
-    shared = {
-        "criterion": "no such thing",
-        "max_depth": -1,
-        "min_samples_split": 1,
-        "min_samples_leaf": -0.5,
-        "min_weight_fraction_leaf": 2,
-        "max_leaf_nodes": 0,
-        "min_impurity_decrease": -1.0,
-        "ccp_alpha": -0.5,
-        "random_state": "seed",
-    }
-    for name, value in shared.items():
-        said = []
-        for tree in (DecisionTreeClassifier, sklearn.tree.DecisionTreeClassifier):
-            with pytest.raises(ValueError, match=name) as error:
-                tree(**{name: value}).fit(X, CLASSES)
-            said.append(sorted(str(error.value).replace("{", " ").replace("}", " ").split()))
-        if name == "criterion":  # a set has no order, so the commas move
-            said = [sorted(word.strip(",") for word in words) for words in said]
-        assert said[0] == said[1], name
-
 
 def test_class_weight():
     refused(
@@ -126,18 +55,6 @@ def test_class_weight():
     refused(DecisionTreeClassifier(class_weight={"no": 1}), "class_weight", X, CLASSES)
     refused(DecisionTreeClassifier(class_weight={0: -1}), "class_weight", X, CLASSES)
     refused(DecisionTreeClassifier(class_weight={0: 0, 1: 0}), "class_weight", X, CLASSES)
-
-
-@both
-def test_parameters_are_looked_at_before_the_table(kind):
-    refused(kind(max_depth=-1), "max_depth", None, None)
-
-
-@both
-def test_validation_can_be_switched_off(kind):
-    with sklearn.config_context(skip_parameter_validation=True):
-        tree = kind(min_samples_leaf=np.float32(0.1)).fit(X, CLASSES).tree_
-    assert tree.n_node_samples.min() >= 4  # a tenth of 40
 
 
 @both
@@ -321,26 +238,6 @@ def test_poisson():
 
 
 @both
-@pytest.mark.parametrize(
-    "method",
-    ["predict", "apply", "decision_path", "get_depth", "get_n_leaves", "feature_importances_"],
-)
-def test_unfitted(kind, method):
-    def ask():
-        value = getattr(kind(), method)
-        return value(X) if method in ("predict", "apply", "decision_path") else value()
-
-    with pytest.raises(NotFittedError, match=f"This {kind.__name__} instance is not fitted yet"):
-        ask()
-
-
-def test_unfitted_shares():
-    for method in ("predict_proba", "predict_log_proba"):
-        with pytest.raises(NotFittedError):
-            getattr(DecisionTreeClassifier(), method)(X)
-
-
-@both
 def test_columns_at_prediction(kind):
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     tree = kind().fit(frame, CLASSES)
@@ -367,15 +264,6 @@ def test_columns_at_prediction(kind):
     assert not hasattr(nameless, "feature_names_in_")
     with pytest.warns(UserWarning, match="X has feature names, but"):
         nameless.predict(frame)
-
-
-@both
-def test_names_do_not_outlive_a_new_fit(kind):
-    tree = kind().fit(pd.DataFrame(X, columns=["a", "b", "c"]), CLASSES)
-    assert_array_equal(tree.feature_names_in_, ["a", "b", "c"])
-    tree.fit(X[:, :2], CLASSES)
-    assert not hasattr(tree, "feature_names_in_")
-    assert tree.n_features_in_ == 2
 
 
 @both

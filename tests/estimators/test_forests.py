@@ -18,15 +18,6 @@ from dtrees.core.membership.resampling import Bags
 from tests.estimators.forest_cases import CANCER, FORESTS, IRIS, assert_same, mixed_table
 
 
-@pytest.mark.parametrize("kind", FORESTS)
-def test_any_number_of_threads(kind):
-    X, y = mixed_table()
-    one = kind(12, random_state=3).fit(X, y)
-    two = kind(12, random_state=3, n_jobs=2).fit(X, y)
-    assert_same(one, two)
-    np.testing.assert_array_equal(one.predict(X), two.predict(X))
-
-
 @pytest.mark.parametrize(
     ("forest", "tree"),
     [

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 import doctest
 import json
 import pickle
-import warnings
 import zipfile
-from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +30,7 @@ from dtrees import (
 from dtrees.coding.codebook import CodeBook
 from dtrees.exceptions import ModelFileError
 from dtrees.export import load, models, save
-from dtrees.export.archive import ALIGNMENT, Archive, write
+from dtrees.export.archive import Archive, write
 from tests.estimators.test_forests import mixed_table
 
 ESTIMATORS = [
@@ -205,81 +201,6 @@ def test_class_labels_of_any_type(labels, tmp_path):
     assert_equal(model.predict(X), again.predict(X))
 
 
-def day(i):
-    return datetime.date(2024, 1, 1) + datetime.timedelta(days=i)
-
-
-UTC = datetime.UTC
-CATEGORIES = {
-    "strings": ["a", "b", ""],
-    "integers": [3, 1, 2**60],
-    "floats": [0.5, 1.5, float("inf")],
-    "bools": [True, False],
-    "numpy": [np.str_("a"), np.str_("b")],
-    "mixed": ["a", 1, 2.5, False],
-    "dates": [day(i) for i in range(3)],
-    "datetimes": [datetime.datetime(2024, 1, i + 1, 3, 4, 5, 6) for i in range(3)],
-    "with a zone": [datetime.datetime(2024, 1, i + 1, tzinfo=UTC) for i in range(3)],
-    "with a distance": [
-        datetime.datetime(2024, 1, i + 1, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
-        for i in range(3)
-    ],
-    "times": [datetime.time(i, 5) for i in range(3)],
-    "time spans": [datetime.timedelta(days=-i, microseconds=5) for i in range(3)],
-    "timestamps": [pd.Timestamp("2024-01-01 00:00:00.000000001"), pd.Timestamp("2024-01-02")],
-    "timestamps with a zone": list(pd.date_range("2024-03-31", periods=3, tz="Europe/Berlin")),
-    "seconds": list(pd.to_datetime(["2024-01-01", "2024-01-02"]).as_unit("s")),
-    "pandas time spans": list(pd.to_timedelta([1, 2, 3], unit="h")),
-    "intervals": list(pd.interval_range(0, 3)),
-    "periods": list(pd.period_range("2024-01", periods=3, freq="M")),
-    "tuples": [("a", 1), ("b", 2)],
-    "bytes": [b"a", b"\xff"],
-    "decimals": [Decimal("1.10"), Decimal("2.0")],
-    "fractions": [Fraction(1, 3), Fraction(2, 3)],
-}
-
-
-@pytest.mark.filterwarnings("ignore:.*")
-@pytest.mark.parametrize("name", CATEGORIES)
-def test_categories_of_any_type(name, tmp_path):
-    values = np.empty(len(CATEGORIES[name]), dtype=object)
-    values[:] = CATEGORIES[name]
-    rng = np.random.default_rng(0)
-    codes = rng.integers(-1, len(values), 80)
-    column = pd.Categorical.from_codes(codes, categories=pd.Index(values, dtype=object))
-    X = pd.DataFrame({"c": column, "x": rng.normal(size=80)})
-    model = DecisionTreeClassifier(random_state=0).fit(X, codes > 0)
-    again = there_and_back(model, tmp_path)
-    assert_same(model, again)
-    np.testing.assert_array_equal(model.predict(X), again.predict(X))
-    assert (model.predict(X) == (codes > 0)).all()
-
-
-@pytest.mark.filterwarnings("ignore:.*")
-def test_numbers_as_categories(tmp_path):
-    rng = np.random.default_rng(0)
-    for dtype in (np.float32, np.float64, np.int16, bool):
-        X = rng.integers(0, 2 if dtype is bool else 200, (300, 2)).astype(dtype)
-        model = DecisionTreeRegressor(categorical_features=[True, False]).fit(X, rng.random(300))
-        again = there_and_back(model, tmp_path)
-        assert_same(model, again)
-        np.testing.assert_array_equal(model.predict(X), again.predict(X))
-
-
-def test_a_category_that_no_file_can_hold(tmp_path):
-    class Colour:
-        def __lt__(self, other):
-            return id(self) < id(other)
-
-    values = np.empty(2, dtype=object)
-    values[:] = [Colour(), Colour()]
-    column = pd.Categorical.from_codes([0, 1, 0, 1], categories=pd.Index(values, dtype=object))
-    model = DecisionTreeClassifier().fit(pd.DataFrame({"c": column}), [0, 1, 0, 1])
-    with pytest.raises(TypeError, match=r"column 'c' of X, among its categories, holds a .*Colour"):
-        save(model, tmp_path / "model.dtrees")
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -422,56 +343,6 @@ def test_sizes(tmp_path):
         n_nodes = sum(tree.node_count for tree in trees_of(model))
         assert (tmp_path / "model").stat().st_size < n_nodes * theirs / 6
         assert len(pickle.dumps(model)) < n_nodes * theirs / 4
-
-
-@pytest.mark.parametrize("limit", [None, 300])
-def test_data_are_aligned(limit, tmp_path, monkeypatch):
-    if limit is not None:  # headers of files of many gigabytes
-        monkeypatch.setattr(zipfile, "ZIP64_LIMIT", limit)
-    X, y = noisy()
-    model = made(RandomForestClassifier).fit(X, y)
-    save(model, tmp_path / "a", layout="flat")
-    for mmap in (False, True):
-        archive = Archive(tmp_path / "a", mmap)
-        base = archive._data.__array_interface__["data"][0]
-        for name, array in archive.arrays().items():
-            at = array.__array_interface__["data"][0] - base
-            assert array.size == 0 or (0 <= at < len(archive._data) and at % ALIGNMENT == 0), name
-            assert not array.flags.writeable
-        assert_same(model, load(tmp_path / "a", mmap=mmap))
-
-
-def test_a_memory_map_is_not_copied(tmp_path):
-    X, y = noisy()
-    model = made(RandomForestClassifier).fit(X, y)
-    again = there_and_back(model, tmp_path, layout="flat", mmap=True)
-    for tree in again.forest_.trees:
-        for array in tree.arrays().values():
-            base = array
-            while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
-                base = base.base.obj if isinstance(base.base, memoryview) else base.base
-            assert array.size == 0 or isinstance(base, np.memmap)
-    # a new file under the same name leaves the mapped one alone
-    save(made(RandomForestClassifier, max_depth=1).fit(X, y), tmp_path / "model.dtrees")
-    assert_same(model, again)
-
-
-def test_nothing_is_left_of_a_file_that_could_not_be_written(tmp_path):
-    path = tmp_path / "model.dtrees"
-    path.write_bytes(b"old")
-    with pytest.raises(ValueError, match=r"not JSON compliant|Out of range"):
-        write(path, {"x": float("nan")}, {})
-    for place in (tmp_path / "none" / "x", tmp_path / "folder"):
-        (tmp_path / "folder").mkdir(exist_ok=True)
-        with pytest.raises((FileNotFoundError, IsADirectoryError)) as error:
-            save(DecisionTreeClassifier().fit([[1.0]], [1]), place)
-        assert error.value.filename == str(place)
-        assert "partial" not in str(error.value)
-    (tmp_path / "folder").rmdir()
-    assert path.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [path]
-    with pytest.raises(FileNotFoundError):
-        load(tmp_path / "none")
 
 
 def test_a_file_of_version_1(tmp_path):
@@ -741,21 +612,6 @@ def test_a_flat_file_that_was_made_to_deceive(name, tmp_path):
         load(rewritten(tmp_path, change, "flat"))
 
 
-def test_hybrid_columns_need_their_values(tmp_path):
-    X, y = noisy()
-    save(made(RandomForestClassifier).fit(X, y), tmp_path / "model")
-    archive = Archive(tmp_path / "model", False)
-    arrays = archive.arrays()
-    for name, wrong in {
-        "codebook/n_values": arrays["codebook/n_values"] * 0,
-        "codebook/low": arrays["codebook/low"] * np.nan,
-        "codebook/n_ordered": arrays["codebook/n_ordered"] + np.uint8(1),
-    }.items():
-        write(tmp_path / "bad", archive.document, arrays | {name: wrong})
-        with pytest.raises(ModelFileError, match=r"values|codes|categories"):
-            load(tmp_path / "bad")
-
-
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_arrays_that_are_noise(layout, tmp_path):
@@ -787,71 +643,6 @@ def test_arrays_that_are_noise(layout, tmp_path):
     assert set(outcomes) == {"error", "fine"}
 
 
-class Bomb:
-    def __reduce__(self):
-        return (pytest.fail, ("a pickle was opened",))
-
-
-def foreign(folder):
-    """Files that are not ours, and what the error says."""
-    model = DecisionTreeClassifier().fit([[1.0], [2.0]], [0, 1])
-    yield b"", "it is empty"
-    yield b"PK", "begins with"
-    yield b"PK\x03\x04", "damaged"
-    yield pickle.dumps(model), "looks like a pickle"
-    yield pickle.dumps(Bomb()), "looks like a pickle"
-    yield b"\x93NUMPY" + bytes(100), "begins with"
-    yield b"hello, world", "begins with"
-    yield np.random.default_rng(0).bytes(5000), "begins with"
-    np.savez(folder / "x.npz", a=np.arange(3), b=np.array([Bomb()], dtype=object))
-    yield (folder / "x.npz").read_bytes(), r"a zip archive without model.json"
-    for text in ("[]", "{}", '{"format": "other"}', '{"format": NaN}', "{", "\xff", "[" * 10**5):
-        with zipfile.ZipFile(folder / "x.zip", "w") as archive:
-            archive.writestr("model.json", text)
-        yield (folder / "x.zip").read_bytes(), "not a model file|not JSON"
-    with zipfile.ZipFile(folder / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("model.json", "{}")
-    yield (folder / "x.zip").read_bytes(), "entry of model.json"
-    with warnings.catch_warnings(), zipfile.ZipFile(folder / "x.zip", "w") as archive:
-        warnings.simplefilter("ignore")
-        archive.writestr("model.json", "{}")
-        archive.writestr("model.json", "{}")
-    yield (folder / "x.zip").read_bytes(), "same name"
-
-
-def test_files_that_are_not_ours(tmp_path):
-    for data, message in foreign(tmp_path):
-        (tmp_path / "file").write_bytes(data)
-        for mmap in (False, True):
-            with pytest.raises(ModelFileError, match=message):
-                load(tmp_path / "file", mmap=mmap)
-
-
-def test_members_that_are_not_ours(tmp_path):
-    small_file(tmp_path, "compact")
-    good = (tmp_path / "model").read_bytes()
-    np.save(tmp_path / "objects.npy", np.array([Bomb()], dtype=object), allow_pickle=True)
-    np.save(tmp_path / "fortran.npy", np.asfortranarray(np.ones((3, 2))))
-    np.save(tmp_path / "records.npy", np.zeros(3, dtype=[("a", int)]))
-    fine = (tmp_path / "fortran.npy").read_bytes()
-    members = {
-        "values/9.npy": (tmp_path / "objects.npy").read_bytes(),
-        "values/8.npy": fine,
-        "values/7.npy": (tmp_path / "records.npy").read_bytes(),
-        "values/6.npy": b"nothing",
-        "values/5.npy": fine[:-1],
-        "values/4.npy": b"\x93NUMPY\x01\x00\xff\xff" + b"(" * 70_000,
-        "values/3.txt": fine,
-        "other/3.npy": fine.replace(b"True", b"False"),
-    }
-    for name, data in members.items():
-        (tmp_path / "bad").write_bytes(good)
-        with zipfile.ZipFile(tmp_path / "bad", "a") as archive:
-            archive.writestr(name, data)
-        with pytest.raises(ModelFileError, match=r"is no array|a member|KeyError"):
-            load(tmp_path / "bad")
-
-
 def test_what_would_not_load_is_not_saved(tmp_path):
     path = tmp_path / "tree.dtrees"
     X = pd.DataFrame({"a": list("abab")})
@@ -863,17 +654,3 @@ def test_what_would_not_load_is_not_saved(tmp_path):
         save(broken, path)
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["tree.dtrees"]
-
-
-def test_a_link_stays_one(tmp_path):
-    """What it leads to is replaced."""
-    model, X = small_file(tmp_path, "compact")
-    link = tmp_path / "link"
-    try:
-        link.symlink_to(tmp_path / "there")
-    except OSError:
-        pytest.skip("there are no links here")
-    for _ in range(2):  # the first time it leads nowhere yet
-        save(model, link)
-        assert link.is_symlink()
-        np.testing.assert_array_equal(load(tmp_path / "there").predict(X), model.predict(X))

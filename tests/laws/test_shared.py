@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dtrees.coding.target import Target
@@ -34,6 +34,7 @@ from tests.laws.test_growth import assert_equal
 
 SEEDS = st.integers(0, 2**32 - 1)
 TOGETHER = Tuning(shared_rows=0)
+few = settings(max_examples=max(20, settings.default.max_examples // 2))  # as sets are many
 
 
 def folds(n_rows: int, n_folds: int, seed: int) -> np.ndarray:
@@ -67,6 +68,11 @@ def grow_sets(example: Example, matrix, rows: np.ndarray, resampling=None, share
 
 def check(example: Example, rows: np.ndarray, matrix=None, shares=None, **source) -> None:
     assume_weights(example, rows)
+    check_sets(example, rows, matrix, shares, **source)
+
+
+def check_sets(example: Example, rows: np.ndarray, matrix=None, shares=None, **source) -> None:
+    """Every set has the tree that it gets alone."""
     matrix = coded(example.table) if matrix is None else matrix
     trees = grow_sets(example, matrix, rows, shares=shares, **source)
     assert len(trees.trees) == len(rows)
@@ -111,6 +117,7 @@ class TestSetsAreFits:
         rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
         check(replace(example, weight=weight), rows)
 
+    @few
     @given(examples(draws=True), SEEDS)
     def test_more_sets_than_bits(self, example, seed):
         check(example, masks(example.n_rows, MOST_SETS + 7, seed))
@@ -182,6 +189,7 @@ class TestSetsStayTogether:
     def test_masks(self, example, n_sets, seed):
         check(example, masks(example.n_rows, n_sets, seed), tuning=TOGETHER)
 
+    @few
     @given(examples(draws=True), SEEDS)
     def test_more_sets_than_bits(self, example, seed):
         check(example, masks(example.n_rows, MOST_SETS + 7, seed), tuning=TOGETHER)

@@ -70,15 +70,3 @@ def test_both_ways_say_the_same(scoring):
     for key, scores in by_leaves.items():
         assert scores.shape == (1, 3)
         np.testing.assert_allclose(scores, by_models.scores[key], rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("estimator", "scoring"),
-    [
-        (dtrees.RandomForestClassifier(2, random_state=0), "accuracy"),
-        (TREE, "roc_auc"),
-        (TREE, lambda model, X, y: 1.0),
-    ],
-)
-def test_what_is_no_sum_over_leaves(estimator, scoring):
-    assert scores_by_leaves(whole(estimator)[0], SPLITS, scoring) is None

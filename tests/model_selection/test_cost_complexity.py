@@ -138,13 +138,3 @@ def test_errors():
         cost_complexity_cv(dtrees.RandomForestClassifier(2), X, y)
     with pytest.raises(ValueError, match="min_samples_leaf"):
         cost_complexity_cv(dtrees.DecisionTreeClassifier(min_samples_leaf=0), X, y)
-
-
-def test_picture():
-    estimator, X, y = DATA["cancer"]
-    path = cost_complexity_cv(estimator, X, y)
-    ax = path.plot()
-    assert ax.get_xlabel() == "leaves of the pruned tree"
-    texts = " ".join(text.get_text() for text in ax.get_legend().get_texts())
-    assert f"best: {path.n_leaves[path.best_index]} leaves" in texts
-    mpl.pyplot.close("all")

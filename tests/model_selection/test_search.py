@@ -1,9 +1,7 @@
 """Searches have the results of scikit-learn's own, over the same estimators, from fewer growths."""
 
 import logging
-import re
 import warnings
-from itertools import product
 
 import numpy as np
 import pytest
@@ -16,15 +14,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import Ridge
 from sklearn.metrics import (
-    cohen_kappa_score,
     f1_score,
-    fbeta_score,
-    get_scorer,
-    jaccard_score,
     make_scorer,
-    precision_score,
-    recall_score,
-    zero_one_loss,
 )
 
 import dtrees
@@ -73,174 +64,16 @@ def same_model(ours, expected):
         assert a.equals(b)
 
 
+def named(data, labels):
+    return data[0], np.array(labels)[data[1]]
+
+
 def both(estimator, grid, data, **how):
     """Fit both searches; returns ours."""
     how = {"cv": theirs.KFold(3, shuffle=True, random_state=0)} | how
     ours = GridSearchCV(estimator, grid, **how).fit(*data)
     same(ours, theirs.GridSearchCV(estimator, grid, **how).fit(*data))
     return ours
-
-
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize(
-    "scoring",
-    [
-        None,
-        "accuracy",
-        "balanced_accuracy",
-        "neg_log_loss",
-        "neg_brier_score",
-        "roc_auc",
-        make_scorer(f1_score),
-        lambda estimator, X, y: estimator.get_depth() + 1e-3 * len(X),
-    ],
-    ids=lambda scoring: "function" if callable(scoring) else str(scoring),
-)
-def test_scorers_of_classes(scoring):
-    limits = LIMITS if scoring is None else FEW_LIMITS
-    both(CLASSIFIER, limits, CANCER, scoring=scoring, return_train_score=True)
-
-
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize(
-    "scoring",
-    ["r2", "neg_mean_squared_error", "neg_root_mean_squared_error", "neg_mean_poisson_deviance",
-     "neg_mean_absolute_error"],
-)  # fmt: skip
-def test_scorers_of_numbers(scoring):
-    grid = LIMITS | {"ccp_alpha": [0.0, 50.0]}
-    both(REGRESSOR, grid, DIABETES, scoring=scoring, return_train_score=True)
-
-
-@pytest.mark.parametrize("shift", [0, 1e6])
-def test_errors_of_full_trees_are_nothing(shift, by_leaves_alone):
-    """As those of predictions: no rest of squares that cancel."""
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(3000, 3)), rng.integers(-9999, 9999, 3000) + shift
-    scoring = ["neg_root_mean_squared_error", "r2"]
-    how = {"scoring": scoring, "refit": False, "return_train_score": True}
-    search = GridSearchCV(REGRESSOR, {"max_depth": [20, None]}, cv=3, **how).fit(X, y)
-    assert search.cv_results_["mean_train_neg_root_mean_squared_error"][1] == 0.0
-    assert search.cv_results_["mean_train_r2"][1] == 1.0
-
-
-OF_MATRICES = [
-    *(f"{metric}{average}" for metric in ("f1", "precision", "recall", "jaccard")
-      for average in ("_macro", "_micro", "_weighted")),
-    "matthews_corrcoef",
-    make_scorer(fbeta_score, beta=2, average="macro", zero_division=1, pos_label=None),
-    make_scorer(precision_score, average="weighted", labels=["b", "c"], pos_label=None),
-    make_scorer(jaccard_score, average="weighted", zero_division=0, pos_label=None),
-    make_scorer(zero_one_loss, greater_is_better=False, normalize=False),
-    make_scorer(cohen_kappa_score, weights=None),
-]  # fmt: skip
-
-
-@pytest.fixture
-def by_leaves_alone(monkeypatch):
-    """No score of a prediction, but for those of scikit-learn's own search."""
-
-    def refuse(*args, **how):
-        raise AssertionError("a model was asked to predict")
-
-    monkeypatch.setattr("dtrees.model_selection.shared_search.score_models", refuse)
-
-
-def named(data, labels):
-    return data[0], np.array(labels)[data[1]]
-
-
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore:.*ill-defined|.*is ill-defined")
-@pytest.mark.parametrize("labels", ["ba", "cab"], ids=["two classes", "three"])
-def test_scorers_of_predicted_classes(labels, by_leaves_alone):
-    data = named(CANCER if labels == "ba" else IRIS, list(labels))
-    scoring = {str(number): scorer for number, scorer in enumerate(OF_MATRICES)}
-    limits = {"max_depth": [1, None], "ccp_alpha": [0.0, 0.02]}
-    both(CLASSIFIER, limits, data, scoring=scoring, refit="0", return_train_score=True)
-
-
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize("labels", [[0, 1], [False, True], [-1, 1], [1.0, 2.0]], ids=str)
-def test_scorers_of_a_positive_class(labels, by_leaves_alone):
-    scoring = ["f1", "precision", "recall", "jaccard"]
-    both(CLASSIFIER, FEW_LIMITS, named(CANCER, labels), scoring=scoring, refit="f1")
-    both(
-        CLASSIFIER,
-        {"max_depth": [1, 2]},
-        named(CANCER, labels),
-        scoring=make_scorer(fbeta_score, beta=0.5, pos_label=labels[0]),
-    )
-
-
-def test_a_positive_class_that_is_named(by_leaves_alone):
-    scoring = {
-        label: make_scorer(recall_score, average="binary", pos_label=label) for label in "ab"
-    }
-    both(CLASSIFIER, LIMITS, named(CANCER, ["b", "a"]), scoring=scoring, refit="a")
-
-
-SCORES_OF_CLASSES = [
-    "accuracy", "balanced_accuracy", "neg_log_loss", "f1_macro", "precision_weighted",
-    "jaccard_micro", "matthews_corrcoef",
-]  # fmt: skip
-SCORES_OF_NUMBERS = [
-    "r2", "neg_mean_squared_error", "neg_root_mean_squared_error", "neg_mean_poisson_deviance",
-]  # fmt: skip
-
-
-@pytest.mark.one_of(3)
-@pytest.mark.parametrize("scale", [1, 0.37, 1e-9], ids=["whole", "fractions", "tiny"])
-@pytest.mark.parametrize("kind", ["classes", "numbers"])
-def test_held_out_rows_have_weights(kind, scale, by_leaves_alone):
-    estimator, data, scoring = {
-        "classes": (CLASSIFIER, CANCER, [*SCORES_OF_CLASSES, "neg_brier_score", "f1"]),
-        "numbers": (REGRESSOR, DIABETES, SCORES_OF_NUMBERS),
-    }[kind]
-    X, y = data
-    weight = np.random.default_rng(0).integers(1, 9, len(y)) * scale
-    how = {"scoring": scoring, "refit": False, "return_train_score": True}
-    cv, grid = theirs.KFold(2, shuffle=True, random_state=0), FEW_LIMITS
-    search = GridSearchCV(estimator, grid, cv=cv, **how).fit(X, y, sample_weight=weight)
-    for number, sides in enumerate(cv.split(X)):
-        own = np.zeros(len(y))
-        own[sides[0]] = weight[sides[0]]
-        for place, params in enumerate(search.cv_results_["params"]):
-            model = clone(estimator).set_params(**params).fit(X, y, sample_weight=own)
-            for name, (side, rows) in product(scoring, zip(("train", "test"), sides, strict=True)):
-                score = get_scorer(name)(model, X[rows], y[rows], sample_weight=weight[rows])
-                found = search.cv_results_[f"split{number}_{side}_{name}"][place]
-                assert found == pytest.approx(score, rel=1e-9, abs=1e-11)
-
-
-@pytest.mark.long
-@settings(max_examples=max(12, settings.default.max_examples // 40))
-@given(seed=st.integers(0, 10**6), weighted=st.booleans())
-def test_matrices_of_few_rows(seed, weighted):
-    """Classes that are held out only, that nobody says, and held-out rows of no weight."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(12, 40))
-    X, y = rng.integers(0, 6, (n, 2)).astype(float), rng.integers(0, rng.integers(2, 6), n)
-    weight = rng.integers(0 if seed % 2 else 1, 4, n).astype(float) if weighted else None
-    n_train = n // 2
-    cv = theirs.ShuffleSplit(2, train_size=n_train, random_state=seed)
-    if weighted:
-        for train, _ in cv.split(X):
-            weight[train[:2]] = 1
-    scoring = ["f1_macro", "precision_micro", "recall_weighted", "jaccard_macro",
-               "matthews_corrcoef", "accuracy"]  # fmt: skip
-    with warnings.catch_warnings(action="ignore"):
-        ours, expected = (
-            search(CLASSIFIER, {"max_depth": [1, 2, None]}, cv=cv, scoring=scoring, refit=False)
-            .fit(X, y, sample_weight=weight)
-            for search in (GridSearchCV, theirs.GridSearchCV)
-        )  # fmt: skip
-    same(ours, expected)
-
-
-def test_a_matrix_of_too_many_classes_is_not_made(monkeypatch):
-    monkeypatch.setattr("dtrees.model_selection.leaf_scores.MOST_SUMS", 100)
-    both(CLASSIFIER, LIMITS, IRIS, scoring="f1_macro")
 
 
 @pytest.mark.one_of(3)
@@ -430,24 +263,6 @@ def plain_score(model, X, y, sample_weight=None):
     return float(np.sum(said * np.arange(1, len(said) + 1)))
 
 
-def test_one_growth_for_all_limits(monkeypatch):
-    fits, codings = [], []
-    fit_table, code = training_sets.fit_table, FitPlan.code
-    monkeypatch.setattr(
-        "dtrees.model_selection.shared_search.fit_table",
-        lambda estimator, *args, **how: (
-            fits.append(estimator) or fit_table(estimator, *args, **how)
-        ),
-    )
-    monkeypatch.setattr(FitPlan, "code", lambda *args: codings.append(args) or code(*args))
-    GridSearchCV(CLASSIFIER, LIMITS).fit(*CANCER)
-    assert len(fits) == len(codings) == 1
-    grid = LIMITS | {"criterion": ["gini", "entropy"], "min_samples_leaf": [1, 2]}
-    GridSearchCV(CLASSIFIER, grid).fit(*CANCER)
-    assert len(fits) == 1 + 4 + 1  # and the best one, to all rows
-    assert len(codings) == 2
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("scoring", ["accuracy", "roc_auc"], ids=["leaves", "predictions"])
 def test_shares_are_of_the_training_side(scoring, weighted):
@@ -562,30 +377,6 @@ def test_a_score_that_is_nan_is_no_failure(score):
     both(REGRESSOR, {"max_depth": [1, 2]}, data, **how)
 
 
-@pytest.mark.one_of(3)
-@pytest.mark.filterwarnings("ignore:.*ill-defined|.*is ill-defined|.*single label")
-@pytest.mark.parametrize("scoring", ["accuracy", "f1_micro", "matthews_corrcoef"])
-def test_single_rows_are_scored_by_leaves(scoring, by_leaves_alone):
-    X, y = CANCER[0][::15], CANCER[1][::15]
-    how = {"cv": theirs.LeaveOneOut(), "scoring": scoring}
-    both(CLASSIFIER, {"max_depth": [1, 3], "ccp_alpha": [0.0, 0.02]}, (X, y), **how)
-
-
-@pytest.mark.parametrize("scoring", ["neg_mean_squared_error", "neg_root_mean_squared_error"])
-def test_numbers_of_single_rows(scoring, by_leaves_alone):
-    data = DIABETES[0][:40], DIABETES[1][:40]
-    how = {"cv": theirs.LeaveOneOut(), "scoring": scoring}
-    both(REGRESSOR, {"max_depth": [1, 3]}, data, **how)
-
-
-@pytest.mark.parametrize("labels", [["a", "b"], [1, 2], [False, True], [-1, 1]], ids=str)
-@pytest.mark.filterwarnings("ignore")
-def test_which_label_is_positive(labels):
-    y = np.array(labels)[CANCER[1]]
-    grid = {"max_depth": [1, 3]}
-    both(CLASSIFIER, grid, (CANCER[0], y), scoring=["neg_brier_score", "accuracy"], refit=False)
-
-
 def test_without_a_random_state_a_table_is_coded_once(monkeypatch):
     codings, code = [], FitPlan.code
     monkeypatch.setattr(FitPlan, "code", lambda *args: codings.append(args) or code(*args))
@@ -664,62 +455,6 @@ def test_other_estimators(caplog):
     assert "Ridge is not an estimator of dtrees" in caplog.text
     expected = theirs.GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}).fit(*DIABETES)
     assert ours.best_score_ == expected.best_score_
-
-
-def test_verbose(capsys):
-    GridSearchCV(CLASSIFIER, LIMITS, cv=3, verbose=1).fit(*IRIS)
-    said = capsys.readouterr().out
-    assert said == "Fitting 3 folds for each of 36 candidates, totalling 108 fits\n"
-
-
-LINES = {
-    "one scorer": {},
-    "train scores": {"return_train_score": True},
-    "several scorers": {"scoring": ["roc_auc", "accuracy"], "refit": False},
-    "several, with train scores": {
-        "scoring": {"b": "f1", "a": "recall"}, "refit": "a", "return_train_score": True,
-    },
-    "a function of several": {
-        "scoring": lambda model, X, y: {"rows": len(X), "depth": model.get_depth()},
-        "refit": False,
-    },
-}  # fmt: skip
-
-
-@pytest.mark.one_of(3)
-@pytest.mark.parametrize("verbose", [2, 3, 10])
-@pytest.mark.parametrize("how", LINES)
-def test_lines_of_fits(how, verbose, capsys):
-    grid = {"max_depth": [1, None, 2], "criterion": ["gini", "entropy"]}
-    lines = []
-    for kind in (GridSearchCV, theirs.GridSearchCV):
-        kind(CLASSIFIER, grid, cv=3, verbose=verbose, **LINES[how]).fit(*CANCER)
-        said = capsys.readouterr().out
-        lines.append(sorted(re.sub(r"total time= *[0-9.]+s$", "", said, flags=re.M).splitlines()))
-    assert lines[0] == lines[1]
-    assert len(lines[0]) == 1 + 18 * (2 if verbose > 9 else 1)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("scoring", ["accuracy", ["accuracy", "f1"]], ids=["one", "several"])
-@pytest.mark.parametrize(
-    "grid",
-    [
-        {"max_depth": [-1, 2]},
-        {"criterion": ["best", "gini"]},
-        {"max_depth": [1], "max_bins": [-1, 9]},
-    ],
-    ids=str,
-)
-def test_lines_of_fits_that_fail(grid, scoring, capsys):
-    lines = []
-    for kind in (GridSearchCV, theirs.GridSearchCV):
-        how = {"cv": 2, "scoring": scoring, "refit": False, "error_score": -1.0}
-        kind(CLASSIFIER, grid, verbose=3, **how).fit(*CANCER)
-        lines.append(sorted(re.sub(r"total time=.*", "", capsys.readouterr().out).splitlines()))
-    if "max_bins" in grid:  # cuts of all rows
-        lines = [[line for line in some if "max_bins=9" not in line] for some in lines]
-    assert lines[0] == lines[1]
 
 
 def test_a_bar_counts_the_trees_of_all_growths(monkeypatch):

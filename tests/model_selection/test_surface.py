@@ -2,7 +2,6 @@
 
 import pickle
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 import sklearn.model_selection as theirs
@@ -22,8 +21,6 @@ from dtrees.model_selection import (
     tuned_size,
     validation_surface,
 )
-
-mpl.use("agg")
 
 CANCER = load_breast_cancer(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)
@@ -307,16 +304,3 @@ def test_held_out_rows_count_once_whatever_the_scorer():
         for scoring in ("accuracy", make_scorer(accuracy_score))
     )
     np.testing.assert_allclose(a.scores, b.scores)
-
-
-def test_picture():
-    surface = validation_surface(TREE, *CANCER, cv=3)
-    ax = surface.plot()
-    assert ax.get_xlabel() == "min_samples_split"
-    assert ax.get_ylabel() == "max_depth"
-    best = surface.best
-    texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert f"best: depth {best['max_depth']}, {best['min_samples_split']} rows" in texts
-    one = validation_surface(TREE, *CANCER, max_depth=[2], min_samples_split=[2], cv=3)
-    assert one.plot(ax) is ax
-    mpl.pyplot.close("all")

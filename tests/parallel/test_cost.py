@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dtrees
-from dtrees.parallel import limits
 from dtrees.parallel.cost import CostModel, GrowthSize
 
 HERE = {"n_workers": 1, "columns_drawn": 3}
@@ -135,42 +134,3 @@ class TestLimits:
         plain = cost(10**7, depth=10)
         with dask.config.set({"dtrees.histogram-budget": "64 kiB"}):
             assert cost(10**7, depth=10).rounds > plain.rounds
-
-    @pytest.mark.parametrize(
-        ("key", "given", "words"),
-        [
-            ("dtrees.gather-rows", -5, "a number of rows, 0 or more"),
-            ("dtrees.gather-rows", "abc", "a number of rows, 0 or more"),
-            ("dtrees.gather-rows", 1.5, "a number of rows, 0 or more"),
-            ("dtrees.histogram-budget", -5, "0 bytes or more"),
-            ("dtrees.histogram-budget", "abc", "Could not interpret 'abc'"),
-        ],
-    )
-    def test_settings_that_say_nothing(self, key, given, words):
-        X = np.arange(60.0).reshape(30, 2)
-        forest = dtrees.RandomForestClassifier(2, regime="partitioned")
-        with (
-            dask.config.set({key: given, "scheduler": "synchronous"}),
-            pytest.raises(ValueError, match=rf"'{key}' = .*{words}"),
-        ):
-            forest.fit(X, X[:, 0] > 9)
-
-    def test_bytes_of_the_client(self):
-        with (
-            dask.config.set({"dtrees.client-histograms": "-1 MB"}),
-            pytest.raises(ValueError, match=r"'dtrees.client-histograms' = .*0 bytes or more"),
-        ):
-            limits.client_bytes()
-
-    @pytest.mark.parametrize("given", [0, 7, "7", np.int64(7)])
-    def test_rows_that_are_gathered(self, given):
-        with dask.config.set({"dtrees.gather-rows": given}):
-            assert limits.gather_rows_of(10**9) == int(given)
-        assert limits.gather_rows_of(10**9) == 10**9 // limits.SPREAD_NODES
-
-    def test_batches(self):
-        """As many as even out, as large as memory allows."""
-        assert limits.bytes_of_batch(320, 2, []) == 10
-        assert limits.bytes_of_batch(10**12, 2, []) == limits.BATCH_BYTES
-        assert limits.bytes_of_batch(10**12, 2, [2**40, 48 * 2**30]) == 2 * 2**30
-        assert limits.bytes_of_batch(1, 256, [2**30]) == 1

@@ -7,7 +7,6 @@ but another answer. All public functions that take values of rows in two argumen
 
 from __future__ import annotations
 
-import ast
 import functools
 import inspect
 import itertools
@@ -16,14 +15,12 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import dask
 import dask.array as da
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
 from sklearn.exceptions import DataConversionWarning
 from sklearn.model_selection import GroupKFold
 
@@ -48,7 +45,6 @@ from dtrees.model_selection import (
     tuned_size,
     validation_surface,
 )
-from dtrees.parallel.one_kind import computed, one_kind_at_a_time
 from tests.pairs import some_of
 from tests.parallel.clusters import digest
 
@@ -431,56 +427,3 @@ def test_every_function_of_several_values_of_rows_is_here():
     tried = {name for entry in ENTRIES for name in entry.names}
     assert several == tried, "write an Entry for each new function, and drop what is gone"
     assert "DecisionTreeClassifier.fit" in several
-
-
-def test_one_place_asks_dask_for_several_results():
-    """Another call may get several kinds one day; there, the order of results is Dask's."""
-    calls = set()
-    for file in sorted(Path(dtrees.__file__).parent.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr in ("compute", "persist", "optimize")
-            ):
-                calls.add((file.stem, ast.unparse(node.func)))
-    assert calls == {
-        ("one_kind", "dask.compute"),
-        ("executors", "dask.compute"),  # given to `one_kind_at_a_time`, as the next one
-        ("submission", "self.client.compute"),
-        ("worker_blocks", "self._tasks.compute"),  # which is `Tasks.compute`, as the next one
-        ("executors", "self._tasks.compute"),
-    }
-
-
-class TestOneKindAtATime:
-    def test_no_call_gets_two_kinds(self):
-        asked = []
-
-        def compute(same):
-            asked.append({type(value).__name__.replace("DelayedLeaf", "Delayed") for value in same})
-            return dask.compute(*same)
-
-        kinds = ["array", "delayed", "series", "array", "numpy", "one", "delayed", "series"]
-        values = [given("y" if i % 2 else "groups", kind) for i, kind in enumerate(kinds)]
-        values.append(dask.delayed(np.add)(1, 2))  # of another type than a delayed value
-        found = one_kind_at_a_time(values, compute)
-        assert sorted(map(sorted, asked)) == [["Array"], ["DataFrame"], ["Delayed"], ["Series"]]
-        for value, result in zip(values, found, strict=True):
-            expected = value.compute() if hasattr(value, "compute") else value
-            assert_array_equal(result, expected)
-
-    def test_what_a_kind_shares_is_computed_once(self):
-        counted = []
-
-        def read():
-            counted.append(1)
-            return VALUES["y"]
-
-        source = dask.delayed(read)()
-        y = da.from_delayed(source, (N_ROWS,), int)
-        with dask.config.set(scheduler="synchronous"):
-            found = computed(y, "between", y + 1)
-        assert len(counted) == 1
-        assert_array_equal(found[2] - found[0], 1)
-        assert found[1] == "between"

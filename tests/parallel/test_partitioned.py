@@ -17,9 +17,7 @@ import dask
 import distributed
 import numpy as np
 import pytest
-from dask.system import CPU_COUNT
 from distributed import Client, worker_client
-from distributed.system import MEMORY_LIMIT
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
@@ -29,11 +27,9 @@ from dtrees.core.stores.blocks.block import BlockOfRows
 from dtrees.core.stores.blocks.messages import Counts, add_up
 from dtrees.exceptions import SchedulerLostError, WorkerLostError
 from dtrees.parallel import client as clients
-from dtrees.parallel import limits, liveness, partitioned, position_cache, tasks
+from dtrees.parallel import limits, liveness, partitioned, tasks
 from dtrees.parallel.block_tasks import Work, add_counts, cut_counts, joined
-from dtrees.parallel.limits import PROCESS_BYTES
 from dtrees.parallel.partitioned import BlocksOnWorkers
-from dtrees.parallel.position_cache import PositionCache, room_of_positions
 from tests.pairs import parametrize_pairs
 from tests.parallel import test_collections as collections
 from tests.parallel.clusters import connect, noted
@@ -748,95 +744,6 @@ def memory(client):
         return psutil.Process().memory_info().rss
 
     return [resident(), *(n_bytes for _, n_bytes in sorted(client.run(resident).items()))]
-
-
-class TestPlacesCache:
-    """What is remembered, and what goes first."""
-
-    @staticmethod
-    def of(n_bytes):
-        return {0: SimpleNamespace(nbytes=n_bytes)}
-
-    def known(self, cache, growth, blocks=range(10)):
-        return [block for block in blocks if cache.get(growth, block)[0] > 0]
-
-    def test_what_was_used_least_recently_goes_first(self):
-        cache = PositionCache(30)
-        for growth in ("a", "b", "c"):
-            cache.put(growth, 0, 1, self.of(10))
-        assert cache.get("a", 0)[0] == 1  # used again
-        cache.put("d", 0, 1, self.of(10))
-        assert [cache.get(growth, 0)[0] for growth in "abcd"] == [1, 0, 1, 1]
-        assert cache.nbytes == 30
-
-    def test_the_first_blocks_of_a_growth_stay(self):
-        cache = PositionCache(30)
-        for n_updates in (1, 2, 3):
-            for block in range(5):
-                cache.put("a", block, n_updates, self.of(10))
-            assert self.known(cache, "a") == [0, 1, 2]
-            assert cache.nbytes == 30
-
-    def test_blocks_that_have_gone_elsewhere_do_not(self):
-        cache = PositionCache(30)
-        for block in (0, 1, 2):
-            cache.put("a", block, 1, self.of(10))
-        for n_updates in (2, 3):
-            for block in (1, 2, 5):
-                cache.put("a", block, n_updates, self.of(10))
-        assert self.known(cache, "a") == [1, 2, 5]
-
-    def test_what_is_too_large_is_not_remembered(self):
-        cache = PositionCache(30)
-        cache.put("a", 0, 1, self.of(10))
-        cache.put("b", 0, 1, self.of(31))
-        assert len(cache) == 0
-        assert cache.get("b", 0) == (0, {})
-
-    def test_earlier_places_do_not_replace_later_ones(self):
-        cache = PositionCache(30)
-        cache.put("a", 0, 3, self.of(10))
-        cache.put("a", 0, 2, self.of(20))
-        assert cache.get("a", 0) == (3, cache.get("a", 0)[1])
-        assert cache.nbytes == 10
-
-    def test_growths_that_are_over(self):
-        cache = PositionCache(30)
-        cache.put("a", 0, 1, self.of(10))
-        cache.put("b", 0, 1, self.of(10))
-        cache.forget("a")
-        cache.put("a", 1, 1, self.of(10))
-        assert len(cache) == 1
-        assert cache.get("b", 0)[0] == 1
-
-    @pytest.mark.parametrize(
-        ("limit", "n_threads", "given", "expected"),
-        [(2**33, 2, None, (2**33 - PROCESS_BYTES) // 4), (400, 2, "30 B", 30), (0, 1, "30 B", 30)],
-    )
-    def test_room(self, limit, n_threads, given, expected):
-        with dask.config.set({"dtrees.places-cache": given}):
-            assert room_of_positions(limit, n_threads) == expected
-
-    def test_room_without_a_limit(self):
-        for share in (2, 1):
-            mine = room_of_positions(MEMORY_LIMIT // share, 1)
-            assert room_of_positions(None, CPU_COUNT / share) == mine
-        assert room_of_positions(None, 2 * CPU_COUNT) == mine
-
-    @pytest.mark.parametrize("limit", [0, 2_000, 10**9])
-    def test_counts_are_the_same_whatever_is_remembered(self, limit, here, monkeypatch):
-        monkeypatch.setattr(position_cache, "_cache", PositionCache(limit))
-        model = fitted(here)
-        assert hash_of(model) == EXPECTED
-        report = model.fit_report_
-        n_tasks = report["rounds"] * 2  # blocks of one thread
-        assert report["cache_hits"] + report["rebuilds"] >= n_tasks
-        if limit == 10**9:
-            assert report["rebuilds"] == 0
-        else:
-            assert report["rebuilds"] > 0
-        if limit == 2_000:
-            assert report["cache_hits"] > 8  # of the first round alone
 
 
 class TestWaves:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import _thread
 import logging
 import os
-import pickle
 import signal
 import sys
 import threading
@@ -22,18 +21,15 @@ import pytest
 import scipy.sparse as sp
 from distributed import Client, KilledWorker, worker_client
 
-import dtrees
 from dtrees import BaggingRegressor, ExtraTreesClassifier, RandomForestClassifier
 from dtrees.callbacks import Callback
 from dtrees.core.grow.forest import ForestGrowth, UnitsOfGrowth
 from dtrees.exceptions import ClusterError, WorkerLostError
 from dtrees.parallel import client as clients
-from dtrees.parallel import liveness, replicated, submission, tasks
-from dtrees.parallel.client import call_with_timeout
+from dtrees.parallel import liveness, replicated, submission
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.local import effective_n_jobs
 from dtrees.parallel.regimes import choose_regime
-from dtrees.parallel.serialization import _unpickled, aligned, pack, unpack
 from tests.parallel.clusters import Deadly, connect, digest, ours
 
 TIME = pytest.mark.timeout(60)  # a hang is a failure, and soon
@@ -640,140 +636,3 @@ class TestNested:
         with joblib.parallel_config(backend="dask"):
             found = joblib.Parallel()(joblib.delayed(fit)(n_jobs) for n_jobs in (None, -1))
         assert found == [(1, LOCAL)] * 2
-
-
-class TestClustersThatCannot:
-    def test_closed_client(self):
-        with connect(1, 1, False) as cluster:
-            client = Client(cluster, set_as_default=False)
-            client.close()
-            with client.as_current(), pytest.raises(ClusterError, match="client is closed"):
-                forest().fit(X, Y)
-            with pytest.raises(ClusterError, match="client is closed"):
-                grow_replicated(GROWTH, range(3), client)
-
-    def test_closed_in_the_middle(self):
-        with connect(1, 1, False) as cluster, Client(cluster) as client:
-
-            def close(number, tree):
-                client.close()
-
-            with pytest.raises(ClusterError, match="client is closed"):
-                grow_replicated(as_kind(SlowGrowth), range(20), client, on_tree=close)
-
-    def test_a_scheduler_that_is_lost(self):
-        with (
-            dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
-            connect(1, 1, False) as cluster,
-            Client(cluster.scheduler_address) as client,
-        ):
-
-            def close(number, tree):
-                cluster.close()
-
-            with pytest.raises(ClusterError, match="has lost its scheduler"):
-                grow_replicated(as_kind(SlowGrowth), range(20), client, on_tree=close)
-
-    def test_no_workers(self):
-        with (
-            connect(0, 1, False) as cluster,
-            Client(cluster) as client,
-            dask.config.set({"dtrees.workers-timeout": "300 ms"}),
-        ):
-            with pytest.raises(ClusterError, match=r"has had no worker for 0\.3 seconds"):
-                forest().fit(X, Y)
-            assert ours(client) == []
-
-    def test_workers_that_come_late(self):
-        with connect(0, 1, False) as cluster, Client(cluster) as client:
-            timer = threading.Timer(0.3, cluster.scale, [1])
-            timer.start()
-            assert digest(forest().fit(X, Y).forest_.trees) == LOCAL
-            timer.join()
-            assert ours(client) == []
-
-    def test_workers_that_all_leave(self, monkeypatch):
-        monkeypatch.setattr(tasks, "WATCH_SECONDS", 0.2)
-        with (
-            connect(1, 1, False) as cluster,
-            Client(cluster) as client,
-            dask.config.set({"dtrees.workers-timeout": "300 ms"}),
-        ):
-
-            def leave(number, tree):
-                cluster.scale(0)
-
-            with pytest.raises(ClusterError, match="has had no worker"):
-                grow_replicated(as_kind(SlowGrowth), range(60), client, on_tree=leave)
-            assert ours(client) == []
-
-    @pytest.mark.parametrize("known_before", [True, False])
-    def test_another_version(self, known_before, processes, monkeypatch):
-        def set_version(version):
-            import dtrees
-
-            dtrees.__version__ = version
-
-        processes.wait_for_workers(2, timeout=20)
-        other = sorted(processes.nthreads())[1]
-        processes.run(set_version, "0.0.1", workers=[other])
-        if not known_before:
-            monkeypatch.setattr(
-                submission, "check_versions", lambda client: list(client.nthreads())
-            )
-        try:
-            with pytest.raises(ClusterError, match=rf"Worker {other} has dtrees 0\.0\.1, the"):
-                grow_replicated(GROWTH, range(20), processes, units_per_task=1)
-        finally:
-            processes.run(set_version, dtrees.__version__, workers=[other])
-        assert ours(processes) == []
-
-    def test_no_dtrees(self):
-        with pytest.raises(ClusterError, match="Worker tcp://there cannot import dtrees"):
-            clients.check_version("tcp://there", None)
-
-    def test_no_answer(self, here):
-        with pytest.raises(ClusterError, match=r"not answered for 0\.2 seconds"):
-            call_with_timeout(here, lambda: time.sleep(1), 0.2)
-        with pytest.raises(TimeoutError, match="its own"):
-            call_with_timeout(here, lambda: (_ for _ in ()).throw(TimeoutError("its own")))
-
-
-class TestWire:
-    def test_trees(self):
-        trees = [GROWTH.tree(number) for number in range(4)]
-        packed = pack(trees)
-        assert all(a.equals(b) for a, b in zip(trees, unpack(packed), strict=True))
-        sent = sum(part[0].nbytes for part in packed.values() if isinstance(part, tuple))
-        assert sent < sum(a.nbytes for tree in trees for a in tree.arrays().values()) * 2 / 3
-        assert all(
-            array.flags.aligned for tree in unpack(packed) for array in tree.arrays().values()
-        )
-
-    def test_the_table_from_buffers_that_are_unaligned_and_read_only(self):
-        growth = growth_of(
-            forest(max_bins=None), np.random.default_rng(0).random((300, 3)), Y[:300]
-        )
-        make, (rest, buffers) = replicated.SharedGrowth(growth).__reduce__()
-        assert make is _unpickled
-        shifted = []
-        for buffer in buffers:
-            room = np.empty(len(buffer) + 1, dtype=np.uint8)[1:]
-            room[:] = buffer
-            room.flags.writeable = False
-            shifted.append(room)
-            assert aligned(room).ctypes.data % 64 == 0 or len(room) == 0
-        again = make(rest, shifted).growth
-        assert again.tree(2).equals(growth.tree(2))
-        sized = replicated.SharedGrowth(growth)
-        assert sys.getsizeof(sized) >= growth.coded.nbytes
-        assert pickle.loads(pickle.dumps(sized)).growth.tree(1).equals(growth.tree(1))
-
-
-def test_means_come_back_with_their_units():
-    # what a regression tree is pickled and saved by
-    X, y = np.arange(20.0)[:, None], np.linspace(100, 107, 20)
-    trees = BaggingRegressor(3, random_state=0).fit(X, y).forest_.trees
-    for tree, again in zip(trees, unpack(pack(trees)), strict=True):
-        assert again.equals(tree)
-        assert (again.unit, again.offset) == (tree.unit, tree.offset) != (1.0, 0.0)

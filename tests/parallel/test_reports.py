@@ -37,7 +37,7 @@ pytestmark = pytest.mark.timeout(60)  # a hang is a failure
 
 TREE = DecisionTreeClassifier(random_state=0, max_bins=32)
 FOREST = RandomForestClassifier(4, random_state=0, max_bins=32)
-APART = RandomForestClassifier(30, random_state=0, max_bins=32, oob_tol=1e-9)
+APART = RandomForestClassifier(21, random_state=0, max_bins=32, oob_tol=1e-9)
 OWN_TARGETS = DecisionTreeClassifier(random_state=0, max_bins=32, class_weight="balanced")
 ESTIMATORS = {"tree": TREE, "forest": FOREST, "apart": APART, "own targets": OWN_TARGETS}
 REGIMES = ("local", "replicated", "partitioned")

@@ -6,8 +6,6 @@ import joblib
 import numpy as np
 import pytest
 
-from dtrees.core.grow import _node_buffer
-from dtrees.core.grow.node_record import RECORD
 from dtrees.core.model.tree import LEAF, Forest, Tree
 from tests.laws.tables import Example, fit
 
@@ -117,12 +115,6 @@ def test_forest(tree):
     forest = Forest((tree,))
     assert len(forest) == 1
     assert forest[0] is tree
-
-
-def test_record_is_the_twin_of_the_kernels_record():
-    size, offsets = _node_buffer.record_offsets()
-    assert size == RECORD.itemsize
-    assert offsets == {name: RECORD.fields[name][1] for name in RECORD.names}
 
 
 def test_trees_without_subsets_have_one_layout(tree):

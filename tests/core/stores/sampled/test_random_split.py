@@ -1,4 +1,4 @@
-"""Extra trees keep the thresholds that they draw (Geurts, Ernst and Wehenkel 2006)."""
+"""Splits that are drawn at random: extra trees keep the thresholds that they draw [ET]."""
 
 from __future__ import annotations
 

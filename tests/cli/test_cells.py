@@ -1,4 +1,4 @@
-"""Text from data: a terminal obeys none of it, and a spreadsheet computes none of it."""
+"""Cells of a CSV file: a spreadsheet computes none of them."""
 
 import csv as csv_module
 import gzip
@@ -7,63 +7,10 @@ import io
 import pytest
 
 from dtrees.cli import cells
-from dtrees.cli.cells import as_cell, holds_marked_cells
-from dtrees.cli.errors import LONGEST
-from dtrees.cli.words import visible
-from tests.cli.asking import ask, check_refused
+from dtrees.cli.cells import as_cell, holds_marked_cells, safe_table
+from tests.cli.asking import ask
 
 pd = pytest.importorskip("pandas")
-
-ESCAPE = "\x1b[31mred\x07"
-
-
-def shown(result):
-    """Everything that a command has printed, whose only control characters are line ends."""
-    text = result.stdout + result.stderr
-    assert all(letter.isprintable() or letter == "\n" for letter in text), ascii(text)
-    return text
-
-
-def test_visible():
-    assert visible("plain \u00fcber \u6f22") == "plain \u00fcber \u6f22"
-    assert visible("a\0b\x1b[2J\r\n") == r"a\x00b\x1b[2J\r\n"
-    assert visible("\u202eabc\u2028\x9b") == r"\u202eabc\u2028\x9b"
-    assert visible("\ud800") == r"\ud800"
-
-
-def test_a_file_of_null_bytes(tmp_path):
-    path = tmp_path / "zero.csv"
-    path.write_bytes(bytes(4_000))
-    result = ask("cv", path, "--target", "target")
-    check_refused(result, "it does not look like text")
-    shown(result)
-
-
-def test_long_messages_are_cut(tmp_path):
-    path = tmp_path / "long.csv"
-    path.write_text("x" * 100_000 + ",b\n1,2\n")
-    result = ask("cv", path, "--target", "target")
-    check_refused(result, "no column 'target' in the table")
-    assert len(result.stderr) < 2 * LONGEST
-
-
-def test_names_and_labels_on_a_terminal(tmp_path):
-    path, model = tmp_path / "table.csv", tmp_path / "a.dtrees"
-    labels = [f"{ESCAPE}yes", "no\0"] * 10
-    table = pd.DataFrame({ESCAPE: range(20), "x\ry": ["a\x1b", "b"] * 10, "target": labels})
-    table.to_csv(path, index=False, quoting=csv_module.QUOTE_ALL)
-    rest = ["--target", "target"]
-    for result in (
-        ask("cv", path, *rest, "--folds", 2, "--tune"),
-        ask("cv", path, *rest, "--folds", 2, "--model", "forest", "--trees", 2),
-        ask("fit", path, *rest, "--out", model),
-        ask("show", model),
-        ask("predict", model, path, "--out", tmp_path / "out.csv", "--keep", ESCAPE),
-    ):
-        assert result.exit_code == 0, result.output
-        shown(result)
-    assert r"\x1b[31mred\x07" in ask("show", model).stdout
-    shown(ask("cv", path, "--target", "none\x1b"))
 
 
 def test_cells():
@@ -102,11 +49,16 @@ def test_cells():
         assert as_cell(label) is label
 
 
-TWO = pytest.mark.parametrize("cluster", [[], ["--cluster", "local:1"]], ids=["here", "cluster"])
+@pytest.fixture(params=["here", "cluster"])
+def cluster(request):
+    """Options of a command that works here, or on a cluster."""
+    on_cluster = request.param == "cluster"
+    return ["--cluster", request.getfixturevalue("address")] if on_cluster else []
+
+
 APOSTROPHE = "got an apostrophe in front; --raw writes all text as it is."
 
 
-@TWO
 def test_labels_that_are_signs(tmp_path, cluster):
     """Those of UCI's credit approval and promoters are + and -."""
     path, model, out = tmp_path / "table.csv", tmp_path / "a.dtrees", tmp_path / "out.csv"
@@ -125,7 +77,6 @@ def test_labels_that_are_signs(tmp_path, cluster):
     assert found["t"].tolist() == temperatures
 
 
-@TWO
 def test_text_that_is_a_formula(tmp_path, cluster):
     path, model, out = tmp_path / "table.csv", tmp_path / "a.dtrees", tmp_path / "out.csv"
     labels = ["=cmd()", "-1", "plain", "@x"] * 5
@@ -158,7 +109,6 @@ def test_text_that_is_a_formula(tmp_path, cluster):
     assert found[note].tolist() == table[note].tolist()
 
 
-@TWO
 @pytest.mark.parametrize("name", ["out.csv.gz", "-"])
 def test_other_csv_output(tmp_path, cluster, name):
     """A header alone, of numbers; and kept categories and other objects."""
@@ -201,3 +151,19 @@ def test_help_tells_of_apostrophes():
     text = " ".join(ask("predict", "--help").stdout.split())
     assert "--raw Write all text of a CSV file as it is." in text
     assert "gets an apostrophe in front" in text
+
+
+@pytest.mark.parametrize("dtype", ["object", "str", "category"])
+def test_a_table_and_its_names_as_cells(dtype):
+    names = ["=a", "number", "-1"]
+    values = ["=1", "-1", "+x", None]
+    columns = [pd.Series(values, dtype=dtype), range(4), [-1.5, 0, 1, 2]]
+    table = pd.DataFrame(dict(zip(names, columns, strict=True)))
+    safe, n_changed = safe_table(table)
+    assert n_changed == 3
+    assert list(safe.columns) == ["'=a", "number", "-1"]
+    assert safe["'=a"].dropna().tolist() == ["'=1", "-1", "'+x"]
+    assert safe["'=a"].isna().tolist() == [False, False, False, True]
+    assert safe[["number", "-1"]].equals(table[["number", "-1"]])
+    assert table["=a"].dropna().tolist() == values[:3]  # the given one is as it was
+    assert safe_table(table[["number"]])[1] == 0

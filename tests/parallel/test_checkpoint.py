@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -19,9 +18,7 @@ from distributed import Client
 
 from dtrees import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from dtrees.callbacks import Callback
-from dtrees.exceptions import ModelFileError, SchedulerLostError, WorkerLostError
-from dtrees.export import load, save
-from dtrees.parallel.partitioned import BlocksOnWorkers
+from dtrees.exceptions import ModelFileError
 from tests.parallel.clusters import connect, digest
 
 pytestmark = pytest.mark.timeout(60)
@@ -30,7 +27,6 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(500, 5)).round(2)
 Y = (X[:, 0] + X[:, 1] ** 2 + RNG.normal(size=500) > 1).astype(int)
 N = 12
-MANY = 300  # of which some are not there when a scheduler is closed
 
 
 def forest(**parameters):
@@ -260,152 +256,6 @@ class TestCheckpoint:
             forest().fit(X, Y, checkpoint=tmp_path / "file")
         with pytest.raises(ValueError, match="nowhere"):
             forest().fit(X, Y, checkpoint="nowhere://there")
-
-
-class TestResume:
-    def unfinished(self, regime, error=SchedulerLostError, **more):
-        """What an error brings along, of a cluster whose scheduler is closed at a tree."""
-        cluster = connect(1, 1, False)
-        client = Client(cluster)
-
-        def close():
-            cluster.close()
-
-        try:
-            model = forest(regime=regime, n_estimators=MANY)
-            with pytest.raises(error) as caught:
-                model.fit(X, Y, callbacks=[Ends(4, close)], **more)
-            assert not hasattr(model, "forest_")
-        finally:
-            client.close()
-            cluster.close()
-        return caught.value.estimator
-
-    @pytest.fixture
-    def so_far(self, monkeypatch):
-        """The same without a cluster."""
-        from dtrees.estimators import growing_forest
-
-        grow = growing_forest.grow_trees
-
-        def lost(growth, numbers, *others, **more):
-            yield from grow(growth, numbers[:5], *others, **more)
-            raise WorkerLostError("all are gone")
-
-        monkeypatch.setattr(growing_forest, "grow_trees", lost)
-        with pytest.raises(WorkerLostError) as caught:
-            forest().fit(X, Y)
-        monkeypatch.undo()
-        return caught.value.estimator
-
-    @pytest.mark.parametrize("regime", ["replicated", "partitioned"])
-    def test_the_scheduler_is_closed(self, regime, monkeypatch):
-        monkeypatch.setattr("dtrees.parallel.replicated.ROWS_PER_BATCH", 1)
-        monkeypatch.setattr(
-            BlocksOnWorkers, "tree_batches", lambda self, numbers: [[i] for i in numbers]
-        )
-        with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
-            so_far = self.unfinished(regime)
-        assert type(so_far) is RandomForestClassifier
-        assert 5 <= so_far.n_estimators_ < MANY
-        few = forest(n_estimators=so_far.n_estimators_).fit(X, Y)
-        np.testing.assert_array_equal(so_far.predict_proba(X), few.predict_proba(X))
-        model = so_far.set_params(regime="local").resume(X, Y)
-        assert model is so_far
-        whole = forest(n_estimators=MANY).fit(X, Y)
-        assert digest(model.forest_.trees) == digest(whole.forest_.trees)
-
-    def test_rows_on_workers(self, monkeypatch):
-        """They are told by what the growth saw of them."""
-        from dtrees.estimators import growing_forest
-
-        grow = growing_forest.grow_trees
-
-        def lost(growth, numbers, *others, **more):
-            yield from grow(growth, numbers[:5], *others, **more)
-            raise WorkerLostError("all are gone")
-
-        lazy = da.from_array(X, chunks=(90, 5))
-        with dask.config.set(scheduler="synchronous"):
-            monkeypatch.setattr(growing_forest, "grow_trees", lost)
-            with pytest.raises(WorkerLostError) as caught:
-                forest(regime="partitioned").fit(lazy, Y)
-            monkeypatch.undo()
-            so_far = caught.value.estimator
-            with pytest.raises(ValueError, match=r"differs: the rows of X\.$"):
-                so_far.resume(lazy[::-1], Y)
-            assert so_far.n_estimators_ == 5
-            assert digest(so_far.resume(lazy, Y).forest_.trees) == WHOLE
-
-    @pytest.mark.parametrize("n_estimators", [5, 8])
-    def test_warm_starts_that_do_not_grow(self, n_estimators, monkeypatch):
-        """As there is nothing to grow, or no worker is left before the first block is there."""
-        from dtrees.estimators import growing_forest
-
-        def lost(*_, **__):
-            raise WorkerLostError("all are gone")
-            yield
-
-        lazy = da.from_array(X, chunks=(90, 5))
-        model = forest(n_estimators=5, regime="partitioned", warm_start=True)
-        with dask.config.set(scheduler="synchronous"):
-            whole = digest(model.fit(lazy, Y).forest_.trees)
-            model.set_params(n_estimators=n_estimators)
-            if n_estimators == 5:
-                with pytest.warns(UserWarning, match="n_estimators"):
-                    model.fit(lazy, Y)
-            else:
-                monkeypatch.setattr(growing_forest, "grow_trees", lost)
-                with pytest.raises(WorkerLostError) as caught:
-                    model.fit(lazy, Y)
-                assert caught.value.estimator is None  # which has them itself
-        assert digest(model.forest_.trees) == whole
-
-    def test_on_another_cluster(self, so_far):
-        with connect(1, 1, False) as cluster, Client(cluster):
-            model = so_far.resume(X, Y)
-        assert digest(model.forest_.trees) == WHOLE
-        assert model.fit_report_["regime"] == "replicated"
-
-    def test_once_only(self, so_far):
-        so_far.resume(X, Y)
-        with pytest.raises(ValueError, match="nothing to resume"):
-            so_far.resume(X, Y)
-        with pytest.raises(ValueError, match="nothing to resume"):
-            forest().fit(X, Y).resume(X, Y)
-
-    def test_saved_and_pickled(self, so_far, tmp_path):
-        save(so_far, tmp_path / "so_far.dtrees")
-        for copy in load(tmp_path / "so_far.dtrees"), pickle.loads(pickle.dumps(so_far)):
-            assert copy.n_estimators_ == 5
-            assert digest(copy.resume(X, Y).forest_.trees) == WHOLE
-
-    def test_other_data_and_parameters(self, so_far):
-        with pytest.raises(ValueError, match=r"forest holds trees of another fit.*y, or sample"):
-            so_far.resume(X, 1 - Y)
-        with pytest.raises(ValueError, match="max_depth was None and is 4"):
-            so_far.set_params(max_depth=4).resume(X, Y)
-        assert so_far.n_estimators_ == 5
-        assert digest(so_far.set_params(max_depth=None).resume(X, Y).forest_.trees) == WHOLE
-
-    def test_with_a_checkpoint(self, so_far, folder):
-        forest(n_estimators=8).fit(X, Y, checkpoint=folder)
-        heard = Ends()
-        model = so_far.resume(X, Y, checkpoint=folder, callbacks=[heard])
-        assert digest(model.forest_.trees) == WHOLE
-        assert heard.heard == list(range(8, N))
-
-    def test_nothing_was_grown(self, monkeypatch):
-        from dtrees.estimators import growing_forest
-
-        def lost(*_, **__):
-            raise WorkerLostError("all are gone")
-            yield
-
-        monkeypatch.setattr(growing_forest, "grow_trees", lost)
-        with pytest.raises(WorkerLostError) as caught:
-            forest().fit(X, Y)
-        assert caught.value.estimator is None
 
 
 class TestFolders:

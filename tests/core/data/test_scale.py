@@ -1,9 +1,16 @@
 """Units do not matter: weights and targets of any scale give the same tree."""
 
+import math
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
+from dtrees.coding.target import Target
+from dtrees.core.data.rules import GrowthRules
+from dtrees.core.data.scale import scale_of, scale_of_sums, units_of
 
 
 @pytest.fixture
@@ -60,3 +67,37 @@ def test_draws_do_not_remember_other_nodes():
     )
     np.testing.assert_array_equal(one.feature, two.feature)
     np.testing.assert_array_equal(one.threshold, two.threshold)
+
+
+@given(st.integers(0, 2**40), st.integers(1, 2**30), st.sampled_from(["entropy", "poisson"]))
+def test_no_sum_of_logarithms_overflows(units, largest, criterion):
+    """However the weight is shared out, the sum is at most that of all in one place."""
+    scale = scale_of_sums(units, largest, 0.25, criterion)
+    assert math.frexp(scale.fixed_point)[0] == 0.5  # a power of two
+    assert scale.total_weight == units / 4
+    if criterion == "entropy":
+        most = units * math.log2(units) if units > 1 else 0.0
+        assert 2 * most * scale.fixed_point < 2**62
+    else:  # of a row
+        assert largest * math.log(largest) * scale.fixed_point < 2**58
+
+
+def test_units_are_weights_times_those_of_classes():
+    y = [0, 1, 1, 2]
+    assert units_of(Target.classification(y)) is None
+    weight = units_of(Target.classification(y, [1.0, 2.0, 0.0, 3.0]))
+    np.testing.assert_array_equal(weight, [1, 2, 0, 3])
+    target = Target.classification(y, [1.0, 2.0, 0.0, 3.0], {0: 1.0, 1: 0.5, 2: 4.0})
+    found = units_of(target) * target.weight_unit
+    np.testing.assert_allclose(found, [1.0, 1.0, 0.0, 12.0])
+    scale = scale_of([target], GrowthRules(criterion="entropy"))
+    assert scale.total_weight == pytest.approx(14.0)
+
+
+def test_parts_have_the_scale_of_the_whole():
+    rng = np.random.default_rng(0)
+    for criterion in ("squared_error", "poisson"):
+        rules = GrowthRules(criterion=criterion)
+        target = Target.regression(rng.gamma(2.0, size=50), rng.random(50), center=False)
+        parts = [target.take(rows) for rows in np.array_split(np.arange(50), 3)]
+        assert scale_of(parts, rules) == scale_of([target], rules)

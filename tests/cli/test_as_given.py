@@ -1,0 +1,76 @@
+"""A command as it was given, and the one that may come next."""
+
+import shlex
+
+import click
+import pytest
+
+import dtrees
+from dtrees.cli.as_given import cv_command, words_of
+from tests.cli.asking import NOISY, ask, ask_json
+
+pd = pytest.importorskip("pandas")
+
+
+def test_the_command_that_saves_the_model_has_no_scorers(csv):
+    result = ask("cv", csv, "--target", "class", "--scoring", "f1_macro", "--hash-folds", "--tune")
+    last = result.stdout.splitlines()[-1]
+    assert last.startswith("To save it: python -m dtrees fit ")
+    assert "--scoring" not in last
+    assert "--hash-folds" not in last
+
+
+def test_the_command_that_is_named_saves_the_model(noisy, tmp_path):
+    result = ask("cv", noisy, *NOISY, "--tune", "--max-depth", 5)
+    assert result.exit_code == 0, result.output
+    assert "* chosen, by the folds that score it" in result.stdout
+    assert result.stdout.count(" *\n") + result.stdout.count(" *  \n") == 1
+    line = result.stdout.splitlines()[-1]
+    assert line.startswith("To save it: python -m dtrees fit ")
+    words = shlex.split(line)[6:]
+    words[words.index("MODEL")] = out = str(tmp_path / "a.dtrees")
+    assert ask(*words).exit_code == 0
+    run = ask_json("cv", noisy, *NOISY, "--tune", "--max-depth", 5)
+    model = dtrees.export.load(out)
+    assert dtrees.export_text(model, max_depth=2) == run["tree"]["text"]
+    assert model.get_n_leaves() == run["tree"]["n_leaves"]
+    importances = [column["importance"] for column in run["columns"]]
+    assert model.feature_importances_.tolist() == importances
+
+
+@click.command()
+@click.argument("files", nargs=-1)
+@click.option("--drop", multiple=True)
+@click.option("--max-depth", type=int)
+@click.option("--seed", default=0)
+@click.option("--oob/--no-oob", default=True)
+@click.option("--quiet", is_flag=True)
+def given(**_):
+    """A command with words of every sort."""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["a b.csv", "c.csv"],
+        ["a.csv", "--drop", "it's", "--drop", "", "--seed", "0"],
+        ["a.csv", "--max-depth", "3", "--no-oob", "--quiet"],
+    ],
+)
+def test_words_that_were_given_mean_the_same_again(words):
+    """What was not given is not named, be it a default; what was given is, be it the default."""
+    context = given.make_context("given", list(words))
+    assert words_of(context) == words
+    assert given.make_context("given", words_of(context)).params == context.params
+
+
+def test_words_can_be_left_out():
+    context = given.make_context("given", ["a.csv", "--drop", "b", "--seed", "3"])
+    assert words_of(context, without={"drop", "max_depth"}) == ["a.csv", "--seed", "3"]
+
+
+def test_a_command_can_be_given_to_a_shell():
+    context = given.make_context("given", ["it's $HOME.csv", "--quiet"])
+    line = cv_command(context)
+    assert shlex.split(line) == ["python", "-m", "dtrees", "cv", "it's $HOME.csv", "--quiet"]

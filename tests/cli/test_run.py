@@ -1,0 +1,115 @@
+"""A run as a document, and the steps of its pruning."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import dtrees
+from dtrees.cli.run import Run, path_lines, steps_to_show
+from dtrees.io import problem_of, read_table
+from dtrees.model_selection import cost_complexity_cv
+from dtrees.model_selection.folds import shuffled_folds
+from tests.cli.asking import cv_json
+
+pd = pytest.importorskip("pandas")
+
+
+def test_json_is_one_document_with_the_promised_fields(csv):
+    run_ = cv_json(csv, "--target", "class", "--folds", 4, "--seed", 3, "--min-samples-leaf", 2)
+    assert set(run_) == {
+        *(
+            "format",
+            "dtrees",
+            "file",
+            "target",
+            "task",
+            "model",
+            "score",
+            "rows",
+            "rows_without_target",
+        ),
+        *("dropped", "parameters", "columns", "folds", "mean", "standard_error", "baseline"),
+        *("seconds", "tree"),
+    }
+    assert run_["format"] == "dtrees.cv/2"
+    assert (run_["task"], run_["score"], run_["rows"]) == ("classification", "accuracy", 60)
+    assert run_["parameters"]["random_state"] == 3
+    assert run_["parameters"]["min_samples_leaf"] == 2
+    assert [fold["fold"] for fold in run_["folds"]] == [1, 2, 3, 4]
+    assert sum(fold["n_test"] for fold in run_["folds"]) == 60
+    scores = [fold["score"] for fold in run_["folds"]]
+    assert run_["mean"] == pytest.approx(np.mean(scores))
+    assert run_["standard_error"] == pytest.approx(np.std(scores, ddof=1) / 2)
+    assert [column["name"] for column in run_["columns"]] == ["number", "word", "mixed", "amount"]
+    assert [c["kind"] for c in run_["columns"]] == ["ordered", "categorical", "hybrid", "ordered"]
+    assert sum(column["importance"] for column in run_["columns"]) == pytest.approx(1)
+    assert set(run_["tree"]) == {"depth", "n_leaves", "text"}
+    assert set(run_["folds"][0]) == {"fold", "n_train", "n_test", "score", "depth", "n_leaves"}
+
+
+def test_folds_and_model_are_those_of_cross_validate(csv):
+    run_ = cv_json(csv, "--target", "class", "--folds", 3, "--seed", 5, "--max-depth", 2)
+    problem = problem_of(read_table(csv), "class")
+    splits = shuffled_folds(problem.y, 3, 5, stratified=True)
+    tree = dtrees.DecisionTreeClassifier(max_depth=2, random_state=5)
+    for fold, (train, test) in zip(run_["folds"], splits, strict=True):
+        weight = np.zeros(60)
+        weight[train] = 1
+        model = clone(tree).fit(problem.X, problem.y, sample_weight=weight)
+        assert fold["score"] == model.score(problem.X.iloc[test], problem.y[test])
+        assert fold["n_leaves"] == model.get_n_leaves()
+        assert fold["depth"] == model.get_depth()
+        assert (fold["n_train"], fold["n_test"]) == (len(train), len(test))
+    tree.fit(problem.X, problem.y)
+    assert run_["tree"]["text"] == dtrees.export_text(tree)
+    importances = [column["importance"] for column in run_["columns"]]
+    assert importances == tree.feature_importances_.tolist()
+
+
+@pytest.mark.parametrize("most", [4, 10, 12])
+def test_a_short_table_has_the_ends_and_the_marked_steps(most):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = X[:, 0] + rng.normal(size=300)
+    path = cost_complexity_cv(dtrees.DecisionTreeRegressor(), X, y, cv=5)
+    assert len(path.n_leaves) > 100
+    steps = steps_to_show(path, most)
+    assert steps == sorted(set(steps))
+    marked = {0, len(path.n_leaves) - 1, path.best_index, path.one_standard_error_index}
+    assert marked <= set(steps)
+    assert most - 3 <= len(steps) <= most
+
+
+def test_errors_of_steps_are_as_long_as_they_are_large():
+    path = SimpleNamespace(
+        ccp_alphas=np.array([0.0, 0.01234, 5.0]),
+        n_leaves=np.array([1_200, 30, 1]),
+        errors=np.array([0.5, 0.25, 12_345.6]),
+        standard_errors=np.array([0.1, 0.1, 20.0]),
+        best_index=1,
+        one_standard_error_index=1,
+    )
+    assert path_lines(path, 3) == [
+        ("0", "1,200", "0.5000 ± 0.1000", ""),
+        ("0.0123", "30", "0.2500 ± 0.1000", "best, one standard error"),
+        ("5", "1", "1.235e+04 ± 20", ""),
+    ]
+
+
+def test_a_run_compares_its_scores_with_those_of_a_guess():
+    found = SimpleNamespace(
+        scores={"r2": np.array([0.1, 0.3]), "neg_mae": np.array([-2.0, -4.0])},
+        tuned_scores=np.array([1.0, 3.0]),
+    )
+    request = SimpleNamespace(
+        scoring=("r2", "neg_mae"), kind="forest", problem=SimpleNamespace(task="regression")
+    )
+    run = Run(request, found, None, 1.0, {"r2": 0.2, "neg_mae": -3.5})
+    assert run.score_name == "r2"
+    assert run.means_and_errors["r2"] == pytest.approx((0.2, 0.1))
+    assert run.means_and_errors["neg_mae"] == pytest.approx((-3.0, 1.0))
+    assert run.no_better_than_guess == ["r2"]  # equal is no better
+    assert run.nested_mean_and_error == pytest.approx((2.0, 1.0))
+    assert (run.noun, run.guess) == ("forest", "always saying the mean")

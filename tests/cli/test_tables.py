@@ -1,0 +1,207 @@
+"""The table of a command: files, separators, encodings, and columns that are left out."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from dtrees.cli.errors import RequestError
+from dtrees.cli.form import Form
+from dtrees.cli.tables import check_files, headlines, label_of, table_of
+from dtrees.io import Problem, problem_of, read_table
+from tests.cli.asking import (
+    ask,
+    check_refused,
+    cv,
+    cv_json,
+    fit,
+    predict,
+    shown,
+    without_seconds,
+)
+
+pd = pytest.importorskip("pandas")
+
+
+@pytest.mark.parametrize("name", ["table.csv.gz", "table.parquet"])
+def test_the_formats_give_the_same_answer(csv, table, tmp_path, name):
+    path = tmp_path / name
+    if name.endswith(".parquet"):
+        pytest.importorskip("pyarrow")
+        table.to_parquet(path)
+    else:
+        path.write_bytes(gzip.compress(csv.read_bytes()))
+    expected = without_seconds(cv_json(csv, "--target", "class", "--folds", 3))
+    got = without_seconds(cv_json(path, "--target", "class", "--folds", 3))
+    assert got | {"file": ""} == expected | {"file": ""}
+
+
+def test_rows_without_a_target_are_dropped_and_counted(table, tmp_path):
+    table.loc[:4, "class"] = None
+    path = tmp_path / "gaps.csv"
+    table.to_csv(path, index=False)
+    assert cv_json(path, "--target", "class", "--folds", 2)["rows_without_target"] == 5
+    assert "5 rows without a target are left out" in cv(path, "--target", "class").stdout
+
+
+BAD_FILES = [
+    ("missing.csv", None, "no such file"),
+    ("table.xlsx", b"x", "unknown extension, expected one of .csv, .csv.gz, .parquet"),
+    ("empty.csv", b"", "the file is empty"),
+    ("header.csv", b"a,class\n", "no row with a value in the target column 'class'"),
+    ("alone.csv", b"class\n1\n2\n", "no column beside the target"),
+    ("broken.csv.gz", b"not gzip at all", "cannot be read"),
+    ("cut.csv.gz", gzip.compress(b"a,class\n" * 9999, mtime=0)[:50], "cannot be read"),
+    ("broken.parquet", b"PAR1 not really", "cannot be read"),
+    ("ragged.csv", b"a,class\n1,2\n1,2,3\n", "cannot be read"),
+    ("unnamed.csv", b"a,class\n1,2,x\n4,3,y\n9,2,x\n2,3,y\n", "has 2 names, but the first row 3"),
+    ("row_numbers.csv", b"a,class\n0,2,x\n1,3,y\n2,2,x\n3,3,y\n", "the first row 3 fields"),
+    ("two_unnamed.csv", b"a,class\n0,2,5,x\n1,3,6,y\n2,2,5,x\n3,3,6,y\n", "the first row 4"),
+    ("commas.csv", b"class,a\n1,2,\n2,3,\n1,2,\n2,3,\n", "end no row with a separator"),
+    ("bytes.csv", b"a,class\n\xff\xfe,2\n", "cannot be read as utf-8"),
+    ("inf.csv", b"a,class\n1,2\ninf,3\n1,2\n2,3\n", "infinity"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"), BAD_FILES, ids=[name for name, _, _ in BAD_FILES]
+)
+def test_a_bad_file_is_one_line_and_code_2(tmp_path, name, content, words):
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    check_refused(cv(path, "--target", "class", "--folds", 2), words)
+
+
+@pytest.mark.parametrize(
+    ("sep", "character"), [(";", ";"), (r"\t", "\t"), ("\t", "\t"), ("|", "|")]
+)
+def test_separators(csv, table, tmp_path, sep, character):
+    path = tmp_path / "other.csv"
+    table.to_csv(path, index=False, sep=character)
+    expected = without_seconds(cv_json(csv, "--target", "class", "--folds", 2))
+    got = without_seconds(cv_json(path, "--target", "class", "--folds", 2, "--sep", sep))
+    assert got | {"file": ""} == expected | {"file": ""}
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8"])
+def test_encodings(table, tmp_path, encoding):
+    path = tmp_path / "umlauts.csv"
+    table = table.rename(columns={"word": "Größe"}).replace({"Größe": {"a": "ä"}})
+    table.to_csv(path, index=False, encoding=encoding)
+    read = read_table(path, encoding=encoding)
+    assert read["Größe"].tolist() == table["Größe"].tolist()
+    if encoding != "utf-8":
+        check_refused(cv(path, "--target", "class"), "cannot be read as utf-8")
+    run_ = cv_json(path, "--target", "class", "--folds", 2, "--encoding", encoding)
+    assert run_["columns"][1]["name"] == "Größe"
+
+
+@pytest.mark.parametrize("option", ["--sep", "--encoding"])
+def test_a_parquet_file_has_neither_separator_nor_encoding(table, tmp_path, option):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "table.parquet"
+    table.to_parquet(path)
+    check_refused(cv(path, "--target", "class", option, ";"), "a Parquet file has no")
+
+
+def test_dropped_columns_are_as_if_they_had_never_been_there(csv, table, tmp_path):
+    path = tmp_path / "less.csv"
+    table.drop(columns=["word", "amount"]).to_csv(path, index=False)
+    expected = without_seconds(cv_json(path, "--target", "class", "--folds", 2))
+    args = [csv, "--target", "class", "--folds", 2, "--drop", "amount", "--drop", "word"]
+    got = without_seconds(cv_json(*args))
+    assert got.pop("dropped") == ["word", "amount"]
+    assert expected.pop("dropped") == []
+    assert got | {"file": ""} == expected | {"file": ""}
+    assert "left out: word, amount\n" in cv(*args).stdout
+
+
+def test_a_column_beside_the_target_has_to_be_left(csv):
+    drop = [word for name in ("number", "word", "mixed", "amount") for word in ("--drop", name)]
+    check_refused(
+        cv(csv, "--target", "class", *drop), "no column beside the target 'class' that is"
+    )
+
+
+def test_dates_in_a_csv_file_are_ordered(tmp_path):
+    days = pd.date_range("2024-01-01", periods=60).strftime("%Y-%m-%d").to_numpy(dtype=object)
+    classes = np.where(np.arange(60) < 40, "early", "late")
+    days[[3, 50]] = ""  # missing
+    path = tmp_path / "dates.csv"
+    pd.DataFrame({"day": days, "class": classes}).to_csv(path, index=False)
+    run_ = cv_json(path, "--target", "class", "--folds", 3)
+    assert run_["columns"] == [{"name": "day", "kind": "ordered", "importance": 1.0}]
+    assert "day <= 2024-02-09 12:00" in run_["tree"]["text"]
+
+
+def test_dates_are_no_target(tmp_path):
+    path = tmp_path / "dates.csv"
+    path.write_text("a,t\n1,2024-01-01\n2,2024-01-02\n")
+    check_refused(cv(path, "--target", "t"), "the target column 't' holds dates or times")
+    table = pd.DataFrame({"a": [1, 2], "t": pd.to_datetime(["2020-01-01", "2020-01-02"])})
+    with pytest.raises(ValueError, match="holds dates or times"):
+        problem_of(table, "t")
+
+
+def test_a_file_of_null_bytes(tmp_path):
+    path = tmp_path / "zero.csv"
+    path.write_bytes(bytes(4_000))
+    result = ask("cv", path, "--target", "target")
+    check_refused(result, "it does not look like text")
+    shown(result)
+
+
+def test_separators_and_encodings(model, table, csv, tmp_path):
+    table.to_csv(tmp_path / "other.csv", index=False, sep=";", encoding="utf-16")
+    answers = predict(model, tmp_path / "other.csv", "--sep", ";", "--encoding", "utf-16")
+    assert answers.equals(predict(model, csv))
+
+
+def test_a_table_from_standard_input(csv, tmp_path):
+    text = csv.read_text()
+    result = ask("fit", "-", "--target", "class", "--out", tmp_path / "a.dtrees", text=text)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("-: 60 rows")
+    fit(csv, tmp_path / "b.dtrees", "--target", "class")
+    assert (tmp_path / "a.dtrees").read_bytes() == (tmp_path / "b.dtrees").read_bytes()
+    check_refused(
+        ask("fit", "-", "--target", "class", "--out", tmp_path / "c.dtrees", text=""),
+        "standard input: the file is empty",
+    )
+
+
+@pytest.mark.parametrize(
+    ("dropped", "missing", "lines"),
+    [
+        ((), 0, []),
+        (("a", "b"), 1, ["left out: a, b", "1 row without a target is left out"]),
+        ((), 2_000, ["2,000 rows without a target are left out"]),
+    ],
+)
+def test_what_was_read_in_words(dropped, missing, lines):
+    problem = Problem(
+        pd.DataFrame({"x": [1, 2, 3], "z": "a"}),
+        np.array(["no", "yes", "no"]),
+        "classification",
+        missing,
+        dropped,
+    )
+    assert headlines("t.csv", "y", problem, ["empty", "ordered"]) == [
+        "t.csv: 3 rows, 2 columns (1 ordered, 1 empty)",
+        "target y: classification, 2 classes",
+        *lines,
+    ]
+
+
+def test_several_files_have_a_name_and_need_a_cluster():
+    assert label_of(["a.csv"]) == "a.csv"
+    assert label_of(["a.csv", "b.csv", "c.csv"]) == "a.csv and 2 more"
+    with pytest.raises(RequestError, match="add --cluster"), table_of(["a", "b"], Form(), None):
+        pass
+    with pytest.raises(RequestError, match="cannot read standard input"):  # noqa: SIM117
+        with table_of(["-"], Form(), "local:1"):
+            pass
+    check_files(["no.csv"], "local:1")  # workers look for theirs
+    with pytest.raises(RequestError, match="no such file"):
+        check_files(["no.csv"], None)

@@ -1,0 +1,55 @@
+"""Columns of a coded matrix as the kernels see them: any storage, and as long as it lives."""
+
+import gc
+
+import numpy as np
+import pytest
+
+from dtrees.core.data import _columns
+from dtrees.core.stores._dataset import Dataset
+from tests.laws.tables import SEVEN_WAYS, coded, coded_sparse, fit, grow_tree, seeded
+from tests.oracle.greedy import assert_tree_is_greedy
+
+MAJORITIES = ("mostly", "mostly a category", "constant", "ties")
+
+
+@pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
+def test_a_code_that_most_rows_hold_changes_no_split(case):
+    example = seeded(*case, kinds=MAJORITIES, n_rows=70, max_depth=4)
+    for column in example.table[:2]:  # seven of eight rows, anywhere
+        column[3:] = [column[2] if i % 9 else value for i, value in enumerate(column[3:])]
+    tree = fit(example)
+    assert tree.node_count > 3
+    assert_tree_is_greedy(tree, example.table, example.target, example.rules)
+
+
+@pytest.mark.parametrize("largest", [None, 300, 70_000], ids=["8 bits", "16 bits", "32 bits"])
+def test_every_width_is_read(largest):
+    example = seeded("gini", 2, "none", kinds=("ties", "distinct", "hybrid"), n_rows=60)
+    matrix = coded(example.table, largest)
+    assert set(matrix.storage.tolist()) == {{None: 0, 300: 1, 70_000: 2}[largest]}
+    tree = grow_tree(example, matrix)
+    assert_tree_is_greedy(tree, example.table, example.target, example.rules)
+
+
+def test_structs_live_as_long_as_their_matrix():
+    example = seeded("gini", 2, "none", n_rows=20)
+    gc.collect()
+    before = len(_columns._remembered)
+    matrix = coded_sparse(example.table, 1)
+    for _ in range(2):  # trees of one matrix share them
+        Dataset(matrix, example.target, example.rules)
+        assert len(_columns._remembered) == before + 1
+    del matrix
+    gc.collect()
+    assert len(_columns._remembered) == before
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_of_any_layout_are_read(order):
+    example = seeded("gini", 3, "none", kinds=("ties", "ties", "counts"), n_rows=60)
+    matrix = coded(example.table)
+    other = matrix.take(np.arange(60))
+    other.u8.flags.writeable = True
+    object.__setattr__(other, "u8", np.array(other.u8, order=order))
+    assert grow_tree(example, other).equals(grow_tree(example, matrix))

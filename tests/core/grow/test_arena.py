@@ -1,0 +1,35 @@
+"""Memory of growths serves one tree after the other, and none that somebody still reads."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from dtrees.core.grow._arena import Arena
+from dtrees.core.grow.source import DatasetSource
+from tests.laws.tables import SEVEN_WAYS, coded, seeded
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_features": 2, "seed": 1}], ids=["all", "drawn"])
+@pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
+def test_records_stay_while_other_trees_grow(case, limits):
+    pool, pieces, copies = Arena(), [], []
+    for n_rows in (60, 200, 20, 200):
+        example = seeded(*case, n_rows=n_rows, **limits)
+        matrix, target = coded(example.table), example.target
+        piece = DatasetSource(matrix, target, example.rules, pool=pool).finish()
+        pieces.append(piece)
+        copies.append((piece.nodes.copy(), piece.statistics.copy(), piece.words.copy()))
+    for piece, (nodes, statistics, words) in zip(pieces, copies, strict=True):
+        np.testing.assert_array_equal(piece.nodes, nodes)
+        np.testing.assert_array_equal(piece.statistics, statistics)
+        np.testing.assert_array_equal(piece.words, words)
+    np.testing.assert_array_equal(copies[1][0], copies[3][0])  # of the same rows
+
+
+def test_copies_and_pickles_are_empty_pools():
+    pool = Arena()
+    for other in (copy.copy(pool), copy.deepcopy(pool), pickle.loads(pickle.dumps(pool))):
+        assert type(other) is Arena
+        assert other is not pool

@@ -1,0 +1,63 @@
+"""A search that ends at a split that no other can beat has the split of one that goes on."""
+
+import numpy as np
+import pytest
+
+from dtrees.core.data.tuning import Tuning
+from tests.laws.tables import Example, arrays_of, coded, coded_sparse, fit, grow_tree
+
+TUNINGS = [Tuning(), Tuning(counted_rows=0), Tuning(counted_rows=1 << 40)]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("tuning", TUNINGS, ids=["default", "counted", "sorted"])
+def test_the_first_of_perfect_columns_is_taken(n_classes, tuning):
+    """Wherever it stands, however many codes it has, and whatever is searched first."""
+    rng = np.random.default_rng(n_classes)
+    y = rng.integers(0, n_classes, 200)
+    y = np.where(y == 0, 0, 1) if n_classes == 2 else y
+    is_right = y > 0
+    few = is_right.astype(float)
+    many = np.where(is_right, 500.0, 0.0) + rng.permutation(200)
+    noise = rng.integers(0, 9, 200).astype(float)
+    for columns, first in (
+        ([noise, many, few], 1),
+        ([noise, few, many], 1),
+        ([noise, noise, few, many, few], 2),
+    ):
+        table = [column.tolist() for column in columns]
+        example = Example(table, y, None, "gini", {"max_depth": 1})
+        tree = fit(example, tuning=tuning)
+        assert tree.feature[0] == first
+        if n_classes == 2:
+            assert tree.impurity[1:].tolist() == [0.0, 0.0]
+        assert arrays_of(grow_tree(example, coded_sparse(table, 0), None)) == arrays_of(tree)
+
+
+def test_ties_that_are_drawn_are_drawn_among_perfect_columns():
+    y = np.arange(40) % 2
+    table = [y.astype(float).tolist() for _ in range(6)]
+    found = {
+        int(fit(Example(table, y, None, "gini", {"random_ties": True, "seed": seed})).feature[0])
+        for seed in range(60)
+    }
+    assert found == set(range(6))
+
+
+def test_two_rows_of_a_regression():
+    """Every split of two rows gains the same."""
+    table = [[3.0, 3.0], [1.0, 2.0], [2.0, 1.0]]
+    tree = fit(Example(table, np.array([1.0, 5.0]), None, "squared_error"))
+    assert tree.feature.tolist() == [1, -2, -2]
+    assert tree.gain[0] == pytest.approx(8.0)
+
+
+def test_scores_of_more_weight_than_they_are_exact_for():
+    """Above 131,072 rows no bound is known, and all columns are searched."""
+    n = (1 << 17) + 2
+    y = np.arange(n) % 2
+    table = np.column_stack([np.where(np.arange(n) < 3, 1 - y, y), y]).astype(float)
+    example = Example([column.tolist() for column in table.T], y, None, "gini", {"max_depth": 1})
+    tree = grow_tree(example, coded(example.table))
+    assert tree.feature[0] == 1
+    assert tree.impurity[1:].tolist() == [0.0, 0.0]

@@ -1,0 +1,47 @@
+"""The node step on presorted entries: every column that varies is searched, in any order."""
+
+import numpy as np
+import pytest
+
+from dtrees.core.data.tuning import Tuning
+from tests.laws.tables import Example, arrays_of, coded_sparse, fit, grow_tree
+from tests.oracle.greedy import assert_tree_is_greedy
+
+SORTED = Tuning(counted_rows=1 << 40)
+N_COLUMNS = 300  # more than are searched in the order of their keys
+
+
+def wide(n_values: int, n_classes: int = 2, **limits) -> Example:
+    """Few rows and many columns, some of which are constant or copies of each other."""
+    rng = np.random.default_rng(n_values)
+    columns = rng.integers(0, n_values, (N_COLUMNS, 24)).astype(float)
+    columns[::7] = 1.0
+    columns[200:220] = columns[20:40]
+    y = rng.integers(0, n_classes, 24)
+    return Example([column.tolist() for column in columns], y, None, "gini", limits)
+
+
+@pytest.mark.parametrize("random_ties", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_values", [2, 12])
+def test_many_columns_of_few_rows(n_values, n_classes, random_ties):
+    example = wide(n_values, n_classes, random_ties=random_ties, seed=5)
+    tree = fit(example, tuning=SORTED)
+    assert_tree_is_greedy(tree, example.table, example.target, example.rules)
+    assert arrays_of(tree) == arrays_of(grow_tree(example, coded_sparse(example.table, 2)))
+    assert arrays_of(tree) == arrays_of(fit(example, tuning=SORTED, n_threads=2))
+
+
+def test_a_column_that_is_constant_on_one_side_is_searched_on_the_other():
+    left = [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0]
+    inner = [5.0, 5.0, 5.0, 5.0, 1.0, 2.0, 3.0, 4.0]
+    example = Example([left, inner], np.array([0, 0, 0, 0, 1, 2, 1, 2]), None, "gini")
+    tree = fit(example, tuning=SORTED)
+    assert tree.feature.tolist()[:3] == [0, -2, 1]
+    assert tree.n_leaves == 5
+    assert_tree_is_greedy(tree, example.table, example.target, example.rules)
+
+
+def test_no_column_varies():
+    tree = fit(Example([[1.0] * 6, ["a"] * 6], np.arange(6) % 2, None, "gini"))
+    assert tree.node_count == 1

@@ -1,0 +1,117 @@
+"""What every estimator does: names, tags, and errors before the first fit."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
+from tests.estimators.test_errors import CLASSES, X, both, refused
+
+
+@both
+def test_parameters_are_looked_at_before_the_table(kind):
+    refused(kind(max_depth=-1), "max_depth", None, None)
+
+
+@both
+@pytest.mark.parametrize(
+    "method",
+    ["predict", "apply", "decision_path", "get_depth", "get_n_leaves", "feature_importances_"],
+)
+def test_unfitted(kind, method):
+    def ask():
+        value = getattr(kind(), method)
+        return value(X) if method in ("predict", "apply", "decision_path") else value()
+
+    with pytest.raises(NotFittedError, match=f"This {kind.__name__} instance is not fitted yet"):
+        ask()
+
+
+def test_unfitted_shares():
+    for method in ("predict_proba", "predict_log_proba"):
+        with pytest.raises(NotFittedError):
+            getattr(DecisionTreeClassifier(), method)(X)
+
+
+@both
+def test_names_do_not_outlive_a_new_fit(kind):
+    tree = kind().fit(pd.DataFrame(X, columns=["a", "b", "c"]), CLASSES)
+    assert_array_equal(tree.feature_names_in_, ["a", "b", "c"])
+    tree.fit(X[:, :2], CLASSES)
+    assert not hasattr(tree, "feature_names_in_")
+    assert tree.n_features_in_ == 2
+
+
+def test_tags():
+    for tree in (DecisionTreeClassifier(), DecisionTreeRegressor()):
+        tags = sklearn.utils.get_tags(tree)
+        assert tags.input_tags.sparse
+        assert tags.input_tags.allow_nan
+        assert tags.input_tags.categorical
+        assert tags.target_tags.required
+        assert not tags.target_tags.multi_output
+        assert not tags.non_deterministic
+        assert tags.requires_fit
+    assert sklearn.base.is_classifier(DecisionTreeClassifier())
+    assert sklearn.base.is_regressor(DecisionTreeRegressor())
+
+
+def test_a_report_is_a_copy_and_no_part_of_the_model():
+    tree = DecisionTreeClassifier().fit(X, CLASSES)
+    report = tree.fit_report_
+    assert report["regime"] == "local"
+    report["regime"] = "changed"
+    report["seconds"].clear()
+    assert tree.fit_report_["regime"] == "local"
+    assert tree.fit_report_["seconds"]
+    twin = pickle.loads(pickle.dumps(tree))
+    with pytest.raises(AttributeError, match="was not made by fit"):
+        _ = twin.fit_report_
+    assert_array_equal(twin.predict(X), tree.predict(X))
+
+
+@both
+def test_parts_make_the_estimator_again(kind):
+    tree = kind(max_depth=3).fit(X, CLASSES)
+    twin = kind._of_parts(tree._parts())
+    assert twin.get_params() == tree.get_params()
+    assert twin.tree_.model.equals(tree.tree_.model)
+    assert_array_equal(twin.predict(X), tree.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "attributes", "words"),
+    [
+        ({"max_depth": 0}, {}, "'max_depth' parameter"),
+        ({}, {"n_classes_": 0}, "'n_classes_' attribute"),
+        ({}, {"n_outputs_": True}, "'n_outputs_' attribute"),
+        ({}, {"classes_": None}, "'classes_' attribute"),
+        ({}, {"max_features_": ...}, "there is no attribute 'max_features_'"),
+    ],
+)
+def test_parts_that_no_fit_has(parameters, attributes, words):
+    parts = DecisionTreeClassifier().fit(X, CLASSES)._parts()
+    found = {**parts.attributes, **attributes}
+    found = {name: value for name, value in found.items() if value is not ...}
+    broken = replace(parts, parameters=parts.parameters | parameters, attributes=found)
+    DecisionTreeClassifier._check_parts(parts)
+    with pytest.raises(ValueError, match=words):
+        DecisionTreeClassifier._check_parts(broken)
+
+
+@pytest.mark.parametrize("random_state", [None, 3, np.random.RandomState(3)])
+def test_an_unfitted_twin_is_what_clone_makes(random_state):
+    tree = DecisionTreeClassifier(max_depth=2, random_state=random_state).fit(X, CLASSES)
+    twin, made = tree._unfitted(), clone(tree)
+    assert vars(twin) | {"random_state": 0} == vars(made) | {"random_state": 0}
+    assert type(twin.random_state) is type(random_state)
+    if isinstance(random_state, np.random.RandomState):
+        assert twin.random_state is not random_state  # as its draws are those of one fit
+    assert not hasattr(twin, "tree_")

@@ -1,0 +1,39 @@
+"""What a guess scores: the largest class, the shares of all classes, or the mean."""
+
+import numpy as np
+import pytest
+
+from dtrees.model_selection import baseline
+from dtrees.model_selection.baseline import baseline_scores
+
+SPLITS = [(np.arange(0, 6), np.arange(6, 9)), (np.arange(3, 9), np.arange(0, 3))]
+LABELS = np.array(["a", "a", "b", "a", "b", "a", "b", "b", "b"])
+NUMBERS = np.array([0.0, 1, 2, 3, 4, 5, 6, 7, 9])
+
+
+def test_the_largest_class_of_the_training_rows():
+    by_hand = [
+        (LABELS[test] == largest).mean() for (_, test), largest in zip(SPLITS, "ab", strict=True)
+    ]
+    assert baseline_scores(LABELS, "classification", SPLITS) == {"score": np.mean(by_hand)}
+
+
+def test_the_mean_of_the_training_rows():
+    found = baseline_scores(NUMBERS, "regression", iter(SPLITS), ["r2", "neg_mean_squared_error"])
+    errors, r2 = [], []
+    for train, test in SPLITS:
+        away = NUMBERS[test] - NUMBERS[train].mean()
+        errors.append((away**2).mean())
+        r2.append(1 - errors[-1] / NUMBERS[test].var())
+    assert found == pytest.approx({"r2": np.mean(r2), "neg_mean_squared_error": -np.mean(errors)})
+
+
+def test_scores_that_cannot_be_had_are_left_out():
+    scoring = ["accuracy", "roc_auc_ovr", "f1_macro"]
+    found = baseline_scores(LABELS, "classification", SPLITS, scoring)
+    assert list(found) == ["accuracy", "f1_macro"]  # one side holds out a single class
+
+
+def test_many_rows_are_not_guessed(monkeypatch):
+    monkeypatch.setattr(baseline, "MOST_ROWS", 8)
+    assert baseline_scores(NUMBERS, "regression", SPLITS) == {}
