@@ -25,8 +25,8 @@ from scipy.sparse import csc_array
 
 from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.core.model.tree import Tree
-from dtrees.core.predict._binned import walk_codes
-from dtrees.core.predict._raw import Walk, walk_sparse
+from dtrees.core.predict._binned import find_leaves
+from dtrees.core.predict._raw import PackedTree, walk_sparse
 from dtrees.core.predict.means import add_up
 from dtrees.core.predict.used_columns import places_of, sparse_block, used_columns
 from dtrees.typing import Runner
@@ -113,7 +113,7 @@ class CodedRows:
         if self._is_sparse:
             return self._sparse_leaves(tree)[rows]
         leaves = np.empty(len(rows), dtype=np.intp)
-        walk_codes(tree, self._coded, np.ascontiguousarray(rows, dtype=np.int64), leaves)
+        find_leaves(tree, self._coded, np.ascontiguousarray(rows, dtype=np.int64), leaves)
         return leaves
 
     def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
@@ -161,7 +161,7 @@ class CodedRows:
         """Leaf of every row of a sparse table; see `dtrees.core.predict._raw.walk_sparse`."""
         coded, used = self._coded, used_columns(tree)
         fill = coded.fill_code[np.maximum(tree.feature, 0)].astype(np.float64)
-        walk = Walk(
+        packed = PackedTree(
             replace(tree, threshold=tree.code - fill),
             places_of(used, coded.n_columns),
             places_of(used[:0], coded.n_columns),
@@ -171,7 +171,7 @@ class CodedRows:
         matrix = self._stored[:, used]
         leaves = np.empty(coded.n_rows, dtype=np.intp)
         walk_sparse(
-            walk,
+            packed,
             matrix.indptr.astype(np.int64, copy=False),
             matrix.indices.astype(np.int32, copy=False),
             matrix.data,

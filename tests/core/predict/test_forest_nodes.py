@@ -57,5 +57,5 @@ def test_a_subset_that_is_not_there(offset):
     tree = random_forest(book, seed=7, n_trees=1, n_leaves=40)[0]
     offsets = np.where(tree.test == IN_SUBSET, offset, -1)
     broken = Forest((tree, replace(tree, subset_offset=offsets)))
-    with pytest.raises(ValueError, match=r"Tree 1 of the forest is broken: node \d+ has no subset"):
+    with pytest.raises(ValueError, match=r"Tree 1 is broken: node \d+ has no subset"):
         raw.forest_values(broken, book, frame)
