@@ -36,22 +36,10 @@ import numpy as np
 
 from dtrees.core.model._pruning import weakest_links
 from dtrees.core.model.gains import relative_gains
-from dtrees.core.model.tree import LEAF, NO_CHILD, NO_FEATURE, Tree
+from dtrees.core.model.tree import LEAF, LEAF_VALUES, NO_CHILD, Tree
 
 # scikit-learn's tolerance when it compares a decrease with min_impurity_decrease.
 EPSILON = float(np.finfo(np.float64).eps)
-
-_OF_A_LEAF = {
-    "feature": NO_FEATURE,
-    "children_left": NO_CHILD,
-    "children_right": NO_CHILD,
-    "test": LEAF,
-    "code": 0,
-    "threshold": np.nan,
-    "missing_go_to_left": 0,
-    "subset_offset": -1,
-    "gain": 0.0,
-}
 
 
 def truncate(tree: Tree, is_leaf: np.ndarray) -> Tree:
@@ -87,7 +75,7 @@ def truncated_and_kept(tree: Tree, is_leaf: np.ndarray) -> tuple[Tree, np.ndarra
     }
     for side in ("children_left", "children_right"):
         arrays[side] = new_number[arrays[side]]
-    for name, value in _OF_A_LEAF.items():
+    for name, value in LEAF_VALUES.items():
         arrays[name][now_leaf] = value
     arrays["subset_offset"], arrays["subset_words"] = _compact_subsets(
         arrays["subset_offset"], tree
