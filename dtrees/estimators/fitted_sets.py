@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.core.model.tree import Tree
-from dtrees.core.predict.binned import WalkedRows
+from dtrees.core.predict.binned import LeafLookup
 from dtrees.core.predict.means import mean_of_sums, offsets_of
 from dtrees.estimators.training import Encoded
 from dtrees.parallel import threaded
@@ -29,7 +29,7 @@ class FittedSets:
         A fitted estimator for each set, or the error that its fit would raise.
     encoded : Encoded
         The table, and its target with all rows.
-    coded_rows : WalkedRows
+    coded_rows : LeafLookup
         The table, ready to be walked.
     y : int64 or float64 (n_rows,)
         Numbers of classes, or the target as it was given.
@@ -39,7 +39,7 @@ class FittedSets:
 
     models: list[Any]
     encoded: Encoded
-    coded_rows: WalkedRows
+    coded_rows: LeafLookup
     y: np.ndarray
     n_live: np.ndarray
     _known: dict[int, tuple[np.ndarray, np.ndarray]] = field(

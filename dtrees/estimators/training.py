@@ -10,7 +10,7 @@ from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.predict.binned import CodedRows, WalkedRows
+from dtrees.core.predict.binned import CodedRows, LeafLookup
 from dtrees.parallel import CodedPartitions, FitStatistics, LocalRunner, PartitionedRows
 
 
@@ -37,7 +37,7 @@ class Training:
     Attributes
     ----------
     encoded : Encoded
-    coded_rows : WalkedRows
+    coded_rows : LeafLookup
         The same table, ready to be walked.
     y : array-like (n_rows,)
         The target as it was given; out-of-bag scores are of it.
@@ -49,13 +49,13 @@ class Training:
     """
 
     encoded: Encoded
-    coded_rows: WalkedRows
+    coded_rows: LeafLookup
     y: Any
     run: LocalRunner
     advance: Callable[[int], object] = _nobody
     stats: FitStatistics = field(default_factory=FitStatistics)
 
 
-def rows_of(coded: CodedMatrix | CodedPartitions, stats: FitStatistics | None = None) -> WalkedRows:
+def rows_of(coded: CodedMatrix | CodedPartitions, stats: FitStatistics | None = None) -> LeafLookup:
     """Codes, ready to be walked, wherever they are; what is lost then is counted."""
     return CodedRows(coded) if isinstance(coded, CodedMatrix) else PartitionedRows(coded, stats)

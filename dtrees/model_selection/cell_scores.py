@@ -16,7 +16,7 @@ import numpy as np
 import sklearn.model_selection
 from sklearn.exceptions import FitFailedWarning
 
-from dtrees.core.model.nested_trees import ManyLimits
+from dtrees.core.model.nested_trees import PruningGrid
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.held_out import exact_in_sums, held_out_of
@@ -76,11 +76,11 @@ def scores_of_splits(
     scores: Sequence[LeafScore],
     fitted: FittedSets,
     splits: Sequence[Split],
-    limits: Callable[[int], ManyLimits],
+    limits: Callable[[int], PruningGrid],
     side: str = "test",
     sample_weight: Any = None,
 ) -> np.ndarray | None:
-    """Scores of one side of all splits, for all smaller trees.
+    """Scores of one side of all splits, for all nested trees.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def scores_of_splits(
     fitted : FittedSets
         Trees; set i is the training side of split i.
     splits : sequence of (train, test)
-    limits : callable (int) -> ManyLimits
+    limits : callable (int) -> PruningGrid
         Of the trees of a set: as many in each.
     side : {"train", "test"}, default="test"
     sample_weight : array-like of shape (n_rows,) or None, default=None

@@ -74,7 +74,7 @@ class Transformed:
 
 
 class TransformedRows:
-    """Rows of a table that walk down trees of transformed rows: `core.coded_walk.WalkedRows`.
+    """Leaf lookup (`dtrees.core.predict.binned`) of rows whose trees grow on transformed rows.
 
     Parameters
     ----------

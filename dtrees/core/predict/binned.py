@@ -37,7 +37,7 @@ TREES_AT_ONCE = 32  # whose leaves are held
 Asked = tuple[Sequence[Tree], np.ndarray]  # trees of a model, and numbers of rows
 
 
-class WalkedRows(Protocol):
+class LeafLookup(Protocol):
     """The rows of a coded table, wherever its codes are."""
 
     @property

@@ -19,8 +19,8 @@ from dtrees import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from dtrees.core.model import pruning
 from dtrees.core.model.packing import pack, unpack
+from dtrees.core.model.pruning import PruningLimits
 from dtrees.core.model.tree import Forest
 from tests.estimators.test_forests import mixed_table
 
@@ -146,7 +146,7 @@ def test_any_impurity_comes_back():
 def test_a_pruned_tree():
     (tree,) = grown("a tree")
     for depth in range(tree.max_depth):
-        small = pruning.max_depth(tree, depth)
+        small = PruningLimits(max_depth=depth).cut(tree)
         assert_same([small], unpack(*pack([small])))
 
 
