@@ -62,24 +62,8 @@ cdef bint fill_node(BinnedNode* node, const Grown* tree, int64_t i, Columns tabl
 
 
 def find_leaves(tree, coded, const int64_t[::1] rows, Py_ssize_t[::1] leaf):
-    """Leaves of rows of a coded table.
+    """OUT leaves of rows of the coded table that the tree is grown from.
 
-    Parameters
-    ----------
-    tree : dtrees.core.model.tree.Tree
-        Grown from this table.
-    coded : dtrees.coding.coded.CodedMatrix
-    rows : int64 (n,)
-    leaf : intp (n,), OUT
-        Node numbers.
-
-    Raises
-    ------
-    ValueError
-        The tree is none on such columns, or there are no such rows.
-
-    Notes
-    -----
     O(nodes + n x depth); in sparse columns a step takes O(log stored).
     """
     cdef Columns table = columns_of(coded)

@@ -98,16 +98,7 @@ def share_of_zeros(GrownTrees grown not None):
 
 def fill_leaves(ForestNodes forest not None, GrownTrees grown not None, int64_t begin,
                 int64_t end):
-    """Write the values of the leaves of some trees; callable from any thread.
-
-    Parameters
-    ----------
-    forest : ForestNodes
-    grown : GrownTrees
-        The same trees.
-    begin, end : int
-        Numbers of the trees.
-    """
+    """Write the values of the leaves of some trees; callable from any thread."""
     cdef int64_t t, n_leaves
     cdef const int32_t* node_of_leaf
     cdef bint failed = False
@@ -168,10 +159,7 @@ cdef inline void add_leaf(ForestNodes forest, int64_t tree, int64_t leaf,
 
 cdef void add_values(ForestNodes forest, int64_t tree, const int32_t* leaves, int64_t n,
                      double* total) noexcept nogil:
-    """Add the values of the leaves of n rows in one tree.
-
-    total : (n, width)
-    """
+    """Add the values of the leaves of n rows in one tree to `total` (n, width)."""
     cdef int64_t width = forest.width
     cdef int64_t i
     cdef const int64_t* first

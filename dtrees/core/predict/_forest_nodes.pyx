@@ -33,14 +33,8 @@ CODE_LIMIT = MOST_CODES
 cdef class ForestNodes:
     """The inner nodes of a forest, and its leaves.
 
-    Parameters
-    ----------
-    grown : GrownTrees
-    n_slots : int
-    n_words : int or None
-        Of all subsets, as slots have them. None: every test is `<=` on a column of numbers.
-    is_dense : bool
-        Whether leaves have all values, and not only those that are not zero.
+    ``n_words`` are those of all subsets, as slots have them; None: every test is `<=` on a column
+    of numbers. ``is_dense``: leaves have all values, and not only those that are not zero.
     """
 
     def __cinit__(self, GrownTrees grown not None, int64_t n_slots, n_words, bint is_dense):
@@ -136,19 +130,12 @@ def fill_nodes(ForestNodes forest not None, GrownTrees grown not None,
 
     Parameters
     ----------
-    forest : ForestNodes
-    grown : GrownTrees
     columns : int64 (n_columns, 4)
         `ColumnSlots`: the slot of the column's numbers and of its codes, where nodes ask for them,
         ``n_codes`` and ``n_ordered``.
     cursor : int64 (n_number_slots,), IN where the thresholds of each slot begin, OUT their end
     thresholds, node_of : (n_compared,), OUT
         By slots; and the inner node of each.
-
-    Raises
-    ------
-    ValueError
-        A node has no subset.
     """
     cdef int64_t t, i, j, own, most, n_inner
     cdef int64_t word = 0

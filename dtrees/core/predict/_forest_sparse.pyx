@@ -19,23 +19,11 @@ import numpy as np
 from dtrees.core.predict._forest_leaves cimport add_row
 from dtrees.core.predict._forest_nodes cimport MISSING, ForestNodes
 from dtrees.core.predict._packed_forest cimport code_of, to_nodes, walk_row
+from dtrees.core.predict._walk cimport place_of
 
 ctypedef fused number_t:
     float
     double
-
-
-cdef inline int64_t place_of(const int32_t* rows, int64_t low, int64_t high,
-                             int64_t row) noexcept nogil:
-    """The first place, of `low` to `high`, of a row that is not before `row`."""
-    cdef int64_t middle
-    while low < high:
-        middle = (low + high) >> 1
-        if rows[middle] < row:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 cdef int64_t find_stretches(const int64_t[::1] indptr, const int32_t[::1] rows,
@@ -65,19 +53,9 @@ cdef int64_t find_stretches(const int64_t[::1] indptr, const int32_t[::1] rows,
 def code_sparse(const int64_t[::1] indptr, const int32_t[::1] rows, const number_t[::1] data,
                 const int64_t[::1] columns, const double[::1] thresholds,
                 const int64_t[::1] first, int64_t begin, int64_t end):
-    """Code a stretch of rows.
+    """Code the rows from begin to end; arguments as for `code_numbers`, but by slots.
 
-    Parameters
-    ----------
-    indptr, rows, data : int64 (n_columns + 1,), int32 (nnz,), float32 or float64 (nnz,)
-        Compressed columns, rows ascending; NaN is missing.
-    columns : int64 (k,)
-        Column of each slot.
-    thresholds : float64, ascending within a slot
-    first : int64 (k + 1,)
-        Where the thresholds of a slot begin; there is one more than the last of them.
-    begin, end : int
-        The rows.
+    There is one threshold more than the last that ``first`` names.
 
     Returns
     -------
@@ -141,15 +119,7 @@ def walk_sparse(ForestNodes forest not None, const int64_t[::1] row_first,
     """Leaves of coded rows, or the sums of their values.
 
     Each row walks alone, several trees at a time: blocks of rows would not fit the cache.
-
-    Parameters
-    ----------
-    forest : ForestNodes
-    row_first, cells, zeros, with_missing
-        What `code_sparse` returned.
-    leaves : OUT int32 (n_trees, n_rows), or None
-        Node numbers.
-    total : IN and OUT float64 (n_rows, width), or None
+    ``leaves`` is OUT (n_trees, n_rows), or None; ``total`` IN and OUT (n_rows, width), or None.
     """
     cdef int64_t n = row_first.shape[0] - 1
     cdef int64_t n_trees = forest.n_trees

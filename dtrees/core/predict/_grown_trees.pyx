@@ -14,12 +14,6 @@ from dtrees.core.data._structs cimport ABOVE, IN_SUBSET, LEAF
 cdef class GrownTrees:
     """The arrays of trees, checked as far as the walk relies on them, and counted.
 
-    Parameters
-    ----------
-    trees : sequence of dtrees.core.model.tree.Tree
-        At least one.
-    n_columns : int
-
     Attributes
     ----------
     start, first_leaf : int64 (n_trees + 1,)
@@ -28,11 +22,6 @@ cdef class GrownTrees:
         Nodes that compare numbers of a column, and nodes that have subsets of its categories.
     with_above : bool
         Whether a node asks for what is above a threshold.
-
-    Raises
-    ------
-    ValueError
-        The arrays are not those of trees.
     """
 
     def __cinit__(self, trees, int64_t n_columns):

@@ -78,15 +78,9 @@ cdef void walk_row(ForestNodes forest, const uint16_t* row, int32_t* leaves,
 
 def walk_values(ForestNodes forest not None, const uint16_t[:, ::1] rows, bint with_missing,
                 int32_t[::1] leaves, double[:, ::1] total):
-    """Add the values of the rows' leaves to `total`, tree by tree.
+    """Add the values of the rows' leaves to `total` (n_rows, width), tree by tree.
 
-    Parameters
-    ----------
-    rows : uint16 (n_rows, n_slots)
-    with_missing : bool
-        Whether a code may be that of a missing number.
-    leaves : OUT int32, at least as many as rows and as trees; scratch
-    total : IN and OUT float64 (n_rows, width)
+    ``leaves`` is scratch, at least as many as rows and as trees.
     """
     cdef int64_t n = rows.shape[0]
     cdef int64_t t, i

@@ -11,7 +11,9 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from dtrees.core.data._structs cimport ABOVE, IN_SUBSET, LEAF
 from dtrees.core.predict._grown_trees cimport Grown, GrownTrees, is_heavier_left, number_nodes
-from dtrees.core.predict._walk cimport DOUBLES, FLOATS, MIXED, RawNode, RawRows, RawRule, walk
+from dtrees.core.predict._walk cimport (
+    DOUBLES, FLOATS, MIXED, RawNode, RawRows, RawRule, place_of, walk
+)
 
 ctypedef fused number_t:
     float
@@ -115,17 +117,7 @@ cdef void walk_block(RawRows rows, const number_t* numbers, Py_ssize_t row_step,
 
 
 def walk_numbers(PackedTree tree not None, const number_t[:, :] numbers, Py_ssize_t[::1] leaf):
-    """Leaves of rows of numbers, for trees whose columns are all ordered.
-
-    Parameters
-    ----------
-    tree : PackedTree
-        ``number_place`` are places in a row of ``numbers``.
-    numbers : float32 or float64 (n_rows, at least tree.n_numbers), any strides
-        NaN is missing.
-    leaf : intp (n_rows,), OUT
-        Node numbers.
-    """
+    """OUT leaves of rows of numbers (n_rows, n), any strides, where all columns are ordered."""
     cdef Py_ssize_t n = numbers.shape[0]
     if leaf.shape[0] != n or numbers.shape[1] < tree.n_numbers or tree.with_rules:
         raise ValueError("The rows do not fit the tree.")
@@ -137,16 +129,9 @@ def walk_numbers(PackedTree tree not None, const number_t[:, :] numbers, Py_ssiz
 
 def walk_mixed(PackedTree tree not None, const double[:, ::1] numbers, const uint32_t[:, ::1] codes,
                Py_ssize_t[::1] leaf):
-    """Leaves of rows that are numbers and codes.
+    """OUT leaves of rows that are numbers, nan where there is none, and codes.
 
-    Parameters
-    ----------
-    tree : PackedTree
-    numbers : float64 (n_rows, at least tree.n_numbers)
-        NaN where there is no number.
-    codes : uint32 (n_rows, at least tree.n_code_columns)
-        0 is missing; codes above ``n_codes`` follow the heavier child.
-    leaf : intp (n_rows,), OUT
+    Code 0 is missing; codes above ``n_codes`` follow the heavier child.
     """
     cdef Py_ssize_t n = numbers.shape[0]
     cdef RawRows rows = tree.rows
@@ -177,19 +162,16 @@ def walk_sparse(PackedTree tree not None, const int64_t[::1] indptr, const int32
 
     Parameters
     ----------
-    tree : PackedTree
-        ``number_place`` are columns of the matrix.
-    indptr, rows, data : int64 (n_columns + 1,), int32 (nnz,), float32 or float64 (nnz,)
+    indptr, rows, data
         Compressed columns, rows ascending; NaN is missing.
     block : as data (a few rows, n_columns), IN and OUT all zero
-    first : int
-        Row of the matrix that ``leaf[0]`` stands for.
-    leaf : intp (n_rows,), OUT
+    first : row of the matrix that ``leaf[0]`` stands for
+    leaf : OUT
     """
     cdef Py_ssize_t n_columns = block.shape[1]
     cdef Py_ssize_t n = leaf.shape[0]
     cdef Py_ssize_t begin, count, j
-    cdef int64_t i, low, high, middle
+    cdef int64_t i, low, high
     cdef int64_t* cursor
     cdef const number_t* base = &block[0, 0] if n_columns > 0 and block.shape[0] > 0 else NULL
     if not (
@@ -212,13 +194,7 @@ def walk_sparse(PackedTree tree not None, const int64_t[::1] indptr, const int32
     with nogil:
         for j in range(n_columns):
             low, high = indptr[j], indptr[j + 1]
-            while low < high:
-                middle = (low + high) >> 1
-                if rows[middle] < first:
-                    low = middle + 1
-                else:
-                    high = middle
-            cursor[j] = low
+            cursor[j] = place_of(&rows[0], low, high, first) if low < high else low
         begin = 0
         while begin < n:
             count = min(block.shape[0], n - begin)

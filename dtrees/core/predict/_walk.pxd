@@ -250,3 +250,16 @@ cdef inline void walk(const rows_t* rows, int64_t n, Kind kind) noexcept nogil:
         live = kept
         for j in range(live):
             at[j] = step(rows, at[j], start[j], place[j], kind)
+
+
+cdef inline int64_t place_of(const int32_t* rows, int64_t low, int64_t high,
+                             int64_t row) noexcept nogil:
+    """The first place, of `low` to `high`, of a row that is not before `row`."""
+    cdef int64_t middle
+    while low < high:
+        middle = (low + high) >> 1
+        if rows[middle] < row:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -90,25 +90,10 @@ class CodedRows:
         """There is nothing to fetch."""
 
     def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
-        """Leaf of some rows.
+        """Leaf of some rows, intp (n,); on any thread.
 
-        Parameters
-        ----------
-        tree : Tree
-            Grown from this table.
-        rows : int64 (n,)
-            Row numbers.
-
-        Returns
-        -------
-        intp (n,)
-            Node numbers.
-
-        Notes
-        -----
         O(nodes + n x depth), and O(all stored codes of used columns) for sparse tables. Rows that
         ascend are found in the caches.
-        Any thread may ask.
         """
         if self._is_sparse:
             return self._sparse_leaves(tree)[rows]
@@ -117,28 +102,14 @@ class CodedRows:
         return leaves
 
     def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
-        """Values of the leaves of some rows, added up in the order of the trees.
-
-        Parameters
-        ----------
-        trees : sequence of Tree
-        rows : int64 (n,)
-        run : Runner
-            Walks down some trees side by side.
-
-        Returns
-        -------
-        float64 (n, n_values)
-        """
+        """Values of the leaves of some rows, float64 (n, n_values)."""
         total = np.zeros((len(rows), trees[0].n_values))
         for start in range(0, len(trees), TREES_AT_ONCE):
             some = trees[start : start + TREES_AT_ONCE]
             halves = [some[: len(some) // 2], some[len(some) // 2 :]]
             found = run([partial(self._leaves_of, half, rows) for half in halves])
             for tree, leaves in zip(some, itertools.chain(*found), strict=True):
-                add_up(
-                    total, tree.value_of(leaves)
-                )  # in the order of the trees, as in a prediction
+                add_up(total, tree.value_of(leaves))  # in their order, as in a prediction
         return total
 
     def _leaves_of(self, trees: Sequence[Tree], rows: np.ndarray) -> list[np.ndarray]:
