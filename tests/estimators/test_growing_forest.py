@@ -11,7 +11,6 @@ from dtrees import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from dtrees.core.membership.resampling import Bags
 from tests.estimators.forest_cases import CANCER, DIABETES, FORESTS, IRIS
 
 

@@ -35,7 +35,7 @@ REGRESSION = ("squared_error", "poisson")
 
 UNITS = ("weight_unit", "unit", "offset")
 FACTS = ("n_columns", "criterion", *UNITS)  # of a tree, beside its arrays
-LEAF_VALUES = {
+LEAF_VALUES: dict[str, Any] = {
     "feature": NO_FEATURE,
     "children_left": NO_CHILD,
     "children_right": NO_CHILD,

@@ -20,7 +20,7 @@ from tests.core.predict.test_raw import SEEDS, mixed_frame
 @pytest.mark.parametrize("unseen", ["missing", "majority"])
 @given(seed=SEEDS, n_rows=st.integers(1, 30), n_trees=st.integers(1, 30))
 def test_few_rows_and_many_trees(unseen, seed, n_rows, n_trees):
-    """More trees than lanes, or fewer; one row walks several trees at a time."""
+    """More trees than are in flight at a time, or fewer, down which one row walks."""
     frame, _ = mixed_frame(60, seed)
     book, _ = CodeBook.fit_encode(frame, handle_unknown=unseen)
     forest = random_forest(book, seed, n_trees, 1 + seed % 20)
