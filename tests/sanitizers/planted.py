@@ -47,8 +47,8 @@ BUGS = {
         WALK,
         (
             (
-                "number = <int32_t*>malloc(grown.n_nodes * sizeof(int32_t))",
-                "number = <int32_t*>malloc((grown.n_nodes - 1) * sizeof(int32_t))",
+                "number = <int32_t*>malloc((grown.n_nodes + n_inner + 1) * sizeof(int32_t))",
+                "number = <int32_t*>malloc((grown.n_nodes + n_inner - 1) * sizeof(int32_t))",
             ),
         ),
     ),

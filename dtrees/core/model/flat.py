@@ -14,7 +14,7 @@ import numpy as np
 from dtrees.core.model.integers import Arrays
 from dtrees.core.model.tree import UNITS, Tree
 
-DTYPES = {
+DTYPES: dict[str, np.dtype[Any]] = {
     "feature": np.dtype(np.int32),
     "children_left": np.dtype(np.int32),
     "children_right": np.dtype(np.int32),

@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 from dtrees.core.data._columns cimport STORED_U8, Columns, columns_of
-from dtrees.core.data._structs cimport AT_MOST, IN_SUBSET, LEAF
+from dtrees.core.data._structs cimport AT_MOST, IN_SUBSET
 from dtrees.core.predict._grown_trees cimport Grown, GrownTrees, number_nodes
 from dtrees.core.predict._walk cimport BINNED, BinnedNode, BinnedRows, walk
 from dtrees.core.stores._partition cimport Route
@@ -74,6 +74,7 @@ def find_leaves(tree, coded, const int64_t[::1] rows, Py_ssize_t[::1] leaf):
     cdef Py_ssize_t n = rows.shape[0]
     cdef Py_ssize_t i
     cdef int32_t* number
+    cdef int32_t* inner
     cdef BinnedNode* nodes
     cdef BinnedRows binned
     if leaf.shape[0] != n:
@@ -84,16 +85,15 @@ def find_leaves(tree, coded, const int64_t[::1] rows, Py_ssize_t[::1] leaf):
     if n == 0:
         return
     nodes = <BinnedNode*>malloc((n_inner + 1) * sizeof(BinnedNode))
-    number = <int32_t*>malloc(grown.n_nodes * sizeof(int32_t))
+    number = <int32_t*>malloc((grown.n_nodes + n_inner + 1) * sizeof(int32_t))
     try:
         if nodes == NULL or number == NULL:
             raise MemoryError()
-        number_nodes(grown, number)
-        for i in range(grown.n_nodes):
-            if grown.test[i] == LEAF:
-                continue
-            if not fill_node(&nodes[number[i]], grown, i, table, number):
-                raise ValueError(f"The tree is broken: node {i} has no subset.")
+        inner = number + grown.n_nodes
+        number_nodes(grown, number, inner)
+        for i in range(n_inner):
+            if not fill_node(&nodes[i], grown, inner[i], table, number):
+                raise ValueError(f"The tree is broken: node {inner[i]} has no subset.")
         binned = BinnedRows(nodes, &rows[0], number[0], &leaf[0])
         with nogil:
             walk(&binned, n, BINNED)

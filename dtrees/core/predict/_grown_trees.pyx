@@ -154,10 +154,15 @@ cdef bint is_heavier_left(const Grown* tree, int64_t node) noexcept nogil:
     return left * tree.weight_unit > right * tree.weight_unit
 
 
-cdef void number_nodes(const Grown* tree, int32_t* number) noexcept nogil:
-    """Number the inner nodes; a leaf gets the complement of its node. OUT (n_nodes,)."""
+cdef void number_nodes(const Grown* tree, int32_t* number, int32_t* inner) noexcept nogil:
+    """Number the inner nodes; a leaf gets the complement of its node.
+
+    number, inner : OUT (n_nodes,), and the nodes by number (n_inner + 1,)
+    """
     cdef int32_t n_inner = 0
-    cdef int32_t i
-    for i in range(<int32_t>tree.n_nodes):
-        number[i] = ~i if tree.test[i] == LEAF else n_inner
-        n_inner += tree.test[i] != LEAF
+    cdef int32_t i, is_leaf
+    for i in range(<int32_t>tree.n_nodes):          # no branch: half of the nodes are leaves
+        is_leaf = tree.test[i] == LEAF
+        number[i] = (n_inner & (is_leaf - 1)) | (~i & -is_leaf)
+        inner[n_inner] = i
+        n_inner += 1 - is_leaf

@@ -9,7 +9,7 @@ so a broken tree is an error and not a crash.
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
-from dtrees.core.data._structs cimport ABOVE, IN_SUBSET, LEAF
+from dtrees.core.data._structs cimport ABOVE, IN_SUBSET
 from dtrees.core.predict._grown_trees cimport Grown, GrownTrees, is_heavier_left, number_nodes
 from dtrees.core.predict._walk cimport (
     DOUBLES, FLOATS, MIXED, RawNode, RawRows, RawRule, place_of, walk
@@ -51,9 +51,10 @@ cdef class PackedTree:
         cdef GrownTrees trees = GrownTrees((tree,), n_columns)
         cdef const Grown* grown = trees.trees
         cdef int64_t n_inner = trees.start[1]
-        cdef int64_t i
+        cdef int64_t i, k
         cdef int32_t column
         cdef int32_t* number
+        cdef int32_t* inner
         cdef RawNode* node
         cdef RawRule* rule
         if not code_place.shape[0] == n_codes.shape[0] == n_ordered.shape[0] == n_columns:
@@ -61,19 +62,19 @@ cdef class PackedTree:
         self.words = tree.subset_words
         self.nodes = <RawNode*>PyMem_Malloc(n_inner * sizeof(RawNode))
         self.rules = <RawRule*>PyMem_Malloc(n_inner * sizeof(RawRule))
-        number = <int32_t*>PyMem_Malloc(grown.n_nodes * sizeof(int32_t))
+        number = <int32_t*>PyMem_Malloc((grown.n_nodes + n_inner + 1) * sizeof(int32_t))
         try:
             if self.nodes == NULL or self.rules == NULL or number == NULL:
                 raise MemoryError()
-            number_nodes(grown, number)
+            inner = number + grown.n_nodes
+            number_nodes(grown, number, inner)
             self.rows.nodes, self.rows.rules, self.rows.words = self.nodes, self.rules, grown.words
             self.rows.root = number[0]
-            for i in range(grown.n_nodes):
-                if grown.test[i] == LEAF:
-                    continue
+            for k in range(n_inner):
+                i = inner[k]
                 column = grown.feature[i]
-                node = &self.nodes[number[i]]
-                rule = &self.rules[number[i]]
+                node = &self.nodes[k]
+                rule = &self.rules[k]
                 node.threshold = grown.threshold[i]
                 node.child[0] = number[grown.left[i]]
                 node.child[1] = number[grown.right[i]]
