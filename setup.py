@@ -67,7 +67,7 @@ EXTENSIONS = [
     "dtrees.core.grow._depth_first",
     "dtrees.core.grow._arena",
     "dtrees.core.grow._assembly",
-    "dtrees.core.grow._large_node",
+    "dtrees.core.grow._level_wise_node",
     "dtrees.core.grow._presorted_root",
     "dtrees.core.grow._level_wise",
     "dtrees.core.grow._shared_children",

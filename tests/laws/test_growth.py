@@ -63,12 +63,12 @@ class TestFastIsSlow:
 
 
 class TestStorageDoesNotMatter:
-    @given(examples(draws=True, random_cuts=True), SEEDS)
+    @given(examples(draws=True, random_splits=True), SEEDS)
     def test_dense_is_sparse(self, example, seed):
         sparse = grow_tree(example, coded_sparse(example.table, seed))
         assert_equal(fit(example), sparse)
 
-    @given(examples(draws=True, random_cuts=True), st.sampled_from([300, 70_000]))
+    @given(examples(draws=True, random_splits=True), st.sampled_from([300, 70_000]))
     def test_width(self, example, largest_code):
         wide = coded(example.table, largest_code)
         assert_equal(fit(example), grow_tree(example, wide))
@@ -122,7 +122,7 @@ class TestWeights:
         absent = grow_tree(example, matrix.take(rows), target.take(rows))
         assert_equal(grow_tree(example, matrix, target), absent)
 
-    @given(examples(draws=True, random_cuts=True, weights=("none",)), st.integers(1, 2), SEEDS)
+    @given(examples(draws=True, random_splits=True, weights=("none",)), st.integers(1, 2), SEEDS)
     def test_zero_and_one(self, example, n_threads, seed):
         # Rows of weight zero are left out, and the others are counted by the kernels of all rows.
         given = np.random.default_rng(seed).integers(0, 2, example.n_rows).astype(float)
@@ -147,12 +147,14 @@ class TestWeights:
 
 
 class TestOrderDoesNotMatter:
-    @given(examples(draws=True, random_cuts=True), SEEDS)
+    @given(examples(draws=True, random_splits=True), SEEDS)
     def test_rows(self, example, seed):
         shuffled = example.take(np.random.default_rng(seed).permutation(example.n_rows))
         assert_equal(fit(example), fit(shuffled))
 
-    @given(examples(draws=True, random_cuts=True), st.integers(2, 3), st.sampled_from([0, 1 << 19]))
+    @given(
+        examples(draws=True, random_splits=True), st.integers(2, 3), st.sampled_from([0, 1 << 19])
+    )
     def test_threads(self, example, n_threads, level_entries):
         # Small tables go the way of large ones: level by level, in blocks of columns.
         tuning = Tuning(level_entries=level_entries, task_entries=0)
@@ -180,7 +182,7 @@ class TestOrderDoesNotMatter:
         assert_equal(counted, grow_tree(limited, coded_sparse(example.table, 1)))
 
     @given(
-        examples(draws=True, random_cuts=True),
+        examples(draws=True, random_splits=True),
         st.integers(1, 4),
         st.sampled_from([0, 5, 65_536]),
         st.booleans(),

@@ -24,10 +24,10 @@ import numpy as np
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.grow._arena import Pool
+from dtrees.core.grow._arena import Arena
 from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.grower import grow
-from dtrees.core.grow.source import ShardSource
+from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import Bags, Resampling, plain
 from dtrees.core.membership.shares import Shares
 from dtrees.core.model.pruning import PruningLimits
@@ -64,7 +64,7 @@ class ForestGrowth:
     thresholds : callable
         `CodeBook.thresholds`.
     values : (float64, int64 (n_columns + 1,)) or None, default=None
-        `CodeBook.code_values`, for random cuts.
+        `CodeBook.code_values`, for random splits.
     balanced : bool, default=False
         Classes have the same total weight in every bag.
     shares : Shares, default=Shares()
@@ -72,7 +72,7 @@ class ForestGrowth:
     max_leaf_nodes : int or None, default=None
     ccp_alpha : float, default=0.0
         Decided on the grown tree (`dtrees.core.model.pruning`).
-    pool : Pool
+    pool : Arena
         Memory that a tree leaves to the next one.
     """
 
@@ -86,7 +86,7 @@ class ForestGrowth:
     shares: Shares = field(default_factory=Shares)
     max_leaf_nodes: int | None = None
     ccp_alpha: float = 0.0
-    pool: Pool = field(default_factory=Pool, repr=False)
+    pool: Arena = field(default_factory=Arena, repr=False)
 
     def tree(self, number: int, run: Runner = serial, n_threads: int = 1) -> Tree:
         """Grow a tree.
@@ -108,10 +108,10 @@ class ForestGrowth:
 
     def _source(
         self, target: Target, rules: GrowthRules, run: Runner, n_threads: int
-    ) -> ShardSource:
+    ) -> DatasetSource:
         """The rows that a growth reads, with the memory that others have left."""
         assert isinstance(self.coded, CodedMatrix)
-        return ShardSource(
+        return DatasetSource(
             self.coded,
             target,
             rules,

@@ -10,7 +10,7 @@ cdef enum:
     TIES = 2
 
 cdef struct CountRule:
-    # Which columns of a workspace are read by histogram.
+    # Which columns of buffers are read by histogram.
     int64_t n_words         # of a cell; 0: none is
     int64_t least_rows      # nodes of fewer rows are not; 0: whatever they cost (for tests)
 
@@ -26,7 +26,7 @@ cdef struct Limits:
     uint64_t seed
     uint64_t tree
     bint unseen_by_majority
-    bint random_cuts
+    bint random_splits
     bint random_ties
 
 cdef inline bint gains_enough(const Limits* limits, double gain) noexcept nogil:
@@ -34,7 +34,7 @@ cdef inline bint gains_enough(const Limits* limits, double gain) noexcept nogil:
     return gain / limits.total_weight + 2.220446049250313e-16 >= limits.min_decrease
 
 
-cdef struct Plan:
+cdef struct TrainParameters:
     # What does not change while a tree grows.
     const Column* columns
     Criterion criterion
@@ -44,6 +44,6 @@ cdef struct Plan:
     CountRule count_rule    # which presorted columns are counted instead
     bint draws              # nodes search some columns only, read afresh
     RowLists lists          # where columns are drawn
-    RowCodes row_codes      # for random cuts, where these are worth it
-    const double* values    # of ordered codes, for random cuts
+    RowCodes row_codes      # for random splits, where these are worth it
+    const double* values    # of ordered codes, for random splits
     const int64_t* first_value  # by column: where its codes begin in `values`
