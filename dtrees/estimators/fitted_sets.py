@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.core.model.tree import Tree
-from dtrees.core.predict.binned import WalkedRows
+from dtrees.core.predict.binned import LeafLookup
 from dtrees.core.predict.means import mean_of_sums, offsets_of
 from dtrees.estimators.training import Encoded
 from dtrees.parallel import threaded
@@ -25,7 +25,7 @@ class FittedSets:
 
     models: list[Any]  # a fitted estimator for each set, or the error that its fit would raise
     encoded: Encoded  # the table, and its target with all rows
-    coded_rows: WalkedRows  # the table, ready to be walked
+    coded_rows: LeafLookup  # the table, ready to be walked
     y: np.ndarray  # numbers of classes, or the target as given; (n_rows,)
     n_live: np.ndarray  # rows of positive weight in each set, int64 (n_sets,)
     _known: dict[int, tuple[np.ndarray, np.ndarray]] = field(

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.membership.resampling import Resampling, plain
-from dtrees.core.model import pruning
+from dtrees.core.model.pruning import PruningLimits, cost_complexity_path
 from dtrees.core.model.tree import Tree
 from dtrees.estimators.base import BaseTrees
 from dtrees.estimators.fit_plan import FitPlan
@@ -70,7 +70,7 @@ class BaseDecisionTree(BaseTrees):
         return self._fit_coded(self._training(X, y, sample_weight))
 
     def _fit_coded(self, training: Training) -> Any:
-        tree = pruning.ccp(self._grow(training), self.ccp_alpha)
+        tree = PruningLimits(ccp_alpha=self.ccp_alpha).cut(self._grow(training))
         (learned,) = self._learned_of(training.encoded, [tree])
         learned["_fit_report"] = training.stats.report()
         self.__dict__.pop("feature_names_in_", None)
@@ -179,9 +179,7 @@ class BaseDecisionTree(BaseTrees):
         -----
         Costs one fit; ``ccp_alpha`` is not looked at.
         """
-        alphas, impurities = pruning.cost_complexity_path(
-            self._grow(self._training(X, y, sample_weight))
-        )
+        alphas, impurities = cost_complexity_path(self._grow(self._training(X, y, sample_weight)))
         return Bunch(ccp_alphas=alphas, impurities=impurities)
 
     def get_depth(self) -> int:

@@ -10,7 +10,7 @@ from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.predict.binned import CodedRows, WalkedRows
+from dtrees.core.predict.binned import CodedRows, LeafLookup
 from dtrees.parallel import CodedPartitions, FitStatistics, LocalRunner, PartitionedRows
 
 
@@ -31,13 +31,13 @@ class Training:
     """A coded table, and where and for whom models are fitted to it."""
 
     encoded: Encoded
-    coded_rows: WalkedRows  # the same table, ready to be walked
+    coded_rows: LeafLookup  # the same table, ready to be walked
     y: Any  # the target as given, for out-of-bag scores
     run: LocalRunner
     advance: Callable[[int], object] = lambda n_trees: None  # hears of trees that have come
     stats: FitStatistics = field(default_factory=FitStatistics)  # told what a fit did
 
 
-def rows_of(coded: CodedMatrix | CodedPartitions, stats: FitStatistics | None = None) -> WalkedRows:
+def rows_of(coded: CodedMatrix | CodedPartitions, stats: FitStatistics | None = None) -> LeafLookup:
     """Codes, ready to be walked, wherever they are; what is lost then is counted."""
     return CodedRows(coded) if isinstance(coded, CodedMatrix) else PartitionedRows(coded, stats)

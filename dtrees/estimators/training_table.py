@@ -13,7 +13,7 @@ import numpy as np
 from dtrees.coding.codebook import CodeBook
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.tables import Table
-from dtrees.core.predict.binned import WalkedRows
+from dtrees.core.predict.binned import LeafLookup
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.training import Encoded, rows_of
 from dtrees.parallel import CodedPartitions, FitStatistics, LocalRunner, PartitionedTable, admitted
@@ -27,7 +27,7 @@ class Codes:
 
     book: CodeBook
     coded: CodedMatrix | CodedPartitions
-    rows: WalkedRows  # the same codes, ready to be walked
+    rows: LeafLookup  # the same codes, ready to be walked
     stats: FitStatistics  # what was done to make them
 
 
@@ -89,7 +89,7 @@ class TrainingTable:
             self._seed = plan.seed()
         return self._seed
 
-    def coded_rows(self, plan: FitPlan, seed: int) -> WalkedRows:
+    def coded_rows(self, plan: FitPlan, seed: int) -> LeafLookup:
         """The codes that were made for a fit, ready to be walked."""
         return self._codes[self._key(plan, seed)].rows
 

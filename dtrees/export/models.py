@@ -13,7 +13,8 @@ import numpy as np
 import dtrees
 from dtrees.coding.codebook import CodeBook
 from dtrees.core.model import packing
-from dtrees.core.model.flat import flatten
+from dtrees.core.model.flat import DTYPES, TYPES, flatten, split_trees
+from dtrees.core.model.preorder import Shape
 from dtrees.core.model.tree import (
     ABOVE,
     AT_MOST,
@@ -23,6 +24,7 @@ from dtrees.core.model.tree import (
     NO_CHILD,
     NO_FEATURE,
     REGRESSION,
+    UNITS,
     Tree,
 )
 from dtrees.exceptions import ModelFileError
@@ -298,7 +300,7 @@ def decode_trees(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) 
     if layout == "compact":
         return packing.unpack(arrays, document)
     n_nodes, n_words = arrays["n_nodes"], arrays["n_words"]
-    units = {name: arrays[name] for name in packing.UNITS}
+    units = {name: arrays[name] for name in UNITS}
     for each in (n_nodes, n_words, *units.values()):
         expect(each.shape == n_nodes.shape == (len(n_nodes),), "the number of trees")
     expect(n_nodes.dtype == n_words.dtype == np.int64, "the number of nodes")
@@ -306,17 +308,17 @@ def decode_trees(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) 
     weight_unit = units["weight_unit"]
     expect(bool((np.isfinite(weight_unit) & (weight_unit > 0)).all()), "the unit of the weights")
     expect(len(n_nodes) > 0 and 0 < n_nodes.min() <= n_nodes.max() < 2**31, "the number of nodes")
-    all_of = {name: arrays[name] for name in packing.DTYPES}
+    all_of = {name: arrays[name] for name in DTYPES}
     words = all_of.pop("subset_words")
     expect(0 <= n_words.min() <= n_words.max() <= len(words), "the number of words")
     for name, array in all_of.items():
         width = 2 if name == "statistics" else 1
-        expect(array.dtype in packing.TYPES[name] and array.ndim == width, f"the array {name}")
+        expect(array.dtype in TYPES[name] and array.ndim == width, f"the array {name}")
         expect(len(array) == n_nodes.sum(), f"the length of {name}")
     expect(words.dtype == np.uint64 and words.shape == (int(n_words.sum()),), "the subsets")
-    shape = packing.Shape(all_of["test"] != LEAF, n_nodes)
+    shape = Shape(all_of["test"] != LEAF, n_nodes)
     _check_flat(all_of, shape, n_words)
-    return packing.split_trees(
+    return split_trees(
         all_of,
         words,
         n_nodes,
@@ -327,9 +329,7 @@ def decode_trees(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) 
     )
 
 
-def _check_flat(
-    all_of: Mapping[str, np.ndarray], shape: packing.Shape, n_words: np.ndarray
-) -> None:
+def _check_flat(all_of: Mapping[str, np.ndarray], shape: Shape, n_words: np.ndarray) -> None:
     """Whether arrays as they are in memory are those of trees."""
     inner, leaves = shape.inner, shape.leaves
     own = shape.start[shape.tree[inner]]

@@ -21,7 +21,7 @@ import joblib
 import numpy as np
 from sklearn.base import clone
 
-from dtrees.core.model.nested_trees import ManyLimits
+from dtrees.core.model.nested_trees import PruningGrid
 from dtrees.estimators.fit_plan import check_value
 from dtrees.estimators.limits import MOST_ROWS, depth_of, rows_of_split
 
@@ -49,7 +49,7 @@ class Growth:
         """Trees of every candidate; None: a tree is no forest."""
         return _asked(self.given, self.candidates, N_TREES)
 
-    def limits(self, n_rows: int) -> ManyLimits:
+    def limits(self, n_rows: int) -> PruningGrid:
         """Where the trees of every candidate end; shares are of `n_rows` that weigh."""
         depth, split, decrease, n_leaves, alpha = (
             _asked(self.given, self.candidates, name) for name in LATE
@@ -59,7 +59,7 @@ class Growth:
             pair: rows_of_split(pair[1], n_rows)
             for pair in set(zip(map(type, split), split, strict=True))
         }
-        return ManyLimits(
+        return PruningGrid(
             np.array([depths[pair] for pair in zip(depth, n_leaves, strict=True)], dtype=np.int64),
             np.array([rows[type(least), least] for least in split], dtype=np.int64),
             np.array(decrease, dtype=np.float64),

@@ -16,7 +16,7 @@ import numpy as np
 import sklearn.model_selection
 from sklearn.exceptions import FitFailedWarning
 
-from dtrees.core.model.nested_trees import ManyLimits
+from dtrees.core.model.nested_trees import PruningGrid
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.held_out import exact_in_sums, held_out_of
@@ -64,11 +64,11 @@ def scores_of_splits(
     scores: Sequence[LeafScore],
     fitted: FittedSets,
     splits: Sequence[Split],
-    limits: Callable[[int], ManyLimits],
+    limits: Callable[[int], PruningGrid],
     side: str = "test",
     sample_weight: Any = None,
 ) -> np.ndarray | None:
-    """Scores of one side of all splits, for all smaller trees.
+    """Scores of one side of all splits, for all nested trees.
 
     Set i of `fitted` is the training side of split i; `limits` has as many limits for each set.
     Returns float64 (n_scores, n_limits, n_splits); None: scikit-learn should be asked.

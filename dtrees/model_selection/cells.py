@@ -4,7 +4,7 @@ A cell is a candidate and a training set. Its model is cut out of what has grown
 somebody looks at it. What it says of held-out rows is read from the leaves of the large trees, to
 which the rows have walked once::
 
-    row ──walks──▶ leaf of the large tree ──the branch it is in──▶ leaf of the smaller tree
+    row ──walks──▶ leaf of the large tree ──the branch it is in──▶ leaf of the nested tree
 
 Many cells of a grid are the same tree: no node is between their limits. Those are found without
 cutting one of them, and scored once.
@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.core.model.nested_trees import Limits, ManyLimits, sums_over_leaves
+from dtrees.core.model.nested_trees import PruningGrid, sums_over_leaves
+from dtrees.core.model.pruning import PruningLimits
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.means import mean_of_sums, offsets_of
 from dtrees.estimators.fitted_sets import FittedSets, trees_of
@@ -33,7 +34,7 @@ class _Walked:
 
     rows: np.ndarray
     leaves: list[np.ndarray] = field(default_factory=list)
-    limits: Limits | None = None
+    limits: PruningLimits | None = None
     n_trees: int = 0
     total: Any = 0.0
 
@@ -45,11 +46,11 @@ class Cells:
     """
 
     def __init__(
-        self, growth: Growth, fitted: FittedSets, limits: ManyLimits | None = None
+        self, growth: Growth, fitted: FittedSets, limits: PruningGrid | None = None
     ) -> None:
         self.growth, self.fitted = growth, fitted
         self._has_shares = limits is None and growth.has_shares()
-        self._limits: dict[int, ManyLimits] = {} if limits is None else {0: limits}
+        self._limits: dict[int, PruningGrid] = {} if limits is None else {0: limits}
         self._walked: dict[int, list[_Walked]] = {}
         self._brought: set[int] = set()  # whose rows will be asked about first
 
@@ -67,7 +68,7 @@ class Cells:
         model = self.fitted.models[number]
         return model if isinstance(model, Exception) else None
 
-    def limits(self, number: int) -> ManyLimits:
+    def limits(self, number: int) -> PruningGrid:
         """Where the trees of every candidate end, in a set."""
         n_rows = int(self.fitted.n_live[number]) if self._has_shares else 0
         if n_rows not in self._limits:
@@ -102,9 +103,9 @@ class Cells:
         for place in range(walked.n_trees, n_trees):
             if place == len(walked.leaves):
                 walked.leaves.append(self.fitted.coded_rows.leaves(trees[place], walked.rows))
-            smaller, leaves = limits.cut_and_leaves(trees[place], walked.leaves[place])
+            nested, leaves = limits.cut_and_leaves(trees[place], walked.leaves[place])
             with np.errstate(over="ignore", invalid="ignore"):
-                walked.total = walked.total + smaller.value_of(leaves)
+                walked.total = walked.total + nested.value_of(leaves)
         walked.n_trees = n_trees
         if n_trees == 1:
             return walked.total

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from dtrees.core.model import pruning
-from dtrees.core.model.nested_trees import WHOLE, Limits, sums_over_alphas
+from dtrees.core.model.nested_trees import sums_over_alphas
+from dtrees.core.model.pruning import WHOLE, PruningLimits, cost_complexity_path
 from dtrees.estimators.fit_plan import check_value
 from dtrees.estimators.fitted_sets import trees_of
 from dtrees.estimators.nested_trees import model_of_trees
@@ -110,7 +110,7 @@ class CostComplexity:
         """
         estimator = clone(self._estimator).set_params(ccp_alpha=ccp_alpha)
         check_value(estimator, "ccp_alpha", ccp_alpha)
-        tree = pruning.ccp(trees_of(self._final)[0], ccp_alpha)
+        tree = PruningLimits(ccp_alpha=ccp_alpha).cut(trees_of(self._final)[0])
         return model_of_trees(estimator, self._final, (tree,))
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -193,7 +193,7 @@ def cost_complexity_cv(
     return path_of(whole, grow_splits(whole, work))
 
 
-def path_of(whole: Any, grown: FittedSplits, limits: Limits = WHOLE) -> CostComplexity:
+def path_of(whole: Any, grown: FittedSplits, limits: PruningLimits = WHOLE) -> CostComplexity:
     """The path of trees that have grown; raises ValueError where no row is held out.
 
     `whole` has ``ccp_alpha=0``. The trees of `grown` are its trees, or larger ones, in which they
@@ -201,7 +201,7 @@ def path_of(whole: Any, grown: FittedSplits, limits: Limits = WHOLE) -> CostComp
     """
     fitted, splits = grown.fitted, grown.splits
     final = limits.cut(trees_of(grown.final_estimator)[0])
-    alphas = np.unique(pruning.cost_complexity_path(final)[0])
+    alphas = np.unique(cost_complexity_path(final)[0])
     alphas = alphas[alphas >= 0]
     # errors and alphas are compared in units of the target's spread, where nothing overflows
     power = int(np.frexp(np.ptp(fitted.y))[1]) if final.is_regression else 0

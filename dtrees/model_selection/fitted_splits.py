@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from dtrees.core.membership.resampling import of_sets
-from dtrees.core.model.nested_trees import WHOLE, ManyLimits
+from dtrees.core.model.nested_trees import PruningGrid
+from dtrees.core.model.pruning import WHOLE
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training_sets import fit_table
 from dtrees.estimators.training_table import TrainingTable
@@ -59,7 +60,7 @@ class FittedSplits:
         self,
         given: Any,
         candidates: Sequence[Mapping[str, Any]],
-        limits: ManyLimits | None = None,
+        limits: PruningGrid | None = None,
     ) -> Cells:
         """Smaller models, to be scored or cut out.
 
@@ -72,7 +73,7 @@ class FittedSplits:
     def whole(self) -> Cells:
         """The models as they are: one candidate."""
         growth = Growth(self.estimator, self.estimator, range(1), [{}], is_whole=True)
-        return Cells(growth, self.fitted, ManyLimits.of([WHOLE]))
+        return Cells(growth, self.fitted, PruningGrid.of([WHOLE]))
 
     def within(self, estimator: Any) -> FittedSplits:
         """The models of an estimator of narrower limits, whose trees stand inside of these."""

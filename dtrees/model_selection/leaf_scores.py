@@ -2,12 +2,12 @@
 
 Such a score needs to know of a leaf how many held-out rows of each class arrive there, or their
 number, sum and sum of squares. Those are sums over rows, known for every node of a tree once its
-rows have walked down it. The scores of all smaller trees inside it need no prediction
+rows have walked down it. The scores of all nested trees inside it need no prediction
 (`dtrees.core.model.nested_trees`; [CV] 3.4, [SF] 3)::
 
     held-out rows ──leaves──▶ counts of every node ──▶ loss of every node, if it were a leaf
                                                             │ limits
-                              scores of all smaller trees ◀─┘
+                               scores of all nested trees ◀─┘
 
 The numbers are those of scikit-learn's scorers, but for the last digits. Losses are added up in
 fixed point, so cells of a grid that are the same tree have the same score, and tie. Some cases are
@@ -28,14 +28,14 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.core.model.nested_trees import ManyLimits, sums_over_alphas, sums_over_leaves
+from dtrees.core.model.nested_trees import PruningGrid, sums_over_alphas, sums_over_leaves
 from dtrees.core.model.tree import LEAF, Tree
 from dtrees.model_selection.confusion import scorer_of_classes, scores_of_matrices
 from dtrees.model_selection.held_out import HeldOut, fixed_point
 
 EPSILON = float(np.finfo(np.float64).eps)
 LEAST_SPREAD = 2.0**-480  # of a target: its squares, and their last digits, are above 2**-1022
-MOST_SUMS = 2**23  # of all nodes, or of all smaller trees, that a score may keep
+MOST_SUMS = 2**23  # of all nodes, or of all nested trees, that a score may keep
 
 
 def _right(held_out: HeldOut) -> np.ndarray:
@@ -195,9 +195,9 @@ def _leaf_score_of(scorer: Any) -> LeafScore | None:
 
 
 def leaf_scores(
-    scores: Sequence[LeafScore], held_out: HeldOut, limits: ManyLimits
+    scores: Sequence[LeafScore], held_out: HeldOut, limits: PruningGrid
 ) -> np.ndarray | None:
-    """Scores of all smaller trees inside a tree, float64 (n_scores, n_limits).
+    """Scores of all nested trees inside a tree, float64 (n_scores, n_limits).
 
     `held_out` has a row at least. None: scikit-learn should be asked. O(rows + nodes x classes),
     and what `sums_over_leaves` costs. For scores of a matrix O(nodes x classes**2), and a call of
@@ -220,8 +220,8 @@ def leaf_scores(
     return np.array(found)
 
 
-def _summed(share: np.ndarray, tree: Tree, limits: ManyLimits) -> np.ndarray:
-    """What nodes add up to over the leaves of smaller trees; float64 (n_limits, m)."""
+def _summed(share: np.ndarray, tree: Tree, limits: PruningGrid) -> np.ndarray:
+    """What nodes add up to over the leaves of nested trees; float64 (n_limits, m)."""
     integers, unit = fixed_point(share.reshape(len(share), -1))
     return sums_over_leaves(tree, integers, limits) * unit
 

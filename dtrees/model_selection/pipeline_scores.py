@@ -65,7 +65,7 @@ class Transformed:
 
 
 class TransformedRows:
-    """Rows of a table, walked down trees of transformed rows: `core.predict.binned.WalkedRows`."""
+    """Rows of a table, walked down trees of transformed rows: `core.predict.binned.LeafLookup`."""
 
     is_here = True
 

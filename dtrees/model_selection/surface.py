@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from dtrees.core.model.nested_trees import Limits, ManyLimits
+from dtrees.core.model.nested_trees import PruningGrid
+from dtrees.core.model.pruning import PruningLimits
 from dtrees.estimators.fitted_sets import trees_of
 from dtrees.estimators.limits import depth_of
 from dtrees.estimators.nested_trees import model_of_trees
@@ -172,7 +173,7 @@ class ValidationSurface:
                 "or call cost_complexity_cv."
             )
         whole = clone(self._whole).set_params(ccp_alpha=0.0)
-        return path_of(whole, self._grown, Limits(max_leaf_nodes=whole.max_leaf_nodes))
+        return path_of(whole, self._grown, PruningLimits(max_leaf_nodes=whole.max_leaf_nodes))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the means as a picture, with the best cell and the one-standard-error cell.
@@ -342,11 +343,11 @@ class GridCells(Sequence[Mapping[str, int]]):
         return {"max_depth": self._depths[depth], "min_samples_split": self._limits[limit]}
 
 
-def _limits_of(whole: Any, depths: np.ndarray, limits: np.ndarray) -> ManyLimits:
+def _limits_of(whole: Any, depths: np.ndarray, limits: np.ndarray) -> PruningGrid:
     """Where the trees of every cell end; `whole` has what they have in common."""
     n_cells = len(depths) * len(limits)
     deepest = [depth_of(depth, whole.max_leaf_nodes) for depth in depths.tolist()]
-    return ManyLimits(
+    return PruningGrid(
         np.repeat(np.array(deepest, dtype=np.int64), len(limits)),
         np.tile(limits, len(depths)),
         np.full(n_cells, float(whole.min_impurity_decrease)),

@@ -20,9 +20,8 @@ from typing import Any
 import numpy as np
 
 from dtrees.core.grow.forest import UnitsOfGrowth
-from dtrees.core.model.flat import flatten
-from dtrees.core.model.packing import UNITS, split_trees
-from dtrees.core.model.tree import LEAF, NO_CHILD, Tree
+from dtrees.core.model.flat import flatten, split_trees
+from dtrees.core.model.tree import LEAF, NO_CHILD, UNITS, Tree
 
 ALIGNMENT = 64  # bytes: a cache line, and more than any item needs
 NARROW = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32)

@@ -11,24 +11,10 @@ from dtrees import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from dtrees.core.membership.resampling import Bags
 from tests.estimators.forest_cases import CANCER, DIABETES, FORESTS, IRIS
 
 
 class TestOutOfBag:
-    def test_by_hand(self):
-        X, y = IRIS
-        forest = RandomForestClassifier(15, random_state=1, oob_score=True).fit(X, y)
-        bags = Bags(forest._fit_seed, 1.0, np.arange(len(y), dtype=np.uint64))
-        total, votes = np.zeros((len(y), 3)), np.zeros(len(y))
-        for i, tree in enumerate(forest):
-            out = bags.multiplicity(i) == 0
-            total[out] += tree.predict_proba(X[out])
-            votes += out
-        expected = total / votes[:, None]
-        np.testing.assert_allclose(forest.oob_decision_function_, expected, rtol=1e-13)
-        assert forest.oob_score_ == np.mean(expected.argmax(axis=1) == y)
-
     def test_regression_and_a_callable(self):
         X, y = DIABETES
         forest = RandomForestRegressor(40, random_state=1, oob_score=True).fit(X, y)

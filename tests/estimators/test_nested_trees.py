@@ -6,16 +6,16 @@ import pytest
 from sklearn.base import clone
 
 import dtrees
-from dtrees.core.model.nested_trees import Limits
+from dtrees.core.model.pruning import PruningLimits
 from dtrees.estimators.fitted_sets import trees_of
 from dtrees.estimators.nested_trees import model_of_trees
 
 KINDS = ("DecisionTree", "RandomForest", "ExtraTrees", "Bagging")
 LIMITS = {
-    "depth": ({"max_depth": 2}, Limits(max_depth=2)),
-    "root": ({"max_depth": 1, "min_samples_split": 1000}, Limits(1, 1000)),
-    "leaves": ({"max_leaf_nodes": 4}, Limits(max_leaf_nodes=4)),
-    "pruned": ({"ccp_alpha": 0.02}, Limits(ccp_alpha=0.02)),
+    "depth": ({"max_depth": 2}, PruningLimits(max_depth=2)),
+    "root": ({"max_depth": 1, "min_samples_split": 1000}, PruningLimits(1, 1000)),
+    "leaves": ({"max_leaf_nodes": 4}, PruningLimits(max_leaf_nodes=4)),
+    "pruned": ({"ccp_alpha": 0.02}, PruningLimits(ccp_alpha=0.02)),
 }
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from dtrees import RandomForestClassifier
 from dtrees.core.model import packing
+from dtrees.core.model.flat import DTYPES
 from dtrees.exceptions import ModelFileError
 from dtrees.export import load, save
 from tests.export.test_models import rewritten
@@ -211,7 +212,7 @@ def test_a_checkpoint_of_a_seed_that_is_none(seed, tmp_path):
 # arrays
 
 
-@pytest.mark.parametrize("name", packing.DTYPES)
+@pytest.mark.parametrize("name", DTYPES)
 def test_flat_arrays_of_another_type(name, tmp_path):
     def change(document, arrays):
         array = arrays[f"trees/{name}"]
@@ -222,7 +223,7 @@ def test_flat_arrays_of_another_type(name, tmp_path):
     assert "the" in refused(changed(tmp_path, change, "flat"), match=r"the array|the subsets")
 
 
-@pytest.mark.parametrize("name", packing.DTYPES)
+@pytest.mark.parametrize("name", DTYPES)
 def test_trees_of_other_types_are_not_packed(name):
     (tree, *_) = small_model()[0].forest_.trees
     other = np.float32 if getattr(tree, name).dtype == np.float64 else np.float64

@@ -47,8 +47,8 @@ BUGS = {
         WALK,
         (
             (
-                "inner = <int32_t*>malloc(n_nodes * sizeof(int32_t))",
-                "inner = <int32_t*>malloc((n_nodes - 1) * sizeof(int32_t))",
+                "number = <int32_t*>malloc((grown.n_nodes + n_inner + 1) * sizeof(int32_t))",
+                "number = <int32_t*>malloc((grown.n_nodes + n_inner - 1) * sizeof(int32_t))",
             ),
         ),
     ),
@@ -63,17 +63,11 @@ BUGS = {
         "data race",
         WALK,
         (
+            ("def find_leaves(", "cdef int64_t walked = 0\n\n\ndef find_leaves("),
+            ("    if leaf.shape[0] != n:\n", "    global walked\n    if leaf.shape[0] != n:\n"),
             (
-                "cdef void walk(const Step*",
-                "cdef int64_t walked = 0\n\n\ncdef void walk(const Step*",
-            ),
-            (
-                "    cdef const Step* step\n    for j in range(live):\n",
-                "    cdef const Step* step\n    global walked\n    for j in range(live):\n",
-            ),
-            (
-                "            step = &steps[at[j]]\n",
-                "            step = &steps[at[j]]\n            walked += 1\n",
+                "        with nogil:\n",
+                "        with nogil:\n            for i in range(n): walked += i\n",
             ),
         ),
     ),

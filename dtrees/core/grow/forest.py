@@ -30,7 +30,7 @@ from dtrees.core.grow.grower import grow
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import Bags, Resampling, plain
 from dtrees.core.membership.shares import Shares
-from dtrees.core.model import pruning
+from dtrees.core.model.pruning import PruningLimits
 from dtrees.core.model.tree import Tree
 from dtrees.typing import Runner, serial
 
@@ -123,9 +123,8 @@ class ForestGrowth:
 
     def pruned(self, tree: Tree) -> Tree:
         """A grown tree, cut by the limits that are decided afterwards."""
-        if self.max_leaf_nodes is not None:
-            tree = pruning.max_leaf_nodes(tree, min(self.max_leaf_nodes, tree.n_leaves))
-        return pruning.ccp(tree, self.ccp_alpha)
+        limits = PruningLimits(max_leaf_nodes=self.max_leaf_nodes, ccp_alpha=self.ccp_alpha)
+        return limits.cut(tree)
 
     def trees_of_sets(
         self, number: int, resampling: Resampling, run: Runner = serial, n_threads: int = 1

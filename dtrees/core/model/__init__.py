@@ -1,4 +1,4 @@
-"""Grown trees: flat, frozen arrays, and the smaller trees that stand inside them.
+"""Grown trees: flat, frozen arrays, and the nested trees that stand inside them.
 
     Tree            one array per property, nodes in preorder          `tree`
     packed tree     2 to 11 bytes per node, for pickles and files      `packing`

@@ -1,18 +1,39 @@
 """Trees as one array per attribute, the trees one behind the other: `packing` without packing.
 
 A message of many small arrays costs a frame for each of them, and trees that were made by hand
-cannot be packed. `dtrees.core.model.packing.split_trees` takes the arrays apart again.
+cannot be packed. `split_trees` takes the arrays apart again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from dtrees.core.model.packing import UNITS, Arrays
-from dtrees.core.model.tree import Tree
+from dtrees.core.model.integers import Arrays
+from dtrees.core.model.tree import UNITS, Tree
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    "feature": np.dtype(np.int32),
+    "children_left": np.dtype(np.int32),
+    "children_right": np.dtype(np.int32),
+    "test": np.dtype(np.uint8),
+    "code": np.dtype(np.uint32),
+    "threshold": np.dtype(np.float64),
+    "missing_go_to_left": np.dtype(np.uint8),
+    "subset_offset": np.dtype(np.int64),
+    "subset_words": np.dtype(np.uint64),
+    "n_node_samples": np.dtype(np.int64),
+    "statistics": np.dtype(np.int64),
+    "impurity": np.dtype(np.float64),
+    "gain": np.dtype(np.float64),
+}
+# The types that an array of a tree may have: counts are int32 where they fit.
+TYPES = {
+    name: (dtype, np.dtype(np.int32)) if name in ("n_node_samples", "statistics") else (dtype,)
+    for name, dtype in DTYPES.items()
+}
 
 
 def flatten(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]]:
@@ -38,3 +59,28 @@ def flatten(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]]:
     for name in UNITS:
         arrays[name] = np.array([getattr(tree, name) for tree in trees])
     return arrays, {"n_columns": trees[0].n_columns, "criterion": trees[0].criterion}
+
+
+def split_trees(
+    all_of: Mapping[str, np.ndarray],
+    words: np.ndarray,
+    n_nodes: np.ndarray,
+    word_counts: np.ndarray,
+    *,
+    n_columns: int,
+    criterion: str,
+    units: Mapping[str, np.ndarray],
+) -> tuple[Tree, ...]:
+    """Trees as stretches of arrays that hold the nodes of all of them, without copies.
+
+    But for counts that are of a wider type than a tree has them in.
+    """
+    ends, word_ends = np.cumsum(n_nodes), np.cumsum(word_counts)
+    trees = []
+    for i, (end, word_end) in enumerate(zip(ends.tolist(), word_ends.tolist(), strict=True)):
+        nodes = slice(end - int(n_nodes[i]), end)
+        fields: dict[str, Any] = {name: array[nodes] for name, array in all_of.items()}
+        fields |= {name: float(each[i]) for name, each in units.items()}
+        fields["subset_words"] = words[word_end - int(word_counts[i]) : word_end]
+        trees.append(Tree(**fields, n_columns=n_columns, criterion=criterion))
+    return tuple(trees)

@@ -1,4 +1,4 @@
-r"""Smaller trees inside a grown one: cut out, or only summed up over their leaves.
+r"""Nested trees, which stand inside a grown one, summed up over their leaves.
 
 A grid of limits names many trees, all of which stand inside the one that was grown
 (`dtrees.core.model.pruning`, [SF] 3). Whoever wants a sum over the leaves of each of them (errors
@@ -20,73 +20,15 @@ limits, so that every limit is a prefix.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dtrees.core.model import pruning
 from dtrees.core.model._pruning import least_above
+from dtrees.core.model.pruning import NO_LIMIT, PruningLimits
 from dtrees.core.model.tree import LEAF, Tree
 
-NO_LIMIT = 2**31 - 1
 ROOM = 2**22  # cells of a grid that are worth an array, beyond those that were asked for
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Which of the smaller trees.
-
-    Attributes
-    ----------
-    max_depth : int, default=2**31 - 1
-    min_samples_split : int, default=2
-        Rows of positive weight.
-    min_impurity_decrease : float, default=0.0
-    max_leaf_nodes : int or None, default=None
-    ccp_alpha : float, default=0.0
-    """
-
-    max_depth: int = NO_LIMIT
-    min_samples_split: int = 2
-    min_impurity_decrease: float = 0.0
-    max_leaf_nodes: int | None = None
-    ccp_alpha: float = 0.0
-
-    @property
-    def of_nodes(self) -> Limits:
-        """The limits that a node meets or not, whatever the others do."""
-        return replace(self, max_leaf_nodes=None, ccp_alpha=0.0)
-
-    def cut(self, tree: Tree) -> Tree:
-        """The smaller tree, which is the one that is grown with these limits."""
-        return self.cut_and_kept(tree)[0]
-
-    def cut_and_kept(self, tree: Tree) -> tuple[Tree, np.ndarray]:
-        """The smaller tree, and the numbers of its nodes in the large one."""
-        is_leaf = tree.n_node_samples < self.min_samples_split
-        is_leaf |= tree.depth >= self.max_depth
-        is_leaf |= _decrease(tree) < self.min_impurity_decrease
-        tree, kept = pruning.truncated_and_kept(tree, is_leaf)
-        if self.max_leaf_nodes is not None:
-            is_leaf = pruning.best_first_leaves(tree, min(self.max_leaf_nodes, tree.n_leaves))
-            tree, of_these = pruning.truncated_and_kept(tree, is_leaf)
-            kept = kept[of_these]
-        if self.ccp_alpha > 0.0:
-            is_leaf = pruning.ccp_leaves(tree, self.ccp_alpha)
-            tree, of_these = pruning.truncated_and_kept(tree, is_leaf)
-            kept = kept[of_these]
-        return tree, kept
-
-    def cut_and_leaves(self, tree: Tree, leaves: np.ndarray) -> tuple[Tree, np.ndarray]:
-        """The smaller tree, and its leaves for rows whose leaves in the large one are known."""
-        smaller, kept = self.cut_and_kept(tree)
-        if smaller is tree:
-            return tree, leaves
-        ends = np.flatnonzero(smaller.test == LEAF)  # a branch is a run of nodes
-        return smaller, ends[np.searchsorted(kept[ends], leaves, "right") - 1]
-
-
-WHOLE = Limits()
 
 
 def sums_over_branches(tree: Tree, of_leaves: np.ndarray) -> np.ndarray:
@@ -108,8 +50,8 @@ def sums_over_branches(tree: Tree, of_leaves: np.ndarray) -> np.ndarray:
     return before[pruning.last_of_branch(tree) + 1] - before[:-1]
 
 
-class ManyLimits:
-    """Limits of many smaller trees, put in order once for all trees that they are asked of.
+class PruningGrid:
+    """Limits of many nested trees, put in order once for all trees that they are asked of.
 
     Parameters
     ----------
@@ -135,7 +77,7 @@ class ManyLimits:
         is_whole &= min_impurity_decrease == 0
         self.whole = np.flatnonzero(is_whole)
         self.of_nodes = np.flatnonzero(~in_order & ~is_whole)
-        self.kinds: dict[Limits, list[int]] = {}  # others, by their limits of nodes
+        self.kinds: dict[PruningLimits, list[int]] = {}  # others, by their limits of nodes
         for place in np.flatnonzero(in_order).tolist():
             self.kinds.setdefault(self[place].of_nodes, []).append(place)
         self.asked = tuple(column[self.of_nodes] for column in of_nodes)
@@ -144,7 +86,7 @@ class ManyLimits:
         self.places = [place.ravel() for _, place in found]
 
     @classmethod
-    def of(cls, limits: Sequence[Limits]) -> ManyLimits:
+    def of(cls, limits: Sequence[PruningLimits]) -> PruningGrid:
         """Put limits in order."""
         return cls(
             np.array([one.max_depth for one in limits], dtype=np.int64),
@@ -157,21 +99,21 @@ class ManyLimits:
     def __len__(self) -> int:
         return len(self._columns[0])
 
-    def __getitem__(self, i: int) -> Limits:
+    def __getitem__(self, i: int) -> PruningLimits:
         depth, rows, decrease, n_leaves, alpha = (column[i] for column in self._columns)
         most = int(n_leaves) if n_leaves > 0 else None
-        return Limits(int(depth), int(rows), float(decrease), most, float(alpha))
+        return PruningLimits(int(depth), int(rows), float(decrease), most, float(alpha))
 
 
-def sums_over_leaves(tree: Tree, values: np.ndarray, limits: ManyLimits) -> np.ndarray:
-    """What values of nodes add up to over the leaves of smaller trees.
+def sums_over_leaves(tree: Tree, values: np.ndarray, limits: PruningGrid) -> np.ndarray:
+    """What values of nodes add up to over the leaves of nested trees.
 
     Parameters
     ----------
     tree : Tree
     values : int64 (n_nodes, m)
-        Integers, so that a sum is one of the smaller tree, however it was found.
-    limits : ManyLimits
+        Integers, so that a sum is one of the nested tree, however it was found.
+    limits : PruningGrid
 
     Returns
     -------
@@ -187,17 +129,17 @@ def sums_over_leaves(tree: Tree, values: np.ndarray, limits: ManyLimits) -> np.n
     if len(limits.of_nodes) > 0:
         found[limits.of_nodes] = _in_boxes(tree, values, limits)
     for of_nodes, places in limits.kinds.items():
-        smaller, kept = of_nodes.cut_and_kept(tree)
-        found[places] = _in_order(smaller, values[kept], [limits[place] for place in places])
+        nested, kept = of_nodes.cut_and_kept(tree)
+        found[places] = _in_order(nested, values[kept], [limits[place] for place in places])
     return found
 
 
-def _in_boxes(tree: Tree, values: np.ndarray, limits: ManyLimits) -> np.ndarray:
+def _in_boxes(tree: Tree, values: np.ndarray, limits: PruningGrid) -> np.ndarray:
     """Sums for limits of nodes."""
     inner = np.flatnonzero(tree.test != LEAF)
     change = _changes(tree, values)[inner]
     depth, rows = tree.depth[inner], tree.n_node_samples[inner]
-    decrease = _least_above(tree, _decrease(tree))[inner]
+    decrease = _least_above(tree, pruning.decrease(tree))[inner]
     asked, axes, n_limits = limits.asked, limits.axes, len(limits.of_nodes)
     shape = [len(axis) + 1 for axis in axes]
     n_cells = int(np.prod(shape))
@@ -222,7 +164,7 @@ def _in_boxes(tree: Tree, values: np.ndarray, limits: ManyLimits) -> np.ndarray:
     return values[0] + box[by_depth, by_rows + 1, by_decrease + 1]
 
 
-def _in_order(tree: Tree, values: np.ndarray, limits: Sequence[Limits]) -> np.ndarray:
+def _in_order(tree: Tree, values: np.ndarray, limits: Sequence[PruningLimits]) -> np.ndarray:
     """Sums for numbers of leaves and alphas, whatever the other limits."""
     found = np.empty((len(limits), values.shape[1]), dtype=np.int64)
     by_leaves: dict[int | None, list[int]] = {}
@@ -237,10 +179,10 @@ def _in_order(tree: Tree, values: np.ndarray, limits: Sequence[Limits]) -> np.nd
             found[places] = steps[min(n_leaves - 1, len(steps) - 1)]
         if (alphas > 0).any():
             kept: np.ndarray | slice = slice(None)
-            smaller = tree
+            nested = tree
             if n_leaves is not None:
-                smaller, kept = Limits(max_leaf_nodes=n_leaves).cut_and_kept(tree)
-            of_alphas = sums_over_alphas(smaller, values[kept], alphas)
+                nested, kept = PruningLimits(max_leaf_nodes=n_leaves).cut_and_kept(tree)
+            of_alphas = sums_over_alphas(nested, values[kept], alphas)
             found[np.array(places)[alphas > 0]] = of_alphas[alphas > 0]
         if n_leaves is None and (alphas == 0).any():
             whole = values[tree.test == LEAF].sum(axis=0)
@@ -284,11 +226,6 @@ def _changes(tree: Tree, values: np.ndarray) -> np.ndarray:
     children = values[tree.children_left[inner]] + values[tree.children_right[inner]]
     change[inner] = children - values[inner]
     return change
-
-
-def _decrease(tree: Tree) -> np.ndarray:
-    """What ``min_impurity_decrease`` is compared with."""
-    return tree.gain / tree.weighted_n_node_samples[0] + pruning.EPSILON
 
 
 def _least_above(tree: Tree, values: np.ndarray) -> np.ndarray:

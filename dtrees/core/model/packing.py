@@ -1,4 +1,4 @@
-r"""Grown trees in a few bytes per node, for pickles and files.
+"""Grown trees in a few bytes per node, for pickles and files.
 
 Most of a tree's arrays say again what others say. Packed, a tree is what cannot be computed from
 the rest; `unpack` gives back every array, bit for bit:
@@ -17,41 +17,6 @@ the rest; `unpack` gives back every array, bit for bit:
                                 is by how many units in the last place the prediction is off: as
                                 a rule nothing at all, or a byte
 
-Shape. With inner nodes as opening and leaves as closing brackets, and the last leaf left out, a
-tree in preorder is a balanced expression, and the right child stands behind the bracket that
-closes its parent::
-
-        0                   node    0 1 2 3 4 5 6
-       / \                          ( ( ) ( ) )           0 pairs with 5: right child 6
-      1   6                                               1 pairs with 2: right child 3
-     / \                                                  3 pairs with 4: right child 5
-    2   3
-       / \
-      4   5
-
-So bits that are not balanced are no tree, and every tree that is read ends.
-
-Numbers. Integers are kept in the narrowest type in which few of them do not fit; those are
-*escapes*: the largest value of an unsigned type, the least of a signed one, stands in their place,
-and they follow in an array of their own (``name.escapes``). Integers are divided by their greatest
-common divisor first, where that is said (``name.divisor``).
-
-Predictions use additions, multiplications, divisions and conversions of IEEE doubles, each
-rounded once, so they have the same bits on every machine. They are part of the format of model
-files: a change of a formula below is a new version of it.
-
-    W, S, w, s    weight and weighted target (two classes: weight of class 1) of a node and of its
-                  left child, in integer units; u, v the units of weight and weighted target
-    gain          two classes         (W s - w S)^2 / (w (W - w)) / W * 2 u
-                  squared error       (W s - w S)^2 / (w (W - w)) / W * (v (v / u))
-                  gini                ((L (W - w) + R w) / (w (W - w)) - T / W) u,
-                                      L, R, T sums of squares of left, right and node
-                  poisson             (s log(s/w) + (S-s) log((S-s)/(W-w)) - S log(S/W)) v
-                  otherwise           0
-    impurity      gini                (W^2 - T) / (W W)
-                  otherwise           (gain + wl Il + wr Ir) / W of the children, in the user's
-                                      units; leaves 0
-
 Trees that were made by hand may break the rules that make this possible (a leaf with a gain, shared
 subsets, ...); `pack` then returns None.
 """
@@ -63,26 +28,29 @@ from typing import Any
 
 import numpy as np
 
+from dtrees.core.model.flat import DTYPES, TYPES, split_trees
+from dtrees.core.model.integers import Arrays, bits, narrow, typed, widen
+from dtrees.core.model.predicted import (
+    Units,
+    corrected,
+    gains,
+    gini,
+    impurities,
+    impurity_above,
+    residual,
+)
+from dtrees.core.model.preorder import Shape
 from dtrees.core.model.tree import (
     AT_MOST,
     CRITERIA,
     IN_SUBSET,
     LEAF,
-    NO_CHILD,
-    NO_FEATURE,
+    LEAF_VALUES,
     REGRESSION,
+    UNITS,
     Tree,
     total_of,
 )
-
-Arrays = dict[str, np.ndarray]
-
-UNITS = ("weight_unit", "unit", "offset")  # of a tree
-
-_NAN = np.array([np.nan]).view(np.int64)[0]
-_EXACT_TOTAL = 2**31  # squares of smaller weights are exact in int64
-_UNSIGNED = (np.uint8, np.uint16, np.uint32)
-_SIGNED = (np.int8, np.int16, np.int32)
 
 
 def pack(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]] | None:
@@ -147,17 +115,17 @@ def pack(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]] | None:
     if not np.array_equal(shape.sums(sums[leaves]), sums):
         return None
 
-    units = _Units(arrays, shape)
-    gain = _gains(statistics, total, units, shape, trees[0].criterion)
-    arrays |= _residual("gain", all_of["gain"][inner], gain)
+    units = Units(arrays, shape)
+    gain = gains(statistics, total, units, shape, trees[0].criterion)
+    arrays |= residual("gain", all_of["gain"][inner], gain)
     impurity = all_of["impurity"]
     if trees[0].criterion == "gini":
-        arrays |= _residual("impurity", impurity, _gini(statistics, total))
+        arrays |= residual("impurity", impurity, gini(statistics, total))
     else:
         weight = total * units.weight
-        predicted = _impurity_above(impurity, all_of["gain"], weight, shape, inner)
-        arrays |= _residual("impurity", impurity[inner], predicted)
-        arrays |= _residual("leaf_impurity", impurity[leaves], np.zeros(len(leaves)))
+        predicted = impurity_above(impurity, all_of["gain"], weight, shape, inner)
+        arrays |= residual("impurity", impurity[inner], predicted)
+        arrays |= residual("leaf_impurity", impurity[leaves], np.zeros(len(leaves)))
     return arrays, facts
 
 
@@ -182,32 +150,24 @@ def unpack(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[
     n_columns, criterion = int(facts["n_columns"]), str(facts["criterion"])
     is_regression = criterion in REGRESSION
     n_statistics = int(facts["n_statistics"])
-    n_nodes = _get(arrays, "n_nodes", np.int64)
+    n_nodes = typed(arrays, "n_nodes", np.int64)
     total_nodes = int(n_nodes.sum()) if len(n_nodes) and n_nodes.min() > 0 else 0
     if not 0 < total_nodes <= 8 * len(arrays["is_inner"]) or n_nodes.max() >= 2**31:
         raise ValueError("The trees have no nodes, or more than are described.")
     if criterion not in CRITERIA or not 1 + is_regression <= n_statistics <= 65_535:
         raise ValueError(f"There is no criterion {criterion!r} of {n_statistics} statistics.")
-    shape = Shape(_bits(arrays, "is_inner", total_nodes), n_nodes)
+    shape = Shape(bits(arrays, "is_inner", total_nodes), n_nodes)
     inner, leaves = shape.inner, shape.leaves
     if any(len(arrays[f"statistics.{k}"]) != len(leaves) for k in range(n_statistics)):
         raise ValueError("There are not so many statistics as leaves.")
 
     all_of: Arrays = {
-        "feature": np.full(total_nodes, NO_FEATURE, dtype=np.int32),
-        "children_left": np.full(total_nodes, NO_CHILD, dtype=np.int32),
-        "children_right": np.full(total_nodes, NO_CHILD, dtype=np.int32),
-        "test": np.zeros(total_nodes, dtype=np.uint8),
-        "code": np.zeros(total_nodes, dtype=np.uint32),
-        "threshold": np.full(total_nodes, np.nan),
-        "missing_go_to_left": np.zeros(total_nodes, dtype=np.uint8),
-        "subset_offset": np.full(total_nodes, -1, dtype=np.int64),
-        "gain": np.zeros(total_nodes),
+        name: np.full(total_nodes, value, DTYPES[name]) for name, value in LEAF_VALUES.items()
     }
     own = shape.start[shape.tree[inner]]  # first node of the inner node's tree
     all_of["children_left"][inner] = inner + 1 - own
     all_of["children_right"][inner] = shape.right - own
-    all_of["missing_go_to_left"][inner] = _bits(arrays, "missing_left", len(inner))
+    all_of["missing_go_to_left"][inner] = bits(arrays, "missing_left", len(inner))
     for name, column in _read_tests(arrays, len(inner), n_columns).items():
         all_of[name][inner] = column
     word_counts = _place_subsets(arrays, all_of, shape)
@@ -227,15 +187,15 @@ def unpack(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[
     total = total_of(statistics, criterion)
     if total.min() <= 0:
         raise ValueError("A node has no weight.")
-    units = _Units(arrays, shape)
+    units = Units(arrays, shape)
     if not np.isfinite(units.weight).all() or units.weight.min() <= 0:
         raise ValueError("The unit of the weights is no positive number.")
-    gain = _corrected(arrays, "gain", _gains(statistics, total, units, shape, criterion))
+    gain = corrected(arrays, "gain", gains(statistics, total, units, shape, criterion))
     all_of["gain"][inner] = gain
     if criterion == "gini":
-        all_of["impurity"] = _corrected(arrays, "impurity", _gini(statistics, total))
+        all_of["impurity"] = corrected(arrays, "impurity", gini(statistics, total))
     else:
-        all_of["impurity"] = _impurities(arrays, all_of["gain"], total * units.weight, shape)
+        all_of["impurity"] = impurities(arrays, all_of["gain"], total * units.weight, shape)
     return split_trees(
         all_of,
         arrays["subset_words"],
@@ -245,315 +205,6 @@ def unpack(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[
         criterion=criterion,
         units={name: arrays[name] for name in UNITS},
     )
-
-
-def split_trees(
-    all_of: Mapping[str, np.ndarray],
-    words: np.ndarray,
-    n_nodes: np.ndarray,
-    word_counts: np.ndarray,
-    *,
-    n_columns: int,
-    criterion: str,
-    units: Mapping[str, np.ndarray],
-) -> tuple[Tree, ...]:
-    """Trees as stretches of arrays that hold the nodes of all of them, without copies.
-
-    But for counts that are of a wider type than a tree has them in.
-    """
-    ends, word_ends = np.cumsum(n_nodes), np.cumsum(word_counts)
-    trees = []
-    for i, (end, word_end) in enumerate(zip(ends.tolist(), word_ends.tolist(), strict=True)):
-        nodes = slice(end - int(n_nodes[i]), end)
-        fields: dict[str, Any] = {name: array[nodes] for name, array in all_of.items()}
-        fields |= {name: float(each[i]) for name, each in units.items()}
-        fields["subset_words"] = words[word_end - int(word_counts[i]) : word_end]
-        trees.append(Tree(**fields, n_columns=n_columns, criterion=criterion))
-    return tuple(trees)
-
-
-class Shape:
-    """The shape of trees in preorder, one behind the other.
-
-    Parameters
-    ----------
-    is_inner : bool (n_nodes,)
-        Of all trees.
-    n_nodes : int64 (n_trees,)
-
-    Attributes
-    ----------
-    start : int64 (n_trees,)
-        First node of every tree.
-    inner, leaves : int64
-        Numbers of these nodes.
-    right : int64 (n_inner,)
-        Right child of every inner node.
-    last : int64 (n_nodes,)
-        Last node of every branch.
-    tree : int64 (n_nodes,)
-        Number of the node's tree.
-
-    Raises
-    ------
-    ValueError
-        The bits are not those of such trees.
-    """
-
-    def __init__(self, is_inner: np.ndarray, n_nodes: np.ndarray) -> None:
-        ends = np.cumsum(n_nodes)
-        self.start = ends - n_nodes
-        self.inner = np.flatnonzero(is_inner)
-        self.leaves = np.flatnonzero(~is_inner)
-        self.tree = np.repeat(np.arange(len(n_nodes)), n_nodes)
-        open_after = np.cumsum(np.where(is_inner, 1, -1)) + self.tree
-        within = np.ones(len(is_inner), dtype=bool)
-        within[ends - 1] = False
-        level = (open_after + ~is_inner)[within]  # equal for the brackets of a pair
-        if (open_after[ends - 1] != -1).any() or level.min(initial=1) < 1:
-            raise ValueError("The nodes are not those of trees in preorder.")
-        if level.max(initial=0) < 2**15:
-            level = level.astype(np.int16)  # sorted by counting
-        pairs = np.flatnonzero(within)[np.argsort(level, kind="stable")].reshape(-1, 2)
-        right = np.empty(len(is_inner), dtype=np.int64)
-        right[pairs[:, 0]] = pairs[:, 1] + 1
-        self.right = right[self.inner]
-        last = np.arange(len(is_inner))
-        last[self.inner] = self.right
-        while True:
-            further = last[last]
-            if np.array_equal(further, last):
-                break
-            last = further
-        self.last = last
-
-    def sums(self, of_leaves: np.ndarray) -> np.ndarray:
-        """Sums over the leaves of every branch.
-
-        Parameters
-        ----------
-        of_leaves : int64 (n_leaves, k)
-
-        Returns
-        -------
-        int64 (n_nodes, k)
-        """
-        n_nodes = len(self.last)
-        upto = np.zeros((n_nodes + 1, of_leaves.shape[1]), dtype=np.int64)
-        upto[self.leaves + 1] = of_leaves
-        np.cumsum(upto, axis=0, out=upto)
-        return upto[self.last + 1] - upto[:n_nodes]
-
-    def levels(self) -> list[np.ndarray]:
-        """Places in ``inner`` by the depth of the nodes, the deepest first."""
-        n_nodes = len(self.last)
-        steps = np.bincount(self.inner + 1, minlength=n_nodes + 1)
-        steps -= np.bincount(self.last[self.inner] + 1, minlength=n_nodes + 1)
-        depth = np.cumsum(steps[:n_nodes])[self.inner]
-        order = np.argsort(depth, kind="stable")
-        return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)[::-1]
-
-
-class _Units:
-    """Units of every node's statistics."""
-
-    def __init__(self, arrays: Mapping[str, np.ndarray], shape: Shape) -> None:
-        each = {name: _get(arrays, name, np.float64) for name in UNITS}
-        if any(len(array) != len(shape.start) for array in each.values()):
-            raise ValueError("There is not one unit for every tree.")
-        self.weight = each["weight_unit"][shape.tree]
-        self.target = each["unit"][shape.tree]
-
-
-# ---------------------------------------------------------------------------------------------
-# integers in narrow types
-
-
-def narrow(name: str, values: np.ndarray, divide: bool = False) -> Arrays:
-    """Integers in the type that takes least, under their name.
-
-    Parameters
-    ----------
-    name : str
-    values : int64 (n,)
-    divide : bool, default=False
-        By their greatest common divisor, if that is above 1.
-
-    Returns
-    -------
-    dict
-        ``name``, and where they are needed ``name.escapes`` and ``name.divisor``, int64.
-    """
-    arrays: Arrays = {}
-    values = np.ascontiguousarray(values, dtype=np.int64)
-    if divide and len(values):
-        divisor = int(np.gcd.reduce(values))
-        if divisor > 1:
-            values = values // divisor
-            arrays[f"{name}.divisor"] = np.array([divisor], dtype=np.int64)
-    signed = bool(values.min(initial=0) < 0)
-    best, best_bytes = values, values.nbytes
-    escapes = values[:0]
-    for kind in _SIGNED if signed else _UNSIGNED:
-        info = np.iinfo(kind)
-        low, high = (info.min + 1, info.max) if signed else (0, info.max - 1)
-        outside = (values < low) | (values > high)
-        n_bytes = len(values) * info.bits // 8 + 8 * int(np.count_nonzero(outside))
-        if n_bytes < best_bytes:
-            marker = info.min if signed else info.max
-            best, best_bytes = np.where(outside, marker, values).astype(kind), n_bytes
-            escapes = values[outside]
-    arrays[name] = best
-    if len(escapes):
-        arrays[f"{name}.escapes"] = escapes
-    return arrays
-
-
-def widen(arrays: Mapping[str, np.ndarray], name: str, length: int) -> np.ndarray:
-    """The integers that `narrow` got, int64 (length,).
-
-    Raises
-    ------
-    ValueError
-        There are not so many, or escapes are missing.
-    """
-    packed = arrays[name]
-    if packed.dtype.kind not in "iu" or packed.shape != (length,) or packed.dtype == np.uint64:
-        raise ValueError(f"{name} is not {length} integers.")
-    values = packed.astype(np.int64)
-    if packed.dtype != np.int64:
-        info = np.iinfo(packed.dtype)
-        outside = np.flatnonzero(packed == (info.min if info.min < 0 else info.max))
-        escapes = arrays.get(f"{name}.escapes", values[:0])
-        if escapes.dtype != np.int64 or escapes.shape != outside.shape:
-            raise ValueError(f"{name} has {len(outside)} escapes, but not so many values for them.")
-        values[outside] = escapes
-    if f"{name}.divisor" in arrays:
-        divisor = _get(arrays, f"{name}.divisor", np.int64)
-        if divisor.shape != (1,):
-            raise ValueError(f"{name} has not one divisor.")
-        values *= divisor[0]
-    return values
-
-
-# ---------------------------------------------------------------------------------------------
-# predictions
-
-
-def _residual(name: str, actual: np.ndarray, predicted: np.ndarray) -> Arrays:
-    """How far predictions are off, in units in the last place; nothing where all are right."""
-    mine = np.ascontiguousarray(actual).view(np.int64).ravel()
-    off = mine - np.ascontiguousarray(predicted).view(np.int64).ravel()
-    return narrow(name, off) if off.any() else {}
-
-
-def _corrected(arrays: Mapping[str, np.ndarray], name: str, predicted: np.ndarray) -> np.ndarray:
-    """The inverse of `_residual`; may write to ``predicted``."""
-    if name not in arrays:
-        return predicted
-    off = widen(arrays, name, predicted.size).reshape(predicted.shape)
-    return (np.ascontiguousarray(predicted).view(np.int64) + off).view(np.float64)
-
-
-def _squares(statistics: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """Sums of squares over the classes; exact integers, or doubles where these do not fit."""
-    if total.max(initial=0) >= _EXACT_TOTAL:
-        statistics = statistics.astype(np.float64)
-    squares = statistics[:, 0] * statistics[:, 0]
-    for k in range(1, statistics.shape[1]):
-        squares += statistics[:, k] * statistics[:, k]
-    return squares
-
-
-def _gini(statistics: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """Gini impurity of every node."""
-    squares = _squares(statistics, total)
-    weight = total.astype(np.float64)
-    own = (weight if squares.dtype == np.float64 else total) ** 2
-    return (own - squares) / (weight * weight)
-
-
-def _gains(
-    statistics: np.ndarray, total: np.ndarray, units: _Units, shape: Shape, criterion: str
-) -> np.ndarray:
-    """Predicted gain of every inner node."""
-    inner, left = shape.inner, shape.inner + 1
-    unit = units.weight[inner]
-    n_statistics = statistics.shape[1]
-    is_gini = criterion == "gini"
-    if criterion == "entropy" or n_statistics < 2:
-        return np.zeros(len(inner))
-    W, w = total[inner].astype(np.float64), total[left].astype(np.float64)
-    with np.errstate(all="ignore"):
-        if is_gini and n_statistics > 2:
-            squares = _squares(statistics, total).astype(np.float64)
-            score = squares[left] * (W - w) + squares[shape.right] * w
-            raw = score / (w * (W - w)) - squares[inner] / W
-        else:
-            S, s = statistics[inner, 1].astype(np.float64), statistics[left, 1].astype(np.float64)
-            target = units.target[inner]
-            if criterion == "poisson":
-                raw = s * _log(s / w) + (S - s) * _log((S - s) / (W - w)) - S * _log(S / W)
-                unit = target
-            else:
-                D = W * s - w * S
-                raw = D * D / (w * (W - w)) / W
-                unit = 2 * unit if is_gini else target * (target / unit)
-        return np.where(raw > 0, raw * unit, 0.0)
-
-
-def _log(x: np.ndarray) -> np.ndarray:
-    """Natural logarithm of positive numbers, not subnormal: as in `core.search._criterion`."""
-    bits = np.ascontiguousarray(x).view(np.int64)
-    k = (bits >> 52) - 1023
-    m = (bits & 0xFFFFFFFFFFFFF | 0x3FF0000000000000).view(np.float64)
-    large = m > 1.4142135623730951
-    m = np.where(large, m * 0.5, m)
-    power = (k + large).astype(np.float64)
-    z = (m - 1.0) / (m + 1.0)
-    z2 = z * z
-    p = np.full(len(z), 1.0 / 23.0)
-    for odd in range(21, 1, -2):
-        p = p * z2 + 1.0 / odd
-    p = 2.0 * z + 2.0 * z * z2 * p
-    return power * 0.6931471803691238 + (power * 1.9082149292705877e-10 + p)
-
-
-def _impurity_above(
-    impurity: np.ndarray,
-    gain: np.ndarray,
-    weight: np.ndarray,
-    shape: Shape,
-    nodes: np.ndarray,
-    right: np.ndarray | None = None,
-) -> np.ndarray:
-    """Predicted impurity of some inner nodes, from those of their children."""
-    left = nodes + 1
-    right = shape.right if right is None else right
-    with np.errstate(all="ignore"):
-        below = weight[left] * impurity[left] + weight[right] * impurity[right]
-        return (gain[nodes] + below) / weight[nodes]
-
-
-def _impurities(
-    arrays: Mapping[str, np.ndarray], gain: np.ndarray, weight: np.ndarray, shape: Shape
-) -> np.ndarray:
-    """Impurities of all nodes, leaves first, then level by level towards the root."""
-    inner, leaves = shape.inner, shape.leaves
-    impurity = np.zeros(len(shape.last))
-    impurity[leaves] = _corrected(arrays, "leaf_impurity", np.zeros(len(leaves)))
-    off = np.zeros(len(inner), dtype=np.int64)
-    if "impurity" in arrays:
-        off = widen(arrays, "impurity", len(inner))
-    for level in shape.levels() if len(inner) else ():
-        nodes, right = inner[level], shape.right[level]
-        predicted = _impurity_above(impurity, gain, weight, shape, nodes, right)
-        impurity[nodes] = (predicted.view(np.int64) + off[level]).view(np.float64)
-    return impurity
-
-
-# ---------------------------------------------------------------------------------------------
-# tests and subsets
 
 
 def _tests(all_of: Arrays, inner: np.ndarray) -> Arrays:
@@ -588,10 +239,10 @@ def _numbered(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _read_tests(arrays: Mapping[str, np.ndarray], n_inner: int, n_columns: int) -> Arrays:
     """Feature, test, code and threshold of inner nodes."""
-    threshold = _get(arrays, "threshold", np.float64)
+    threshold = typed(arrays, "threshold", np.float64)
     test = np.full(len(threshold), AT_MOST, dtype=np.uint8)
     if "test" in arrays:
-        test = _get(arrays, "test", np.uint8)
+        test = typed(arrays, "test", np.uint8)
     feature = widen(arrays, "feature", len(test))
     code = widen(arrays, "code", len(test))
     if len(threshold) != len(test) or not ((test >= AT_MOST) & (test <= IN_SUBSET)).all():
@@ -615,7 +266,7 @@ def _place_subsets(arrays: Mapping[str, np.ndarray], all_of: Arrays, shape: Shap
     """Write the offsets of the subsets; returns the number of words of every tree."""
     nodes = np.flatnonzero(all_of["test"] == IN_SUBSET)
     lengths = widen(arrays, "subset_lengths", len(nodes))
-    words = _get(arrays, "subset_words", np.uint64)
+    words = typed(arrays, "subset_words", np.uint64)
     if len(lengths) and not 1 <= lengths.min() <= lengths.max() <= len(words):
         raise ValueError("A subset has no words.")
     ends = np.cumsum(lengths)
@@ -635,10 +286,6 @@ def _subset_lengths(trees: Sequence[Tree]) -> np.ndarray:
         starts = tree.subset_offset[tree.subset_offset >= 0]
         lengths.append(np.diff(starts, append=len(tree.subset_words)))
     return np.concatenate(lengths)
-
-
-# ---------------------------------------------------------------------------------------------
-# what grown trees have in common
 
 
 def _joined(trees: Sequence[Tree], name: str) -> np.ndarray:
@@ -665,49 +312,27 @@ def _are_alike(trees: Sequence[Tree]) -> bool:
     )
 
 
-DTYPES = {
-    "feature": np.dtype(np.int32),
-    "children_left": np.dtype(np.int32),
-    "children_right": np.dtype(np.int32),
-    "test": np.dtype(np.uint8),
-    "code": np.dtype(np.uint32),
-    "threshold": np.dtype(np.float64),
-    "missing_go_to_left": np.dtype(np.uint8),
-    "subset_offset": np.dtype(np.int64),
-    "subset_words": np.dtype(np.uint64),
-    "n_node_samples": np.dtype(np.int64),
-    "statistics": np.dtype(np.int64),
-    "impurity": np.dtype(np.float64),
-    "gain": np.dtype(np.float64),
-}
-# The types that an array of a tree may have: counts are int32 where they fit.
-TYPES = {
-    name: (dtype, np.dtype(np.int32)) if name in ("n_node_samples", "statistics") else (dtype,)
-    for name, dtype in DTYPES.items()
-}
-
-
 def _is_canonical(all_of: Arrays, shape: Shape) -> bool:
     """Whether children are where preorder has them, and leaves hold what leaves hold."""
-    inner, leaves = shape.inner, shape.leaves
+    inner = shape.inner
     own = shape.start[shape.tree[inner]]
-    test = all_of["test"]
+    test, offset = all_of["test"], all_of["subset_offset"]
     return bool(
         test.max() <= IN_SUBSET
         and (all_of["children_left"][inner] + own == inner + 1).all()
         and (all_of["children_right"][inner] + own == shape.right).all()
-        and (all_of["children_left"][leaves] == NO_CHILD).all()
-        and (all_of["children_right"][leaves] == NO_CHILD).all()
-        and (all_of["feature"][leaves] == NO_FEATURE).all()
         and (all_of["feature"][inner] >= 0).all()
         and (all_of["missing_go_to_left"] <= 1).all()
-        and not all_of["missing_go_to_left"][leaves].any()
-        and not all_of["code"][leaves].any()
-        and not all_of["gain"][leaves].view(np.int64).any()
-        and (all_of["threshold"][leaves].view(np.int64) == _NAN).all()
-        and ((all_of["subset_offset"] >= 0) == (test == IN_SUBSET)).all()
-        and (all_of["subset_offset"][test != IN_SUBSET] == -1).all()
+        and all(_holds(all_of[name][shape.leaves], LEAF_VALUES[name]) for name in LEAF_VALUES)
+        and ((offset >= 0) == (test == IN_SUBSET)).all()
+        and (offset[test != IN_SUBSET] == -1).all()
     )
+
+
+def _holds(array: np.ndarray, value: float) -> bool:
+    """Whether all bits are those of the value."""
+    kind = f"u{array.itemsize}"
+    return bool((array.view(kind) == np.full(1, value, array.dtype).view(kind)).all())
 
 
 def _subsets_in_order(trees: Sequence[Tree]) -> bool:
@@ -720,19 +345,3 @@ def _subsets_in_order(trees: Sequence[Tree]) -> bool:
         if len(starts) and (starts[0] != 0 or (np.diff(bounds) < 1).any()):
             return False
     return True
-
-
-def _get(arrays: Mapping[str, np.ndarray], name: str, dtype: Any) -> np.ndarray:
-    """A one-dimensional array of a type."""
-    array = arrays[name]
-    if array.dtype != dtype or array.ndim != 1:
-        raise ValueError(f"{name} is {array.dtype} of shape {array.shape}, not a row of {dtype}.")
-    return array
-
-
-def _bits(arrays: Mapping[str, np.ndarray], name: str, length: int) -> np.ndarray:
-    """Packed bits, bool (length,)."""
-    packed = _get(arrays, name, np.uint8)
-    if len(packed) != -(-length // 8):
-        raise ValueError(f"{name} is not {length} bits.")
-    return np.unpackbits(packed, count=length).astype(bool)

@@ -1,20 +1,20 @@
-r"""Grow once, decide later: every smaller tree that stands inside a grown one ([SF] 3).
+r"""Grow once, decide later: every tree that is nested in a grown one ([SF] 3).
 
 The test of a node depends on its rows and on nothing else: not on the nodes beside it, not on the
 order in which nodes were opened. A tree grown to the end therefore contains, node for node, the
-trees that these limits ask for, and each function below equals the fit with that limit:
+trees that these limits ask for, and `PruningLimits` cuts out what a fit with them grows:
 
-    max_depth(tree, d)               nodes at depth d are leaves
-    min_samples_split(tree, m)       nodes of fewer than m rows are leaves
-    min_impurity_decrease(tree, t)   nodes whose split gains too little are leaves
-    max_leaf_nodes(tree, k)          splits are taken best first until there are k leaves
-    ccp(tree, alpha)                 weakest links are cut while a leaf costs more than it saves
+    max_depth                nodes at this depth are leaves
+    min_samples_split        nodes of fewer rows are leaves
+    min_impurity_decrease    nodes whose split gains too little are leaves
+    max_leaf_nodes           splits are taken best first until there are so many leaves
+    ccp_alpha                weakest links are cut while a leaf costs more than it saves
 
 (``min_samples_leaf`` is not among them: it forbids single candidates, so it changes the choice.)
 Limits may be combined; where their order matters, scikit-learn's is: first the three limits of a
 node, then ``max_leaf_nodes``, then ``ccp``.
 
-All of them choose a set of nodes and hand it to `truncate`. In preorder a branch is a run of
+All of them choose a set of nodes for `truncate`. In preorder a branch is a run of
 neighbours, so cutting branches is a matter of intervals:
 
     node        0  1  2  3  4  5  6  7  8         0
@@ -28,7 +28,7 @@ neighbours, so cutting branches is a matter of intervals:
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import Any
 
@@ -36,26 +36,14 @@ import numpy as np
 
 from dtrees.core.model._pruning import weakest_links
 from dtrees.core.model.gains import relative_gains
-from dtrees.core.model.tree import LEAF, NO_CHILD, NO_FEATURE, Tree
+from dtrees.core.model.tree import LEAF, LEAF_VALUES, NO_CHILD, Tree
 
 # scikit-learn's tolerance when it compares a decrease with min_impurity_decrease.
 EPSILON = float(np.finfo(np.float64).eps)
 
-_OF_A_LEAF = {
-    "feature": NO_FEATURE,
-    "children_left": NO_CHILD,
-    "children_right": NO_CHILD,
-    "test": LEAF,
-    "code": 0,
-    "threshold": np.nan,
-    "missing_go_to_left": 0,
-    "subset_offset": -1,
-    "gain": 0.0,
-}
 
-
-def truncate(tree: Tree, is_leaf: np.ndarray) -> Tree:
-    """The tree in which the given nodes are leaves.
+def truncate(tree: Tree, is_leaf: np.ndarray) -> tuple[Tree, np.ndarray]:
+    """The tree in which the given nodes are leaves, and the numbers its nodes had, ascending.
 
     Parameters
     ----------
@@ -68,12 +56,8 @@ def truncate(tree: Tree, is_leaf: np.ndarray) -> Tree:
     -------
     Tree
         Compact, in preorder; the same object when nothing is cut. O(nodes x log depth).
+    kept : int64 (n_kept,)
     """
-    return truncated_and_kept(tree, is_leaf)[0]
-
-
-def truncated_and_kept(tree: Tree, is_leaf: np.ndarray) -> tuple[Tree, np.ndarray]:
-    """What `truncate` returns, and the numbers its nodes had, int64 (n_kept,), ascending."""
     cut = is_leaf & (tree.test != LEAF)
     if not cut.any():
         return tree, np.arange(tree.node_count)
@@ -87,7 +71,7 @@ def truncated_and_kept(tree: Tree, is_leaf: np.ndarray) -> tuple[Tree, np.ndarra
     }
     for side in ("children_left", "children_right"):
         arrays[side] = new_number[arrays[side]]
-    for name, value in _OF_A_LEAF.items():
+    for name, value in LEAF_VALUES.items():
         arrays[name][now_leaf] = value
     arrays["subset_offset"], arrays["subset_words"] = _compact_subsets(
         arrays["subset_offset"], tree
@@ -95,38 +79,79 @@ def truncated_and_kept(tree: Tree, is_leaf: np.ndarray) -> tuple[Tree, np.ndarra
     return replace(tree, **arrays), kept
 
 
-def max_depth(tree: Tree, depth: int) -> Tree:
-    """The tree grown with ``max_depth=depth``; ``depth >= 0``, the root has depth 0."""
-    return truncate(tree, _times_below(tree, tree.test != LEAF) >= depth)
+NO_LIMIT = 2**31 - 1
 
 
-def min_samples_split(tree: Tree, n_rows: int) -> Tree:
-    """The tree in which nodes of fewer than ``n_rows`` rows are not split."""
-    return truncate(tree, tree.n_node_samples < n_rows)
+@dataclass(frozen=True)
+class PruningLimits:
+    """Which of the nested trees; without limits, the whole one.
 
-
-def min_impurity_decrease(tree: Tree, least: float) -> Tree:
-    """The tree whose splits gain at least ``least``, as a share of the root's weight.
-
-    A node is split when ``gain / root weight + 2.2e-16 >= least``, scikit-learn's comparison.
+    Attributes
+    ----------
+    max_depth : int, default=2**31 - 1
+    min_samples_split : int, default=2
+        Rows of positive weight.
+    min_impurity_decrease : float, default=0.0
+        Nodes are split when ``gain / root weight + 2.2e-16`` is at least this, as in scikit-learn.
+    max_leaf_nodes : int or None, default=None
+        The next split is always that of the open node with the highest gain; of equal gains, the
+        first in preorder (an ancestor before its descendants, left before right), which can be
+        said of nodes that are still growing. scikit-learn leaves equal gains to its heap.
+    ccp_alpha : float, default=0.0
+        Weakest links (`dtrees.core.model._pruning`) are cut until the next one's alpha is above
+        it. 0 cuts nothing, as in scikit-learn, even where a split gained nothing.
     """
-    decrease = tree.gain / tree.weighted_n_node_samples[0]
-    return truncate(tree, decrease + EPSILON < least)
+
+    max_depth: int = NO_LIMIT
+    min_samples_split: int = 2
+    min_impurity_decrease: float = 0.0
+    max_leaf_nodes: int | None = None
+    ccp_alpha: float = 0.0
+
+    @property
+    def of_nodes(self) -> PruningLimits:
+        """The limits that a node meets or not, whatever the others do."""
+        return replace(self, max_leaf_nodes=None, ccp_alpha=0.0)
+
+    def cut(self, tree: Tree) -> Tree:
+        """The nested tree, which is the one that is grown with these limits."""
+        return self.cut_and_kept(tree)[0]
+
+    def cut_and_kept(self, tree: Tree) -> tuple[Tree, np.ndarray]:
+        """The nested tree, and the numbers of its nodes in the large one."""
+        kept = np.arange(tree.node_count)
+        if self.of_nodes != WHOLE:
+            is_leaf = tree.n_node_samples < self.min_samples_split
+            is_leaf |= tree.depth >= self.max_depth
+            is_leaf |= decrease(tree) < self.min_impurity_decrease
+            tree, kept = truncate(tree, is_leaf)
+        if self.max_leaf_nodes is not None:
+            tree, of_these = truncate(tree, best_first_leaves(tree, self.max_leaf_nodes))
+            kept = kept[of_these]
+        if self.ccp_alpha > 0.0:
+            tree, of_these = truncate(tree, ccp_leaves(tree, self.ccp_alpha))
+            kept = kept[of_these]
+        return tree, kept
+
+    def cut_and_leaves(self, tree: Tree, leaves: np.ndarray) -> tuple[Tree, np.ndarray]:
+        """The nested tree, and its leaves for rows whose leaves in the large one are known."""
+        nested, kept = self.cut_and_kept(tree)
+        if nested is tree:
+            return tree, leaves
+        ends = np.flatnonzero(nested.test == LEAF)  # a branch is a run of nodes
+        return nested, ends[np.searchsorted(kept[ends], leaves, "right") - 1]
 
 
-def max_leaf_nodes(tree: Tree, n_leaves: int) -> Tree:
-    """The tree of at most ``n_leaves`` leaves, grown best first; ``n_leaves >= 1``.
+WHOLE = PruningLimits()
 
-    The next split is always that of the open node with the highest gain; of equal gains, the
-    first in preorder (an ancestor before its descendants, left before right), which can be said
-    of nodes that are still growing. scikit-learn leaves equal gains to its heap.
-    O(nodes + n_leaves log n_leaves).
-    """
-    return truncate(tree, best_first_leaves(tree, n_leaves))
+
+def decrease(tree: Tree) -> np.ndarray:
+    """What ``min_impurity_decrease`` is compared with."""
+    return tree.gain / tree.weighted_n_node_samples[0] + EPSILON
 
 
 def best_first_leaves(tree: Tree, n_leaves: int) -> np.ndarray:
-    """Where `max_leaf_nodes` cuts: bool (n_nodes,), for `truncate`."""
+    """Where ``max_leaf_nodes`` cuts. O(nodes + n_leaves log n_leaves)."""
     is_leaf = np.ones(tree.node_count, dtype=bool)
     is_leaf[best_first_order(tree, n_leaves - 1)] = False
     return is_leaf
@@ -162,20 +187,8 @@ def best_first_order(tree: Tree, n_splits: int | None = None) -> np.ndarray:
     return np.array(order, dtype=np.int64)
 
 
-def ccp(tree: Tree, alpha: float) -> Tree:
-    """Minimal cost-complexity pruning, the ``ccp_alpha`` of scikit-learn.
-
-    Weakest links (`dtrees.core.model._pruning`) are cut until the next one's alpha is above
-    ``alpha``. 0 cuts nothing, as in scikit-learn, even where a split gained nothing; ``alpha >=
-    0``.
-    """
-    if alpha == 0.0:
-        return tree
-    return truncate(tree, ccp_leaves(tree, alpha))
-
-
 def ccp_leaves(tree: Tree, alpha: float) -> np.ndarray:
-    """Where `ccp` cuts: bool (n_nodes,), for `truncate`."""
+    """Where ``ccp_alpha`` cuts."""
     is_leaf = np.zeros(tree.node_count, dtype=bool)
     if alpha > 0.0:
         links, alphas, _ = weakest_links_of(tree)

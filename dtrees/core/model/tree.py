@@ -33,7 +33,19 @@ NO_CHILD = -1
 CRITERIA = ("gini", "entropy", "squared_error", "poisson")
 REGRESSION = ("squared_error", "poisson")
 
-FACTS = ("n_columns", "criterion", "weight_unit", "unit", "offset")  # of a tree, beside its arrays
+UNITS = ("weight_unit", "unit", "offset")
+FACTS = ("n_columns", "criterion", *UNITS)  # of a tree, beside its arrays
+LEAF_VALUES: dict[str, Any] = {
+    "feature": NO_FEATURE,
+    "children_left": NO_CHILD,
+    "children_right": NO_CHILD,
+    "test": LEAF,
+    "code": 0,
+    "threshold": np.nan,
+    "missing_go_to_left": 0,
+    "subset_offset": -1,
+    "gain": 0.0,
+}
 
 
 def total_of(statistics: np.ndarray, criterion: str) -> np.ndarray:

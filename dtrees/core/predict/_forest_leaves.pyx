@@ -27,15 +27,15 @@ cdef inline double share(const Grown* tree, int64_t place, int64_t total) noexce
         <double>total)
 
 
-cdef void dense_values(const Grown* tree, int64_t n_statistics, bint is_regression,
-                       const int32_t* node_of_leaf, int64_t n_leaves,
+cdef void dense_values(const Grown* tree, const int32_t* node_of_leaf, int64_t n_leaves,
                        double* out) noexcept nogil:
     """Values of a tree's leaves, all of them."""
+    cdef int64_t n_statistics = tree.n_statistics
     cdef int64_t i, k, leaf, total
     for leaf in range(n_leaves):
         i = node_of_leaf[leaf]
-        total = total_of(tree, i, n_statistics, is_regression)
-        if is_regression:
+        total = total_of(tree, i)
+        if tree.is_regression:
             k = i * n_statistics + 1
             out[leaf] = (
                 <double>(tree.wide[k] if tree.narrow == NULL else tree.narrow[k]) * tree.unit
@@ -45,12 +45,10 @@ cdef void dense_values(const Grown* tree, int64_t n_statistics, bint is_regressi
                 out[leaf * n_statistics + k] = share(tree, i * n_statistics + k, total)
 
 
-cdef Entry* entries_of(const Grown* tree, int64_t n_statistics, const int32_t* node_of_leaf,
-                       int64_t n_leaves, int64_t* first) noexcept nogil:
-    """Values of a tree's leaves that are not zero; NULL: there is no memory.
-
-    first : OUT (n_leaves + 1,)
-    """
+cdef Entry* entries_of(const Grown* tree, const int32_t* node_of_leaf, int64_t n_leaves,
+                       int64_t* first) noexcept nogil:
+    """Values that are not zero, and OUT first (n_leaves + 1,); NULL: there is no memory."""
+    cdef int64_t n_statistics = tree.n_statistics
     cdef int64_t room = 2 * n_leaves + n_statistics
     cdef int64_t n = 0
     cdef int64_t leaf, i, k, total, own
@@ -69,7 +67,7 @@ cdef Entry* entries_of(const Grown* tree, int64_t n_statistics, const int32_t* n
                 return NULL
             entries = more
         first[leaf] = n
-        total = total_of(tree, i, n_statistics, False)
+        total = total_of(tree, i)
         for k in range(n_statistics):
             own = i * n_statistics + k
             if total != 0 and (
@@ -100,16 +98,7 @@ def share_of_zeros(GrownTrees grown not None):
 
 def fill_leaves(ForestNodes forest not None, GrownTrees grown not None, int64_t begin,
                 int64_t end):
-    """Write the values of the leaves of some trees; callable from any thread.
-
-    Parameters
-    ----------
-    forest : ForestNodes
-    grown : GrownTrees
-        The same trees.
-    begin, end : int
-        Numbers of the trees.
-    """
+    """Write the values of the leaves of some trees; callable from any thread."""
     cdef int64_t t, n_leaves
     cdef const int32_t* node_of_leaf
     cdef bint failed = False
@@ -120,13 +109,11 @@ def fill_leaves(ForestNodes forest not None, GrownTrees grown not None, int64_t 
             n_leaves = forest.first_leaf[t + 1] - forest.first_leaf[t]
             node_of_leaf = forest.node_of_leaf + forest.first_leaf[t]
             if forest.value != NULL:
-                dense_values(&grown.trees[t], grown.n_statistics, grown.is_regression,
-                             node_of_leaf, n_leaves,
+                dense_values(&grown.trees[t], node_of_leaf, n_leaves,
                              forest.value + forest.first_leaf[t] * forest.width)
                 continue
             free(forest.entries[t])
-            forest.entries[t] = entries_of(&grown.trees[t], grown.n_statistics, node_of_leaf,
-                                           n_leaves,
+            forest.entries[t] = entries_of(&grown.trees[t], node_of_leaf, n_leaves,
                                            forest.first_entry + forest.first_leaf[t] + t)
             if forest.entries[t] == NULL:
                 failed = True
@@ -172,10 +159,7 @@ cdef inline void add_leaf(ForestNodes forest, int64_t tree, int64_t leaf,
 
 cdef void add_values(ForestNodes forest, int64_t tree, const int32_t* leaves, int64_t n,
                      double* total) noexcept nogil:
-    """Add the values of the leaves of n rows in one tree.
-
-    total : (n, width)
-    """
+    """Add the values of the leaves of n rows in one tree to `total` (n, width)."""
     cdef int64_t width = forest.width
     cdef int64_t i
     cdef const int64_t* first

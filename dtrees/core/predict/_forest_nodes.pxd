@@ -5,6 +5,9 @@ cdef enum:
     MISSING_LEFT = 1 << 15      # bit of a node's slot
     MOST_SLOTS = 1 << 15
     MOST_CODES = 1 << 16        # in a slot of categories
+    CATEGORY = 65533            # in the place of a number
+    UNSEEN = 65534              # a category that was not there at fit, where it has a side
+    MISSING = 65535
 
 cdef struct Node:
     uint16_t slot               # of the code in a row, and MISSING_LEFT
@@ -26,6 +29,13 @@ cdef enum Kind:
     GONE_LEFT = 4               # where a comparison leads what is missing
     UNSEEN_LEFT = 8
     IS_ABOVE = 16               # a comparison with `>`
+
+cdef struct ColumnSlots:
+    # Of a column, as `fill_nodes` gets them.
+    int64_t number
+    int64_t code
+    int64_t n_codes
+    int64_t n_ordered
 
 cdef struct Entry:
     double value

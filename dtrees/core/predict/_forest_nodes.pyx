@@ -21,8 +21,11 @@ from libc.stdlib cimport free
 import numpy as np
 
 from dtrees.core.data._structs cimport ABOVE, IN_SUBSET, LEAF
-from dtrees.core.predict._grown_trees cimport Grown, GrownTrees, total_of
+from dtrees.core.predict._grown_trees cimport Grown, GrownTrees, is_heavier_left
 
+NO_NUMBER = CATEGORY
+NEW = UNSEEN
+GONE = MISSING
 SLOT_LIMIT = MOST_SLOTS
 CODE_LIMIT = MOST_CODES
 
@@ -30,14 +33,8 @@ CODE_LIMIT = MOST_CODES
 cdef class ForestNodes:
     """The inner nodes of a forest, and its leaves.
 
-    Parameters
-    ----------
-    grown : GrownTrees
-    n_slots : int
-    n_words : int or None
-        Of all subsets, as slots have them. None: every test is `<=` on a column of numbers.
-    is_dense : bool
-        Whether leaves have all values, and not only those that are not zero.
+    ``n_words`` are those of all subsets, as slots have them; None: every test is `<=` on a column
+    of numbers. ``is_dense``: leaves have all values, and not only those that are not zero.
     """
 
     def __cinit__(self, GrownTrees grown not None, int64_t n_slots, n_words, bint is_dense):
@@ -97,32 +94,24 @@ cdef class ForestNodes:
             PyMem_Free(self.entries)
 
 
-cdef inline bint is_heavier_left(const Grown* tree, int64_t i, int64_t n_statistics,
-                                 bint is_regression) noexcept nogil:
-    """Whether the left child has more weight, in the user's units."""
-    cdef double left = total_of(tree, tree.left[i], n_statistics, is_regression)
-    cdef double right = total_of(tree, tree.right[i], n_statistics, is_regression)
-    return left * tree.weight_unit > right * tree.weight_unit
-
-
 cdef inline void put(uint64_t* words, int64_t k, bint value) noexcept nogil:
     """Set bit k."""
     words[k >> 6] = (words[k >> 6] & ~(<uint64_t>1 << (k & 63))) | (<uint64_t>value << (k & 63))
 
 
-cdef void slot_subset(const uint64_t* words, int64_t n_codes, int64_t n_ordered,
-                      bint missing_left, bint unseen_left, uint64_t* out) noexcept nogil:
+cdef void slot_subset(const uint64_t* words, const ColumnSlots* column, bint missing_left,
+                      bint unseen_left, uint64_t* out) noexcept nogil:
     """A subset by the codes of its slot.
 
     words : ``n_codes // 64 + 1`` of them, by the codes of the codebook.
     out : IN all zero and OUT
     """
-    cdef int64_t shift = max(<int64_t>0, n_ordered - 1)
-    cdef int64_t k = n_codes - shift + 1                    # not there at fit
+    cdef int64_t shift = max(<int64_t>0, column.n_ordered - 1)
+    cdef int64_t k = column.n_codes - shift + 1             # not there at fit
     cdef int64_t c
     cdef uint64_t bit
     if shift == 0:
-        for c in range(n_codes // 64 + 1):
+        for c in range(column.n_codes // 64 + 1):
             out[c] = words[c]
     else:
         # the codes of numbers, of which one speaks for all, are one bit
@@ -135,36 +124,28 @@ cdef void slot_subset(const uint64_t* words, int64_t n_codes, int64_t n_ordered,
 
 
 def fill_nodes(ForestNodes forest not None, GrownTrees grown not None,
-               const int32_t[::1] number_slot, const int32_t[::1] code_slot,
-               const int64_t[::1] n_codes, const int64_t[::1] n_ordered,
-               int64_t[::1] cursor, double[::1] thresholds, int64_t[::1] node_of):
+               const int64_t[:, ::1] columns, int64_t[::1] cursor, double[::1] thresholds,
+               int64_t[::1] node_of):
     """Write the inner nodes, all but the ranks of their thresholds.
 
     Parameters
     ----------
-    forest : ForestNodes
-    grown : GrownTrees
-    number_slot, code_slot : int32 (n_columns,)
-        Of columns whose numbers are compared, or that have subsets.
-    n_codes, n_ordered : int64 (n_columns,)
+    columns : int64 (n_columns, 4)
+        `ColumnSlots`: the slot of the column's numbers and of its codes, where nodes ask for them,
+        ``n_codes`` and ``n_ordered``.
     cursor : int64 (n_number_slots,), IN where the thresholds of each slot begin, OUT their end
     thresholds, node_of : (n_compared,), OUT
         By slots; and the inner node of each.
-
-    Raises
-    ------
-    ValueError
-        A node has no subset.
     """
-    cdef int64_t n_columns = number_slot.shape[0]
     cdef int64_t t, i, j, own, most, n_inner
     cdef int64_t word = 0
     cdef int64_t broken = -1
     cdef int32_t* number
     cdef int32_t* inner
     cdef const Grown* tree
+    cdef const ColumnSlots* column
     if not (
-        code_slot.shape[0] == n_codes.shape[0] == n_ordered.shape[0] == n_columns
+        columns.shape[0] == len(grown.n_compared) and columns.shape[1] == 4
         and node_of.shape[0] == thresholds.shape[0] == np.sum(grown.n_compared)
     ):
         raise ValueError("The arrays of the forest differ in length.")
@@ -182,22 +163,20 @@ def fill_nodes(ForestNodes forest not None, GrownTrees grown not None,
                 forest.root[t] = number[0]
                 for j in range(n_inner):
                     i = inner[j]
+                    column = <const ColumnSlots*>&columns[tree.feature[i], 0]
                     if tree.test[i] != IN_SUBSET:
-                        _number_node(forest, grown, tree, i, forest.start[t] + j, number, n_codes,
-                                     n_ordered, number_slot[tree.feature[i]])
-                        own = cursor[number_slot[tree.feature[i]]]
-                        cursor[number_slot[tree.feature[i]]] = own + 1
+                        _number_node(forest, tree, i, forest.start[t] + j, number, column)
+                        own = cursor[column.number]
+                        cursor[column.number] = own + 1
                         thresholds[own] = tree.threshold[i]
                         node_of[own] = forest.start[t] + j
                         continue
-                    own = n_codes[tree.feature[i]] // 64 + 1
-                    if not 0 <= tree.subset[i] <= tree.n_words - own:
+                    if not 0 <= tree.subset[i] <= tree.n_words - (column.n_codes // 64 + 1):
                         broken = i
                         break
-                    word = _subset_node(forest, grown, tree, i, forest.start[t] + j, number,
-                                        n_codes, n_ordered, code_slot[tree.feature[i]], word)
+                    word = _subset_node(forest, tree, i, forest.start[t] + j, number, column, word)
             if broken >= 0:
-                raise ValueError(f"Tree {t} of the forest is broken: node {broken} has no subset.")
+                raise ValueError(f"Tree {t} is broken: node {broken} has no subset.")
     finally:
         PyMem_Free(number)
 
@@ -223,46 +202,40 @@ cdef void _number_nodes(const Grown* tree, int32_t* number, int32_t* inner,
         n_leaves += is_leaf
 
 
-cdef inline void _number_node(ForestNodes forest, GrownTrees grown, const Grown* tree, int64_t i,
-                              int64_t k, const int32_t* number, const int64_t[::1] n_codes,
-                              const int64_t[::1] n_ordered, int32_t slot) noexcept nogil:
-    """Write a node that compares; its limit is not known yet."""
+cdef inline void _number_node(ForestNodes forest, const Grown* tree, int64_t i, int64_t k,
+                              const int32_t* number, const ColumnSlots* column) noexcept nogil:
+    """Write node i of a tree, which compares, as inner node k; its limit is not known yet."""
     cdef Node* node
     cdef Rule* rule
-    cdef int64_t column = tree.feature[i]
     if forest.rules == NULL:
         node = &forest.nodes[k]
-        node.slot = <uint16_t>slot | (MISSING_LEFT if tree.missing_left[i] else 0)
+        node.slot = <uint16_t>column.number | (MISSING_LEFT if tree.missing_left[i] else 0)
         node.child[0] = number[tree.right[i]]
         node.child[1] = number[tree.left[i]]
         return
     rule = &forest.rules[k]
     rule.bits = 0
-    rule.slot = <uint16_t>slot
+    rule.slot = <uint16_t>column.number
     rule.child[0] = number[tree.right[i]]
     rule.child[1] = number[tree.left[i]]
     rule.kind = GONE_LEFT if tree.missing_left[i] else 0
     if tree.test[i] == ABOVE:
         rule.kind |= IS_ABOVE
-    if tree.test[i] == ABOVE or n_ordered[column] < n_codes[column]:
+    if tree.test[i] == ABOVE or column.n_ordered < column.n_codes:
         rule.kind |= IS_OTHER
-        if is_heavier_left(tree, i, grown.n_statistics, grown.is_regression):
+        if is_heavier_left(tree, i):
             rule.kind |= UNSEEN_LEFT
 
 
-cdef inline int64_t _subset_node(ForestNodes forest, GrownTrees grown, const Grown* tree,
-                                 int64_t i, int64_t k, const int32_t* number,
-                                 const int64_t[::1] n_codes, const int64_t[::1] n_ordered,
-                                 int32_t slot, int64_t word) noexcept nogil:
-    """Write a node that has a subset; where the next subset's words begin."""
-    cdef int64_t column = tree.feature[i]
-    cdef int64_t largest = n_codes[column] - max(<int64_t>0, n_ordered[column] - 1) + 1
+cdef inline int64_t _subset_node(ForestNodes forest, const Grown* tree, int64_t i, int64_t k,
+                                 const int32_t* number, const ColumnSlots* column,
+                                 int64_t word) noexcept nogil:
+    """Write node i, which has a subset, as inner node k; where the next subset's words begin."""
+    cdef int64_t largest = column.n_codes - max(<int64_t>0, column.n_ordered - 1) + 1
     cdef Rule* rule = &forest.rules[k]
-    slot_subset(tree.words + tree.subset[i], n_codes[column], n_ordered[column],
-                tree.missing_left[i] != 0,
-                is_heavier_left(tree, i, grown.n_statistics, grown.is_regression),
-                forest.words + word)
-    rule.slot = <uint16_t>slot
+    slot_subset(tree.words + tree.subset[i], column, tree.missing_left[i] != 0,
+                is_heavier_left(tree, i), forest.words + word)
+    rule.slot = <uint16_t>column.code
     rule.child[0] = number[tree.right[i]]
     rule.child[1] = number[tree.left[i]]
     rule.low = rule.limit = 0

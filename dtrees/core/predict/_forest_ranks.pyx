@@ -123,8 +123,6 @@ def rank_thresholds(ForestNodes forest not None, double[::1] thresholds,
 
     Parameters
     ----------
-    forest : ForestNodes
-        As `fill_nodes` has left it.
     thresholds : float64 (n_compared,), IN by slots, OUT distinct ones, ascending, at the beginning
         of each slot
     node_of : int64 (n_compared,)
@@ -187,15 +185,7 @@ def rank_thresholds(ForestNodes forest not None, double[::1] thresholds,
 
 def together(const double[::1] thresholds, const int64_t[::1] first,
              const int64_t[::1] last, double[::1] out):
-    """The distinct thresholds of all slots, one slot behind the other.
-
-    Parameters
-    ----------
-    thresholds : float64, as `rank_thresholds` has left them
-    first, last : int64 (n_number_slots + 1,)
-        Where the slots begin in ``thresholds``, and in ``out``.
-    out : OUT float64, at least ``last[-1]``
-    """
+    """OUT the distinct thresholds of all slots, which begin at ``last`` and not at ``first``."""
     cdef int64_t s, i
     if not (first.shape[0] == last.shape[0] and out.shape[0] >= last[last.shape[0] - 1]):
         raise ValueError("The arrays of the forest differ in length.")

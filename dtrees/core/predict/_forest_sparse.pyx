@@ -17,36 +17,13 @@ from libc.string cimport memcpy
 import numpy as np
 
 from dtrees.core.predict._forest_leaves cimport add_row
-from dtrees.core.predict._forest_nodes cimport ForestNodes
-from dtrees.core.predict._packed_forest cimport MISSING, to_nodes, walk_row
+from dtrees.core.predict._forest_nodes cimport MISSING, ForestNodes
+from dtrees.core.predict._packed_forest cimport code_of, to_nodes, walk_row
+from dtrees.core.predict._walk cimport place_of
 
 ctypedef fused number_t:
     float
     double
-
-
-cdef inline int64_t place_of(const int32_t* rows, int64_t low, int64_t high,
-                             int64_t row) noexcept nogil:
-    """The first place, of `low` to `high`, of a row that is not before `row`."""
-    cdef int64_t middle
-    while low < high:
-        middle = (low + high) >> 1
-        if rows[middle] < row:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-cdef inline uint16_t code_of(double x, const double* thresholds, int64_t n) noexcept nogil:
-    """How many thresholds are below x."""
-    cdef int64_t low = 0
-    cdef int64_t half
-    while n > 0:
-        half = (n + 1) >> 1
-        low += half if thresholds[low + half - 1] < x else 0
-        n -= half
-    return <uint16_t>low if x == x else MISSING
 
 
 cdef int64_t find_stretches(const int64_t[::1] indptr, const int32_t[::1] rows,
@@ -75,22 +52,10 @@ cdef int64_t find_stretches(const int64_t[::1] indptr, const int32_t[::1] rows,
 
 def code_sparse(const int64_t[::1] indptr, const int32_t[::1] rows, const number_t[::1] data,
                 const int64_t[::1] columns, const double[::1] thresholds,
-                const int64_t[::1] first, int64_t begin, int64_t end, int64_t n_slots):
-    """Code a stretch of rows.
+                const int64_t[::1] first, int64_t begin, int64_t end):
+    """Code the rows from begin to end; arguments as for `code_numbers`, but by slots.
 
-    Parameters
-    ----------
-    indptr, rows, data : int64 (n_columns + 1,), int32 (nnz,), float32 or float64 (nnz,)
-        Compressed columns, rows ascending; NaN is missing.
-    columns : int64 (k,)
-        Column of each slot.
-    thresholds : float64, ascending within a slot
-    first : int64 (k + 1,)
-        Where the thresholds of a slot begin; there is one more than the last of them.
-    begin, end : int
-        The rows.
-    n_slots : int
-        At least k.
+    There is one threshold more than the last that ``first`` names.
 
     Returns
     -------
@@ -98,7 +63,7 @@ def code_sparse(const int64_t[::1] indptr, const int32_t[::1] rows, const number
         Where the codes of a row begin.
     cells : uint32
         ``slot << 16 | code`` of values whose code is not that of zero.
-    zeros : uint16 (n_slots,)
+    zeros : uint16 (k, but at least 1,)
         Codes of a row of zeros.
     missing : bool
         Whether a code is that of a missing number.
@@ -109,12 +74,12 @@ def code_sparse(const int64_t[::1] indptr, const int32_t[::1] rows, const number
     cdef bint missing = False
     cdef uint16_t code
     cdef int64_t[::1] cursor = np.zeros(n + 1, dtype=np.int64)
-    cdef uint16_t[::1] zeros = np.zeros(n_slots, dtype=np.uint16)
+    cdef uint16_t[::1] zeros = np.zeros(max(1, k), dtype=np.uint16)
     cdef int64_t[:, ::1] stretch = np.empty((k, 2), dtype=np.int64)
     cdef uint32_t[::1] cells
     cdef uint16_t[::1] found
     if not (
-        n >= 0 and begin >= 0 and n_slots >= k == first.shape[0] - 1
+        n >= 0 and begin >= 0 and k == first.shape[0] - 1
         and rows.shape[0] == data.shape[0]
     ):
         raise ValueError("The rows do not fit the forest.")
@@ -154,15 +119,7 @@ def walk_sparse(ForestNodes forest not None, const int64_t[::1] row_first,
     """Leaves of coded rows, or the sums of their values.
 
     Each row walks alone, several trees at a time: blocks of rows would not fit the cache.
-
-    Parameters
-    ----------
-    forest : ForestNodes
-    row_first, cells, zeros, with_missing
-        What `code_sparse` returned.
-    leaves : OUT int32 (n_trees, n_rows), or None
-        Node numbers.
-    total : IN and OUT float64 (n_rows, width), or None
+    ``leaves`` is OUT (n_trees, n_rows), or None; ``total`` IN and OUT (n_rows, width), or None.
     """
     cdef int64_t n = row_first.shape[0] - 1
     cdef int64_t n_trees = forest.n_trees

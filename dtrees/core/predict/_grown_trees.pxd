@@ -1,5 +1,5 @@
 """Declarations of the arrays of trees; see _grown_trees.pyx."""
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 cdef struct Grown:
     # The arrays of a tree.
@@ -7,6 +7,7 @@ cdef struct Grown:
     const int32_t* left
     const int32_t* right
     const uint8_t* test
+    const uint32_t* code
     const double* threshold
     const uint8_t* missing_left
     const int64_t* subset
@@ -15,6 +16,8 @@ cdef struct Grown:
     const int64_t* wide
     int64_t n_nodes
     int64_t n_words
+    int64_t n_statistics
+    bint is_regression
     double weight_unit
     double unit
     double offset
@@ -37,5 +40,6 @@ cdef class GrownTrees:
                 int64_t* n_inner)
 
 
-cdef int64_t total_of(const Grown* tree, int64_t node, int64_t n_statistics,
-                      bint is_regression) noexcept nogil
+cdef int64_t total_of(const Grown* tree, int64_t node) noexcept nogil
+cdef bint is_heavier_left(const Grown* tree, int64_t node) noexcept nogil
+cdef void number_nodes(const Grown* tree, int32_t* number, int32_t* inner) noexcept nogil

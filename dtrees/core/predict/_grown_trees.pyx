@@ -1,9 +1,9 @@
-"""The arrays of trees as kernels read them, checked and counted, before a forest is packed.
+"""The arrays of trees as kernels read them, checked and counted, before trees are packed.
 
-Trees come from outside (a file, another process): what the walk of a packed forest relies on is
-checked here, and where subsets begin, when their nodes are packed (`_forest_nodes`).
+Trees come from outside (a file, another process). What a walk relies on is checked here, but for
+subsets, whose words are checked when their nodes are packed.
 """
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
 
 import numpy as np
@@ -14,12 +14,6 @@ from dtrees.core.data._structs cimport ABOVE, IN_SUBSET, LEAF
 cdef class GrownTrees:
     """The arrays of trees, checked as far as the walk relies on them, and counted.
 
-    Parameters
-    ----------
-    trees : sequence of dtrees.core.model.tree.Tree
-        At least one.
-    n_columns : int
-
     Attributes
     ----------
     start, first_leaf : int64 (n_trees + 1,)
@@ -28,11 +22,6 @@ cdef class GrownTrees:
         Nodes that compare numbers of a column, and nodes that have subsets of its categories.
     with_above : bool
         Whether a node asks for what is above a threshold.
-
-    Raises
-    ------
-    ValueError
-        The arrays are not those of trees.
     """
 
     def __cinit__(self, trees, int64_t n_columns):
@@ -65,6 +54,7 @@ cdef class GrownTrees:
         cdef const int32_t[::1] left = tree.children_left
         cdef const int32_t[::1] right = tree.children_right
         cdef const uint8_t[::1] test = tree.test
+        cdef const uint32_t[::1] code = tree.code
         cdef const double[::1] threshold = tree.threshold
         cdef const uint8_t[::1] missing_left = tree.missing_go_to_left
         cdef const int64_t[::1] subset = tree.subset_offset
@@ -75,17 +65,19 @@ cdef class GrownTrees:
         statistics = tree.statistics
         if not (
             left.shape[0] == right.shape[0] == test.shape[0] == threshold.shape[0] == n
-            and missing_left.shape[0] == subset.shape[0] == statistics.shape[0] == n
+            and code.shape[0] == missing_left.shape[0] == subset.shape[0] == n
+            and statistics.shape[0] == n
             and statistics.shape[1] == self.n_statistics
             and tree.is_regression == self.is_regression
             and self.n_statistics >= 1 + self.is_regression
         ):
-            raise ValueError("The arrays of the forest differ in length.")
+            raise ValueError("The arrays of the trees differ in length.")
         if not 0 < n < 0x7FFFFFFF:
-            raise ValueError(f"Tree {t} of the forest has {n} nodes.")
+            raise ValueError(f"Tree {t} has {n} nodes.")
         grown.n_nodes = n
         grown.feature, grown.test, grown.threshold = &feature[0], &test[0], &threshold[0]
-        grown.left, grown.right = &left[0], &right[0]
+        grown.code, grown.left, grown.right = &code[0], &left[0], &right[0]
+        grown.n_statistics, grown.is_regression = self.n_statistics, self.is_regression
         grown.missing_left, grown.subset = &missing_left[0], &subset[0]
         grown.n_words = words.shape[0]
         if grown.n_words > 0:
@@ -131,7 +123,7 @@ cdef class GrownTrees:
                     with_above |= tree.test[i] == ABOVE
         PyMem_Free(inner)
         if broken >= 0:
-            raise ValueError(f"Tree {t} of the forest is broken: node {broken} cannot be.")
+            raise ValueError(f"Tree {t} is broken: node {broken} cannot be.")
         n_inner[0] = n
         self.with_above |= with_above
 
@@ -139,18 +131,38 @@ cdef class GrownTrees:
         PyMem_Free(self.trees)
 
 
-cdef int64_t total_of(const Grown* tree, int64_t node, int64_t n_statistics,
-                      bint is_regression) noexcept nogil:
+cdef int64_t total_of(const Grown* tree, int64_t node) noexcept nogil:
     """Weight of a node in units of its fixed point; sums that overflow wrap around."""
     cdef int64_t k
-    cdef int64_t first = n_statistics * node
+    cdef int64_t first = tree.n_statistics * node
     cdef uint64_t total = 0
-    if is_regression:
+    if tree.is_regression:
         return tree.wide[first] if tree.narrow == NULL else tree.narrow[first]
     if tree.narrow == NULL:
-        for k in range(n_statistics):
+        for k in range(tree.n_statistics):
             total += <uint64_t>tree.wide[first + k]
     else:
-        for k in range(n_statistics):
+        for k in range(tree.n_statistics):
             total += <uint64_t>tree.narrow[first + k]
     return <int64_t>total
+
+
+cdef bint is_heavier_left(const Grown* tree, int64_t node) noexcept nogil:
+    """Whether the left child has more weight, in the user's units."""
+    cdef double left = total_of(tree, tree.left[node])
+    cdef double right = total_of(tree, tree.right[node])
+    return left * tree.weight_unit > right * tree.weight_unit
+
+
+cdef void number_nodes(const Grown* tree, int32_t* number, int32_t* inner) noexcept nogil:
+    """Number the inner nodes; a leaf gets the complement of its node.
+
+    number, inner : OUT (n_nodes,), and the nodes by number (n_inner + 1,)
+    """
+    cdef int32_t n_inner = 0
+    cdef int32_t i, is_leaf
+    for i in range(<int32_t>tree.n_nodes):          # no branch: half of the nodes are leaves
+        is_leaf = tree.test[i] == LEAF
+        number[i] = (n_inner & (is_leaf - 1)) | (~i & -is_leaf)
+        inner[n_inner] = i
+        n_inner += 1 - is_leaf

@@ -23,217 +23,64 @@ processor would guess; 65535 is next to 0, so a stretch that begins there has wh
 Subsets of more than 64 codes and comparisons in hybrid columns are looked up on a way of their own.
 Forests that test nothing but `<=` on columns of numbers do with half as large a node.
 
-Blocks of rows are coded once and walk all trees, tree by tree. Several rows are on their way at
-the same time, as in `dtrees.core.predict._raw`; a row that is alone walks several trees at the same
-time. Cost of a row: O(used columns * log thresholds + trees * depth).
+Blocks of rows are coded once and walk all trees, tree by tree; a row that is alone walks several
+trees at the same time. Cost of a row: O(used columns * log thresholds + trees * depth).
 """
-from libc.stdint cimport int32_t, int64_t, uint16_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint16_t
 
 from dtrees.core.predict._forest_leaves cimport add_row, add_values
-from dtrees.core.predict._forest_nodes cimport (
-    GONE_LEFT, IS_OTHER, IS_SUBSET, MISSING_LEFT, UNSEEN_LEFT, ForestNodes, Node, Rule
-)
+from dtrees.core.predict._forest_nodes cimport ForestNodes
+from dtrees.core.predict._walk cimport COMPLETE, GAPS, RULES, ForestRow, ForestRows, walk
 
 cdef enum:
-    LANES = 12
     FEW_ROWS = 4                # that walk one after the other, each down several trees
-    CATEGORY = 65533            # in the place of a number
-    UNSEEN = 65534              # a category that was not there at fit, where it has a side
 
 ctypedef fused number_t:
     float
     double
 
-NO_NUMBER = CATEGORY
-NEW = UNSEEN
-GONE = MISSING
+ctypedef fused rows_t:
+    ForestRows
+    ForestRow
 
 
-cdef bint other_left(const Rule* rule, const uint64_t* words, uint16_t code) noexcept nogil:
-    """A wide subset, or a comparison in a hybrid column."""
-    if rule.kind & IS_SUBSET:
-        return (words[rule.bits + (code >> 6)] >> (code & 63)) & 1
-    if code == MISSING:
-        return (rule.kind & GONE_LEFT) != 0
-    if code == UNSEEN:
-        return (rule.kind & UNSEEN_LEFT) != 0
-    return <uint16_t>(code - rule.low) < rule.limit
-
-
-cdef inline int32_t step(const Node* nodes, const Rule* rules, const uint64_t* words, int32_t at,
-                         const uint16_t* row, bint with_missing, bint with_rules) noexcept nogil:
-    cdef const Node* node
-    cdef const Rule* rule
-    cdef uint16_t code
-    if with_rules:
-        rule = &rules[at]
-        code = row[rule.slot]
-        if rule.kind & IS_OTHER:
-            return rule.child[other_left(rule, words, code)]
-        # one of both is empty
-        return rule.child[
-            ((rule.bits >> (code & 63)) & 1) | (<uint16_t>(code - rule.low) < rule.limit)
-        ]
-    node = &nodes[at]
-    code = row[node.slot & (MISSING_LEFT - 1)]
-    if with_missing:
-        return node.child[(code < node.limit) | ((code == MISSING) & (node.slot >> 15))]
-    return node.child[code < node.limit]
-
-
-cdef inline void walk_rows(const Node* nodes, const Rule* rules, const uint64_t* words,
-                           int32_t root, const uint16_t* rows, int64_t n, int64_t width,
-                           int32_t* leaves, bint with_missing, bint with_rules) noexcept nogil:
-    """Leaves of n rows in one tree; flags are constants where this is inlined."""
-    cdef int32_t[LANES] at
-    cdef int64_t[LANES] row
-    cdef const uint16_t* codes[LANES]
-    cdef int64_t next_row = 0
-    cdef int k, kept
-    cdef int live
-    if root < 0:
-        for next_row in range(n):
-            leaves[next_row] = ~root
-        return
-    live = <int>(LANES if n > LANES else n)
-    for k in range(live):
-        row[k] = k
-        codes[k] = rows + k * width
-        at[k] = root
-    next_row = live
-    while live == LANES:
-        for k in range(LANES):
-            at[k] = step(nodes, rules, words, at[k], codes[k], with_missing, with_rules)
-        kept = LANES
-        for k in range(LANES):
-            if at[k] < 0:
-                leaves[row[k]] = ~at[k]
-                if next_row < n:
-                    row[k] = next_row
-                    codes[k] = rows + next_row * width
-                    at[k] = root
-                    next_row += 1
-                else:
-                    kept -= 1
-        if kept < LANES:
-            live = kept
-            break
-    # No row is left to come: the lanes that are still in use move together.
-    kept = 0
-    for k in range(LANES if n > LANES else <int>n):
-        if at[k] >= 0:
-            row[kept], codes[kept], at[kept] = row[k], codes[k], at[k]
-            kept += 1
-    live = kept
-    while live > 0:
-        kept = 0
-        for k in range(live):
-            at[k] = step(nodes, rules, words, at[k], codes[k], with_missing, with_rules)
-            if at[k] < 0:
-                leaves[row[k]] = ~at[k]
-            else:
-                row[kept], codes[kept], at[kept] = row[k], codes[k], at[k]
-                kept += 1
-        live = kept
+cdef inline void walk_as(ForestNodes forest, const rows_t* rows, int64_t n,
+                         bint with_missing) noexcept nogil:
+    if forest.rules != NULL:
+        walk(rows, n, RULES)
+    elif with_missing:
+        walk(rows, n, GAPS)
+    else:
+        walk(rows, n, COMPLETE)
 
 
 cdef void walk_tree(ForestNodes forest, int64_t tree, const uint16_t* rows, int64_t n,
                     int32_t* leaves, bint with_missing) noexcept nogil:
     """Leaves of n rows in one tree: numbers among the leaves of the tree."""
-    cdef const Node* nodes
-    cdef int32_t root = forest.root[tree]
-    if forest.rules != NULL:
-        walk_rows(NULL, forest.rules + forest.start[tree], forest.words, root, rows, n,
-                  forest.n_slots, leaves, True, True)
-        return
-    nodes = forest.nodes + forest.start[tree]
-    if with_missing:
-        walk_rows(nodes, NULL, NULL, root, rows, n, forest.n_slots, leaves, True, False)
-    else:
-        walk_rows(nodes, NULL, NULL, root, rows, n, forest.n_slots, leaves, False, False)
-
-
-cdef inline void walk_trees(ForestNodes forest, const uint16_t* row, int32_t* leaves,
-                            bint with_missing, bint with_rules) noexcept nogil:
-    """Leaves of one row in all trees; flags are constants where this is inlined."""
-    cdef int32_t[LANES] at
-    cdef int64_t[LANES] tree
-    cdef const Node* nodes[LANES]
-    cdef const Rule* rules[LANES]
-    cdef const uint64_t* words = forest.words
-    cdef int64_t coming = 0
-    cdef int live = 0
-    cdef int k, kept
-    cdef int32_t ended
-    while True:
-        while live < LANES and coming < forest.n_trees:
-            if forest.root[coming] < 0:
-                leaves[coming] = ~forest.root[coming]
-            else:
-                tree[live] = coming
-                at[live] = forest.root[coming]
-                if with_rules:
-                    rules[live] = forest.rules + forest.start[coming]
-                else:
-                    nodes[live] = forest.nodes + forest.start[coming]
-                live += 1
-            coming += 1
-        if live == 0:
-            return
-        ended = 0
-        while live == LANES and ended >= 0:
-            for k in range(LANES):
-                if with_rules:
-                    at[k] = step(NULL, rules[k], words, at[k], row, True, True)
-                else:
-                    at[k] = step(nodes[k], NULL, NULL, at[k], row, with_missing, False)
-                ended |= at[k]
-        while ended >= 0:
-            for k in range(live):
-                if with_rules:
-                    at[k] = step(NULL, rules[k], words, at[k], row, True, True)
-                else:
-                    at[k] = step(nodes[k], NULL, NULL, at[k], row, with_missing, False)
-                ended |= at[k]
-        kept = 0
-        for k in range(live):
-            if at[k] < 0:
-                leaves[tree[k]] = ~at[k]
-                continue
-            tree[kept], at[kept] = tree[k], at[k]
-            if with_rules:
-                rules[kept] = rules[k]
-            else:
-                nodes[kept] = nodes[k]
-            kept += 1
-        live = kept
+    cdef int64_t first = forest.start[tree]
+    cdef ForestRows walking
+    walking.nodes = forest.nodes + first if forest.rules == NULL else NULL
+    walking.rules = forest.rules + first if forest.rules != NULL else NULL
+    walking.words, walking.root = forest.words, forest.root[tree]
+    walking.codes, walking.width, walking.leaf = rows, forest.n_slots, leaves
+    walk_as(forest, &walking, n, with_missing)
 
 
 cdef void walk_row(ForestNodes forest, const uint16_t* row, int32_t* leaves,
                    bint with_missing) noexcept nogil:
-    """Leaves of one row in all trees.
-
-    leaves : OUT (n_trees,)
-    """
-    if forest.rules != NULL:
-        walk_trees(forest, row, leaves, True, True)
-    elif with_missing:
-        walk_trees(forest, row, leaves, True, False)
-    else:
-        walk_trees(forest, row, leaves, False, False)
+    """Leaves of one row in all trees, OUT (n_trees,)."""
+    cdef ForestRow walking
+    walking.nodes, walking.rules, walking.words = forest.nodes, forest.rules, forest.words
+    walking.first, walking.root = forest.start, forest.root
+    walking.codes, walking.leaf = row, leaves
+    walk_as(forest, &walking, forest.n_trees, with_missing)
 
 
-def walk(ForestNodes forest not None, const uint16_t[:, ::1] rows, bint with_missing,
-         int32_t[::1] leaves, double[:, ::1] total):
-    """Add the values of the rows' leaves to `total`, tree by tree.
+def walk_values(ForestNodes forest not None, const uint16_t[:, ::1] rows, bint with_missing,
+                int32_t[::1] leaves, double[:, ::1] total):
+    """Add the values of the rows' leaves to `total` (n_rows, width), tree by tree.
 
-    Parameters
-    ----------
-    rows : uint16 (n_rows, n_slots)
-    with_missing : bool
-        Whether a code may be that of a missing number.
-    leaves : OUT int32, at least as many as rows and as trees; scratch
-    total : IN and OUT float64 (n_rows, width)
+    ``leaves`` is scratch, at least as many as rows and as trees.
     """
     cdef int64_t n = rows.shape[0]
     cdef int64_t t, i
@@ -305,7 +152,7 @@ def code_numbers(const number_t[:, :] numbers, const int64_t[::1] columns,
     """
     cdef bint missing = False
     cdef int64_t n = numbers.shape[0]
-    cdef int64_t k, s, i, column, length, half, low
+    cdef int64_t k, s, i, column, length
     cdef const double* base
     cdef double x
     if not (
@@ -325,15 +172,9 @@ def code_numbers(const number_t[:, :] numbers, const int64_t[::1] columns,
             s = slots[k]
             column = columns[k]
             base = &thresholds[0] + first[s]
+            length = first[s + 1] - first[s]
             for i in range(n):
                 x = numbers[i, column]
-                # how many thresholds are below x: binary search without a branch
-                low = 0
-                length = first[s + 1] - first[s]
-                while length > 0:
-                    half = (length + 1) >> 1
-                    low += half if base[low + half - 1] < x else 0
-                    length -= half
-                rows[i, s] = <uint16_t>low if x == x else MISSING
+                rows[i, s] = code_of(x, base, length)
                 missing |= x != x
     return missing

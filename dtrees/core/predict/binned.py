@@ -25,8 +25,8 @@ from scipy.sparse import csc_array
 
 from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.core.model.tree import Tree
-from dtrees.core.predict._binned import walk_codes
-from dtrees.core.predict._raw import Walk, walk_sparse
+from dtrees.core.predict._binned import find_leaves
+from dtrees.core.predict._raw import PackedTree, walk_sparse
 from dtrees.core.predict.means import add_up
 from dtrees.core.predict.used_columns import places_of, sparse_block, used_columns
 from dtrees.typing import Runner
@@ -37,7 +37,7 @@ TREES_AT_ONCE = 32  # whose leaves are held
 Asked = tuple[Sequence[Tree], np.ndarray]  # trees of a model, and numbers of rows
 
 
-class WalkedRows(Protocol):
+class LeafLookup(Protocol):
     """The rows of a coded table, wherever its codes are."""
 
     @property
@@ -90,55 +90,26 @@ class CodedRows:
         """There is nothing to fetch."""
 
     def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
-        """Leaf of some rows.
+        """Leaf of some rows, intp (n,); on any thread.
 
-        Parameters
-        ----------
-        tree : Tree
-            Grown from this table.
-        rows : int64 (n,)
-            Row numbers.
-
-        Returns
-        -------
-        intp (n,)
-            Node numbers.
-
-        Notes
-        -----
         O(nodes + n x depth), and O(all stored codes of used columns) for sparse tables. Rows that
         ascend are found in the caches.
-        Any thread may ask.
         """
         if self._is_sparse:
             return self._sparse_leaves(tree)[rows]
         leaves = np.empty(len(rows), dtype=np.intp)
-        walk_codes(tree, self._coded, np.ascontiguousarray(rows, dtype=np.int64), leaves)
+        find_leaves(tree, self._coded, np.ascontiguousarray(rows, dtype=np.int64), leaves)
         return leaves
 
     def sums(self, trees: Sequence[Tree], rows: np.ndarray, run: Runner) -> np.ndarray:
-        """Values of the leaves of some rows, added up in the order of the trees.
-
-        Parameters
-        ----------
-        trees : sequence of Tree
-        rows : int64 (n,)
-        run : Runner
-            Walks down some trees side by side.
-
-        Returns
-        -------
-        float64 (n, n_values)
-        """
+        """Values of the leaves of some rows, float64 (n, n_values)."""
         total = np.zeros((len(rows), trees[0].n_values))
         for start in range(0, len(trees), TREES_AT_ONCE):
             some = trees[start : start + TREES_AT_ONCE]
             halves = [some[: len(some) // 2], some[len(some) // 2 :]]
             found = run([partial(self._leaves_of, half, rows) for half in halves])
             for tree, leaves in zip(some, itertools.chain(*found), strict=True):
-                add_up(
-                    total, tree.value_of(leaves)
-                )  # in the order of the trees, as in a prediction
+                add_up(total, tree.value_of(leaves))  # in their order, as in a prediction
         return total
 
     def _leaves_of(self, trees: Sequence[Tree], rows: np.ndarray) -> list[np.ndarray]:
@@ -161,7 +132,7 @@ class CodedRows:
         """Leaf of every row of a sparse table; see `dtrees.core.predict._raw.walk_sparse`."""
         coded, used = self._coded, used_columns(tree)
         fill = coded.fill_code[np.maximum(tree.feature, 0)].astype(np.float64)
-        walk = Walk(
+        packed = PackedTree(
             replace(tree, threshold=tree.code - fill),
             places_of(used, coded.n_columns),
             places_of(used[:0], coded.n_columns),
@@ -171,7 +142,7 @@ class CodedRows:
         matrix = self._stored[:, used]
         leaves = np.empty(coded.n_rows, dtype=np.intp)
         walk_sparse(
-            walk,
+            packed,
             matrix.indptr.astype(np.int64, copy=False),
             matrix.indices.astype(np.int32, copy=False),
             matrix.data,

@@ -30,7 +30,7 @@ import numpy as np
 from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.model.tree import Tree
-from dtrees.core.predict.binned import WalkedRows
+from dtrees.core.predict.binned import LeafLookup
 from dtrees.core.predict.means import mean_of_sums
 from dtrees.typing import Runner
 
@@ -61,7 +61,7 @@ class OutOfBag:
     ----------
     growth : ForestGrowth
         With bags.
-    coded_rows : WalkedRows
+    coded_rows : LeafLookup
         Of the same table.
 
     Attributes
@@ -72,7 +72,7 @@ class OutOfBag:
         Number of trees that were added up.
     """
 
-    def __init__(self, growth: ForestGrowth, coded_rows: WalkedRows) -> None:
+    def __init__(self, growth: ForestGrowth, coded_rows: LeafLookup) -> None:
         self._growth = growth
         self._rows = coded_rows
         self.total = np.zeros((growth.coded.n_rows, max(1, growth.target.n_classes)))
@@ -134,7 +134,7 @@ def sums_of_sets(
     growth: ForestGrowth,
     resampling: Resampling,
     trees: Sequence[Sequence[Tree]],
-    coded_rows: WalkedRows,
+    coded_rows: LeafLookup,
     run: Runner,
 ) -> list[OutOfBag]:
     """Sums of each training set, over its trees.
@@ -147,7 +147,7 @@ def sums_of_sets(
         The sets, as for `ForestGrowth.trees_of_sets`.
     trees : sequence of sequence of Tree
         By set, and as many of each.
-    coded_rows : WalkedRows
+    coded_rows : LeafLookup
     run : Runner
         Carries tasks for trees, and for sets.
 

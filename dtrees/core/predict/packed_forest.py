@@ -32,11 +32,19 @@ import numpy as np
 
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict._forest_leaves import fill_leaves, share_of_zeros
-from dtrees.core.predict._forest_nodes import CODE_LIMIT, SLOT_LIMIT, ForestNodes, fill_nodes
+from dtrees.core.predict._forest_nodes import (
+    CODE_LIMIT,
+    GONE,
+    NEW,
+    NO_NUMBER,
+    SLOT_LIMIT,
+    ForestNodes,
+    fill_nodes,
+)
 from dtrees.core.predict._forest_ranks import THRESHOLD_LIMIT, rank_thresholds, together
 from dtrees.core.predict._forest_sparse import code_sparse, walk_sparse
 from dtrees.core.predict._grown_trees import GrownTrees
-from dtrees.core.predict._packed_forest import GONE, NEW, NO_NUMBER, code_numbers, walk, walk_leaves
+from dtrees.core.predict._packed_forest import code_numbers, walk_leaves, walk_values
 from dtrees.core.predict.raw_cells import LabelCells, RawCells
 from dtrees.core.predict.used_columns import NOWHERE, places_of
 from dtrees.typing import Runner, serial
@@ -158,7 +166,7 @@ class CodedStretches:
     def add_values(self, first: int, end: int, total: np.ndarray) -> None:
         """Add the values of the leaves of a stretch of rows, IN and OUT (end - first, width)."""
         leaves = np.empty(max(end - first, self._packed.n_trees), dtype=np.int32)
-        walk(self._packed.nodes, *self.code(first, end), leaves, total)
+        walk_values(self._packed.nodes, *self.code(first, end), leaves, total)
 
     def find_leaves(self, first: int, end: int, leaves: np.ndarray) -> None:
         """Leaves of a stretch of rows, OUT int32 (n_trees, end - first)."""
@@ -188,9 +196,9 @@ class SparseStretches:
     def _walk(
         self, first: int, end: int, leaves: np.ndarray | None, total: np.ndarray | None
     ) -> None:
-        packed, n_slots = self._packed, self._packed.nodes.n_slots
-        columns, thresholds, bounds = packed.number_columns, packed.thresholds, packed.first
-        rows = code_sparse(*self._table, columns, thresholds, bounds, first, end, n_slots)
+        packed = self._packed
+        slots = packed.number_columns, packed.thresholds, packed.first
+        rows = code_sparse(*self._table, *slots, first, end)
         walk_sparse(packed.nodes, *rows, leaves, total)
 
 
@@ -254,9 +262,8 @@ def _pack_trees(trees: Sequence[Tree], book: CodeBook, run: Runner) -> Parts | N
     begins = np.append(0, np.cumsum(grown.n_compared[number_columns]))
     compared = np.empty(begins[-1])
     node_of = np.empty(begins[-1], dtype=np.int64)
-    n_codes, n_ordered = book.n_codes, book.n_ordered
-    cursor = begins[:-1].copy()
-    fill_nodes(nodes, grown, number_slot, code_slot, n_codes, n_ordered, cursor, compared, node_of)
+    columns = np.column_stack([number_slot, code_slot, book.n_codes, book.n_ordered])
+    fill_nodes(nodes, grown, columns.astype(np.int64), begins[:-1].copy(), compared, node_of)
     n_distinct = np.zeros(len(number_columns), dtype=np.int64)
     rank = partial(rank_thresholds, nodes, compared, node_of, begins)
     leaves = partial(fill_leaves, nodes, grown)

@@ -39,7 +39,7 @@ from scipy.sparse import csr_matrix
 
 from dtrees.coding.tables import Table
 from dtrees.core.model.tree import LEAF, Forest, Tree
-from dtrees.core.predict._raw import Walk, walk_mixed, walk_numbers, walk_sparse
+from dtrees.core.predict._raw import PackedTree, walk_mixed, walk_numbers, walk_sparse
 from dtrees.core.predict.means import add_up, mean_of_sums
 from dtrees.core.predict.packed_forest import (
     CodedStretches,
@@ -74,17 +74,17 @@ class Packed:
         Used columns that hold numbers, ascending: a gathered row of numbers.
     codes : int64 (n_code_columns,)
         Used columns that hold categories.
-    gathered : Walk
+    gathered : PackedTree
         Places are those in gathered rows.
-    whole : Walk or None
+    whole : PackedTree or None
         Places are column numbers; None where codes are needed.
     """
 
     book: CodeBook
     numbers: np.ndarray
     codes: np.ndarray
-    gathered: Walk
-    whole: Walk | None
+    gathered: PackedTree
+    whole: PackedTree | None
 
 
 _packed: WeakKeyDictionary[Tree, Packed] = WeakKeyDictionary()
@@ -251,7 +251,8 @@ def _walker(tree: Tree, cells: RawCells) -> Leaves:
     if table.sparse is not None:
         return _of_sparse(packed, table.sparse)
     if packed.whole is not None and block is not None and is_walkable(block):
-        return partial(_walk_whole, packed.whole, block)
+        whole = packed.whole
+        return lambda first, end, leaves: walk_numbers(whole, block[first:end], leaves)
     return _of_gathered(packed, cells)
 
 
@@ -302,15 +303,11 @@ def _pack(tree: Tree, book: CodeBook) -> Packed:
         raise ValueError(f"The tree tests column {used[-1]} of a table of {n_columns}.")
     numbers = used[book.n_ordered[used] > 0]
     codes = used[book.n_ordered[used] < book.n_codes[used]]
-    walk = partial(Walk, tree, n_codes=book.n_codes, n_ordered=book.n_ordered)
+    walk = partial(PackedTree, tree, n_codes=book.n_codes, n_ordered=book.n_ordered)
     nowhere = places_of(codes[:0], n_columns)
     gathered = walk(places_of(numbers, n_columns), places_of(codes, n_columns))
     whole = None if gathered.with_rules else walk(np.arange(n_columns, dtype=np.int32), nowhere)
     return Packed(book, numbers, codes, gathered, whole)
-
-
-def _walk_whole(walk: Walk, block: np.ndarray, first: int, end: int, leaves: np.ndarray) -> None:
-    walk_numbers(walk, block[first:end], leaves)
 
 
 def _of_sparse(packed: Packed, table: csc_array) -> Leaves:

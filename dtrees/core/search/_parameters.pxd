@@ -30,7 +30,7 @@ cdef struct Limits:
     bint random_ties
 
 cdef inline bint gains_enough(const Limits* limits, double gain) noexcept nogil:
-    """The rule of `dtrees.core.model.pruning.min_impurity_decrease`, with the same rounding."""
+    """The rule of `dtrees.core.model.pruning.decrease`, with the same rounding."""
     return gain / limits.total_weight + 2.220446049250313e-16 >= limits.min_decrease
 
 

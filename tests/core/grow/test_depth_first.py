@@ -8,7 +8,7 @@ import pytest
 from dtrees.core.data.scale import scale_of
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow.source import DatasetSource
-from dtrees.core.model import pruning
+from dtrees.core.model.pruning import PruningLimits
 from dtrees.core.model.tree import LEAF
 from tests.core.grow.test_large_node import ROWS, Threads, large
 from tests.core.walk import rows_of_nodes
@@ -29,7 +29,7 @@ def test_depth_does_not_matter():
     full = fit(example, n_threads=2)
     for depth in (1, 5, 9):
         early = fit(large("gini", ROWS, max_depth=depth), n_threads=2)
-        assert early.equals(pruning.max_depth(full, depth))
+        assert early.equals(PruningLimits(max_depth=depth).cut(full))
 
 
 def test_a_tree_as_deep_as_it_is_large():
@@ -40,8 +40,8 @@ def test_a_tree_as_deep_as_it_is_large():
     assert tree.max_depth > 1_000
     assert tree.n_leaves == 5_000
     assert tree.equals(fit(example, run=Threads(2), n_threads=2))
-    assert pruning.max_depth(tree, 700).max_depth == 700
-    assert pruning.max_leaf_nodes(tree, 900).n_leaves == 900
+    assert PruningLimits(max_depth=700).cut(tree).max_depth == 700
+    assert PruningLimits(max_leaf_nodes=900).cut(tree).n_leaves == 900
     assert len(pruning.cost_complexity_path(tree)[0]) > 1
 
 

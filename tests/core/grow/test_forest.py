@@ -7,7 +7,7 @@ import pytest
 
 from dtrees.core.grow.forest import ForestGrowth, UnitsOfGrowth
 from dtrees.core.membership.resampling import Bags, of_sets
-from dtrees.core.model import pruning
+from dtrees.core.model.pruning import PruningLimits
 from tests.laws.tables import coded, grow_tree, seeded, thresholds_of
 from tests.laws.test_growth import assert_equal
 from tests.laws.test_shared import folds
@@ -41,7 +41,7 @@ def test_the_first_tree_without_bags_is_that_of_a_table():
 def test_limits_that_are_decided_afterwards():
     tree = growth().tree(0)
     found = growth(max_leaf_nodes=6, ccp_alpha=0.01).tree(0)
-    assert_equal(found, pruning.ccp(pruning.max_leaf_nodes(tree, 6), 0.01))
+    assert_equal(found, PruningLimits(max_leaf_nodes=6, ccp_alpha=0.01).cut(tree))
     assert found.n_leaves <= 6
 
 

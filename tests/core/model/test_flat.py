@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from dtrees import BaggingRegressor, RandomForestClassifier
-from dtrees.core.model.flat import flatten
-from dtrees.core.model.packing import UNITS, split_trees
-from dtrees.core.model.tree import Tree
+from dtrees.core.model.flat import flatten, split_trees
+from dtrees.core.model.tree import UNITS, Tree
 
 WORDS = np.array(list("abcdefgh") * 40, dtype=object)
 X = np.column_stack([WORDS, np.linspace(0, 1, 320).astype(object)])

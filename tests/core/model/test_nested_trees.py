@@ -1,4 +1,4 @@
-"""Sums over the leaves of smaller trees, against the trees that are cut out, and against fits."""
+"""Sums over the leaves of nested trees, against the trees that are cut out, and against fits."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dtrees
-from dtrees.core.model.nested_trees import Limits, ManyLimits, sums_over_branches, sums_over_leaves
+from dtrees.core.model.nested_trees import PruningGrid, sums_over_branches, sums_over_leaves
+from dtrees.core.model.pruning import PruningLimits
 from dtrees.core.model.tree import LEAF
 
 
@@ -19,7 +20,7 @@ def grown(seed, n_rows=300, **parameters):
 
 
 LIMITS = st.builds(
-    Limits,
+    PruningLimits,
     max_depth=st.sampled_from([0, 1, 2, 3, 5, 9, 2**31 - 1]),
     min_samples_split=st.sampled_from([2, 3, 10, 11, 40, 301]),
     min_impurity_decrease=st.sampled_from([0.0, 0.001, 0.01, 0.3, 100.0]),
@@ -32,22 +33,22 @@ LIMITS = st.builds(
 def test_sums_are_those_of_the_trees_that_are_cut_out(seed, limits):
     tree = grown(seed)[0].tree_.model
     values = np.random.default_rng(seed).integers(-50, 50, (tree.node_count, 2))
-    sums = sums_over_leaves(tree, values, ManyLimits.of(limits))
+    sums = sums_over_leaves(tree, values, PruningGrid.of(limits))
     for one, found in zip(limits, sums, strict=True):
-        smaller, kept = one.cut_and_kept(tree)
-        leaves = smaller.test == LEAF
+        nested, kept = one.cut_and_kept(tree)
+        leaves = nested.test == LEAF
         np.testing.assert_array_equal(found, values[kept[leaves]].sum(axis=0))
-        np.testing.assert_array_equal(smaller.n_node_samples, tree.n_node_samples[kept])
-        assert one.cut(tree).equals(smaller)
+        np.testing.assert_array_equal(nested.n_node_samples, tree.n_node_samples[kept])
+        assert one.cut(tree).equals(nested)
 
 
 def test_a_grid_that_is_too_large_is_summed_cell_by_cell(monkeypatch):
     tree = grown(0)[0].tree_.model
     values = np.arange(tree.node_count)[:, None]
-    limits = [Limits(max_depth=d, min_samples_split=2 + d * d) for d in range(20)]
-    expected = sums_over_leaves(tree, values, ManyLimits.of(limits))
+    limits = [PruningLimits(max_depth=d, min_samples_split=2 + d * d) for d in range(20)]
+    expected = sums_over_leaves(tree, values, PruningGrid.of(limits))
     monkeypatch.setattr("dtrees.core.model.nested_trees.ROOM", -1000)
-    np.testing.assert_array_equal(sums_over_leaves(tree, values, ManyLimits.of(limits)), expected)
+    np.testing.assert_array_equal(sums_over_leaves(tree, values, PruningGrid.of(limits)), expected)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_a_grid_that_is_too_large_is_summed_cell_by_cell(monkeypatch):
 def test_cut_trees_are_fits(limits):
     whole, X, y = grown(3)
     alone = dtrees.DecisionTreeRegressor(**limits).fit(X, y)
-    assert Limits(**limits).cut(whole.tree_.model).equals(alone.tree_.model)
+    assert PruningLimits(**limits).cut(whole.tree_.model).equals(alone.tree_.model)
 
 
 def test_sums_over_branches():

@@ -9,8 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dtrees import (
     BaggingClassifier,
@@ -21,10 +19,9 @@ from dtrees import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from dtrees.core.model import packing, pruning
-from dtrees.core.model.packing import Shape, narrow, pack, unpack, widen
+from dtrees.core.model.packing import pack, unpack
+from dtrees.core.model.pruning import PruningLimits
 from dtrees.core.model.tree import Forest
-from dtrees.core.search import _criterion
 from tests.estimators.test_forests import mixed_table
 
 CASES = {
@@ -149,67 +146,8 @@ def test_any_impurity_comes_back():
 def test_a_pruned_tree():
     (tree,) = grown("a tree")
     for depth in range(tree.max_depth):
-        small = pruning.max_depth(tree, depth)
+        small = PruningLimits(max_depth=depth).cut(tree)
         assert_same([small], unpack(*pack([small])))
-
-
-def test_the_logarithm_is_that_of_the_kernels():
-    rng = np.random.default_rng(0)
-    x = np.exp(rng.uniform(-700, 700, 2000))
-    x = np.concatenate([x, rng.uniform(0.5, 2.0, 2000), [1.0, np.sqrt(2), 2.0**0.5 / 2]])
-    assert packing._log(x).tolist() == [_criterion.log(number) for number in x.tolist()]
-
-
-@given(
-    st.lists(
-        st.one_of(
-            st.integers(-3, 3),
-            st.integers(-300, 300),
-            st.integers(-(2**31), 2**31),
-            st.integers(-(2**63), 2**63 - 1),
-        ),
-        max_size=30,
-    ),
-    st.integers(1, 2**40),
-    st.booleans(),
-)
-def test_narrow_integers(values, factor, divide):
-    numbers = np.array(values, dtype=np.int64)
-    if divide:
-        numbers = numbers // factor * factor
-    arrays = narrow("x", numbers, divide=divide)
-    assert sum(array.nbytes for array in arrays.values()) <= numbers.nbytes + 8
-    np.testing.assert_array_equal(widen(arrays, "x", len(numbers)), numbers)
-
-
-@given(st.lists(st.booleans(), min_size=1, max_size=14), st.integers(1, 4))
-def test_bits_are_a_shape_or_an_error(bits, n_trees):
-    """The brackets against a plain recursion."""
-    is_inner = np.array(bits)
-    sizes = [len(part) for part in np.array_split(is_inner, min(n_trees, len(bits)))]
-
-    def end_of(node, stop):
-        if node >= stop:
-            raise ValueError
-        if not bits[node]:
-            return node + 1
-        right[node] = end_of(node + 1, stop)
-        return end_of(right[node], stop)
-
-    right: dict[int, int] = {}
-    start, fine = 0, True
-    for size in sizes:
-        try:
-            fine &= end_of(start, start + size) == start + size
-        except ValueError:
-            fine = False
-        start += size
-    if not fine:
-        with pytest.raises(ValueError, match="preorder"):
-            Shape(is_inner, np.array(sizes))
-        return
-    shape = Shape(is_inner, np.array(sizes))
-    assert dict(zip(shape.inner.tolist(), shape.right.tolist(), strict=True)) == right
 
 
 def broken(arrays, facts):

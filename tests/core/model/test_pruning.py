@@ -10,6 +10,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from dtrees.core.model import pruning
+from dtrees.core.model.pruning import PruningLimits
 from dtrees.core.model.tree import AT_MOST, IN_SUBSET, LEAF, Tree
 
 UNIT = 2.0**-32  # of the weights
@@ -100,7 +101,7 @@ class TestLimitsEqualTheFitWithTheLimit:
     @pytest.mark.parametrize("depth", [0, 1, 3, 7, 100])
     def test_max_depth(self, fit, depth):
         tree = from_sklearn(fit().tree_)
-        pruned = pruning.max_depth(tree, depth)
+        pruned = PruningLimits(max_depth=depth).cut(tree)
         if depth:
             assert_same_tree(pruned, from_sklearn(fit(max_depth=depth).tree_))
         else:
@@ -109,21 +110,21 @@ class TestLimitsEqualTheFitWithTheLimit:
 
     @pytest.mark.parametrize("n_rows", [2, 3, 10, 77, 10_000])
     def test_min_samples_split(self, fit, n_rows):
-        pruned = pruning.min_samples_split(from_sklearn(fit().tree_), n_rows)
+        pruned = PruningLimits(min_samples_split=n_rows).cut(from_sklearn(fit().tree_))
         assert_same_tree(pruned, from_sklearn(fit(min_samples_split=n_rows).tree_))
 
     @pytest.mark.parametrize("share", [0.0, 0.001, 0.01, 0.1, 2.0])
     def test_min_impurity_decrease(self, fit, share):
         full = fit().tree_
         least = share * full.impurity[0]
-        pruned = pruning.min_impurity_decrease(from_sklearn(full), least)
+        pruned = PruningLimits(min_impurity_decrease=least).cut(from_sklearn(full))
         assert_same_tree(pruned, from_sklearn(fit(min_impurity_decrease=least).tree_))
 
     @pytest.mark.parametrize("n_leaves", [2, 3, 5, 17, 40, 10_000])
     def test_max_leaf_nodes(self, n_leaves):
         # Regression: gains of classification tie, and scikit-learn's heap has no rule for ties.
         tree = from_sklearn(regression().tree_)
-        pruned = pruning.max_leaf_nodes(tree, n_leaves)
+        pruned = PruningLimits(max_leaf_nodes=n_leaves).cut(tree)
         assert_same_tree(pruned, from_sklearn(regression(max_leaf_nodes=n_leaves).tree_))
         assert pruned.n_leaves == min(n_leaves, tree.n_leaves)
 
@@ -132,7 +133,7 @@ class TestLimitsEqualTheFitWithTheLimit:
         alphas, _ = pruning.cost_complexity_path(tree)
         between = (np.unique(alphas)[:-1] + np.unique(alphas)[1:]) / 2
         for alpha in [0.0, *alphas[1:20:4], *between[::9], alphas[-1], 2 * alphas[-1]]:
-            pruned = pruning.ccp(tree, alpha)
+            pruned = PruningLimits(ccp_alpha=alpha).cut(tree)
             assert_same_tree(pruned, from_sklearn(fit(ccp_alpha=alpha).tree_))
 
     @pytest.mark.parametrize("n_rows", [30, 200, 2_000])
@@ -180,11 +181,11 @@ def chain(n_inner: int) -> Tree:
 class TestTruncate:
     def test_cuts_nothing(self):
         tree = chain(3)
-        assert pruning.truncate(tree, tree.test == LEAF) is tree
+        assert pruning.truncate(tree, tree.test == LEAF)[0] is tree
 
     def test_root(self):
         tree = from_sklearn(classification().tree_)
-        root = pruning.truncate(tree, np.arange(tree.node_count) == 0)
+        root, _ = pruning.truncate(tree, np.arange(tree.node_count) == 0)
         assert root.node_count == 1
         assert root.feature[0] == -2
         assert np.isnan(root.threshold[0])
@@ -197,7 +198,8 @@ class TestTruncate:
         for share in (0.02, 0.1, 0.5):
             is_leaf = rng.random(tree.node_count) < share
             kept = list(walk(tree, 0, is_leaf))
-            cut = pruning.truncate(tree, is_leaf)
+            cut, numbers = pruning.truncate(tree, is_leaf)
+            assert numbers.tolist() == kept
             np.testing.assert_array_equal(cut.impurity, tree.impurity[kept])
             assert list(walk(cut, 0, np.zeros(len(kept), dtype=bool))) == list(range(len(kept)))
             inner = cut.test != LEAF
@@ -213,10 +215,10 @@ class TestTruncate:
         test = np.array([IN_SUBSET] * 3 + [LEAF] * 4, dtype=np.uint8)
         words = np.arange(10, 16, dtype=np.uint64)
         tree = replace(plain, subset_offset=offset, subset_words=words, test=test)
-        cut = pruning.max_depth(tree, 2)
+        cut = PruningLimits(max_depth=2).cut(tree)
         np.testing.assert_array_equal(cut.subset_offset, [0, 3, -1, -1, -1])
         np.testing.assert_array_equal(cut.subset_words, [12, 13, 14, 10, 11])
-        assert pruning.max_depth(tree, 0).subset_words.shape == (0,)
+        assert PruningLimits(max_depth=0).cut(tree).subset_words.shape == (0,)
 
 
 def stops(tree: Tree, node: int, is_leaf: np.ndarray) -> bool:
@@ -254,23 +256,23 @@ class TestBestFirst:
         np.testing.assert_array_equal(pruning.best_first_order(tree), inner)
 
     def test_single_leaf(self):
-        root = pruning.max_depth(chain(2), 0)
+        root = PruningLimits(max_depth=0).cut(chain(2))
         assert len(pruning.best_first_order(root)) == 0
-        assert pruning.max_leaf_nodes(root, 5) is root
-        assert pruning.max_leaf_nodes(chain(5), 1).node_count == 1
+        assert PruningLimits(max_leaf_nodes=5).cut(root) is root
+        assert PruningLimits(max_leaf_nodes=1).cut(chain(5)).node_count == 1
 
 
 class TestCostComplexity:
     def test_single_leaf(self):
-        root = pruning.max_depth(chain(2), 0)
+        root = PruningLimits(max_depth=0).cut(chain(2))
         alphas, impurities = pruning.cost_complexity_path(root)
         np.testing.assert_array_equal(alphas, [0.0])
         np.testing.assert_array_equal(impurities, root.impurity)
-        assert pruning.ccp(root, 1.0) is root
+        assert PruningLimits(ccp_alpha=1.0).cut(root) is root
 
     def test_zero_cuts_nothing(self):
         tree = chain(4)
-        assert pruning.ccp(tree, 0.0) is tree
+        assert PruningLimits(ccp_alpha=0.0).cut(tree) is tree
 
     def test_equal_alphas_cut_the_ancestor_first(self):
         # Both splits save one unit of cost per leaf: alpha is 1 at the root and below it.
@@ -283,17 +285,17 @@ class TestCostComplexity:
         alphas, impurities = pruning.cost_complexity_path(tree)
         np.testing.assert_array_equal(alphas, [0.0, 1.0])
         np.testing.assert_array_equal(impurities, [0.0, 2.0])
-        assert pruning.ccp(tree, np.nextafter(1.0, 0)) is tree
-        assert pruning.ccp(tree, 1.0).node_count == 1
+        assert PruningLimits(ccp_alpha=np.nextafter(1.0, 0)).cut(tree) is tree
+        assert PruningLimits(ccp_alpha=1.0).cut(tree).node_count == 1
 
     def test_path_is_that_of_the_pruned_trees(self):
         tree = from_sklearn(regression().tree_)
         alphas, impurities = pruning.cost_complexity_path(tree)
         assert (np.diff(alphas) >= -1e-12 * alphas[-1]).all()
-        leaves = [pruning.ccp(tree, alpha).n_leaves for alpha in alphas[1::7]]
+        leaves = [PruningLimits(ccp_alpha=alpha).cut(tree).n_leaves for alpha in alphas[1::7]]
         assert all(a > b for a, b in pairwise(leaves))
         for alpha, impurity in list(zip(alphas, impurities, strict=True))[1::7]:
-            cut = pruning.ccp(tree, alpha)
+            cut = PruningLimits(ccp_alpha=alpha).cut(tree)
             leaf = cut.test == LEAF
             share = cut.weighted_n_node_samples[leaf] / cut.weighted_n_node_samples[0]
             np.testing.assert_allclose((share * cut.impurity[leaf]).sum(), impurity, rtol=1e-9)
@@ -302,4 +304,4 @@ class TestCostComplexity:
         # No recursion, and no loop over levels: a tree as deep as it is large.
         alphas, _ = pruning.cost_complexity_path(chain(3_000))
         assert len(alphas) == 2 or (np.diff(alphas) >= 0).all()
-        assert pruning.max_depth(chain(3_000), 1_500).max_depth == 1_500
+        assert PruningLimits(max_depth=1_500).cut(chain(3_000)).max_depth == 1_500

@@ -20,7 +20,7 @@ from tests.core.predict.test_raw import SEEDS, mixed_frame
 @pytest.mark.parametrize("unseen", ["missing", "majority"])
 @given(seed=SEEDS, n_rows=st.integers(1, 30), n_trees=st.integers(1, 30))
 def test_few_rows_and_many_trees(unseen, seed, n_rows, n_trees):
-    """More trees than lanes, or fewer; one row walks several trees at a time."""
+    """More trees than are in flight at a time, or fewer, down which one row walks."""
     frame, _ = mixed_frame(60, seed)
     book, _ = CodeBook.fit_encode(frame, handle_unknown=unseen)
     forest = random_forest(book, seed, n_trees, 1 + seed % 20)
@@ -57,5 +57,5 @@ def test_a_subset_that_is_not_there(offset):
     tree = random_forest(book, seed=7, n_trees=1, n_leaves=40)[0]
     offsets = np.where(tree.test == IN_SUBSET, offset, -1)
     broken = Forest((tree, replace(tree, subset_offset=offsets)))
-    with pytest.raises(ValueError, match=r"Tree 1 of the forest is broken: node \d+ has no subset"):
+    with pytest.raises(ValueError, match=r"Tree 1 is broken: node \d+ has no subset"):
         raw.forest_values(broken, book, frame)

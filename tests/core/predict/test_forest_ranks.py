@@ -44,9 +44,8 @@ def ranked(thresholds: list[float]) -> tuple[np.ndarray, ForestNodes]:
     forest = ForestNodes(grown, 1, None, True)
     first = np.array([0, len(thresholds)])
     compared, node_of = np.empty(len(thresholds)), np.empty(len(thresholds), dtype=np.int64)
-    slot, none = np.zeros(1, dtype=np.int32), np.full(1, -1, dtype=np.int32)
-    counts = np.array([5])
-    fill_nodes(forest, grown, slot, none, counts, counts, first[:1].copy(), compared, node_of)
+    columns = np.array([[0, -1, 5, 5]])  # slots of numbers and codes, n_codes, n_ordered
+    fill_nodes(forest, grown, columns, first[:1].copy(), compared, node_of)
     np.testing.assert_array_equal(compared, thresholds)
     n_distinct = np.zeros(1, dtype=np.int64)
     rank_thresholds(forest, compared, node_of, first, 0, 1, n_distinct)

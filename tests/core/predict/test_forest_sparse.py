@@ -80,9 +80,8 @@ def test_codes_of_a_stretch():
     table = scipy.sparse.csc_array(np.array([[0, 5.0], [2.0, 0], [np.nan, -3.0], [1.0, 0]]))
     columns, thresholds = np.array([1, 0]), np.array([-1.0, 1.5, np.nan])
     args = table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data
-    first, cells, zeros, missing = code_sparse(
-        *args, columns, thresholds, np.array([0, 1, 2]), 1, 4, 2
-    )
+    bounds = np.array([0, 1, 2])
+    first, cells, zeros, missing = code_sparse(*args, columns, thresholds, bounds, 1, 4)
     assert first.tolist() == [0, 1, 3, 3]  # 1.0 has the code of zero
     assert cells.tolist() == [1 << 16 | 1, 0, 1 << 16 | 65_535]
     assert zeros.tolist() == [1, 0]
@@ -92,6 +91,6 @@ def test_codes_of_a_stretch():
 def test_broken_tables():
     table = scipy.sparse.csc_array(np.eye(3))
     indptr = np.array([0, 2, 1, 3])
-    rest = np.arange(3), np.array([np.nan]), np.zeros(4, dtype=np.int64), 0, 3, 3
+    rest = np.arange(3), np.array([np.nan]), np.zeros(4, dtype=np.int64), 0, 3
     with pytest.raises(ValueError, match="indptr does not ascend"):
         code_sparse(indptr, table.indices.astype(np.int32), table.data, *rest)

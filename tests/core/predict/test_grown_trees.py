@@ -45,7 +45,7 @@ def test_counts(seed):
 def test_what_no_tree_has(name, wrong):
     tree = stump(0.5)
     broken = replace(tree, **{name: np.array(wrong, dtype=getattr(tree, name).dtype)})
-    with pytest.raises(ValueError, match="Tree 1 of the forest is broken: node 0 cannot be"):
+    with pytest.raises(ValueError, match="Tree 1 is broken: node 0 cannot be"):
         GrownTrees([tree, broken], 1)
 
 

@@ -213,6 +213,7 @@ class TestNumbers:
             children_left=grown.children_left.astype(np.int32),
             children_right=grown.children_right.astype(np.int32),
             test=inner.astype(np.uint8),
+            code=np.zeros(n, dtype=np.uint32),
             threshold=grown.threshold.copy(),
             missing_go_to_left=np.zeros(n, dtype=np.uint8),
             subset_offset=np.full(n, -1),
@@ -422,7 +423,7 @@ class TestBrokenTrees:
         elif name != "feature" and wrong == 5:
             wrong = at  # an endless walk
         array[at] = wrong
-        with pytest.raises(ValueError, match=r"tree is broken|tree tests column"):
+        with pytest.raises(ValueError, match=r"is broken|tree tests column"):
             raw.apply(replace(tree, **{name: array}), book, frame)
 
     def test_subsets_out_of_range(self, fitted):

@@ -1,0 +1,90 @@
+"""Codes lead to the leaf that values lead to, whatever store the codes are in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+from dtrees import DecisionTreeClassifier
+from dtrees.coding import CodeBook
+from dtrees.core.model.tree import IN_SUBSET, LEAF
+from dtrees.core.predict._binned import find_leaves
+from dtrees.core.predict.binned import CodedRows
+from dtrees.core.predict.raw import apply
+from dtrees.parallel import threaded
+
+
+def table(kind: str, n_rows: int = 700):
+    """Columns of the kind, and classes that depend on them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 4)).round(2)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = (np.nan_to_num(X[:, 0] + X[:, 1]) + rng.normal(size=n_rows) > 0).astype(int)
+    if kind == "sparse":
+        X = scipy.sparse.csc_array(np.where(rng.random(X.shape) < 0.7, 0, X))
+    if kind == "mixed":
+        X = pd.DataFrame(X, columns=list("abcd"))
+        X["few"] = pd.Categorical(rng.choice(list("abc"), n_rows))
+        X["many"] = pd.Categorical(rng.integers(0, 400, n_rows))
+        X["hybrid"] = np.where(rng.random(n_rows) < 0.5, "word", X["a"].astype(object))
+    return X, y
+
+
+def grown(kind: str, max_bins: int | None):
+    """A table, its codes, and the tree and codebook of a fit."""
+    X, y = table(kind)
+    model = DecisionTreeClassifier(random_state=0, max_bins=max_bins).fit(X, y)
+    return X, CodeBook.fit_encode(X, max_bins=max_bins)[1], model.tree_.model, model.tree_.codebook
+
+
+@pytest.mark.parametrize("max_bins", [20, None])
+@pytest.mark.parametrize("kind", ["numbers", "mixed", "sparse"])
+def test_leaves_are_those_of_the_values(kind, max_bins):
+    X, coded, tree, book = grown(kind, max_bins)
+    leaves = apply(tree, book, X)
+    for rows in (np.arange(700), np.arange(5), np.array([3, 3, 600, 2]), np.arange(0)):
+        np.testing.assert_array_equal(CodedRows(coded).leaves(tree, rows), leaves[rows])
+
+
+@pytest.mark.parametrize("n_rows", [1, 11, 12, 13, 40])
+def test_few_and_many_rows_in_flight(n_rows):
+    X, coded, tree, book = grown("mixed", 20)
+    rows = np.arange(n_rows)
+    np.testing.assert_array_equal(CodedRows(coded).leaves(tree, rows), apply(tree, book, X)[rows])
+
+
+def test_a_tree_of_one_leaf():
+    _, coded, _, _ = grown("numbers", None)
+    stump = DecisionTreeClassifier(min_samples_split=10_000).fit(*table("numbers")).tree_.model
+    np.testing.assert_array_equal(CodedRows(coded).leaves(stump, np.arange(30)), np.zeros(30))
+
+
+def test_sums_are_in_the_order_of_the_trees():
+    _, coded, tree, _ = grown("numbers", None)
+    rows = np.arange(100)
+    values = tree.value_of(CodedRows(coded).leaves(tree, rows))
+    expected = np.zeros_like(values)
+    for _ in range(40):
+        expected += values
+    found = CodedRows(coded).sums([tree] * 40, rows, threaded(2))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_what_does_not_fit():
+    _, coded, tree, _ = grown("mixed", None)
+    rows, leaves = np.arange(3), np.empty(3, dtype=np.intp)
+    with pytest.raises(ValueError, match="one leaf for each row"):
+        find_leaves(tree, coded, rows, leaves[:2])
+    with pytest.raises(ValueError, match="no row 700"):
+        find_leaves(tree, coded, rows + 698, leaves)
+    column = np.where(tree.test == LEAF, tree.feature, 7).astype(np.int32)
+    with pytest.raises(ValueError, match="is broken"):
+        find_leaves(replace(tree, feature=column), coded, rows, leaves)
+    assert (tree.test == IN_SUBSET).any()
+    offset = np.where(tree.test == IN_SUBSET, len(tree.subset_words), -1)
+    with pytest.raises(ValueError, match="no subset"):
+        find_leaves(replace(tree, subset_offset=offset), coded, rows, leaves)
