@@ -8,7 +8,7 @@ import pytest
 from dtrees.core.data.scale import scale_of
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow.source import DatasetSource
-from dtrees.core.model.pruning import PruningLimits
+from dtrees.core.model.pruning import PruningLimits, cost_complexity_path
 from dtrees.core.model.tree import LEAF
 from tests.core.grow.test_large_node import ROWS, Threads, large
 from tests.core.walk import rows_of_nodes
@@ -42,7 +42,7 @@ def test_a_tree_as_deep_as_it_is_large():
     assert tree.equals(fit(example, run=Threads(2), n_threads=2))
     assert PruningLimits(max_depth=700).cut(tree).max_depth == 700
     assert PruningLimits(max_leaf_nodes=900).cut(tree).n_leaves == 900
-    assert len(pruning.cost_complexity_path(tree)[0]) > 1
+    assert len(cost_complexity_path(tree)[0]) > 1
 
 
 @pytest.mark.parametrize("limits", [{}, {"max_features": 3, "seed": 2}], ids=["all", "drawn"])
