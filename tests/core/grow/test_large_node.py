@@ -66,7 +66,7 @@ def test_shards(criterion):
     assert fit(example).equals(grow_parts(example, parts, gather_rows=500))
 
 
-IN_BLOCKS = {"n_threads": 2, "tuning": Tuning(level_entries=0, task_entries=1 << 40)}
+IN_BLOCKS = {"n_threads": 2, "tuning": Tuning(level_entries=0, task_entries=0)}
 
 
 def table_with(column, places, n_columns=40):

@@ -5,6 +5,7 @@ import pytest
 
 from dtrees.core.data.tuning import Tuning
 from tests.laws.tables import Example, arrays_of, coded, coded_sparse, fit, grow_tree
+from tests.oracle.greedy import assert_tree_is_greedy
 
 TUNINGS = [Tuning(), Tuning(counted_rows=0), Tuning(counted_rows=1 << 40)]
 
@@ -32,6 +33,22 @@ def test_the_first_of_perfect_columns_is_taken(n_classes, tuning):
         if n_classes == 2:
             assert tree.impurity[1:].tolist() == [0.0, 0.0]
         assert arrays_of(grow_tree(example, coded_sparse(table, 0), None)) == arrays_of(tree)
+
+
+@pytest.mark.parametrize("places", [(0, 1, 2), (0, 2, 1), (2, 1, 0)])
+@pytest.mark.parametrize("tuning", TUNINGS, ids=["default", "counted", "sorted"])
+def test_a_good_column_is_not_taken_for_a_perfect_one(tuning, places):
+    """Two of three classes are left where the one is as good as perfect, and the other is."""
+    y = np.repeat([0, 1, 2], [60, 80, 60])
+    good = np.where(np.arange(200) == 7, 2 - y, y)
+    columns = [good.astype(float), y.astype(float), np.where(y == 1, 9.0, 5.0)]
+    for labels in (y, (y > 0).astype(int)):
+        table = [columns[place].tolist() for place in places]
+        example = Example(table, labels, None, "gini", {})
+        tree = fit(example, tuning=tuning)
+        assert_tree_is_greedy(tree, example.table, example.target, example.rules)
+        assert (tree.impurity[tree.test == 0] == 0).all()
+        assert places.index(0) not in tree.feature
 
 
 def test_ties_that_are_drawn_are_drawn_among_perfect_columns():

@@ -41,7 +41,25 @@ def test_a_common_code_has_what_the_others_leave(common):
         target = y if criterion == "gini" else y * 1.5
         limits = {"max_features": 1, "seed": 0, "max_depth": 4}
         example = Example(table, target, None, criterion, limits)
-        assert_drawn_tree_is_greedy(fit(example), example)
+        tree = fit(example)
+        assert_drawn_tree_is_greedy(tree, example)
+        assert arrays_of(tree) == arrays_of(fit(example, n_threads=2))
+
+
+@pytest.mark.parametrize("largest", [None, 300], ids=["8 bits", "16 bits"])
+def test_a_node_without_the_common_code(largest):
+    """Which stands between two codes of the node, and is no neighbour of its threshold."""
+    column = np.full(400, 3)
+    column[:20] = [1, 2, 4, 5] * 5
+    rare = (np.arange(400) < 20).astype(int)
+    y = np.where(rare == 1, 1 + (column > 3), 0)
+    table = [column.astype(float).tolist(), rare.astype(float).tolist()]
+    for criterion in ("gini", "squared_error"):
+        example = Example(table, y, None, criterion, {"max_features": 1, "seed": 1})
+        tree = grow_tree(example, coded(table, largest))
+        assert tree.feature.tolist() == [1, -2, 0, -2, -2]
+        assert tree.threshold[2] == 3.0  # between 2 and 4
+        assert arrays_of(tree) == arrays_of(fit(example, n_threads=2))
 
 
 @pytest.mark.parametrize("largest", [1, 10**4, 10**9])

@@ -29,6 +29,7 @@ def test_sums_of_every_node_of_every_set(case, cut):
             assert tree.weighted_n_node_samples[node] == pytest.approx(weight, rel=1e-12)
             value = statistics.value(sums)
             np.testing.assert_allclose(tree.value[node], value, rtol=1e-9, atol=1e-12)
+            assert (tree.impurity[node] == 0.0) == (len({example.y[row] for row in mine}) == 1)
 
 
 def test_a_set_of_one_row():
