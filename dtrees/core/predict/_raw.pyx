@@ -124,6 +124,9 @@ def walk_numbers(PackedTree tree not None, const number_t[:, :] numbers, Py_ssiz
         raise ValueError("The rows do not fit the tree.")
     if n == 0:
         return
+    if numbers.shape[1] == 0:  # the tree is a leaf
+        leaf[:] = 0
+        return
     with nogil:
         walk_block(tree.rows, &numbers[0, 0], numbers.strides[0], numbers.strides[1], n, &leaf[0])
 

@@ -7,7 +7,7 @@ from concurrent.futures import CancelledError
 import pytest
 
 from dtrees.core.data.tuning import Tuning
-from tests.core.grow.test_large_node import ROWS, Threads, large, some_weighted
+from tests.core.grow.test_level_wise_node import ROWS, Threads, large, some_weighted
 from tests.laws.tables import (
     SEVEN_WAYS,
     arrays_of,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dtrees.core.data.tuning import Tuning
-from tests.core.grow.test_large_node import Threads, large
+from tests.core.grow.test_level_wise_node import Threads, large
 from tests.laws.tables import (
     SEVEN_WAYS,
     Example,

@@ -9,7 +9,7 @@ import pytest
 
 from dtrees.core.data import _cpu
 from dtrees.core.data.tuning import Tuning
-from tests.core.grow.test_large_node import large
+from tests.core.grow.test_level_wise_node import large
 from tests.laws.tables import (
     Example,
     coded,
