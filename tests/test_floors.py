@@ -20,7 +20,6 @@ KERNELS = sorted([*PACKAGE.rglob("*.pyx"), *PACKAGE.rglob("*.pxd")])
 FLOORS = {
     "exceptions": 0,
     "typing": 0,
-    "_typedefs": 0,
     "_random": 0,
     "_pickling": 0,
     "coding": 1,

@@ -82,9 +82,9 @@ class GrowthSize:
     n_classes: int = 2  # 0 for regression
     n_sets: int = 1  # that grow, and are taken to stay, together
     bootstrap: bool = True
-    gather_rows: int | None = None  # as in `dtrees.core.grow.rounds.Seed`; None: of the table
+    gather_rows: int | None = None  # as in `grow.round_spec.RoundSpec`; None: of the table
     histogram_budget: int | None = None  # None: what ``dask.config`` says
-    memory_limit: int | None = None  # of a worker; bounds waves and batches
+    memory_limit: int | None = None  # of a worker; bounds batches of trees and of tasks
 
     @property
     def slots(self) -> int:

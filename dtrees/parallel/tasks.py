@@ -332,7 +332,7 @@ class Tasks(Submitter):
         self._n_restarts += 1
         if self._n_restarts > RESTARTS:
             raise WorkerLostError(
-                f"The Dask cluster has lost the table {self._n_restarts} times, without a result "
+                f"The Dask cluster has lost its data {self._n_restarts} times, without a result "
                 "in between. Its workers may have too little memory, or are restarted: see their "
                 f"logs. {error}"
             ) from error

@@ -300,7 +300,7 @@ class TestWorkersThatDie:
             assert hash_of(model) == EXPECTED
             assert 1 <= model.fit_report_["restarts"] <= 3
         else:
-            with pytest.raises(WorkerLostError, match="has lost the table 5 times"):
+            with pytest.raises(WorkerLostError, match="has lost its data 5 times"):
                 fitted(here, block=die)
         assert_nothing_is_left(here)
 

@@ -512,7 +512,7 @@ class TestOnTheScheduler:
             raise OSError("no way there")
 
         monkeypatch.setattr(here, "gather", gather)
-        with pytest.raises(ClusterError, match=r"lost the table 5 times.* cannot be fetched"):
+        with pytest.raises(ClusterError, match=r"lost its data 5 times.* cannot be fetched"):
             grow_replicated(GROWTH, range(2), here, units_per_task=2)
         assert ours(here) == []
 

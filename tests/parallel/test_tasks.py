@@ -147,7 +147,7 @@ class TestDoneAgain:
         def work():
             raise LostResultsError("for good")
 
-        with pytest.raises(WorkerLostError, match=r"lost the table 5 times, .* for good"):
+        with pytest.raises(WorkerLostError, match=r"lost its data 5 times, .* for good"):
             loop.run(work, lambda: remade.append(1))
         assert len(remade) == tasks.RESTARTS
 

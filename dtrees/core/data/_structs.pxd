@@ -41,7 +41,7 @@ cdef enum Test:
     IN_SUBSET
 
 cdef struct RowStatistics:
-    # Of each row of buffers, what it adds to sums; the kind of cells decides which are given.
+    # Of each row, what it adds to sums; the kind of cells decides which are given.
     uint16_t* label         # class of the row
     int64_t* weight
     uint16_t* times         # how often the row is in the bag: the weight, where nothing else weighs

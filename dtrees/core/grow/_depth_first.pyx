@@ -30,7 +30,7 @@ from dtrees.core.grow._node_buffer cimport free_node_buffer, write_record
 from dtrees.core.grow._node_step cimport grow_node
 
 cdef enum:
-    COMPACT_ROWS = 1024     # nodes of at most so many rows leave much larger buffers
+    COMPACT_ROWS = 1024     # nodes of at most so many rows move out of much larger buffers
     COMPACT_SHARE = 8
     LEAST_COMPACT = 64      # rows: what moves is more than what is saved
 
@@ -57,6 +57,8 @@ cdef bint begin_growth(Growth* g, const TrainParameters* params, Buffers* w,
     end_growth(g)
     g.params = params
     g.search = new_search(&params.criterion, params.layout.kind, w.of_row, &params.limits)
+    if g.search == NULL:
+        return False
     g.store = &g.sampled.store if params.draws else &g.presorted.store
     g.store.params = params
     g.store.search = g.search

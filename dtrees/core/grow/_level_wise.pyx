@@ -53,7 +53,7 @@ cdef class LevelWiseBuilder(PresortedRoot):
     # large nodes, blocks of columns
 
     def _advance_block(self, list partitioned, list open_nodes, int block):
-        """Part the features of the nodes that were split, search the nodes that are open.
+        """Partition the features of the nodes that were split, search the nodes that are open.
 
         Returns the best split of each open node in this block of columns.
         """
@@ -63,6 +63,8 @@ cdef class LevelWiseBuilder(PresortedRoot):
         cdef list found = []
         with nogil:
             scratch = malloc((w.n_rows + 1) * sizeof(uint64_t))
+        if scratch == NULL:
+            raise MemoryError
         for node in partitioned:
             with nogil:
                 partition_block(&self.params, w, &self.counted[block], node, block, scratch)

@@ -142,6 +142,8 @@ cdef SearchOfBlock search_block(const TrainParameters* params, Buffers* w, const
     cdef int64_t d = 0
     cdef int64_t r
     search.q = new_search(&params.criterion, params.layout.kind, w.of_row, &params.limits)
+    if search.q == NULL:
+        raise MemoryError
     s.store.params = params
     s.store.search = search.q
     s.w = w

@@ -100,6 +100,8 @@ cdef class RoundSearch:
             node.class_totals = &classes[0]
         q = new_search(&self.params.criterion, self.params.layout.kind, self.dataset.of_row,
                        &self.params.limits)
+        if q == NULL:
+            raise MemoryError
         try:
             begin_node(q, &node.totals, node.class_totals, path)
             for i in range(len(columns)):

@@ -193,6 +193,8 @@ cdef class SharedGrowth:
             if found.split.test == IN_SUBSET:
                 n_bytes = found.split_subset_words * sizeof(uint64_t)
                 mine.split_subset = <uint64_t*>realloc(mine.split_subset, n_bytes)
+                if mine.split_subset == NULL:
+                    raise MemoryError
                 mine.split_subset_words = found.split_subset_words
                 memcpy(mine.split_subset, found.split_subset, n_bytes)
 

@@ -18,5 +18,5 @@ cdef struct NodeRows:
     int64_t size                # words of a histogram
     const uint32_t* rank        # by code: its place in the histogram; NULL: the code
 
-cdef void count_column(const Column* column, const NodeRows* rows, const Layout* layout,
+cdef bint count_column(const Column* column, const NodeRows* rows, const Layout* layout,
                        int64_t* cells) noexcept nogil

@@ -94,15 +94,15 @@ cdef inline void count_codes(const code_t* codes, const NodeRows* r, const Layou
         count_kind(codes, r, WEIGHTED_CLASSES, layout.n_words, cells)
 
 
-cdef void count_column(const Column* column, const NodeRows* rows, const Layout* layout,
+cdef bint count_column(const Column* column, const NodeRows* rows, const Layout* layout,
                        int64_t* cells) noexcept nogil:
-    """Add rows of a node to the cells of a column.
+    """Add rows of a node to the cells of a column; False: a sparse column, and no memory for it.
 
     layout : of any kind but those of pairs. Rows of sparse columns are not renumbered.
     """
     cdef uint32_t* codes
     if rows.n == 0:
-        return
+        return True
     if column.storage == STORED_U8:
         count_codes(<const uint8_t*>column.codes, rows, layout, cells)
     elif column.storage == STORED_U16:
@@ -111,8 +111,11 @@ cdef void count_column(const Column* column, const NodeRows* rows, const Layout*
         count_codes(<const uint32_t*>column.codes, rows, layout, cells)
     else:
         codes = spread_codes(column, rows.rows, rows.n)
+        if codes == NULL:
+            return False
         count_codes(<const uint32_t*>codes, rows, layout, cells)
         free(codes)
+    return True
 
 
 cdef uint32_t* spread_codes(const Column* column, const uint32_t* rows, int64_t n) noexcept nogil:
@@ -120,6 +123,6 @@ cdef uint32_t* spread_codes(const Column* column, const uint32_t* rows, int64_t 
     cdef uint32_t* by_row = <uint32_t*>malloc((rows[n - 1] + <int64_t>1) * sizeof(uint32_t))
     cdef int64_t at = 0
     cdef int64_t i
-    for i in range(n):
+    for i in range(n if by_row != NULL else 0):
         by_row[rows[i]] = next_code(column, rows[i], &at)
     return by_row

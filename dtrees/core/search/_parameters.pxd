@@ -10,7 +10,7 @@ cdef enum:
     TIES = 2
 
 cdef struct CountRule:
-    # Which columns of buffers are read by histogram.
+    # Which presorted columns are counted instead.
     int64_t n_words         # of a cell; 0: none is
     int64_t least_rows      # nodes of fewer rows are not; 0: whatever they cost (for tests)
 

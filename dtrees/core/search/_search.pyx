@@ -15,9 +15,11 @@ from dtrees.core.search._parameters cimport Limits
 
 cdef Search* new_search(const Criterion* criterion, CellKind kind, RowStatistics of_row,
                         const Limits* limits) noexcept nogil:
-    """Scratch for the searches of one thread. Freed by `free_search`."""
+    """Scratch for the searches of one thread; NULL without memory. Freed by `free_search`."""
     cdef Search* q = <Search*>calloc(1, sizeof(Search))
     cdef int k = criterion.n_classes
+    if q == NULL:
+        return NULL
     q.criterion = criterion
     q.kind = kind
     q.of_row = of_row
@@ -28,6 +30,9 @@ cdef Search* new_search(const Criterion* criterion, CellKind kind, RowStatistics
     q.n_columns_of_target = k if kind == CLASSES or kind == WEIGHTED_CLASSES else 1
     q.most_columns_of_target = q.n_columns_of_target
     q.side = <int64_t*>calloc(k + 1, sizeof(int64_t))
+    if q.side == NULL:
+        free(q)
+        return NULL
     q.side_is_clear = True
     return q
 

@@ -153,7 +153,7 @@ cdef class Dataset:
         limits.random_ties = rules.random_ties
 
     cdef bind_statistics(self, target, rules, weight, bint classification):
-        """Point the of_row to the arrays of the target; choose kind and formula.
+        """Point the row statistics at the target's arrays; choose kind and formula.
 
         weight : of the rows; None: one of each that is live.
         """

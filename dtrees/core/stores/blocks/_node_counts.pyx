@@ -150,7 +150,9 @@ cdef count_columns(Dataset dataset, const NodeRows* rows, const Layout* layout,
             cells = &histogram[0, start] if is_alone else &room[0]
             if not is_alone:
                 memset(cells, 0, len(masks) * r.size * sizeof(int64_t))
-            count_column(dataset.columns + columns[j], &r, layout, cells)
+            if not count_column(dataset.columns + columns[j], &r, layout, cells):
+                with gil:
+                    raise MemoryError
             if not is_alone:
                 add_to_members(masks, members, cells, r.size, histogram, start)
             start += r.size

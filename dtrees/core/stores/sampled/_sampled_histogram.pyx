@@ -7,7 +7,6 @@ these are visited and cleared. Of a column of which most rows hold one common co
 counted; that code gets what they leave of the node.
 """
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memset
 
 from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.data._columns cimport STORED_U16, STORED_U8, Column, code_t
@@ -65,7 +64,8 @@ cdef void bins_of_codes(ColumnLoader* loader, Search* q, const code_t* codes, co
 
 cdef struct Cells:
     # Of one column at one node: where its sums are, and what a row adds to them.
-    Layout layout
+    CellKind kind
+    int64_t n_words
     int64_t* cells
     const uint64_t* item    # by place in the node, as the next three
     const int64_t* value
@@ -77,8 +77,10 @@ cdef struct Cells:
 
 cdef inline Cells cells_of(const ColumnLoader* loader, const Search* q,
                            const OpenNode* node) noexcept nogil:
+    cdef Layout layout = layout_of(loader, q)
     cdef Cells c
-    c.layout = layout_of(loader, q)
+    c.kind = layout.kind
+    c.n_words = layout.n_words
     c.cells = loader.cells
     c.item = loader.bag.item + node.start
     c.value = NULL if loader.bag.value == NULL else loader.bag.value + node.start
@@ -113,7 +115,7 @@ cdef inline void add_item(const Cells* c, CellKind kind, bint plain, uint32_t co
 
 cdef inline int64_t n_words_of(const Cells* c, CellKind kind) noexcept nogil:
     """A constant where there is no number for each class."""
-    return c.layout.n_words if has_classes(kind) else words_of(kind, 0)
+    return c.n_words if has_classes(kind) else words_of(kind, 0)
 
 
 cdef inline void count_as(const Cells* c, const code_t* codes, int64_t n, uint64_t* hit,
@@ -134,17 +136,17 @@ cdef inline void count_codes(const ColumnLoader* loader, const Search* q, const 
     cdef Cells c = cells_of(loader, q, node)
     cdef int64_t n = node.totals.n
     cdef bint plain = c.weight == NULL and c.target == NULL
-    if c.layout.kind == PACKED:
+    if c.kind == PACKED:
         count_as(&c, codes, n, hit, PACKED, True)
-    elif c.layout.kind == CLASSES_PAIRED and plain:
+    elif c.kind == CLASSES_PAIRED and plain:
         count_as(&c, codes, n, hit, CLASSES_PAIRED, True)
-    elif c.layout.kind == CLASSES_PAIRED:
+    elif c.kind == CLASSES_PAIRED:
         count_as(&c, codes, n, hit, CLASSES_PAIRED, False)
-    elif c.layout.kind == WEIGHTED_CLASSES:
+    elif c.kind == WEIGHTED_CLASSES:
         count_as(&c, codes, n, hit, WEIGHTED_CLASSES, False)
-    elif c.layout.kind == PAIRED and plain:
+    elif c.kind == PAIRED and plain:
         count_as(&c, codes, n, hit, PAIRED, True)
-    elif c.layout.kind == PAIRED:
+    elif c.kind == PAIRED:
         count_as(&c, codes, n, hit, PAIRED, False)
     else:
         count_as(&c, codes, n, hit, WEIGHTED_SUM, False)
@@ -154,7 +156,7 @@ cdef inline int64_t take_cell(ColumnLoader* loader, Search* q, const Layout* lay
                               int64_t g) noexcept nogil:
     """Move the sums of a code to bin g and clear them; returns 1 if the code occurs."""
     cdef int64_t* cell = loader.cells + code * layout.n_words
-    cdef int64_t found
+    cdef int64_t found, k
     if layout.kind == PACKED:
         found = read_bin(q, cell, PACKED, <uint32_t>code, g)
         cell[0] = 0
@@ -165,8 +167,12 @@ cdef inline int64_t take_cell(ColumnLoader* loader, Search* q, const Layout* lay
         found = read_bin(q, cell, WEIGHTED_SUM, <uint32_t>code, g)
         cell[0] = cell[1] = cell[2] = 0
     else:
-        found = read_bin(q, cell, layout.kind, <uint32_t>code, g)
-        memset(cell, 0, layout.n_words * sizeof(int64_t))
+        if layout.kind == CLASSES_PAIRED:
+            found = read_bin(q, cell, CLASSES_PAIRED, <uint32_t>code, g)
+        else:
+            found = read_bin(q, cell, WEIGHTED_CLASSES, <uint32_t>code, g)
+        for k in range(layout.n_words):
+            cell[k] = 0
     return found
 
 
@@ -222,4 +228,4 @@ cdef void count_uncommon(const ColumnLoader* loader, const Search* q, const narr
     for i in range(m):
         code = codes[<uint32_t>c.item[place[i]]]
         hit[code >> 6] |= <uint64_t>1 << (code & 63)
-        add_item(&c, c.layout.kind, False, code, place[i])
+        add_item(&c, c.kind, False, code, place[i])

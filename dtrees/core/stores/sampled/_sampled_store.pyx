@@ -57,7 +57,7 @@ cdef void free_sampled(SampledStore* s) noexcept nogil:
 
 cdef bint ready_loader(SampledStore* s, const TrainParameters* params, const RowStatistics* of_row,
                        int64_t n, int64_t n_places) noexcept nogil:
-    """Have a loader for n rows of a table of n_places; False without memory."""
+    """Make room in the column loader for n rows of a table of n_places; False without memory."""
     if s.loader == NULL or not serves(
             s.loader, of_row, n, n_places, params.layout.kind, &params.criterion, &params.lists,
             params.limits.random_splits):
