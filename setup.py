@@ -124,8 +124,8 @@ if not SLOW:
     MACROS.append(("CYTHON_INLINE", "__inline__ __attribute__((always_inline))"))
 
 
-# Cells of a few words are cleared by a loop: to call memset for each takes longer (measured: forests
-# of letter and covertype 1.05 and 1.09 times).
+# Cells of a few words are cleared by a loop: a call of memset for each takes longer (measured:
+# forests of letter and covertype 1.05 and 1.09 times).
 OWN_ARGS = {"dtrees.core.stores.sampled._sampled_histogram": ["-fno-tree-loop-distribute-patterns"]}
 
 

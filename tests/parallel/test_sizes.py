@@ -1,4 +1,4 @@
-"""The size of a coded table before it is coded: never less than it is, and exact where types tell."""
+"""The size of a coded table before it is coded: never less than it is."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ FRAME = pd.DataFrame(
 TABLES = {
     "floats": FRAME[["number"]].to_numpy(),
     "frame": FRAME,
-    "columns": {name: FRAME[name].to_numpy() for name in FRAME},
     "sparse": sp.random_array((N_ROWS, 6), density=0.1, rng=RNG, format="csr"),
 }
 
