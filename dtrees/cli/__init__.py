@@ -11,8 +11,8 @@ what they tell, and what they share::
 
     run.py           what a cross-validation has found, and its JSON
     run_text.py      the same in tables
-    report.py        the same as a page: templates/, with pictures.py
-    as_given.py      commands as words for a shell
+    report.py        the same as a page: templates/, with figures.py
+    invocation.py    commands as words for a shell
     tables.py        options that say which table, and its target; the problem in it
     models.py        options that say which model; the estimator they ask for
     scoring.py       which scorers there are, and whether they fit a target
@@ -20,7 +20,7 @@ what they tell, and what they share::
     columns.py       a table's columns as a model knows them
     description.py   what a fitted model says of itself
     terminal.py      progress bars, tables, JSON
-    words.py         numbers of things
+    formatting.py    numbers of things
     errors.py        refusals: one line on standard error, exit code 2
 
 People get tables on standard output and a progress bar on a terminal; machines get ``--json``: one

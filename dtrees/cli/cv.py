@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dtrees.cli.as_given import cv_command, fit_command
 from dtrees.cli.columns import codebook_of, column_names
 from dtrees.cli.description import SCORE_NAME
 from dtrees.cli.errors import RequestError, note, notes, one_line_errors
@@ -35,6 +34,8 @@ from dtrees.cli.files import (
     write_text,
 )
 from dtrees.cli.form import Form, have_decimal_commas
+from dtrees.cli.formatting import counted
+from dtrees.cli.invocation import cv_command, fit_command
 from dtrees.cli.models import MODEL, check_options, estimator_of, option_of
 from dtrees.cli.replacing import check_replaceable, force_option, is_page
 from dtrees.cli.run import Request, Run
@@ -50,7 +51,6 @@ from dtrees.cli.tables import (
     table_of,
 )
 from dtrees.cli.terminal import print_json, say, trees_grown, waiting
-from dtrees.cli.words import counted
 
 if TYPE_CHECKING:
     import numpy as np

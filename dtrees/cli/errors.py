@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import click
 
-from dtrees.cli.words import visible
+from dtrees.cli.formatting import visible
 from dtrees.exceptions import ClusterError, TableTooLargeError
 
 LONGEST = 1_000  # letters of a message

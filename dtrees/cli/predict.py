@@ -45,6 +45,7 @@ from dtrees.cli.files import (
     write_table,
 )
 from dtrees.cli.form import Form
+from dtrees.cli.formatting import counted
 from dtrees.cli.models import jobs_option
 from dtrees.cli.replacing import check_replaceable, force_option, is_predictions
 from dtrees.cli.show import model_argument
@@ -59,7 +60,6 @@ from dtrees.cli.tables import (
     table_of,
 )
 from dtrees.cli.terminal import say
-from dtrees.cli.words import counted
 
 PREDICTION = "prediction"
 PROBABILITY = "probability_"

@@ -3,7 +3,7 @@
 ::
 
     Run --> facts: numbers as they are read, tables cut to a length +
-    Run --> dtrees.cli.pictures: SVG --> data: addresses -----------+-> templates/report.html.jinja
+    Run --> dtrees.cli.figures: SVG --> data: addresses -----------+-> templates/report.html.jinja
 
 The page has no scripts, and its pictures and styles stand in it; it forbids the browser to load
 anything else. Names and labels come from the data and can be anything: the template escapes all of
@@ -30,8 +30,7 @@ from dtrees.cli.description import (
     is_tree,
     size_in_words,
 )
-from dtrees.cli.models import chosen_parameters
-from dtrees.cli.pictures import (
+from dtrees.cli.figures import (
     fold_picture,
     importance_picture,
     path_picture,
@@ -39,8 +38,9 @@ from dtrees.cli.pictures import (
     short,
     surface_picture,
 )
+from dtrees.cli.formatting import counted
+from dtrees.cli.models import chosen_parameters
 from dtrees.cli.run import Run, path_lines, size_lines, untuned_score, with_error
-from dtrees.cli.words import counted
 from dtrees.parallel import computed
 
 MOST_COLUMNS, MOST_CLASSES, MOST_FOLDS, MOST_LEVELS, MOST_STEPS = 40, 12, 50, 8, 12

@@ -19,9 +19,9 @@ from dtrees.cli.description import (
 )
 from dtrees.cli.errors import one_line_errors
 from dtrees.cli.files import bytes_in_words, load_model
+from dtrees.cli.formatting import counted
 from dtrees.cli.tables import options
 from dtrees.cli.terminal import console, print_json, say
-from dtrees.cli.words import counted
 
 MOST_LABELS = 10
 

@@ -23,7 +23,7 @@ from dtrees.cli.form import (
     header_hint,
     separator_hint,
 )
-from dtrees.cli.words import counted
+from dtrees.cli.formatting import counted
 
 if TYPE_CHECKING:
     from dtrees.io import Problem

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dtrees.cli.words import visible
+from dtrees.cli.formatting import visible
 
 if TYPE_CHECKING:
     from dtrees.callbacks import Bar

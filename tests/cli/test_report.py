@@ -189,7 +189,7 @@ def test_who_wants_no_report_waits_for_no_pictures(csv):
         from dtrees.cli import main
         done = CliRunner().invoke(main, ["cv", {str(csv)!r}, "--target", "class"])
         assert done.exit_code == 0, done.output
-        loaded = {{"matplotlib", "dtrees.cli.report", "dtrees.cli.pictures"}} & set(sys.modules)
+        loaded = {{"matplotlib", "dtrees.cli.report", "dtrees.cli.figures"}} & set(sys.modules)
         assert not loaded, loaded
     """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)

@@ -9,7 +9,7 @@ import dtrees
 from dtrees.model_selection import cost_complexity_cv
 
 pytest.importorskip("matplotlib")
-from dtrees.cli.pictures import (
+from dtrees.cli.figures import (
     LETTERS,
     THEMES,
     fold_picture,

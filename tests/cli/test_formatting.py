@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import sampled_from, text
 
-from dtrees.cli.words import INVISIBLE, counted, visible
+from dtrees.cli.formatting import INVISIBLE, counted, visible
 from tests.cli.asking import ask, cv, shown
 
 pd = pytest.importorskip("pandas")

@@ -6,7 +6,7 @@ import click
 import pytest
 
 import dtrees
-from dtrees.cli.as_given import cv_command, words_of
+from dtrees.cli.invocation import cv_command, words_of
 from tests.cli.asking import NOISY, ask, ask_json
 
 pd = pytest.importorskip("pandas")
