@@ -1,4 +1,4 @@
-"""Declarations of the pool; see _arena.pyx."""
+"""Declarations of the arena; see _arena.pyx."""
 from dtrees.core.grow._depth_first cimport Growth
 
 

@@ -1,6 +1,6 @@
 """The rows of a growth that draws columns, and of one node after the other.
 
-A loader holds the bag (`_row_partition`) and whatever scratch is needed to read a column of it. For
+A loader holds the row partition (`_row_partition`) and whatever scratch is needed to read a column of it. For
 each node it prepares, once for all columns that are drawn there, what its rows add to a sum:
 
     several classes   the classes that the node holds, numbered anew

@@ -5,14 +5,14 @@ Where a node draws a few, as in a random forest, its rows are all that is kept (
 `_column_loader`), and a drawn column is read from the codes of these rows:
 
     a handful     codes are sorted and scored as they come                      here
-    many rows     a histogram, all cells cleared and visited                    _drawn_cells
-    few rows      a histogram with a bit per code, so that only codes that      _drawn_cells
+    many rows     a histogram, all cells cleared and visited                    _sampled_histogram
+    few rows      a histogram with a bit per code, so that only codes that      _sampled_histogram
                   occur are visited
-    few for the   of codes, or of classes, each with a number in a cell: rows   _drawn_entries
+    few for the   of codes, or of classes, each with a number in a cell: rows   _sampled_entries
       cells       are sorted by code
-    sparse        the stored rows of the column that are in the node, found     _drawn_entries
+    sparse        the stored rows of the column that are in the node, found     _sampled_entries
                   by the place of every row or by binary search
-    random splits   the range of the codes, then the sums of one side             _cuts
+    random splits the range of the codes, then the sums of one side             _random_split
 
 Two classes fit one number per row, and a cell takes one addition.
 """
