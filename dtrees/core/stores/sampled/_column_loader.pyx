@@ -1,7 +1,8 @@
 """The rows of a growth that draws columns, and of one node after the other.
 
-A loader holds the row partition (`_row_partition`) and whatever scratch is needed to read a column of it. For
-each node it prepares, once for all columns that are drawn there, what its rows add to a sum:
+A loader holds the row partition (`_row_partition`) and whatever scratch is needed to read a column
+of it. For each node it prepares, once for all columns that are drawn there, what its rows add to a
+sum:
 
     several classes   the classes that the node holds, numbered anew
     two classes       rows, weight and weight of class 1 of a row in one number, so that a cell
