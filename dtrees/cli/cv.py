@@ -36,7 +36,7 @@ from dtrees.cli.files import (
 from dtrees.cli.form import Form, have_decimal_commas
 from dtrees.cli.formatting import counted
 from dtrees.cli.invocation import cv_command, fit_command
-from dtrees.cli.models import MODEL, check_options, estimator_of, option_of
+from dtrees.cli.models import MODEL, check_criterion, check_options, estimator_of, option_of
 from dtrees.cli.replacing import check_replaceable, force_option, is_page
 from dtrees.cli.run import Request, Run
 from dtrees.cli.run_text import print_run
@@ -45,6 +45,7 @@ from dtrees.cli.tables import (
     CLUSTER,
     PROBLEM,
     check_files,
+    headlines,
     label_of,
     options,
     problem_in,
@@ -168,9 +169,13 @@ def command(
         form = Form(sep, encoding, decimal)
         with table_of(files, form, cluster, regime) as table:
             problem = problem_in(table, target, task, drop=drop, form=form, files=files)
-            estimator = estimator_of(problem.task, **model)
             check_folds(problem, folds, nested=tune_nested)
             check_scores(scorers, problem)
+            check_criterion(problem.task, model["criterion"])
+            if not as_json:  # before scikit-learn is imported, which takes a second
+                for line in headlines(label_of(files), target, problem):
+                    say(line)
+            estimator = estimator_of(problem.task, **model)
             if cluster is not None and regime in (None, "partitioned") and not hash_folds:
                 note_lists(len(problem.y), folds)
             request = Request(

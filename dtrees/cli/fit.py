@@ -19,13 +19,14 @@ from dtrees.cli.description import (
 from dtrees.cli.errors import RequestError, notes, one_line_errors
 from dtrees.cli.files import bytes_in_words, check_out, file_errors, is_stream, target_of
 from dtrees.cli.form import Form
-from dtrees.cli.models import MODEL, check_options, estimator_of
+from dtrees.cli.models import MODEL, check_criterion, check_options, estimator_of
 from dtrees.cli.replacing import check_replaceable, force_option, is_model
 from dtrees.cli.tables import (
     CLUSTER,
     PROBLEM,
     check_files,
     headlines,
+    kinds_line,
     label_of,
     options,
     problem_in,
@@ -85,6 +86,10 @@ def command(
         form = Form(sep, encoding, decimal)
         with table_of(files, form, cluster, regime) as table:
             problem = problem_in(table, target, task, drop=drop, form=form, files=files)
+            check_criterion(problem.task, model["criterion"])
+            if not as_json:
+                for line in headlines(label_of(files), target, problem):
+                    say(line)
             estimator = estimator_of(problem.task, **model)
             start = perf_counter()
             with notes(), waiting("fitting", show=not as_json):
@@ -98,9 +103,7 @@ def command(
         document = {**model_document(estimator, out), **facts, **growth_document(estimator)}
         print_json(document)
         return
-    kinds = [column["kind"] for column in columns_of(estimator)]
-    for line in headlines(label_of(files), target, problem, kinds):
-        say(line)
+    say(kinds_line(column["kind"] for column in columns_of(estimator)))
     name = type(estimator).__name__
     say(f"{name}: {size_in_words(estimator)}, fitted in {seconds:.2f} s")
     for line in (*growth_lines(estimator), *oob_line(estimator)):

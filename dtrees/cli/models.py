@@ -1,7 +1,8 @@
 """The model of a command: which kind, and its parameters.
 
 An option that is not given leaves a parameter at the estimator's default. Which options a kind of
-model takes is read off the estimators, so there is no second list of them here.
+model takes is read off the estimators. They are imported after the file was read, unless an option
+is given that only some kinds take.
 """
 
 from __future__ import annotations
@@ -48,6 +49,16 @@ PARAMETER_OF = {
     "seed": "random_state",
     "jobs": "n_jobs",
 }
+OF_ALL_KINDS = (
+    "criterion",
+    "max_depth",
+    "min_samples_leaf",
+    "min_samples_split",
+    "ccp_alpha",
+    "max_bins",
+    "seed",
+    "jobs",
+)
 NO_LIMIT = ("all", "exact")  # words for None
 
 
@@ -161,8 +172,10 @@ MODEL = (
 def check_options(model: str, **given: Any) -> None:
     """Refuse options that the kind of model does not take; None: not given."""
     for name, value in given.items():
+        if value is None or name in OF_ALL_KINDS:
+            continue
         takers = [kind for kind in KINDS if PARAMETER_OF[name] in parameters_of(kind)]
-        if value is not None and model not in takers:
+        if model not in takers:
             raise RequestError(
                 f"{option_of(name)} is not for --model {model}, only for {', '.join(takers)}"
             )
@@ -174,11 +187,7 @@ def estimator_of(task: str, model: str, **given: Any) -> Any:
     RequestError: the options do not go together, or not with the task.
     """
     check_options(model, **given)
-    criterion = given.get("criterion")
-    if criterion is not None and criterion not in CRITERIA[task]:
-        raise RequestError(
-            f"--criterion {criterion} is not for {task}: choose one of {', '.join(CRITERIA[task])}"
-        )
+    check_criterion(task, given.get("criterion"))
     parameters = {
         PARAMETER_OF[name]: None if value in NO_LIMIT else value
         for name, value in given.items()
@@ -191,6 +200,14 @@ def estimator_of(task: str, model: str, **given: Any) -> Any:
                 f"{option_of(name)} is about bags, and there are none: add --bootstrap"
             )
     return estimator
+
+
+def check_criterion(task: str, criterion: str | None) -> None:
+    """Refuse a criterion that is not one of the task's."""
+    if criterion is not None and criterion not in CRITERIA[task]:
+        raise RequestError(
+            f"--criterion {criterion} is not for {task}: choose one of {', '.join(CRITERIA[task])}"
+        )
 
 
 def option_of(name: str) -> str:

@@ -15,7 +15,7 @@ from dtrees.cli.description import (
     size_in_words,
 )
 from dtrees.cli.run import Run, path_lines, size_lines, untuned_score, with_error
-from dtrees.cli.tables import headlines
+from dtrees.cli.tables import kinds_line
 from dtrees.cli.terminal import console, say
 
 if TYPE_CHECKING:
@@ -25,13 +25,11 @@ STEPS_SHOWN = 10  # of a path
 
 
 def print_run(run: Run) -> None:
-    """Print a run for people."""
+    """Print a run for people, below the lines on what was read."""
     columns = columns_of(run.model)
     out = console()
     kinds = [column["kind"] for column in columns]
-    request = run.request
-    for line in headlines(request.file, request.target, run.problem, kinds):
-        say(line)
+    say(kinds_line(kinds))
     score = run.score_name
     if run.found.tuned is not None:
         out.print(size_table(run.found.tuned, score))

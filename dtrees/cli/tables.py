@@ -174,11 +174,8 @@ def label_of(files: Sequence[str]) -> str:
     return files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
 
 
-def headlines(file: str, target: str, problem: Problem, kinds: Iterable[str]) -> list[str]:
-    """What was read, and what it was taken for; `kinds` has one per column."""
-    counts = Counter(kinds)
-    order = [kind for kind in ("ordered", "categorical", "hybrid", "empty") if counts[kind]]
-    columns = ", ".join(f"{counts[kind]} {kind}" for kind in order)
+def headlines(file: str, target: str, problem: Problem) -> list[str]:
+    """What was read, and what it was taken for."""
     what = "numbers"
     if problem.task == "classification":
         import numpy as np
@@ -186,7 +183,7 @@ def headlines(file: str, target: str, problem: Problem, kinds: Iterable[str]) ->
         what = counted(len(np.unique(problem.y)), "class", "classes")
     n_columns = counted(problem.X.shape[1], "column")
     lines = [
-        f"{file}: {counted(len(problem.y), 'row')}, {n_columns} ({columns})",
+        f"{file}: {counted(len(problem.y), 'row')}, {n_columns}",
         f"target {target}: {problem.task}, {what}",
     ]
     if problem.dropped:
@@ -196,3 +193,10 @@ def headlines(file: str, target: str, problem: Problem, kinds: Iterable[str]) ->
         are = "is" if problem.rows_without_target == 1 else "are"
         lines.append(f"{rows} without a target {are} left out")
     return lines
+
+
+def kinds_line(kinds: Iterable[str]) -> str:
+    """What the columns hold; `kinds` has one per column."""
+    counts = Counter(kinds)
+    order = [kind for kind in ("ordered", "categorical", "hybrid", "empty") if counts[kind]]
+    return f"columns: {', '.join(f'{counts[kind]} {kind}' for kind in order)}"

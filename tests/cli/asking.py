@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -28,9 +29,14 @@ def ask_json(*args):
     return json.loads(result.stdout)
 
 
-def check_refused(result, words):
+def check_refused(result, words, is_read=False):
+    """One line, and nothing else; `is_read`: below the lines on what was read."""
     assert result.exit_code == 2, result.output
-    assert result.stdout == ""
+    lines = result.stdout.splitlines()
+    assert len(lines) == 2 * is_read
+    if is_read:
+        assert re.search(r"\d rows, \d+ columns?$", lines[0])
+        assert lines[1].startswith("target ")
     assert words in result.stderr
     assert result.stderr.startswith("Error: ")
     assert result.stderr.count("\n") == 1

@@ -52,7 +52,7 @@ def test_a_single_row_is_not_many(table, tmp_path):
     table.loc[3, "class"] = None
     table[["number", "class"]].to_csv(path, index=False)
     text = cv(path, "--target", "class", "--folds", 2).stdout
-    assert "59 rows, 1 column (1 ordered)" in text
+    assert "59 rows, 1 column\n" in text
     assert "1 row without a target is left out" in text
 
 

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 import dtrees
-from dtrees.cli.models import CRITERIA, KINDS, PARAMETER_OF, estimator_of
+from dtrees.cli.models import (
+    CRITERIA,
+    KINDS,
+    OF_ALL_KINDS,
+    PARAMETER_OF,
+    estimator_of,
+    parameters_of,
+)
 from dtrees.io import problem_of, read_table
 from dtrees.model_selection.folds import shuffled_folds
 from tests.cli.asking import ask, ask_json, check_refused
@@ -17,6 +24,11 @@ def test_nothing_given_is_the_estimators_default(task, model):
     assert estimator.get_params() == type(estimator)().get_params()
     assert type(estimator).__name__.startswith(KINDS[model].stem)
     assert estimator.criterion == CRITERIA[task][0]
+
+
+@pytest.mark.parametrize("model", list(KINDS))
+def test_options_of_all_kinds_are_parameters_of_each(model):
+    assert {PARAMETER_OF[name] for name in OF_ALL_KINDS} <= parameters_of(model)
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
@@ -88,19 +100,33 @@ def test_what_is_no_amount(csv, option, text):
         (["--max-samples", 5], "--max-samples is not for --model tree"),
         (["--no-bootstrap"], "--bootstrap is not for --model tree"),
         (["--model", "bagging", "--max-features", 2], "only for tree, forest, extra-trees"),
+        (["--model", "forest", "--criterion", "poisson"], "--criterion poisson is not for class"),
+    ],
+)
+def test_options_that_do_not_go_together(csv, tmp_path, args, words):
+    refuse_both(csv, tmp_path, args, words, is_read=False)
+
+
+def refuse_both(csv, tmp_path, args, words, is_read):
+    """Neither `cv` nor `fit` takes the options."""
+    check_refused(ask("cv", csv, "--target", "class", *args), words, is_read)
+    out = tmp_path / "never.dtrees"
+    check_refused(ask("fit", csv, "--target", "class", "--out", out, *args), words, is_read)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
         (["--model", "extra-trees", "--oob"], "--oob is about bags, and there are none: add --boo"),
         (["--model", "forest", "--no-bootstrap", "--max-samples", 9], "--max-samples is about bag"),
-        (["--model", "forest", "--criterion", "poisson"], "--criterion poisson is not for class"),
         (["--ccp-alpha", -1], "'ccp_alpha' parameter of DecisionTreeClassifier"),
         (["--model", "forest", "--max-features", 9], "is more than the 4 columns"),
         (["--model", "forest", "--max-samples", 61], "61"),
     ],
 )
-def test_options_that_do_not_go_together(csv, tmp_path, args, words):
-    check_refused(ask("cv", csv, "--target", "class", *args), words)
-    out = tmp_path / "never.dtrees"
-    check_refused(ask("fit", csv, "--target", "class", "--out", out, *args), words)
-    assert not out.exists()
+def test_options_that_the_estimator_refuses(csv, tmp_path, args, words):
+    refuse_both(csv, tmp_path, args, words, is_read=True)
 
 
 def test_options_of_another_kind_are_refused_before_the_table_is_read(unreadable):

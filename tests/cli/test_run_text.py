@@ -11,7 +11,8 @@ def test_classification_prints_folds_columns_and_tree(csv):
     result = cv(csv, "--target", "class", "--folds", 3, "--max-depth", 2)
     assert result.exit_code == 0, result.output
     out = result.stdout
-    assert "60 rows, 4 columns (2 ordered, 1 categorical, 1 hybrid)" in out
+    assert "60 rows, 4 columns\n" in out
+    assert "columns: 2 ordered, 1 categorical, 1 hybrid" in out
     assert "target class: classification, 2 classes" in out
     assert "accuracy" in out
     assert "(mean ± standard error of 3 folds)" in out

@@ -136,4 +136,4 @@ def test_hash_folds_of_nested_choices(csv):
 
 def test_a_hash_fold_without_rows_is_refused(csv):
     how = ("--target", "amount", "--folds", 30, "--hash-folds")
-    check_refused(ask("cv", csv, *how), "one of them has no row")
+    check_refused(ask("cv", csv, *how), "one of them has no row", is_read=True)

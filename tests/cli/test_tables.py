@@ -7,7 +7,7 @@ import pytest
 
 from dtrees.cli.errors import RequestError
 from dtrees.cli.form import Form
-from dtrees.cli.tables import check_files, headlines, label_of, table_of
+from dtrees.cli.tables import check_files, headlines, kinds_line, label_of, table_of
 from dtrees.io import Problem, problem_of, read_table
 from tests.cli.asking import (
     ask,
@@ -70,7 +70,7 @@ def test_a_bad_file_is_one_line_and_code_2(tmp_path, name, content, words):
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)
-    check_refused(cv(path, "--target", "class", "--folds", 2), words)
+    check_refused(cv(path, "--target", "class", "--folds", 2), words, is_read=name == "inf.csv")
 
 
 @pytest.mark.parametrize(
@@ -187,11 +187,17 @@ def test_what_was_read_in_words(dropped, missing, lines):
         missing,
         dropped,
     )
-    assert headlines("t.csv", "y", problem, ["empty", "ordered"]) == [
-        "t.csv: 3 rows, 2 columns (1 ordered, 1 empty)",
+    assert headlines("t.csv", "y", problem) == [
+        "t.csv: 3 rows, 2 columns",
         "target y: classification, 2 classes",
         *lines,
     ]
+
+
+def test_kinds_are_counted_in_one_order():
+    assert kinds_line(["empty", "ordered", "hybrid", "ordered"]) == (
+        "columns: 2 ordered, 1 hybrid, 1 empty"
+    )
 
 
 def test_several_files_have_a_name_and_need_a_cluster():
