@@ -45,7 +45,9 @@ cdef struct Entry:
 cdef class ForestNodes:
     cdef Node* nodes
     cdef Rule* rules                # NULL: every test is `<=` on numbers; otherwise nodes are
+    cdef bint with_other            # whether a rule may be `IS_OTHER`
     cdef uint64_t* words
+    cdef int64_t n_words
     cdef int64_t* start             # of a tree's inner nodes
     cdef int64_t* first_leaf        # of a tree
     cdef int32_t* root

@@ -35,9 +35,11 @@ cdef class ForestNodes:
 
     ``n_words`` are those of all subsets, as slots have them; None: every test is `<=` on a column
     of numbers. ``is_dense``: leaves have all values, and not only those that are not zero.
+    ``with_other``: there may be rules that are `IS_OTHER`.
     """
 
-    def __cinit__(self, GrownTrees grown not None, int64_t n_slots, n_words, bint is_dense):
+    def __cinit__(self, GrownTrees grown not None, int64_t n_slots, n_words, bint is_dense,
+                  bint with_other):
         cdef int64_t n_inner = grown.start[grown.n_trees]
         cdef int64_t n_leaves = grown.first_leaf[grown.n_trees]
         cdef int64_t n = grown.n_trees
@@ -45,13 +47,15 @@ cdef class ForestNodes:
         cdef const int64_t[::1] first_leaf = grown.first_leaf
         cdef int64_t t
         self.n_trees = n
+        self.with_other = with_other
         self.n_slots = n_slots
         self.width = 1 if grown.is_regression else grown.n_statistics
         if n_words is None:
             self.nodes = <Node*>PyMem_Malloc((n_inner + 1) * sizeof(Node))
         else:
             self.rules = <Rule*>PyMem_Malloc((n_inner + 1) * sizeof(Rule))
-            self.words = <uint64_t*>PyMem_Calloc(<int64_t>n_words + 1, sizeof(uint64_t))
+            self.n_words = n_words
+            self.words = <uint64_t*>PyMem_Calloc(self.n_words + 1, sizeof(uint64_t))
         self.start = <int64_t*>PyMem_Malloc((n + 1) * sizeof(int64_t))
         self.first_leaf = <int64_t*>PyMem_Malloc((n + 1) * sizeof(int64_t))
         self.root = <int32_t*>PyMem_Malloc(n * sizeof(int32_t))
@@ -125,20 +129,27 @@ cdef void slot_subset(const uint64_t* words, const ColumnSlots* column, bint mis
 
 def fill_nodes(ForestNodes forest not None, GrownTrees grown not None,
                const int64_t[:, ::1] columns, int64_t[::1] cursor, double[::1] thresholds,
-               int64_t[::1] node_of):
-    """Write the inner nodes, all but the ranks of their thresholds.
+               int64_t[::1] node_of, bint second):
+    """Write the inner nodes of the first or the second half of the trees, all but their ranks.
+
+    The first half fills the places of thresholds and of words from their begin, the second one from
+    their end; so both may be written at the same time.
 
     Parameters
     ----------
     columns : int64 (n_columns, 4)
         `ColumnSlots`: the slot of the column's numbers and of its codes, where nodes ask for them,
         ``n_codes`` and ``n_ordered``.
-    cursor : int64 (n_number_slots,), IN where the thresholds of each slot begin, OUT their end
+    cursor : int64 (n_number_slots,), IN and OUT
+        Where the next threshold of each slot is written; of the second half one place behind it.
     thresholds, node_of : (n_compared,), OUT
         By slots; and the inner node of each.
     """
-    cdef int64_t t, i, j, own, most, n_inner
-    cdef int64_t word = 0
+    cdef int64_t t, i, j, own, most, n_inner, size
+    cdef int64_t half = grown.n_trees // 2
+    cdef int64_t begin = half if second else 0
+    cdef int64_t end = grown.n_trees if second else half
+    cdef int64_t word = forest.n_words if second else 0
     cdef int64_t broken = -1
     cdef int32_t* number
     cdef int32_t* inner
@@ -149,13 +160,13 @@ def fill_nodes(ForestNodes forest not None, GrownTrees grown not None,
         and node_of.shape[0] == thresholds.shape[0] == np.sum(grown.n_compared)
     ):
         raise ValueError("The arrays of the forest differ in length.")
-    most = max([grown.trees[t].n_nodes for t in range(grown.n_trees)])
+    most = max([grown.trees[t].n_nodes for t in range(begin, end)], default=0)
     number = <int32_t*>PyMem_Malloc((2 * most + 1) * sizeof(int32_t))
     if number == NULL:
         raise MemoryError()
     inner = number + most
     try:
-        for t in range(grown.n_trees):
+        for t in range(begin, end):
             tree = &grown.trees[t]
             n_inner = forest.start[t + 1] - forest.start[t]
             with nogil:
@@ -166,15 +177,19 @@ def fill_nodes(ForestNodes forest not None, GrownTrees grown not None,
                     column = <const ColumnSlots*>&columns[tree.feature[i], 0]
                     if tree.test[i] != IN_SUBSET:
                         _number_node(forest, tree, i, forest.start[t] + j, number, column)
+                        cursor[column.number] -= second
                         own = cursor[column.number]
-                        cursor[column.number] = own + 1
+                        cursor[column.number] += not second
                         thresholds[own] = tree.threshold[i]
                         node_of[own] = forest.start[t] + j
                         continue
                     if not 0 <= tree.subset[i] <= tree.n_words - (column.n_codes // 64 + 1):
                         broken = i
                         break
-                    word = _subset_node(forest, tree, i, forest.start[t] + j, number, column, word)
+                    size = (column.n_codes - max(<int64_t>0, column.n_ordered - 1) + 1) // 64 + 1
+                    word -= size * second
+                    _subset_node(forest, tree, i, forest.start[t] + j, number, column, word)
+                    word += size * (not second)
             if broken >= 0:
                 raise ValueError(f"Tree {t} is broken: node {broken} has no subset.")
     finally:
@@ -227,10 +242,10 @@ cdef inline void _number_node(ForestNodes forest, const Grown* tree, int64_t i, 
             rule.kind |= UNSEEN_LEFT
 
 
-cdef inline int64_t _subset_node(ForestNodes forest, const Grown* tree, int64_t i, int64_t k,
-                                 const int32_t* number, const ColumnSlots* column,
-                                 int64_t word) noexcept nogil:
-    """Write node i, which has a subset, as inner node k; where the next subset's words begin."""
+cdef inline void _subset_node(ForestNodes forest, const Grown* tree, int64_t i, int64_t k,
+                              const int32_t* number, const ColumnSlots* column,
+                              int64_t word) noexcept nogil:
+    """Write node i, which has a subset, as inner node k, and its bits from `word` on."""
     cdef int64_t largest = column.n_codes - max(<int64_t>0, column.n_ordered - 1) + 1
     cdef Rule* rule = &forest.rules[k]
     slot_subset(tree.words + tree.subset[i], column, tree.missing_left[i] != 0,
@@ -245,4 +260,3 @@ cdef inline int64_t _subset_node(ForestNodes forest, const Grown* tree, int64_t 
     else:
         rule.kind = IS_OTHER | IS_SUBSET
         rule.bits = word
-    return word + largest // 64 + 1

@@ -30,7 +30,7 @@ from libc.stdint cimport int32_t, int64_t, uint16_t
 
 from dtrees.core.predict._forest_leaves cimport add_row, add_values
 from dtrees.core.predict._forest_nodes cimport ForestNodes
-from dtrees.core.predict._walk cimport COMPLETE, GAPS, RULES, ForestRow, ForestRows, walk
+from dtrees.core.predict._walk cimport COMPLETE, GAPS, NARROW, RULES, ForestRow, ForestRows, walk
 
 cdef enum:
     FEW_ROWS = 4                # that walk one after the other, each down several trees
@@ -46,8 +46,10 @@ ctypedef fused rows_t:
 
 cdef inline void walk_as(ForestNodes forest, const rows_t* rows, int64_t n,
                          bint with_missing) noexcept nogil:
-    if forest.rules != NULL:
+    if forest.rules != NULL and forest.with_other:
         walk(rows, n, RULES)
+    elif forest.rules != NULL:
+        walk(rows, n, NARROW)
     elif with_missing:
         walk(rows, n, GAPS)
     else:

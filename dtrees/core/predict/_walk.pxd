@@ -38,6 +38,7 @@ cdef enum Kind:
     BINNED
     COMPLETE                # of coded rows: nodes, and no number is missing
     GAPS                    # nodes
+    NARROW                  # rules, none of them `IS_OTHER`
     RULES                   # rules
 
 cdef struct RawNode:
@@ -144,10 +145,10 @@ cdef inline bint other_left(const Rule* rule, const uint64_t* words, uint16_t co
     return <uint16_t>(code - rule.low) < rule.limit
 
 
-cdef inline int32_t rule_child(const Rule* rule, const uint64_t* words,
-                               const uint16_t* row) noexcept nogil:
+cdef inline int32_t rule_child(const Rule* rule, const uint64_t* words, const uint16_t* row,
+                               Kind kind) noexcept nogil:
     cdef uint16_t code = row[rule.slot]
-    if rule.kind & IS_OTHER:
+    if kind == RULES and rule.kind & IS_OTHER:
         return rule.child[other_left(rule, words, code)]
     # one of both is empty
     return rule.child[
@@ -170,7 +171,7 @@ cdef inline intptr_t start_of(const rows_t* rows, int64_t i, Kind kind) noexcept
         return rows.rows[i]
     elif rows_t is ForestRows:
         return <intptr_t>(rows.codes + i * rows.width)
-    elif kind == RULES:
+    elif kind == NARROW or kind == RULES:
         return <intptr_t>(rows.rules + rows.first[i])
     else:
         return <intptr_t>(rows.nodes + rows.first[i])
@@ -201,14 +202,14 @@ cdef inline int32_t step(const rows_t* rows, int32_t at, intptr_t start, int64_t
     elif rows_t is BinnedRows:
         return rows.nodes[at].child[binned_left(&rows.nodes[at], start)]
     elif rows_t is ForestRows:
-        if kind == RULES:
-            return rule_child(&rows.rules[at], rows.words, <const uint16_t*>start)
+        if kind == NARROW or kind == RULES:
+            return rule_child(&rows.rules[at], rows.words, <const uint16_t*>start, kind)
         return node_child(&rows.nodes[at], <const uint16_t*>start, kind)
     else:
         if at < 0:                              # a tree of one leaf
             return at
-        if kind == RULES:
-            return rule_child(<const Rule*>start + at, rows.words, rows.codes)
+        if kind == NARROW or kind == RULES:
+            return rule_child(<const Rule*>start + at, rows.words, rows.codes, kind)
         return node_child(<const Node*>start + at, rows.codes, kind)
 
 

@@ -50,11 +50,10 @@ from dtrees.core.predict.used_columns import NOWHERE, places_of
 from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
-    from scipy.sparse import csc_array
-
     from dtrees.coding import CodeBook
 
 WORD_LIMIT = 2**32  # words of all subsets
+WORD_BITS = 64  # codes of a subset that fits into a rule
 PACKING_TASKS = 8  # of slots, and as many of trees
 
 
@@ -90,7 +89,7 @@ class PackedForest:
         """The rows of a table, ready to be coded; None where these trees do not fit it."""
         if cells.table.sparse is None:
             return CodedStretches(self, cells)
-        return None if self.nodes.with_rules else SparseStretches(self, cells.table.sparse)
+        return None if self.nodes.with_rules else SparseStretches(self, cells.sparse)
 
     @cached_property
     def number_slots(self) -> np.ndarray:
@@ -176,14 +175,11 @@ class CodedStretches:
 class SparseStretches:
     """The rows of a sparse table, coded a stretch at a time; any thread may ask."""
 
-    def __init__(self, packed: PackedForest, table: csc_array) -> None:
+    def __init__(
+        self, packed: PackedForest, table: tuple[np.ndarray, np.ndarray, np.ndarray]
+    ) -> None:
         self._packed = packed
-        is_float = table.dtype in (np.float32, np.float64)
-        self._table = (
-            table.indptr.astype(np.int64, copy=False),
-            table.indices.astype(np.int32, copy=False),
-            table.data if is_float else table.data.astype(np.float64),
-        )
+        self._table = table
 
     def add_values(self, first: int, end: int, total: np.ndarray) -> None:
         """As for dense tables."""
@@ -252,18 +248,25 @@ def _pack_trees(trees: Sequence[Tree], book: CodeBook, run: Runner) -> Parts | N
     largest = book.n_codes[code_columns] - np.maximum(0, book.n_ordered[code_columns] - 1) + 1
     is_hybrid = book.n_ordered[number_columns] < book.n_codes[number_columns]
     n_words = None
-    if len(code_columns) or is_hybrid.any() or grown.with_above:
+    with_other = bool(is_hybrid.any() or grown.with_above or largest.max(initial=0) >= WORD_BITS)
+    if len(code_columns) or with_other:
         n_words = int(((largest // 64 + 1) * grown.n_subsets[code_columns]).sum())
     if largest.max(initial=0) >= CODE_LIMIT or (n_words or 0) >= WORD_LIMIT:
         return None
 
     is_dense = grown.is_regression or grown.n_statistics <= 2 or share_of_zeros(grown) < 0.5
-    nodes = ForestNodes(grown, max(1, n_slots), n_words, is_dense)
+    nodes = ForestNodes(grown, max(1, n_slots), n_words, is_dense, with_other)
     begins = np.append(0, np.cumsum(grown.n_compared[number_columns]))
     compared = np.empty(begins[-1])
     node_of = np.empty(begins[-1], dtype=np.int64)
     columns = np.column_stack([number_slot, code_slot, book.n_codes, book.n_ordered])
-    fill_nodes(nodes, grown, columns.astype(np.int64), begins[:-1].copy(), compared, node_of)
+    fill = partial(fill_nodes, nodes, grown, columns.astype(np.int64))
+    run(
+        [
+            partial(fill, begins[:-1].copy(), compared, node_of, False),
+            partial(fill, begins[1:].copy(), compared, node_of, True),
+        ]
+    )
     n_distinct = np.zeros(len(number_columns), dtype=np.int64)
     rank = partial(rank_thresholds, nodes, compared, node_of, begins)
     leaves = partial(fill_leaves, nodes, grown)

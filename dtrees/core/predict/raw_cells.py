@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -60,6 +61,18 @@ class RawCells:
         self.book = book
         self.table = table
         self._labels: dict[int, LabelCells] = {}
+
+    @cached_property
+    def sparse(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of a sparse table by columns: int64 ``indptr``, int32 rows, and floating-point values."""
+        found = self.table.sparse
+        assert found is not None
+        is_float = found.dtype in (np.float32, np.float64)
+        return (
+            found.indptr.astype(np.int64, copy=False),
+            found.indices.astype(np.int32, copy=False),
+            found.data if is_float else found.data.astype(np.float64),
+        )
 
     def numbers(self, place: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Blocks of numbers that hold wanted columns.

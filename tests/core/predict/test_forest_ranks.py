@@ -41,12 +41,14 @@ def stump(threshold: float, column: int = 0, n_columns: int = 1) -> Tree:
 def ranked(thresholds: list[float]) -> tuple[np.ndarray, ForestNodes]:
     """The distinct thresholds of stumps of one column, and the stumps as a forest."""
     grown = GrownTrees([stump(x) for x in thresholds], 1)
-    forest = ForestNodes(grown, 1, None, True)
+    forest = ForestNodes(grown, 1, None, True, False)
     first = np.array([0, len(thresholds)])
     compared, node_of = np.empty(len(thresholds)), np.empty(len(thresholds), dtype=np.int64)
     columns = np.array([[0, -1, 5, 5]])  # slots of numbers and codes, n_codes, n_ordered
-    fill_nodes(forest, grown, columns, first[:1].copy(), compared, node_of)
-    np.testing.assert_array_equal(compared, thresholds)
+    fill_nodes(forest, grown, columns, first[:1].copy(), compared, node_of, False)
+    fill_nodes(forest, grown, columns, first[1:].copy(), compared, node_of, True)
+    half = len(thresholds) // 2
+    np.testing.assert_array_equal(compared, [*thresholds[:half], *reversed(thresholds[half:])])
     n_distinct = np.zeros(1, dtype=np.int64)
     rank_thresholds(forest, compared, node_of, first, 0, 1, n_distinct)
     out = np.empty(n_distinct[0])
