@@ -25,7 +25,6 @@ cdef class SharedGrowth:
     cdef TrainParameters* params_of        # of the sets
     cdef NodeBuffer* records
     cdef SharedStore store
-    cdef SharedNode* top    # nodes that wait
     cdef SharedNode* offloaded     # to other threads, the last one first
     cdef int64_t* n_offloaded  # by set
     cdef int64_t most_offloaded    # work of a node that is
@@ -37,8 +36,7 @@ cdef class SharedGrowth:
 
     cdef list grow(self, cancelled, run=*, int n_blocks=*, list idle=*)
     cdef search_large(self, run, int n_blocks, list idle)
-    cdef void search_block(self, const SharedNode* node, int64_t first,
-                           int64_t step) noexcept nogil
+    cdef void search_block(self, SharedNode* node, int64_t first, int64_t step) noexcept nogil
     cdef take_better(self, SharedGrowth other)
     cdef list grow_task(self, SharedTask task, cancelled)
     cdef list take_offloaded(self)
@@ -49,4 +47,3 @@ cdef class SharedGrowth:
     cdef bint pays(self, const SharedNode* node) noexcept nogil
     cdef void begin_alone(self, SharedNode* node, int member) noexcept nogil
     cdef void end_alone(self) noexcept nogil
-    cdef void partition_node(self, SharedNode* node) noexcept nogil
