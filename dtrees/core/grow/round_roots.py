@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from dtrees._random import BOOTSTRAP, keyed_largest
 from dtrees.coding.target import Target
-from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, scale_of_sums
-from dtrees.core.grow._round_search import RoundSearch
+from dtrees.core.grow._round_tree import RoundTree
 from dtrees.core.grow.round_spec import Blocks, RoundSpec
 from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.blocks._node_counts import N
 from dtrees.core.stores.blocks.messages import Root, Sums
-
-
-class Searcher(NamedTuple):
-    """What searches the nodes of one tree of one set."""
-
-    rules: GrowthRules
-    scale: Scale
-    search: RoundSearch
 
 
 def roots_of(spec: RoundSpec, numbers: Sequence[int], blocks: Blocks) -> list[Root]:
@@ -78,16 +68,16 @@ def target_of(spec: RoundSpec, root: Root) -> Target:
     return root.balanced(target)
 
 
-def drawer_of(spec: RoundSpec, number: int) -> RoundSearch:
-    """What draws the columns of a tree. It searches nothing, so it needs no scale."""
+def columns_of(spec: RoundSpec, number: int) -> Dataset:
+    """What columns of a tree are drawn from. Nothing is searched in it, so it needs no scale."""
     rules = replace(spec.common.rules, tree=number)
-    return RoundSearch(Dataset(spec.sample, target_of(spec, Root(0, number)), rules))
+    return Dataset(spec.sample, target_of(spec, Root(0, number)), rules)
 
 
-def searcher_of(
+def tree_of(
     spec: RoundSpec, number: int, training_set: int, target: Target, sums: Sums
-) -> Searcher:
-    """What searches the nodes of a tree of a set whose root has these sums.
+) -> RoundTree:
+    """A tree of a set whose root has these sums; without nodes.
 
     Parameters
     ----------
@@ -104,7 +94,7 @@ def searcher_of(
     rules = spec.shares.applied(spec.common.rules, n_rows, sums.weight * target.weight_unit)
     rules = replace(rules, tree=number)
     dataset = Dataset(spec.sample, target, rules, scale, spec.values)
-    return Searcher(rules, scale, RoundSearch(dataset))
+    return RoundTree(dataset, rules, scale)
 
 
 def _scale_of(spec: RoundSpec, target: Target, sums: Sums) -> Scale:

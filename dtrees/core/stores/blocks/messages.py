@@ -53,41 +53,27 @@ class Sums:
         classes = row[CLASS_0:].copy() if n_classes > 0 else None
         return cls(n, weight, target, moment, int(row[LOWEST]), int(row[HIGHEST]), classes)
 
-    @property
-    def statistics(self) -> np.ndarray:
-        """The row of `Tree.statistics`."""
-        if self.classes is not None:
-            return self.classes
-        return np.array([self.weight, self.target], dtype=np.int64)
-
 
 @dataclass(frozen=True, eq=False)
 class FoundSplit:
-    """A split in codes, as a search returns it.
+    """The test of a node in codes, as its record has it.
 
     Attributes
     ----------
     column, test : int
-    boundary, beyond : int
-        The codes around the boundary that occur in the node; ``beyond`` 0: nothing but missing
-        values (and categories) is above.
+    boundary : int
+        The last code at or below the boundary that occurs in the node.
     missing_left : bool
         Where missing values go: as was learned, or to the heavier child.
-    gain : float
     subset : uint64 (n_codes // 64 + 1,) or None
         A bit for each code that goes left, missing first.
-    n_left : int
-        Rows of the left child.
     """
 
     column: int
     test: int
     boundary: int
-    beyond: int
     missing_left: bool
-    gain: float
     subset: np.ndarray | None
-    n_left: int
 
 
 @dataclass(frozen=True)

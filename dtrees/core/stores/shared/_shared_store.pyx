@@ -42,8 +42,10 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
     if s.searches == NULL or s.order == NULL or s.swapped == NULL:
         return False
     for i in range(s.n_sets):
-        s.searches[i] = new_search(&s.params_of[i].criterion, s.store.params.layout.kind, s.of_row[0],
-                                   &s.params_of[i].limits)
+        s.searches[i] = new_search(&s.params_of[i].criterion, s.store.params.layout.kind,
+                                   s.of_row[0], &s.params_of[i].limits)
+        if s.searches[i] == NULL:
+            return False
     for j in range(n_columns):
         s.order[j] = <int32_t>j
         if s.store.params.columns[j].n_codes > most_codes:

@@ -16,7 +16,7 @@ MATRIX, TARGET = coded(EXAMPLE.table), EXAMPLE.target
 LIVE = np.flatnonzero(TARGET.w)
 RULES = GrowthRules(criterion="gini")
 BOUNDARY = 4
-SPLIT = FoundSplit(0, AT_MOST, BOUNDARY, BOUNDARY + 1, False, 1.0, None, 0)
+SPLIT = FoundSplit(0, AT_MOST, BOUNDARY, False, None)
 
 
 def rows_of(draws=None, masks=None, cells=None):
