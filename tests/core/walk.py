@@ -7,7 +7,7 @@ import pytest
 
 from dtrees.core.model.tree import AT_MOST, LEAF
 from dtrees.core.stores._dataset import Dataset
-from dtrees.core.stores.blocks._histogram_store import drawn_columns as draws_of
+from dtrees.core.stores.sampled._sampled_columns import drawn_columns as draws_of
 from tests.laws.tables import coded, codes_of
 from tests.oracle.candidates import candidates
 from tests.oracle.criterion import RowStatistics

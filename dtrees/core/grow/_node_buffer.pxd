@@ -41,8 +41,6 @@ cdef int64_t write_record(NodeBuffer* out, const TrainParameters* params,
 cdef void write_test(NodeBuffer* out, int64_t index, const TrainParameters* params, const Search* q,
                      const CodesOfRanks* codes, const Totals* left,
                      const Totals* right) noexcept nogil
-cdef void write_subset(uint64_t* words, const TrainParameters* params, const Search* q,
-                       const CodesOfRanks* codes, bint heavier_left) noexcept nogil
 
 
 cdef inline void stand_for(NodeBuffer* out, int64_t record, int64_t piece) noexcept nogil:

@@ -17,22 +17,19 @@ from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search, free_search, new_search
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.blocks._histogram_store cimport HistogramStore, histogram_store
+from dtrees.core.stores.blocks._node_counts cimport (
+    CLASS_0, HIGHEST, LOWEST, MOMENT, N, TARGET, WEIGHT
+)
 from dtrees.core.grow._node_buffer cimport (
     NodeBuffer, Record, free_node_buffer, partial_tree_of, stand_for, words_of_subset, write_record
 )
-from dtrees.core.grow._node_step cimport search_and_split
+from dtrees.core.grow._node_step cimport SEARCH, grow_node
 
 from dtrees.core.stores.blocks.messages import FoundSplit
 
 
 cdef class RoundNode:
-    """A node of one training set, which has no split yet.
-
-    Parameters
-    ----------
-    depth, path : int
-        Of a root. `path` is the key of its draws.
-    """
+    """A node of one training set, which has no split yet; a root is given its depth and key."""
     cdef OpenNode node
 
     def __cinit__(self, int64_t depth=0, uint64_t path=0):
@@ -58,19 +55,7 @@ cdef class RoundNode:
 
 
 cdef class RoundTree:
-    """A tree of a training set, grown in rounds.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Of a few rows: its columns and units are those of all.
-    rules : GrowthRules
-    scale : Scale
-
-    Attributes
-    ----------
-    rules, scale
-    """
+    """A tree of a training set. The dataset is of a few rows, with the columns and units of all."""
     cdef Dataset dataset
     cdef TrainParameters* params
     cdef NodeBuffer out
@@ -88,12 +73,27 @@ cdef class RoundTree:
     def __dealloc__(self):
         free_node_buffer(&self.out)
 
-    def record(self, RoundNode node, sums):
-        """Record a node, whose sums are known now; returns whether it stays a leaf."""
-        take_sums(&node.node, sums)
-        describe(&node.node, self.params)
-        write_record(&self.out, self.params, &node.node)
-        return node.node.is_leaf
+    def record(self, RoundNode node, const int64_t[::1] sums):
+        """Record a node whose sums are known (as `_node_counts.count`); whether it stays a leaf."""
+        cdef OpenNode* open = &node.node
+        cdef int64_t limb = <int64_t>1 << 32
+        cdef size_t n_bytes = self.params.criterion.n_classes * sizeof(int64_t)
+        open.totals.n = sums[N]
+        open.totals.weight = sums[WEIGHT]
+        open.totals.target = sums[TARGET]
+        open.totals.moment = (<int128_t>sums[MOMENT] * limb + sums[MOMENT + 1]) * limb
+        open.totals.moment += sums[MOMENT + 2]
+        open.totals.lowest = sums[LOWEST]
+        open.totals.highest = sums[HIGHEST]
+        if n_bytes > 0:
+            if open.class_totals == NULL:
+                open.class_totals = <int64_t*>malloc(n_bytes)
+            if open.class_totals == NULL:
+                raise MemoryError
+            memcpy(open.class_totals, &sums[CLASS_0], n_bytes)
+        describe(open, self.params)
+        write_record(&self.out, self.params, open)
+        return open.is_leaf
 
     def split(self, RoundNode node, const int64_t[::1] histogram, const int32_t[::1] columns,
               bint one_by_one):
@@ -110,8 +110,8 @@ cdef class RoundTree:
 
         Returns
         -------
-        children : (RoundNode, RoundNode) or None
-            Left and right, without sums. None: there is no split, or it gains too little.
+        split : (FoundSplit, RoundNode, RoundNode) or None
+            The test, and the children without sums. None: there is none, or it gains too little.
         can_be_split : bool
         """
         cdef RoundNode left = RoundNode()
@@ -128,17 +128,17 @@ cdef class RoundTree:
         store.n_columns = len(columns)
         store.one_by_one = one_by_one
         with nogil:
-            is_split = search_and_split(&store.store, &self.out, &node.node, &left.node,
-                                        &right.node)
+            is_split = grow_node(&store.store, &self.out, &node.node, &left.node, &right.node,
+                                 SEARCH)
             can_be_split = q.split.test != LEAF
             free_search(q)
         if store.store.out_of_memory:
             raise MemoryError
-        return (left, right) if is_split else None, can_be_split
+        if not is_split:
+            return None, can_be_split
+        return (self.test_of(self.out.nodes + node.node.record), left, right), True
 
-    def test_of(self, RoundNode node):
-        """The test of a node that is split; FoundSplit."""
-        cdef const Record* record = self.out.nodes + node.node.record
+    cdef test_of(self, const Record* record):
         cdef int64_t n_words
         cdef uint64_t[::1] words
         subset = None
@@ -163,24 +163,3 @@ cdef class RoundTree:
     def pieces(self):
         """The records and the grafted subtrees, for `dtrees.core.grow.assembly.join`."""
         return [partial_tree_of(&self.out, self.params.n_statistics), *self.subtrees]
-
-
-cdef take_sums(OpenNode* node, sums):
-    cdef const int64_t[::1] classes
-    cdef int64_t k
-    node.totals.n = sums.n
-    node.totals.weight = sums.weight
-    node.totals.target = sums.target
-    node.totals.moment = (<int128_t><int64_t>(sums.moment >> 64)) << 64
-    node.totals.moment |= <uint64_t>(sums.moment & 0xFFFFFFFFFFFFFFFF)
-    node.totals.lowest = sums.lowest
-    node.totals.highest = sums.highest
-    if sums.classes is None:
-        return
-    classes = sums.classes
-    if node.class_totals == NULL:
-        node.class_totals = <int64_t*>malloc(len(classes) * sizeof(int64_t))
-    if node.class_totals == NULL:
-        raise MemoryError
-    for k in range(len(classes)):
-        node.class_totals[k] = classes[k]

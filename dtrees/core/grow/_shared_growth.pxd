@@ -1,7 +1,6 @@
 """Declarations of shared growth; see _shared_growth.pyx."""
 from libc.stdint cimport int64_t, uint64_t
 
-from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
@@ -21,8 +20,6 @@ cdef class SharedGrowth:
     cdef Dataset dataset
     cdef Arena pool
     cdef GrowthMemory memory
-    cdef int n_sets
-    cdef TrainParameters* params_of        # of the sets
     cdef NodeBuffer* records
     cdef SharedStore store
     cdef SharedNode* offloaded     # to other threads, the last one first

@@ -25,8 +25,8 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._bits cimport count_bits, trailing_zeros
-from dtrees.core.data._structs cimport IN_SUBSET, LEAF
-from dtrees.core.search._search cimport Search, comes_first
+from dtrees.core.data._structs cimport IN_SUBSET
+from dtrees.core.search._search cimport Search, is_better
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.presorted._buffers cimport MAX_NARROW
 from dtrees.core.stores._store cimport Member, begin_members
@@ -79,13 +79,11 @@ cdef class SharedGrowth:
         cdef SharedStore* store = &self.store
         self.sets = sets
         self.dataset = dataset
-        self.n_sets = sets.n_sets
-        self.params_of = sets.params_of
         self.memory = pool.take()
         self.pool = pool
         self.alone = -1
-        self.records = <NodeBuffer*>calloc(self.n_sets, sizeof(NodeBuffer))
-        self.n_offloaded = <int64_t*>calloc(self.n_sets, sizeof(int64_t))
+        self.records = <NodeBuffer*>calloc(sets.n_sets, sizeof(NodeBuffer))
+        self.n_offloaded = <int64_t*>calloc(sets.n_sets, sizeof(int64_t))
         self.view.n_rows = dataset.n_rows
         self.view.of_row = dataset.of_row
         if sets.times is not None and dataset.params.limits.n_columns > 0:
@@ -109,7 +107,7 @@ cdef class SharedGrowth:
         free_shared_list(self.offloaded)
         if self.large != NULL:
             free_shared(self.large)
-        for s in range(self.n_sets if self.records != NULL else 0):
+        for s in range(self.store.n_sets if self.records != NULL else 0):
             free_node_buffer(&self.records[s])
         free(self.records)
         free(self.n_offloaded)
@@ -134,7 +132,7 @@ cdef class SharedGrowth:
                 raise MemoryError
             if self.large != NULL:
                 self.search_large(run, n_blocks, idle)
-        for s in range(self.n_sets):
+        for s in range(self.store.n_sets):
             found.append(partial_tree_of(&self.records[s], self.dataset.params.n_statistics))
             self.records[s].count = 0
             self.records[s].n_words = 0
@@ -186,13 +184,10 @@ cdef class SharedGrowth:
         cdef int64_t n_bytes
         cdef int s
         other.searched = NULL
-        for s in range(self.n_sets):
+        for s in range(self.store.n_sets):
             mine = self.store.searches[s]
             found = other.store.searches[s]
-            if found.split.test == LEAF or mine.split.test != LEAF and (
-                    found.split.score < mine.split.score
-                    or found.split.score == mine.split.score
-                    and not comes_first(mine, found.split.column, mine.split.column)):
+            if not is_better(mine, &found.split):
                 continue
             mine.split = found.split
             if found.split.test == IN_SUBSET:
@@ -233,7 +228,7 @@ cdef class SharedGrowth:
     cdef open_root(self, int64_t depth, uint64_t path):
         """All rows that count."""
         cdef int n_cells = <int>self.sets.has.shape[1]
-        cdef SharedNode* node = new_shared(self.n_sets, n_cells, &self.dataset.params)
+        cdef SharedNode* node = new_shared(self.store.n_sets, n_cells, &self.dataset.params)
         cdef bint found = node != NULL
         cdef const uint16_t[::1] cell = self.sets.cell
         cdef const uint8_t[::1] live = self.dataset.live
@@ -242,7 +237,7 @@ cdef class SharedGrowth:
         if not found:
             raise MemoryError
         self.store.top = node
-        for s in range(self.n_sets):
+        for s in range(self.store.n_sets):
             node.set_of[s] = s
             node.open[s].parent = -1
             node.open[s].depth = depth
@@ -312,7 +307,7 @@ cdef class SharedGrowth:
         if self.most_offloaded > 0 and work_of(node) <= self.most_offloaded:
             self.offload(node)
             return False
-        if ((most <= MAX_NARROW or self.params_of[0].draws)
+        if ((most <= MAX_NARROW or self.store.params_of[0].draws)
                 and (active & (active - 1) == 0 or not self.pays(node))):
             node.waiting = active
             node.below = self.store.top
@@ -334,7 +329,7 @@ cdef class SharedGrowth:
         for m in range(node.n_members):
             if node.active >> m & 1:
                 s = node.set_of[m]
-                record = write_record(&self.records[s], &self.params_of[s], &node.open[m])
+                record = write_record(&self.records[s], &self.store.params_of[s], &node.open[m])
                 self.n_offloaded[s] += 1
                 stand_for(&self.records[s], record, self.n_offloaded[s])
                 node.open[m].parent = -1
@@ -352,7 +347,7 @@ cdef class SharedGrowth:
     cdef void begin_alone(self, SharedNode* node, int member) noexcept nogil:
         """Begin the subtree of one set."""
         cdef int s = node.set_of[member]
-        if not begin_member(self.memory.growth, &self.params_of[s], &self.view, node, member):
+        if not begin_member(self.memory.growth, &self.store.params_of[s], &self.view, node, member):
             self.store.store.out_of_memory = True
             return
         free_node_buffer(&self.memory.growth.out)  # what it held for its next growth

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,24 +16,18 @@ from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.round_roots import columns_of, roots_of, target_of, tree_of
 from dtrees.core.grow.round_spec import Blocks, RoundSpec
 from dtrees.core.model.tree import Tree
-from dtrees.core.stores.blocks._histogram_store import drawn_columns, histogram_sizes
+from dtrees.core.stores.blocks._histogram_store import histogram_sizes
+from dtrees.core.stores.blocks._node_counts import N
 from dtrees.core.stores.blocks.messages import (
     Counts,
     FoundSplit,
     HistogramRequest,
     NodeSplit,
     SplitUpdate,
-    Sums,
 )
+from dtrees.core.stores.sampled._sampled_columns import drawn_columns
 
-
-class _Split(NamedTuple):
-    """A node of a training set that is split."""
-
-    number: int
-    test: FoundSplit
-    left: RoundNode
-    right: RoundNode
+Split = tuple[FoundSplit, RoundNode, RoundNode]  # the test, and the children
 
 
 class TreeBatch:
@@ -96,13 +89,14 @@ class TreeBatch:
 
     def requests(self, nodes: Sequence[OpenNode]) -> list[HistogramRequest]:
         """What the blocks are asked for."""
-        found = []
         for node in nodes:
             node.columns = self._columns_of(node)
-            asked = node.columns[:0] if node.is_large else node.columns
-            n_numbers = len(node.of_sets) * int(self._cells[asked].sum())
-            found.append(HistogramRequest(node.node, node.members, asked, n_numbers))
-        return found
+        return [self._request(node) for node in nodes]
+
+    def _request(self, node: OpenNode) -> HistogramRequest:
+        asked = node.columns[:0] if node.is_large else node.columns
+        n_numbers = len(node.of_sets) * int(self._cells[asked].sum())
+        return HistogramRequest(node.node, node.members, asked, n_numbers)
 
     def _columns_of(self, node: OpenNode) -> np.ndarray:
         """Columns that are searched next; none where the node is a leaf whatever it adds up to."""
@@ -121,26 +115,20 @@ class TreeBatch:
 
     def take(self, nodes: Sequence[OpenNode], counts: Counts) -> None:
         """Search what the blocks have counted, and open the children."""
-        histograms: dict[int, dict[int, np.ndarray]] = {}
-        sums: dict[int, np.ndarray] = {}
-        sums_at = cells_at = 0
-        for node in nodes:
-            n_sets = len(node.of_sets)
-            n_cells = 0 if node.is_large else int(self._cells[node.columns].sum())
-            sums[node.node] = counts.sums[sums_at : sums_at + n_sets]
-            own = counts.histogram[cells_at : cells_at + n_sets * n_cells]
-            histograms[node.node] = dict(
-                zip(node.of_sets, own.reshape(n_sets, n_cells), strict=True)
-            )
-            sums_at += n_sets
-            cells_at += n_sets * n_cells
+        n_sums = np.cumsum([len(node.of_sets) for node in nodes])
+        n_cells = np.cumsum([self._request(node).n_numbers for node in nodes])
+        sums = np.split(counts.sums, n_sums[:-1])
+        histograms = {
+            node.node: dict(zip(node.of_sets, own.reshape(len(node.of_sets), -1), strict=True))
+            for node, own in zip(nodes, np.split(counts.histogram, n_cells[:-1]), strict=True)
+        }
         opened: list[OpenNode] = []
-        for node in nodes:
+        for node, rows in zip(nodes, sums, strict=True):
             of_sets, pair = histograms[node.node], node.pair
             if pair is not None and node.is_large:
                 small = histograms[pair.small]
                 of_sets = {number: pair.histograms[number] - own for number, own in small.items()}
-            opened += self._search(node, sums[node.node], of_sets)
+            opened += self._search(node, rows, of_sets)
         self.frontier.extend(opened)
 
     def _search(
@@ -148,34 +136,31 @@ class TreeBatch:
     ) -> list[OpenNode]:
         """Search a node for each of its sets; returns what is open next."""
         again: dict[int, RoundNode] = {}
-        by_column: dict[int, list[_Split]] = defaultdict(list)
+        by_column: dict[int, dict[int, Split]] = defaultdict(dict)
         searched = node.first + len(node.columns)
         for (number, own), row in zip(node.of_sets.items(), rows, strict=True):
             is_leaf = node.first == 0 and self._record(node, number, row)
             if is_leaf or len(node.columns) == 0:
                 continue
-            tree = self._trees[node.tree][number]
-            children, can_be_split = tree.split(
+            split, can_be_split = self._trees[node.tree][number].split(
                 own, histograms[number], node.columns, node.first > 0
             )
-            if children is not None:
-                test = tree.test_of(own)
-                by_column[test.column].append(_Split(number, test, *children))
+            if split is not None:
+                by_column[split[0].column][number] = split
             elif not can_be_split and searched < len(self._all_columns):
                 again[number] = own
         opened = []
-        for _, splits in sorted(by_column.items()):
-            opened += self._open_children(node, splits, histograms)
+        for column, splits in sorted(by_column.items()):
+            opened += self._open_children(node, column, splits, histograms)
         if again:
             return [replace(node, of_sets=again, first=searched, pair=None), *opened]
         self._done.append(node.node)
         return opened
 
-    def _record(self, node: OpenNode, number: int, row: np.ndarray) -> bool:
+    def _record(self, node: OpenNode, number: int, sums: np.ndarray) -> bool:
         """Record a node of a set; whether it stays a leaf."""
-        sums = Sums.of(row, self._spec.target.n_classes)
         trees = self._trees[node.tree]
-        if sums.n == 0:
+        if sums[N] == 0:
             assert node.depth == 0
             self.empty.append((node.tree, number))
             return True
@@ -186,27 +171,30 @@ class TreeBatch:
         return is_leaf
 
     def _open_children(
-        self, node: OpenNode, splits: list[_Split], histograms: dict[int, np.ndarray]
+        self,
+        node: OpenNode,
+        column: int,
+        splits: dict[int, Split],
+        histograms: dict[int, np.ndarray],
     ) -> list[OpenNode]:
         """Children of sets that go on together; those that stay open."""
+        tests = tuple((number, test) for number, (test, _, _) in splits.items())
         left, right = self._n_nodes, self._n_nodes + 1
+        self._splits.append(NodeSplit(node.node, left, right, column, tests))
         self._n_nodes += 2
-        tests = tuple((split.number, split.test) for split in splits)
-        self._splits.append(NodeSplit(node.node, left, right, tests[0][1].column, tests))
-        n_left = [split.left.n for split in splits]
-        n_right = [split.right.n for split in splits]
-        opened = []
-        for new in (
-            OpenNode(left, node.tree, {each.number: each.left for each in splits}, max(n_left)),
-            OpenNode(right, node.tree, {each.number: each.right for each in splits}, max(n_right)),
-        ):
+        opened, n_rows = [], []
+        for child, side in ((left, 1), (right, 2)):
+            of_sets: dict[int, RoundNode] = {each: split[side] for each, split in splits.items()}
+            n = [own.n for own in of_sets.values()]
+            new = OpenNode(child, node.tree, of_sets, max(n))
+            n_rows.append(sum(n))
             if new.n <= self._spec.gather_rows and not self._is_last(new):
                 self._gather(new)
             else:
                 opened.append(new)
         if len(opened) == 2 and len(self._columns_of(opened[0])) == len(self._all_columns):
-            small, large = (left, right) if sum(n_left) <= sum(n_right) else (right, left)
-            pair = Pair(small, large, {each.number: histograms[each.number] for each in splits})
+            small, large = (left, right) if n_rows[0] <= n_rows[1] else (right, left)
+            pair = Pair(small, large, {each: histograms[each] for each in splits})
             for new in opened:
                 new.pair = pair
         return opened
@@ -220,19 +208,10 @@ class TreeBatch:
         for tree, own in zip(trees, node.of_sets.values(), strict=True):
             tree.reserve(own)
         self._put_off.append(node)
-        self.gathered.append(
-            GatheredNode(
-                node.node,
-                node.tree,
-                self._numbers[node.tree],
-                tuple(node.of_sets),
-                node.depth,
-                node.path,
-                node.n,
-                tuple(tree.rules for tree in trees),
-                tuple(tree.scale for tree in trees),
-            )
-        )
+        number, sets = self._numbers[node.tree], tuple(node.of_sets)
+        place = (node.node, node.tree, number, sets, node.depth, node.path, node.n)
+        rules, scales = zip(*[(tree.rules, tree.scale) for tree in trees], strict=True)
+        self.gathered.append(GatheredNode(*place, rules, scales))
 
     def graft(self, place: int, pieces: Sequence[PartialTree]) -> int:
         """Take the finished subtrees of a node, one for each of its sets; returns the tree."""

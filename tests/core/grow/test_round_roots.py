@@ -10,9 +10,8 @@ from dtrees.core.grow.local_blocks import LocalBlocks
 from dtrees.core.grow.round_roots import columns_of, roots_of, target_of, tree_of
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.membership.shares import Shares
-from dtrees.core.stores.blocks._histogram_store import drawn_columns
 from dtrees.core.stores.blocks.block import Draws
-from dtrees.core.stores.blocks.messages import Sums
+from dtrees.core.stores.sampled._sampled_columns import drawn_columns
 from tests.laws.tables import blocks_of, cut_in_parts, seeded, spec_of
 
 NUMBERS = range(2, 7)
@@ -92,7 +91,7 @@ def test_shares_are_those_of_the_set():
     example = seeded("gini", 3, "integers")
     spec = spec_of(cut_in_parts(example, 40), example.rules, None)
     spec = replace(spec, shares=Shares(min_samples_leaf=0.1), n_rows=np.array([95]))
-    sums = Sums(95, 170, 0, 0, 0, 0, np.array([60, 60, 50]))
+    sums = np.array([95, 170, 0, 0, 0, 0, 0, 0, 60, 60, 50])
     found = tree_of(spec, 5, 0, spec.target, sums)
     assert (found.rules.min_samples_leaf, found.rules.tree) == (10, 5)
     assert found.scale.total_weight == 170 * spec.target.weight_unit

@@ -9,13 +9,13 @@ from dtrees.core.grow.assembly import join
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.model.tree import IN_SUBSET, LEAF
 from dtrees.core.stores._dataset import Dataset
+from dtrees.core.stores.blocks._node_counts import N
 from dtrees.core.stores.blocks.block import Block, BlockOfRows, Common
 from dtrees.core.stores.blocks.messages import (
     HistogramRequest,
     NodeSplit,
     Root,
     SplitUpdate,
-    Sums,
 )
 from tests.laws.tables import SEVEN_WAYS, coded, seeded, values_of
 from tests.oracle.ties import ROOT, child
@@ -28,7 +28,6 @@ class Growing:
         example = seeded(*case, n_rows=60, **limits)
         self.matrix, self.target = coded(example.table), example.target
         self.rules, self.values = example.rules, values_of(example.table)
-        self.n_classes = example.target.n_classes
         self.block = BlockOfRows(
             Block(self.matrix, self.target, 0), Common(example.rules, None, None)
         )
@@ -39,26 +38,27 @@ class Growing:
         self.tree = RoundTree(dataset, example.rules, scale)
         self.columns = np.arange(self.matrix.n_columns, dtype=np.int32)
         self.n_nodes = 1
+        self.tests = []  # None: of a leaf
 
     def counts(self, number):
         request = HistogramRequest(number, 1, self.columns, 0)
         counts = self.block.count(self.index, [request])
-        return Sums.of(counts.sums[0], self.n_classes), counts.histogram
+        return counts.sums[0], counts.histogram
 
     def split(self, node, number):
         """Record and split a node; its children with their numbers, none of a leaf."""
         sums, histogram = self.counts(number)
-        if self.tree.record(node, sums):
+        found = None
+        if not self.tree.record(node, sums):
+            found, _ = self.tree.split(node, histogram, self.columns, False)
+        self.tests.append(None if found is None else found[0])
+        if found is None:
             return []
-        children, _ = self.tree.split(node, histogram, self.columns, False)
-        if children is None:
-            return []
-        left, right = self.n_nodes, self.n_nodes + 1
+        test, left, right = found
+        split = NodeSplit(number, self.n_nodes, self.n_nodes + 1, test.column, ((0, test),))
         self.n_nodes += 2
-        test = self.tree.test_of(node)
-        split = NodeSplit(number, left, right, test.column, ((0, test),))
         self.index = self.block.advance(self.index, SplitUpdate((), (split,)))
-        return [(children[0], left), (children[1], right)]
+        return [(left, split.left), (right, split.right)]
 
 
 def assert_same(found, expected):
@@ -87,21 +87,18 @@ def test_children_know_their_place_and_their_rows(case):
     (left, number), (right, other) = growing.split(root, 0)
     assert (left.depth, right.depth) == (4, 4)
     assert (left.path, right.path) == (child(77, True), child(77, False))
-    assert (left.n, right.n) == (growing.counts(number)[0].n, growing.counts(other)[0].n)
+    assert (left.n, right.n) == (growing.counts(number)[0][N], growing.counts(other)[0][N])
     assert left.n + right.n == root.n
 
 
 def test_a_test_is_that_of_the_record():
     growing = Growing(("gini", 3, "none"), kinds=("categories", "ties"))
-    waiting, tests = [(RoundNode(), 0)], []
+    waiting = [(RoundNode(), 0)]
     while waiting:
-        node, number = waiting.pop(0)
-        children = growing.split(node, number)
-        tests.append(growing.tree.test_of(node) if children else None)
-        waiting += children
+        waiting += growing.split(*waiting.pop(0))
     (piece,) = growing.tree.pieces()
     assert {record["test"] for record in piece.nodes} >= {LEAF, IN_SUBSET}
-    for record, test in zip(piece.nodes, tests, strict=True):
+    for record, test in zip(piece.nodes, growing.tests, strict=True):
         if test is None:
             assert record["test"] == LEAF
             continue
@@ -119,10 +116,9 @@ def test_columns_one_by_one_end_at_the_first_that_can_be_split():
         node = RoundNode()
         sums, histogram = growing.counts(0)
         growing.tree.record(node, sums)
-        children, can_be_split = growing.tree.split(node, histogram, growing.columns, one_by_one)
+        split, can_be_split = growing.tree.split(node, histogram, growing.columns, one_by_one)
         assert can_be_split
-        assert children is not None
-        assert growing.tree.test_of(node).column in columns
+        assert split[0].column in columns
 
 
 def test_a_column_that_does_not_vary_is_no_split():

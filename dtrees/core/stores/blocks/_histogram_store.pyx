@@ -11,9 +11,9 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memset
 
-from dtrees.core.data._columns cimport Column, last_ordered
+from dtrees.core.data._columns cimport last_ordered
 from dtrees.core.data._structs cimport LEAF
-from dtrees.core.search._bins cimport bins_of_histogram, search_histogram
+from dtrees.core.search._bins cimport bins_of_histogram, search_bins
 from dtrees.core.search._open_node cimport OpenNode, open_children
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
@@ -21,23 +21,12 @@ from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores._partition cimport goes_left
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.sampled._random_split cimport search_random
-from dtrees.core.stores.sampled._sampled_columns cimport draw_columns
 
 
 def histogram_sizes(Dataset dataset):
     """Numbers in the histogram of every column; int64 (n_columns,)."""
     cdef int64_t n_columns = dataset.params.limits.n_columns
     return np.array([size_of(&dataset.params, j) for j in range(n_columns)], dtype=np.int64)
-
-
-def drawn_columns(Dataset dataset, uint64_t path, int64_t first, int64_t count):
-    """Draws first .. first+count of a node's columns, in their order; int32 (<= count,)."""
-    cdef int64_t n_columns = dataset.params.limits.n_columns
-    cdef int32_t[::1] order = np.arange(n_columns, dtype=np.int32)
-    count = min(count, n_columns - first)
-    if dataset.params.limits.max_features < n_columns:
-        draw_columns(&dataset.params, path, &order[0], NULL, 0, first + count)
-    return np.asarray(order)[first:first + count].copy()
 
 
 cdef HistogramStore histogram_store(const TrainParameters* params, Search* q) noexcept nogil:
@@ -59,39 +48,35 @@ cdef int64_t size_of(const TrainParameters* params, int32_t column) noexcept nog
 
 cdef void search_node(Store* store, Member* member) noexcept nogil:
     cdef HistogramStore* s = <HistogramStore*>store
+    cdef const TrainParameters* params = store.params
     cdef const int64_t* histogram = s.histogram
+    cdef Search* q = store.search
+    cdef int32_t j
     cdef int64_t i
     for i in range(s.n_columns):
-        search_column(store, histogram, s.columns[i])
-        histogram += size_of(store.params, s.columns[i])
-        if s.one_by_one and store.search.split.test != LEAF:
+        j = s.columns[i]
+        bins_of(store, histogram, j)
+        if q.bins.count > 1 and params.limits.random_splits:
+            search_random(q, j, last_ordered(params.columns + j),
+                          params.values + params.first_value[j])
+        elif q.bins.count > 1:
+            search_bins(q, j, last_ordered(params.columns + j))
+        if q.split.test != LEAF and q.split.column == j:
+            s.chosen = histogram
+        if s.one_by_one and q.split.test != LEAF:
             break
+        histogram += size_of(params, j)
 
 
-cdef void search_column(Store* store, const int64_t* histogram, int32_t j) noexcept nogil:
-    cdef const TrainParameters* params = store.params
-    cdef const Column* column = params.columns + j
-    cdef Search* q = store.search
-    if not params.limits.random_splits:
-        search_histogram(q, &params.layout, histogram, column.n_codes, j, last_ordered(column))
-        return
-    bins_of_histogram(q, &params.layout, histogram, column.n_codes + <int64_t>1, NULL)
-    if q.bins.count > 1:
-        search_random(q, j, last_ordered(column), params.values + params.first_value[j])
+cdef void bins_of(Store* store, const int64_t* histogram, int32_t column) noexcept nogil:
+    bins_of_histogram(store.search, &store.params.layout, histogram,
+                      store.params.columns[column].n_codes + <int64_t>1, NULL)
 
 
 cdef void choose(Store* store, Member* member, uint64_t together) noexcept nogil:
-    cdef HistogramStore* s = <HistogramStore*>store
-    cdef int32_t chosen = store.search.split.column
-    cdef const Column* column = store.params.columns + chosen
-    cdef const int64_t* histogram = s.histogram
-    cdef int64_t i = 0
-    while s.columns[i] != chosen:
-        histogram += size_of(store.params, s.columns[i])
-        i += 1
-    store.last_ordered = last_ordered(column)
-    bins_of_histogram(store.search, &store.params.layout, histogram, column.n_codes + <int64_t>1,
-                      NULL)
+    cdef int32_t column = store.search.split.column
+    store.last_ordered = last_ordered(store.params.columns + column)
+    bins_of(store, (<HistogramStore*>store).chosen, column)
 
 
 cdef void partition(Store* store, Member* member, uint64_t together) noexcept nogil:

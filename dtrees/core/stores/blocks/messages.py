@@ -10,48 +10,7 @@ import numpy as np
 from dtrees._pickling import SmallArraysInside
 from dtrees.coding.target import Target
 from dtrees.core.model.tree import ABOVE, AT_MOST
-from dtrees.core.stores.blocks._node_counts import (
-    CLASS_0,
-    HIGHEST,
-    LOWEST,
-    MOMENT,
-    TARGET,
-    WEIGHT,
-    N,
-)
-
-
-@dataclass(frozen=True)
-class Sums:
-    """What the rows of a node add up to.
-
-    Attributes
-    ----------
-    n, weight, target : int
-        Rows; their weight; their weighted target, or the weight of class 1.
-    moment : int
-        Regression: weighted squares of the target, or what the Poisson deviance needs.
-    lowest, highest : int
-        Regression: the range of the target.
-    classes : int64 (n_classes,) or None
-    """
-
-    n: int
-    weight: int
-    target: int
-    moment: int
-    lowest: int
-    highest: int
-    classes: np.ndarray | None
-
-    @classmethod
-    def of(cls, row: np.ndarray, n_classes: int) -> Sums:
-        """Sums as `dtrees.core.stores.blocks._node_counts.count` writes them."""
-        n, weight, target = row[[N, WEIGHT, TARGET]].tolist()
-        high, middle, low = row[MOMENT : MOMENT + 3].tolist()
-        moment = (high << 64) + (middle << 32) + low
-        classes = row[CLASS_0:].copy() if n_classes > 0 else None
-        return cls(n, weight, target, moment, int(row[LOWEST]), int(row[HIGHEST]), classes)
+from dtrees.core.stores.blocks._node_counts import HIGHEST, LOWEST
 
 
 @dataclass(frozen=True, eq=False)

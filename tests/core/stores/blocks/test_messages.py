@@ -9,7 +9,6 @@ from dtrees.core.stores.blocks.messages import (
     Counts,
     FoundSplit,
     Root,
-    Sums,
     add_up,
     codes_left,
     merge_bags,
@@ -40,16 +39,6 @@ def test_bags_of_several_blocks():
     assert [keys for _, keys in found] == [[3, 5], [7]]
     expected = counts(1).histogram + counts(3).histogram
     np.testing.assert_array_equal(found[1][0].histogram, expected)
-
-
-def test_a_moment_is_three_numbers():
-    moment = -(5 << 90) + (3 << 40) + 7
-    parts = moment >> 64, moment >> 32 & 0xFFFFFFFF, moment & 0xFFFFFFFF
-    sums = Sums.of(np.array([4, 5, 6, *parts, -1, 9, 2, 3]), 2)
-    assert (sums.n, sums.weight, sums.target, sums.moment) == (4, 5, 6, moment)
-    assert (sums.lowest, sums.highest) == (-1, 9)
-    assert sums.classes.tolist() == [2, 3]
-    assert Sums.of(np.arange(8), 0).classes is None
 
 
 def split(test, boundary=2, missing_left=False, subset=None):
