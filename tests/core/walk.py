@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dtrees.core.grow._round_search import RoundSearch
 from dtrees.core.model.tree import AT_MOST, LEAF
 from dtrees.core.stores._dataset import Dataset
+from dtrees.core.stores.sampled._sampled_columns import drawn_columns as draws_of
 from tests.laws.tables import coded, codes_of
 from tests.oracle.candidates import candidates
 from tests.oracle.criterion import RowStatistics
@@ -41,7 +41,7 @@ def rows_of_nodes(tree, example) -> dict[int, np.ndarray]:
 def drawn_columns(example, path: int) -> list[int]:
     """All columns in the order in which a node draws them."""
     dataset = Dataset(coded(example.table), example.target, example.rules)
-    return RoundSearch(dataset).columns_at(path, 0, len(example.table)).tolist()
+    return draws_of(dataset, path, 0, len(example.table)).tolist()
 
 
 def assert_drawn_tree_is_greedy(tree, example) -> None:

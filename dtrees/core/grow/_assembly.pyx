@@ -6,12 +6,12 @@ from libc.string cimport memcpy
 
 from dtrees._random cimport hash64
 from dtrees.core.data._structs cimport LEAF
+from dtrees.core.search._open_node cimport key_of_child
 from dtrees.core.search._parameters cimport CUTS
-from dtrees.core.grow._node_buffer cimport Record
+from dtrees.core.grow._node_buffer cimport SUBTREE, Record
 
 cdef enum:
     NO_FEATURE = -2
-    SUBTREE = -3            # column of a record that stands for a later piece
     PLACES = -1             # of a draw in its gap: a number that no code has
 
 
@@ -86,8 +86,8 @@ def places_of(nodes, uint64_t seed, uint64_t tree):
         for i in range(n):
             if records[i].test == LEAF:
                 continue
-            path[records[i].left] = hash64(path[i], 1)
-            path[records[i].right] = hash64(path[i], 2)
+            path[records[i].left] = key_of_child(path[i], True)
+            path[records[i].right] = key_of_child(path[i], False)
             key = hash64(hash64(of_tree, path[i]), CUTS)
             key = hash64(hash64(key, <uint64_t>records[i].column), <uint64_t>PLACES)
             place[i] = <double>(key >> 11) * 1.1102230246251565e-16

@@ -27,7 +27,7 @@ from dtrees.core.stores.presorted._buffers cimport Buffers, free_buffers, reloca
 from dtrees.core.stores.presorted._presorted_store cimport presorted_store
 from dtrees.core.stores.sampled._sampled_store cimport begin_rows, free_sampled, sampled_store
 from dtrees.core.grow._node_buffer cimport free_node_buffer, write_record
-from dtrees.core.grow._node_step cimport grow_node
+from dtrees.core.grow._node_step cimport RECORD, grow_node
 
 cdef enum:
     COMPACT_ROWS = 1024     # nodes of at most so many rows move out of much larger buffers
@@ -173,7 +173,7 @@ cdef void grow_open(Growth* g, Frame* frame, OpenNode* node) noexcept nogil:
     """Grow a node; its children are open nodes of the frame, or recorded leaves."""
     cdef OpenNode left
     cdef OpenNode right
-    cdef bint is_split = grow_node(g.store, &g.out, node, &left, &right)
+    cdef bint is_split = grow_node(g.store, &g.out, node, &left, &right, RECORD)
     free_node(node)
     if not is_split:
         return

@@ -16,27 +16,28 @@ from functools import partial
 
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from dtrees.core.data._structs cimport LEAF
+from dtrees.core.search._search cimport is_better
 from dtrees.core.stores.presorted._buffers cimport MAX_NARROW, Buffers
 from dtrees.core.stores.presorted._presorted_store cimport PresortedStore, presorted_store
-from dtrees.core.stores.sampled._sampled_columns cimport draw_columns
 from dtrees.core.grow._arena cimport ArenaLease, GrowthMemory
 from dtrees.core.grow._depth_first cimport Growth, begin_growth, end_growth, grow_for
 from dtrees.core.grow._level_wise_node cimport (
-    LevelWiseNode, SearchOfBlock, better, entries_of, expected_entries, partition_block,
+    LevelWiseNode, SearchOfBlock, entries_of, expected_entries, partition_block,
     search_block
 )
 from dtrees.core.grow._node_buffer cimport (
     NodeBuffer, free_node_buffer, partial_tree_of, write_record
 )
-from dtrees.core.grow._node_step cimport split_node
+from dtrees.core.grow._node_step cimport SPLIT, grow_node
 from dtrees.core.grow._presorted_root cimport PresortedRoot
 
 from dtrees.core.grow._level_wise_node import record_of, rows_of, work_of
+from dtrees.core.stores.sampled._sampled_columns import drawn_columns
 from dtrees.typing import serial
 
 cdef enum:
@@ -75,12 +76,9 @@ cdef class LevelWiseBuilder(PresortedRoot):
 
     cdef object draw(self, LevelWiseNode node, int64_t first, int64_t count):
         """Sorted draws first..first+count of a node."""
-        cdef int32_t[::1] order
         if self.params.limits.max_features >= self.params.limits.n_columns:
             return None
-        order = np.arange(self.params.limits.n_columns, dtype=np.int32)
-        draw_columns(&self.params, node.node.path, &order[0], NULL, 0, first + count)
-        return np.sort(np.asarray(order)[first:first + count])
+        return np.sort(drawn_columns(self.dataset, node.node.path, first, count))
 
     cdef SearchOfBlock best_of(self, LevelWiseNode node, list searches):
         """The best split over the blocks; draws on, one by one, while no drawn column varies."""
@@ -88,13 +86,13 @@ cdef class LevelWiseBuilder(PresortedRoot):
         cdef SearchOfBlock other
         cdef int64_t first
         for other in searches[1:]:
-            best = better(best, other)
+            best = other if is_better(best.q, &other.q.split) else best
         first = self.params.limits.max_features
         while best.q.split.test == LEAF and first < self.params.limits.n_columns:
             node.drawn = self.draw(node, first, 1)
             for block in range(node.n_blocks):
-                best = better(best, search_block(&self.params, self.buffers,
-                                                 &self.counted[block], node, block))
+                other = search_block(&self.params, self.buffers, &self.counted[block], node, block)
+                best = other if is_better(best.q, &other.q.split) else best
             first += 1
         return best
 
@@ -115,8 +113,8 @@ cdef class LevelWiseBuilder(PresortedRoot):
         node.left = LevelWiseNode(node.n_blocks)
         node.right = LevelWiseNode(node.n_blocks)
         with nogil:
-            is_split = split_node(&store.store, out, &node.node, &node.left.node,
-                                  &node.right.node)
+            is_split = grow_node(&store.store, out, &node.node, &node.left.node,
+                                 &node.right.node, SPLIT)
         return is_split
 
     # -----------------------------------------------------------------------------------------

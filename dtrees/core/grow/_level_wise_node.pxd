@@ -29,7 +29,6 @@ cdef class SearchOfBlock:
 
 cdef int64_t entries_of(LevelWiseNode node)
 cdef double expected_entries(LevelWiseNode node, LevelWiseNode child)
-cdef SearchOfBlock better(SearchOfBlock a, SearchOfBlock b)
 cdef SearchOfBlock search_block(const TrainParameters* params, Buffers* w, const Counted* counted,
                                 LevelWiseNode node, int block)
 cdef void partition_block(const TrainParameters* params, Buffers* w, const Counted* counted,

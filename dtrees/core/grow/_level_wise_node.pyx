@@ -12,11 +12,11 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
-from dtrees.core.data._structs cimport LEAF, PresortedFeature
+from dtrees.core.data._structs cimport PresortedFeature
 from dtrees.core.search._open_node cimport free_node
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport (
-    begin_node, comes_first, free_scratch, free_search, new_search
+    begin_node, free_scratch, free_search, new_search
 )
 from dtrees.core.stores._partition cimport ChildFeatures, partition_features
 from dtrees.core.stores.presorted._buffers cimport Counted, Buffers
@@ -114,18 +114,6 @@ def rows_of(LevelWiseNode node):
 def record_of(LevelWiseNode node):
     """The node's record in the first piece."""
     return node.node.record
-
-
-cdef SearchOfBlock better(SearchOfBlock a, SearchOfBlock b):
-    """Highest score; of equal ones, the column that `comes_first`."""
-    if b.q.split.test == LEAF:
-        return a
-    if a.q.split.test == LEAF or b.q.split.score > a.q.split.score:
-        return b
-    if (b.q.split.score == a.q.split.score
-            and comes_first(a.q, b.q.split.column, a.q.split.column)):
-        return b
-    return a
 
 
 cdef SearchOfBlock search_block(const TrainParameters* params, Buffers* w, const Counted* counted,

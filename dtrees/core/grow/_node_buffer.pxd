@@ -8,6 +8,9 @@ from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores._store cimport CodesOfRanks
 
+cdef enum:
+    SUBTREE = -3            # column of a record that stands for a later piece (`grow.assembly`)
+
 cdef struct Record:
     # A grown node, as the kernels write it.
     int64_t n
@@ -38,8 +41,12 @@ cdef int64_t write_record(NodeBuffer* out, const TrainParameters* params,
 cdef void write_test(NodeBuffer* out, int64_t index, const TrainParameters* params, const Search* q,
                      const CodesOfRanks* codes, const Totals* left,
                      const Totals* right) noexcept nogil
-cdef void write_subset(uint64_t* words, const TrainParameters* params, const Search* q,
-                       const CodesOfRanks* codes, bint heavier_left) noexcept nogil
+
+
+cdef inline void stand_for(NodeBuffer* out, int64_t record, int64_t piece) noexcept nogil:
+    """Let a record stand for the subtree of its node, which is a piece of its own."""
+    out.nodes[record].column = SUBTREE
+    out.nodes[record].left = piece
 
 
 cdef inline int64_t words_of_subset(const Column* column) noexcept nogil:

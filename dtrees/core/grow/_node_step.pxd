@@ -1,18 +1,74 @@
-"""One node: searched, and split if that gains enough; see _node_step.pyx."""
+"""The node step, and its three parts; see _node_step.pyx."""
+from libc.stdint cimport uint64_t
+
+from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.data._structs cimport LEAF
 from dtrees.core.search._open_node cimport OpenNode
-from dtrees.core.search._parameters cimport Limits, gains_enough
-from dtrees.core.search._search cimport Search
-from dtrees.core.stores._store cimport Store
-from dtrees.core.grow._node_buffer cimport NodeBuffer
+from dtrees.core.search._parameters cimport gains_enough
+from dtrees.core.search._search cimport Search, finish_node
+from dtrees.core.stores._partition cimport route_of
+from dtrees.core.stores._store cimport Member, Store, begin_members
+from dtrees.core.grow._node_buffer cimport NodeBuffer, write_record, write_test
+
+cdef enum Part:
+    # Of the step, and the one that it begins with.
+    RECORD
+    SEARCH
+    SPLIT
 
 
-cdef inline bint has_split(const Search* q, const Limits* limits) noexcept nogil:
-    """Whether a search that is finished has found a split that gains enough."""
-    return q.split.test != LEAF and gains_enough(limits, q.split.gain)
+cdef inline void record_members(NodeBuffer* out, Member* members, int n,
+                                uint64_t who) noexcept nogil:
+    """Record a node, for some of its n members. out : by number of the set."""
+    cdef int m
+    for m in range(n):
+        if who >> m & 1:
+            write_record(&out[members[m].number], members[m].params, members[m].node)
 
 
-cdef bint grow_node(Store* store, NodeBuffer* out, OpenNode* node, OpenNode* left,
-                    OpenNode* right) noexcept nogil
-cdef bint split_node(Store* store, NodeBuffer* out, OpenNode* node, OpenNode* left,
-                     OpenNode* right) noexcept nogil
+cdef inline void search_members(Store* store, Member* members, int n) noexcept nogil:
+    begin_members(members, n)
+    store.search_node(store, members)
+
+
+cdef inline uint64_t split_members(Store* store, NodeBuffer* out, Member* members,
+                                   int n) noexcept nogil:
+    """Split a node that is recorded and searched; returns a bit for each member that is split.
+
+    Members with tests on one column go on together. Where memory ends nothing more is written.
+    """
+    cdef uint64_t is_split = 0
+    cdef uint64_t left, together
+    cdef const Search* first
+    cdef const Search* q
+    cdef int m
+    for m in range(n):
+        finish_node(members[m].search)
+        q = members[m].search
+        if q.split.test != LEAF and gains_enough(&members[m].params.limits, q.split.gain):
+            is_split |= <uint64_t>1 << m
+    left = is_split
+    while left != 0 and not store.out_of_memory:
+        first = members[trailing_zeros(left)].search
+        together = 0
+        for m in range(n):
+            if left >> m & 1 and members[m].search.split.column == first.split.column:
+                together |= <uint64_t>1 << m
+        left &= ~together
+        store.choose(store, members, together)
+        for m in range(n):
+            q = members[m].search
+            if together >> m & 1:
+                members[m].route = route_of(&q.split, store.last_ordered, q.split_subset,
+                                            q.split_subset_words)
+        store.partition(store, members, together)
+        for m in range(n if not store.out_of_memory else 0):
+            if together >> m & 1:
+                write_test(&out[members[m].number], members[m].node.record, members[m].params,
+                           members[m].search, &store.codes, &members[m].left.totals,
+                           &members[m].right.totals)
+    return is_split
+
+
+cdef bint grow_node(Store* store, NodeBuffer* out, OpenNode* node, OpenNode* left, OpenNode* right,
+                    Part first) noexcept nogil

@@ -46,8 +46,8 @@ def grow_together(TrainingSets sets, Arena pool, run, int n_threads, cancelled, 
     cdef int64_t n_columns = sets.dataset.params.limits.n_columns
     idle = [top]
     top.open_root(depth, path)
-    if n_threads > 1 and work_of(top.top) * n_columns >= least_offloaded:
-        top.most_offloaded = work_of(top.top) // (TASKS * n_threads)
+    if n_threads > 1 and work_of(top.store.top) * n_columns >= least_offloaded:
+        top.most_offloaded = work_of(top.store.top) // (TASKS * n_threads)
         if not sets.params_of[0].draws:
             top.least_divided = tuning.level_entries
     found = top.grow(cancelled, run, BLOCKS * n_threads, idle)

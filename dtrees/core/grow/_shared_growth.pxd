@@ -1,7 +1,6 @@
 """Declarations of shared growth; see _shared_growth.pyx."""
 from libc.stdint cimport int64_t, uint64_t
 
-from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
@@ -21,11 +20,8 @@ cdef class SharedGrowth:
     cdef Dataset dataset
     cdef Arena pool
     cdef GrowthMemory memory
-    cdef int n_sets
-    cdef TrainParameters* params_of        # of the sets
     cdef NodeBuffer* records
     cdef SharedStore store
-    cdef SharedNode* top    # nodes that wait
     cdef SharedNode* offloaded     # to other threads, the last one first
     cdef int64_t* n_offloaded  # by set
     cdef int64_t most_offloaded    # work of a node that is
@@ -37,8 +33,7 @@ cdef class SharedGrowth:
 
     cdef list grow(self, cancelled, run=*, int n_blocks=*, list idle=*)
     cdef search_large(self, run, int n_blocks, list idle)
-    cdef void search_block(self, const SharedNode* node, int64_t first,
-                           int64_t step) noexcept nogil
+    cdef void search_block(self, SharedNode* node, int64_t first, int64_t step) noexcept nogil
     cdef take_better(self, SharedGrowth other)
     cdef list grow_task(self, SharedTask task, cancelled)
     cdef list take_offloaded(self)
@@ -49,4 +44,3 @@ cdef class SharedGrowth:
     cdef bint pays(self, const SharedNode* node) noexcept nogil
     cdef void begin_alone(self, SharedNode* node, int member) noexcept nogil
     cdef void end_alone(self) noexcept nogil
-    cdef void partition_node(self, SharedNode* node) noexcept nogil

@@ -25,24 +25,25 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._bits cimport count_bits, trailing_zeros
-from dtrees.core.data._structs cimport IN_SUBSET, LEAF
-from dtrees.core.search._search cimport Search, comes_first
+from dtrees.core.data._structs cimport IN_SUBSET
+from dtrees.core.search._search cimport Search, is_better
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.presorted._buffers cimport MAX_NARROW
+from dtrees.core.stores._store cimport Member, begin_members
+from dtrees.core.stores.shared._shared_children cimport partition_members
 from dtrees.core.stores.shared._shared_nodes cimport (
     SharedNode, free_shared, free_shared_list, new_shared, reserve_rows, work_of
 )
 from dtrees.core.stores.shared._shared_store cimport (
-    SharedStore, begin_search, begin_store, end_search, free_store, search_column, search_node
+    SharedStore, begin_search, begin_store, free_store, search_column, take_node
 )
 from dtrees.core.stores.shared._shared_sums cimport sum_cells, sum_members
 from dtrees.core.grow._arena cimport Arena
 from dtrees.core.grow._depth_first cimport Growth, end_growth, grow_for
 from dtrees.core.grow._node_buffer cimport (
-    NodeBuffer, free_node_buffer, partial_tree_of, write_record
+    NodeBuffer, free_node_buffer, partial_tree_of, stand_for, write_record
 )
-from dtrees.core.grow._node_step cimport has_split
-from dtrees.core.grow._shared_children cimport partition_members
+from dtrees.core.grow._node_step cimport record_members, search_members, split_members
 from dtrees.core.grow._single_member cimport begin_member
 from dtrees.core.grow._training_sets cimport TrainingSets
 
@@ -50,7 +51,6 @@ from dtrees.typing import serial
 
 cdef enum:
     SLICE = 1 << 24         # entries between two looks at signals
-    SUBTREE = -3            # column of a record that stands for a piece (`grow.assembly`)
     NODE_COST = 50          # of a shared node for each set, in rows
 
 
@@ -79,13 +79,11 @@ cdef class SharedGrowth:
         cdef SharedStore* store = &self.store
         self.sets = sets
         self.dataset = dataset
-        self.n_sets = sets.n_sets
-        self.params_of = sets.params_of
         self.memory = pool.take()
         self.pool = pool
         self.alone = -1
-        self.records = <NodeBuffer*>calloc(self.n_sets, sizeof(NodeBuffer))
-        self.n_offloaded = <int64_t*>calloc(self.n_sets, sizeof(int64_t))
+        self.records = <NodeBuffer*>calloc(sets.n_sets, sizeof(NodeBuffer))
+        self.n_offloaded = <int64_t*>calloc(sets.n_sets, sizeof(int64_t))
         self.view.n_rows = dataset.n_rows
         self.view.of_row = dataset.of_row
         if sets.times is not None and dataset.params.limits.n_columns > 0:
@@ -93,7 +91,8 @@ cdef class SharedGrowth:
             self.view.of_row.weight = NULL
             self.view.of_row.target = dataset.of_row.value
         store.n_sets = sets.n_sets
-        store.params = &dataset.params
+        store.store.params = &dataset.params
+        store.store.partition = partition_members
         store.params_of = sets.params_of
         store.of_row = &dataset.of_row
         store.is_packed = sets.is_packed
@@ -104,11 +103,11 @@ cdef class SharedGrowth:
 
     def __dealloc__(self):
         cdef int s
-        free_shared_list(self.top)
+        free_shared_list(self.store.top)
         free_shared_list(self.offloaded)
         if self.large != NULL:
             free_shared(self.large)
-        for s in range(self.n_sets if self.records != NULL else 0):
+        for s in range(self.store.n_sets if self.records != NULL else 0):
             free_node_buffer(&self.records[s])
         free(self.records)
         free(self.n_offloaded)
@@ -129,11 +128,11 @@ cdef class SharedGrowth:
                 return None
             with nogil:
                 more = self.go_on(SLICE)
-            if self.store.out_of_memory:
+            if self.store.store.out_of_memory:
                 raise MemoryError
             if self.large != NULL:
                 self.search_large(run, n_blocks, idle)
-        for s in range(self.n_sets):
+        for s in range(self.store.n_sets):
             found.append(partial_tree_of(&self.records[s], self.dataset.params.n_statistics))
             self.records[s].count = 0
             self.records[s].n_words = 0
@@ -142,32 +141,36 @@ cdef class SharedGrowth:
     cdef search_large(self, run, int n_blocks, list idle):
         """Search a large node on several threads, and part it."""
         cdef SharedGrowth worker
+        cdef Member* members
         cdef int64_t block
+        cdef int n
         busy = []
         idle.remove(self)
         run([partial(search_columns_of, self, block, n_blocks, idle, busy)
              for block in range(n_blocks)])
         idle.append(self)
+        members = take_node(&self.store, self.large)
+        n = self.large.n_members
         with nogil:
+            begin_members(members, n)
             begin_search(&self.store, self.large)
         for worker in {id(worker): worker for worker in busy}.values():
             self.take_better(worker)
-            self.store.out_of_memory |= worker.store.out_of_memory
-        if self.store.out_of_memory:
+            self.store.store.out_of_memory |= worker.store.store.out_of_memory
+        if self.store.store.out_of_memory:
             raise MemoryError
         with nogil:
-            end_search(&self.store, self.large)
-            self.partition_node(self.large)
+            split_members(&self.store.store, self.records, members, n)
             free_shared(self.large)
             self.large = NULL
-        if self.store.out_of_memory:
+        if self.store.store.out_of_memory:
             raise MemoryError
 
-    cdef void search_block(self, const SharedNode* node, int64_t first,
-                           int64_t step) noexcept nogil:
+    cdef void search_block(self, SharedNode* node, int64_t first, int64_t step) noexcept nogil:
         """Search some of the columns of a node, beside those that were searched before."""
         cdef int64_t j = first
         if self.searched != node:
+            begin_members(take_node(&self.store, node), node.n_members)
             begin_search(&self.store, node)
             self.searched = node
         while j < self.dataset.params.limits.n_columns:
@@ -181,13 +184,10 @@ cdef class SharedGrowth:
         cdef int64_t n_bytes
         cdef int s
         other.searched = NULL
-        for s in range(self.n_sets):
+        for s in range(self.store.n_sets):
             mine = self.store.searches[s]
             found = other.store.searches[s]
-            if found.split.test == LEAF or mine.split.test != LEAF and (
-                    found.split.score < mine.split.score
-                    or found.split.score == mine.split.score
-                    and not comes_first(mine, found.split.column, mine.split.column)):
+            if not is_better(mine, &found.split):
                 continue
             mine.split = found.split
             if found.split.test == IN_SUBSET:
@@ -203,7 +203,7 @@ cdef class SharedGrowth:
         cdef int m
         sets = [task.node.set_of[m] for m in range(task.node.n_members)
                 if task.node.active >> m & 1]
-        self.top = task.node
+        self.store.top = task.node
         task.node = NULL
         found = self.grow(cancelled)
         return None if found is None else [(s, found[s]) for s in sets]
@@ -228,7 +228,7 @@ cdef class SharedGrowth:
     cdef open_root(self, int64_t depth, uint64_t path):
         """All rows that count."""
         cdef int n_cells = <int>self.sets.has.shape[1]
-        cdef SharedNode* node = new_shared(self.n_sets, n_cells, &self.dataset.params)
+        cdef SharedNode* node = new_shared(self.store.n_sets, n_cells, &self.dataset.params)
         cdef bint found = node != NULL
         cdef const uint16_t[::1] cell = self.sets.cell
         cdef const uint8_t[::1] live = self.dataset.live
@@ -236,8 +236,8 @@ cdef class SharedGrowth:
         cdef int s, c
         if not found:
             raise MemoryError
-        self.top = node
-        for s in range(self.n_sets):
+        self.store.top = node
+        for s in range(self.store.n_sets):
             node.set_of[s] = s
             node.open[s].parent = -1
             node.open[s].depth = depth
@@ -254,36 +254,36 @@ cdef class SharedGrowth:
             if found:
                 sum_cells(&self.store, node)
                 sum_members(&self.store, node)
-        if not found or self.store.out_of_memory:
+        if not found or self.store.store.out_of_memory:
             raise MemoryError
 
     cdef bint go_on(self, int64_t work) noexcept nogil:
         """Grow until about `work` entries were looked at; False when all trees are complete."""
         cdef SharedNode* node
-        cdef int64_t stop = self.store.work + work
+        cdef int64_t stop = self.store.store.work + work
         cdef int m
         while True:
             if self.alone >= 0:
                 if grow_for(self.memory.growth, work):
                     return True
                 self.end_alone()
-            elif self.top == NULL:
+            elif self.store.top == NULL:
                 return False
             else:
-                node = self.top
+                node = self.store.top
                 if node.waiting == 0:
-                    self.top = node.below
+                    self.store.top = node.below
                     if self.process_node(node):
                         free_shared(node)
                 else:  # its members go on alone, one after the other
                     m = trailing_zeros(node.waiting)
                     node.waiting &= node.waiting - 1
                     if node.waiting == 0:
-                        self.top = node.below
+                        self.store.top = node.below
                     self.begin_alone(node, m)
                     if node.waiting == 0:
                         free_shared(node)
-            if self.store.work > stop or self.large != NULL or self.store.out_of_memory:
+            if self.store.store.work > stop or self.large != NULL or self.store.store.out_of_memory:
                 return True
 
     cdef bint process_node(self, SharedNode* node) noexcept nogil:
@@ -291,42 +291,35 @@ cdef class SharedGrowth:
 
         Returns whether it is done with.
         """
+        cdef Member* members = take_node(&self.store, node)
         cdef uint64_t active = 0
         cdef int64_t most = 0
-        cdef int m, s
+        cdef int m
         for m in range(node.n_members):
-            if not node.active >> m & 1:
-                continue
-            if node.open[m].is_leaf:
-                s = node.set_of[m]
-                write_record(&self.records[s], &self.params_of[s], &node.open[m])
-            else:
+            if node.active >> m & 1 and not node.open[m].is_leaf:
                 active |= <uint64_t>1 << m
                 if node.open[m].totals.n > most:
                     most = node.open[m].totals.n
+        record_members(self.records, members, node.n_members, node.active & ~active)
         node.active = active
         if active == 0:
             return True
         if self.most_offloaded > 0 and work_of(node) <= self.most_offloaded:
             self.offload(node)
             return False
-        if ((most <= MAX_NARROW or self.params_of[0].draws)
+        if ((most <= MAX_NARROW or self.store.params_of[0].draws)
                 and (active & (active - 1) == 0 or not self.pays(node))):
             node.waiting = active
-            node.below = self.top
-            self.top = node
+            node.below = self.store.top
+            self.store.top = node
             return False
-        for m in range(node.n_members):
-            if active >> m & 1:
-                s = node.set_of[m]
-                write_record(&self.records[s], &self.params_of[s], &node.open[m])
+        record_members(self.records, members, node.n_members, active)
         if self.least_divided > 0 and node.n * self.dataset.params.limits.n_columns \
                 >= self.least_divided:
             self.large = node
             return False
-        search_node(&self.store, node)
-        if not self.store.out_of_memory:
-            self.partition_node(node)
+        search_members(&self.store.store, members, node.n_members)
+        split_members(&self.store.store, self.records, members, node.n_members)
         return True
 
     cdef void offload(self, SharedNode* node) noexcept nogil:
@@ -336,10 +329,9 @@ cdef class SharedGrowth:
         for m in range(node.n_members):
             if node.active >> m & 1:
                 s = node.set_of[m]
-                record = write_record(&self.records[s], &self.params_of[s], &node.open[m])
+                record = write_record(&self.records[s], &self.store.params_of[s], &node.open[m])
                 self.n_offloaded[s] += 1
-                self.records[s].nodes[record].column = SUBTREE
-                self.records[s].nodes[record].left = self.n_offloaded[s]
+                stand_for(&self.records[s], record, self.n_offloaded[s])
                 node.open[m].parent = -1
         node.below = self.offloaded
         self.offloaded = node
@@ -355,8 +347,8 @@ cdef class SharedGrowth:
     cdef void begin_alone(self, SharedNode* node, int member) noexcept nogil:
         """Begin the subtree of one set."""
         cdef int s = node.set_of[member]
-        if not begin_member(self.memory.growth, &self.params_of[s], &self.view, node, member):
-            self.store.out_of_memory = True
+        if not begin_member(self.memory.growth, &self.store.params_of[s], &self.view, node, member):
+            self.store.store.out_of_memory = True
             return
         free_node_buffer(&self.memory.growth.out)  # what it held for its next growth
         self.memory.growth.out = self.records[s]
@@ -367,32 +359,6 @@ cdef class SharedGrowth:
         cdef Growth* growth = self.memory.growth
         self.records[self.alone] = growth.out
         memset(&growth.out, 0, sizeof(NodeBuffer))
-        self.store.work += growth.store.work
+        self.store.store.work += growth.store.work
         end_growth(growth)
         self.alone = -1
-
-    # -----------------------------------------------------------------------------------------
-    # children
-
-    cdef void partition_node(self, SharedNode* node) noexcept nogil:
-        """Members that have chosen the same column go on together, with their rows."""
-        cdef uint64_t left = node.active
-        cdef uint64_t together
-        cdef int32_t column
-        cdef SharedNode* children
-        cdef int m, s
-        for m in range(node.n_members):
-            s = node.set_of[m]
-            if not has_split(self.store.searches[s], &self.params_of[s].limits):
-                left &= ~(<uint64_t>1 << m)
-        while left != 0 and not self.store.out_of_memory:
-            together = 0
-            column = self.store.searches[node.set_of[trailing_zeros(left)]].split.column
-            for m in range(node.n_members):
-                if left >> m & 1 and self.store.searches[node.set_of[m]].split.column == column:
-                    together |= <uint64_t>1 << m
-            children = partition_members(&self.store, self.records, node, together, column)
-            if children != NULL:
-                children.below.below = self.top
-                self.top = children
-            left &= ~together

@@ -1,4 +1,4 @@
-"""Trees between rounds: their nodes so far, and those that are open.
+"""Nodes between rounds: those that are open, and which of them come next.
 
 Everything here is small and mergeable: what a driver holds while the rows are elsewhere.
 """
@@ -8,69 +8,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from dtrees.core.grow.assembly import SUBTREE
-from dtrees.core.grow.node_record import RECORD, PartialTree
-from dtrees.core.stores.blocks.messages import FoundSplit, Sums
-
-
-class GrowingTree:
-    """The nodes of a tree so far, as records."""
-
-    def __init__(self, n_statistics: int) -> None:
-        self._n_statistics = n_statistics
-        self._records: list[dict[str, Any]] = []
-        self._statistics: list[np.ndarray] = []
-        self._words: list[np.ndarray] = []
-        self._n_words = 0
-        self._subtrees: list[PartialTree] = []
-
-    def add(self, sums: Sums | None, impurity: float = 0.0) -> int:
-        """Record a node, without sums where a subtree will take its place. Returns its number."""
-        nothing = np.zeros(self._n_statistics, dtype=np.int64)
-        n = 0 if sums is None else sums.n
-        self._records.append(
-            {"n": n, "subset": -1, "impurity": impurity, "left": -1, "right": -1, "column": -2}
-        )
-        self._statistics.append(nothing if sums is None else sums.statistics)
-        return len(self._records) - 1
-
-    def split(self, number: int, found: FoundSplit) -> None:
-        """Write the test of a node. Its children are linked when they are recorded."""
-        record = self._records[number]
-        record.update(
-            column=found.column,
-            test=found.test,
-            boundary=found.boundary,
-            beyond=found.beyond,
-            gain=found.gain,
-            missing_left=found.missing_left,
-        )
-        if found.subset is not None:
-            record["subset"] = self._n_words
-            self._words.append(found.subset)
-            self._n_words += len(found.subset)
-
-    def link(self, parent: int, is_left: bool, child: int) -> None:
-        """Tell a node the number of a child."""
-        self._records[parent]["left" if is_left else "right"] = child
-
-    def graft(self, number: int, subtree: PartialTree) -> None:
-        """Put a finished subtree, in preorder, in the place of a node."""
-        self._subtrees.append(subtree)
-        self._records[number].update(column=SUBTREE, left=len(self._subtrees))
-
-    def pieces(self) -> list[PartialTree]:
-        """The records and the grafted subtrees, for `dtrees.core.grow.assembly.join`."""
-        nodes = np.zeros(len(self._records), dtype=RECORD)
-        for i, record in enumerate(self._records):
-            for name, value in record.items():
-                nodes[name][i] = value
-        words = np.concatenate([*self._words, np.zeros(0, dtype=np.uint64)])
-        return [PartialTree(nodes, np.stack(self._statistics), words), *self._subtrees]
+from dtrees.core.grow._round_tree import RoundNode
 
 
 @dataclass(eq=False)
@@ -83,19 +24,12 @@ class OpenNode:
         Its number among those of all trees.
     tree : int
         Place of the tree among those that grow together.
-    sets : tuple of int
-        Training sets that have the node.
-    depth, path : int
-        `path` is the key of its draws.
-    parents : dict of int to (int, bool)
-        By set: number of the parent's record, and whether this is its left child.
+    of_sets : dict of int to RoundNode
+        The node as each training set has it.
     n : int
         Most rows that a set has here.
     first : int
-        Draws of columns that were searched before, without finding a split.
-    records : dict of int to int
-        By set: its record, once its sums are known.
-    sums : dict of int to Sums
+        Draws of columns that were searched before, without finding a split. The node is recorded.
     pair : Pair or None
         Where the sibling is spread, too, and counting one of them is enough.
     columns : int32 (k,)
@@ -104,16 +38,21 @@ class OpenNode:
 
     node: int
     tree: int
-    sets: tuple[int, ...]
-    depth: int
-    path: int
-    parents: dict[int, tuple[int, bool]]
+    of_sets: dict[int, RoundNode]
     n: int
     first: int = 0
-    records: dict[int, int] = field(default_factory=dict)
-    sums: dict[int, Sums] = field(default_factory=dict)
     pair: Pair | None = None
     columns: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+
+    @property
+    def depth(self) -> int:
+        """Edges from the root."""
+        return int(next(iter(self.of_sets.values())).depth)
+
+    @property
+    def path(self) -> int:
+        """Key of its draws."""
+        return int(next(iter(self.of_sets.values())).path)
 
     @property
     def is_large(self) -> bool:
@@ -123,7 +62,7 @@ class OpenNode:
     @property
     def members(self) -> int:
         """A bit for each set."""
-        return sum(1 << number for number in self.sets)
+        return sum(1 << number for number in self.of_sets)
 
 
 @dataclass(eq=False)
@@ -171,7 +110,7 @@ class Frontier:
             family = [self._open[0]]
             if family[0].pair is not None and len(self._open) > 1:
                 family += [other for other in [self._open[1]] if other.pair is family[0].pair]
-            size = bytes_per_set * sum(len(node.sets) for node in family)
+            size = bytes_per_set * sum(len(node.of_sets) for node in family)
             if nodes and used + size > budget:
                 break
             used += size

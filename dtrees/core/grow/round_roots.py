@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from dtrees._random import BOOTSTRAP, keyed_largest
 from dtrees.coding.target import Target
-from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, scale_of_sums
-from dtrees.core.grow._round_search import RoundSearch
+from dtrees.core.grow._round_tree import RoundTree
 from dtrees.core.grow.round_spec import Blocks, RoundSpec
 from dtrees.core.stores._dataset import Dataset
-from dtrees.core.stores.blocks._node_counts import N
-from dtrees.core.stores.blocks.messages import Root, Sums
-
-
-class Searcher(NamedTuple):
-    """What searches the nodes of one tree of one set."""
-
-    rules: GrowthRules
-    scale: Scale
-    search: RoundSearch
+from dtrees.core.stores.blocks._node_counts import CLASS_0, HIGHEST, WEIGHT, N
+from dtrees.core.stores.blocks.messages import Root
 
 
 def roots_of(spec: RoundSpec, numbers: Sequence[int], blocks: Blocks) -> list[Root]:
@@ -50,19 +40,16 @@ def roots_of(spec: RoundSpec, numbers: Sequence[int], blocks: Blocks) -> list[Ro
         again = blocks.bags([roots[place] for place in empty])
         for place, bag in zip(empty, again, strict=True):
             bags[place] = bag
-    n_classes = spec.target.n_classes
     return [
-        _adjusted(spec, root, Sums.of(counts.sums[0], n_classes))
-        for root, (counts, _) in zip(roots, bags, strict=True)
+        _adjusted(spec, root, counts.sums[0]) for root, (counts, _) in zip(roots, bags, strict=True)
     ]
 
 
-def _adjusted(spec: RoundSpec, root: Root, sums: Sums) -> Root:
+def _adjusted(spec: RoundSpec, root: Root, sums: np.ndarray) -> Root:
     """A root with the class weights and the scale of its bag."""
     draws = spec.common.draws
     if draws is not None and draws.balanced:
-        assert sums.classes is not None
-        multiplier, exponent = spec.target.balanced_multipliers(sums.classes.tolist())
+        multiplier, exponent = spec.target.balanced_multipliers(sums[CLASS_0:].tolist())
         root = replace(root, class_multiplier=multiplier, class_exponent=exponent)
     if spec.common.rules.criterion == "poisson":
         scale = _scale_of(spec, spec.target, sums)
@@ -78,16 +65,16 @@ def target_of(spec: RoundSpec, root: Root) -> Target:
     return root.balanced(target)
 
 
-def drawer_of(spec: RoundSpec, number: int) -> RoundSearch:
-    """What draws the columns of a tree. It searches nothing, so it needs no scale."""
+def columns_of(spec: RoundSpec, number: int) -> Dataset:
+    """What columns of a tree are drawn from. Nothing is searched in it, so it needs no scale."""
     rules = replace(spec.common.rules, tree=number)
-    return RoundSearch(Dataset(spec.sample, target_of(spec, Root(0, number)), rules))
+    return Dataset(spec.sample, target_of(spec, Root(0, number)), rules)
 
 
-def searcher_of(
-    spec: RoundSpec, number: int, training_set: int, target: Target, sums: Sums
-) -> Searcher:
-    """What searches the nodes of a tree of a set whose root has these sums.
+def tree_of(
+    spec: RoundSpec, number: int, training_set: int, target: Target, sums: np.ndarray
+) -> RoundTree:
+    """A tree of a set whose root has these sums; without nodes.
 
     Parameters
     ----------
@@ -97,16 +84,17 @@ def searcher_of(
     training_set : int
     target : Target
         As `target_of`.
-    sums : Sums
+    sums : int64 (8 + n_classes,)
     """
     scale = _scale_of(spec, target, sums)
     n_rows = int(spec.n_rows[training_set])
-    rules = spec.shares.applied(spec.common.rules, n_rows, sums.weight * target.weight_unit)
+    rules = spec.shares.applied(spec.common.rules, n_rows, int(sums[WEIGHT]) * target.weight_unit)
     rules = replace(rules, tree=number)
     dataset = Dataset(spec.sample, target, rules, scale, spec.values)
-    return Searcher(rules, scale, RoundSearch(dataset))
+    return RoundTree(dataset, rules, scale)
 
 
-def _scale_of(spec: RoundSpec, target: Target, sums: Sums) -> Scale:
+def _scale_of(spec: RoundSpec, target: Target, sums: np.ndarray) -> Scale:
     criterion = spec.common.rules.criterion
-    return scale_of_sums(sums.weight, max(1, sums.highest), target.weight_unit, criterion)
+    weight, highest = sums[[WEIGHT, HIGHEST]].tolist()
+    return scale_of_sums(weight, max(1, highest), target.weight_unit, criterion)

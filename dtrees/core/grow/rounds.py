@@ -74,14 +74,14 @@ def grow_in_rounds(
     for tree, number in batch.empty:
         empty[tree].append(number)
     ready = [tree for tree in range(len(numbers)) if tree not in missing and tree not in empty]
-    yield from ((numbers[tree], batch.trees(tree)) for tree in ready)
+    yield from ((numbers[tree], list(batch.trees(tree).values())) for tree in ready)
     for place, pieces in blocks.finish(batch.take_update(), batch.gathered):
         tree = batch.graft(place, pieces)
         missing[tree] -= 1
         if missing[tree] == 0 and tree not in empty:
-            yield numbers[tree], batch.trees(tree)
+            yield numbers[tree], list(batch.trees(tree).values())
     for tree, alone in empty.items():  # growths of their own, when this one is over
         trees = batch.trees(tree)
         for number in alone:
             ((_, (trees[number],)),) = grow_in_rounds(spec.only(number), [numbers[tree]], blocks)
-        yield numbers[tree], trees
+        yield numbers[tree], [trees[number] for number in range(spec.n_sets)]

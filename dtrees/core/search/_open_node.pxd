@@ -1,6 +1,7 @@
 """Nodes that have no split yet; see _open_node.pyx."""
 from libc.stdint cimport int64_t, uint64_t
 
+from dtrees._random cimport hash64
 from dtrees.core.data._structs cimport PresortedFeature, Totals
 from dtrees.core.search._parameters cimport TrainParameters
 
@@ -26,3 +27,16 @@ cdef void open_children(const OpenNode* node, int64_t n_left, int n_classes, Ope
                         OpenNode* right) noexcept nogil
 cdef void subtract_child(const OpenNode* node, const OpenNode* child, int n_classes,
                          OpenNode* other) noexcept nogil
+
+
+cdef inline uint64_t key_of_child(uint64_t path, bint is_left) noexcept nogil:
+    """Key of a child's draws, from that of its parent."""
+    return hash64(path, 1 if is_left else 2)
+
+
+cdef inline void open_child(const OpenNode* node, bint is_left, OpenNode* child) noexcept nogil:
+    """Tell a child its place in the tree and its key; nothing else changes."""
+    child.depth = node.depth + 1
+    child.parent = node.record
+    child.is_left = is_left
+    child.path = key_of_child(node.path, is_left)

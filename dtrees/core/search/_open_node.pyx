@@ -8,7 +8,6 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from dtrees._random cimport hash64
 from dtrees.core.data._fixed_point cimport natural_log, spread_of
 from dtrees.core.data._structs cimport ENTROPY, POISSON, Totals, int128_t
 from dtrees.core.histogram._totals cimport subtract_totals
@@ -105,13 +104,8 @@ cdef void open_children(const OpenNode* node, int64_t n_left, int n_classes, Ope
     right.totals.n = node.totals.n - n_left
     left.start = node.start
     right.start = node.start + n_left
-    left.depth = node.depth + 1
-    right.depth = left.depth
-    left.parent = node.record
-    right.parent = node.record
-    left.is_left = True
-    left.path = hash64(node.path, 1)
-    right.path = hash64(node.path, 2)
+    open_child(node, True, left)
+    open_child(node, False, right)
 
 
 cdef void subtract_child(const OpenNode* node, const OpenNode* child, int n_classes,

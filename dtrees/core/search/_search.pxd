@@ -19,7 +19,7 @@ from libc.string cimport memset
 
 from dtrees._random cimport hash64
 from dtrees.core.data._structs cimport (
-    ENTROPY, GINI, POISSON, SQUARED, RowStatistics, Split, Totals, int128_t
+    ENTROPY, GINI, LEAF, POISSON, SQUARED, RowStatistics, Split, Totals, int128_t
 )
 from dtrees.core.histogram._layout cimport CLASSES, COUNT, SUM, CellKind, has_classes
 from dtrees.core.search._criterion cimport Criterion, poisson_score, squared_score, xlogx
@@ -135,6 +135,14 @@ cdef inline bint comes_first(const Search* q, int32_t column, int32_t other) noe
         if mine != theirs:
             return mine > theirs
     return column < other
+
+
+cdef inline bint is_better(const Search* q, const Split* other) noexcept nogil:
+    """Whether another split of the node wins: higher score, or as high and its column is first."""
+    if other.test == LEAF or q.split.test == LEAF:
+        return other.test != LEAF
+    return other.score > q.split.score or other.score == q.split.score and comes_first(
+        q, other.column, q.split.column)
 
 
 cdef inline bint by_class(const Search* q) noexcept nogil:

@@ -1,10 +1,10 @@
 """What the node step asks of a store of rows, whichever it is."""
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport Column, code_at
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
-from dtrees.core.search._search cimport Search
+from dtrees.core.search._search cimport Search, begin_node
 from dtrees.core.stores._partition cimport Route
 
 
@@ -14,20 +14,39 @@ cdef struct CodesOfRanks:
     uint32_t fill_code      # of the rank without a row
     const uint32_t* row_id  # by row: its row of the coded table; NULL: the same
 
+cdef struct Member:
+    # A node as one training set has it. Most stores hold the rows of one set: a node has one member
+    OpenNode* node
+    const TrainParameters* params
+    Search* search
+    int number              # of the set
+    Route route             # of its split
+    OpenNode* left          # its children, once the rows are parted
+    OpenNode* right
+
 cdef struct Store:
     # The first member of every store. A store is asked about one node at a time.
     const TrainParameters* params
-    Search* search
+    Search* search          # of stores of one set
     int64_t work            # entries that were looked at
+    bint out_of_memory      # memory was asked for and not there: the trees are lost
     uint32_t last_ordered   # of the chosen column, in ranks
     CodesOfRanks codes
-    # find the best split of a node, into `search`
-    void (*search_node)(Store* store, OpenNode* node) noexcept nogil
-    # fill `last_ordered` and `codes`; where the split is a subset, the bins of its column, too
-    void (*choose)(Store* store, OpenNode* node) noexcept nogil
-    # part the rows of the node, open its children, and sum them up
-    void (*partition)(Store* store, OpenNode* node, const Route* route, OpenNode* left,
-                      OpenNode* right) noexcept nogil
+    # find the best split of each member of a node, into its search
+    void (*search_node)(Store* store, Member* members) noexcept nogil
+    # of members, a bit each, with tests on one column: fill `last_ordered` and `codes`; where a
+    # split is a subset, the bins of its column, too
+    void (*choose)(Store* store, Member* members, uint64_t together) noexcept nogil
+    # part the rows of the node by the routes of these members, open their children, sum them up
+    void (*partition)(Store* store, Member* members, uint64_t together) noexcept nogil
+
+
+cdef inline void begin_members(Member* members, int n) noexcept nogil:
+    """Prepare the searches of a node."""
+    cdef int m
+    for m in range(n):
+        begin_node(members[m].search, &members[m].node.totals, members[m].node.class_totals,
+                   members[m].node.path)
 
 
 cdef inline uint32_t code_of(const Column* column, const CodesOfRanks* codes, uint32_t rank,

@@ -7,11 +7,11 @@ import pytest
 
 from dtrees.core.data.scale import scale_of
 from dtrees.core.grow.local_blocks import LocalBlocks
-from dtrees.core.grow.round_roots import drawer_of, roots_of, searcher_of, target_of
+from dtrees.core.grow.round_roots import columns_of, roots_of, target_of, tree_of
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.membership.shares import Shares
 from dtrees.core.stores.blocks.block import Draws
-from dtrees.core.stores.blocks.messages import Sums
+from dtrees.core.stores.sampled._sampled_columns import drawn_columns
 from tests.laws.tables import blocks_of, cut_in_parts, seeded, spec_of
 
 NUMBERS = range(2, 7)
@@ -76,14 +76,14 @@ def test_columns_are_drawn_by_seed_and_number():
     """Draws that go on are in the order of one long draw, without repetition."""
     example = seeded("gini", 3, "none", max_features=3, seed=4)
     spec = spec_of(cut_in_parts(example, 40), example.rules, None)
-    drawer = drawer_of(spec, 2)
+    columns = columns_of(spec, 2)
     n_columns = spec.sample.n_columns
-    whole = drawer.columns_at(99, 0, n_columns)
+    whole = drawn_columns(columns, 99, 0, n_columns)
     assert sorted(whole.tolist()) == list(range(n_columns))
-    stretches = [drawer.columns_at(99, first, 3) for first in range(0, n_columns, 3)]
+    stretches = [drawn_columns(columns, 99, first, 3) for first in range(0, n_columns, 3)]
     np.testing.assert_array_equal(np.concatenate(stretches), whole)
-    np.testing.assert_array_equal(drawer_of(spec, 2).columns_at(99, 0, n_columns), whole)
-    others = [drawer_of(spec, number).columns_at(99, 0, n_columns) for number in (3, 4)]
+    np.testing.assert_array_equal(drawn_columns(columns_of(spec, 2), 99, 0, n_columns), whole)
+    others = [drawn_columns(columns_of(spec, number), 99, 0, n_columns) for number in (3, 4)]
     assert all((other != whole).any() for other in others)
 
 
@@ -91,7 +91,7 @@ def test_shares_are_those_of_the_set():
     example = seeded("gini", 3, "integers")
     spec = spec_of(cut_in_parts(example, 40), example.rules, None)
     spec = replace(spec, shares=Shares(min_samples_leaf=0.1), n_rows=np.array([95]))
-    sums = Sums(95, 170, 0, 0, 0, 0, np.array([60, 60, 50]))
-    found = searcher_of(spec, 5, 0, spec.target, sums)
+    sums = np.array([95, 170, 0, 0, 0, 0, 0, 0, 60, 60, 50])
+    found = tree_of(spec, 5, 0, spec.target, sums)
     assert (found.rules.min_samples_leaf, found.rules.tree) == (10, 5)
     assert found.scale.total_weight == 170 * spec.target.weight_unit

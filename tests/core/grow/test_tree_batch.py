@@ -71,7 +71,7 @@ def test_nodes_of_few_rows_are_gathered(gather_rows):
     assert (len(batch.gathered) == 0) == (gather_rows == 0)
     for place, pieces in blocks.finish(batch.take_update(), batch.gathered):
         assert batch.graft(place, pieces) == 0
-    (tree,) = batch.trees(0)
+    tree = batch.trees(0)[0]
     assert_equal(tree, fit(example))
 
 

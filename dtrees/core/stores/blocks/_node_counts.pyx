@@ -22,16 +22,6 @@ from dtrees.core.stores._dataset cimport Dataset
 cdef enum:
     LIMB = 32               # bits of a part of a moment
 
-cpdef enum:
-    # Places of a node's sums: the moment in three parts, which add up without a carry.
-    N = 0
-    WEIGHT = 1
-    TARGET = 2
-    MOMENT = 3
-    LOWEST = 6
-    HIGHEST = 7
-    CLASS_0 = 8
-
 
 def count(Dataset dataset, node, uint64_t members, const int32_t[::1] columns):
     """What the rows of a node add up to, for some of its sets, and by code of some columns.

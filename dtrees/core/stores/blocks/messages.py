@@ -10,84 +10,29 @@ import numpy as np
 from dtrees._pickling import SmallArraysInside
 from dtrees.coding.target import Target
 from dtrees.core.model.tree import ABOVE, AT_MOST
-from dtrees.core.stores.blocks._node_counts import (
-    CLASS_0,
-    HIGHEST,
-    LOWEST,
-    MOMENT,
-    TARGET,
-    WEIGHT,
-    N,
-)
-
-
-@dataclass(frozen=True)
-class Sums:
-    """What the rows of a node add up to.
-
-    Attributes
-    ----------
-    n, weight, target : int
-        Rows; their weight; their weighted target, or the weight of class 1.
-    moment : int
-        Regression: weighted squares of the target, or what the Poisson deviance needs.
-    lowest, highest : int
-        Regression: the range of the target.
-    classes : int64 (n_classes,) or None
-    """
-
-    n: int
-    weight: int
-    target: int
-    moment: int
-    lowest: int
-    highest: int
-    classes: np.ndarray | None
-
-    @classmethod
-    def of(cls, row: np.ndarray, n_classes: int) -> Sums:
-        """Sums as `dtrees.core.stores.blocks._node_counts.count` writes them."""
-        n, weight, target = row[[N, WEIGHT, TARGET]].tolist()
-        high, middle, low = row[MOMENT : MOMENT + 3].tolist()
-        moment = (high << 64) + (middle << 32) + low
-        classes = row[CLASS_0:].copy() if n_classes > 0 else None
-        return cls(n, weight, target, moment, int(row[LOWEST]), int(row[HIGHEST]), classes)
-
-    @property
-    def statistics(self) -> np.ndarray:
-        """The row of `Tree.statistics`."""
-        if self.classes is not None:
-            return self.classes
-        return np.array([self.weight, self.target], dtype=np.int64)
+from dtrees.core.stores.blocks._node_counts import HIGHEST, LOWEST
 
 
 @dataclass(frozen=True, eq=False)
 class FoundSplit:
-    """A split in codes, as a search returns it.
+    """The test of a node in codes, as its record has it.
 
     Attributes
     ----------
     column, test : int
-    boundary, beyond : int
-        The codes around the boundary that occur in the node; ``beyond`` 0: nothing but missing
-        values (and categories) is above.
+    boundary : int
+        The last code at or below the boundary that occurs in the node.
     missing_left : bool
         Where missing values go: as was learned, or to the heavier child.
-    gain : float
     subset : uint64 (n_codes // 64 + 1,) or None
         A bit for each code that goes left, missing first.
-    n_left : int
-        Rows of the left child.
     """
 
     column: int
     test: int
     boundary: int
-    beyond: int
     missing_left: bool
-    gain: float
     subset: np.ndarray | None
-    n_left: int
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from dtrees.core.search._search cimport Search, key_of_tie
 from dtrees.core.stores._partition cimport (
     ChildFeatures, Route, mark_codes, mark_feature, partition_features
 )
-from dtrees.core.stores._store cimport CodesOfRanks, Store
+from dtrees.core.stores._store cimport CodesOfRanks, Member, Store
 from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.presorted._histogram cimport (
     Counters, count_features, node_rows, partition_histogram
@@ -44,8 +44,9 @@ cdef PresortedStore presorted_store() noexcept nogil:
 # ---------------------------------------------------------------------------------------------
 # search
 
-cdef void search_node(Store* store, OpenNode* node) noexcept nogil:
+cdef void search_node(Store* store, Member* member) noexcept nogil:
     cdef PresortedStore* s = <PresortedStore*>store
+    cdef OpenNode* node = member.node
     cdef Buffers* w = s.w
     cdef Counters counters
     if w.counted.n_cells > 0 and node.histogram == NULL:
@@ -153,9 +154,10 @@ cdef int64_t* fresh_histogram(const PresortedStore* s, const OpenNode* node,
 # ---------------------------------------------------------------------------------------------
 # the split
 
-cdef void choose(Store* store, OpenNode* node) noexcept nogil:
+cdef void choose(Store* store, Member* member, uint64_t together) noexcept nogil:
     """Where the node has no features of its own, `chosen` is given, and so is `histogram`."""
     cdef PresortedStore* s = <PresortedStore*>store
+    cdef OpenNode* node = member.node
     cdef Search* q = store.search
     cdef const PresortedFeature* feature = node.features
     if feature != NULL:
@@ -188,10 +190,11 @@ cdef void collect_bins(const PresortedStore* s, const OpenNode* node) noexcept n
         free(fresh)
 
 
-cdef void partition(Store* store, OpenNode* node, const Route* route, OpenNode* left,
-                    OpenNode* right) noexcept nogil:
+cdef void partition(Store* store, Member* member, uint64_t together) noexcept nogil:
     """Rows, then the features of the node, if it has any of its own."""
     cdef PresortedStore* s = <PresortedStore*>store
+    cdef OpenNode* node = member.node
+    cdef const Route* route = &member.route
     cdef Buffers* w = s.w
     cdef const PresortedFeature* feature = s.chosen
     cdef uint32_t* rows = w.rows + node.start
@@ -202,9 +205,9 @@ cdef void partition(Store* store, OpenNode* node, const Route* route, OpenNode* 
         mark_feature(route, <uint32_t*>w.entries, feature, rows, node.totals.n, w.side)
     else:
         mark_feature(route, <uint64_t*>w.entries, feature, rows, node.totals.n, w.side)
-    partition_rows(store.params, w, node, left, right)
+    partition_rows(store.params, w, node, member.left, member.right)
     if node.features != NULL:
-        partition_node_features(s, node, left, right)
+        partition_node_features(s, node, member.left, member.right)
 
 
 cdef void partition_node_features(PresortedStore* s, OpenNode* node, OpenNode* left,

@@ -16,6 +16,8 @@ Where a node draws a few, as in a random forest, its rows are all that is kept (
 
 Two classes fit one number per row, and a cell takes one addition.
 """
+import numpy as np
+
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from dtrees._random cimport below, hash64
@@ -29,6 +31,7 @@ from dtrees.core.search._entry_scan cimport search_feature
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport NONE, Search, beats, by_class, heavy_enough
+from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.sampled._column_loader cimport FEW, ColumnLoader
 from dtrees.core.stores.sampled._sampled_entries cimport read_entries
 from dtrees.core.stores.sampled._sampled_histogram cimport bins_of_dense, layout_of
@@ -60,6 +63,16 @@ cdef int64_t draw_columns(const TrainParameters* params, uint64_t path, int32_t*
         if swapped != NULL:
             swapped[i] = <int32_t>j
     return count
+
+
+def drawn_columns(Dataset dataset, uint64_t path, int64_t first, int64_t count):
+    """Draws first .. first+count of a node's columns, in their order; int32 (<= count,)."""
+    cdef int64_t n_columns = dataset.params.limits.n_columns
+    cdef int32_t[::1] order = np.arange(n_columns, dtype=np.int32)
+    count = min(count, n_columns - first)
+    if dataset.params.limits.max_features < n_columns:
+        draw_columns(&dataset.params, path, &order[0], NULL, 0, first + count)
+    return np.asarray(order)[first:first + count].copy()
 
 
 cdef bint search_drawn(ColumnLoader* loader, Search* q, const OpenNode* node, const Column* column,

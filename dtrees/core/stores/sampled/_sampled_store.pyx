@@ -14,7 +14,7 @@ from dtrees.core.search._open_node cimport OpenNode, describe, open_children, su
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search, key_of_tie
 from dtrees.core.stores._partition cimport Route
-from dtrees.core.stores._store cimport Store
+from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.sampled._column_loader cimport (
     ColumnLoader, free_loader, new_loader, place_rows, read_rows, serves, take_rows
@@ -100,9 +100,10 @@ cdef bint number_columns(SampledStore* s, int64_t n_columns) noexcept nogil:
 # ---------------------------------------------------------------------------------------------
 # search
 
-cdef void search_node(Store* store, OpenNode* node) noexcept nogil:
+cdef void search_node(Store* store, Member* member) noexcept nogil:
     """The best split over drawn columns; on beyond max_features, one by one, while none varies."""
     cdef SampledStore* s = <SampledStore*>store
+    cdef OpenNode* node = member.node
     cdef Search* q = store.search
     cdef const TrainParameters* params = store.params
     cdef int64_t n_columns = params.limits.n_columns
@@ -180,8 +181,9 @@ cdef void sort_columns(const Search* q, int32_t* columns, int64_t n) noexcept no
 # ---------------------------------------------------------------------------------------------
 # the split
 
-cdef void choose(Store* store, OpenNode* node) noexcept nogil:
+cdef void choose(Store* store, Member* member, uint64_t together) noexcept nogil:
     cdef SampledStore* s = <SampledStore*>store
+    cdef OpenNode* node = member.node
     cdef Search* q = store.search
     cdef const Column* column = store.params.columns + q.split.column
     if store.params.limits.random_splits:
@@ -191,12 +193,11 @@ cdef void choose(Store* store, OpenNode* node) noexcept nogil:
         bins_of_drawn(s.loader, q, node, column, q.split.column)
 
 
-cdef void partition(Store* store, OpenNode* node, const Route* route, OpenNode* left,
-                    OpenNode* right) noexcept nogil:
+cdef void partition(Store* store, Member* member, uint64_t together) noexcept nogil:
     """Part the items of the node by the test itself."""
     cdef SampledStore* s = <SampledStore*>store
-    partition_drawn(store.params, s.loader, node, route,
-                    store.params.columns + store.search.split.column, left, right)
+    partition_drawn(store.params, s.loader, member.node, &member.route,
+                    store.params.columns + store.search.split.column, member.left, member.right)
 
 
 cdef void partition_drawn(const TrainParameters* params, ColumnLoader* loader, const OpenNode* node,

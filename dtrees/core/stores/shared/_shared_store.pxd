@@ -1,12 +1,11 @@
 """The store of rows with cell and mask; see _shared_store.pyx."""
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
-from dtrees.core.data._columns cimport Column
 from dtrees.core.data._structs cimport RowStatistics, Totals
 from dtrees.core.histogram._layout cimport PACKED, encode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
-from dtrees.core.stores._store cimport CodesOfRanks
+from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.shared._class_scan cimport ClassCounts
 from dtrees.core.stores.shared._shared_histogram cimport Counting
 from dtrees.core.stores.shared._shared_nodes cimport MOST_SETS, SharedNode
@@ -14,15 +13,15 @@ from dtrees.core.stores.shared._shared_nodes cimport MOST_SETS, SharedNode
 
 cdef struct SharedStore:
     # Of one thread: searches of all sets, and scratch for one node at a time.
+    Store store             # its parameters are those of all sets, but for limits
     int n_sets
-    const TrainParameters* params        # of all sets, but for limits
     TrainParameters* params_of             # of the sets
     Search** searches
     const RowStatistics* of_row
     bint is_packed          # two classes, and what rows add goes into one number
-    bint out_of_memory            # memory was asked for and not there: the trees are lost
-    int64_t work
-    CodesOfRanks codes      # histograms have codes
+    SharedNode* node        # that is searched and split
+    Member members[MOST_SETS]   # of it
+    SharedNode* top         # nodes that wait, children of the last one first
     int32_t* order          # permutation of the columns, and how to undo a node's draws
     int32_t* swapped
     int64_t* cells          # histograms of one column
@@ -46,17 +45,10 @@ cdef struct SharedStore:
 
 cdef bint begin_store(SharedStore* s) noexcept nogil
 cdef void free_store(SharedStore* s) noexcept nogil
-cdef void search_node(SharedStore* s, SharedNode* node) noexcept nogil
+cdef Member* take_node(SharedStore* s, SharedNode* node) noexcept nogil
 cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil
-cdef void end_search(SharedStore* s, const SharedNode* node) noexcept nogil
 cdef void search_column(SharedStore* s, const SharedNode* node, int32_t number,
                         uint64_t members) noexcept nogil
-cdef int64_t number_codes(SharedStore* s, const SharedNode* node,
-                          const Column* column) noexcept nogil
-cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* column,
-                        int64_t width) noexcept nogil
-cdef void bins_of_member(SharedStore* s, Search* q, const SharedNode* node, int member,
-                         int64_t width) noexcept nogil
 
 
 cdef inline int64_t packed(const RowStatistics* of_row, uint32_t row) noexcept nogil:

@@ -7,13 +7,15 @@ from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
+from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.data._columns cimport Column, last_ordered
 from dtrees.core.data._cpu cimport is_wide
-from dtrees.core.data._structs cimport ALL_ORDERED, GINI, LEAF, RowStatistics, Totals
+from dtrees.core.data._structs cimport ALL_ORDERED, GINI, IN_SUBSET, LEAF, RowStatistics, Totals
 from dtrees.core.histogram._layout cimport CLASSES, add_words, subtract_words
 from dtrees.core.search._bins cimport bins_of_histogram, search_bins
 from dtrees.core.search._parameters cimport Limits, TrainParameters
-from dtrees.core.search._search cimport Search, begin_node, finish_node, free_search, new_search
+from dtrees.core.search._search cimport Search, free_search, new_search
+from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.sampled._sampled_columns cimport draw_columns
 from dtrees.core.stores.shared._class_scan cimport (
     MOST_ROWS, count_classes, free_classes, number_classes, search_classes, take_boundary
@@ -26,24 +28,28 @@ from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, SharedNode, cla
 
 cdef bint begin_store(SharedStore* s) noexcept nogil:
     """Searches and scratch for the parameters of the sets; False without memory."""
-    cdef int64_t K = s.params.criterion.n_classes
-    cdef int64_t n_columns = s.params.limits.n_columns
+    cdef int64_t K = s.store.params.criterion.n_classes
+    cdef int64_t n_columns = s.store.params.limits.n_columns
     cdef int64_t most_codes = 0
     cdef int64_t j
     cdef int i
-    s.codes.same = True
+    s.store.search_node = search_node
+    s.store.choose = choose
+    s.store.codes.same = True
     s.searches = <Search**>calloc(s.n_sets, sizeof(Search*))
     s.order = <int32_t*>malloc((n_columns + 1) * sizeof(int32_t))
     s.swapped = <int32_t*>malloc((n_columns + 1) * sizeof(int32_t))
     if s.searches == NULL or s.order == NULL or s.swapped == NULL:
         return False
     for i in range(s.n_sets):
-        s.searches[i] = new_search(&s.params_of[i].criterion, s.params.layout.kind, s.of_row[0],
-                                   &s.params_of[i].limits)
+        s.searches[i] = new_search(&s.params_of[i].criterion, s.store.params.layout.kind,
+                                   s.of_row[0], &s.params_of[i].limits)
+        if s.searches[i] == NULL:
+            return False
     for j in range(n_columns):
         s.order[j] = <int32_t>j
-        if s.params.columns[j].n_codes > most_codes:
-            most_codes = s.params.columns[j].n_codes
+        if s.store.params.columns[j].n_codes > most_codes:
+            most_codes = s.store.params.columns[j].n_codes
     s.code = <uint32_t*>malloc((most_codes + 2) * sizeof(uint32_t))
     s.rank = <uint32_t*>malloc((most_codes + 2) * sizeof(uint32_t))
     s.hit = <uint64_t*>calloc((most_codes >> 6) + 2, sizeof(uint64_t))
@@ -74,9 +80,25 @@ cdef void free_store(SharedStore* s) noexcept nogil:
     free(s.class_totals)
 
 
-cdef void search_node(SharedStore* s, SharedNode* node) noexcept nogil:
+cdef Member* take_node(SharedStore* s, SharedNode* node) noexcept nogil:
+    """Make a node the one at hand; returns its members, for the node step."""
+    cdef Member* member
+    cdef int m
+    s.node = node
+    for m in range(node.n_members):
+        member = &s.members[m]
+        member.number = node.set_of[m]
+        member.node = &node.open[m]
+        member.params = &s.params_of[member.number]
+        member.search = s.searches[member.number]
+    return s.members
+
+
+cdef void search_node(Store* store, Member* members) noexcept nogil:
     """The best split of every active member."""
-    cdef const TrainParameters* params = s.params
+    cdef SharedStore* s = <SharedStore*>store
+    cdef SharedNode* node = s.node
+    cdef const TrainParameters* params = store.params
     cdef int64_t n_columns = params.limits.n_columns
     cdef int64_t first = 0
     cdef int64_t count = params.limits.max_features
@@ -95,7 +117,7 @@ cdef void search_node(SharedStore* s, SharedNode* node) noexcept nogil:
             for i in range(first, first + count):
                 search_column(s, node, s.order[i], wanting)
             for m in range(node.n_members):
-                if s.searches[node.set_of[m]].split.test != LEAF:
+                if members[m].search.split.test != LEAF:
                     wanting &= ~(<uint64_t>1 << m)
             first += count
             count = 1
@@ -103,24 +125,16 @@ cdef void search_node(SharedStore* s, SharedNode* node) noexcept nogil:
             column = s.order[i]
             s.order[i] = s.order[s.swapped[i]]
             s.order[s.swapped[i]] = column
-    end_search(s, node)
 
 
 cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil:
-    cdef int m
-    gather_rows(s, node)
-    for m in range(node.n_members):
-        begin_node(s.searches[node.set_of[m]], &node.open[m].totals,
-                   node.open[m].class_totals, node.open[m].path)
-    begin_classes(s, node)
-
-
-cdef void begin_classes(SharedStore* s, const SharedNode* node) noexcept nogil:
-    """Where ordered columns are searched for all members at once, prepare for it."""
-    cdef const TrainParameters* params = s.params
+    """Gather what columns are counted from. Where ordered columns are searched for all members at
+    once, prepare for it."""
+    cdef const TrainParameters* params = s.store.params
     cdef const Limits* limits
     cdef int64_t least
     cdef int m
+    gather_rows(s, node)
     s.by_classes = (is_wide and params.layout.kind == CLASSES
                     and params.criterion.impurity == GINI
                     and node.n + node.n_some <= MOST_ROWS)
@@ -128,7 +142,7 @@ cdef void begin_classes(SharedStore* s, const SharedNode* node) noexcept nogil:
         return
     if not number_classes(&s.classes, node, s.of_row,
                           params.criterion.n_classes):
-        s.out_of_memory = True
+        s.store.out_of_memory = True
         return
     for m in range(s.classes.lanes.width):
         least = INT32_MAX  # nobody there
@@ -153,7 +167,7 @@ cdef void gather_rows(SharedStore* s, const SharedNode* node) noexcept nogil:
         s.added = <int64_t*>claimed(NULL, n * sizeof(int64_t))
         s.n_added = n if s.added != NULL else 0
         if s.added == NULL:
-            s.out_of_memory = True
+            s.store.out_of_memory = True
             return
     some = s.added + node.n
     for i in range(node.n):
@@ -164,26 +178,20 @@ cdef void gather_rows(SharedStore* s, const SharedNode* node) noexcept nogil:
     s.counting.some_added = some
 
 
-cdef void end_search(SharedStore* s, const SharedNode* node) noexcept nogil:
-    cdef int m
-    for m in range(node.n_members):
-        finish_node(s.searches[node.set_of[m]])
-
-
 cdef void search_column(SharedStore* s, const SharedNode* node, int32_t number,
                         uint64_t members) noexcept nogil:
-    cdef const Column* column = s.params.columns + number
+    cdef const Column* column = s.store.params.columns + number
     cdef int64_t width
     cdef int m
     cdef Search* q
     cdef bint varies = members != node.active
-    if column.n_codes == 0 or node.constant[number] or s.out_of_memory:
+    if column.n_codes == 0 or node.constant[number] or s.store.out_of_memory:
         return
     width = number_codes(s, node, column)
-    s.work += node.n + width * node.n_members
+    s.store.work += node.n + width * node.n_members
     if s.by_classes and last_ordered(column) == ALL_ORDERED:
         if not count_classes(&s.classes, node, column, s.counting.rank, width):
-            s.out_of_memory = True
+            s.store.out_of_memory = True
             return
         search_classes(&s.classes, s.code[0] == 0)
         for m in range(node.n_members):
@@ -238,7 +246,7 @@ cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* co
         s.cells = <int64_t*>claimed(NULL, n_blocks * size * sizeof(int64_t))
         s.n_cells_of_scratch = n_blocks * size if s.cells != NULL else 0
         if s.cells == NULL:
-            s.out_of_memory = True
+            s.store.out_of_memory = True
             return False
     memset(s.cells, 0, (node.n_cells + 3) * size * sizeof(int64_t))
     count_rows(node, column, &s.counting, s.cells)
@@ -289,4 +297,21 @@ cdef void bins_of_member(SharedStore* s, Search* q, const SharedNode* node, int 
     elif s.more != NULL:
         add_words(s.own, s.more + member * size, size)
     bins_of_histogram(q, &s.counting.layout, s.own, width, s.code)
-    s.out_of_memory |= q.bins.capacity < width
+    s.store.out_of_memory |= q.bins.capacity < width
+
+
+cdef void choose(Store* store, Member* members, uint64_t together) noexcept nogil:
+    """For members whose split is a subset the chosen column is counted once more."""
+    cdef SharedStore* s = <SharedStore*>store
+    cdef int32_t number = members[trailing_zeros(together)].search.split.column
+    cdef const Column* column = store.params.columns + number
+    cdef int64_t width = 0
+    cdef int m
+    store.last_ordered = last_ordered(column)
+    for m in range(s.node.n_members):
+        if together >> m & 1 and members[m].search.split.test == IN_SUBSET:
+            if width == 0:
+                width = number_codes(s, s.node, column)
+                if not count_by_cell(s, s.node, column, width):
+                    return
+            bins_of_member(s, members[m].search, s.node, m, width)

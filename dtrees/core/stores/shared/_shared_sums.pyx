@@ -13,7 +13,7 @@ from dtrees.core.stores.shared._shared_store cimport SharedStore, packed
 
 cdef void sum_cells(SharedStore* s, const SharedNode* node) noexcept nogil:
     """What the rows of each cell add up to, in scratch."""
-    cdef int64_t K = s.params.criterion.n_classes
+    cdef int64_t K = s.store.params.criterion.n_classes
     cdef int64_t i
     cdef int c
     if s.is_packed:
@@ -26,21 +26,21 @@ cdef void sum_cells(SharedStore* s, const SharedNode* node) noexcept nogil:
         clear_totals(&s.totals[c])
     for i in range(node.n):
         c = node.cell[i]
-        add_to_totals(s.of_row, &s.params.layout, node.rows[i],
+        add_to_totals(s.of_row, &s.store.params.layout, node.rows[i],
                       &s.totals[c], s.class_totals + c * K if K > 0 else NULL)
 
 
 cdef void sum_members(SharedStore* s, SharedNode* node) noexcept nogil:
     """Sums of each member, of the cells that it does not lack and of what only some have, and
     its description. Those of the cells are in scratch."""
-    cdef int64_t K = s.params.criterion.n_classes
+    cdef int64_t K = s.store.params.criterion.n_classes
     cdef int64_t i, k
     cdef int c, m
     cdef uint64_t bits
     cdef OpenNode* open
     if s.is_packed:
         unpack_members(s, node)
-        if s.out_of_memory:
+        if s.store.out_of_memory:
             return
     else:
         for m in range(node.n_members):
@@ -57,7 +57,7 @@ cdef void sum_members(SharedStore* s, SharedNode* node) noexcept nogil:
             while bits != 0:
                 open = &node.open[trailing_zeros(bits)]
                 bits &= bits - 1
-                add_to_totals(s.of_row, &s.params.layout, node.some[i],
+                add_to_totals(s.of_row, &s.store.params.layout, node.some[i],
                               &open.totals, open.class_totals)
     for m in range(node.n_members):
         describe(&node.open[m], &s.params_of[node.set_of[m]])
@@ -73,7 +73,7 @@ cdef void unpack_members(SharedStore* s, SharedNode* node) noexcept nogil:
     cdef uint64_t bits
     cdef OpenNode* open
     if added == NULL:
-        s.out_of_memory = True
+        s.store.out_of_memory = True
         return
     for i in range(node.n_some):
         added[i] = packed(s.of_row, node.some[i])
@@ -92,6 +92,6 @@ cdef void unpack_members(SharedStore* s, SharedNode* node) noexcept nogil:
         open = &node.open[m]
         open.totals.n = decode(&sums[m], PACKED, 2, &open.totals.weight, &open.totals.target)
         open.class_totals[0] = open.totals.weight - open.totals.target
-        if s.params.criterion.n_classes > 1:
+        if s.store.params.criterion.n_classes > 1:
             open.class_totals[1] = open.totals.target
     free(added)

@@ -6,8 +6,9 @@ import pytest
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.model.tree import AT_MOST
+from dtrees.core.stores.blocks._node_counts import N
 from dtrees.core.stores.blocks.block import Block, BlockOfRows, Common, Draws
-from dtrees.core.stores.blocks.messages import FoundSplit, NodeSplit, Root, SplitUpdate, Sums
+from dtrees.core.stores.blocks.messages import FoundSplit, NodeSplit, Root, SplitUpdate
 from tests.laws.tables import coded, seeded
 
 FIRST_ROW = 40
@@ -16,7 +17,7 @@ MATRIX, TARGET = coded(EXAMPLE.table), EXAMPLE.target
 LIVE = np.flatnonzero(TARGET.w)
 RULES = GrowthRules(criterion="gini")
 BOUNDARY = 4
-SPLIT = FoundSplit(0, AT_MOST, BOUNDARY, BOUNDARY + 1, False, 1.0, None, 0)
+SPLIT = FoundSplit(0, AT_MOST, BOUNDARY, False, None)
 
 
 def rows_of(draws=None, masks=None, cells=None):
@@ -43,7 +44,7 @@ def test_facts_of_bags():
     rows = rows_of(Draws(7, 0.01))
     ((counts, (key,)),) = rows.bags([Root(0, 3)])
     node = rows.advance({}, SplitUpdate((Root(0, 3),)))[0]
-    assert Sums.of(counts.sums[0], 3).n == len(node.rows)
+    assert counts.sums[0, N] == len(node.rows)
     assert key - FIRST_ROW in LIVE
     assert rows_of().bags([Root(0, 3)])[0][1] == []
 

@@ -9,7 +9,6 @@ from dtrees.core.stores.blocks.messages import (
     Counts,
     FoundSplit,
     Root,
-    Sums,
     add_up,
     codes_left,
     merge_bags,
@@ -42,18 +41,8 @@ def test_bags_of_several_blocks():
     np.testing.assert_array_equal(found[1][0].histogram, expected)
 
 
-def test_a_moment_is_three_numbers():
-    moment = -(5 << 90) + (3 << 40) + 7
-    parts = moment >> 64, moment >> 32 & 0xFFFFFFFF, moment & 0xFFFFFFFF
-    sums = Sums.of(np.array([4, 5, 6, *parts, -1, 9, 2, 3]), 2)
-    assert (sums.n, sums.weight, sums.target, sums.moment) == (4, 5, 6, moment)
-    assert (sums.lowest, sums.highest) == (-1, 9)
-    assert sums.statistics.tolist() == [2, 3]
-    assert Sums.of(np.arange(8), 0).statistics.tolist() == [1, 2]
-
-
 def split(test, boundary=2, missing_left=False, subset=None):
-    return FoundSplit(0, test, boundary, 3, missing_left, 1.0, subset, 1)
+    return FoundSplit(0, test, boundary, missing_left, subset)
 
 
 def test_codes_that_go_left():

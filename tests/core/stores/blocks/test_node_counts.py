@@ -7,9 +7,18 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.stores._dataset import Dataset
-from dtrees.core.stores.blocks._node_counts import count
+from dtrees.core.stores.blocks._node_counts import (
+    CLASS_0,
+    HIGHEST,
+    LOWEST,
+    MOMENT,
+    TARGET,
+    WEIGHT,
+    N,
+    count,
+)
 from dtrees.core.stores.blocks.block import EVERYONE, NodeRows
-from dtrees.core.stores.blocks.messages import Root, Sums
+from dtrees.core.stores.blocks.messages import Root
 
 N_ROWS = 400
 N_CODES = (5, 300, 7)
@@ -41,9 +50,8 @@ def test_classes(times, multiplier):
     if multiplier is not None:
         weight = weight * multiplier[LABELS[ROWS]]
     by_class = np.eye(3, dtype=int)[LABELS[ROWS]] * weight[:, None]
-    found = Sums.of(sums[0], 3)
-    assert (found.n, found.weight) == (len(ROWS), by_class.sum())
-    np.testing.assert_array_equal(found.classes, by_class.sum(axis=0))
+    assert sums[0, [N, WEIGHT]].tolist() == [len(ROWS), by_class.sum()]
+    np.testing.assert_array_equal(sums[0, CLASS_0:], by_class.sum(axis=0))
     if times is not None or multiplier is not None:  # cells begin with the number of rows
         by_class = np.column_stack([np.ones(len(ROWS), int), by_class])
     expected = [histogram_of(CODES[j][ROWS], N_CODES[j], by_class).ravel() for j in COLUMNS]
@@ -56,11 +64,11 @@ def test_regression():
     node = NodeRows(Root(0, 0), ROWS, TIMES, None, EVERYONE)
     sums, histogram = count(shard_of(target, "squared_error"), node, 1, COLUMNS)
     codes, times = target.y[ROWS].astype(int), TIMES.astype(int)
-    found = Sums.of(sums[0], 0)
-    assert (found.n, found.weight, found.target) == (len(ROWS), times.sum(), (times * codes).sum())
+    assert sums[0, [N, WEIGHT, TARGET]].tolist() == [len(ROWS), times.sum(), (times * codes).sum()]
     of_python = zip(times.tolist(), codes.tolist(), strict=True)
-    assert found.moment == sum(w * y * y for w, y in of_python)  # more than 64 bits
-    assert (found.lowest, found.highest) == (codes.min(), codes.max())
+    high, middle, low = sums[0, MOMENT : MOMENT + 3].tolist()
+    assert (high << 64) + (middle << 32) + low == sum(w * y * y for w, y in of_python)
+    assert sums[0, [LOWEST, HIGHEST]].tolist() == [codes.min(), codes.max()]
     of_rows = np.column_stack([np.ones_like(times), times, times * codes])
     expected = [histogram_of(CODES[j][ROWS], N_CODES[j], of_rows).ravel() for j in COLUMNS]
     np.testing.assert_array_equal(histogram[0], np.concatenate(expected))
@@ -85,5 +93,5 @@ def test_a_set_has_the_sums_of_its_own_rows(members):
 def test_no_rows_add_up_to_nothing():
     node = NodeRows(Root(0, 0), ROWS[:0], None, None, EVERYONE)
     sums, histogram = count(shard_of(Target.classification(LABELS), "gini"), node, 1, COLUMNS)
-    assert Sums.of(sums[0], 3).n == 0
+    assert sums[0, N] == 0
     assert not histogram.any()

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dtrees.coding import CodeBook
 from dtrees.coding.target import Target
@@ -18,7 +20,9 @@ from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.grow.grower import grow
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import Bags, plain
-from tests.laws.tables import grow_blocks
+from dtrees.core.stores._dataset import Dataset
+from dtrees.core.stores.sampled._sampled_columns import drawn_columns
+from tests.laws.tables import coded, grow_blocks, seeded
 from tests.pairs import parametrize_pairs
 
 N_ROWS = 3000
@@ -132,3 +136,23 @@ def test_more_rows_than_fit_a_packed_cell(kind, random_splits):
     halves = np.array_split(np.arange(n_rows), 2)
     parts = [(coded.take(rows), target.take(rows)) for rows in halves]
     assert grow_blocks(parts, rules, book.thresholds, values).equals(tree)
+
+
+def dataset_of(**limits):
+    example = seeded("gini", 3, "none", n_rows=30, **limits)
+    return Dataset(coded(example.table), example.target, example.rules)
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 9), st.integers(1, 12))
+def test_draws_are_a_permutation_that_may_be_asked_for_in_parts(path, first, count):
+    dataset = dataset_of(max_features=2, seed=5)
+    n = len(seeded("gini", 3, "none").table)
+    whole = drawn_columns(dataset, path, 0, n).tolist()
+    assert sorted(whole) == list(range(n))
+    assert drawn_columns(dataset, path, first, count).tolist() == whole[first : first + count]
+
+
+def test_columns_in_their_order_where_none_is_drawn():
+    dataset = dataset_of()
+    n = len(seeded("gini", 3, "none").table)
+    assert drawn_columns(dataset, 7, 0, 99).tolist() == list(range(n))

@@ -1,0 +1,129 @@
+"""The children of a shared node: members with tests on one column go on together."""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy
+
+from dtrees.core.data._bits cimport trailing_zeros
+from dtrees.core.data._columns cimport Column
+from dtrees.core.search._open_node cimport open_child
+from dtrees.core.stores._store cimport Member, Store
+from dtrees.core.stores.shared._shared_nodes cimport (
+    Partitioning, SharedNode, claimed, free_shared, mark_codes_left, new_shared, part_shared
+)
+from dtrees.core.stores.shared._shared_store cimport SharedStore
+from dtrees.core.stores.shared._shared_sums cimport sum_cells, sum_members
+
+
+cdef void partition_members(Store* store, Member* members, uint64_t together) noexcept nogil:
+    """Children for members with tests on one column: the left one, the right one below it, on top
+    of the nodes that wait."""
+    cdef SharedStore* s = <SharedStore*>store
+    cdef SharedNode* node = s.node
+    cdef int32_t number = members[trailing_zeros(together)].search.split.column
+    cdef const Column* column = store.params.columns + number
+    cdef int64_t width = column.n_codes + <int64_t>1
+    cdef Partitioning p
+    cdef SharedNode* left
+    cdef SharedNode* right
+    cdef int m
+    p.n = 0
+    for m in range(node.n_members):
+        if together >> m & 1:
+            p.route[p.n] = members[m].route
+            p.n += 1
+    p.left_of = NULL
+    if width <= 2 * node.n + 64:
+        mark_codes_left(p.route, p.n, width, s.left_of)
+        p.left_of = s.left_of
+    left = new_shared(p.n, node.n_cells, store.params)
+    right = new_shared(p.n, node.n_cells, store.params)
+    if (left == NULL or right == NULL
+            or not fill_children(s, column, together, &p, left, right)):
+        store.out_of_memory = True
+        free_shared(left)
+        free_shared(right)
+        return
+    p.n = 0
+    for m in range(node.n_members):
+        if together >> m & 1:
+            left.set_of[p.n] = right.set_of[p.n] = members[m].number
+            members[m].left = &left.open[p.n]
+            members[m].right = &right.open[p.n]
+            open_child(members[m].node, True, members[m].left)
+            open_child(members[m].node, False, members[m].right)
+            p.n += 1
+    sum_child(s, left, p.left_sums)
+    sum_child(s, right, p.right_sums)
+    right.below = s.top
+    left.below = right
+    s.top = left
+
+
+cdef bint fill_children(SharedStore* s, const Column* column, uint64_t together, Partitioning* p,
+                        SharedNode* left, SharedNode* right) noexcept nogil:
+    """Part the cells and the rows of the node at hand; False without memory."""
+    cdef SharedNode* node = s.node
+    cdef uint64_t* who = node.who
+    cdef bint found
+    cdef int64_t i
+    left.n_cells = right.n_cells = place_cells(node, together, p, left.without)
+    memcpy(right.without, left.without, left.n_cells * sizeof(uint64_t))
+    memcpy(left.constant, node.constant, s.store.params.limits.n_columns)
+    memcpy(right.constant, node.constant, s.store.params.limits.n_columns)
+    if p.n < node.n_members:
+        who = <uint64_t*>claimed(NULL, (node.n_some + 1) * sizeof(uint64_t))
+        if who == NULL:
+            return False
+        for i in range(node.n_some):
+            who[i] = placed(node.who[i], together)
+    found = part_shared(node, column, s.counting.added, who, p, left, right)
+    if p.n < node.n_members:
+        free(who)
+    return found
+
+
+cdef void sum_child(SharedStore* s, SharedNode* child, const int64_t* sums) noexcept nogil:
+    """Sums of the members of a child; `sums` by cell where rows are packed."""
+    if s.is_packed:
+        memcpy(s.sums, sums, child.n_cells * sizeof(int64_t))
+    else:
+        sum_cells(s, child)
+    sum_members(s, child)
+
+
+cdef inline uint64_t placed(uint64_t members, uint64_t together) noexcept nogil:
+    """The bits of the members that are together, moved to their places among these."""
+    cdef uint64_t moved = 0
+    cdef uint64_t bit = 1
+    while together != 0:
+        if members & together & -together:
+            moved |= bit
+        together &= together - 1
+        bit <<= 1
+    return moved
+
+
+cdef int place_cells(const SharedNode* node, uint64_t together, Partitioning* p,
+                     uint64_t* without) noexcept nogil:
+    """The cells of the children: those that the same members lack become one, and what all of them
+    lack is left behind. Returns how many.
+
+    p : `full` and `place` are filled here. without : by cell of the children, filled.
+    """
+    cdef uint64_t full = (<uint64_t>1 << p.n) - 1 if p.n < 64 else <uint64_t>-1
+    cdef uint64_t lack
+    cdef int n = 0
+    cdef int c, k
+    for c in range(node.n_cells):
+        lack = placed(node.without[c], together)
+        p.full[c] = full & ~lack
+        p.place[c] = 0
+        if lack == full:
+            continue
+        k = 0
+        while k < n and without[k] != lack:
+            k += 1
+        without[k] = lack
+        p.place[c] = <uint8_t>k
+        n = k + 1 if k == n else n
+    return n
