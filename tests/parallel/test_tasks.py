@@ -9,7 +9,7 @@ import pytest
 from distributed import KilledWorker
 
 from dtrees.exceptions import WorkerLostError
-from dtrees.parallel import tasks
+from dtrees.parallel import faults
 from dtrees.parallel.submission import Call, LostResultsError
 from dtrees.parallel.tasks import Tasks
 from tests.parallel.clusters import ours
@@ -137,7 +137,7 @@ class TestDoneAgain:
             yield Call("square", square, (left[0],))
             raise LostResultsError("lost")
 
-        n = 3 * tasks.RESTARTS
+        n = 3 * faults.RESTARTS
         assert len(dict(loop.each(n, calls, at_once=1))) == n
         assert loop.stats.counts["restarts"] >= n - 1
 
@@ -149,20 +149,20 @@ class TestDoneAgain:
 
         with pytest.raises(WorkerLostError, match=r"lost its data 5 times, .* for good"):
             loop.run(work, lambda: remade.append(1))
-        assert len(remade) == tasks.RESTARTS
+        assert len(remade) == faults.RESTARTS
 
     def test_a_result_that_cannot_be_fetched_at_first(self, loop, here, monkeypatch):
         gather, n_asked = here.gather, []
 
         def fail(*arguments, **options):
             n_asked.append(1)
-            if len(n_asked) < tasks.ATTEMPTS:
+            if len(n_asked) < faults.ATTEMPTS:
                 raise OSError("no way there")
             return gather(*arguments, **options)
 
         monkeypatch.setattr(here, "gather", fail)
         assert list(loop.results([Call("square", square, (3,))])) == [(0, 9)]
-        assert len(n_asked) == tasks.ATTEMPTS
+        assert len(n_asked) == faults.ATTEMPTS
 
 
 class TestFuturesOfGraphs:
