@@ -197,13 +197,13 @@ def gather_nodes(
 
 
 @dataclass(frozen=True, eq=False)
-class PackedPieces:
-    """Pieces of trees, one behind the other.
+class PackedPartialTrees:
+    """Partial trees, one behind the other.
 
     Attributes
     ----------
     nodes, statistics, words : arrays, as those of `PartialTree`
-    n_nodes, n_words : int64 (n_pieces,)
+    n_nodes, n_words : int64 (n_trees,)
     """
 
     nodes: np.ndarray
@@ -213,19 +213,19 @@ class PackedPieces:
     n_words: np.ndarray
 
     @classmethod
-    def of(cls, pieces: Sequence[PartialTree]) -> PackedPieces:
-        """Pack pieces."""
-        raw = [piece.nodes.view(np.uint8) for piece in pieces]
+    def of(cls, trees: Sequence[PartialTree]) -> PackedPartialTrees:
+        """Pack some."""
+        raw = [tree.nodes.view(np.uint8) for tree in trees]
         return cls(
-            np.concatenate(raw).view(pieces[0].nodes.dtype),
-            np.concatenate([piece.statistics for piece in pieces]),
-            np.concatenate([piece.words for piece in pieces]),
-            np.array([len(piece.nodes) for piece in pieces], dtype=np.int64),
-            np.array([len(piece.words) for piece in pieces], dtype=np.int64),
+            np.concatenate(raw).view(trees[0].nodes.dtype),
+            np.concatenate([tree.statistics for tree in trees]),
+            np.concatenate([tree.words for tree in trees]),
+            np.array([len(tree.nodes) for tree in trees], dtype=np.int64),
+            np.array([len(tree.words) for tree in trees], dtype=np.int64),
         )
 
-    def pieces(self) -> list[PartialTree]:
-        """The pieces; their arrays are aligned."""
+    def trees(self) -> list[PartialTree]:
+        """The partial trees; their arrays are aligned."""
         nodes, statistics, words = (
             np.require(array, requirements=["A", "C"])
             for array in (self.nodes, self.statistics, self.words)
@@ -253,8 +253,8 @@ def finish_nodes(
     nodes: Sequence[GatheredNode],
     values: tuple[np.ndarray, np.ndarray] | None,
     run: Runner = serial,
-) -> tuple[PackedPieces, Any]:
-    """The subtrees of some nodes, a piece for each node and set of it.
+) -> tuple[PackedPartialTrees, Any]:
+    """The subtrees of some nodes, one for each node and set of it.
 
     Parameters
     ----------
@@ -266,12 +266,12 @@ def finish_nodes(
     """
     began = time.perf_counter()
     pool = Arena()
-    pieces: list[PartialTree] = []
+    trees: list[PartialTree] = []
     n_bytes = 0
     for place, node in enumerate(nodes):
         rows = [of_blocks[place] for of_blocks, _ in gathered]
         n_bytes += sum(each.coded.nbytes for each in rows)
-        pieces += grow_gathered(rows, node, values, pool, run)
+        trees += grow_gathered(rows, node, values, pool, run)
     work = [done for _, done in gathered]
     facts = {
         "cache_hits": sum(done.hits for done in work),
@@ -279,4 +279,4 @@ def finish_nodes(
         "bytes_moved": n_bytes,
         "seconds": time.perf_counter() - began,
     }
-    return PackedPieces.of(pieces), facts
+    return PackedPartialTrees.of(trees), facts

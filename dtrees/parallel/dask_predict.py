@@ -17,7 +17,7 @@ asked for::
 
 Rows of array blocks may be unknown, and blocks may be empty. Chunks along columns are joined.
 
-The model enters a graph once, under a key that follows from its bytes. So a scheduler carries it to
+The model enters a graph once, under a key that follows from its bytes. So a scheduler sends it to
 each process once, and two predictions share it. In this process it is not copied. On its way to
 others it is a string of bytes (`Sealed`), which the scheduler does not open and a worker opens
 once. It is what the estimator had learned when it was asked: a later fit changes nothing.

@@ -1,7 +1,7 @@
-"""Trees, grown wherever that is to be done, and handed over in their order.
+"""Trees, grown wherever that is to be done, in their order.
 
 Work comes in units (`dtrees.core.grow.forest`): the trees of a forest, or of some training sets.
-Where a cluster has more threads than there are numbers of trees, the sets of a number are parted
+Where a cluster has more threads than there are numbers of trees, the sets of a number are split
 into groups. Every thread then has a unit::
 
     10 folds and all rows, a tree, four threads        0 1 | 2 3 4 | 5 6 7 | 8 9 10
@@ -61,7 +61,7 @@ def grow_trees(
     numbers : sequence of int
         Which trees.
     run : LocalRunner
-        Carries the trees in the local regime: a tree is a task, and a single one uses all threads.
+        Runs the tasks in the local regime: a tree is a task, and a single one uses all threads.
     regime : {"local", "replicated", "partitioned"} or None, default=None
         None: see `dtrees.parallel.regimes`.
     look : callable, default=None

@@ -1,4 +1,4 @@
-"""How tasks are handed to a cluster, and what is known of its workers."""
+"""How tasks are submitted to a cluster, and what is known of its workers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Call:
 
 @dataclass(eq=False)
 class Submitter:
-    """Hands tasks to a cluster, and looks at its workers."""
+    """Submits tasks to a cluster, and looks at its workers."""
 
     client: Client  # synchronous
     stats: FitStatistics = field(default_factory=FitStatistics)  # told of what is lost

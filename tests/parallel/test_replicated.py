@@ -361,7 +361,10 @@ class TestWorkersThatHang:
                 stop()
 
         stats = FitStatistics()
-        with caplog.at_level(logging.INFO, "dtrees"):
+        with (
+            dask.config.set({"dtrees.worker-patience": "5 minutes"}),  # it is not taken out
+            caplog.at_level(logging.INFO, "dtrees"),
+        ):
             trees = grow_replicated(
                 growth, range(40), processes, units_per_task=1, on_tree=on_tree, stats=stats
             )
