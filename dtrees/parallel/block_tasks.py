@@ -33,13 +33,7 @@ from dtrees.typing import Runner, serial
 
 @dataclass(frozen=True)
 class GrowthOfBlocks:
-    """What a task has to know of a growth.
-
-    Attributes
-    ----------
-    name : str
-    common : Common
-    """
+    """What a task has to know of a growth."""
 
     name: str
     common: Common
@@ -47,17 +41,10 @@ class GrowthOfBlocks:
 
 @dataclass
 class Work:
-    """What a task did, beside its result.
+    """What a task did, beside its result."""
 
-    Attributes
-    ----------
-    hits, rebuilds : int
-        Positions that were known, and those that were computed from the first update on.
-    seconds : float
-    """
-
-    hits: int = 0
-    rebuilds: int = 0
+    hits: int = 0  # positions that were known
+    rebuilds: int = 0  # those that were computed from the first update on
     seconds: float = 0.0
 
 
@@ -70,14 +57,8 @@ def make_block(
 ) -> Block:
     """A block from codes of partitions that lie one behind the other, and from what goes with them.
 
-    Parameters
-    ----------
-    coded : sequence of CodedMatrix
-    targets : sequence of Target
-        Cut in any way.
-    first_row : int
-    keys, cells : sequence of arrays
-        As the attributes of `Block`, cut in any way; empty for None.
+    `targets`, `keys` and `cells` are as the attributes of `Block`, cut in any way; the last two are
+    empty for None.
     """
     return StoredBlock(
         coded[0] if len(coded) == 1 else CodedMatrix.stack(coded),
@@ -130,18 +111,7 @@ def count_blocks(
     update: SplitUpdate,
     requests: Sequence[HistogramRequest],
 ) -> tuple[Counts, Work]:
-    """A round of some blocks: an update, and what some nodes add up to.
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-    numbers : sequence of int
-        Of the blocks.
-    growth : GrowthOfBlocks
-    before : sequence of SplitUpdate
-    update : SplitUpdate
-    requests : sequence of HistogramRequest
-    """
+    """A round of some blocks, which have `numbers`: an update, and what some nodes add up to."""
     began = time.perf_counter()
     work = Work()
 
@@ -256,13 +226,8 @@ def finish_nodes(
 ) -> tuple[PackedPartialTrees, Any]:
     """The subtrees of some nodes, one for each node and set of it.
 
-    Parameters
-    ----------
-    gathered : sequence
-        What `gather_nodes` has taken out of all blocks.
-    nodes : sequence of GatheredNode
-    values : as for `grow_gathered`
-    run : Runner, default=serial
+    `gathered` is what `gather_nodes` has taken out of all blocks; `values` are as for
+    `grow_gathered`.
     """
     began = time.perf_counter()
     pool = Arena()

@@ -113,32 +113,13 @@ def grow_sets(
     advance: Callable[[int], object] | None = None,
     stats: FitStatistics | None = None,
 ) -> list[tuple[Tree, ...]]:
-    """Grow the trees of several training sets.
+    """Grow the trees of several training sets; returns those of each set.
 
-    Parameters
-    ----------
-    growth : ForestGrowth
-    n_trees : int
-        Of each set; their numbers are 0, 1, 2, ...
-    resampling : Resampling
-        The sets, as for `ForestGrowth.trees_of_sets`.
-    run, regime
-        As for `grow_trees`; but the sets of a single tree go to a cluster only if they are many
-        enough, and the table large enough, unless it is asked for.
-    advance : callable, default=None
-        Called in this thread with the number of trees that have come, as often as some have.
-    stats : FitStatistics or None, default=None
-        As for `grow_trees`.
-
-    Returns
-    -------
-    list of tuple of Tree
-        The trees of each set.
-
-    Raises
-    ------
-    ClusterError
-        As `grow_trees`.
+    The trees of a set have the numbers 0, 1, 2, ... The sets are those of `resampling`, as for
+    `ForestGrowth.trees_of_sets`. The other arguments are as for `grow_trees`, but sets of a single
+    tree go to a cluster only if they are many enough, and the table large enough, unless it is
+    asked for. `advance` is called in this thread with the number of trees that have come, as often
+    as some have. Raises ClusterError as `grow_trees`.
     """
     n_sets = resampling.n_sets
     trees: list[list[Tree]] = [[] for _ in range(n_sets)]

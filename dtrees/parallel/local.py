@@ -241,47 +241,21 @@ def _next(ended: queue.SimpleQueue[T]) -> T:
 
 
 def threaded(n_jobs: int | None = None) -> LocalRunner:
-    """Return a new runner for one fit or prediction.
+    """A new runner for one fit or prediction, of `effective_n_jobs` threads.
 
-    Parameters
-    ----------
-    n_jobs : int or None, default=None
-        As for `effective_n_jobs`.
-
-    Returns
-    -------
-    LocalRunner
-        Serial, in the calling thread, when one job is asked for.
-
-    Raises
-    ------
-    ValueError
-        `n_jobs` is 0.
+    Serial, in the calling thread, where that is one. Raises ValueError where `n_jobs` is 0.
     """
     return LocalRunner(effective_n_jobs(n_jobs))
 
 
 def effective_n_jobs(n_jobs: int | None = None) -> int:
-    """Return the number of threads that `n_jobs` asks for, as scikit-learn counts them.
+    """The number of threads that `n_jobs` asks for, as scikit-learn counts them: at least 1.
 
-    Parameters
-    ----------
-    n_jobs : int or None, default=None
-        A number of threads; -1 for every core this process may use, -2 for all but one, and so on.
-        None asks for one, unless a ``joblib.parallel_config`` says otherwise. Work that already
-        runs inside a joblib worker gets what joblib leaves to it, and work inside a Dask task its
-        own thread, or with -1 all threads of its worker.
-
-    Returns
-    -------
-    int
-        At least 1. Never more than the process has cores, unless a positive `n_jobs` says so: a
-        joblib backend may count the workers of a whole cluster.
-
-    Raises
-    ------
-    ValueError
-        `n_jobs` is 0.
+    -1 is every core that this process may use, -2 all but one, and so on. None asks for one, unless
+    a ``joblib.parallel_config`` says otherwise. Work that already runs inside a joblib worker gets
+    what joblib leaves to it, and work inside a Dask task its own thread, or with -1 all threads of
+    its worker. Never more than the process has cores, unless a positive `n_jobs` says so: a joblib
+    backend may count the workers of a whole cluster. Raises ValueError where `n_jobs` is 0.
     """
     share = threads_of_worker()
     if share is not None and n_jobs is None and _joblib_uses_dask():
