@@ -10,7 +10,6 @@ from pathlib import Path
 
 import dask
 import pytest
-from distributed.utils import get_mp_context
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,6 +60,8 @@ def pytest_collection_finish(session):
     folders = {ROOT / "tests" / name for name in ("cli", "contracts", "fuzz", "parallel")}
     if ARE_FORKED and any(folders & set(item.path.parents) for item in session.items):
         from multiprocessing import forkserver
+
+        from distributed.utils import get_mp_context
 
         from tests.fuzz.children import LOADED
 

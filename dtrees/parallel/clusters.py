@@ -45,21 +45,8 @@ PARQUET = ".parquet"
 def connected(address: str) -> Iterator[Any]:
     """A client of a cluster, which is in force in the context.
 
-    Parameters
-    ----------
-    address : str
-        As at the top of this module.
-
-    Yields
-    ------
-    distributed.Client
-
-    Raises
-    ------
-    ValueError
-        `address` is no address.
-    ClusterError
-        Nobody answers there.
+    Raises ValueError where `address` is none, as at the top of this module, and ClusterError where
+    nobody answers there.
     """
     from distributed import Client, LocalCluster
 

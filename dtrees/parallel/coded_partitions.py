@@ -143,16 +143,8 @@ def are_known(coded: CodedMatrix | CodedPartitions) -> bool:
 def learn_rows(coded: CodedMatrix | CodedPartitions, stats: FitStatistics | None = None) -> None:
     """Find out what is to be known of rows that are not here, unless it is known; a pass over them.
 
-    Parameters
-    ----------
-    coded : CodedMatrix or CodedPartitions
-    stats : FitStatistics or None, default=None
-        As for `dtrees.parallel.executors.run_with_retries`.
-
-    Raises
-    ------
-    ClusterError
-        A Dask cluster is in force and cannot be used, or loses results too often.
+    Raises ClusterError where a Dask cluster is in force and cannot be used, or loses results too
+    often.
     """
     if are_known(coded):
         return

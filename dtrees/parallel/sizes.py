@@ -85,22 +85,10 @@ def place_of(
     n_trees: int | None = None,
     n_sets: int = 1,
 ) -> tuple[Choice, Machines]:
-    """Where trees would grow, and why there.
+    """Where trees would grow, and why there; raises ClusterError as a fit.
 
-    Parameters
-    ----------
-    size : TableSize
-    regime : {"local", "replicated", "partitioned"} or None
-        As the estimator has it.
-    n_jobs : int or None
-        As for `dtrees.parallel.local.effective_n_jobs`.
-    n_trees, n_sets
-        As for `dtrees.parallel.regimes.choose_regime`.
-
-    Raises
-    ------
-    ClusterError
-        As a fit.
+    `regime` is as the estimator has it, `n_jobs` as for `dtrees.parallel.local.effective_n_jobs`,
+    `n_trees` and `n_sets` as for `dtrees.parallel.regimes.choose_regime`.
     """
     room = None
     if size.collection is not None:

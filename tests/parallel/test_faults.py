@@ -177,6 +177,7 @@ def loop(processes):
     assert ours(processes) == []
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("how", ["itself", "what it needs", "in turn"])
 def test_a_deadly_task_beside_others(how, loop, processes, tmp_path):
     """Something comes between two deaths each time, so that data are never lost without a result.

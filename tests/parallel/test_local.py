@@ -340,6 +340,7 @@ def interrupted(program: str) -> list[int]:
     return [int(line) for line in output.split()]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent in another way")
 @pytest.mark.parametrize("call", ["runner(tasks)", "list(runner.stream(tasks))"])
 @pytest.mark.parametrize("n_threads", [1, 2])

@@ -94,6 +94,7 @@ class TestPositionCache:
             assert room_of_positions(None, CPU_COUNT / share) == mine
         assert room_of_positions(None, 2 * CPU_COUNT) == mine
 
+    @pytest.mark.one_of(2)
     @pytest.mark.parametrize("limit", [0, 2_000, 10**9])
     def test_counts_are_the_same_whatever_is_remembered(self, limit, here, monkeypatch):
         monkeypatch.setattr(position_cache, "_cache", PositionCache(limit))
