@@ -164,8 +164,39 @@ class TestDoneAgain:
         assert list(loop.results([Call("square", square, (3,))])) == [(0, 9)]
         assert len(n_asked) == faults.ATTEMPTS
 
+    @pytest.mark.parametrize("together", [False, True])
+    def test_one_of_several_that_cannot_be_fetched(self, together, loop, here, monkeypatch):
+        """What comes of the others is thrown away each time, and does not count."""
+        gather = here.gather
+
+        def without_16(*arguments, **options):
+            found = gather(*arguments, **options)
+            return {place: value for place, value in found.items() if value != 16}
+
+        monkeypatch.setattr(here, "gather", without_16)
+        calls = [Call("square", square, (i,), about=f"of {i}") for i in range(6)]
+        told = r"The result of a task 'square' \(of 4\) could not be fetched 4 times over"
+        with pytest.raises(WorkerLostError, match=told):
+            loop.run(lambda: list(loop.results(calls, together=together)))
+        assert loop.stats.counts["retries"] == faults.ATTEMPTS - 1
+
 
 class TestFuturesOfGraphs:
+    def test_results_that_cannot_be_fetched(self, loop, here, monkeypatch):
+        def fail(*_, **__):
+            raise OSError("no way there")
+
+        def work():
+            futures = loop.compute([dask.delayed(square)(2)])
+            loop.wait(futures)
+            return loop.gather(futures)
+
+        monkeypatch.setattr(here, "gather", fail)
+        told = r"5 times, .* Results cannot be fetched: OSError\('no way there'\)"
+        with pytest.raises(WorkerLostError, match=told):
+            loop.run(work)
+        assert loop.stats.counts["restarts"] == faults.RESTARTS
+
     def test_in_their_order(self, loop, here):
         futures = here.map(square, range(5))
         loop.wait(futures)
