@@ -32,6 +32,8 @@ def quick_run(page, cases):
     return text
 
 
+@pytest.mark.long
+@pytest.mark.rest
 def test_a_quick_run_writes_tables(tmp_path):
     quick_run(tmp_path / "page.md", ["forest-small", "sizes-classes-2"])
 

@@ -129,6 +129,8 @@ def test_a_side_measures_its_own_tree_alone(tmp_path, monkeypatch):
         main_of_side()
 
 
+@pytest.mark.long
+@pytest.mark.rest
 def test_the_table_of_a_tree_beside_itself(monkeypatch):
     monkeypatch.setattr(compare, "tree_of", lambda base: ROOT)
     arguments = ["HEAD", "forest-small", "--turns", "1", "--quick"]

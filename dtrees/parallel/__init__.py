@@ -1,6 +1,6 @@
 """Where work runs: the only floor that imports Dask.
 
-Everything below takes a `Runner` (`dtrees.typing`) as an argument and does not know what carries
+Everything below takes a `Runner` (`dtrees.typing`) as an argument and does not know what runs
 its tasks.
 """
 

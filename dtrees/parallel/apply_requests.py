@@ -17,7 +17,7 @@ ANSWER_BYTES = 256 * 2**20  # of answers that come at a time
 
 @dataclass(frozen=True, eq=False)
 class TreeRange:
-    """Trees ``first:last`` of a request, by its number; its rows in a part walk down them."""
+    """Trees ``first:last`` of a request, by its number; its rows in a partition walk down them."""
 
     number: int
     first: int
@@ -58,7 +58,7 @@ def narrow_type(tree: Tree) -> np.dtype:
 
 
 class RequestedRows:
-    """Rows in any order, int64 (n,), that walk part by part."""
+    """Rows in any order, int64 (n,), that walk partition by partition."""
 
     def __init__(self, rows: np.ndarray) -> None:
         rows = np.asarray(rows, dtype=np.int64)
@@ -68,7 +68,7 @@ class RequestedRows:
         self._rows = rows
 
     def of_part(self, first: int, length: int) -> RowSelection:
-        """The rows of a part."""
+        """The rows of a partition."""
         start, end = np.searchsorted(self._rows, (first, first + length))
         return RowSelection.of(self._rows[start:end] - first, length)
 
@@ -79,14 +79,14 @@ class RequestedRows:
 
 @dataclass(frozen=True, eq=False)
 class RowSelection:
-    """Rows of a part, as they are sent: numbers, or a bit for each row, where that is less."""
+    """Rows of a partition, as they are sent: numbers, or a bit for each row, where that is less."""
 
     numbers: np.ndarray | None  # uint32 (n,)
     bits: np.ndarray | None  # uint8 (ceil(length / 8),)
 
     @classmethod
     def of(cls, rows: np.ndarray, length: int) -> RowSelection:
-        """Name ascending rows of a part of so many."""
+        """Name ascending rows of a partition of so many."""
         if 4 * len(rows) <= length // 8:
             return cls(rows.astype(np.uint32), None)
         is_asked = np.zeros(length, dtype=bool)

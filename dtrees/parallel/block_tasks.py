@@ -33,13 +33,7 @@ from dtrees.typing import Runner, serial
 
 @dataclass(frozen=True)
 class GrowthOfBlocks:
-    """What a task has to know of a growth.
-
-    Attributes
-    ----------
-    name : str
-    common : Common
-    """
+    """What a task has to know of a growth."""
 
     name: str
     common: Common
@@ -47,17 +41,10 @@ class GrowthOfBlocks:
 
 @dataclass
 class Work:
-    """What a task did, beside its result.
+    """What a task did, beside its result."""
 
-    Attributes
-    ----------
-    hits, rebuilds : int
-        Positions that were known, and those that were computed from the first update on.
-    seconds : float
-    """
-
-    hits: int = 0
-    rebuilds: int = 0
+    hits: int = 0  # positions that were known
+    rebuilds: int = 0  # those that were computed from the first update on
     seconds: float = 0.0
 
 
@@ -70,14 +57,8 @@ def make_block(
 ) -> Block:
     """A block from codes of partitions that lie one behind the other, and from what goes with them.
 
-    Parameters
-    ----------
-    coded : sequence of CodedMatrix
-    targets : sequence of Target
-        Cut in any way.
-    first_row : int
-    keys, cells : sequence of arrays
-        As the attributes of `Block`, cut in any way; empty for None.
+    `targets`, `keys` and `cells` are as the attributes of `Block`, cut in any way; the last two are
+    empty for None.
     """
     return StoredBlock(
         coded[0] if len(coded) == 1 else CodedMatrix.stack(coded),
@@ -130,18 +111,7 @@ def count_blocks(
     update: SplitUpdate,
     requests: Sequence[HistogramRequest],
 ) -> tuple[Counts, Work]:
-    """A round of some blocks: an update, and what some nodes add up to.
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-    numbers : sequence of int
-        Of the blocks.
-    growth : GrowthOfBlocks
-    before : sequence of SplitUpdate
-    update : SplitUpdate
-    requests : sequence of HistogramRequest
-    """
+    """A round of some blocks, which have `numbers`: an update, and what some nodes add up to."""
     began = time.perf_counter()
     work = Work()
 
@@ -197,13 +167,13 @@ def gather_nodes(
 
 
 @dataclass(frozen=True, eq=False)
-class PackedPieces:
-    """Pieces of trees, one behind the other.
+class PackedPartialTrees:
+    """Partial trees, one behind the other.
 
     Attributes
     ----------
     nodes, statistics, words : arrays, as those of `PartialTree`
-    n_nodes, n_words : int64 (n_pieces,)
+    n_nodes, n_words : int64 (n_trees,)
     """
 
     nodes: np.ndarray
@@ -213,19 +183,19 @@ class PackedPieces:
     n_words: np.ndarray
 
     @classmethod
-    def of(cls, pieces: Sequence[PartialTree]) -> PackedPieces:
-        """Pack pieces."""
-        raw = [piece.nodes.view(np.uint8) for piece in pieces]
+    def of(cls, trees: Sequence[PartialTree]) -> PackedPartialTrees:
+        """Pack some."""
+        raw = [tree.nodes.view(np.uint8) for tree in trees]
         return cls(
-            np.concatenate(raw).view(pieces[0].nodes.dtype),
-            np.concatenate([piece.statistics for piece in pieces]),
-            np.concatenate([piece.words for piece in pieces]),
-            np.array([len(piece.nodes) for piece in pieces], dtype=np.int64),
-            np.array([len(piece.words) for piece in pieces], dtype=np.int64),
+            np.concatenate(raw).view(trees[0].nodes.dtype),
+            np.concatenate([tree.statistics for tree in trees]),
+            np.concatenate([tree.words for tree in trees]),
+            np.array([len(tree.nodes) for tree in trees], dtype=np.int64),
+            np.array([len(tree.words) for tree in trees], dtype=np.int64),
         )
 
-    def pieces(self) -> list[PartialTree]:
-        """The pieces; their arrays are aligned."""
+    def trees(self) -> list[PartialTree]:
+        """The partial trees; their arrays are aligned."""
         nodes, statistics, words = (
             np.require(array, requirements=["A", "C"])
             for array in (self.nodes, self.statistics, self.words)
@@ -253,25 +223,20 @@ def finish_nodes(
     nodes: Sequence[GatheredNode],
     values: tuple[np.ndarray, np.ndarray] | None,
     run: Runner = serial,
-) -> tuple[PackedPieces, Any]:
-    """The subtrees of some nodes, a piece for each node and set of it.
+) -> tuple[PackedPartialTrees, Any]:
+    """The subtrees of some nodes, one for each node and set of it.
 
-    Parameters
-    ----------
-    gathered : sequence
-        What `gather_nodes` has taken out of all blocks.
-    nodes : sequence of GatheredNode
-    values : as for `grow_gathered`
-    run : Runner, default=serial
+    `gathered` is what `gather_nodes` has taken out of all blocks; `values` are as for
+    `grow_gathered`.
     """
     began = time.perf_counter()
     pool = Arena()
-    pieces: list[PartialTree] = []
+    trees: list[PartialTree] = []
     n_bytes = 0
     for place, node in enumerate(nodes):
         rows = [of_blocks[place] for of_blocks, _ in gathered]
         n_bytes += sum(each.coded.nbytes for each in rows)
-        pieces += grow_gathered(rows, node, values, pool, run)
+        trees += grow_gathered(rows, node, values, pool, run)
     work = [done for _, done in gathered]
     facts = {
         "cache_hits": sum(done.hits for done in work),
@@ -279,4 +244,4 @@ def finish_nodes(
         "bytes_moved": n_bytes,
         "seconds": time.perf_counter() - began,
     }
-    return PackedPieces.of(pieces), facts
+    return PackedPartialTrees.of(trees), facts

@@ -91,15 +91,8 @@ class Checkpoint(Generic[T]):
     def trees(self, decode: Callable[[bytes, str], Sequence[T]]) -> list[T]:
         """The trees that are there, from number 0 on.
 
-        Parameters
-        ----------
-        decode : callable (bytes, str) -> sequence of T
-            The str is the name of the file, for messages.
-
-        Raises
-        ------
-        ModelFileError
-            A file is damaged.
+        `decode` gets the bytes of a file and its name, for messages. Raises ModelFileError where a
+        file is damaged.
         """
         found: list[T] = []
         for first, last, name in self._stretches():

@@ -95,7 +95,7 @@ def _worker() -> Any:
 
 @contextmanager
 def cluster_client() -> Iterator[Client]:
-    """The client to hand work to, in the replicated regime.
+    """The client that gets the work, in the replicated regime.
 
     In a task, its thread leaves the worker's pool as long as the context lasts, so that tasks can
     run there which it waits for.

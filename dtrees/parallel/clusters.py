@@ -45,21 +45,8 @@ PARQUET = ".parquet"
 def connected(address: str) -> Iterator[Any]:
     """A client of a cluster, which is in force in the context.
 
-    Parameters
-    ----------
-    address : str
-        As at the top of this module.
-
-    Yields
-    ------
-    distributed.Client
-
-    Raises
-    ------
-    ValueError
-        `address` is no address.
-    ClusterError
-        Nobody answers there.
+    Raises ValueError where `address` is none, as at the top of this module, and ClusterError where
+    nobody answers there.
     """
     from distributed import Client, LocalCluster
 
@@ -204,29 +191,12 @@ def _parsed(part: Any, found: dict[str, bool]) -> Any:
 
 
 def write_parquet(table: Any, folder: str) -> int:
-    """Write the partitions of a lazy data frame as Parquet files, by the workers.
+    """Write a lazy data frame without its index as Parquet files, by the workers; returns its rows.
 
-    Parameters
-    ----------
-    table : dask.dataframe.DataFrame
-        Its index is left out.
-    folder : str
-        Path or URL, which the workers have to know, too. There is nothing yet; where the work
-        fails, there is nothing again. The files in it are named in the order of the partitions.
-
-    Returns
-    -------
-    int
-        Number of rows.
-
-    Raises
-    ------
-    ValueError
-        There is something already.
-    ClusterError
-        The cluster cannot be used, or has lost the work too often.
-    OSError
-        The folder cannot be written.
+    `folder` is a path or URL, which the workers have to know, too. There is nothing yet; where the
+    work fails, there is nothing again. The files in it are named in the order of the partitions.
+    Raises ValueError where there is something already, OSError where the folder cannot be written,
+    and ClusterError where the cluster cannot be used, or has lost the work too often.
     """
     from fsspec.core import get_fs_token_paths
 
@@ -251,28 +221,10 @@ def write_parquet(table: Any, folder: str) -> int:
 
 
 def write_csv(table: Any, file: Path, *, packed: bool = False) -> int:
-    """Write a lazy data frame as one CSV file; the workers make the text, and this process writes.
+    """Write a lazy data frame without its index as one CSV file; returns the number of its rows.
 
-    Parameters
-    ----------
-    table : dask.dataframe.DataFrame
-        Its index is left out.
-    file : Path
-        Replaced.
-    packed : bool, default=False
-        Whether to compress it by gzip.
-
-    Returns
-    -------
-    int
-        Number of rows.
-
-    Raises
-    ------
-    ClusterError
-        The cluster cannot be used, or has lost the work too often.
-    OSError
-        The file cannot be written.
+    The workers make the text, and this process writes. `file` is replaced, and `packed` by gzip.
+    Raises OSError where it cannot be written, and ClusterError as `write_parquet`.
     """
 
     def write(executor: Executor) -> int:

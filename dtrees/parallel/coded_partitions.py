@@ -46,7 +46,7 @@ class CodedPartitions:
     n_codes, n_ordered : int64 (n_columns,)
         Of the columns.
     lengths : sequence of int
-        Rows of each part, at least one.
+        Rows of each partition, at least one.
     n_bytes : int
         Of all codes, about.
     parts : callable () -> list
@@ -79,7 +79,7 @@ class CodedPartitions:
 
     @classmethod
     def cut(cls, coded: CodedMatrix, reason: str) -> CodedPartitions:
-        """A table that is here, in parts that can be sent."""
+        """A table that is here, in partitions that can be sent."""
         per_row = max(1, coded.nbytes // max(1, coded.n_rows))
         step = max(1, PART_BYTES // per_row)
         starts = range(0, coded.n_rows, step)
@@ -125,7 +125,7 @@ class CodedPartitions:
         self._facts = PartFacts.joined(facts)
 
     def groups(self, n_rows: int) -> list[tuple[list[Any], int]]:
-        """Parts that lie one behind the other, of about so many rows, and how many they have."""
+        """Neighbouring partitions, of about so many rows, and how many rows they have."""
         found: list[tuple[list[Any], int]] = []
         for part, length in zip(self.each(), self.lengths, strict=True):
             if found and found[-1][1] + length <= n_rows:
@@ -143,16 +143,8 @@ def are_known(coded: CodedMatrix | CodedPartitions) -> bool:
 def learn_rows(coded: CodedMatrix | CodedPartitions, stats: FitStatistics | None = None) -> None:
     """Find out what is to be known of rows that are not here, unless it is known; a pass over them.
 
-    Parameters
-    ----------
-    coded : CodedMatrix or CodedPartitions
-    stats : FitStatistics or None, default=None
-        As for `dtrees.parallel.executors.run_with_retries`.
-
-    Raises
-    ------
-    ClusterError
-        A Dask cluster is in force and cannot be used, or loses results too often.
+    Raises ClusterError where a Dask cluster is in force and cannot be used, or loses results too
+    often.
     """
     if are_known(coded):
         return

@@ -17,7 +17,7 @@ asked for::
 
 Rows of array blocks may be unknown, and blocks may be empty. Chunks along columns are joined.
 
-The model enters a graph once, under a key that follows from its bytes. So a scheduler carries it to
+The model enters a graph once, under a key that follows from its bytes. So a scheduler sends it to
 each process once, and two predictions share it. In this process it is not copied. On its way to
 others it is a string of bytes (`Sealed`), which the scheduler does not open and a worker opens
 once. It is what the estimator had learned when it was asked: a later fit changes nothing.
@@ -105,45 +105,20 @@ def _received(pickled: bytes) -> Sealed:
 
 
 def map_rows(model: Model, method: str, X: Any) -> Any:
-    """A method's answers for a Dask collection, lazily.
+    """A method's answers for an array or data frame of Dask, lazily, from the model as it is now.
 
-    Parameters
-    ----------
-    model : Model
-        Kept as it is now.
-    method : str
-        Of the model; names the tasks.
-    X : dask.array.Array (n_rows, n_columns) or dask.dataframe.DataFrame
-
-    Returns
-    -------
-    dask.array.Array, dask.dataframe.Series or dask.dataframe.DataFrame
-        As the module says. A sparse answer is an array in any case.
-
-    Raises
-    ------
-    TypeError
-        A collection of another kind.
-    ValueError
-        Other columns than at fit, as far as the collection tells; the rest is told by the tasks.
+    What kind of collection they are, the head of this module says. A sparse answer is an array in
+    any case. Raises TypeError where `X` is a collection of another kind, and ValueError where it
+    has other columns than at fit, as far as the collection tells. The rest is told by the tasks.
     """
     return (_map_array if is_array(X) else _map_frame)(model, method, X)
 
 
 def map_parts(answer: Callable[[Any, Any], Any], model: Any, X: Any) -> Any:
-    """A function of the rows of a data frame and a model, lazily.
+    """A function of a data frame and a model for the partitions of a lazy data frame, lazily.
 
-    Parameters
-    ----------
-    answer : callable (DataFrame, model) -> DataFrame
-        Of each partition; a partition of no rows is asked about at once, for the columns.
-    model : object
-        Kept as it is now; a single key of the graph.
-    X : dask.dataframe.DataFrame
-
-    Returns
-    -------
-    dask.dataframe.DataFrame
+    The model is kept as it is now, as a single key of the graph. A partition of no rows is asked
+    about at once, for the columns.
     """
     return X.map_partitions(
         partial(_of_part, answer=answer),

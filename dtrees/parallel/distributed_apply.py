@@ -6,9 +6,9 @@ stay in their partitions (`dtrees.parallel.coded_partitions.CodedPartitions`) ar
 All models are answered in one pass over them::
 
     client    trees of all models ──▶ one result, sent from worker to worker
-              rows of each model  ──▶ a bit per row of a part, or their numbers, if they are few
+              rows of each model  ──▶ a bit per row of a partition, or a few numbers
 
-    worker    codes of a part, rows ──▶ walk ──▶ leaves, in one to four bytes each
+    worker    codes of a partition, rows ──▶ walk ──▶ leaves, in one to four bytes each
                                              ──▶ or sums of the values of the leaves, tree by tree
 
     client    answers, in the order in which the rows were asked for
@@ -21,7 +21,7 @@ grows with the forest. Sums that are not complete wait on the workers for the ne
 
 On the client, for a row that is asked for: 8 bytes for its number (the splits of whoever asks), and
 its answer until it is taken. On the workers: the codes, a byte per cell as a rule, for the time of
-the pass, and the answers of their parts.
+the pass, and the answers of their partitions.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class _PassOverCodes:
         sides: Sequence[RequestedRows],
         with_values: bool,
     ) -> list[Any]:
-        """Answers to a load, with those of all parts one behind the other."""
+        """Answers to a load, with those of all partitions one behind the other."""
         trees = [asked[item.number][0][item.first : item.last] for item in load]
         held = self._sent([tree for some in trees for tree in some])
         places = range(len(self._parts))
@@ -219,7 +219,7 @@ class _PassOverCodes:
         trees: Sequence[Any],
         with_values: bool,
     ) -> list[list[Any]]:
-        """Answers of some parts, each of which has one for each item."""
+        """Answers of some partitions, each of which has one for each item."""
         executor = self._executor
         n_trees = [item.last - item.first for item in load]
         walk = dask.delayed(walk_codes_of_part, pure=False)
@@ -251,7 +251,7 @@ class _PassOverCodes:
 
 
 def _joined(answers: Sequence[Any]) -> Any:
-    """Answers of all parts, one behind the other."""
+    """Answers of all partitions, one behind the other."""
     if isinstance(answers[0], np.ndarray):
         return np.concatenate(answers)
     return [np.concatenate(of_tree) for of_tree in zip(*answers, strict=True)]
@@ -265,10 +265,10 @@ def walk_codes_of_part(
     with_values: bool,
     before: Sequence[np.ndarray] | None,
 ) -> list[Any]:
-    """What a task does: rows of a part go down the trees of some models.
+    """What a task does: rows of a partition go down the trees of some models.
 
-    `codes` and `named` are those of the part, the latter for each model. `pieces` joined are the
-    pickle of all packed trees, `n_trees` of each model. `before` is what the task before has
+    `codes` and `named` are those of the partition, the latter for each model. `pieces` joined are
+    the pickle of all packed trees, `n_trees` of each model. `before` is what the task before has
     returned: its last sum is that of the first model's trees before these. Returns for each model
     a list of leaves, by tree, or the sum of its values, float64 (n, n_values).
     """

@@ -218,7 +218,7 @@ def _summarized(
             _conclude,
             names=table.names,
             handle_unknown=handle_unknown,
-            is_parted=len(stretches) > 1,
+            is_split=len(stretches) > 1,
         ),
         pure=False,
     )
@@ -287,12 +287,12 @@ def _conclude(
     *,
     names: np.ndarray | None,
     handle_unknown: str,
-    is_parted: bool,
+    is_split: bool,
 ) -> Summarized:
     """The end of pass 1."""
     there = [summary for summary in summaries if summary is not None]
-    is_parted &= there[0].sparse is None
-    summary = TableSummary.beside(there) if is_parted else TableSummary.merge_all(there)
+    is_split &= there[0].sparse is None
+    summary = TableSummary.beside(there) if is_split else TableSummary.merge_all(there)
     book = None
     if summary.has_enough:
         book = CodeBook.from_summary(summary, feature_names=names, handle_unknown=handle_unknown)

@@ -1,7 +1,7 @@
-"""Trees, grown wherever that is to be done, and handed over in their order.
+"""Trees, grown wherever that is to be done, in their order.
 
 Work comes in units (`dtrees.core.grow.forest`): the trees of a forest, or of some training sets.
-Where a cluster has more threads than there are numbers of trees, the sets of a number are parted
+Where a cluster has more threads than there are numbers of trees, the sets of a number are split
 into groups. Every thread then has a unit::
 
     10 folds and all rows, a tree, four threads        0 1 | 2 3 4 | 5 6 7 | 8 9 10
@@ -61,7 +61,7 @@ def grow_trees(
     numbers : sequence of int
         Which trees.
     run : LocalRunner
-        Carries the trees in the local regime: a tree is a task, and a single one uses all threads.
+        Runs the tasks in the local regime: a tree is a task, and a single one uses all threads.
     regime : {"local", "replicated", "partitioned"} or None, default=None
         None: see `dtrees.parallel.regimes`.
     look : callable, default=None
@@ -113,32 +113,13 @@ def grow_sets(
     advance: Callable[[int], object] | None = None,
     stats: FitStatistics | None = None,
 ) -> list[tuple[Tree, ...]]:
-    """Grow the trees of several training sets.
+    """Grow the trees of several training sets; returns those of each set.
 
-    Parameters
-    ----------
-    growth : ForestGrowth
-    n_trees : int
-        Of each set; their numbers are 0, 1, 2, ...
-    resampling : Resampling
-        The sets, as for `ForestGrowth.trees_of_sets`.
-    run, regime
-        As for `grow_trees`; but the sets of a single tree go to a cluster only if they are many
-        enough, and the table large enough, unless it is asked for.
-    advance : callable, default=None
-        Called in this thread with the number of trees that have come, as often as some have.
-    stats : FitStatistics or None, default=None
-        As for `grow_trees`.
-
-    Returns
-    -------
-    list of tuple of Tree
-        The trees of each set.
-
-    Raises
-    ------
-    ClusterError
-        As `grow_trees`.
+    The trees of a set have the numbers 0, 1, 2, ... The sets are those of `resampling`, as for
+    `ForestGrowth.trees_of_sets`. The other arguments are as for `grow_trees`, but sets of a single
+    tree go to a cluster only if they are many enough, and the table large enough, unless it is
+    asked for. `advance` is called in this thread with the number of trees that have come, as often
+    as some have. Raises ClusterError as `grow_trees`.
     """
     n_sets = resampling.n_sets
     trees: list[list[Tree]] = [[] for _ in range(n_sets)]

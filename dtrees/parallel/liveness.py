@@ -13,8 +13,10 @@ The scheduler waits for it for "distributed.scheduler.worker-ttl", five minutes 
                                                             others
     all answer                                              tasks that are under way go, too, to
                                                             workers that have nothing to do
-    nobody answers, `SILENT_ROUNDS` times                   `WorkerLostError`, after so many times
-                                                            "dtrees.worker-patience"
+    nobody answers, `SILENT_ROUNDS` times and               `WorkerLostError`
+    so many times "dtrees.worker-patience"
+
+The last one holds at the start, too: nothing is sent before somebody has answered.
 
 A task that holds the interpreter of its worker keeps it from answering. That costs copies; if it
 lasts as long as the patience, it costs the worker.
@@ -33,6 +35,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dtrees.exceptions import NoAnswerError, WorkerLostError
 from dtrees.parallel.client import (
     RELEASE_SECONDS,
+    address_of,
     await_workers,
     call_with_timeout,
     check_versions,
@@ -43,12 +46,12 @@ from dtrees.parallel.fit_statistics import FitStatistics
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-    from dtrees.parallel.tasks import Call
+    from dtrees.parallel.submission import Call
 
 WORKER_PATIENCE = "30s"  # unless dask.config says otherwise, under "dtrees.worker-patience"
 PATIENCE = 5.0  # seconds without a result until workers are asked, at least
 SLOWER = 4  # or so many times the longest wait so far
-SILENT_ROUNDS = 4  # of all workers, until they are given up
+SILENT_ROUNDS = 4  # of all workers, each as long as the patience, until they are given up
 
 logger = logging.getLogger(__name__)
 
@@ -76,8 +79,9 @@ class Liveness:
 
     def begin(self) -> None:
         """Begin to wait."""
-        self._began = self._asked = time.monotonic()
+        self._asked = time.monotonic()
         self._n_silences = 0
+        self._silent_since = 0.0  # where nobody has answered
         most = worker_patience()
         self.patience = most
         if self._longest is not None:
@@ -89,35 +93,57 @@ class Liveness:
 
     @property
     def is_over(self) -> bool:
-        """Whether it is time to ask."""
-        return time.monotonic() > self._asked + self.patience
+        """Whether it is time to ask, perhaps for the last time."""
+        now = time.monotonic()
+        is_last = self._n_silences > 0 and now > self._silent_since + _longest_silence()
+        return is_last or now > self._asked + self.patience
+
+    def await_answer(self) -> list[str]:
+        """Addresses of the workers that answer, once there is one.
+
+        Raises ClusterError where a worker has another dtrees, and WorkerLostError where nobody has
+        answered for long.
+        """
+        self.begin()
+        while (answering := self._answering()) is None:
+            await_workers(self._client)
+        return answering
 
     def ask(self) -> Answers | None:
         """Ask workers whether they are there, and take out those that hang; None: nobody answers.
 
         Raises WorkerLostError where nobody has answered for long.
         """
-        most = worker_patience()
+        answering = self._answering()
+        self._asked = time.monotonic()
+        self.patience = min(worker_patience(), 2 * self.patience)
+        if answering is None:
+            return None
+        hanging = frozenset(await_workers(self._client)).difference(answering)
+        hanging -= self._remove(hanging)
+        return Answers(frozenset(answering), hanging)
+
+    def _answering(self) -> list[str] | None:
+        """Addresses of the workers that answer; None: nobody does, and not for long."""
+        began = time.monotonic()
         try:
-            answering = frozenset(check_versions(self._client))
+            found = check_versions(self._client)
         except NoAnswerError as error:
+            if self._n_silences == 0:
+                self._silent_since = began
             self._n_silences += 1
-            quiet = time.monotonic() - self._began
-            if self._n_silences >= SILENT_ROUNDS and quiet > SILENT_ROUNDS * most:
+            is_over = time.monotonic() > self._silent_since + _longest_silence()
+            if is_over and self._n_silences >= SILENT_ROUNDS:
                 raise WorkerLostError(
-                    f"No worker of the Dask cluster has answered for {SILENT_ROUNDS} times "
-                    f"{most:g} seconds. See their logs."
+                    f"No worker of the Dask cluster at {address_of(self._client)} has answered for "
+                    f"{SILENT_ROUNDS} times {worker_patience():g} seconds. They hang, or tasks "
+                    "hold their interpreters: see their logs, or wait longer with "
+                    "dask.config.set({'dtrees.worker-patience': '5 minutes'})."
                 ) from error
             logger.info("no worker answers: %s", error)
             return None
-        else:
-            self._n_silences = 0
-        finally:
-            self._asked = time.monotonic()
-            self.patience = min(most, 2 * self.patience)
-        hanging = frozenset(await_workers(self._client)) - answering
-        hanging -= self._remove(hanging)
-        return Answers(answering, hanging)
+        self._n_silences = 0
+        return found
 
     def _remove(self, hanging: Collection[str]) -> frozenset[str]:
         """Take workers out of the cluster that the scheduler has not heard of for long."""
@@ -187,3 +213,8 @@ def copies_of(
 def worker_patience() -> float:
     """Seconds that a worker may be silent."""
     return seconds_of("dtrees.worker-patience", WORKER_PATIENCE)
+
+
+def _longest_silence() -> float:
+    """Seconds without an answer of anyone, until all workers are given up."""
+    return SILENT_ROUNDS * worker_patience()

@@ -1,8 +1,8 @@
 """Tasks on the threads of one process.
 
-The floors below hand out lists of zero-argument tasks: blocks of columns, blocks of rows, subtrees.
+The floors below give lists of zero-argument tasks: blocks of columns, blocks of rows, subtrees.
 Their kernels release the GIL, so threads are all that is needed, and Dask's threaded scheduler
-carries them. The graph is one layer without edges, made by hand, so that nothing is tokenized,
+runs them. The graph is one layer without edges, made by hand, so that nothing is tokenized,
 optimized or copied. A Dask task per thread takes the next of our tasks until none is left::
 
     {"dtrees-0": (work,), "dtrees-1": (work,)}  ->  dask.threaded.get(..., num_workers=2)
@@ -12,7 +12,7 @@ about 0.2 ms however many there are. With one thread, or one task, nothing is sc
 run one after the other in the calling thread. The answer is the same, because tasks share nothing
 but disjoint parts of arrays.
 
-`LocalRunner.stream` hands over results, in the order of the tasks, while other tasks run. A thread
+`LocalRunner.stream` yields results, in the order of the tasks, while other tasks run. A thread
 of ours waits for Dask then, and two queues go between the caller and the threads::
 
     caller    ── places that may be begun ────▶  tasks on Dask's    ◀── a thread that
@@ -22,7 +22,7 @@ Places are given out in order, and one more only when the caller comes back from
 most `AHEAD` tasks per thread are begun beyond those that the caller is done with. A slow task, or a
 slow caller, holds the others up, and results that wait take bounded memory.
 
-Ctrl-C reaches the main thread only. A runner therefore carries an event, ``cancelled``: it is set
+Ctrl-C reaches the main thread only. A runner therefore has an event, ``cancelled``: it is set
 as soon as the calling thread is interrupted or a task fails. No task is begun after that, and
 running kernels, which work in slices of a few milliseconds, look at it between two slices. Nobody
 waits for them, as what they fill is garbage by then. A cancelled runner stays cancelled: it lives
@@ -153,7 +153,7 @@ class LocalRunner:
             self.cancelled.set()
 
     def stream(self, tasks: Sequence[Callable[[], T]]) -> Generator[T]:
-        """Run the tasks and hand over their results in order, while other tasks run.
+        """Run the tasks and yield their results in order, while other tasks run.
 
         Closing the iterator before its end cancels the runner and waits for the tasks that run, so
         long ones should look at ``cancelled``. Close it (`contextlib.closing`).
@@ -198,15 +198,15 @@ class LocalRunner:
             finally:
                 begin.put(None)  # who leaves tells the next one, who may wait for a place
 
-        def carry() -> None:
+        def run_all() -> None:
             try:
                 self([work] * n_threads)
             except BaseException as error:
                 ended.put(error)
 
-        carrier = threading.Thread(target=carry, name="dtrees-carry", daemon=True)
+        executor = threading.Thread(target=run_all, name="dtrees-run", daemon=True)
         try:
-            carrier.start()
+            executor.start()
             for place in range(len(tasks)):
                 while place not in early or not ended.empty():
                     error = _next(ended)
@@ -218,9 +218,9 @@ class LocalRunner:
             self.cancelled.set()
             begin.put(None)
             if isinstance(reason, GeneratorExit):
-                carrier.join()
+                executor.join()
             raise
-        carrier.join()
+        executor.join()
 
 
 def _give_up_pool(n_threads: int) -> None:
@@ -241,47 +241,21 @@ def _next(ended: queue.SimpleQueue[T]) -> T:
 
 
 def threaded(n_jobs: int | None = None) -> LocalRunner:
-    """Return a new runner for one piece of work.
+    """A new runner for one fit or prediction, of `effective_n_jobs` threads.
 
-    Parameters
-    ----------
-    n_jobs : int or None, default=None
-        As for `effective_n_jobs`.
-
-    Returns
-    -------
-    LocalRunner
-        Serial, in the calling thread, when one job is asked for.
-
-    Raises
-    ------
-    ValueError
-        `n_jobs` is 0.
+    Serial, in the calling thread, where that is one. Raises ValueError where `n_jobs` is 0.
     """
     return LocalRunner(effective_n_jobs(n_jobs))
 
 
 def effective_n_jobs(n_jobs: int | None = None) -> int:
-    """Return the number of threads that `n_jobs` asks for, as scikit-learn counts them.
+    """The number of threads that `n_jobs` asks for, as scikit-learn counts them: at least 1.
 
-    Parameters
-    ----------
-    n_jobs : int or None, default=None
-        A number of threads; -1 for every core this process may use, -2 for all but one, and so on.
-        None asks for one, unless a ``joblib.parallel_config`` says otherwise. Work that already
-        runs inside a joblib worker gets what joblib leaves to it, and work inside a Dask task its
-        own thread, or with -1 all threads of its worker.
-
-    Returns
-    -------
-    int
-        At least 1. Never more than the process has cores, unless a positive `n_jobs` says so: a
-        joblib backend may count the workers of a whole cluster.
-
-    Raises
-    ------
-    ValueError
-        `n_jobs` is 0.
+    -1 is every core that this process may use, -2 all but one, and so on. None asks for one, unless
+    a ``joblib.parallel_config`` says otherwise. Work that already runs inside a joblib worker gets
+    what joblib leaves to it, and work inside a Dask task its own thread, or with -1 all threads of
+    its worker. Never more than the process has cores, unless a positive `n_jobs` says so: a joblib
+    backend may count the workers of a whole cluster. Raises ValueError where `n_jobs` is 0.
     """
     share = threads_of_worker()
     if share is not None and n_jobs is None and _joblib_uses_dask():

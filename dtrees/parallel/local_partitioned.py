@@ -41,7 +41,7 @@ MOST_CODES = 65_535  # of a column, whose histogram is sent
 
 @dataclass(frozen=True, eq=False)
 class PartitionedGrowth:
-    """What trees are grown from, where the codes are in parts: in place of those of `growth`."""
+    """What trees are grown from: codes in partitions, in place of those of `growth`."""
 
     growth: ForestGrowth
     parts: CodedPartitions

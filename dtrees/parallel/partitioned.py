@@ -47,7 +47,7 @@ from dtrees.core.stores.blocks.messages import (
     merge_bags,
 )
 from dtrees.parallel.block_tasks import (
-    PackedPieces,
+    PackedPartialTrees,
     Work,
     add_counts,
     count_blocks,
@@ -230,13 +230,13 @@ class BlocksOnWorkers(WorkerBlocks):
                 len(batches), calls, self._make, at_once
             ):
                 batch = batches[number]
-                pieces = iter(packed.pieces())
+                trees = iter(packed.trees())
                 self._stats.counts.update(
                     {name: facts[name] for name in ("cache_hits", "rebuilds", "bytes_moved")}
                 )
                 self._stats.counts["bytes_moved"] += packed.nbytes
                 for place in batch:
-                    yield place, tuple(next(pieces) for _ in nodes[place].sets)
+                    yield place, tuple(next(trees) for _ in nodes[place].sets)
 
     # ---------------------------------------------------------------------------------------------
 
@@ -303,6 +303,6 @@ class BlocksOnWorkers(WorkerBlocks):
 
 def _finish_nodes(
     gathered: Any, nodes: Sequence[GatheredNode], values: Any
-) -> tuple[PackedPieces, dict[str, Any]]:
+) -> tuple[PackedPartialTrees, dict[str, Any]]:
     """What a task does."""
     return finish_nodes(gathered, nodes, values, TaskRunner())

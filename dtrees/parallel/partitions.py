@@ -215,17 +215,8 @@ def known_length(values: Any) -> int | None:
 def rows_as_array(X: Any, n_rows: int) -> Any:
     """A Dask array for whoever divides the rows of a table, and wants to know their blocks.
 
-    Parameters
-    ----------
-    X : PartitionedTable, table in memory, or Dask array of known block sizes
-    n_rows : int
-        Of `X`.
-
-    Returns
-    -------
-    dask.array.Array of shape (n_rows, n_columns)
-        The user's collection, where it is an array of known block sizes; otherwise zeros in blocks
-        of the same lengths. What is in memory is one block, of one column.
+    It is the user's collection, where that is an array of known block sizes. Otherwise it has zeros
+    in blocks of the same lengths. What is in memory is one block, of one column.
     """
     from dask import array
 
@@ -238,19 +229,7 @@ def rows_as_array(X: Any, n_rows: int) -> Any:
 
 
 def check_lengths(n_rows: int, columns: Mapping[str, Any]) -> None:
-    """Refuse what is known to have another length than X.
-
-    Parameters
-    ----------
-    n_rows : int
-        Rows of X.
-    columns : mapping of str to array-like or None
-        As for `admitted`.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError where `columns`, as for `admitted`, have another length than X, if known."""
     for name, value in columns.items():
         n_values = known_length(value)
         if n_values is not None and n_values != n_rows:

@@ -92,10 +92,11 @@ def cache() -> PositionCache:
 def room_of_positions(memory_limit: int | None, n_threads: int) -> int:
     """Bytes of positions that a worker may remember.
 
-    A share of the memory that its process leaves, or ``dask.config.get("dtrees.places-cache")``. A
-    worker without a limit has the share of the machine that goes with its threads.
+    A share of the memory that its process leaves, or what ``dask.config`` says under
+    "dtrees.position-cache". A worker without a limit has the share of the machine that goes with
+    its threads.
     """
-    given = dask.config.get("dtrees.places-cache", None)
+    given = dask.config.get("dtrees.position-cache", None)
     if given is not None:
         return int(parse_bytes(given))
     if not memory_limit:

@@ -37,60 +37,28 @@ OF_BYTES = {1: 2**8, 2: 2**16}  # values of an integer of so many bytes
 
 @dataclass(frozen=True, eq=False)
 class TableSize:
-    """How large a coded table is, at most.
-
-    Attributes
-    ----------
-    n_rows, n_columns : int
-    n_codes : int64 (n_columns,)
-        At most, by the types of the columns.
-    n_bytes : int
-        Of all codes.
-    collection : Dask collection or None
-        What is to be coded where it is.
-    """
+    """How large a coded table is, at most."""
 
     n_rows: int
     n_columns: int
-    n_codes: np.ndarray
-    n_bytes: int
-    collection: Any = None
+    n_codes: np.ndarray  # int64 (n_columns,), at most, by the types of the columns
+    n_bytes: int  # of all codes
+    collection: Any = None  # of Dask, which is to be coded where it is
 
 
 @dataclass(frozen=True)
 class Machines:
-    """Where a fit would run.
+    """Where a fit would run."""
 
-    Attributes
-    ----------
-    n_workers : int
-        1: this process, where there is no cluster.
-    n_threads : int
-        Of all of them.
-    memory : int or None
-        Bytes of the smallest worker; None: no limit is known.
-    is_cluster : bool, default=False
-        Whether they are workers of Dask.
-    """
-
-    n_workers: int
-    n_threads: int
-    memory: int | None
-    is_cluster: bool = False
+    n_workers: int  # 1: this process, where there is no cluster
+    n_threads: int  # of all of them
+    memory: int | None  # bytes of the smallest worker; None: no limit is known
+    is_cluster: bool = False  # whether they are workers of Dask
 
 
 def size_of_table(X: Any, max_bins: int | None) -> TableSize:
-    """The size of a table, without its values.
+    """The size of a table as for a fit, without its values.
 
-    Parameters
-    ----------
-    X : table
-        As for a fit.
-    max_bins : int or None
-        Of an ordered column.
-
-    Notes
-    -----
     Lengths of partitions that are not known are counted, for which a Parquet file reads no column.
     Blocks of sparse arrays are taken to be dense.
     """
@@ -117,22 +85,10 @@ def place_of(
     n_trees: int | None = None,
     n_sets: int = 1,
 ) -> tuple[Choice, Machines]:
-    """Where trees would grow, and why there.
+    """Where trees would grow, and why there; raises ClusterError as a fit.
 
-    Parameters
-    ----------
-    size : TableSize
-    regime : {"local", "replicated", "partitioned"} or None
-        As the estimator has it.
-    n_jobs : int or None
-        As for `dtrees.parallel.local.effective_n_jobs`.
-    n_trees, n_sets
-        As for `dtrees.parallel.regimes.choose_regime`.
-
-    Raises
-    ------
-    ClusterError
-        As a fit.
+    `regime` is as the estimator has it, `n_jobs` as for `dtrees.parallel.local.effective_n_jobs`,
+    `n_trees` and `n_sets` as for `dtrees.parallel.regimes.choose_regime`.
     """
     room = None
     if size.collection is not None:

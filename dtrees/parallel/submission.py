@@ -1,11 +1,10 @@
-"""How tasks are handed to a cluster, and what is known of its workers."""
+"""How tasks are submitted to a cluster, and what is known of its workers."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,22 +12,25 @@ from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakSet
 
 import dtrees
-from dtrees.exceptions import ClusterError, NoAnswerError
+from dtrees.exceptions import ClusterError
 from dtrees.parallel.client import (
     await_workers,
     call_with_timeout,
     check_open,
-    check_versions,
     look,
     release,
     sending_data,
 )
 from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.liveness import Liveness
 from dtrees.parallel.on_worker import identity, run_call
 from dtrees.parallel.one_kind import one_kind_at_a_time
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+
+
+LOST = "Results were lost with their workers."
 
 
 class LostResultsError(ClusterError):
@@ -44,7 +46,6 @@ class Call:
     arguments: tuple[Any, ...]  # at least one
     workers: tuple[str, ...] = ()  # that have what it needs, or should do it, if they can
     about: str = ""  # what it does, for messages
-    deaths: int = 0  # of workers that it was blamed for
     held: frozenset[str] = frozenset()  # workers that had it when nothing came any more
 
     def __str__(self) -> str:
@@ -53,7 +54,7 @@ class Call:
 
 @dataclass(eq=False)
 class Submitter:
-    """Hands tasks to a cluster, and looks at its workers."""
+    """Submits tasks to a cluster, and looks at its workers."""
 
     client: Client  # synchronous
     stats: FitStatistics = field(default_factory=FitStatistics)  # told of what is lost
@@ -61,22 +62,23 @@ class Submitter:
 
     def __post_init__(self) -> None:
         self._n_calls = 0
+        self._liveness = Liveness(self.client, self.stats)
         self._answering: list[str] | None = None  # where others do not
         self._made: WeakSet[Future] = WeakSet()  # whoever holds them, a traceback for instance
         self._values: WeakKeyDictionary[Future, tuple[str, Any]] = WeakKeyDictionary()  # sent
 
     def begin(self) -> None:
-        """Wait for workers, and look at their versions.
+        """Wait for workers that answer, and look at their versions.
 
         Raises ClusterError where a worker has another dtrees, and WorkerLostError where there is
-        none.
+        none, or none answers.
         """
         self.stats.counts.update(retries=0, restarts=0)
         found = await_workers(self.client)
         look(self.client, self.stats, found)
-        with suppress(NoAnswerError):  # workers that are too busy to answer
-            answering = check_versions(self.client)
-            self._answering = answering if set(found).difference(answering) else None
+        answering = self._liveness.await_answer()
+        some_hang = set(found).difference(answering)
+        self._answering = answering if answering and some_hang else None
 
     def end(self) -> None:
         """Leave nothing on the cluster."""
@@ -106,7 +108,7 @@ class Submitter:
         try:
             who_has = call_with_timeout(self.client, partial(self.client.who_has, list(futures)))
         except CancelledError as error:
-            raise self._lost("Results were lost with their workers.") from error
+            raise self._lost() from error
         return [who_has.get(future.key, ()) for future in futures]
 
     # ---------------------------------------------------------------------------------------------
@@ -164,7 +166,7 @@ class Submitter:
         try:
             return self._keep(submit())
         except CancelledError as error:  # what they need
-            raise self._lost("Results were lost with their workers.") from error
+            raise self._lost() from error
         except Exception:
             check_open(self.client)
             raise
@@ -190,7 +192,7 @@ class Submitter:
             found.append((place, replace(call, arguments=tuple(arguments))))
         return found
 
-    def _lost(self, message: str) -> LostResultsError:
+    def _lost(self) -> LostResultsError:
         """An error to be raised, where it is not that the client has lost its scheduler."""
         check_open(self.client)
-        return LostResultsError(message)
+        return LostResultsError(LOST)

@@ -5,12 +5,12 @@ happens to one, it can be done again::
 
     submitted ──▶ on the workers ──ended──▶ fetched ──▶ a result
 
-    it is blamed for the death of     it is submitted under a new key, `ATTEMPTS` times
+    it is blamed for the death of     it is submitted under a new key
     several workers (`KilledWorker`)
-    its result cannot be fetched      it is fetched again, `ATTEMPTS` times, then it is lost
+    its result cannot be fetched      it is fetched again, then it is submitted under a new key
     its result, or what it needs,     what it needs is made again, and the tasks that are left are
-    is lost                           submitted again: `RESTARTS` times without a result between,
-                                      then `WorkerLostError`
+    is lost                           submitted again
+    one of these, again and again     `WorkerLostError`, see `dtrees.parallel.faults`
     nothing comes for a while         workers are asked, see `dtrees.parallel.liveness`: those that
                                       hang leave the cluster, and copies of what they have, or of
                                       what is slow, go to others; of several copies the first counts
@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import logging
 import queue
-import sys
 import threading
 import time
 from collections import Counter
@@ -37,14 +36,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from itertools import count, islice
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from dtrees.exceptions import WorkerLostError
-from dtrees.parallel.client import POLL_SECONDS, call_with_timeout, check_open, release
+from dtrees.parallel.client import POLL_SECONDS, check_open, release
+from dtrees.parallel.faults import ATTEMPTS, FAILED, Faults, Missed
 from dtrees.parallel.interrupts import raise_deferred_interrupt
-from dtrees.parallel.liveness import Liveness, copies_of, worker_patience
+from dtrees.parallel.liveness import copies_of, worker_patience
 from dtrees.parallel.submission import Call, LostResultsError, Submitter
 
 if TYPE_CHECKING:
@@ -53,18 +52,10 @@ if TYPE_CHECKING:
 Submit = Callable[[Sequence[tuple[int, Call]]], None]
 T = TypeVar("T")
 
-ATTEMPTS = 4  # of a task whose workers die, and to fetch a result
-RESTARTS = 4  # of what tasks need, without a result between them
 WATCH_SECONDS = 2.0  # seconds without a result until the workers are counted
 ENDED: Any = object()  # what has come is that a task has ended
 
 logger = logging.getLogger(__name__)
-
-
-class Missed(NamedTuple):
-    """A result that could not be fetched, and why."""
-
-    error: Exception | None
 
 
 class Tasks(Submitter):
@@ -72,8 +63,7 @@ class Tasks(Submitter):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._n_restarts = 0
-        self._liveness = Liveness(self.client, self.stats)
+        self._faults = Faults(self.client, self.stats)
         self._events: queue.SimpleQueue[tuple[Future, Any]] = queue.SimpleQueue()
         self._fetches: WeakKeyDictionary[Future, tuple[float, float]] = WeakKeyDictionary()
         self._misses: WeakKeyDictionary[Future, int] = WeakKeyDictionary()
@@ -89,20 +79,21 @@ class Tasks(Submitter):
         calls: Iterable[Call],
         at_once: int | None = None,
         *,
+        numbers: Iterable[int] | None = None,
         together: bool = False,
         then: Callable[[], object] = lambda: None,
     ) -> Iterator[tuple[int, Any]]:
-        """Do tasks; yields the place of a call and its result, as they come.
+        """Do tasks; yields the number of a call and its result, as they come.
 
-        `calls` are taken as tasks are submitted, of which `at_once` are under way; None: all.
-        `then` is called when tasks are submitted. Raises LostResultsError, ClusterError, or what a
-        task raises.
+        `calls` are taken as tasks are submitted, of which `at_once` are under way; None: all. They
+        have `numbers`, or are counted. `then` is called when tasks are submitted. Raises
+        LostResultsError, ClusterError, or what a task raises.
 
         `together`: results are fetched when all tasks have ended. The cluster forgets them when the
         next tasks are submitted: a client that has just sent a message holds the next one back for
         10 ms (`distributed.batched.BatchedSend`).
         """
-        waiting = enumerate(calls)
+        waiting = zip(count() if numbers is None else numbers, calls, strict=False)
         pending: dict[Future, tuple[int, Call]] = {}
         ended: dict[Future, None] = {}
         n_copies: Counter[int] = Counter()
@@ -127,7 +118,12 @@ class Tasks(Submitter):
                     if future not in pending:  # another copy was faster
                         continue
                     place, call = pending[future]
-                    if result is not ENDED:
+                    if has_failed(future, result):
+                        del pending[future]
+                        submit([(place, self._again(place, call, future, result))])
+                    elif result is ENDED:
+                        ended[future] = None
+                    else:
                         of_place = [future]
                         if n_copies.pop(place) > 1:
                             of_place = [each for each in pending if pending[each][0] == place]
@@ -136,13 +132,7 @@ class Tasks(Submitter):
                             ended.pop(each, None)
                         self._done += [future] if together else []
                         release(self.client, [each for each in of_place if each is not future])
-                        self._n_restarts = 0
                         yield place, result
-                    elif future.status == "error":
-                        del pending[future]
-                        submit([(place, self._again(call, future))])
-                    else:
-                        ended[future] = None
                 places = {place for place, _ in pending.values()}
                 if not together or {pending[future][0] for future in ended} == places:
                     self._fetch(ended, self._liveness.patience)
@@ -163,14 +153,16 @@ class Tasks(Submitter):
         """
         left = dict.fromkeys(range(n))
         is_lost = False
+        self._faults.begin()
         while left:
             numbers = list(left)
             try:
                 if is_lost:
                     again()
-                for place, result in self.results(calls(numbers), at_once):
-                    del left[numbers[place]]
-                    yield numbers[place], result
+                for number, result in self.results(calls(numbers), at_once, numbers=numbers):
+                    del left[number]
+                    self._faults.hear()
+                    yield number, result
             except LostResultsError as error:
                 self._restart(error)
                 is_lost = True
@@ -178,14 +170,18 @@ class Tasks(Submitter):
     def run(self, work: Callable[[], T], again: Callable[[], object] = lambda: None) -> T:
         """Do work; where results are lost, do it again, once `again` has made what it needs."""
         is_lost = False
+        self._faults.begin()
         while True:
             try:
                 if is_lost:
                     again()
-                return work()
+                found = work()
             except LostResultsError as error:
                 self._restart(error)
                 is_lost = True
+            else:
+                self._faults.hear()
+                return found
 
     def wait(self, futures: Sequence[Future]) -> None:
         """Wait until futures of graphs are finished; raises as `results`."""
@@ -193,8 +189,8 @@ class Tasks(Submitter):
         self._listen(futures)
         while pending:
             for future, _ in self._await(pending):
-                if future.status == "error":
-                    raise self._lost_part(future)
+                if future.status in FAILED:
+                    raise self._faults.of_part(future)
                 pending.pop(future, None)
 
     def gather(self, futures: Sequence[Future]) -> list[Any]:
@@ -204,11 +200,11 @@ class Tasks(Submitter):
         self._fetch(pending)
         while pending:
             for future, result in self._await(pending):
+                if has_failed(future, result):
+                    raise self._faults.of_part(future, missed_of(result))
                 if result is not ENDED:
                     found[future] = result
                     pending.pop(future, None)
-                elif future.status == "error":
-                    raise self._lost_part(future)
                 else:  # it was lost, and is computed again
                     self._fetch([future])
         return [found[future] for future in futures]
@@ -219,7 +215,8 @@ class Tasks(Submitter):
     def _await(self, pending: Any, submit: Submit | None = None) -> list[tuple[Future, Any]]:
         """What has come of some futures: they have ended (`ENDED`), or their results are here.
 
-        With `submit`, `pending` is a dict of their places and calls, of which it submits copies.
+        Or these cannot be fetched (`Missed`). With `submit`, `pending` is a dict of their places
+        and calls, of which it submits copies.
         """
         began = looked = time.monotonic()
         self._liveness.begin()
@@ -249,17 +246,16 @@ class Tasks(Submitter):
         found, missed = [], []
         for future, result in events:
             is_missed = isinstance(result, Missed)
-            if result is ENDED or is_missed:
-                if future.status in ("cancelled", "lost"):
-                    raise self._lost("Results were lost with their workers.")
-                if future.status == "pending":  # it was lost, and is computed again
-                    self._listen([future])
-                    continue
+            is_pending = future.status == "pending"
+            if is_pending and (result is ENDED or is_missed):  # it was lost, and is computed again
+                self._listen([future])
+                continue
             if is_missed and future.status == "finished":
                 self._misses[future] = self._misses.get(future, 0) + 1
-                if self._misses[future] == ATTEMPTS:
-                    raise self._lost("Results cannot be fetched.") from result.error
-                missed.append(future)
+                if self._misses[future] < ATTEMPTS:
+                    missed.append(future)
+                else:
+                    found.append((future, result))
             else:
                 found.append((future, ENDED if is_missed else result))
         self._fetch(missed)
@@ -328,45 +324,25 @@ class Tasks(Submitter):
 
     def _restart(self, error: LostResultsError) -> None:
         """Get ready to make again what is lost."""
-        check_open(self.client)
-        self._n_restarts += 1
-        if self._n_restarts > RESTARTS:
-            raise WorkerLostError(
-                f"The Dask cluster has lost its data {self._n_restarts} times, without a result "
-                "in between. Its workers may have too little memory, or are restarted: see their "
-                f"logs. {error}"
-            ) from error
-        logger.info("what is lost is made again: %s", error)
-        self.stats.counts["restarts"] += 1
+        self._faults.restart(error)
         self.end()
         self.begin()
 
-    def _reason(self, future: Future) -> Any:
-        """What workers have died of; raises what the task has raised."""
-        reason = call_with_timeout(self.client, future.exception)
-        if isinstance(reason, sys.modules["distributed"].KilledWorker):
-            return reason
-        raise reason
+    def _again(self, number: int, call: Call, future: Future, result: Any) -> Call:
+        """A task that has failed, to be submitted again; raises as `Faults.of_call`."""
+        missed = missed_of(result)
+        again = self._faults.of_call(number, call, future, missed)
+        if missed is None:
+            return again
+        others = set(self.workers()).difference(*self.holders([future]))
+        return replace(again, workers=tuple(sorted(others)))
 
-    def _lost_part(self, future: Future) -> LostResultsError:
-        """Why a part of a graph has failed; raises what it has raised."""
-        lost = LostResultsError(
-            "Workers have died while they coded a part of the table. They may have too little "
-            "memory: see their logs, or make the chunks of X smaller."
-        )
-        lost.__cause__ = self._reason(future)
-        return lost
 
-    def _again(self, call: Call, future: Future) -> Call:
-        """A task whose workers have died, to be submitted again; raises what it raised."""
-        reason = self._reason(future)
-        if reason.task != future.key:  # it is of no use without what it needs
-            raise LostResultsError(f"Workers have died in a task {reason.task}.") from reason
-        if call.deaths + 1 == ATTEMPTS:
-            raise WorkerLostError(
-                f"Workers have died {ATTEMPTS} times over in {call}. They may have too little "
-                "memory: see their logs."
-            ) from reason
-        logger.info("%s is submitted again: %s", call, reason)
-        self.stats.counts["retries"] += 1
-        return replace(call, workers=(), deaths=call.deaths + 1)
+def has_failed(future: Future, result: Any) -> bool:
+    """Whether a future has no result, and will have none."""
+    return isinstance(result, Missed) or (result is ENDED and future.status in FAILED)
+
+
+def missed_of(result: Any) -> Missed | None:
+    """Why a result cannot be fetched; None: there is none."""
+    return result if isinstance(result, Missed) else None

@@ -84,10 +84,10 @@ class WorkerBlocks:
             rows = slice(first_row, first_row + n_rows)
             block = make(
                 [self._sent_codes(each) for each in coded],
-                self._pieces(self._growth.growth.target, rows),
+                self._sent_rows(self._growth.growth.target, rows),
                 first_row,
-                self._pieces(self._keys(), rows),
-                self._pieces(self._growth.resampling.cells, rows),
+                self._sent_rows(self._keys(), rows),
+                self._sent_rows(self._growth.resampling.cells, rows),
                 dask_key_name=self._tasks.key("block"),
             )
             tasks.append(block)
@@ -142,19 +142,19 @@ class WorkerBlocks:
         bags = self._growth.growth.bags
         return None if bags is None or bags.by_row else bags.row_id
 
-    def _pieces(self, values: Any, rows: slice) -> list[Any]:
+    def _sent_rows(self, values: Any, rows: slice) -> list[Any]:
         """What belongs to some rows, as tasks that hold a few megabytes each."""
         if values is None:
             return []
         is_target = isinstance(values, Target)
         step = max(1, PART_BYTES // (24 if is_target else values.itemsize))
-        pieces = []
+        sent = []
         for start in range(rows.start, max(rows.stop, rows.start + 1), step):
             some = slice(start, min(start + step, rows.stop))
-            piece = values.take(some) if is_target else values[some].copy()
-            pieces.append(self._tasks.send("rows-of-block", piece))
-        self._held += pieces
-        return pieces
+            of_rows = values.take(some) if is_target else values[some].copy()
+            sent.append(self._tasks.send("rows-of-block", of_rows))
+        self._held += sent
+        return sent
 
     def end(self) -> None:
         """Leave nothing on the cluster."""

@@ -13,6 +13,7 @@ from dtrees.coding.tables import read_table
 rng = np.random.default_rng(3)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("form", ["numpy", "object", "pandas", "category", "polars"])
 def test_a_hundred_thousand_categories(form):
     n = 120_000

@@ -99,6 +99,7 @@ def test_parameters(kind, task, parameters):
     check(estimator, X, y, WEIGHTS["whole"](rng), sets(rng))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("kind", KINDS)

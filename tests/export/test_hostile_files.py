@@ -61,6 +61,7 @@ def refused(path, match=None):
 LONG = "x" * 1_000_000
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     "change",
     [

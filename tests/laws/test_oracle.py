@@ -23,6 +23,7 @@ def preorder(node: dict):
         yield from preorder(node["right"])
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("criterion", ["gini", "entropy", "squared_error", "poisson"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(

@@ -90,6 +90,7 @@ def test_several_scorers(scoring, refit):
     both(CLASSIFIER, FEW_LIMITS, CANCER, scoring=scoring, refit=refit)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     "grid",
     [

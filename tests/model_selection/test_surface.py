@@ -159,6 +159,7 @@ def test_weights():
     np.testing.assert_allclose(surface.scores[0, 0], cross_val_score(alone, *CANCER, **how))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("given", "grid"),
     [

@@ -12,7 +12,7 @@ from distributed import Client
 import dtrees
 from dtrees.exceptions import ClusterError
 from dtrees.parallel import client as clients
-from dtrees.parallel import submission, tasks
+from dtrees.parallel import liveness, tasks
 from dtrees.parallel.client import call_with_timeout, sending_data
 from tests.parallel.clusters import connect, digest, ours
 from tests.parallel.test_replicated import (
@@ -142,9 +142,7 @@ class TestClustersThatCannot:
         other = sorted(processes.nthreads())[1]
         processes.run(set_version, "0.0.1", workers=[other])
         if not known_before:
-            monkeypatch.setattr(
-                submission, "check_versions", lambda client: list(client.nthreads())
-            )
+            monkeypatch.setattr(liveness, "check_versions", lambda client: list(client.nthreads()))
         try:
             with pytest.raises(ClusterError, match=rf"Worker {other} has dtrees 0\.0\.1, the"):
                 grow_replicated(GROWTH, range(20), processes, units_per_task=1)

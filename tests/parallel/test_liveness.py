@@ -1,15 +1,17 @@
 """When workers are asked whether they are there, and which tasks go to others as well."""
 
-import time
+from types import SimpleNamespace
 
 import dask
 import pytest
 
+from dtrees import RandomForestClassifier
 from dtrees.exceptions import NoAnswerError, WorkerLostError
 from dtrees.parallel import liveness
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.liveness import Liveness, copies_of
-from dtrees.parallel.submission import Call
+from dtrees.parallel.submission import Call, Submitter
+from tests.parallel.clusters import ours
 
 
 class Task:
@@ -72,22 +74,101 @@ class TestPatience:
         with dask.config.set({"dtrees.worker-patience": "2s"}):
             assert Liveness(None, FitStatistics()).patience == 2.0
 
-    def test_nobody_answers(self, monkeypatch):
-        asked = []
 
-        def nobody(client):
-            asked.append(time.monotonic())
-            raise NoAnswerError("nobody")
+class Clock:
+    """Stands for `time` in the module: seconds go by when somebody asks in vain."""
 
-        monkeypatch.setattr(liveness, "check_versions", nobody)
-        with dask.config.set({"dtrees.worker-patience": "20ms"}):
-            found = Liveness(None, FitStatistics())
-            assert not found.is_over
-            for _ in range(liveness.SILENT_ROUNDS - 1):
-                time.sleep(0.03)
-                assert found.is_over
+    def __init__(self, monkeypatch, answers):
+        self.now, self.answers, self.asked = 100.0, answers, []
+        monkeypatch.setattr(liveness, "time", self)
+        monkeypatch.setattr(liveness, "check_versions", self.ask)
+        monkeypatch.setattr(liveness, "await_workers", lambda client: {"a": 1})
+
+    def monotonic(self):
+        return self.now
+
+    def ask(self, client):
+        self.asked.append(self.now)
+        if self.answers:
+            return ["a"]
+        self.now += 10.0
+        raise NoAnswerError("nobody")
+
+
+CLIENT = SimpleNamespace(scheduler=SimpleNamespace(address="tcp://there"))
+GIVEN_UP = r"at tcp://there has answered for 4 times 30 seconds.*dtrees\.worker-patience"
+
+
+class TestNobodyAnswers:
+    """For four times 30 seconds, and the ten that the last question takes."""
+
+    def test_at_the_start(self, monkeypatch):
+        clock = Clock(monkeypatch, answers=False)
+        with pytest.raises(WorkerLostError, match=GIVEN_UP):
+            Liveness(CLIENT, FitStatistics()).await_answer()
+        assert clock.now <= 100.0 + 4 * 30.0 + 10.0
+
+    def test_in_the_midst(self, monkeypatch):
+        clock = Clock(monkeypatch, answers=False)
+        found = Liveness(CLIENT, FitStatistics())
+
+        def wait():
+            while not found.is_over or found.ask() is None:
+                clock.now += 0.1
+
+        with pytest.raises(WorkerLostError, match=GIVEN_UP):
+            wait()
+        first = clock.asked[0]
+        assert first == pytest.approx(130.0, abs=0.2)
+        assert clock.now == pytest.approx(first + 4 * 30.0 + 10.0, abs=0.5)
+
+    def test_an_answer_between(self, monkeypatch):
+        """It is as if nobody had been asked before."""
+        clock = Clock(monkeypatch, answers=False)
+        found = Liveness(CLIENT, FitStatistics())
+        for _ in range(10):
+            clock.answers = False
+            for _ in range(3):
                 assert found.ask() is None
-            time.sleep(0.03)
-            with pytest.raises(WorkerLostError, match=r"for 4 times 0\.02 seconds"):
-                found.ask()
-        assert len(asked) == liveness.SILENT_ROUNDS
+            clock.answers = True
+            assert found.ask().answering == {"a"}
+            clock.now += 1000.0
+
+    @pytest.mark.parametrize("seconds", ["1ms", "1s"])
+    def test_a_short_patience_asks_as_often(self, seconds, monkeypatch):
+        clock = Clock(monkeypatch, answers=False)
+        found = Liveness(CLIENT, FitStatistics())
+        with (
+            dask.config.set({"dtrees.worker-patience": seconds}),
+            pytest.raises(WorkerLostError),
+        ):
+            found.await_answer()
+        assert len(clock.asked) == liveness.SILENT_ROUNDS
+
+    def test_somebody_answers_in_the_end(self, monkeypatch):
+        clock = Clock(monkeypatch, answers=False)
+        monkeypatch.setattr(
+            liveness, "await_workers", lambda client: setattr(clock, "answers", clock.now > 150.0)
+        )
+        assert Liveness(CLIENT, FitStatistics()).await_answer() == ["a"]
+        assert len(clock.asked) > 3
+
+
+def test_nothing_is_sent_before_somebody_answers(here, monkeypatch):
+    """Neither the table nor a task: the error leaves nothing."""
+    sent = []
+
+    def nobody(client):
+        raise NoAnswerError("nobody")
+
+    monkeypatch.setattr(liveness, "check_versions", nobody)
+    monkeypatch.setattr(here, "map", lambda *_, **__: sent.append("tasks"))
+    monkeypatch.setattr(Submitter, "send", lambda *_: sent.append("table"))
+    for regime in ("replicated", "partitioned"):
+        with (
+            dask.config.set({"dtrees.worker-patience": "10ms"}),
+            pytest.raises(WorkerLostError, match=r"has answered for 4 times 0\.01 seconds"),
+        ):
+            RandomForestClassifier(3, regime=regime).fit([[0.0], [1.0]] * 20, [0, 1] * 20)
+        assert sent == []
+        assert ours(here) == []

@@ -133,8 +133,8 @@ def test_a_pool_is_kept_unless_it_may_have_been_interrupted(error):
     assert pools().get(3) is before.get(3)
 
 
-def carriers():
-    return [t for t in threading.enumerate() if t.name == "dtrees-carry"]
+def executors():
+    return [t for t in threading.enumerate() if t.name == "dtrees-run"]
 
 
 def wait_until(is_so):
@@ -216,7 +216,7 @@ class TestStream:
         n_begun = len(begun)
         assert n_begun <= (AHEAD * n_threads if n_threads > 1 else 1)
         assert run.cancelled.is_set()
-        assert not carriers()  # which end with the tasks
+        assert not executors()  # which end with the tasks
         assert len(begun) == n_begun
         assert threading.active_count() <= before + n_threads
 
@@ -265,7 +265,7 @@ class TestStream:
         results = run.stream([lambda: 0, lambda: 1, fail])
         assert next(results) == 0
         read.set()
-        wait_until(lambda: not carriers())
+        wait_until(lambda: not executors())
         with pytest.raises(ZeroDivisionError, match="told so"):
             next(results)
 
@@ -278,7 +278,7 @@ class TestStream:
         run.cancelled.set()
         with pytest.raises(CancelledError):
             list(results)
-        wait_until(lambda: not carriers())
+        wait_until(lambda: not executors())
 
     def test_a_runner_of_its_own(self):
         run = LocalRunner(3)
@@ -290,15 +290,15 @@ class TestStream:
             alone([threading.get_ident])
 
     @pytest.mark.parametrize("n_threads", [1, 2])
-    @pytest.mark.parametrize("carry", [LocalRunner.__call__, LocalRunner.stream])
-    def test_an_error_inside_a_runner_of_its_own_is_passed_on(self, n_threads, carry):
+    @pytest.mark.parametrize("execute", [LocalRunner.__call__, LocalRunner.stream])
+    def test_an_error_inside_a_runner_of_its_own_is_passed_on(self, n_threads, execute):
         def fail():
             raise ZeroDivisionError("told so")
 
         run = LocalRunner(n_threads)
         alone = run.alone()
         with pytest.raises(ZeroDivisionError, match="told so"):
-            list(carry(run, [lambda: alone([fail])] * 3))
+            list(execute(run, [lambda: alone([fail])] * 3))
         assert run.cancelled.is_set()
 
 
@@ -340,6 +340,7 @@ def interrupted(program: str) -> list[int]:
     return [int(line) for line in output.split()]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent in another way")
 @pytest.mark.parametrize("call", ["runner(tasks)", "list(runner.stream(tasks))"])
 @pytest.mark.parametrize("n_threads", [1, 2])

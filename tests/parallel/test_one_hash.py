@@ -127,6 +127,7 @@ def test_threads(case, storage, scheduler, n_jobs, expected):
         assert fitted(case, storage, n_jobs=n_jobs) == expected[case]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("case", FOLDS)
 @pytest.mark.parametrize("storage", STORAGE)
 @pytest.mark.parametrize("regime", ["local", "partitioned"])

@@ -564,11 +564,16 @@ class TestWorkersThatHang:
 
     def test_all(self, stop):
         client, stop = stop
+
+        def stop_all():
+            stop(2)
+            dask.config.set(IMPATIENT)  # not before: a machine may be slow
+
         with (
-            Fault(lambda: stop(2), "rounds").set() as fault,
+            Fault(stop_all, "rounds").set() as fault,
             pytest.raises(WorkerLostError, match=r"for 4 times 0\.3 seconds"),
         ):
-            fitted(client, **IMPATIENT)
+            fitted(client, **dict.fromkeys(IMPATIENT, "1 minute"))
         assert fault.has_happened
 
     def test_results_that_do_not_come(self, here, monkeypatch):

@@ -361,7 +361,10 @@ class TestWorkersThatHang:
                 stop()
 
         stats = FitStatistics()
-        with caplog.at_level(logging.INFO, "dtrees"):
+        with (
+            dask.config.set({"dtrees.worker-patience": "5 minutes"}),  # it is not taken out
+            caplog.at_level(logging.INFO, "dtrees"),
+        ):
             trees = grow_replicated(
                 growth, range(40), processes, units_per_task=1, on_tree=on_tree, stats=stats
             )
@@ -512,7 +515,21 @@ class TestOnTheScheduler:
             raise OSError("no way there")
 
         monkeypatch.setattr(here, "gather", gather)
-        with pytest.raises(ClusterError, match=r"lost its data 5 times.* cannot be fetched"):
+        told = r"trees 0 to 1\) could not be fetched 4 times over: OSError\('no way there'\)"
+        stats = FitStatistics()
+        with pytest.raises(WorkerLostError, match=told):
+            grow_replicated(GROWTH, range(2), here, units_per_task=2, stats=stats)
+        assert (stats.counts["retries"], stats.counts["restarts"]) == (3, 0)
+        assert ours(here) == []
+
+    def test_results_that_this_process_cannot_read(self, here, monkeypatch):
+        """They would be as large another time: the fit ends, and says so."""
+
+        def gather(*_, **__):
+            raise MemoryError("too large")
+
+        monkeypatch.setattr(here, "gather", gather)
+        with pytest.raises(MemoryError, match="too large"):
             grow_replicated(GROWTH, range(2), here, units_per_task=2)
         assert ours(here) == []
 

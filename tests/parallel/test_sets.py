@@ -176,6 +176,7 @@ class TestOneHash:
         assert digests(name, n_jobs=2) == expected[name]
         assert digests(name, ROWS[[4, 0]]) == [expected[name][4], expected[name][0]]
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("layout", [(1, 1), (2, 1), (1, 2)])
     def test_workers_in_this_process(self, layout, expected):
         with connect(*layout, False) as cluster, Client(cluster) as client, on_a_cluster():

@@ -1,4 +1,4 @@
-"""How tasks are handed to a cluster."""
+"""How tasks are submitted to a cluster."""
 
 from concurrent.futures import CancelledError
 

@@ -9,7 +9,7 @@ import pytest
 from distributed import KilledWorker
 
 from dtrees.exceptions import WorkerLostError
-from dtrees.parallel import tasks
+from dtrees.parallel import faults
 from dtrees.parallel.submission import Call, LostResultsError
 from dtrees.parallel.tasks import Tasks
 from tests.parallel.clusters import ours
@@ -137,7 +137,7 @@ class TestDoneAgain:
             yield Call("square", square, (left[0],))
             raise LostResultsError("lost")
 
-        n = 3 * tasks.RESTARTS
+        n = 3 * faults.RESTARTS
         assert len(dict(loop.each(n, calls, at_once=1))) == n
         assert loop.stats.counts["restarts"] >= n - 1
 
@@ -149,23 +149,54 @@ class TestDoneAgain:
 
         with pytest.raises(WorkerLostError, match=r"lost its data 5 times, .* for good"):
             loop.run(work, lambda: remade.append(1))
-        assert len(remade) == tasks.RESTARTS
+        assert len(remade) == faults.RESTARTS
 
     def test_a_result_that_cannot_be_fetched_at_first(self, loop, here, monkeypatch):
         gather, n_asked = here.gather, []
 
         def fail(*arguments, **options):
             n_asked.append(1)
-            if len(n_asked) < tasks.ATTEMPTS:
+            if len(n_asked) < faults.ATTEMPTS:
                 raise OSError("no way there")
             return gather(*arguments, **options)
 
         monkeypatch.setattr(here, "gather", fail)
         assert list(loop.results([Call("square", square, (3,))])) == [(0, 9)]
-        assert len(n_asked) == tasks.ATTEMPTS
+        assert len(n_asked) == faults.ATTEMPTS
+
+    @pytest.mark.parametrize("together", [False, True])
+    def test_one_of_several_that_cannot_be_fetched(self, together, loop, here, monkeypatch):
+        """What comes of the others is thrown away each time, and does not count."""
+        gather = here.gather
+
+        def without_16(*arguments, **options):
+            found = gather(*arguments, **options)
+            return {place: value for place, value in found.items() if value != 16}
+
+        monkeypatch.setattr(here, "gather", without_16)
+        calls = [Call("square", square, (i,), about=f"of {i}") for i in range(6)]
+        told = r"The result of a task 'square' \(of 4\) could not be fetched 4 times over"
+        with pytest.raises(WorkerLostError, match=told):
+            loop.run(lambda: list(loop.results(calls, together=together)))
+        assert loop.stats.counts["retries"] == faults.ATTEMPTS - 1
 
 
 class TestFuturesOfGraphs:
+    def test_results_that_cannot_be_fetched(self, loop, here, monkeypatch):
+        def fail(*_, **__):
+            raise OSError("no way there")
+
+        def work():
+            futures = loop.compute([dask.delayed(square)(2)])
+            loop.wait(futures)
+            return loop.gather(futures)
+
+        monkeypatch.setattr(here, "gather", fail)
+        told = r"5 times, .* Results cannot be fetched: OSError\('no way there'\)"
+        with pytest.raises(WorkerLostError, match=told):
+            loop.run(work)
+        assert loop.stats.counts["restarts"] == faults.RESTARTS
+
     def test_in_their_order(self, loop, here):
         futures = here.map(square, range(5))
         loop.wait(futures)

@@ -35,6 +35,7 @@ def test_threads_draw_the_same_columns():
     assert fit(example).equals(fit(example, run=Threads(2), n_threads=2))
 
 
+@pytest.mark.one_of(2)
 @some_weighted
 def test_sparse_on_threads(criterion, weights):
     # Dense columns of few codes are counted, sparse ones never are.

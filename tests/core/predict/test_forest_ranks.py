@@ -71,6 +71,7 @@ def test_few_thresholds(thresholds):
     check(thresholds)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("n", [31, 33, 500, 4_095, 4_096, 9_000])
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int8])
 def test_many_thresholds(n, kind):

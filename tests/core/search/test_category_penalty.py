@@ -90,6 +90,7 @@ def test_no_penalty_is_the_search_as_it_was(case):
     assert digest(fit(example(*case))) == DIGESTS["-".join(map(str, case))]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
 def test_storage_blocks_and_threads_pay_alike(case):
     given = with_penalty(example(*case), 4.0)

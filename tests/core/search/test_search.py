@@ -10,6 +10,7 @@ from tests.oracle.greedy import assert_tree_is_greedy
 from tests.oracle.ties import ROOT, order_of_columns
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 @pytest.mark.parametrize("random_ties", [False, True])
 def test_the_greedy_tree(case, random_ties):

@@ -78,6 +78,7 @@ def example(table, kind, weighted):
     return X, make(y, weights, spare_bits=5)
 
 
+@pytest.mark.one_of(2)
 @parametrize_pairs(
     max_bins=[255, None],
     table=TABLES,
