@@ -85,13 +85,19 @@ cdef void write_test(NodeBuffer* out, int64_t index, const TrainParameters* para
                      const Totals* right) noexcept nogil:
     """Write the chosen split into a record, in codes.
 
-    For a subset the bins of the search must be those of the chosen column. Missing values that the
-    node has not seen go to the heavier child.
+    For a subset the bins of the search must be those of the chosen column: it gets a bit for each
+    code. Missing values that the node has not seen go to the heavier child. Categories that it
+    lacks go with them, or to the heavier child; in a hybrid column they go right.
     """
     cdef const Split* split = &q.split
     cdef Record* record = out.nodes + index
     cdef const Column* column = params.columns + split.column
     cdef bint heavier_left = left.weight > right.weight
+    cdef bint absent_left
+    cdef int64_t n_words = words_of_subset(column)
+    cdef uint64_t* words
+    cdef int64_t g
+    cdef uint32_t code
     record.column = split.column
     record.test = split.test
     record.gain = split.gain
@@ -100,24 +106,9 @@ cdef void write_test(NodeBuffer* out, int64_t index, const TrainParameters* para
         record.boundary = code_of(column, codes, split.boundary, split.boundary_row)
         record.beyond = code_of(column, codes, split.beyond, split.beyond_row)
         return
-    record.subset = reserve_words(out, words_of_subset(column))
-    write_subset(out.words + record.subset, params, q, codes, heavier_left)
-
-
-cdef void write_subset(uint64_t* words, const TrainParameters* params, const Search* q,
-                       const CodesOfRanks* codes, bint heavier_left) noexcept nogil:
-    """A bit for each code of the chosen column, from the bins of the search.
-
-    words : (words_of_subset,), all zero. Categories that the node lacks go with the missing values,
-    or to the heavier child; in a hybrid column they go right.
-    """
-    cdef const Split* split = &q.split
-    cdef const Column* column = params.columns + split.column
-    cdef bint missing_left = split.missing_left if split.saw_missing else heavier_left
-    cdef bint absent_left = heavier_left if params.limits.unseen_by_majority else missing_left
-    cdef int64_t n_words = words_of_subset(column)
-    cdef int64_t g
-    cdef uint32_t code
+    record.subset = reserve_words(out, n_words)
+    words = out.words + record.subset
+    absent_left = heavier_left if params.limits.unseen_by_majority else record.missing_left
     if absent_left and column.n_ordered == 0:
         memset(words, 0xFF, n_words * sizeof(uint64_t))
     for g in range(q.bins.count):
@@ -126,10 +117,7 @@ cdef void write_subset(uint64_t* words, const TrainParameters* params, const Sea
             words[code >> 6] |= <uint64_t>1 << (code & 63)
         else:
             words[code >> 6] &= ~(<uint64_t>1 << (code & 63))
-    if missing_left:
-        words[0] |= 1
-    else:
-        words[0] &= ~<uint64_t>1
+    words[0] = (words[0] & ~(<uint64_t>1)) | record.missing_left
     # codes that do not exist: the same words whatever the column
     code = column.n_codes & 63
     if code < 63:
