@@ -110,6 +110,8 @@ cdef class RoundSearch:
                 if one_by_one and q.split.test != LEAF:
                     break
             finish_node(q)
+            if q.out_of_memory:
+                raise MemoryError
             if not has_split(q, &self.params.limits):
                 return None, q.split.test != LEAF
             at = 0

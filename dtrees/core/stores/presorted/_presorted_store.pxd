@@ -3,7 +3,6 @@ from libc.stdint cimport int64_t
 
 from dtrees.core.data._structs cimport PresortedFeature
 from dtrees.core.search._open_node cimport OpenNode
-from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores._store cimport Store
 from dtrees.core.stores.presorted._buffers cimport Buffers
 
@@ -17,5 +16,3 @@ cdef struct PresortedStore:
 cdef PresortedStore presorted_store() noexcept nogil
 cdef bint search_presorted(PresortedStore* s, const OpenNode* node,
                            const PresortedFeature* feature) noexcept nogil
-cdef void partition_rows(const TrainParameters* params, Buffers* w, const OpenNode* node,
-                         OpenNode* left, OpenNode* right) noexcept nogil

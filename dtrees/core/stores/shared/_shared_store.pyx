@@ -40,6 +40,8 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
     for i in range(s.n_sets):
         s.searches[i] = new_search(&s.params_of[i].criterion, s.params.layout.kind, s.of_row[0],
                                    &s.params_of[i].limits)
+        if s.searches[i] == NULL:
+            return False
     for j in range(n_columns):
         s.order[j] = <int32_t>j
         if s.params.columns[j].n_codes > most_codes:
@@ -202,6 +204,7 @@ cdef void search_column(SharedStore* s, const SharedNode* node, int32_t number,
             if q.bins.count > 1:
                 varies = True
                 search_bins(q, number, last_ordered(column))
+                s.out_of_memory |= q.out_of_memory
     node.constant[number] = not varies
 
 
@@ -289,4 +292,4 @@ cdef void bins_of_member(SharedStore* s, Search* q, const SharedNode* node, int 
     elif s.more != NULL:
         add_words(s.own, s.more + member * size, size)
     bins_of_histogram(q, &s.counting.layout, s.own, width, s.code)
-    s.out_of_memory |= q.bins.capacity < width
+    s.out_of_memory |= q.out_of_memory
