@@ -87,6 +87,8 @@ cdef class Columns:
         self.alive = alive
         self.n_columns = n_columns
         self.columns = <Column*>calloc(n_columns + 1, sizeof(Column))
+        if self.columns == NULL:
+            raise MemoryError
         for j in range(n_columns):
             column = self.columns + j
             column.storage = storage[j]

@@ -52,7 +52,7 @@ cdef bint begin_growth(Growth* g, const TrainParameters* params, Buffers* w,
                        OpenNode* root) noexcept nogil:
     """Begin a subtree, in the memory of the one before; False without memory.
 
-    `root` is taken over, the buffers are not.
+    `root` is taken over where there is memory, the buffers are not.
     """
     end_growth(g)
     g.params = params
@@ -65,8 +65,7 @@ cdef bint begin_growth(Growth* g, const TrainParameters* params, Buffers* w,
     if params.draws and not begin_rows(&g.sampled, params, w, root):
         return False
     push_frame(g, w)
-    push(&g.frames[0], root)
-    return True
+    return push(&g.frames[0], root)
 
 
 cdef void end_growth(Growth* g) noexcept nogil:
@@ -84,6 +83,7 @@ cdef void end_growth(Growth* g) noexcept nogil:
     g.search = NULL
     g.out.count = 0
     g.out.n_words = 0
+    g.out.out_of_memory = False
     g.store.work = 0
 
 
@@ -114,12 +114,19 @@ cdef void pop_frame(Growth* g) noexcept nogil:
         g.search.of_row = g.frames[g.n_frames - 1].buffers.of_row
 
 
-cdef inline void push(Frame* frame, const OpenNode* node) noexcept nogil:
+cdef inline bint push(Frame* frame, const OpenNode* node) noexcept nogil:
+    """Make a node the next one; False without memory, and then it is still the caller's."""
+    cdef int64_t capacity = 2 * frame.capacity + 64
+    cdef void* open
     if frame.n_open == frame.capacity:
-        frame.capacity = 2 * frame.capacity + 64
-        frame.open = <OpenNode*>realloc(frame.open, frame.capacity * sizeof(OpenNode))
+        open = realloc(frame.open, capacity * sizeof(OpenNode))
+        if open == NULL:
+            return False
+        frame.open = <OpenNode*>open
+        frame.capacity = capacity
     frame.open[frame.n_open] = node[0]
     frame.n_open += 1
+    return True
 
 
 cdef inline bint outgrown(const Buffers* w, int64_t n) noexcept nogil:
@@ -133,13 +140,15 @@ cdef inline bint outgrown(const Buffers* w, int64_t n) noexcept nogil:
 # one node after the other
 
 cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
-    """Grow until about `work` entries were looked at; False when the subtree is complete."""
+    """Grow until about `work` entries were looked at; False when the subtree is complete.
+
+    Without memory it ends, too, and `partial_tree_of` raises.
+    """
     cdef Frame* frame
     cdef OpenNode node
     cdef Buffers* w
-    cdef Buffers* new
     cdef int64_t stop = g.store.work + work
-    while g.n_frames > 0:
+    while g.n_frames > 0 and not g.out.out_of_memory:
         frame = &g.frames[g.n_frames - 1]
         if frame.n_open == 0:
             pop_frame(g)
@@ -155,18 +164,31 @@ cdef bint grow_for(Growth* g, int64_t work) noexcept nogil:
         elif g.params.draws:
             grow_open(g, frame, &node)
         elif not w.narrow:
-            new = relocate(w, <uint64_t*>w.entries, &node, g.params.columns,
-                           &g.params.count_rule)
-            push_frame(g, new)
-            push(&g.frames[g.n_frames - 1], &node)
+            push_relocated(g, &node, relocate(w, <uint64_t*>w.entries, &node, g.params.columns,
+                                              &g.params.count_rule))
         elif w.shared or (g.n_frames < MAX_FRAMES and outgrown(w, node.totals.n)):
-            new = relocate(w, <uint32_t*>w.entries, &node, g.params.columns, &g.params.count_rule)
-            push_frame(g, new)
-            push(&g.frames[g.n_frames - 1], &node)
+            push_relocated(g, &node, relocate(w, <uint32_t*>w.entries, &node, g.params.columns,
+                                              &g.params.count_rule))
         else:
             g.presorted.w = w
             grow_open(g, frame, &node)
     return False
+
+
+cdef void push_relocated(Growth* g, OpenNode* node, Buffers* w) noexcept nogil:
+    """A frame for a node that has got buffers of its own; NULL: there was no memory for them."""
+    if w != NULL:
+        push_frame(g, w)
+        open_node(g, &g.frames[g.n_frames - 1], node)
+    else:
+        free_node(node)
+        g.out.out_of_memory = True
+
+
+cdef inline void open_node(Growth* g, Frame* frame, OpenNode* node) noexcept nogil:
+    if not push(frame, node):
+        free_node(node)
+        g.out.out_of_memory = True
 
 
 cdef void grow_open(Growth* g, Frame* frame, OpenNode* node) noexcept nogil:
@@ -175,16 +197,19 @@ cdef void grow_open(Growth* g, Frame* frame, OpenNode* node) noexcept nogil:
     cdef OpenNode right
     cdef bint is_split = grow_node(g.store, &g.out, node, &left, &right, RECORD)
     free_node(node)
-    if not is_split:
-        return
-    if not left.is_leaf:
-        push(frame, &right)
-        push(frame, &left)
-        return
-    write_record(&g.out, g.params, &left)
-    free_node(&left)
-    if right.is_leaf:
-        write_record(&g.out, g.params, &right)
-        free_node(&right)
-    else:
-        push(frame, &right)
+    if g.search.out_of_memory:
+        g.out.out_of_memory = True
+        if is_split:
+            free_node(&left)
+            free_node(&right)
+    elif is_split and not left.is_leaf:
+        open_node(g, frame, &right)
+        open_node(g, frame, &left)
+    elif is_split:
+        write_record(&g.out, g.params, &left)
+        free_node(&left)
+        if right.is_leaf:
+            write_record(&g.out, g.params, &right)
+            free_node(&right)
+        else:
+            open_node(g, frame, &right)

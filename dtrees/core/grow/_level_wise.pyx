@@ -62,14 +62,17 @@ cdef class LevelWiseBuilder(PresortedRoot):
         cdef void* scratch
         cdef LevelWiseNode node
         cdef list found = []
+        cdef bint complete
         with nogil:
             scratch = malloc((w.n_rows + 1) * sizeof(uint64_t))
-        if scratch == NULL:
-            raise MemoryError
-        for node in partitioned:
+            complete = scratch != NULL
+        for node in partitioned if complete else ():
             with nogil:
-                partition_block(&self.params, w, &self.counted[block], node, block, scratch)
+                complete &= partition_block(&self.params, w, &self.counted[block], node, block,
+                                            scratch)
         free(scratch)
+        if not complete:
+            raise MemoryError
         for node in open_nodes:
             found.append(search_block(&self.params, w, &self.counted[block], node, block))
         return found
@@ -96,8 +99,9 @@ cdef class LevelWiseBuilder(PresortedRoot):
             first += 1
         return best
 
-    cdef bint split_large(self, LevelWiseNode node, SearchOfBlock best, NodeBuffer* out):
-        """Part the rows of a large node; open its children."""
+    cdef bint split_large(self, LevelWiseNode node, SearchOfBlock best,
+                          NodeBuffer* out) except -1:
+        """Partition the rows of a large node; open its children."""
         cdef PresortedStore store = presorted_store()
         cdef bint is_split
         cdef int b
@@ -115,6 +119,8 @@ cdef class LevelWiseBuilder(PresortedRoot):
         with nogil:
             is_split = grow_node(&store.store, out, &node.node, &node.left.node,
                                  &node.right.node, SPLIT)
+        if best.q.out_of_memory:
+            raise MemoryError
         return is_split
 
     # -----------------------------------------------------------------------------------------

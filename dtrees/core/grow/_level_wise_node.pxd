@@ -20,7 +20,7 @@ cdef class LevelWiseNode:
     cdef object drawn       # sorted drawn columns, or None
 
     cdef void forget(self) noexcept
-    cdef void concatenate(self) noexcept
+    cdef concatenate(self)
 
 
 cdef class SearchOfBlock:
@@ -31,5 +31,5 @@ cdef int64_t entries_of(LevelWiseNode node)
 cdef double expected_entries(LevelWiseNode node, LevelWiseNode child)
 cdef SearchOfBlock search_block(const TrainParameters* params, Buffers* w, const Counted* counted,
                                 LevelWiseNode node, int block)
-cdef void partition_block(const TrainParameters* params, Buffers* w, const Counted* counted,
+cdef bint partition_block(const TrainParameters* params, Buffers* w, const Counted* counted,
                           LevelWiseNode node, int block, void* scratch) noexcept nogil

@@ -37,6 +37,9 @@ cdef class LevelWiseNode:
         self.features = <PresortedFeature**>calloc(n_blocks, sizeof(PresortedFeature*))
         self.n_features = <int64_t*>calloc(n_blocks, sizeof(int64_t))
         self.histogram = <int64_t**>calloc(n_blocks, sizeof(int64_t*))
+        if self.features == NULL or self.n_features == NULL or self.histogram == NULL:
+            self.n_blocks = 0
+            raise MemoryError
 
     def __dealloc__(self):
         cdef int b
@@ -55,13 +58,15 @@ cdef class LevelWiseNode:
             free(self.histogram[b])
             self.histogram[b] = NULL
 
-    cdef void concatenate(self) noexcept:
+    cdef concatenate(self):
         """The features of all blocks as one list, for `_depth_first`."""
         cdef int b
         cdef int64_t count = 0
         for b in range(self.n_blocks):
             count += self.n_features[b]
         self.node.features = <PresortedFeature*>malloc((count + 1) * sizeof(PresortedFeature))
+        if self.node.features == NULL:
+            raise MemoryError
         count = 0
         for b in range(self.n_blocks):
             memcpy(self.node.features + count, self.features[b],
@@ -140,7 +145,10 @@ cdef SearchOfBlock search_block(const TrainParameters* params, Buffers* w, const
         if (counted.n_cells > 0 and node.histogram[block] == NULL
                 and keeps_histogram(node, counted)):
             node.histogram[block] = <int64_t*>calloc(counted.n_cells, sizeof(int64_t))
-            count_features(w, params, &counters, &node.node, node.histogram[block])
+            if node.histogram[block] != NULL:
+                count_features(w, params, &counters, &node.node, node.histogram[block])
+            else:
+                search.q.out_of_memory = True
         s.histogram = node.histogram[block]
         for r in range(node.n_features[block]):
             while d < n_drawn and drawn[d] < features[r].column:
@@ -151,6 +159,8 @@ cdef SearchOfBlock search_block(const TrainParameters* params, Buffers* w, const
                 kept += 1
         node.n_features[block] = kept
         free_scratch(search.q)
+    if search.q.out_of_memory:
+        raise MemoryError
     return search
 
 
@@ -167,16 +177,20 @@ cdef inline int64_t** histogram_of_child(LevelWiseNode child, const Counted* cou
     return &child.histogram[block]
 
 
-cdef void partition_block(const TrainParameters* params, Buffers* w, const Counted* counted,
+cdef bint partition_block(const TrainParameters* params, Buffers* w, const Counted* counted,
                           LevelWiseNode node, int block, void* scratch) noexcept nogil:
-    """Hand the features and the histograms of one block down to the children of a split node."""
+    """The children of a split node get the features and the histograms of one block; False without
+    memory."""
+    cdef bint found = True
     cdef int64_t n = node.n_features[block]
     cdef Counters counters
     cdef ChildFeatures children
     if not node.left.node.is_leaf:
         node.left.features[block] = <PresortedFeature*>malloc((n + 1) * sizeof(PresortedFeature))
+        found = node.left.features[block] != NULL
     if not node.right.node.is_leaf:
         node.right.features[block] = <PresortedFeature*>malloc((n + 1) * sizeof(PresortedFeature))
+        found &= node.right.features[block] != NULL
     children = ChildFeatures(node.left.features[block], &node.left.n_features[block],
                              node.right.features[block], &node.right.n_features[block])
     if w.narrow:
@@ -187,8 +201,10 @@ cdef void partition_block(const TrainParameters* params, Buffers* w, const Count
                            <uint64_t*>scratch, &children)
     if node.histogram[block] != NULL:
         counters = Counters(node.features[block], n, counted.n_cells)
-        partition_histogram(w, params, &counters, &node.left.node, &node.right.node,
-                            &node.histogram[block], histogram_of_child(node.left, counted, block),
-                            histogram_of_child(node.right, counted, block))
+        found &= partition_histogram(
+            w, params, &counters, &node.left.node, &node.right.node, &node.histogram[block],
+            histogram_of_child(node.left, counted, block),
+            histogram_of_child(node.right, counted, block))
         free(node.histogram[block])
         node.histogram[block] = NULL
+    return found

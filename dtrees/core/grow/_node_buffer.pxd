@@ -33,6 +33,7 @@ cdef struct NodeBuffer:
     uint64_t* words
     int64_t n_words
     int64_t words_capacity
+    bint out_of_memory      # once: the tree is lost, and reading it raises
 
 
 cdef void free_node_buffer(NodeBuffer* out) noexcept nogil

@@ -32,16 +32,34 @@ cdef void free_node_buffer(NodeBuffer* out) noexcept nogil:
     memset(out, 0, sizeof(NodeBuffer))
 
 
+cdef bint enlarge(NodeBuffer* out, int64_t n_statistics) noexcept nogil:
+    """Room for more records; False without memory, which is noted."""
+    cdef int64_t capacity = 2 * out.capacity + 64
+    cdef void* nodes = realloc(out.nodes, capacity * sizeof(Record))
+    cdef void* statistics = realloc(out.statistics, capacity * n_statistics * sizeof(int64_t))
+    if nodes != NULL:
+        out.nodes = <Record*>nodes
+    if statistics != NULL:
+        out.statistics = <int64_t*>statistics
+    if nodes == NULL or statistics == NULL:
+        out.out_of_memory = True
+        return False
+    out.capacity = capacity
+    return True
+
+
 cdef int64_t write_record(NodeBuffer* out, const TrainParameters* params,
                           OpenNode* node) noexcept nogil:
-    """Append a node as a leaf, linked to its parent; returns its number, which the node gets."""
+    """Append a node as a leaf, linked to its parent; returns its number, which the node gets.
+
+    Without memory it is -1.
+    """
     cdef int64_t i = out.count
     cdef int64_t S = params.n_statistics
     cdef Record* record
-    if i == out.capacity:
-        out.capacity = 2 * i + 64
-        out.nodes = <Record*>realloc(out.nodes, out.capacity * sizeof(Record))
-        out.statistics = <int64_t*>realloc(out.statistics, out.capacity * S * sizeof(int64_t))
+    if i == out.capacity and not enlarge(out, S):
+        node.record = -1
+        return -1
     out.count = i + 1
     node.record = i
     record = out.nodes + i
@@ -70,11 +88,17 @@ cdef int64_t write_record(NodeBuffer* out, const TrainParameters* params,
 
 
 cdef int64_t reserve_words(NodeBuffer* out, int64_t count) noexcept nogil:
-    """Room for a subset of `count` words, all zero; returns its offset."""
+    """Room for a subset of `count` words, all zero; returns its offset, -1 without memory."""
     cdef int64_t offset = out.n_words
+    cdef int64_t capacity = 2 * (offset + count)
+    cdef void* words
     if offset + count > out.words_capacity:
-        out.words_capacity = 2 * (offset + count)
-        out.words = <uint64_t*>realloc(out.words, out.words_capacity * sizeof(uint64_t))
+        words = realloc(out.words, capacity * sizeof(uint64_t))
+        if words == NULL:
+            out.out_of_memory = True
+            return -1
+        out.words = <uint64_t*>words
+        out.words_capacity = capacity
     memset(out.words + offset, 0, count * sizeof(uint64_t))
     out.n_words = offset + count
     return offset
@@ -98,6 +122,8 @@ cdef void write_test(NodeBuffer* out, int64_t index, const TrainParameters* para
     cdef uint64_t* words
     cdef int64_t g
     cdef uint32_t code
+    if out.out_of_memory:
+        return
     record.column = split.column
     record.test = split.test
     record.gain = split.gain
@@ -107,6 +133,8 @@ cdef void write_test(NodeBuffer* out, int64_t index, const TrainParameters* para
         record.beyond = code_of(column, codes, split.beyond, split.beyond_row)
         return
     record.subset = reserve_words(out, n_words)
+    if record.subset < 0:
+        return
     words = out.words + record.subset
     absent_left = heavier_left if params.limits.unseen_by_majority else record.missing_left
     if absent_left and column.n_ordered == 0:
@@ -125,9 +153,14 @@ cdef void write_test(NodeBuffer* out, int64_t index, const TrainParameters* para
 
 
 cdef object partial_tree_of(NodeBuffer* out, int n_statistics, lease=None):
-    """The records as arrays: copies, or lent by a lease, which holds them."""
+    """The records as arrays: copies, or lent by a lease, which holds them.
+
+    Raises MemoryError where there was none for the tree.
+    """
     cdef int64_t n = out.count
     cdef int64_t n_sums = n * n_statistics * <int64_t>sizeof(int64_t)
+    if out.out_of_memory:
+        raise MemoryError
     nodes = lent(out.nodes, n * <int64_t>sizeof(Record), lease)
     statistics = np.frombuffer(lent(out.statistics, n_sums, lease), dtype=np.int64)
     words = lent(out.words, out.n_words * <int64_t>sizeof(uint64_t), lease)

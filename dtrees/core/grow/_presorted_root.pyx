@@ -52,6 +52,8 @@ cdef class PresortedRoot:
         self.columns = dataset.columns
         self.n_rows = dataset.n_rows
         self.buffers = new_buffers(0 if dataset.rows_only else self.n_rows, 0, False)
+        if self.buffers == NULL:
+            raise MemoryError
         self.buffers.n_rows = self.n_rows
         self.buffers.of_row = dataset.of_row
         if dataset.rows_only:
@@ -89,12 +91,14 @@ cdef class PresortedRoot:
             return np.asarray(lengths)
         with nogil:
             scratch = <uint64_t*>malloc((self.n_rows + 1) * sizeof(uint64_t))
-            for j in range(first, last):
+            for j in range(first, last if scratch != NULL else first):
                 column = self.columns + j
                 if self.is_sorted(column):
                     lengths[j - first] = sorted_entries(column, live, entries + offsets[j],
                                                         scratch, self.n_rows)
             free(scratch)
+        if scratch == NULL:
+            raise MemoryError
         return np.asarray(lengths)
 
     cdef list column_blocks(self, int n_blocks):
@@ -134,10 +138,14 @@ cdef class PresortedRoot:
             w.rows[m] = <uint32_t>i
             m += self.dataset.live[i]
         self.counted = <Counted*>calloc(len(blocks), sizeof(Counted))
+        if self.counted == NULL:
+            raise MemoryError
         for b, (first, last) in enumerate(blocks):
             lengths = all_lengths[b]
             root.features[b] = <PresortedFeature*>malloc((last - first + 1)
                                                          * sizeof(PresortedFeature))
+            if root.features[b] == NULL:
+                raise MemoryError
             for j in range(first, last):
                 feature_of = root.features[b] + root.n_features[b]
                 feature_of[0] = without_entries(&self.columns[j], j)
@@ -155,6 +163,8 @@ cdef class PresortedRoot:
         if self.params.criterion.n_classes > 0:
             root.node.class_totals = <int64_t*>calloc(self.params.criterion.n_classes,
                                                       sizeof(int64_t))
+            if root.node.class_totals == NULL:
+                raise MemoryError
         sum_rows(&w.of_row, &self.params.layout, w.rows, m, &root.node.totals,
                  root.node.class_totals)
         describe(&root.node, &self.params)
@@ -194,6 +204,8 @@ cdef class PresortedRoot:
             start[b + 1] = start[b] + cells
         self.wide = wide
         self.buffers = relocate_rows(wide, &root.node, start[root.n_blocks])
+        if self.buffers == NULL:
+            raise MemoryError
         self.buffers.shared = True
         root.node.start = 0
         run([partial(self._relocate_block, root, b, start[b]) for b in range(root.n_blocks)])
@@ -208,7 +220,10 @@ cdef class PresortedRoot:
             scratch = <uint32_t*>malloc((self.buffers.n_rows + 1) * sizeof(uint32_t))
             move = Relocation(self.wide, self.buffers, self.columns, &self.params.count_rule,
                               scratch, &self.counted[block])
-            root.n_features[block] = relocate_features(&move, <uint64_t*>self.wide.entries,
-                                                       root.features[block], root.n_features[block],
-                                                       at)
+            if scratch != NULL:
+                root.n_features[block] = relocate_features(
+                    &move, <uint64_t*>self.wide.entries, root.features[block],
+                    root.n_features[block], at)
             free(scratch)
+        if scratch == NULL:
+            raise MemoryError

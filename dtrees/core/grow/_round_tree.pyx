@@ -92,8 +92,13 @@ cdef class RoundTree:
                 raise MemoryError
             memcpy(open.class_totals, &sums[CLASS_0], n_bytes)
         describe(open, self.params)
-        write_record(&self.out, self.params, open)
+        self.write(open)
         return open.is_leaf
+
+    cdef write(self, OpenNode* open):
+        write_record(&self.out, self.params, open)
+        if self.out.out_of_memory:
+            raise MemoryError
 
     def split(self, RoundNode node, const int64_t[::1] histogram, const int32_t[::1] columns,
               bint one_by_one):
@@ -117,7 +122,7 @@ cdef class RoundTree:
         cdef RoundNode left = RoundNode()
         cdef RoundNode right = RoundNode()
         cdef HistogramStore store
-        cdef bint is_split, can_be_split
+        cdef bint is_split, can_be_split, lost
         cdef Search* q = new_search(&self.params.criterion, self.params.layout.kind,
                                     self.dataset.of_row, &self.params.limits)
         if q == NULL:
@@ -131,8 +136,9 @@ cdef class RoundTree:
             is_split = grow_node(&store.store, &self.out, &node.node, &left.node, &right.node,
                                  SEARCH)
             can_be_split = q.split.test != LEAF
+            lost = store.store.out_of_memory or q.out_of_memory or self.out.out_of_memory
             free_search(q)
-        if store.store.out_of_memory:
+        if lost:
             raise MemoryError
         if not is_split:
             return None, can_be_split
@@ -153,7 +159,7 @@ cdef class RoundTree:
         """Record a node whose sums are not known; `graft` takes its place."""
         if node.node.class_totals != NULL:
             memset(node.node.class_totals, 0, self.params.n_statistics * sizeof(int64_t))
-        write_record(&self.out, self.params, &node.node)
+        self.write(&node.node)
 
     def graft(self, RoundNode node, subtree):
         """Let a finished subtree, in preorder, take the place of a node that is reserved."""

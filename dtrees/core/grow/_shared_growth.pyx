@@ -21,12 +21,12 @@ Nodes are taken up depth first, so the records of each set are in preorder.
 from functools import partial
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._bits cimport count_bits, trailing_zeros
 from dtrees.core.data._structs cimport IN_SUBSET
-from dtrees.core.search._search cimport Search, is_better
+from dtrees.core.search._search cimport Search, enlarge, is_better
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.presorted._buffers cimport MAX_NARROW
 from dtrees.core.stores._store cimport Member, begin_members
@@ -192,8 +192,7 @@ cdef class SharedGrowth:
             mine.split = found.split
             if found.split.test == IN_SUBSET:
                 n_bytes = found.split_subset_words * sizeof(uint64_t)
-                mine.split_subset = <uint64_t*>realloc(mine.split_subset, n_bytes)
-                if mine.split_subset == NULL:
+                if not enlarge(mine, <void**>&mine.split_subset, n_bytes):
                     raise MemoryError
                 mine.split_subset_words = found.split_subset_words
                 memcpy(mine.split_subset, found.split_subset, n_bytes)
@@ -330,6 +329,9 @@ cdef class SharedGrowth:
             if node.active >> m & 1:
                 s = node.set_of[m]
                 record = write_record(&self.records[s], &self.store.params_of[s], &node.open[m])
+                if record < 0:
+                    self.store.store.out_of_memory = True
+                    break
                 self.n_offloaded[s] += 1
                 stand_for(&self.records[s], record, self.n_offloaded[s])
                 node.open[m].parent = -1

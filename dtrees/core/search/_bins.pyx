@@ -15,11 +15,10 @@ that a node has not seen goes with them, or to the heavier child; in a hybrid co
 test, as a number does that is compared with a category.
 """
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport realloc
 from libc.string cimport memcpy, memmove, memset
 
 from dtrees.core.data._structs cimport (
-    ABOVE, AT_MOST, GINI, IN_SUBSET, PresortedFeature, Split, entry_t
+    ABOVE, AT_MOST, GINI, IN_SUBSET, LEAF, PresortedFeature, Split, entry_t
 )
 from dtrees.core.histogram._layout cimport (
     CLASSES, COUNT, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout
@@ -30,40 +29,33 @@ from dtrees.core.search._category_subsets cimport (
 )
 from dtrees.core.search._search cimport (
     BUFFER, NONE, SMALL_WEIGHT, Bins, Keyed, Search, add_bin, begin_pass, by_class, consider,
-    flush, heavy_enough, offer, permitted, score_side, take_best
+    enlarge, flush, heavy_enough, offer, permitted, score_side, take_best
 )
 
 
-cdef inline bint enlarge(void** memory, int64_t n_bytes) noexcept nogil:
-    """More room in place; False without memory, and the old room stays."""
-    cdef void* new = realloc(memory[0], n_bytes)
-    if new != NULL:
-        memory[0] = new
-    return new != NULL
-
-
 cdef bint reserve_bins(Search* q, int64_t count) noexcept nogil:
-    """Room for so many bins; False without memory."""
+    """Room for so many bins; False without memory, which the search notes."""
     cdef Bins* g = &q.bins
     if count <= g.capacity:
         return True
     count = count + count // 2
-    if not (enlarge(<void**>&g.rank, count * sizeof(uint32_t))
-            and enlarge(<void**>&g.row, count * sizeof(int64_t))
-            and enlarge(<void**>&g.n, count * sizeof(int64_t))
-            and enlarge(<void**>&g.weight, count * sizeof(int64_t))
-            and enlarge(<void**>&g.target, count * q.most_columns_of_target * sizeof(int64_t))
-            and enlarge(<void**>&g.order, 2 * count * sizeof(Keyed))):
+    if not (enlarge(q, <void**>&g.rank, count * sizeof(uint32_t))
+            and enlarge(q, <void**>&g.row, count * sizeof(int64_t))
+            and enlarge(q, <void**>&g.n, count * sizeof(int64_t))
+            and enlarge(q, <void**>&g.weight, count * sizeof(int64_t))
+            and enlarge(q, <void**>&g.target, count * q.most_columns_of_target * sizeof(int64_t))
+            and enlarge(q, <void**>&g.order, 2 * count * sizeof(Keyed))):
         return False
     g.capacity = count
     return True
 
 
 cdef int64_t append_bin(Search* q, uint32_t rank, int64_t row) noexcept nogil:
-    """An empty bin behind the last one."""
+    """An empty bin behind the last one; returns its number, -1 without memory."""
     cdef Bins* g = &q.bins
     cdef int64_t i = g.count
-    reserve_bins(q, i + 1)
+    if not reserve_bins(q, i + 1):
+        return -1
     g.rank[i] = rank
     g.row[i] = row
     g.n[i] = 0
@@ -87,7 +79,8 @@ cdef void bins_of_histogram(Search* q, const Layout* layout, const int64_t* cell
                             int64_t n_cells, const uint32_t* code) noexcept nogil:
     """The codes that occur in a histogram. O(words of the histogram).
 
-    code : of each cell, ascending; NULL: its number. Without memory there are no bins.
+    code : of each cell, ascending; NULL: its number. Without memory there are no bins, which the
+    search notes.
     """
     if not reserve_bins(q, n_cells):
         q.bins.count = 0
@@ -121,7 +114,10 @@ cdef bint search_histogram(Search* q, const Layout* layout, const int64_t* cells
 
 cdef void bins_of_entries(Search* q, const entry_t* entries,
                           const PresortedFeature* feature) noexcept nogil:
-    """The distinct ranks of a feature with their sums, ascending; the fill code is one of them."""
+    """The distinct ranks of a feature with their sums, ascending; the fill code is one of them.
+
+    Without memory there are no bins, which the search notes.
+    """
     cdef const entry_t* e = entries + feature.offset
     cdef int64_t shift = 4 * sizeof(entry_t)
     cdef entry_t mask = (<entry_t>1 << shift) - 1
@@ -144,6 +140,9 @@ cdef void bins_of_entries(Search* q, const entry_t* entries,
         if n_fill > 0 and fill < 0 and rank > feature.fill:
             fill = append_bin(q, feature.fill, -1)
         g = append_bin(q, <uint32_t>rank, e[i] & mask)
+        if q.out_of_memory:
+            bins.count = 0
+            return
         n = i
         w = 0
         s = 0
@@ -168,6 +167,9 @@ cdef void bins_of_entries(Search* q, const entry_t* entries,
     if n_fill > 0:
         if fill < 0:
             fill = append_bin(q, feature.fill, -1)
+        if q.out_of_memory:
+            bins.count = 0
+            return
         rest_to_bin(q, fill)
 
 
@@ -272,10 +274,13 @@ cdef void keep_best(Search* q, int32_t column, int64_t first, int64_t last) noex
             split.beyond = g.rank[q.best_at + 1]
             split.beyond_row = g.row[q.best_at + 1]
         return
+    if words > q.split_subset_words:
+        enlarge(q, <void**>&q.split_subset, words * sizeof(uint64_t))
+    if q.out_of_memory:
+        split.test = LEAF
+        return
     if first == 1 and q.best_missing:
         add_to_subset(q, 0)
-    if words > q.split_subset_words:
-        q.split_subset = <uint64_t*>realloc(q.split_subset, words * sizeof(uint64_t))
     q.split_subset_words = words
     memcpy(q.split_subset, q.subset, words * sizeof(uint64_t))
 

@@ -3,4 +3,4 @@ from libc.stdint cimport int64_t
 
 from dtrees.core.search._search cimport Search
 
-cdef void order_by_component(Search* q, int64_t first, int64_t count) noexcept nogil
+cdef bint order_by_component(Search* q, int64_t first, int64_t count) noexcept nogil

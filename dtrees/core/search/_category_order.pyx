@@ -6,10 +6,9 @@ component of these points ([CT] "Optimal partitioning"). The subset found need n
 """
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from dtrees.core.search._search cimport Bins, Search
+from dtrees.core.search._search cimport Bins, Search, enlarge
 
 cdef enum:
     POWER_STEPS = 64        # of the power iteration
@@ -22,7 +21,8 @@ cdef struct Share:
 
 
 cdef int64_t collect_shares(Search* q, int64_t first, int64_t count) noexcept nogil:
-    """The shares that are not zero, behind 3 K numbers of q.component; returns how many."""
+    """The shares that are not zero, behind 3 K numbers of q.component; returns how many,
+    -1 without memory."""
     cdef Bins* g = &q.bins
     cdef int64_t K = q.criterion.n_classes
     cdef int64_t most = count * K if count * K < q.totals.n else q.totals.n
@@ -31,8 +31,8 @@ cdef int64_t collect_shares(Search* q, int64_t first, int64_t count) noexcept no
     cdef int64_t i, a, t
     cdef Share* shares
     if size > q.component_size:
-        free(q.component)
-        q.component = <double*>malloc(size)
+        if not enlarge(q, <void**>&q.component, size):
+            return -1
         q.component_size = size
     shares = <Share*>(q.component + 3 * K)
     for i in range(count):
@@ -58,7 +58,7 @@ cdef inline void project_shares(Bins* g, int64_t first, int64_t count, const Sha
         g.order[i].key = g.order[i].key / <double>g.weight[first + i]
 
 
-cdef void order_by_component(Search* q, int64_t first, int64_t count) noexcept nogil:
+cdef bint order_by_component(Search* q, int64_t first, int64_t count) noexcept nogil:
     """Keys: projections of the class shares on their first principal component.
 
     A power iteration with a fixed number of steps from the class of the largest variance, all in
@@ -68,7 +68,7 @@ cdef void order_by_component(Search* q, int64_t first, int64_t count) noexcept n
         C v = sum w (p - mean) ((p - mean) . v)
 
     Only shares that are not zero are looked at; there are at most as many as rows. O(count * K +
-    steps * (shares + K)).
+    steps * (shares + K)). Returns False without memory.
     """
     cdef Bins* g = &q.bins
     cdef int64_t K = q.criterion.n_classes
@@ -79,6 +79,8 @@ cdef void order_by_component(Search* q, int64_t first, int64_t count) noexcept n
     cdef const Share* shares = <const Share*>(image + K)
     cdef int64_t i, a, b, _step
     cdef double w, x, shift, norm, total = 0
+    if n_shares < 0:
+        return False
     memset(q.component, 0, 3 * K * sizeof(double))
     for i in range(count):
         g.order[i].bin = first + i
@@ -119,3 +121,4 @@ cdef void order_by_component(Search* q, int64_t first, int64_t count) noexcept n
         for a in range(K):
             axis[a] = image[a] / norm
     project_shares(g, first, count, shares, n_shares, axis)
+    return True

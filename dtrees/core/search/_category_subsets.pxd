@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core.search._search cimport Search, add_bin, begin_pass
 
-cdef void clear_subset(Search* q) noexcept nogil
+cdef bint clear_subset(Search* q) noexcept nogil
 cdef void one_versus_rest(Search* q, int64_t begin, bint missing) noexcept nogil
 cdef void search_categories(Search* q, int64_t first) noexcept nogil
 

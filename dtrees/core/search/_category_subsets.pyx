@@ -8,13 +8,12 @@
     subset need not be a prefix
 """
 from libc.stdint cimport int64_t, uint64_t
-from libc.stdlib cimport realloc
 from libc.string cimport memset
 
 from dtrees.core.data._structs cimport IN_SUBSET
 from dtrees.core.search._category_order cimport order_by_component
 from dtrees.core.search._category_penalty cimport FEW_CATEGORIES
-from dtrees.core.search._search cimport Bins, Search, add_bin, by_class, consider
+from dtrees.core.search._search cimport Bins, Search, add_bin, by_class, consider, enlarge
 from dtrees.core.search._sort cimport merge_sort
 
 
@@ -28,7 +27,8 @@ cdef void search_categories(Search* q, int64_t first) noexcept nogil:
         if count <= FEW_CATEGORIES:
             search_subsets(q, first, count)
             return
-        order_by_component(q, first, count)
+        if not order_by_component(q, first, count):
+            return
     else:
         for i in range(first, g.count):
             at = i * K + 1 if by_class(q) else i
@@ -53,8 +53,8 @@ cdef void scan_in_order(Search* q, int64_t first, int64_t count) noexcept nogil:
             if i < count - 1 or (first == 1 and not missing):
                 if consider(q, i, False):
                     n_best = i + 1
-        if n_best > 0:
-            clear_subset(q)
+        if n_best > 0 and not clear_subset(q):
+            return
         for i in range(n_best):
             add_to_subset(q, g.rank[g.order[i].bin])
 
@@ -81,8 +81,8 @@ cdef void search_subsets(Search* q, int64_t first, int64_t count) noexcept nogil
                 add_bin(q, first + i, 1)
             if consider(q, all_of_them, False):
                 best = all_of_them
-        if best > 0:
-            clear_subset(q)
+        if best > 0 and not clear_subset(q):
+            return
         for i in range(count):
             if (best >> i) & 1:
                 add_to_subset(q, q.bins.rank[first + i])
@@ -95,14 +95,17 @@ cdef void one_versus_rest(Search* q, int64_t begin, bint missing) noexcept nogil
         begin_bins(q, IN_SUBSET, missing)
         add_bin(q, i, 1)
         if consider(q, i, False):
-            clear_subset(q)
+            if not clear_subset(q):
+                return
             add_to_subset(q, q.bins.rank[i])
 
 
-cdef void clear_subset(Search* q) noexcept nogil:
-    """An empty subset with a bit for every rank of the bins."""
+cdef bint clear_subset(Search* q) noexcept nogil:
+    """An empty subset with a bit for every rank of the bins; False without memory."""
     cdef int64_t words = (q.bins.rank[q.bins.count - 1] >> 6) + 1
-    if words > q.subset_words:
-        q.subset = <uint64_t*>realloc(q.subset, words * sizeof(uint64_t))
+    if (words > q.subset_words
+            and not enlarge(q, <void**>&q.subset, words * sizeof(uint64_t))):
+        return False
     q.subset_words = words
     memset(q.subset, 0, words * sizeof(uint64_t))
+    return True

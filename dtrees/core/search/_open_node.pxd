@@ -23,7 +23,7 @@ cdef struct OpenNode:
 
 cdef void free_node(OpenNode* node) noexcept nogil
 cdef void describe(OpenNode* node, const TrainParameters* params) noexcept nogil
-cdef void open_children(const OpenNode* node, int64_t n_left, int n_classes, OpenNode* left,
+cdef bint open_children(const OpenNode* node, int64_t n_left, int n_classes, OpenNode* left,
                         OpenNode* right) noexcept nogil
 cdef void subtract_child(const OpenNode* node, const OpenNode* child, int n_classes,
                          OpenNode* other) noexcept nogil

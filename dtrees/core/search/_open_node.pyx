@@ -91,21 +91,27 @@ cdef void describe(OpenNode* node, const TrainParameters* params) noexcept nogil
     node.is_leaf = is_leaf(node, params)
 
 
-cdef void open_children(const OpenNode* node, int64_t n_left, int n_classes, OpenNode* left,
+cdef bint open_children(const OpenNode* node, int64_t n_left, int n_classes, OpenNode* left,
                         OpenNode* right) noexcept nogil:
-    """The children of a node, the left one of so many rows: their keys and places, no sums."""
+    """The children of a node, the left one of so many rows: their keys and rows, no sums.
+
+    False without memory: they can be freed, and are of no other use.
+    """
     cdef size_t K = n_classes * sizeof(int64_t)
     memset(left, 0, sizeof(OpenNode))
     memset(right, 0, sizeof(OpenNode))
     if node.class_totals != NULL:
         left.class_totals = <int64_t*>malloc(K)
         right.class_totals = <int64_t*>malloc(K)
+        if left.class_totals == NULL or right.class_totals == NULL:
+            return False
     left.totals.n = n_left
     right.totals.n = node.totals.n - n_left
     left.start = node.start
     right.start = node.start + n_left
     open_child(node, True, left)
     open_child(node, False, right)
+    return True
 
 
 cdef void subtract_child(const OpenNode* node, const OpenNode* child, int n_classes,

@@ -15,6 +15,7 @@ with the greatest hash of (seed, tree, path of the node, column). Either way it 
 which order, and on which thread, the columns are searched.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport realloc
 from libc.string cimport memset
 
 from dtrees._random cimport hash64
@@ -99,6 +100,7 @@ cdef struct Search:
     int64_t component_size  # in bytes
     uint64_t* subset        # bit per rank: the best subset of the column
     int64_t subset_words
+    bint out_of_memory      # once: what is found from then on is lost
     # result
     Split split
     uint64_t* split_subset  # bit per rank, when split.test is IN_SUBSET
@@ -114,6 +116,16 @@ cdef void begin_node(Search* q, const Totals* totals, const int64_t* class_total
 cdef void finish_node(Search* q) noexcept nogil
 cdef bint beats(const Search* q, int32_t column) noexcept nogil
 cdef bint take_best(Search* q, int32_t column, bint saw_missing) noexcept nogil
+
+
+cdef inline bint enlarge(Search* q, void** memory, int64_t n_bytes) noexcept nogil:
+    """More room in place; False without memory, which is noted, and the old room stays."""
+    cdef void* new = realloc(memory[0], n_bytes)
+    if new == NULL:
+        q.out_of_memory = True
+        return False
+    memory[0] = new
+    return True
 
 
 cdef inline uint64_t key_of_split(const Search* q, int32_t column) noexcept nogil:

@@ -90,8 +90,7 @@ cdef void partition(Store* store, Member* member, uint64_t together) noexcept no
         if goes_left(&member.route, q.bins.rank[g]):
             n += q.bins.n[g]
             weight += q.bins.weight[g]
-    open_children(member.node, n, store.params.layout.n_classes, left, right)
+    store.out_of_memory = not open_children(member.node, n, store.params.layout.n_classes, left,
+                                            right)
     left.totals.weight = weight
     right.totals.weight = member.node.totals.weight - weight
-    store.out_of_memory = member.node.class_totals != NULL and (
-        left.class_totals == NULL or right.class_totals == NULL)

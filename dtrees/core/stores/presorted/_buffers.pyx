@@ -33,9 +33,11 @@ cdef enum:
 
 
 cdef Buffers* new_buffers(int64_t n_rows, int64_t n_entries, bint narrow) noexcept nogil:
-    """Memory for n_rows rows; of_row arrays are the caller's."""
+    """Memory for n_rows rows; NULL without any. The of_row arrays are the caller's."""
     cdef Buffers* w = <Buffers*>calloc(1, sizeof(Buffers))
     cdef int64_t width = 4 if narrow else 8
+    if w == NULL:
+        return NULL
     w.n_rows = n_rows
     w.narrow = narrow
     w.owns_rows = True
@@ -44,6 +46,10 @@ cdef Buffers* new_buffers(int64_t n_rows, int64_t n_entries, bint narrow) noexce
     w.rows = <uint32_t*>malloc((n_rows + 1) * sizeof(uint32_t))
     w.row_scratch = <uint32_t*>malloc((n_rows + 1) * sizeof(uint32_t))
     w.side = <uint8_t*>malloc(n_rows + 1)
+    if (w.entries == NULL or w.scratch == NULL or w.rows == NULL or w.row_scratch == NULL
+            or w.side == NULL):
+        free_buffers(w)
+        return NULL
     return w
 
 
@@ -67,42 +73,55 @@ cdef void free_buffers(Buffers* w) noexcept nogil:
     free(w)
 
 
-cdef int64_t* gather(const int64_t* values, const uint32_t* rows, int64_t n) noexcept nogil:
-    cdef int64_t* out
+cdef bint gather(int64_t** to, const int64_t* values, const uint32_t* rows,
+                 int64_t n) noexcept nogil:
+    """The values of some rows, if there are values; False without memory."""
     cdef int64_t i
     if values == NULL:
-        return NULL
-    out = <int64_t*>malloc((n + 1) * sizeof(int64_t))
-    for i in range(n):
-        out[i] = values[rows[i]]
-    return out
+        return True
+    to[0] = <int64_t*>malloc((n + 1) * sizeof(int64_t))
+    for i in range(n if to[0] != NULL else 0):
+        to[0][i] = values[rows[i]]
+    return to[0] != NULL
 
 
 cdef Buffers* relocate_rows(Buffers* old, const OpenNode* node, int64_t n_entries) noexcept nogil:
-    """Buffers of 32-bit entries with the rows and targets of a node, numbered from 0."""
+    """Buffers of 32-bit entries with the rows and targets of a node, numbered from 0.
+
+    NULL without memory.
+    """
     cdef int64_t n = node.totals.n
-    cdef const uint32_t* rows = old.rows + node.start
     cdef Buffers* new = new_buffers(n, n_entries, True)
-    cdef int64_t i
-    new.row_id = <uint32_t*>malloc((n + 1) * sizeof(uint32_t))
     if old.number == NULL:
         old.number = <uint32_t*>malloc((old.n_rows + 1) * sizeof(uint32_t))
+    if new == NULL or old.number == NULL or not move_rows(old, new, old.rows + node.start, n):
+        free_buffers(new)
+        return NULL
+    return new
+
+
+cdef bint move_rows(Buffers* old, Buffers* new, const uint32_t* rows, int64_t n) noexcept nogil:
+    """Number n rows from 0, and gather what they add; False without memory."""
+    cdef int64_t i
+    new.row_id = <uint32_t*>malloc((n + 1) * sizeof(uint32_t))
+    new.owns_statistics = True
+    if old.of_row.label != NULL:
+        new.of_row.label = <uint16_t*>malloc((n + 1) * sizeof(uint16_t))
+    if new.row_id == NULL or (new.of_row.label == NULL and old.of_row.label != NULL):
+        return False
     for i in range(n):
         new.row_id[i] = rows[i] if old.row_id == NULL else old.row_id[rows[i]]
         new.rows[i] = <uint32_t>i
         old.number[rows[i]] = <uint32_t>i
-    new.owns_statistics = True
-    if old.of_row.label != NULL:
-        new.of_row.label = <uint16_t*>malloc((n + 1) * sizeof(uint16_t))
-        for i in range(n):
-            new.of_row.label[i] = old.of_row.label[rows[i]]
-    new.of_row.weight = gather(old.of_row.weight, rows, n)
-    new.of_row.target = gather(old.of_row.target, rows, n)
+    for i in range(n if old.of_row.label != NULL else 0):
+        new.of_row.label[i] = old.of_row.label[rows[i]]
+    if not (gather(&new.of_row.weight, old.of_row.weight, rows, n)
+            and gather(&new.of_row.target, old.of_row.target, rows, n)):
+        return False
     if old.of_row.value == old.of_row.target:
         new.of_row.value = new.of_row.target
-    else:
-        new.of_row.value = gather(old.of_row.value, rows, n)
-    return new
+        return True
+    return gather(&new.of_row.value, old.of_row.value, rows, n)
 
 
 cdef bint is_counted(const Relocation* move, const Column* column,
@@ -240,7 +259,10 @@ cdef int64_t relocate_features(const Relocation* move, const entry_t* entries,
 
 cdef Buffers* relocate(Buffers* old, const entry_t* entries, OpenNode* node, const Column* columns,
                        const CountRule* rule) noexcept nogil:
-    """Move a node of at most 65,535 rows to buffers of its own; its features are replaced."""
+    """Move a node of at most 65,535 rows to buffers of its own; its features are replaced.
+
+    NULL without memory.
+    """
     cdef int64_t n_entries = 0
     cdef int64_t r
     cdef Buffers* new
@@ -248,6 +270,8 @@ cdef Buffers* relocate(Buffers* old, const entry_t* entries, OpenNode* node, con
     for r in range(node.n_features):
         n_entries += node.features[r].length if node.features[r].length > 0 else node.totals.n
     new = relocate_rows(old, node, n_entries)
+    if new == NULL:
+        return NULL
     move = Relocation(old, new, columns, rule, <uint32_t*>new.scratch, &new.counted)
     node.n_features = relocate_features(&move, entries, node.features, node.n_features, 0)
     node.start = 0

@@ -16,7 +16,7 @@ cdef struct Counters:
 cdef NodeRows node_rows(const Buffers* w, int64_t start, int64_t n) noexcept nogil
 cdef void count_features(const Buffers* w, const TrainParameters* params, const Counters* counters,
                          const OpenNode* node, int64_t* histogram) noexcept nogil
-cdef void partition_histogram(const Buffers* w, const TrainParameters* params,
+cdef bint partition_histogram(const Buffers* w, const TrainParameters* params,
                               const Counters* counters, const OpenNode* left, const OpenNode* right,
                               int64_t** of_node, int64_t** of_left,
                               int64_t** of_right) noexcept nogil

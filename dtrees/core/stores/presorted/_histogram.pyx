@@ -39,14 +39,14 @@ cdef void count_features(const Buffers* w, const TrainParameters* params, const 
                          histogram + feature.offset)
 
 
-cdef void partition_histogram(const Buffers* w, const TrainParameters* params,
+cdef bint partition_histogram(const Buffers* w, const TrainParameters* params,
                               const Counters* counters, const OpenNode* left, const OpenNode* right,
                               int64_t** of_node, int64_t** of_left,
                               int64_t** of_right) noexcept nogil:
     """Histograms of the children that want one, from that of their parent, which is used up.
 
-    of_left, of_right : where they go; NULL: the child wants none. O(rows of the smaller child per
-    column + cells).
+    of_left, of_right : where they go; NULL: the child wants none. False without memory. O(rows of
+    the smaller child per column + cells).
     """
     cdef const OpenNode* small = left
     cdef int64_t** of_small = of_left
@@ -56,8 +56,10 @@ cdef void partition_histogram(const Buffers* w, const TrainParameters* params,
         small = right
         of_small, of_large = of_right, of_left
     if of_small == NULL and of_large == NULL:
-        return
+        return True
     counted = <int64_t*>calloc(counters.n_cells, sizeof(int64_t))
+    if counted == NULL:
+        return False
     count_features(w, params, counters, small, counted)
     if of_large != NULL:
         subtract_words(of_node[0], counted, counters.n_cells)
@@ -67,3 +69,4 @@ cdef void partition_histogram(const Buffers* w, const TrainParameters* params,
         of_small[0] = counted
     else:
         free(counted)
+    return True

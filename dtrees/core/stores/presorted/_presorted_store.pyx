@@ -51,6 +51,9 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
     cdef Counters counters
     if w.counted.n_cells > 0 and node.histogram == NULL:
         node.histogram = <int64_t*>calloc(w.counted.n_cells, sizeof(int64_t))
+        if node.histogram == NULL:
+            store.search.out_of_memory = True
+            return
         counters = Counters(node.features, node.n_features, w.counted.n_cells)
         count_features(w, store.params, &counters, node, node.histogram)
         store.work += node.n_features * node.totals.n
@@ -123,6 +126,8 @@ cdef bint search_presorted(PresortedStore* s, const OpenNode* node,
         s.store.work += column.n_codes * params.layout.n_words
         if feature.offset < 0 or s.histogram == NULL:
             fresh = fresh_histogram(s, node, column)
+            if fresh == NULL:
+                return True
         varies = search_histogram(q, &params.layout,
                                   s.histogram + feature.offset if fresh == NULL else fresh,
                                   column.n_codes, feature.column, feature.last_ordered)
@@ -142,12 +147,18 @@ cdef bint search_presorted(PresortedStore* s, const OpenNode* node,
 
 cdef int64_t* fresh_histogram(const PresortedStore* s, const OpenNode* node,
                               const Column* column) noexcept nogil:
-    """The histogram of a column whose node keeps none; the caller frees it."""
+    """The histogram of a column whose node keeps none; the caller frees it.
+
+    NULL without memory, which the search notes.
+    """
     cdef const TrainParameters* params = s.store.params
     cdef NodeRows rows = node_rows(s.w, node.start, node.totals.n)
     cdef int64_t* histogram = <int64_t*>calloc(
         (column.n_codes + <int64_t>1) * params.layout.n_words, sizeof(int64_t))
-    count_column(column, &rows, &params.layout, histogram)
+    if histogram == NULL or not count_column(column, &rows, &params.layout, histogram):
+        free(histogram)
+        s.store.search.out_of_memory = True
+        return NULL
     return histogram
 
 
@@ -172,7 +183,10 @@ cdef void choose(Store* store, Member* member, uint64_t together) noexcept nogil
 
 
 cdef void collect_bins(const PresortedStore* s, const OpenNode* node) noexcept nogil:
-    """The bins of the chosen column: from its entries, or from its histogram."""
+    """The bins of the chosen column: from its entries, or from its histogram.
+
+    Without memory there are none, which the search notes.
+    """
     cdef const TrainParameters* params = s.store.params
     cdef const PresortedFeature* feature = s.chosen
     cdef const Column* column = params.columns + feature.column
@@ -184,6 +198,9 @@ cdef void collect_bins(const PresortedStore* s, const OpenNode* node) noexcept n
     else:
         if feature.offset < 0 or s.histogram == NULL:
             fresh = fresh_histogram(s, node, column)
+            if fresh == NULL:
+                s.store.search.bins.count = 0
+                return
         bins_of_histogram(s.store.search, &params.layout,
                           s.histogram + feature.offset if fresh == NULL else fresh,
                           column.n_codes + <int64_t>1, NULL)
@@ -205,8 +222,9 @@ cdef void partition(Store* store, Member* member, uint64_t together) noexcept no
         mark_feature(route, <uint32_t*>w.entries, feature, rows, node.totals.n, w.side)
     else:
         mark_feature(route, <uint64_t*>w.entries, feature, rows, node.totals.n, w.side)
-    partition_rows(store.params, w, node, member.left, member.right)
-    if node.features != NULL:
+    if not partition_rows(store.params, w, node, member.left, member.right):
+        store.search.out_of_memory = True
+    elif node.features != NULL:
         partition_node_features(s, node, member.left, member.right)
 
 
@@ -218,16 +236,19 @@ cdef void partition_node_features(PresortedStore* s, OpenNode* node, OpenNode* l
     cdef ChildFeatures children
     if not left.is_leaf:
         left.features = <PresortedFeature*>malloc((node.n_features + 1) * sizeof(PresortedFeature))
+        s.store.search.out_of_memory |= left.features == NULL
     if not right.is_leaf:
         right.features = <PresortedFeature*>malloc((node.n_features + 1) * sizeof(PresortedFeature))
+        s.store.search.out_of_memory |= right.features == NULL
     children = ChildFeatures(left.features, &left.n_features, right.features, &right.n_features)
     s.store.work += partition_features(<uint32_t*>w.entries, node.features, node.n_features, w.side,
                                        <uint32_t*>w.scratch, &children)
     if node.histogram != NULL:
         counters = Counters(node.features, node.n_features, w.counted.n_cells)
-        partition_histogram(w, s.store.params, &counters, left, right, &node.histogram,
-                            &left.histogram if keeps_histogram(w, left) else NULL,
-                            &right.histogram if keeps_histogram(w, right) else NULL)
+        if not partition_histogram(w, s.store.params, &counters, left, right, &node.histogram,
+                                   &left.histogram if keeps_histogram(w, left) else NULL,
+                                   &right.histogram if keeps_histogram(w, right) else NULL):
+            s.store.search.out_of_memory = True
         s.store.work += node.totals.n * node.n_features // 2
 
 
@@ -235,9 +256,12 @@ cdef inline bint keeps_histogram(const Buffers* w, const OpenNode* node) noexcep
     return not node.is_leaf and node.totals.n >= w.counted.least_rows
 
 
-cdef void partition_rows(const TrainParameters* params, Buffers* w, const OpenNode* node,
+cdef bint partition_rows(const TrainParameters* params, Buffers* w, const OpenNode* node,
                          OpenNode* left, OpenNode* right) noexcept nogil:
-    """Part the rows of a node by w.side and sum up the children. Their features are left empty."""
+    """Partition the rows of a node by w.side and sum up the children, which get no features.
+
+    False without memory.
+    """
     cdef uint32_t* rows = w.rows + node.start
     cdef uint32_t* scratch = w.row_scratch + node.start  # of this stretch: buffers are shared
     cdef int64_t n = node.totals.n
@@ -256,7 +280,8 @@ cdef void partition_rows(const TrainParameters* params, Buffers* w, const OpenNo
         n_left += is_left
         n_right += 1 - is_left
     memcpy(rows + n_left, scratch, n_right * sizeof(uint32_t))
-    open_children(node, n_left, params.layout.n_classes, left, right)
+    if not open_children(node, n_left, params.layout.n_classes, left, right):
+        return False
     lesser, other = (left, right) if n_left <= n_right else (right, left)
     sum_rows(&w.of_row, &params.layout, w.rows + lesser.start, lesser.totals.n, &lesser.totals,
              lesser.class_totals)
@@ -265,3 +290,4 @@ cdef void partition_rows(const TrainParameters* params, Buffers* w, const OpenNo
         range_of_rows(&w.of_row, w.rows + other.start, other.totals.n, &other.totals)
     describe(left, params)
     describe(right, params)
+    return True

@@ -72,6 +72,6 @@ cdef void free_loader(ColumnLoader* loader) noexcept nogil
 cdef void read_rows(ColumnLoader* loader, const Search* q, const OpenNode* node) noexcept nogil
 cdef void pack_small(ColumnLoader* loader, const OpenNode* node) noexcept nogil
 cdef void pack_rows(ColumnLoader* loader, const OpenNode* node) noexcept nogil
-cdef void gather_statistics(ColumnLoader* loader, const OpenNode* node) noexcept nogil
-cdef void reserve_entries(ColumnLoader* loader, int64_t count) noexcept nogil
-cdef void reserve_cells(ColumnLoader* loader, int64_t n_codes, int64_t stride) noexcept nogil
+cdef bint gather_statistics(ColumnLoader* loader, const OpenNode* node) noexcept nogil
+cdef bint reserve_entries(ColumnLoader* loader, int64_t count) noexcept nogil
+cdef bint reserve_cells(ColumnLoader* loader, int64_t n_codes, int64_t stride) noexcept nogil

@@ -219,29 +219,39 @@ cdef void pack_small(ColumnLoader* loader, const OpenNode* node) noexcept nogil:
         loader.small_target[i] = <uint8_t>(weight * <uint64_t>label_of(item[i]))
 
 
-cdef void reserve_statistics(ColumnLoader* loader, int64_t count) noexcept nogil:
+cdef bint reserve_statistics(ColumnLoader* loader, int64_t count) noexcept nogil:
+    """Room for so many rows; False without memory."""
     if count <= loader.n_statistics:
-        return
+        return True
     free(loader.of_row.label)
     free(loader.of_row.weight)
     free(loader.of_row.target)
-    loader.n_statistics = count = count + count // 2
+    memset(&loader.of_row, 0, sizeof(RowStatistics))
+    count = count + count // 2
     loader.of_row.label = <uint16_t*>malloc(count * sizeof(uint16_t))
     if loader.is_weighted:
         loader.of_row.weight = <int64_t*>malloc(count * sizeof(int64_t))
     if loader.has_target:
         loader.of_row.target = <int64_t*>malloc(count * sizeof(int64_t))
+    loader.n_statistics = 0
+    if (loader.of_row.label == NULL or (loader.is_weighted and loader.of_row.weight == NULL)
+            or (loader.has_target and loader.of_row.target == NULL)):
+        return False
+    loader.n_statistics = count
+    return True
 
 
-cdef void gather_statistics(ColumnLoader* loader, const OpenNode* node) noexcept nogil:
-    """What the rows of the node hold, one by one, if that is not there yet."""
+cdef bint gather_statistics(ColumnLoader* loader, const OpenNode* node) noexcept nogil:
+    """What the rows of the node hold, one by one, if that is not there yet; False without memory.
+    """
     cdef const RowPartition* bag = &loader.bag
     cdef int64_t start = node.start
     cdef int64_t i
     if loader.has_statistics:
-        return
+        return True
+    if not reserve_statistics(loader, node.totals.n):
+        return False
     loader.has_statistics = True
-    reserve_statistics(loader, node.totals.n)
     for i in range(node.totals.n):
         loader.of_row.label[i] = <uint16_t>label_of(bag.item[start + i])
     if loader.is_weighted:
@@ -250,27 +260,31 @@ cdef void gather_statistics(ColumnLoader* loader, const OpenNode* node) noexcept
     if loader.has_target:
         for i in range(node.totals.n):
             loader.of_row.target[i] = target_at(bag, start + i)
+    return True
 
 
-cdef void reserve_entries(ColumnLoader* loader, int64_t count) noexcept nogil:
+cdef bint reserve_entries(ColumnLoader* loader, int64_t count) noexcept nogil:
+    """Room for so many entries; False without memory."""
     if count <= loader.n_entries:
-        return
+        return True
     free(loader.entries)
     free(loader.scratch)
     loader.entries = <uint64_t*>malloc(count * sizeof(uint64_t))
     loader.scratch = <uint64_t*>malloc(count * sizeof(uint64_t))
-    loader.n_entries = count
+    loader.n_entries = count if loader.entries != NULL and loader.scratch != NULL else 0
+    return loader.n_entries > 0
 
 
-cdef void reserve_cells(ColumnLoader* loader, int64_t n_codes, int64_t stride) noexcept nogil:
-    """A histogram of zeros and bits for codes 0..n_codes."""
+cdef bint reserve_cells(ColumnLoader* loader, int64_t n_codes, int64_t stride) noexcept nogil:
+    """A histogram of zeros and bits for codes 0..n_codes; False without memory."""
     cdef int64_t n_cells = (n_codes + 1) * stride
     cdef int64_t n_words = (n_codes >> 6) + 1
     if n_cells > loader.n_cells:
         free(loader.cells)
         loader.cells = <int64_t*>calloc(n_cells, sizeof(int64_t))
-        loader.n_cells = n_cells
+        loader.n_cells = n_cells if loader.cells != NULL else 0
     if n_words > loader.n_words:
         free(loader.hit)
         loader.hit = <uint64_t*>calloc(n_words, sizeof(uint64_t))
-        loader.n_words = n_words
+        loader.n_words = n_words if loader.hit != NULL else 0
+    return n_cells <= loader.n_cells and n_words <= loader.n_words

@@ -86,7 +86,8 @@ cdef void search_random(Search* q, int32_t column, uint32_t last_number,
         consider(q, i, False)
     elif g.count - last > 0:
         begin_bins(q, IN_SUBSET, missing)
-        clear_subset(q)
+        if not clear_subset(q):
+            return
         n_left = 0
         for i in range(last, g.count):
             if hash64(key, g.rank[i]) & 1 or (n_left == 0 and i == g.count - 1):

@@ -99,7 +99,7 @@ cdef bint search_read(ColumnLoader* loader, Search* q, const OpenNode* node, con
     cdef RowStatistics of_row
     cdef bint varies
     if by_entries(loader, q, column, node.totals.n):
-        read_entries(loader, node, column, number)
+        read_entries(loader, q, node, column, number)
         if loader.feature.length == 0:
             return False
         of_row = q.of_row
@@ -137,7 +137,7 @@ cdef void bins_of_drawn(ColumnLoader* loader, Search* q, const OpenNode* node, c
     """The codes of a column in the node, as bins of the search."""
     cdef RowStatistics of_row
     if by_entries(loader, q, column, node.totals.n):
-        read_entries(loader, node, column, number)
+        read_entries(loader, q, node, column, number)
         if loader.feature.length == 0:
             q.bins.count = 0
             return

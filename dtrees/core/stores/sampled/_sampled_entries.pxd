@@ -3,11 +3,12 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 
 from dtrees.core.data._columns cimport Column
 from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._search cimport Search
 from dtrees.core.stores.sampled._column_loader cimport ColumnLoader
 
-cdef void read_entries(ColumnLoader* loader, const OpenNode* node, const Column* column,
+cdef void read_entries(ColumnLoader* loader, Search* q, const OpenNode* node, const Column* column,
                        int32_t number) noexcept nogil
-cdef const uint32_t* codes_to_partition(ColumnLoader* loader, const OpenNode* node,
+cdef const uint32_t* codes_to_partition(ColumnLoader* loader, Search* q, const OpenNode* node,
                                         const Column* column, bint is_subset) noexcept nogil
 cdef void mark_present(ColumnLoader* loader, const OpenNode* node) noexcept nogil
 cdef void forget_present(ColumnLoader* loader, const OpenNode* node) noexcept nogil

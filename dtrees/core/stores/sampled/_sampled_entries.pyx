@@ -20,6 +20,7 @@ from dtrees.core.data._columns cimport (
 )
 from dtrees.core.data._structs cimport NO_RANK, PresortedFeature
 from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._search cimport Search
 from dtrees.core.search._sort cimport merge_sort
 from dtrees.core.stores.sampled._column_loader cimport (
     ColumnLoader, gather_statistics, reserve_cells, reserve_entries
@@ -32,70 +33,78 @@ cdef enum:
     MOST_MARKED = 1 << 13   # cells of a node whose columns are marked
 
 
-cdef void read_entries(ColumnLoader* loader, const OpenNode* node, const Column* column,
+cdef void read_entries(ColumnLoader* loader, Search* q, const OpenNode* node, const Column* column,
                        int32_t number) noexcept nogil:
-    """The presorted feature of one column."""
+    """The presorted feature of one column; without memory it is empty, which the search notes."""
     cdef PresortedFeature* feature = &loader.feature
     cdef int64_t m = 0
-    reserve_entries(loader, node.totals.n + 1)
     feature.length = 0
+    if not reserve_entries(loader, node.totals.n + 1):
+        q.out_of_memory = True
+        return
     if column.storage == STORED_SPARSE:
         m = find_entries(loader, node, column)
         if m == 0:
             return
-    gather_statistics(loader, node)
+    if not gather_statistics(loader, node):
+        q.out_of_memory = True
+        return
     memset(feature, 0, sizeof(PresortedFeature))
     feature.column = number
     feature.fill_code = column.fill
     feature.last_ordered = last_ordered(column)
     if column.storage == STORED_SPARSE:
         sort_sparse_entries(loader, column, m)
-    else:
-        read_dense_entries(loader, column, node)
+    elif not read_dense_entries(loader, column, node):
+        q.out_of_memory = True
 
 
 # ---------------------------------------------------------------------------------------------
 # dense columns
 
-cdef void read_dense_entries(ColumnLoader* loader, const Column* column,
+cdef bint read_dense_entries(ColumnLoader* loader, const Column* column,
                              const OpenNode* node) noexcept nogil:
+    """The entries of all rows; False without memory."""
     cdef const uint64_t* item = loader.bag.item + node.start
     cdef int64_t n = node.totals.n
+    cdef bint found
     if column.storage == STORED_U8:
-        sorted_codes(loader, <const uint8_t*>column.codes, item, n, column.n_codes)
+        found = sorted_codes(loader, <const uint8_t*>column.codes, item, n, column.n_codes)
     elif column.storage == STORED_U16:
-        sorted_codes(loader, <const uint16_t*>column.codes, item, n, column.n_codes)
+        found = sorted_codes(loader, <const uint16_t*>column.codes, item, n, column.n_codes)
     else:
-        sorted_codes(loader, <const uint32_t*>column.codes, item, n, column.n_codes)
-    loader.feature.length = <uint32_t>n
+        found = sorted_codes(loader, <const uint32_t*>column.codes, item, n, column.n_codes)
+    loader.feature.length = <uint32_t>n if found else 0
     loader.feature.fill = NO_RANK
+    return found
 
 
-cdef inline void sorted_codes(ColumnLoader* loader, const code_t* codes, const uint64_t* item,
+cdef inline bint sorted_codes(ColumnLoader* loader, const code_t* codes, const uint64_t* item,
                               int64_t n, int64_t n_codes) noexcept nogil:
     cdef int64_t i
     if n > LEAST_COUNTED and n > n_codes >> 6:
-        sort_by_counts(loader, codes, item, n, n_codes)
-        return
+        return sort_by_counts(loader, codes, item, n, n_codes)
     for i in range(n):
         loader.entries[i] = <uint64_t>codes[<uint32_t>item[i]] << 32 | <uint64_t>i
     merge_sort(loader.entries, loader.scratch, n)
+    return True
 
 
-cdef void sort_by_counts(ColumnLoader* loader, const code_t* codes, const uint64_t* item, int64_t n,
+cdef bint sort_by_counts(ColumnLoader* loader, const code_t* codes, const uint64_t* item, int64_t n,
                          int64_t n_codes) noexcept nogil:
-    """Entries of n rows, by counting their codes. O(n + n_codes / 64)."""
+    """Entries of n rows, by counting their codes; False without memory. O(n + n_codes / 64)."""
     cdef code_t* own = <code_t*>loader.codes
     cdef int64_t n_words = (n_codes >> 6) + 1
     cdef int64_t i, word
     cdef uint64_t bits
     cdef uint32_t code, count
     cdef uint32_t total = 0
-    reserve_cells(loader, n_codes, 0)
     if n_codes >= loader.n_counts:
         free(loader.counts)
         loader.counts = <uint32_t*>calloc(n_codes + 1, sizeof(uint32_t))
-        loader.n_counts = n_codes + 1
+        loader.n_counts = n_codes + 1 if loader.counts != NULL else 0
+    if not reserve_cells(loader, n_codes, 0) or loader.counts == NULL:
+        return False
     for i in range(n):
         code = codes[<uint32_t>item[i]]
         own[i] = <code_t>code
@@ -119,6 +128,7 @@ cdef void sort_by_counts(ColumnLoader* loader, const code_t* codes, const uint64
         while bits != 0:
             loader.counts[(word << 6) + trailing_zeros(bits)] = 0
             bits &= bits - 1
+    return True
 
 
 # ---------------------------------------------------------------------------------------------
@@ -186,15 +196,19 @@ cdef void sort_sparse_entries(ColumnLoader* loader, const Column* column, int64_
     loader.feature.fill = column.fill
 
 
-cdef const uint32_t* codes_to_partition(ColumnLoader* loader, const OpenNode* node,
+cdef const uint32_t* codes_to_partition(ColumnLoader* loader, Search* q, const OpenNode* node,
                                         const Column* column, bint is_subset) noexcept nogil:
     """The codes of the node's rows, in their order; NULL where a dense column tells them as well.
+
+    Without memory those of a sparse column are unknown, which the search notes.
     """
     cdef const uint64_t* item = loader.bag.item + node.start
     cdef int64_t n = node.totals.n
     cdef int64_t i, m
     if column.storage == STORED_SPARSE:
-        reserve_entries(loader, n + 1)
+        if not reserve_entries(loader, n + 1):
+            q.out_of_memory = True
+            return loader.codes
         m = find_entries(loader, node, column)
         for i in range(n):
             loader.codes[i] = column.fill

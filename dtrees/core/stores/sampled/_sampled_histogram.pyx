@@ -43,23 +43,34 @@ cdef void bins_of_dense(ColumnLoader* loader, Search* q, const Column* column,
 
 cdef void bins_of_codes(ColumnLoader* loader, Search* q, const code_t* codes, const OpenNode* node,
                         int64_t n_codes) noexcept nogil:
-    """The codes of n rows as bins. O(n + codes that occur), or all codes when they are fewer."""
+    """The codes of n rows as bins. O(n + codes that occur), or all codes when they are fewer.
+
+    Without memory there are no bins, which the search notes.
+    """
     cdef int64_t n = node.totals.n
     cdef int64_t g = 0
     cdef int64_t code
     cdef bint sparsely = n < n_codes
     cdef Layout layout = layout_of(loader, q)
-    reserve_cells(loader, n_codes, layout.n_words)
+    q.bins.count = 0
+    if not reserve_histogram(loader, q, n_codes, layout.n_words, n + 1 if sparsely else n_codes + 2):
+        return
     if sparsely:
-        reserve_bins(q, n + 1)
         count_codes(loader, q, codes, node, loader.hit)
         g = take_hit(loader, q, &layout, n_codes)
     else:
-        reserve_bins(q, n_codes + 2)
         count_codes(loader, q, codes, node, NULL)
         for code in range(n_codes + 1):
             g += take_cell(loader, q, &layout, code, g)
     q.bins.count = g
+
+
+cdef bint reserve_histogram(ColumnLoader* loader, Search* q, int64_t n_codes, int64_t n_words,
+                            int64_t n_bins) noexcept nogil:
+    """Cells and bins of a column; False without memory, which the search notes."""
+    if not reserve_cells(loader, n_codes, n_words):
+        q.out_of_memory = True
+    return not q.out_of_memory and reserve_bins(q, n_bins)
 
 
 cdef struct Cells:
@@ -201,8 +212,10 @@ cdef void bins_of_uncommon(ColumnLoader* loader, Search* q, const narrow_t* code
     cdef uint32_t common = column.common
     cdef int64_t rest = 0
     cdef Layout layout = layout_of(loader, q)
-    reserve_cells(loader, column.n_codes, layout.n_words)
-    reserve_bins(q, (node.totals.n if node.totals.n < column.n_codes else column.n_codes) + 2)
+    q.bins.count = 0
+    if not reserve_histogram(loader, q, column.n_codes, layout.n_words,
+                             min(node.totals.n, <int64_t>column.n_codes) + 2):
+        return
     count_uncommon(loader, q, codes, node, common)
     loader.hit[common >> 6] |= <uint64_t>1 << (common & 63)
     q.bins.count = take_hit(loader, q, &layout, column.n_codes)

@@ -194,23 +194,24 @@ cdef void choose(Store* store, Member* member, uint64_t together) noexcept nogil
 
 
 cdef void partition(Store* store, Member* member, uint64_t together) noexcept nogil:
-    """Part the items of the node by the test itself."""
-    cdef SampledStore* s = <SampledStore*>store
-    partition_drawn(store.params, s.loader, member.node, &member.route,
-                    store.params.columns + store.search.split.column, member.left, member.right)
-
-
-cdef void partition_drawn(const TrainParameters* params, ColumnLoader* loader, const OpenNode* node,
-                          const Route* route, const Column* column, OpenNode* left,
-                          OpenNode* right) noexcept nogil:
-    """Part the items of a node by a test and sum up the children."""
+    """Partition the items of the node by the test itself, and sum up the children."""
+    cdef const TrainParameters* params = store.params
+    cdef ColumnLoader* loader = (<SampledStore*>store).loader
+    cdef const Column* column = params.columns + store.search.split.column
+    cdef const OpenNode* node = member.node
+    cdef const Route* route = &member.route
+    cdef OpenNode* left = member.left
+    cdef OpenNode* right = member.right
     cdef RowPartition* bag = &loader.bag
-    cdef const uint32_t* codes = codes_to_partition(loader, node, column, route.subset != NULL)
+    cdef const uint32_t* codes = codes_to_partition(loader, store.search, node, column,
+                                                    route.subset != NULL)
     cdef int64_t n_left = partition_items(bag, node.start, node.totals.n, route, column, codes,
                                           &params.row_codes)
     cdef OpenNode* lesser
     cdef OpenNode* other
-    open_children(node, n_left, params.layout.n_classes, left, right)
+    if not open_children(node, n_left, params.layout.n_classes, left, right):
+        store.search.out_of_memory = True
+        return
     lesser, other = (left, right) if 2 * n_left <= node.totals.n else (right, left)
     sum_items(bag, lesser.start, lesser.totals.n, params.criterion.impurity,
               params.criterion.fixed_point, params.criterion.n_classes, &lesser.totals,

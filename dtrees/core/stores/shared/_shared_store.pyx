@@ -210,6 +210,7 @@ cdef void search_column(SharedStore* s, const SharedNode* node, int32_t number,
             if q.bins.count > 1:
                 varies = True
                 search_bins(q, number, last_ordered(column))
+                s.store.out_of_memory |= q.out_of_memory
     node.constant[number] = not varies
 
 
@@ -297,7 +298,7 @@ cdef void bins_of_member(SharedStore* s, Search* q, const SharedNode* node, int 
     elif s.more != NULL:
         add_words(s.own, s.more + member * size, size)
     bins_of_histogram(q, &s.counting.layout, s.own, width, s.code)
-    s.store.out_of_memory |= q.bins.capacity < width
+    s.store.out_of_memory |= q.out_of_memory
 
 
 cdef void choose(Store* store, Member* members, uint64_t together) noexcept nogil:

@@ -1,0 +1,122 @@
+/* Allocations of the package's kernels that fail: for LD_PRELOAD, on Linux with glibc.
+
+   Only calls from a kernel (a shared object below "/dtrees/") are counted, while a switch is on.
+   The library also counts which of their blocks are not freed yet. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+#include <stdlib.h>
+
+extern void* __libc_malloc(size_t);
+extern void* __libc_calloc(size_t, size_t);
+extern void* __libc_realloc(void*, size_t);
+extern void __libc_free(void*);
+
+#define SLOTS (1 << 20)                 /* a power of two, many more than there are blocks */
+#define GONE ((void*)1)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void* blocks[SLOTS];             /* open addressing */
+static int64_t n_blocks, n_calls, failing = -1, last_failing = -1;
+static volatile int is_on;
+
+void no_memory_begin(int64_t first, int64_t last) {
+    n_calls = 0;
+    failing = first;
+    last_failing = last;
+    is_on = 1;
+}
+
+/* Calls since the beginning. */
+int64_t no_memory_end(void) {
+    is_on = 0;
+    return n_calls;
+}
+
+int64_t no_memory_blocks(void) {
+    return n_blocks;
+}
+
+static int is_kernel(void* caller) {
+    Dl_info info;
+    return dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "/dtrees/");
+}
+
+static int fails(void) {
+    int64_t call;
+    if (!is_on)
+        return 0;
+    call = __atomic_fetch_add(&n_calls, 1, __ATOMIC_RELAXED);
+    return failing <= call && call <= last_failing;
+}
+
+static size_t slot_of(void* block) {
+    return ((uintptr_t)block * UINT64_C(0x9E3779B97F4A7C15)) >> 44 & (SLOTS - 1);
+}
+
+static void remember(void* block) {
+    size_t at = slot_of(block);
+    if (!block)
+        return;
+    pthread_mutex_lock(&lock);
+    while (blocks[at] && blocks[at] != GONE)
+        at = (at + 1) & (SLOTS - 1);
+    blocks[at] = block;
+    n_blocks++;
+    pthread_mutex_unlock(&lock);
+}
+
+static void forget(void* block) {
+    size_t at = slot_of(block);
+    if (!block || !n_blocks)
+        return;
+    pthread_mutex_lock(&lock);
+    while (blocks[at] && blocks[at] != block)
+        at = (at + 1) & (SLOTS - 1);
+    if (blocks[at]) {
+        blocks[at] = blocks[(at + 1) & (SLOTS - 1)] ? GONE : NULL;
+        n_blocks--;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void* malloc(size_t n) {
+    void* block;
+    int mine = is_on && is_kernel(__builtin_return_address(0));
+    if (mine && fails())
+        return NULL;
+    block = __libc_malloc(n);
+    if (mine)
+        remember(block);
+    return block;
+}
+
+void* calloc(size_t n, size_t size) {
+    void* block;
+    int mine = is_on && is_kernel(__builtin_return_address(0));
+    if (mine && fails())
+        return NULL;
+    block = __libc_calloc(n, size);
+    if (mine)
+        remember(block);
+    return block;
+}
+
+void* realloc(void* old, size_t n) {
+    void* block;
+    int mine = is_on && is_kernel(__builtin_return_address(0));
+    if (mine && fails())
+        return NULL;
+    forget(old);
+    block = __libc_realloc(old, n);
+    if (mine)
+        remember(block ? block : old);
+    return block;
+}
+
+void free(void* block) {
+    forget(block);
+    __libc_free(block);
+}
