@@ -11,7 +11,7 @@ from dtrees.core.search._search cimport Search
 from dtrees.core.stores._partition cimport route_of
 from dtrees.core.stores.shared._shared_nodes cimport (
     MOST_SETS, Partitioning, SharedNode, claimed, free_shared, mark_codes_left, new_shared,
-    part_shared
+    partition_shared
 )
 from dtrees.core.stores.shared._shared_store cimport (
     SharedStore, bins_of_member, count_by_cell, number_codes
@@ -61,7 +61,7 @@ cdef SharedNode* partition_members(SharedStore* s, NodeBuffer* records, SharedNo
         memcpy(right.constant, node.constant, s.params.limits.n_columns)
         for i in range(node.n_some if n < node.n_members else 0):
             who[i] = placed(node.who[i], together)
-        s.out_of_memory = not part_shared(node, column, s.counting.added, who, &p, left, right)
+        s.out_of_memory = not partition_shared(node, column, s.counting.added, who, &p, left, right)
     if n < node.n_members:
         free(who)
     if s.out_of_memory:

@@ -25,7 +25,7 @@ cdef struct Store:
     void (*search_node)(Store* store, OpenNode* node) noexcept nogil
     # fill `last_ordered` and `codes`; where the split is a subset, the bins of its column, too
     void (*choose)(Store* store, OpenNode* node) noexcept nogil
-    # part the rows of the node, open its children, and sum them up
+    # partition the rows of the node, open its children, and sum them up
     void (*partition)(Store* store, OpenNode* node, const Route* route, OpenNode* left,
                       OpenNode* right) noexcept nogil
 
