@@ -1,5 +1,5 @@
 """Draws by key: see _random.pyx for the contract. Everything is inline and needs no GIL."""
-from libc.stdint cimport uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint64_t
 
 cdef extern from *:
     """

@@ -6,13 +6,15 @@ calls, of threads or of chunks. The function is Philox4x64-10 (Salmon, Moraes, D
 
     key       seed, stream         stream: what the draw is for (`Stream` in _random.pxd)
     counter   i // 4, branch       branch: which row set, tree or node (`hash64` names nodes)
-    lane      i % 4
+    word      i % 4
 
 With branch 0 these are the bits of ``numpy.random.Philox`` with the same key, whose generator
 advances the counter before it draws: numpy's draws after ``counter=c`` start at ``4 * (c + 1)``.
 """
 
 import numpy as np
+
+from libc.stdint cimport uint16_t
 
 
 def _word(value):
@@ -36,14 +38,14 @@ def keyed_uint64(seed, stream, first, Py_ssize_t count, branch=0):
     """
     out = np.empty(count, dtype=np.uint64)
     cdef uint64_t[::1] view = out
-    cdef uint64_t key = _word(seed), purpose = _word(stream), side = _word(branch)
+    cdef uint64_t key = _word(seed), purpose = _word(stream), branch_word = _word(branch)
     cdef uint64_t start = _word(first), i
     cdef uint64_t[4] four
     cdef Py_ssize_t k = 0
     with nogil:
         while k < count:
             i = start + <uint64_t>k
-            philox(key, purpose, i >> 2, side, four)
+            philox(key, purpose, i >> 2, branch_word, four)
             while True:
                 view[k] = four[i & 3]
                 k += 1
@@ -69,22 +71,11 @@ def keyed_draws(seed, stream, branch, const uint64_t[::1] numbers):
     """
     out = np.empty(len(numbers), dtype=np.uint64)
     cdef uint64_t[::1] view = out
-    cdef uint64_t key = _word(seed), purpose = _word(stream), side = _word(branch)
+    cdef uint64_t key = _word(seed), purpose = _word(stream), branch_word = _word(branch)
     cdef Py_ssize_t i
     with nogil:
         for i in range(numbers.shape[0]):
-            view[i] = philox_draw(key, purpose, side, numbers[i])
-    return out
-
-
-def keyed_below(seed, stream, branch, Py_ssize_t count, n):
-    """Draws ``0 .. count - 1`` of a key as integers below ``n``: uint64 (count,)."""
-    out = keyed_uint64(seed, stream, 0, count, branch)
-    cdef uint64_t[::1] view = out
-    cdef uint64_t limit = n
-    cdef Py_ssize_t k
-    for k in range(count):
-        view[k] = below(view[k], limit)
+            view[i] = philox_draw(key, purpose, branch_word, numbers[i])
     return out
 
 
@@ -109,7 +100,7 @@ def keyed_counts(seed, stream, branch, const uint64_t[::1] numbers, const uint64
     cdef Py_ssize_t n_first = n_steps if n_steps < 6 else 6
     out = np.empty(count, dtype=np.uint16)
     cdef uint16_t[::1] view = out
-    cdef uint64_t key = _word(seed), purpose = _word(stream), side = _word(branch)
+    cdef uint64_t key = _word(seed), purpose = _word(stream), branch_word = _word(branch)
     cdef uint64_t block = 0, draw
     cdef uint64_t[4] four
     cdef bint known = False
@@ -118,7 +109,7 @@ def keyed_counts(seed, stream, branch, const uint64_t[::1] numbers, const uint64
         for i in range(count):
             if not known or numbers[i] >> 2 != block:
                 block = numbers[i] >> 2
-                philox(key, purpose, block, side, four)
+                philox(key, purpose, block, branch_word, four)
                 known = True
             draw = four[numbers[i] & 3]
             k = 0
@@ -139,21 +130,16 @@ def keyed_largest(seed, stream, branch, const uint64_t[::1] numbers):
         Taken modulo 2**64.
     numbers : uint64 (count,), at least one
     """
-    cdef uint64_t key = _word(seed), purpose = _word(stream), side = _word(branch)
+    cdef uint64_t key = _word(seed), purpose = _word(stream), branch_word = _word(branch)
     cdef uint64_t most = 0, found = numbers[0], draw
     cdef Py_ssize_t i
     with nogil:
         for i in range(numbers.shape[0]):
-            draw = philox_draw(key, purpose, side, numbers[i])
+            draw = philox_draw(key, purpose, branch_word, numbers[i])
             if draw > most or (draw == most and numbers[i] < found):
                 most = draw
                 found = numbers[i]
     return found
-
-
-def hash_words(a, b):
-    """`hash64` of two words, for Python."""
-    return hash64(_word(a), _word(b))
 
 
 SAMPLE_ROWS = STREAM_SAMPLE_ROWS

@@ -1,11 +1,10 @@
 """Keyed draws: the bits of numpy's Philox, from any place, in any order."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrees._random import hash_words, keyed_below, keyed_draws, keyed_uint64
+from dtrees._random import keyed_draws, keyed_uint64
 
 words = st.integers(0, 2**64 - 1)
 
@@ -48,21 +47,3 @@ def test_seed_stream_and_branch_matter():
 
 def test_negative_seed_is_taken_modulo_two_to_the_64():
     assert np.array_equal(keyed_uint64(-1, 0, 0, 4), keyed_uint64(2**64 - 1, 0, 0, 4))
-
-
-@pytest.mark.parametrize("n", [1, 2, 7, 1000])
-def test_below_is_below_and_even(n):
-    draws = keyed_below(5, 2, 0, 20_000, n)
-    assert draws.max() < n
-    if n <= 7:
-        share = np.bincount(draws.astype(int), minlength=n) / len(draws)
-        assert np.allclose(share, 1 / n, atol=0.02)
-
-
-def test_hash_separates_nodes():
-    names = {0}
-    level = [0]
-    for _ in range(12):
-        level = [hash_words(node, side) for node in level for side in (0, 1)]
-        names.update(level)
-    assert len(names) == 2**13 - 1

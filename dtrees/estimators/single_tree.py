@@ -70,7 +70,7 @@ class BaseDecisionTree(BaseTrees):
         return self._fit_coded(self._training(X, y, sample_weight))
 
     def _fit_coded(self, training: Training) -> Any:
-        tree = PruningLimits(ccp_alpha=self.ccp_alpha).cut(self._grow(training))
+        tree = PruningLimits(ccp_alpha=self.ccp_alpha).prune(self._grow(training))
         (learned,) = self._learned_of(training.encoded, [tree])
         learned["_fit_report"] = training.stats.report()
         self.__dict__.pop("feature_names_in_", None)

@@ -84,7 +84,7 @@ class Cells:
         if self.growth.is_whole:
             return self.fitted.models[number]
         n_trees = self._n_trees[candidate]
-        trees = tuple(map(self.limits(number)[candidate].cut, self.trees(number)[:n_trees]))
+        trees = tuple(map(self.limits(number)[candidate].prune, self.trees(number)[:n_trees]))
         estimator = self.growth.estimator_of(candidate)
         return model_of_trees(estimator, self.fitted.models[number], trees)
 

@@ -110,7 +110,7 @@ class CostComplexity:
         """
         estimator = clone(self._estimator).set_params(ccp_alpha=ccp_alpha)
         check_value(estimator, "ccp_alpha", ccp_alpha)
-        tree = PruningLimits(ccp_alpha=ccp_alpha).cut(trees_of(self._final)[0])
+        tree = PruningLimits(ccp_alpha=ccp_alpha).prune(trees_of(self._final)[0])
         return model_of_trees(estimator, self._final, (tree,))
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -200,7 +200,7 @@ def path_of(whole: Any, grown: FittedSplits, limits: PruningLimits = WHOLE) -> C
     end at `limits`.
     """
     fitted, splits = grown.fitted, grown.splits
-    final = limits.cut(trees_of(grown.final_estimator)[0])
+    final = limits.prune(trees_of(grown.final_estimator)[0])
     alphas = np.unique(cost_complexity_path(final)[0])
     alphas = alphas[alphas >= 0]
     # errors and alphas are compared in units of the target's spread, where nothing overflows

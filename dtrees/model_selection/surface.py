@@ -143,7 +143,8 @@ class ValidationSurface:
         parameters = self._parameters(int(depth[0]), int(limit[0]))
         estimator = clone(self._whole).set_params(**parameters)
         limits = _limits_of(estimator, self.max_depth[depth], self.min_samples_split[limit])[0]
-        return model_of_trees(estimator, self._final, tuple(map(limits.cut, trees_of(self._final))))
+        trees = tuple(map(limits.prune, trees_of(self._final)))
+        return model_of_trees(estimator, self._final, trees)
 
     def cost_complexity(self) -> CostComplexity:
         """The cost-complexity path of the largest tree, from the same growth.

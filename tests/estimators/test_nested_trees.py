@@ -44,7 +44,7 @@ def test_against_a_fit(kind, task, limits):
     narrow = clone(large).set_params(**parameters)
     large.fit(X, y)
     before = vars(large).copy()
-    mine = model_of_trees(narrow, large, [cut.cut(tree) for tree in trees_of(large)])
+    mine = model_of_trees(narrow, large, [cut.prune(tree) for tree in trees_of(large)])
     alone = clone(narrow).fit(X, y)
     assert vars(large) == before
     assert mine.get_params() == alone.get_params()

@@ -230,19 +230,19 @@ class TestGrowOnceDecideLater:
     @given(examples(limits=False), st.integers(0, 5))
     def test_max_depth(self, example, depth):
         early = fit(replace(example, limits={"max_depth": depth}))
-        assert_equal(early, PruningLimits(max_depth=depth).cut(fit(example)))
+        assert_equal(early, PruningLimits(max_depth=depth).prune(fit(example)))
 
     @given(examples(limits=False), st.integers(2, 12))
     def test_min_samples_split(self, example, n_rows):
         early = fit(replace(example, limits={"min_samples_split": n_rows}))
-        assert_equal(early, PruningLimits(min_samples_split=n_rows).cut(fit(example)))
+        assert_equal(early, PruningLimits(min_samples_split=n_rows).prune(fit(example)))
 
     @given(examples(limits=False), st.floats(0, 1))
     def test_min_impurity_decrease(self, example, share):
         tree = fit(example)
         least = share * tree.impurity[0]
         early = fit(replace(example, limits={"min_impurity_decrease": least}))
-        assert_equal(early, PruningLimits(min_impurity_decrease=least).cut(tree))
+        assert_equal(early, PruningLimits(min_impurity_decrease=least).prune(tree))
 
     @given(examples(limits=False), st.integers(0, 99))
     def test_decrease_of_a_node(self, example, which):
@@ -251,13 +251,13 @@ class TestGrowOnceDecideLater:
         decrease = tree.gain / tree.weighted_n_node_samples[0]
         least = float(decrease[which % tree.node_count])
         early = fit(replace(example, limits={"min_impurity_decrease": least}))
-        assert_equal(early, PruningLimits(min_impurity_decrease=least).cut(tree))
+        assert_equal(early, PruningLimits(min_impurity_decrease=least).prune(tree))
 
     @given(examples())
     def test_leaves_and_path(self, example):
         tree = fit(example)
         for k in (1, 2, 3, 5):
-            assert PruningLimits(max_leaf_nodes=k).cut(tree).n_leaves == min(k, tree.n_leaves)
+            assert PruningLimits(max_leaf_nodes=k).prune(tree).n_leaves == min(k, tree.n_leaves)
         alphas, impurities = pruning.cost_complexity_path(tree)
         leaf = tree.test == LEAF
         share = tree.weighted_n_node_samples[leaf] / tree.weighted_n_node_samples[0]

@@ -74,7 +74,7 @@ def test_every_candidate_is_cut_from_the_growth_of_all(candidates):
     )
     for number in range(len(candidates)):
         alone = growth.estimator_of(number).fit(X, y).tree_.model
-        assert limits[number].cut(grown).equals(alone)
+        assert limits[number].prune(grown).equals(alone)
 
 
 def test_trees_of_forests_are_decided_later_too():

@@ -20,6 +20,7 @@ from sklearn.metrics import (
 
 from dtrees.model_selection import GridSearchCV
 from dtrees.model_selection.confusion import KnownPredictions, scorer_of_classes, scores_of_matrices
+from dtrees.model_selection.leaf_scores import leaf_scores
 from tests.model_selection.test_search import (
     CANCER,
     CLASSIFIER,
@@ -97,9 +98,20 @@ def test_matrices_of_few_rows(seed, weighted):
     same(ours, expected)
 
 
-def test_a_matrix_of_too_many_classes_is_not_made(monkeypatch):
-    monkeypatch.setattr("dtrees.model_selection.leaf_scores.MOST_SUMS", 100)
+@pytest.mark.parametrize(("most", "is_made"), [(10, False), (2**23, True)])
+def test_a_matrix_of_too_many_classes_is_not_made(monkeypatch, most, is_made):
+    """Then scikit-learn is asked, and says the same."""
+    made = []
+
+    def noted(*arguments):
+        made.append(leaf_scores(*arguments))
+        return made[-1]
+
+    monkeypatch.setattr("dtrees.model_selection.leaf_scores.MOST_SUMS", most)
+    monkeypatch.setattr("dtrees.model_selection.cell_scores.leaf_scores", noted)
     both(CLASSIFIER, FEW_LIMITS, IRIS, scoring="f1_macro")
+    assert made
+    assert all((found is not None) == is_made for found in made)
 
 
 NAMES = [

@@ -24,7 +24,7 @@ cdef struct Column:
     uint32_t n_ordered
     uint32_t fill
     uint32_t common         # u8, u16: a code that most rows hold, as far as is known; or NO_RANK
-    int32_t row_slot        # u8: place among the codes of a row, where they stand by row; else -1
+    int32_t row_slot        # u8: number among the codes of a row, where they stand by row; else -1
     uint8_t storage
 
 cdef struct RowLists:
@@ -53,23 +53,29 @@ cdef inline PresortedFeature without_entries(const Column* column, int64_t j) no
                             False)
 
 
+cdef inline int64_t first_at_least(const int32_t* rows, int64_t low, int64_t high,
+                                   int64_t row) noexcept nogil:
+    """The first index, of `low` to `high`, of a row that is not before `row`."""
+    cdef int64_t middle
+    while low < high:
+        middle = (low + high) >> 1
+        if rows[middle] < row:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 cdef inline uint32_t code_at(const Column* column, int64_t row) noexcept nogil:
     """The code of one cell. O(1); O(log stored) in sparse columns."""
-    cdef int64_t low, high, middle
+    cdef int64_t low
     if column.storage == STORED_U8:
         return (<const uint8_t*>column.codes)[row]
     if column.storage == STORED_U16:
         return (<const uint16_t*>column.codes)[row]
     if column.storage == STORED_U32:
         return (<const uint32_t*>column.codes)[row]
-    low = 0
-    high = column.stored
-    while low < high:
-        middle = (low + high) >> 1
-        if column.rows[middle] < row:
-            low = middle + 1
-        else:
-            high = middle
+    low = first_at_least(column.rows, 0, column.stored, row)
     if low < column.stored and column.rows[low] == row:
         return (<const uint32_t*>column.codes)[low]
     return column.fill
@@ -78,7 +84,7 @@ cdef inline uint32_t code_at(const Column* column, int64_t row) noexcept nogil:
 cdef inline uint32_t next_code(const Column* column, uint32_t row, int64_t* at) noexcept nogil:
     """The code of a row of a sparse column, whose rows are asked for in ascending order.
 
-    at : place among the stored rows, from 0 on, moved. O(stored) for all rows together.
+    at : number among the stored rows, from 0 on, moved. O(stored) for all rows together.
     """
     while at[0] < column.stored and <uint32_t>column.rows[at[0]] < row:
         at[0] += 1

@@ -5,5 +5,5 @@
                        node: search, enough gain?, split the rows, open two children, write the test
 
 Every order grows the same tree: a node depends on its rows and the key of its path alone. Work is
-cut into slices, between which signals and cancellation are looked at.
+divided into slices, between which signals and cancellation are looked at.
 """

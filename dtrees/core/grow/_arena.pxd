@@ -14,5 +14,5 @@ cdef class Arena:
 
 
 cdef class ArenaLease:
-    cdef Arena pool
+    cdef Arena arena
     cdef GrowthMemory memory

@@ -44,12 +44,12 @@ cdef class Arena:
 cdef class ArenaLease:
     """What a tree has grown into, for those who read it where it is.
 
-    While somebody does, the memory serves no other tree; then it goes back to its pool.
+    While somebody does, the memory serves no other tree; then it goes back to its arena.
     """
 
-    def __cinit__(self, Arena pool, GrowthMemory memory):
-        self.pool = pool
+    def __cinit__(self, Arena arena, GrowthMemory memory):
+        self.arena = arena
         self.memory = memory
 
     def __dealloc__(self):
-        self.pool.give_back(self.memory)
+        self.arena.give_back(self.memory)

@@ -7,12 +7,12 @@ from libc.string cimport memcpy
 from dtrees._random cimport hash64
 from dtrees.core.data._structs cimport LEAF
 from dtrees.core.search._open_node cimport key_of_child
-from dtrees.core.search._parameters cimport CUTS
+from dtrees.core.search._parameters cimport SPLITS
 from dtrees.core.grow._node_buffer cimport SUBTREE, Record
 
 cdef enum:
     NO_FEATURE = -2
-    PLACES = -1             # of a draw in its gap: a number that no code has
+    FRACTIONS = -1             # of a draw in its gap: a number that no code has
 
 
 def arrays_of(nodes):
@@ -58,10 +58,10 @@ def arrays_of(nodes):
     }
 
 
-def places_of(nodes, uint64_t seed, uint64_t tree):
+def fractions_of(nodes, uint64_t seed, uint64_t tree):
     """Where between its two neighbours each random split of a tree is.
 
-    The key is that of the node and the column, as for the other draws of a cut (`_random_split`).
+    The key is that of the node and the column, as for the other draws of a split (`_random_split`).
 
     Parameters
     ----------
@@ -72,13 +72,13 @@ def places_of(nodes, uint64_t seed, uint64_t tree):
     Returns
     -------
     float64 (n_nodes,)
-        0 <= place < 1, in steps of 2**-53; 0 in leaves.
+        0 <= fraction < 1, in steps of 2**-53; 0 in leaves.
     """
     cdef int64_t n = len(nodes)
     cdef const uint8_t[::1] raw = nodes.view(np.uint8)
     cdef const Record* records = <const Record*>&raw[0]
     cdef uint64_t[::1] path = np.zeros(n, dtype=np.uint64)
-    cdef double[::1] place = np.zeros(n, dtype=np.float64)
+    cdef double[::1] fraction = np.zeros(n, dtype=np.float64)
     cdef uint64_t of_tree = hash64(seed, tree)
     cdef uint64_t key
     cdef int64_t i
@@ -88,10 +88,10 @@ def places_of(nodes, uint64_t seed, uint64_t tree):
                 continue
             path[records[i].left] = key_of_child(path[i], True)
             path[records[i].right] = key_of_child(path[i], False)
-            key = hash64(hash64(of_tree, path[i]), CUTS)
-            key = hash64(hash64(key, <uint64_t>records[i].column), <uint64_t>PLACES)
-            place[i] = <double>(key >> 11) * 1.1102230246251565e-16
-    return np.asarray(place)
+            key = hash64(hash64(of_tree, path[i]), SPLITS)
+            key = hash64(hash64(key, <uint64_t>records[i].column), <uint64_t>FRACTIONS)
+            fraction[i] = <double>(key >> 11) * 1.1102230246251565e-16
+    return np.asarray(fraction)
 
 
 def join_records(list pieces, list statistics, list n_words):

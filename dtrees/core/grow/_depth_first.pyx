@@ -2,7 +2,7 @@
 
 The rows of an open node are a stretch of its buffers and of every column's entries, so a subtree
 is grown depth first, in place: search every column that still varies, mark the side of each row,
-part the rows and the features, go on with the left child. Nodes come out in preorder.
+partition the rows and the features, go on with the left child. Nodes come out in preorder.
 
     frame 0   buffers of the caller         open nodes:  [ A | B | C ]
     frame 1     relocated: rows of C          open nodes:  [ D | E ]

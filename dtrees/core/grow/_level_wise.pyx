@@ -1,9 +1,9 @@
 """One tree on several threads: large nodes level by level, small ones as tasks.
 
 While nodes are large, all threads work on one level together, each on its own block of columns:
-part the features by the marks of the level above, search the new nodes. As soon as nodes are small,
-each is a task of its own and its whole subtree is grown by one call (`_depth_first`). A level of
-few entries is not handed out: it takes less time than to wake the threads.
+partition the features by the marks of the level above, search the new nodes. As soon as nodes are
+small, each is a task of its own and its whole subtree is grown by one call (`_depth_first`). A
+level of few entries is not given to threads: it takes less time than to wake them.
 
     large nodes     level 0   [block 0 | block 1 | block 2 | block 3]     columns in blocks
                     level 1   [block 0 | block 1 | block 2 | block 3]
@@ -129,7 +129,7 @@ cdef class LevelWiseBuilder(PresortedRoot):
     def _grow_subtree(self, LevelWiseNode node, cancelled):
         """Grow the subtree of a small node, in slices."""
         cdef Growth* growth
-        cdef GrowthMemory memory = self.memory if self.dataset.rows_only else self.pool.take()
+        cdef GrowthMemory memory = self.memory if self.dataset.rows_only else self.arena.take()
         cdef Buffers view = self.buffers[0]
         cdef bint more = True
         cdef bint begun
@@ -150,7 +150,7 @@ cdef class LevelWiseBuilder(PresortedRoot):
                 with nogil:
                     more = grow_for(growth, SLICE)
             if self.dataset.rows_only:
-                lease = ArenaLease(self.pool, memory)
+                lease = ArenaLease(self.arena, memory)
             return partial_tree_of(&growth.out, self.params.n_statistics, lease)
         finally:
             with nogil:
@@ -180,7 +180,7 @@ cdef class LevelWiseBuilder(PresortedRoot):
         ----------
         run : Runner
         n_threads : int
-            Decides only how the work is cut.
+            Decides only how the work is divided.
         cancelled : callable () -> bool
             Asked between slices of work; True ends the growth.
         depth, path : int
@@ -208,7 +208,7 @@ cdef class LevelWiseBuilder(PresortedRoot):
             pieces[0].nodes["left"][record_of(node)] = len(pieces)
             pieces.append(subtree)
         if self.dataset.rows_only and not small:
-            self.pool.give_back(self.memory)
+            self.arena.give_back(self.memory)
         return pieces
 
     cdef list grow_large(self, run, int n_threads, cancelled, int64_t depth, uint64_t path,

@@ -126,7 +126,7 @@ cdef SearchOfBlock search_block(const TrainParameters* params, Buffers* w, const
     """The best split of an open node in one block of columns; constant columns are dropped."""
     cdef SearchOfBlock search = SearchOfBlock()
     cdef PresortedStore s = presorted_store()
-    cdef Counters counters = Counters(node.features[block], node.n_features[block], counted.n_cells)
+    cdef Counters counters = Counters(node.features[block], node.n_features[block], counted.n_words)
     cdef const int32_t[::1] drawn = node.drawn
     cdef int64_t n_drawn = 0 if node.drawn is None else len(drawn)
     cdef bint all_columns = node.drawn is None
@@ -142,9 +142,9 @@ cdef SearchOfBlock search_block(const TrainParameters* params, Buffers* w, const
     s.w = w
     with nogil:
         begin_node(search.q, &node.node.totals, node.node.class_totals, node.node.path)
-        if (counted.n_cells > 0 and node.histogram[block] == NULL
+        if (counted.n_words > 0 and node.histogram[block] == NULL
                 and keeps_histogram(node, counted)):
-            node.histogram[block] = <int64_t*>calloc(counted.n_cells, sizeof(int64_t))
+            node.histogram[block] = <int64_t*>calloc(counted.n_words, sizeof(int64_t))
             if node.histogram[block] != NULL:
                 count_features(w, params, &counters, &node.node, node.histogram[block])
             else:
@@ -200,7 +200,7 @@ cdef bint partition_block(const TrainParameters* params, Buffers* w, const Count
         partition_features(<uint64_t*>w.entries, node.features[block], n, w.side,
                            <uint64_t*>scratch, &children)
     if node.histogram[block] != NULL:
-        counters = Counters(node.features[block], n, counted.n_cells)
+        counters = Counters(node.features[block], n, counted.n_words)
         found &= partition_histogram(
             w, params, &counters, &node.left.node, &node.right.node, &node.histogram[block],
             histogram_of_child(node.left, counted, block),

@@ -1,6 +1,6 @@
 """The records of grown nodes: one per node, in the order in which nodes are recorded.
 
-A node is written as a leaf when it is taken up, linked to its parent, and gets its test when it is
+A node is written as a leaf when it is processed, linked to its parent, and gets its test when it is
 split. Tests are on codes; buffers may know ranks only, and a row that holds the rank leads to
 its code. `dtrees.core.grow.node_record.RECORD` is the numpy twin of a record.
 

@@ -12,7 +12,7 @@ from dtrees.core.grow._level_wise_node cimport LevelWiseNode
 cdef class PresortedRoot:
     cdef Dataset dataset
     cdef object tuning
-    cdef Arena pool
+    cdef Arena arena
     cdef GrowthMemory memory       # rows only: of the growth, which also lists them
     cdef TrainParameters params
     cdef Column* columns
@@ -26,5 +26,5 @@ cdef class PresortedRoot:
     cdef list column_blocks(self, int n_blocks)
     cdef LevelWiseNode open_root(self, run, list blocks, int64_t depth, uint64_t path)
     cdef bint is_sorted(self, const Column* column) noexcept nogil
-    cdef int64_t reserve_cells(self, const Column* column, int64_t n, int block) noexcept
+    cdef int64_t reserve_histogram(self, const Column* column, int64_t n, int block) noexcept
     cdef relocate_root(self, run, LevelWiseNode root)

@@ -26,7 +26,7 @@ from dtrees.core.grow._arena cimport Arena
 from dtrees.core.grow._level_wise_node cimport LevelWiseNode
 
 cdef enum:
-    MOST_CELLS = 4          # of a histogram, for each row of the table
+    MOST_WORDS = 4          # of a histogram, for each row of the table
     KEPT_SHARE = 8          # rows per cell of a histogram that is kept with its node
 
 
@@ -37,14 +37,14 @@ cdef class PresortedRoot:
     ----------
     dataset : Dataset
     tuning : Tuning
-    pool : Arena
+    arena : Arena
         Of the trees before this one.
     """
 
-    def __cinit__(self, Dataset dataset, tuning, Arena pool):
+    def __cinit__(self, Dataset dataset, tuning, Arena arena):
         self.dataset = dataset
         self.tuning = tuning
-        self.pool = pool
+        self.arena = arena
         self.params = dataset.params
         self.params.count_rule.least_rows = tuning.counted_rows
         self.params.draws = (self.params.limits.max_features < self.params.limits.n_columns
@@ -67,7 +67,7 @@ cdef class PresortedRoot:
     cdef borrow_rows(self):
         """List the rows in the scratch of the growth that takes them over."""
         cdef Buffers* w = self.buffers
-        self.memory = self.pool.take()
+        self.memory = self.arena.take()
         if not ready_loader(&self.memory.growth.sampled, &self.params, &w.of_row,
                             self.dataset.n_live, self.n_rows):
             raise MemoryError
@@ -152,7 +152,7 @@ cdef class PresortedRoot:
                 feature_of.offset = offsets[j]
                 feature_of.length = <uint32_t>lengths[j - first]
                 if feature_of.length == 0 and self.columns[j].storage < STORED_U32:
-                    feature_of.offset = self.reserve_cells(&self.columns[j], m, b)
+                    feature_of.offset = self.reserve_histogram(&self.columns[j], m, b)
                 if self.columns[j].n_codes > 0 and (feature_of.length > 0
                                                     or not self.is_sorted(&self.columns[j])):
                     root.n_features[b] += 1
@@ -178,15 +178,15 @@ cdef class PresortedRoot:
         histogram of them is out of proportion to the rows."""
         cdef int64_t cells = (column.n_codes + <int64_t>1) * self.params.layout.n_words
         return column.storage >= STORED_U32 or (self.dataset.n_live > MAX_NARROW
-                                                and cells > MOST_CELLS * self.dataset.n_live)
+                                                and cells > MOST_WORDS * self.dataset.n_live)
 
-    cdef int64_t reserve_cells(self, const Column* column, int64_t n, int block) noexcept:
+    cdef int64_t reserve_histogram(self, const Column* column, int64_t n, int block) noexcept:
         """Where the column's histogram stands in those of its block; -1: it is not kept."""
         cdef int64_t cells = (column.n_codes + <int64_t>1) * self.params.count_rule.n_words
-        cdef int64_t offset = self.counted[block].n_cells
+        cdef int64_t offset = self.counted[block].n_words
         if cells == 0 or cells > n // KEPT_SHARE:
             return -1
-        self.counted[block].n_cells += cells
+        self.counted[block].n_words += cells
         self.counted[block].least_rows = max(self.counted[block].least_rows, cells)
         return offset
 

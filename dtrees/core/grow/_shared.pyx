@@ -18,17 +18,17 @@ cdef enum:
     OFFLOADED = 48             # times the entries of a subtree that is worth a task
 
 
-def grow_together(TrainingSets sets, Arena pool, run, int n_threads, cancelled, tuning,
+def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled, tuning,
                   int64_t depth=0, uint64_t path=0):
     """Grow the tree of each set.
 
     Parameters
     ----------
     sets : TrainingSets
-    pool : Arena
+    arena : Arena
     run : Runner
     n_threads : int
-        Decides only how the work is cut.
+        Decides only how the work is divided.
     cancelled : callable () -> bool
     tuning : Tuning
         `task_entries` decides which tables one thread grows, `level_entries` which nodes it
@@ -41,7 +41,7 @@ def grow_together(TrainingSets sets, Arena pool, run, int n_threads, cancelled, 
     list of list of PartialTree
         By set: pieces, as those of `LevelWiseBuilder.grow`. Empty when the growth was cancelled.
     """
-    cdef SharedGrowth top = SharedGrowth(sets, pool)
+    cdef SharedGrowth top = SharedGrowth(sets, arena)
     cdef int64_t least_offloaded = OFFLOADED * tuning.task_entries
     cdef int64_t n_columns = sets.dataset.params.limits.n_columns
     idle = [top]
@@ -57,21 +57,21 @@ def grow_together(TrainingSets sets, Arena pool, run, int n_threads, cancelled, 
     tasks = top.take_offloaded()
     by_size = sorted(range(len(tasks)), key=lambda i: -(<SharedTask>tasks[i]).work)
     left = sum((<SharedTask>task).work for task in tasks) * n_columns
-    carry = run if left >= least_offloaded // 2 else serial
-    grown = carry([partial(grow_task, sets, tasks[i], pool, idle, cancelled) for i in by_size])
+    run_tasks = run if left >= least_offloaded // 2 else serial
+    grown = run_tasks([partial(grow_task, sets, tasks[i], arena, idle, cancelled) for i in by_size])
     if cancelled():
         return []
-    for i in np.argsort(by_size):  # each after those that were handed over before it
+    for i in np.argsort(by_size):  # each after those that were offloaded before it
         for s, subtree in grown[i]:
             pieces[s].append(subtree)
     for worker in idle:
-        pool.give_back((<SharedGrowth>worker).memory)
+        arena.give_back((<SharedGrowth>worker).memory)
     return pieces
 
 
-def grow_task(TrainingSets sets, SharedTask task, Arena pool, list idle, cancelled):
+def grow_task(TrainingSets sets, SharedTask task, Arena arena, list idle, cancelled):
     """Subtrees of a node, in the scratch of a thread that has none to do."""
-    cdef SharedGrowth worker = idle.pop() if idle else SharedGrowth(sets, pool)
+    cdef SharedGrowth worker = idle.pop() if idle else SharedGrowth(sets, arena)
     worker.most_offloaded = worker.least_divided = 0
     subtrees = worker.grow_task(task, cancelled)
     if subtrees is not None:

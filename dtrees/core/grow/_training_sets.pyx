@@ -15,7 +15,7 @@ cdef class TrainingSets:
     Parameters
     ----------
     dataset : Dataset
-        Of all rows. Columns are dense and of 8 or 16 bits (`why_not_shared`), cuts are not random.
+        Of all rows. Columns are dense and of 8 or 16 bits (`why_not_shared`), splits not random.
     cell : uint16 (n_rows,)
     has : uint8 (n_sets, n_cells)
         1 where a set has the rows of a cell. At most `MOST_SETS` sets, each of which has rows, and

@@ -1,7 +1,7 @@
 """Pieces of a grown tree put together.
 
-Growth leaves the large nodes in one piece and every subtree in another, cut as the threads or
-blocks happened to cut them. The tree that is made of them does not show the cuts: nodes are
+Growth leaves the large nodes in one piece and every subtree in another, divided as the threads or
+blocks happened to divide them. The tree that is made of them does not show that: nodes are
 numbered in preorder and subsets are stored in the order of their nodes.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.grow._assembly import arrays_of, join_records, places_of
+from dtrees.core.grow._assembly import arrays_of, fractions_of, join_records
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.model.tree import IN_SUBSET, REGRESSION, Tree, count_type
 
@@ -87,9 +87,9 @@ def trees_of(
 
 
 def _together(pieces: Iterable[PartialTree]) -> Iterator[list[PartialTree]]:
-    """Runs of pieces of at most `NODES_AT_ONCE` nodes, or of one piece.
+    """Stretches of pieces of at most `NODES_AT_ONCE` nodes, or of one piece.
 
-    A run is emptied before the next piece is asked for, which may grow in its memory.
+    A stretch is emptied before the next piece is asked for, which may grow in its memory.
     """
     some: list[PartialTree] = []
     n_nodes = 0
@@ -117,10 +117,10 @@ def _trees_of(
     rules: GrowthRules,
 ) -> list[Tree]:
     nodes, words = side_by_side(pieces)
-    places = None
+    fractions = None
     if rules.random_splits:
-        places = np.concatenate([places_of(p.nodes, rules.seed, rules.tree) for p in pieces])
-    threshold, code = thresholds(nodes["column"], nodes["boundary"], nodes["beyond"], places)
+        fractions = np.concatenate([fractions_of(p.nodes, rules.seed, rules.tree) for p in pieces])
+    threshold, code = thresholds(nodes["column"], nodes["boundary"], nodes["beyond"], fractions)
     subset_offset, subset_words = in_node_order(nodes, words, n_codes)
     bounds = np.cumsum([0] + [len(piece.nodes) for piece in pieces])
     roots = bounds[:-1]
@@ -136,7 +136,7 @@ def _trees_of(
         ),
     }
     assert np.count_nonzero(subset_offset >= 0) == np.count_nonzero(arrays["test"] == IN_SUBSET)
-    facts: dict[str, Any] = {
+    shared: dict[str, Any] = {
         "n_columns": len(n_codes),
         "criterion": rules.criterion,
         "weight_unit": target.weight_unit,
@@ -144,7 +144,7 @@ def _trees_of(
         "offset": target.offset,
     }
     if len(pieces) == 1:
-        return [Tree(**arrays, subset_offset=subset_offset, subset_words=subset_words, **facts)]
+        return [Tree(**arrays, subset_offset=subset_offset, subset_words=subset_words, **shared)]
     with_subset = np.flatnonzero(subset_offset >= 0)
     first_word = np.append(subset_offset[with_subset], len(subset_words))
     first_word = first_word[np.searchsorted(with_subset, bounds)]
@@ -157,7 +157,7 @@ def _trees_of(
                 **{name: array[own] for name, array in arrays.items()},
                 subset_offset=np.where(offset >= 0, offset - first_word[i], -1),
                 subset_words=subset_words[first_word[i] : first_word[i + 1]],
-                **facts,
+                **shared,
             )
         )
     return trees

@@ -72,7 +72,7 @@ class ForestGrowth:
     max_leaf_nodes : int or None, default=None
     ccp_alpha : float, default=0.0
         Decided on the grown tree (`dtrees.core.model.pruning`).
-    pool : Arena
+    arena : Arena
         Memory that a tree leaves to the next one.
     """
 
@@ -86,7 +86,7 @@ class ForestGrowth:
     shares: Shares = field(default_factory=Shares)
     max_leaf_nodes: int | None = None
     ccp_alpha: float = 0.0
-    pool: Arena = field(default_factory=Arena, repr=False)
+    arena: Arena = field(default_factory=Arena, repr=False)
 
     def tree(self, number: int, run: Runner = serial, n_threads: int = 1) -> Tree:
         """Grow a tree.
@@ -118,13 +118,13 @@ class ForestGrowth:
             run=run,
             n_threads=n_threads,
             values=self.values,
-            pool=self.pool,
+            arena=self.arena,
         )
 
     def pruned(self, tree: Tree) -> Tree:
-        """A grown tree, cut by the limits that are decided afterwards."""
+        """A grown tree, pruned by the limits that are decided afterwards."""
         limits = PruningLimits(max_leaf_nodes=self.max_leaf_nodes, ccp_alpha=self.ccp_alpha)
-        return limits.cut(tree)
+        return limits.prune(tree)
 
     def trees_of_sets(
         self, number: int, resampling: Resampling, run: Runner = serial, n_threads: int = 1

@@ -67,7 +67,7 @@ def grow_gathered(
     gathered: Sequence[GatheredRows],
     node: GatheredNode,
     values: tuple[np.ndarray, np.ndarray] | None,
-    pool: Arena,
+    arena: Arena,
     run: Runner = serial,
 ) -> tuple[PartialTree, ...]:
     """Grow the subtrees of a node, a piece for each of its sets, on one thread.
@@ -79,7 +79,7 @@ def grow_gathered(
     node : GatheredNode
     values : (float64, int64 (n_columns + 1,)) or None
         `CodeBook.code_values`, for random splits.
-    pool : Arena
+    arena : Arena
     run : Runner, default=serial
         Its event ``cancelled`` ends the growth.
 
@@ -88,7 +88,7 @@ def grow_gathered(
     CancelledError
     """
     rows = stacked(gathered)
-    how = {"run": run, "values": values, "pool": pool, "scale": node.scales[0]}
+    how = {"run": run, "values": values, "arena": arena, "scale": node.scales[0]}
     source = DatasetSource(rows.coded, rows.target, node.rules[0], **how)
     if rows.combination is None:
         return (source.finish(node.depth, node.path),)

@@ -47,7 +47,7 @@ class LocalBlocks:
         self._positions: list[PositionIndex] = []
         self._values = values
         self._run = run
-        self._pool = Arena()
+        self._arena = Arena()
 
     def begin(self, common: Common) -> None:
         """Begin a growth."""
@@ -61,9 +61,9 @@ class LocalBlocks:
     def count(self, update: SplitUpdate, requests: Sequence[HistogramRequest]) -> Counts:
         """Sums and histograms of some nodes."""
 
-        def of_block(place: int) -> Counts:
-            self._advance(place, update)
-            return self._blocks[place].count(self._positions[place], requests)
+        def of_block(number: int) -> Counts:
+            self._advance(number, update)
+            return self._blocks[number].count(self._positions[number], requests)
 
         return add_up(self._run([partial(of_block, i) for i in range(len(self._blocks))]))
 
@@ -71,18 +71,18 @@ class LocalBlocks:
         self, update: SplitUpdate, nodes: Sequence[GatheredNode]
     ) -> Iterator[tuple[int, tuple[PartialTree, ...]]]:
         """The subtrees of some nodes."""
-        self._run([partial(self._advance, place, update) for place in range(len(self._blocks))])
+        self._run([partial(self._advance, number, update) for number in range(len(self._blocks))])
         for first in range(0, len(nodes), AT_ONCE):
             some = nodes[first : first + AT_ONCE]
             pieces = self._run([partial(self._finish, node) for node in some])
             yield from enumerate(pieces, first)
 
-    def _advance(self, place: int, update: SplitUpdate) -> None:
-        self._positions[place] = self._blocks[place].advance(self._positions[place], update)
+    def _advance(self, number: int, update: SplitUpdate) -> None:
+        self._positions[number] = self._blocks[number].advance(self._positions[number], update)
 
     def _finish(self, node: GatheredNode) -> tuple[PartialTree, ...]:
         gathered = [
             block.gather(positions, [node.node])[0]
             for block, positions in zip(self._blocks, self._positions, strict=True)
         ]
-        return grow_gathered(gathered, node, self._values, self._pool)
+        return grow_gathered(gathered, node, self._values, self._arena)

@@ -2,7 +2,7 @@
 
 Sets whose scores are read from the same integers grow together (`dtrees.core.grow._shared`), up to
 64 at a time. What cannot be shared is grown set by set from the same codes: tables with sparse
-columns or columns of 32 bits, random splits, and sets that cut the rows into too many cells::
+columns or columns of 32 bits, random splits, and sets that divide the rows into too many cells::
 
     sets        0 1 2 3 4 5 6 7 8 9 10          ten folds and all rows
     groups      [0 1 2 3 4 5 6 7 8 9 10]        one growth, pieces by set
@@ -51,7 +51,7 @@ def pieces_of_sets(
 ) -> Iterator[PartialTree]:
     """Grow the subtree of each set.
 
-    What grows together has grown before the first tree is handed over; the others grow when it is
+    What grows together has grown before the first tree is given out; the others grow when it is
     their turn, in the memory of those that are done with.
 
     Parameters
@@ -90,11 +90,11 @@ def pieces_of_sets(
         tuned = tuning.counted_rows, tuning.shared_rows
         shared = TrainingSets(dataset, cells, has, total_weight, least_of, times, *tuned)
         how = source.run, source.n_threads, source.cancelled, tuning
-        grown = grow_together(shared, source.pool, *how, depth, path)
+        grown = grow_together(shared, source.arena, *how, depth, path)
         source.check_cancelled()
-        for place, number in enumerate(group):
-            found = grown[place]
-            grown[place] = []  # records are there twice for one set at a time
+        for member, number in enumerate(group):
+            found = grown[member]
+            grown[member] = []  # records are there twice for one set at a time
             pieces[number] = found[0] if len(found) == 1 else join(found)  # one is in preorder
     for number in range(resampling.n_sets):
         if number not in pieces:
@@ -208,11 +208,11 @@ class Sets:
         found = []
         for like in by_scale.values():
             for size in SIZES:
-                cut = [like[i : i + size] for i in range(0, len(like), size)]
-                cells = max(self.resampling.cells_of(group)[1].shape[1] for group in cut)
+                divided = [like[i : i + size] for i in range(0, len(like), size)]
+                cells = max(self.resampling.cells_of(group)[1].shape[1] for group in divided)
                 blocks = cells + 2 + 2 * size
                 if cells <= MOST_CELLS and blocks * histogram <= MOST_NUMBERS:
-                    found += [group for group in cut if len(group) > 1]
+                    found += [group for group in divided if len(group) > 1]
                     break
         return found
 

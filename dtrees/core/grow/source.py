@@ -38,11 +38,11 @@ class DatasetSource:
     run : Runner, default=serial
         May have an event ``cancelled``, which ends growth with `CancelledError`.
     n_threads : int, default=1
-        How many threads the work is cut for. The model does not depend on it.
+        How many threads the work is divided for. The model does not depend on it.
     tuning : Tuning, default=Tuning()
     values : (float64, int64 (n_columns + 1,)) or None, default=None
         `CodeBook.code_values`, needed for random splits.
-    pool : Arena, default=Arena()
+    arena : Arena, default=Arena()
         Shared by the growths of a forest.
     scale : Scale or None, default=None
         Of all rows of the tree, where these are the rows of one of its nodes; None: of the rows.
@@ -56,7 +56,7 @@ class DatasetSource:
     n_threads: int = 1
     tuning: Tuning = field(default_factory=Tuning)
     values: tuple[np.ndarray, np.ndarray] | None = None
-    pool: Arena = field(default_factory=Arena)
+    arena: Arena = field(default_factory=Arena)
     scale: Scale | None = None
 
     def __post_init__(self) -> None:
@@ -83,7 +83,7 @@ class DatasetSource:
         scale = scale_of([self.target], self.rules) if self.scale is None else self.scale
         values, n_threads = self.values, self.n_threads
         dataset = Dataset(self.coded, self.target, self.rules, scale, values, n_threads, alone=True)
-        levels = LevelWiseBuilder(dataset, self.tuning, self.pool)
-        subtrees = levels.grow(self.run, n_threads, self.cancelled, depth, path)
+        builder = LevelWiseBuilder(dataset, self.tuning, self.arena)
+        subtrees = builder.grow(self.run, n_threads, self.cancelled, depth, path)
         self.check_cancelled()
         return join(subtrees)

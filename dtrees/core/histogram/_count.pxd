@@ -16,7 +16,7 @@ cdef struct NodeRows:
     const uint8_t* cell         # histogram of each row; NULL: there is one
     const uint16_t* combination     # the same, of many
     int64_t size                # words of a histogram
-    const uint32_t* rank        # by code: its place in the histogram; NULL: the code
+    const uint32_t* rank        # by code: its number in the histogram; NULL: the code
 
 cdef bint count_column(const Column* column, const NodeRows* rows, const Layout* layout,
                        int64_t* cells) noexcept nogil

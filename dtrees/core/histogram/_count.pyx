@@ -22,7 +22,7 @@ from dtrees.core.histogram._layout cimport (
 cdef enum:
     # What a loop is compiled for, as bits.
     RENUMBERED = 1          # rows have numbers of their own (`row_id`)
-    RANKED = 2              # codes have places in the histogram (`rank`)
+    RANKED = 2              # codes are numbered in the histogram (`rank`)
     GATHERED = 4            # statistics in the order of the rows (`weight`, `target`)
     BY_CELL = 8             # a histogram for each set of rows (`cell`)
     BY_COMBINATION = 16     # the same, of many (`combination`)
@@ -55,18 +55,24 @@ cdef inline void count_in(const code_t* codes, const NodeRows* r, CellKind kind,
             add_row(cell, kind, r.of_row, row)
 
 
+cdef inline void count_gathered(const code_t* codes, const NodeRows* r, CellKind kind,
+                                int64_t n_words, int64_t* cells) noexcept nogil:
+    """Pick the loop that was compiled for where things are."""
+    if r.cell != NULL and r.rank != NULL:
+        count_in(codes, r, kind, n_words, GATHERED | BY_CELL | RANKED, cells)
+    elif r.cell != NULL:
+        count_in(codes, r, kind, n_words, GATHERED | BY_CELL, cells)
+    elif r.combination != NULL:
+        count_in(codes, r, kind, n_words, GATHERED | BY_COMBINATION, cells)
+    else:
+        count_in(codes, r, kind, n_words, GATHERED, cells)
+
+
 cdef inline void count_kind(const code_t* codes, const NodeRows* r, CellKind kind,
                             int64_t n_words, int64_t* cells) noexcept nogil:
-    """Pick the loop that was compiled for where things are."""
+    """The same, of rows that are gathered or not; packed ones always are."""
     if r.of_row == NULL:
-        if r.cell != NULL and r.rank != NULL:
-            count_in(codes, r, kind, n_words, GATHERED | BY_CELL | RANKED, cells)
-        elif r.cell != NULL:
-            count_in(codes, r, kind, n_words, GATHERED | BY_CELL, cells)
-        elif r.combination != NULL:
-            count_in(codes, r, kind, n_words, GATHERED | BY_COMBINATION, cells)
-        else:
-            count_in(codes, r, kind, n_words, GATHERED, cells)
+        count_gathered(codes, r, kind, n_words, cells)
     elif r.cell != NULL and r.rank != NULL:
         count_in(codes, r, kind, n_words, BY_CELL | RANKED, cells)
     elif r.cell != NULL:
@@ -83,7 +89,7 @@ cdef inline void count_codes(const code_t* codes, const NodeRows* r, const Layou
     if layout.kind == COUNT:
         count_kind(codes, r, COUNT, 1, cells)
     elif layout.kind == PACKED:
-        count_kind(codes, r, PACKED, 1, cells)
+        count_gathered(codes, r, PACKED, 1, cells)
     elif layout.kind == SUM:
         count_kind(codes, r, SUM, 2, cells)
     elif layout.kind == WEIGHTED_SUM:

@@ -46,7 +46,7 @@ def sums_over_branches(tree: Tree, of_leaves: np.ndarray) -> np.ndarray:
         Of the same type. Exact for integers. O(n_nodes x m).
     """
     before = np.zeros((tree.node_count + 1, of_leaves.shape[1]), dtype=of_leaves.dtype)
-    np.cumsum(of_leaves, axis=0, out=before[1:])  # a branch is a run of nodes
+    np.cumsum(of_leaves, axis=0, out=before[1:])  # a branch is a stretch of nodes
     return before[pruning.last_of_branch(tree) + 1] - before[:-1]
 
 
@@ -78,12 +78,12 @@ class PruningGrid:
         self.whole = np.flatnonzero(is_whole)
         self.of_nodes = np.flatnonzero(~in_order & ~is_whole)
         self.kinds: dict[PruningLimits, list[int]] = {}  # others, by their limits of nodes
-        for place in np.flatnonzero(in_order).tolist():
-            self.kinds.setdefault(self[place].of_nodes, []).append(place)
+        for number in np.flatnonzero(in_order).tolist():
+            self.kinds.setdefault(self[number].of_nodes, []).append(number)
         self.asked = tuple(column[self.of_nodes] for column in of_nodes)
         found = [np.unique(asked, return_inverse=True) for asked in self.asked]
         self.axes = [axis for axis, _ in found]
-        self.places = [place.ravel() for _, place in found]
+        self.numbers = [number.ravel() for _, number in found]
 
     @classmethod
     def of(cls, limits: Sequence[PruningLimits]) -> PruningGrid:
@@ -128,9 +128,9 @@ def sums_over_leaves(tree: Tree, values: np.ndarray, limits: PruningGrid) -> np.
     found[limits.whole] = values[tree.test == LEAF].sum(axis=0)
     if len(limits.of_nodes) > 0:
         found[limits.of_nodes] = _in_boxes(tree, values, limits)
-    for of_nodes, places in limits.kinds.items():
+    for of_nodes, numbers in limits.kinds.items():
         nested, kept = of_nodes.cut_and_kept(tree)
-        found[places] = _in_order(nested, values[kept], [limits[place] for place in places])
+        found[numbers] = _in_order(nested, values[kept], [limits[number] for number in numbers])
     return found
 
 
@@ -160,7 +160,7 @@ def _in_boxes(tree: Tree, values: np.ndarray, limits: PruningGrid) -> np.ndarray
     np.add.at(box, corner, change)
     box = box.reshape(*shape, values.shape[1])
     box = box.cumsum(axis=0)[:, ::-1].cumsum(axis=1)[:, ::-1, ::-1].cumsum(axis=2)[:, :, ::-1]
-    by_depth, by_rows, by_decrease = limits.places
+    by_depth, by_rows, by_decrease = limits.numbers
     return values[0] + box[by_depth, by_rows + 1, by_decrease + 1]
 
 
@@ -168,25 +168,25 @@ def _in_order(tree: Tree, values: np.ndarray, limits: Sequence[PruningLimits]) -
     """Sums for numbers of leaves and alphas, whatever the other limits."""
     found = np.empty((len(limits), values.shape[1]), dtype=np.int64)
     by_leaves: dict[int | None, list[int]] = {}
-    for place, one in enumerate(limits):
-        by_leaves.setdefault(one.max_leaf_nodes, []).append(place)
+    for number, one in enumerate(limits):
+        by_leaves.setdefault(one.max_leaf_nodes, []).append(number)
     most = max((n for n in by_leaves if n is not None), default=1)
     order = pruning.best_first_order(tree, most - 1)
     steps = np.vstack([values[:1], _changes(tree, values)[order]]).cumsum(axis=0)
-    for n_leaves, places in by_leaves.items():
-        alphas = np.array([limits[place].ccp_alpha for place in places])
+    for n_leaves, numbers in by_leaves.items():
+        alphas = np.array([limits[number].ccp_alpha for number in numbers])
         if n_leaves is not None:
-            found[places] = steps[min(n_leaves - 1, len(steps) - 1)]
+            found[numbers] = steps[min(n_leaves - 1, len(steps) - 1)]
         if (alphas > 0).any():
             kept: np.ndarray | slice = slice(None)
             nested = tree
             if n_leaves is not None:
                 nested, kept = PruningLimits(max_leaf_nodes=n_leaves).cut_and_kept(tree)
             of_alphas = sums_over_alphas(nested, values[kept], alphas)
-            found[np.array(places)[alphas > 0]] = of_alphas[alphas > 0]
+            found[np.array(numbers)[alphas > 0]] = of_alphas[alphas > 0]
         if n_leaves is None and (alphas == 0).any():
             whole = values[tree.test == LEAF].sum(axis=0)
-            found[np.array(places)[alphas == 0]] = whole
+            found[np.array(numbers)[alphas == 0]] = whole
     return found
 
 
@@ -208,15 +208,15 @@ def sums_over_alphas(tree: Tree, values: np.ndarray, alphas: np.ndarray) -> np.n
     O(nodes log nodes + n log nodes).
     """
     links, strengths, _ = pruning.weakest_links_of(tree)
-    cut_at = np.full(tree.node_count, len(links), dtype=np.int64)
-    cut_at[links] = np.arange(len(links))
-    cut_at = _least_above(tree, cut_at)
+    gone_at = np.full(tree.node_count, len(links), dtype=np.int64)
+    gone_at[links] = np.arange(len(links))
+    gone_at = _least_above(tree, gone_at)
     inner = tree.test != LEAF
     steps = np.zeros((len(links) + 1, values.shape[1]), dtype=np.int64)
-    np.add.at(steps, cut_at[inner], _changes(tree, values)[inner])
+    np.add.at(steps, gone_at[inner], _changes(tree, values)[inner])
     left = values[0] + steps[::-1].cumsum(axis=0)[::-1]  # row k: splits that the first k spare
-    n_cut = np.searchsorted(np.maximum.accumulate(strengths), alphas, "right")
-    return left[n_cut]
+    n_gone = np.searchsorted(np.maximum.accumulate(strengths), alphas, "right")
+    return left[n_gone]
 
 
 def _changes(tree: Tree, values: np.ndarray) -> np.ndarray:

@@ -2,25 +2,25 @@ r"""Grow once, decide later: every tree that is nested in a grown one ([SF] 3).
 
 The test of a node depends on its rows and on nothing else: not on the nodes beside it, not on the
 order in which nodes were opened. A tree grown to the end therefore contains, node for node, the
-trees that these limits ask for, and `PruningLimits` cuts out what a fit with them grows:
+trees that these limits ask for, and `PruningLimits` takes away what a fit with them grows:
 
     max_depth                nodes at this depth are leaves
     min_samples_split        nodes of fewer rows are leaves
     min_impurity_decrease    nodes whose split gains too little are leaves
     max_leaf_nodes           splits are taken best first until there are so many leaves
-    ccp_alpha                weakest links are cut while a leaf costs more than it saves
+    ccp_alpha                weakest links go while a leaf costs more than it saves
 
 (``min_samples_leaf`` is not among them: it forbids single candidates, so it changes the choice.)
 Limits may be combined; where their order matters, scikit-learn's is: first the three limits of a
 node, then ``max_leaf_nodes``, then ``ccp``.
 
-All of them choose a set of nodes for `truncate`. In preorder a branch is a run of
-neighbours, so cutting branches is a matter of intervals:
+All of them choose a set of nodes for `truncate`. In preorder a branch is a stretch
+of neighbours, so pruning is a matter of intervals:
 
     node        0  1  2  3  4  5  6  7  8         0
     last        8  5  4  3  4  5  8  7  8        / \
-                                                1   6       cut at 2: nodes 3, 4 go,
-    cut at 2          |  x  x                  / \ / \      2 is a leaf
+                                                1   6       pruned at 2: nodes 3
+    pruned at 2       |  x  x                  / \ / \      and 4 go, 2 is a leaf
                                               2  5 7  8
                                              / \
                                             3   4
@@ -49,22 +49,22 @@ def truncate(tree: Tree, is_leaf: np.ndarray) -> tuple[Tree, np.ndarray]:
     ----------
     tree : Tree
     is_leaf : bool (n_nodes,)
-        Nodes to cut below. The tree's own leaves stay leaves whether they are marked or not;
+        Nodes to prune below. The tree's own leaves stay leaves whether they are marked or not;
         marks below a marked node change nothing.
 
     Returns
     -------
     Tree
-        Compact, in preorder; the same object when nothing is cut. O(nodes x log depth).
+        Compact, in preorder; the same object when nothing is pruned. O(nodes x log depth).
     kept : int64 (n_kept,)
     """
-    cut = is_leaf & (tree.test != LEAF)
-    if not cut.any():
+    pruned = is_leaf & (tree.test != LEAF)
+    if not pruned.any():
         return tree, np.arange(tree.node_count)
-    kept = np.flatnonzero(_times_below(tree, cut) == 0)
+    kept = np.flatnonzero(_times_below(tree, pruned) == 0)
     new_number = np.full(tree.node_count, NO_CHILD, dtype=np.int32)
     new_number[kept] = np.arange(len(kept), dtype=np.int32)
-    now_leaf = (cut | (tree.test == LEAF))[kept]
+    now_leaf = (pruned | (tree.test == LEAF))[kept]
 
     arrays: dict[str, Any] = {
         name: array[kept] for name, array in tree.arrays().items() if name != "subset_words"
@@ -98,8 +98,8 @@ class PruningLimits:
         first in preorder (an ancestor before its descendants, left before right), which can be
         said of nodes that are still growing. scikit-learn leaves equal gains to its heap.
     ccp_alpha : float, default=0.0
-        Weakest links (`dtrees.core.model._pruning`) are cut until the next one's alpha is above
-        it. 0 cuts nothing, as in scikit-learn, even where a split gained nothing.
+        Weakest links (`dtrees.core.model._pruning`) go until the next one's alpha is above
+        it. 0 prunes nothing, as in scikit-learn, even where a split gained nothing.
     """
 
     max_depth: int = NO_LIMIT
@@ -113,7 +113,7 @@ class PruningLimits:
         """The limits that a node meets or not, whatever the others do."""
         return replace(self, max_leaf_nodes=None, ccp_alpha=0.0)
 
-    def cut(self, tree: Tree) -> Tree:
+    def prune(self, tree: Tree) -> Tree:
         """The nested tree, which is the one that is grown with these limits."""
         return self.cut_and_kept(tree)[0]
 
@@ -138,7 +138,7 @@ class PruningLimits:
         nested, kept = self.cut_and_kept(tree)
         if nested is tree:
             return tree, leaves
-        ends = np.flatnonzero(nested.test == LEAF)  # a branch is a run of nodes
+        ends = np.flatnonzero(nested.test == LEAF)  # a branch is a stretch of nodes
         return nested, ends[np.searchsorted(kept[ends], leaves, "right") - 1]
 
 
@@ -151,7 +151,7 @@ def decrease(tree: Tree) -> np.ndarray:
 
 
 def best_first_leaves(tree: Tree, n_leaves: int) -> np.ndarray:
-    """Where ``max_leaf_nodes`` cuts. O(nodes + n_leaves log n_leaves)."""
+    """Where ``max_leaf_nodes`` prunes. O(nodes + n_leaves log n_leaves)."""
     is_leaf = np.ones(tree.node_count, dtype=bool)
     is_leaf[best_first_order(tree, n_leaves - 1)] = False
     return is_leaf
@@ -188,7 +188,7 @@ def best_first_order(tree: Tree, n_splits: int | None = None) -> np.ndarray:
 
 
 def ccp_leaves(tree: Tree, alpha: float) -> np.ndarray:
-    """Where ``ccp_alpha`` cuts."""
+    """Where ``ccp_alpha`` prunes."""
     is_leaf = np.zeros(tree.node_count, dtype=bool)
     if alpha > 0.0:
         links, alphas, _ = weakest_links_of(tree)

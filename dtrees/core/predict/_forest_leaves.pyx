@@ -22,8 +22,8 @@ cdef extern from *:
     void prefetch "__builtin_prefetch"(const void*) noexcept nogil
 
 
-cdef inline double share(const Grown* tree, int64_t place, int64_t total) noexcept nogil:
-    return <double>(tree.wide[place] if tree.narrow == NULL else tree.narrow[place]) / (
+cdef inline double share(const Grown* tree, int64_t at, int64_t total) noexcept nogil:
+    return <double>(tree.wide[at] if tree.narrow == NULL else tree.narrow[at]) / (
         <double>total)
 
 
@@ -76,7 +76,7 @@ cdef Entry* entries_of(const Grown* tree, const int32_t* node_of_leaf, int64_t n
             value = share(tree, own, total)
             if value != 0:
                 entries[n].value = value
-                entries[n].place = k
+                entries[n].output = k
                 n += 1
     first[n_leaves] = n
     return entries
@@ -154,7 +154,7 @@ cdef inline void add_leaf(ForestNodes forest, int64_t tree, int64_t leaf,
     first = forest.first_entry + forest.first_leaf[tree] + tree + leaf
     for k in range(first[0], first[1]):
         entry = forest.entries[tree] + k
-        total[entry.place] += entry.value
+        total[entry.output] += entry.value
 
 
 cdef void add_values(ForestNodes forest, int64_t tree, const int32_t* leaves, int64_t n,

@@ -5,7 +5,7 @@ cdef enum:
     MISSING_LEFT = 1 << 15      # bit of a node's slot
     MOST_SLOTS = 1 << 15
     MOST_CODES = 1 << 16        # in a slot of categories
-    CATEGORY = 65533            # in the place of a number
+    CATEGORY = 65533            # instead of a number
     UNSEEN = 65534              # a category that was not there at fit, where it has a side
     MISSING = 65535
 
@@ -39,7 +39,7 @@ cdef struct ColumnSlots:
 
 cdef struct Entry:
     double value
-    int64_t place               # of the value in the row that it is added to
+    int64_t output              # of the value in the row that it is added to
 
 
 cdef class ForestNodes:

@@ -16,10 +16,10 @@ from libc.string cimport memcpy
 
 import numpy as np
 
+from dtrees.core.data._columns cimport first_at_least
 from dtrees.core.predict._forest_leaves cimport add_row
 from dtrees.core.predict._forest_nodes cimport MISSING, ForestNodes
 from dtrees.core.predict._packed_forest cimport code_of, to_nodes, walk_row
-from dtrees.core.predict._walk cimport place_of
 
 ctypedef fused number_t:
     float
@@ -43,8 +43,8 @@ cdef int64_t find_stretches(const int64_t[::1] indptr, const int32_t[::1] rows,
             raise ValueError("The sparse matrix is broken: indptr does not ascend.")
         low, high = indptr[columns[s]], indptr[columns[s] + 1]
         if low < high:
-            low = place_of(&rows[0], low, high, begin)
-            high = place_of(&rows[0], low, high, end)
+            low = first_at_least(&rows[0], low, high, begin)
+            high = first_at_least(&rows[0], low, high, end)
         stretch[s, 0], stretch[s, 1] = low, high
         n_stored += high - low
     return n_stored

@@ -15,8 +15,6 @@ cdef inline uint16_t code_of(double x, const double* thresholds, int64_t n) noex
     return <uint16_t>low if x == x else MISSING
 
 
-cdef void walk_tree(ForestNodes forest, int64_t tree, const uint16_t* rows, int64_t n,
-                    int32_t* leaves, bint with_missing) noexcept nogil
 cdef void walk_row(ForestNodes forest, const uint16_t* row, int32_t* leaves,
                    bint with_missing) noexcept nogil
 cdef void to_nodes(ForestNodes forest, int64_t tree, int32_t* leaves, int64_t n) noexcept nogil

@@ -9,11 +9,10 @@ so a broken tree is an error and not a crash.
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
+from dtrees.core.data._columns cimport first_at_least
 from dtrees.core.data._structs cimport ABOVE, IN_SUBSET
 from dtrees.core.predict._grown_trees cimport Grown, GrownTrees, is_heavier_left, number_nodes
-from dtrees.core.predict._walk cimport (
-    DOUBLES, FLOATS, MIXED, RawNode, RawRows, RawRule, place_of, walk
-)
+from dtrees.core.predict._walk cimport DOUBLES, FLOATS, MIXED, RawNode, RawRows, RawRule, walk
 
 ctypedef fused number_t:
     float
@@ -26,9 +25,9 @@ cdef class PackedTree:
     Parameters
     ----------
     tree : dtrees.core.model.tree.Tree
-    number_place : int32 (n_columns,)
+    number_slot : int32 (n_columns,)
         Where a column's number stands in a row of numbers; -1: nowhere.
-    code_place : int32 (n_columns,)
+    code_slot : int32 (n_columns,)
         Where a column's code stands in a row of codes; -1: the column has numbers only.
     n_codes, n_ordered : int64 (n_columns,)
 
@@ -45,9 +44,9 @@ cdef class PackedTree:
     cdef readonly int64_t n_code_columns    # and of codes
     cdef readonly bint with_rules       # whether numbers and nodes alone do not do
 
-    def __cinit__(self, tree, const int32_t[::1] number_place, const int32_t[::1] code_place,
+    def __cinit__(self, tree, const int32_t[::1] number_slot, const int32_t[::1] code_slot,
                   const int64_t[::1] n_codes, const int64_t[::1] n_ordered):
-        cdef int64_t n_columns = number_place.shape[0]
+        cdef int64_t n_columns = number_slot.shape[0]
         cdef GrownTrees trees = GrownTrees((tree,), n_columns)
         cdef const Grown* grown = trees.trees
         cdef int64_t n_inner = trees.start[1]
@@ -57,7 +56,7 @@ cdef class PackedTree:
         cdef int32_t* inner
         cdef RawNode* node
         cdef RawRule* rule
-        if not code_place.shape[0] == n_codes.shape[0] == n_ordered.shape[0] == n_columns:
+        if not code_slot.shape[0] == n_codes.shape[0] == n_ordered.shape[0] == n_columns:
             raise ValueError("The arrays of the columns differ in length.")
         self.words = tree.subset_words
         self.nodes = <RawNode*>PyMem_Malloc(n_inner * sizeof(RawNode))
@@ -78,26 +77,26 @@ cdef class PackedTree:
                 node.threshold = grown.threshold[i]
                 node.child[0] = number[grown.left[i]]
                 node.child[1] = number[grown.right[i]]
-                node.place = number_place[column]
+                node.slot = number_slot[column]
                 node.missing_right = grown.missing_left[i] == 0
-                rule.place = code_place[column]
+                rule.slot = code_slot[column]
                 rule.test = grown.test[i]
                 rule.heavier_left = is_heavier_left(grown, i)
                 rule.n_codes = <uint32_t>n_codes[column]
                 rule.n_ordered = <uint32_t>n_ordered[column]
                 rule.subset = grown.subset[i]
-                self.with_rules |= rule.test == ABOVE or rule.place >= 0
+                self.with_rules |= rule.test == ABOVE or rule.slot >= 0
                 if rule.test == IN_SUBSET:
                     if not (
-                        rule.place >= 0
+                        rule.slot >= 0
                         and 0 <= n_codes[column] < 0xFFFFFFFF
                         and 0 <= rule.subset <= grown.n_words - (n_codes[column] // 64 + 1)
                     ):
                         raise ValueError(f"The tree is broken: node {i} has no subset.")
-                elif node.place < 0:
+                elif node.slot < 0:
                     raise ValueError(f"The tree is broken: node {i} compares what is not a number.")
-                self.n_numbers = max(self.n_numbers, node.place + 1)
-                self.n_code_columns = max(self.n_code_columns, rule.place + 1)
+                self.n_numbers = max(self.n_numbers, node.slot + 1)
+                self.n_code_columns = max(self.n_code_columns, rule.slot + 1)
         finally:
             PyMem_Free(number)
 
@@ -107,9 +106,9 @@ cdef class PackedTree:
 
 
 cdef void walk_block(RawRows rows, const number_t* numbers, Py_ssize_t row_step,
-                     Py_ssize_t place_step, Py_ssize_t n, Py_ssize_t* leaf) noexcept nogil:
+                     Py_ssize_t slot_step, Py_ssize_t n, Py_ssize_t* leaf) noexcept nogil:
     """Leaves of n rows of ordered numbers; steps in bytes."""
-    rows.numbers, rows.row_step, rows.place_step = <const char*>numbers, row_step, place_step
+    rows.numbers, rows.row_step, rows.slot_step = <const char*>numbers, row_step, slot_step
     rows.leaf = leaf
     if number_t is float:
         walk(&rows, n, FLOATS)
@@ -198,7 +197,7 @@ def walk_sparse(PackedTree tree not None, const int64_t[::1] indptr, const int32
     with nogil:
         for j in range(n_columns):
             low, high = indptr[j], indptr[j + 1]
-            cursor[j] = place_of(&rows[0], low, high, first) if low < high else low
+            cursor[j] = first_at_least(&rows[0], low, high, first) if low < high else low
         begin = 0
         while begin < n:
             count = min(block.shape[0], n - begin)

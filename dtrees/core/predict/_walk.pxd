@@ -44,7 +44,7 @@ cdef enum Kind:
 cdef struct RawNode:
     double threshold
     int32_t[2] child        # left, right: an inner node, or the complement of a leaf's node number
-    int32_t place           # of the number in a row of numbers; -1: the node sees codes only
+    int32_t slot            # of the number in a row of numbers; -1: the node sees codes only
     int32_t missing_right
 
 cdef struct RawRule:
@@ -52,7 +52,7 @@ cdef struct RawRule:
     int64_t subset          # offset of its first word
     uint32_t n_codes
     uint32_t n_ordered
-    int32_t place           # of the code in a row of codes; -1: the node sees numbers only
+    int32_t slot            # of the code in a row of codes; -1: the node sees numbers only
     uint8_t test
     uint8_t heavier_left
 
@@ -62,7 +62,7 @@ cdef struct RawRows:
     const uint64_t* words
     const char* numbers
     Py_ssize_t row_step     # in bytes, any sign
-    Py_ssize_t place_step
+    Py_ssize_t slot_step
     const uint32_t* codes
     Py_ssize_t code_step    # elements from row to row
     int32_t root
@@ -110,8 +110,8 @@ cdef inline bint raw_right(const RawNode* node, const RawRule* rule, const doubl
                            const uint32_t* codes, const uint64_t* words) noexcept nogil:
     cdef uint32_t code
     cdef double x
-    if rule.place >= 0:
-        code = codes[rule.place]
+    if rule.slot >= 0:
+        code = codes[rule.slot]
         if code == 0:
             return node.missing_right
         if code > rule.n_codes:                 # a category that was not there at fit
@@ -120,7 +120,7 @@ cdef inline bint raw_right(const RawNode* node, const RawRule* rule, const doubl
             return not (words[rule.subset + (code >> 6)] >> (code & 63)) & 1
         if code > rule.n_ordered:               # a category fails every comparison
             return True
-    x = numbers[node.place]
+    x = numbers[node.slot]
     if x != x:
         return node.missing_right
     return not (x > node.threshold if rule.test == ABOVE else x <= node.threshold)
@@ -195,9 +195,9 @@ cdef inline int32_t step(const rows_t* rows, int32_t at, intptr_t start, int64_t
             return node.child[raw_right(node, &rows.rules[at], <const double*>start,
                                         rows.codes + i * rows.code_step, rows.words)]
         if kind == FLOATS:
-            x = (<const float*>(start + node.place * rows.place_step))[0]
+            x = (<const float*>(start + node.slot * rows.slot_step))[0]
         else:
-            x = (<const double*>(start + node.place * rows.place_step))[0]
+            x = (<const double*>(start + node.slot * rows.slot_step))[0]
         return node.child[(x > node.threshold) | ((x != x) & node.missing_right)]
     elif rows_t is BinnedRows:
         return rows.nodes[at].child[binned_left(&rows.nodes[at], start)]
@@ -215,7 +215,7 @@ cdef inline int32_t step(const rows_t* rows, int32_t at, intptr_t start, int64_t
 
 cdef inline void walk(const rows_t* rows, int64_t n, Kind kind) noexcept nogil:
     """Leaves of n rows, or of one row in n trees; the kind is a constant where this is inlined."""
-    cdef int64_t[IN_FLIGHT] place
+    cdef int64_t[IN_FLIGHT] number
     cdef intptr_t[IN_FLIGHT] start
     cdef int32_t[IN_FLIGHT] at
     cdef int64_t coming = min(n, <int64_t>IN_FLIGHT)
@@ -226,15 +226,15 @@ cdef inline void walk(const rows_t* rows, int64_t n, Kind kind) noexcept nogil:
             rows.leaf[coming] = ~rows.root
         return
     for j in range(live):
-        place[j], start[j], at[j] = j, start_of(rows, j, kind), root_of(rows, j)
+        number[j], start[j], at[j] = j, start_of(rows, j, kind), root_of(rows, j)
     while live == IN_FLIGHT:
         for j in range(IN_FLIGHT):
-            at[j] = step(rows, at[j], start[j], place[j], kind)
+            at[j] = step(rows, at[j], start[j], number[j], kind)
         for j in range(IN_FLIGHT):
             if at[j] < 0:
-                rows.leaf[place[j]] = ~at[j]
+                rows.leaf[number[j]] = ~at[j]
                 if coming < n:
-                    place[j], start[j] = coming, start_of(rows, coming, kind)
+                    number[j], start[j] = coming, start_of(rows, coming, kind)
                     at[j] = root_of(rows, coming)
                     coming += 1
                 else:
@@ -245,23 +245,10 @@ cdef inline void walk(const rows_t* rows, int64_t n, Kind kind) noexcept nogil:
         kept = 0
         for j in range(live):
             if at[j] < 0:
-                rows.leaf[place[j]] = ~at[j]
+                rows.leaf[number[j]] = ~at[j]
             else:
-                place[kept], start[kept], at[kept] = place[j], start[j], at[j]
+                number[kept], start[kept], at[kept] = number[j], start[j], at[j]
                 kept += 1
         live = kept
         for j in range(live):
-            at[j] = step(rows, at[j], start[j], place[j], kind)
-
-
-cdef inline int64_t place_of(const int32_t* rows, int64_t low, int64_t high,
-                             int64_t row) noexcept nogil:
-    """The first place, of `low` to `high`, of a row that is not before `row`."""
-    cdef int64_t middle
-    while low < high:
-        middle = (low + high) >> 1
-        if rows[middle] < row:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+            at[j] = step(rows, at[j], start[j], number[j], kind)

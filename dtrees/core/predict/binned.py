@@ -28,7 +28,7 @@ from dtrees.core.model.tree import Tree
 from dtrees.core.predict._binned import find_leaves
 from dtrees.core.predict._raw import PackedTree, walk_sparse
 from dtrees.core.predict.means import add_up
-from dtrees.core.predict.used_columns import places_of, sparse_block, used_columns
+from dtrees.core.predict.used_columns import slots_of, sparse_block, used_columns
 from dtrees.typing import Runner
 
 FLOAT_CODES = 2**24  # largest code that float32 holds exactly
@@ -134,8 +134,8 @@ class CodedRows:
         fill = coded.fill_code[np.maximum(tree.feature, 0)].astype(np.float64)
         packed = PackedTree(
             replace(tree, threshold=tree.code - fill),
-            places_of(used, coded.n_columns),
-            places_of(used[:0], coded.n_columns),
+            slots_of(used, coded.n_columns),
+            slots_of(used[:0], coded.n_columns),
             coded.n_codes,
             coded.n_ordered,
         )

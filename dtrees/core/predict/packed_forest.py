@@ -46,7 +46,7 @@ from dtrees.core.predict._forest_sparse import code_sparse, walk_sparse
 from dtrees.core.predict._grown_trees import GrownTrees
 from dtrees.core.predict._packed_forest import code_numbers, walk_leaves, walk_values
 from dtrees.core.predict.raw_cells import LabelCells, RawCells
-from dtrees.core.predict.used_columns import NOWHERE, places_of
+from dtrees.core.predict.used_columns import NOWHERE, slots_of
 from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
@@ -242,8 +242,8 @@ def _pack_trees(trees: Sequence[Tree], book: CodeBook, run: Runner) -> Parts | N
         return _halves(trees, book, run)
     # what many nodes ask for stands together
     number_columns = number_columns[np.argsort(-grown.n_compared[number_columns], kind="stable")]
-    number_slot = places_of(number_columns, book.n_columns)
-    code_slot = places_of(code_columns, book.n_columns)
+    number_slot = slots_of(number_columns, book.n_columns)
+    code_slot = slots_of(code_columns, book.n_columns)
     code_slot[code_columns] += len(number_columns)
     largest = book.n_codes[code_columns] - np.maximum(0, book.n_ordered[code_columns] - 1) + 1
     is_hybrid = book.n_ordered[number_columns] < book.n_codes[number_columns]
@@ -298,7 +298,7 @@ def _halves(trees: Sequence[Tree], book: CodeBook, run: Runner) -> Parts | None:
 
 
 def _stretches(begins: np.ndarray) -> list[tuple[int, int]]:
-    """Some of the places of ``begins[:-1]`` each, which together hold about as much."""
+    """Some of the numbers of ``begins[:-1]`` each, which together hold about as much."""
     wanted = np.linspace(0, begins[-1], PACKING_TASKS + 1)
     bounds = np.unique([0, *np.searchsorted(begins, wanted[1:-1]), len(begins) - 1])
     return list(pairwise(bounds.tolist()))

@@ -48,7 +48,7 @@ from dtrees.core.predict.packed_forest import (
     pack_forest,
 )
 from dtrees.core.predict.raw_cells import RawCells
-from dtrees.core.predict.used_columns import NOWHERE, places_of, sparse_block, used_columns
+from dtrees.core.predict.used_columns import NOWHERE, slots_of, sparse_block, used_columns
 from dtrees.typing import Runner, serial
 
 if TYPE_CHECKING:
@@ -277,11 +277,11 @@ def decision_path(tree: Tree, leaves: np.ndarray) -> csr_matrix:
     parent[tree.children_right[inner]] = inner
     indptr = np.concatenate([[0], np.cumsum(depth[leaves] + 1)])
     indices = np.empty(indptr[-1], dtype=np.intp)
-    rows, node, place = np.arange(len(leaves)), np.asarray(leaves), indptr[1:] - 1
+    rows, node, at = np.arange(len(leaves)), np.asarray(leaves), indptr[1:] - 1
     while len(rows):
-        indices[place] = node
+        indices[at] = node
         below = node > 0
-        rows, place, node = rows[below], place[below] - 1, parent[node[below]]
+        rows, at, node = rows[below], at[below] - 1, parent[node[below]]
     ones = np.ones(len(indices), dtype=np.int64)
     return csr_matrix((ones, indices, indptr), shape=(len(leaves), tree.node_count))
 
@@ -304,8 +304,8 @@ def _pack(tree: Tree, book: CodeBook) -> Packed:
     numbers = used[book.n_ordered[used] > 0]
     codes = used[book.n_ordered[used] < book.n_codes[used]]
     walk = partial(PackedTree, tree, n_codes=book.n_codes, n_ordered=book.n_ordered)
-    nowhere = places_of(codes[:0], n_columns)
-    gathered = walk(places_of(numbers, n_columns), places_of(codes, n_columns))
+    nowhere = slots_of(codes[:0], n_columns)
+    gathered = walk(slots_of(numbers, n_columns), slots_of(codes, n_columns))
     whole = None if gathered.with_rules else walk(np.arange(n_columns, dtype=np.int32), nowhere)
     return Packed(book, numbers, codes, gathered, whole)
 
@@ -328,16 +328,16 @@ def _of_sparse(packed: Packed, table: csc_array) -> Leaves:
 def _of_gathered(packed: Packed, cells: RawCells) -> Leaves:
     """How rows of any other table walk: used columns only, a few thousand rows at a time."""
     n_columns = cells.table.n_columns
-    number_place = places_of(packed.numbers, n_columns)
-    code_place = places_of(packed.codes, n_columns)
-    columns = []  # (values (n_rows,), their place) of columns of numbers
+    number_slot = slots_of(packed.numbers, n_columns)
+    code_slot = slots_of(packed.codes, n_columns)
+    columns = []  # (values (n_rows,), their slot) of columns of numbers
     whether = []  # the same of hybrid columns that hold numbers only
-    for values, inside, found in cells.numbers(number_place):
+    for values, inside, found in cells.numbers(number_slot):
         for k, column in zip(inside, found, strict=True):
-            columns.append((values[:, k], number_place[column]))
-            if code_place[column] != NOWHERE:
-                whether.append((number_place[column], code_place[column]))
-    labels = list(cells.labels(code_place))
+            columns.append((values[:, k], number_slot[column]))
+            if code_slot[column] != NOWHERE:
+                whether.append((number_slot[column], code_slot[column]))
+    labels = list(cells.labels(code_slot))
 
     def leaves_of(first: int, end: int, leaves: np.ndarray) -> None:
         height = min(GATHER_ROWS, end - first)
@@ -349,15 +349,15 @@ def _of_gathered(packed: Packed, cells: RawCells) -> Leaves:
         for start in range(first, end, GATHER_ROWS):
             stop = min(start + GATHER_ROWS, end)
             n = stop - start
-            for values, place in columns:
-                numbers[:n, place] = values[start:stop]
-            for place, code in whether:
-                codes[:n, code] = ~np.isnan(numbers[:n, place])
+            for values, slot in columns:
+                numbers[:n, slot] = values[start:stop]
+            for slot, code in whether:
+                codes[:n, code] = ~np.isnan(numbers[:n, slot])
             for column in labels:
-                here, place = column.rows[start:stop], number_place[column.column]
-                codes[:n, code_place[column.column]] = column.codes[here]
-                if place != NOWHERE:
-                    numbers[:n, place] = column.numbers[here]
+                here, slot = column.rows[start:stop], number_slot[column.column]
+                codes[:n, code_slot[column.column]] = column.codes[here]
+                if slot != NOWHERE:
+                    numbers[:n, slot] = column.numbers[here]
             out = leaves[start - first : stop - first]
             if packed.gathered.with_rules:
                 walk_mixed(packed.gathered, numbers[:n], codes[:n], out)

@@ -4,7 +4,7 @@ All trees of a call look at the same columns. What has to be found out about a c
 walk is found out once, however many trees test it: which numbers it holds, and for labels, which
 code and which number each *distinct* label is (`CodeBook.read_labels`)::
 
-    column of labels     rows     [ 2  0  0 -1  2 ]       places of the labels, -1 missing
+    column of labels     rows     [ 2  0  0 -1  2 ]       numbers of the labels, -1 missing
                          labels   [ red  7.5  blue ]
                          codes    [  4    3    2  | 0 ]   by label, and missing at the end
                          numbers  [ nan  7.5  nan | nan ]
@@ -74,12 +74,12 @@ class RawCells:
             found.data if is_float else found.data.astype(np.float64),
         )
 
-    def numbers(self, place: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    def numbers(self, slot: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Blocks of numbers that hold wanted columns.
 
         Parameters
         ----------
-        place : int (n_columns,)
+        slot : int (n_columns,)
             -1 for columns that are not wanted.
 
         Yields
@@ -91,11 +91,11 @@ class RawCells:
             The same in the table.
         """
         for block in self.table.numbers:
-            inside = np.flatnonzero(place[block.columns] != NOWHERE)
+            inside = np.flatnonzero(slot[block.columns] != NOWHERE)
             if len(inside):
                 yield block.values, inside, block.columns[inside]
 
-    def labels(self, place: np.ndarray) -> Iterator[LabelCells]:
+    def labels(self, slot: np.ndarray) -> Iterator[LabelCells]:
         """Wanted columns of labels; each is read when it is first asked for.
 
         Raises
@@ -105,7 +105,7 @@ class RawCells:
         """
         for column in self.table.labels:
             j = column.column
-            if place[j] == NOWHERE:
+            if slot[j] == NOWHERE:
                 continue
             found = self._labels.get(j)
             if found is None:

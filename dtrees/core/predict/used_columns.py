@@ -4,7 +4,7 @@ Most trees test few columns of a wide table, so a row that walks holds these alo
 
     table          0   1   2   3   4   5
     tested             1       3   4          a row that walks   [ 1   3   4 ]
-    place         -1   0  -1   1   2  -1
+    slot         -1   0  -1   1   2  -1
 
 Raw rows (`dtrees.core.predict.raw`) and coded ones (`dtrees.core.predict.binned`) are laid out
 alike.
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dtrees.core.model.tree import LEAF, Tree
 
-NOWHERE = -1  # place of a column that is not in the row
+NOWHERE = -1  # slot of a column that is not in the row
 SPARSE_CELLS = 65_536  # cells of the dense block that sparse rows are written into
 SPARSE_ROWS = 8, 256  # least and most rows of it
 
@@ -27,11 +27,11 @@ def used_columns(tree: Tree) -> np.ndarray:
     return np.unique(tree.feature[tree.test != LEAF]).astype(np.int64)
 
 
-def places_of(columns: np.ndarray, n_columns: int) -> np.ndarray:
+def slots_of(columns: np.ndarray, n_columns: int) -> np.ndarray:
     """Where each column of the table stands among `columns`, int32 (n_columns,)."""
-    place = np.full(n_columns, NOWHERE, dtype=np.int32)
-    place[columns] = np.arange(len(columns))
-    return place
+    slot = np.full(n_columns, NOWHERE, dtype=np.int32)
+    slot[columns] = np.arange(len(columns))
+    return slot
 
 
 def sparse_block(n_used: int, dtype: npt.DTypeLike) -> np.ndarray:

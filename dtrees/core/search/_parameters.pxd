@@ -6,7 +6,7 @@ from dtrees.core.histogram._layout cimport Layout
 from dtrees.core.search._criterion cimport Criterion
 
 cdef enum:
-    CUTS = 1                # draws of a node beside those of columns
+    SPLITS = 1              # draws of a node beside those of columns
     TIES = 2
 
 cdef struct CountRule:

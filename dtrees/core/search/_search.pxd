@@ -20,11 +20,11 @@ from libc.string cimport memset
 
 from dtrees._random cimport hash64
 from dtrees.core.data._structs cimport (
-    ENTROPY, GINI, LEAF, POISSON, SQUARED, RowStatistics, Split, Totals, int128_t
+    AT_MOST, ENTROPY, GINI, LEAF, POISSON, SQUARED, RowStatistics, Split, Totals, int128_t
 )
 from dtrees.core.histogram._layout cimport CLASSES, COUNT, SUM, CellKind, has_classes
 from dtrees.core.search._criterion cimport Criterion, poisson_score, squared_score, xlogx
-from dtrees.core.search._parameters cimport CUTS, TIES, Limits
+from dtrees.core.search._parameters cimport SPLITS, TIES, Limits
 
 cdef enum:
     BUFFER = 256            # boundaries that are scored together
@@ -130,7 +130,7 @@ cdef inline bint enlarge(Search* q, void** memory, int64_t n_bytes) noexcept nog
 
 cdef inline uint64_t key_of_split(const Search* q, int32_t column) noexcept nogil:
     """Key of what is drawn for a column when splits are random."""
-    return hash64(hash64(q.of_node, CUTS), <uint64_t>column)
+    return hash64(hash64(q.of_node, SPLITS), <uint64_t>column)
 
 
 cdef inline uint64_t key_of_tie(const Search* q, int32_t column) noexcept nogil:
@@ -155,6 +155,21 @@ cdef inline bint is_better(const Search* q, const Split* other) noexcept nogil:
         return other.test != LEAF
     return other.score > q.split.score or other.score == q.split.score and comes_first(
         q, other.column, q.split.column)
+
+
+cdef inline void take_split(Search* q, int32_t column, uint32_t boundary, uint32_t beyond,
+                            bint missing_left, bint saw_missing) noexcept nogil:
+    """Make the best boundary of a column, `<=` a code, the split of the node."""
+    cdef Split* split = &q.split
+    split.score = q.best
+    split.column = column
+    split.test = AT_MOST
+    split.missing_left = missing_left
+    split.saw_missing = saw_missing
+    split.boundary = boundary
+    split.beyond = beyond
+    split.boundary_row = -1
+    split.beyond_row = -1
 
 
 cdef inline bint by_class(const Search* q) noexcept nogil:

@@ -23,8 +23,8 @@ from dtrees.core.search._parameters cimport Limits
 
 from dtrees.core.search._criterion import xlogx_table
 
-LEAST_LANES = 8          # columns below which a row of 32 codes is mostly empty
-MOST_LANES = 16          # columns that are read by row for each that is drawn
+LEAST_BY_ROW = 8         # columns below which a row of 32 codes is mostly empty
+MOST_BY_ROW = 16         # columns that are read by row for each that is drawn
 
 MOST_WEIGHT = 2.0**62    # no node weighs more
 
@@ -94,8 +94,8 @@ cdef class Dataset:
         if rules.random_splits and not counts:
             flat, first = values
             if (self.params.layout.kind in (COUNT, WEIGHTED_SUM) and target.kind == "classification"
-                    and self.of_row.weight == NULL and LEAST_LANES <= coded.u8.shape[1]
-                    <= MOST_LANES * self.params.limits.max_features):
+                    and self.of_row.weight == NULL and LEAST_BY_ROW <= coded.u8.shape[1]
+                    <= MOST_BY_ROW * self.params.limits.max_features):
                 self.params.row_codes = self.bound.row_codes(coded, flat, first)
             self.params.values = <const double*>pointer(self.alive, flat, np.float64)
             self.params.first_value = <const int64_t*>pointer(self.alive, first, np.int64)

@@ -1,7 +1,7 @@
 """Rows and entries of a node, stably partitioned between its children.
 
-The column of the test marks each row of the node with its side; every other column then parts its
-feature by the marks. Order is kept on both sides, so both halves are in ascending order of rank
+The column of the test marks each row of the node with its side; every other column then partitions
+its feature by the marks. Order is kept on both sides, so both halves are in ascending order of rank
 again and are features of the children:
 
     entries of a column before     a1 b1 c2 d2 e5 f7          (row, rank)
@@ -9,7 +9,7 @@ again and are features of the children:
     after                          a1 c2 d2 f7 | b1 e5
 
 Left entries are written back in place, right ones to scratch and copied behind them: every entry
-is written to both places and a cursor moves, without a branch. O(entries).
+is written twice and a cursor moves, without a branch. O(entries).
 """
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -90,7 +90,7 @@ cdef void mark_codes(const Route* route, const Column* column, const uint32_t* r
 
 cdef int64_t split_feature(entry_t* entries, const PresortedFeature* feature, const uint8_t* side,
                            entry_t* scratch) noexcept nogil:
-    """Part a feature in place; returns how many entries went left."""
+    """Partition a feature in place; returns how many entries went left."""
     cdef entry_t* e = entries + feature.offset
     cdef int64_t shift = 4 * sizeof(entry_t)
     cdef entry_t mask = (<entry_t>1 << shift) - 1
@@ -130,9 +130,9 @@ cdef int64_t keep_side(entry_t* entries, const PresortedFeature* feature, const 
     return kept
 
 
-cdef inline void hand_down(PresortedFeature* features, int64_t* n_features,
-                           const PresortedFeature* feature, int64_t offset,
-                           int64_t length) noexcept nogil:
+cdef inline void append_feature(PresortedFeature* features, int64_t* n_features,
+                                const PresortedFeature* feature, int64_t offset,
+                                int64_t length) noexcept nogil:
     """Append a part of a feature to those of a child, unless it is a leaf or the part is empty."""
     cdef PresortedFeature* new
     if features == NULL or (length == 0 and feature.length > 0):
@@ -147,10 +147,10 @@ cdef inline void hand_down(PresortedFeature* features, int64_t* n_features,
 cdef int64_t partition_features(entry_t* entries, const PresortedFeature* features,
                                 int64_t n_features, const uint8_t* side, entry_t* scratch,
                                 const ChildFeatures* children) noexcept nogil:
-    """Part the features of a node in place, and list those of its children.
+    """Partition the features of a node in place, and list those of its children.
 
-    Columns that are counted have no entries and are handed down as they are; a child without any
-    entry of a sparse column is not handed its feature. Returns how many entries there were.
+    Columns that are counted have no entries and go to both children as they are; a child without
+    any entry of a sparse column does not get its feature. Returns how many entries there were.
     """
     cdef const PresortedFeature* feature
     cdef int64_t n_entries = 0
@@ -169,6 +169,6 @@ cdef int64_t partition_features(entry_t* entries, const PresortedFeature* featur
         else:
             n_left = split_feature(entries, feature, side, scratch)
             n_right = feature.length - n_left
-        hand_down(children.left, children.n_left, feature, feature.offset, n_left)
-        hand_down(children.right, children.n_right, feature, feature.offset + n_left, n_right)
+        append_feature(children.left, children.n_left, feature, feature.offset, n_left)
+        append_feature(children.right, children.n_right, feature, feature.offset + n_left, n_right)
     return n_entries

@@ -14,11 +14,11 @@ from tests.laws.tables import SEVEN_WAYS, coded, seeded
 @pytest.mark.parametrize("limits", [{}, {"max_features": 2, "seed": 1}], ids=["all", "drawn"])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_records_stay_while_other_trees_grow(case, limits):
-    pool, pieces, copies = Arena(), [], []
+    arena, pieces, copies = Arena(), [], []
     for n_rows in (60, 200, 20, 200):
         example = seeded(*case, n_rows=n_rows, **limits)
         matrix, target = coded(example.table), example.target
-        piece = DatasetSource(matrix, target, example.rules, pool=pool).finish()
+        piece = DatasetSource(matrix, target, example.rules, arena=arena).finish()
         pieces.append(piece)
         copies.append((piece.nodes.copy(), piece.statistics.copy(), piece.words.copy()))
     for piece, (nodes, statistics, words) in zip(pieces, copies, strict=True):
@@ -29,7 +29,7 @@ def test_records_stay_while_other_trees_grow(case, limits):
 
 
 def test_copies_and_pickles_are_empty_pools():
-    pool = Arena()
-    for other in (copy.copy(pool), copy.deepcopy(pool), pickle.loads(pickle.dumps(pool))):
+    arena = Arena()
+    for other in (copy.copy(arena), copy.deepcopy(arena), pickle.loads(pickle.dumps(arena))):
         assert type(other) is Arena
-        assert other is not pool
+        assert other is not arena

@@ -29,7 +29,7 @@ def test_depth_does_not_matter():
     full = fit(example, n_threads=2)
     for depth in (1, 5, 9):
         early = fit(large("gini", ROWS, max_depth=depth), n_threads=2)
-        assert early.equals(PruningLimits(max_depth=depth).cut(full))
+        assert early.equals(PruningLimits(max_depth=depth).prune(full))
 
 
 def test_a_tree_as_deep_as_it_is_large():
@@ -40,8 +40,8 @@ def test_a_tree_as_deep_as_it_is_large():
     assert tree.max_depth > 1_000
     assert tree.n_leaves == 5_000
     assert tree.equals(fit(example, run=Threads(2), n_threads=2))
-    assert PruningLimits(max_depth=700).cut(tree).max_depth == 700
-    assert PruningLimits(max_leaf_nodes=900).cut(tree).n_leaves == 900
+    assert PruningLimits(max_depth=700).prune(tree).max_depth == 700
+    assert PruningLimits(max_leaf_nodes=900).prune(tree).n_leaves == 900
     assert len(cost_complexity_path(tree)[0]) > 1
 
 

@@ -41,7 +41,7 @@ def test_the_first_tree_without_bags_is_that_of_a_table():
 def test_limits_that_are_decided_afterwards():
     tree = growth().tree(0)
     found = growth(max_leaf_nodes=6, ccp_alpha=0.01).tree(0)
-    assert_equal(found, PruningLimits(max_leaf_nodes=6, ccp_alpha=0.01).cut(tree))
+    assert_equal(found, PruningLimits(max_leaf_nodes=6, ccp_alpha=0.01).prune(tree))
     assert found.n_leaves <= 6
 
 

@@ -28,9 +28,9 @@ def assert_same(piece, other):
 
 
 def test_threads_and_lent_memory_do_not_matter():
-    expected, pool = source().finish(), Arena()
+    expected, arena = source().finish(), Arena()
     for n_threads in (1, 2, 2):
-        assert_same(source(n_threads=n_threads, pool=pool).finish(), expected)
+        assert_same(source(n_threads=n_threads, arena=arena).finish(), expected)
 
 
 def test_draws_depend_on_the_path():

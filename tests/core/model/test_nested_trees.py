@@ -39,7 +39,7 @@ def test_sums_are_those_of_the_trees_that_are_cut_out(seed, limits):
         leaves = nested.test == LEAF
         np.testing.assert_array_equal(found, values[kept[leaves]].sum(axis=0))
         np.testing.assert_array_equal(nested.n_node_samples, tree.n_node_samples[kept])
-        assert one.cut(tree).equals(nested)
+        assert one.prune(tree).equals(nested)
 
 
 def test_a_grid_that_is_too_large_is_summed_cell_by_cell(monkeypatch):
@@ -66,7 +66,7 @@ def test_a_grid_that_is_too_large_is_summed_cell_by_cell(monkeypatch):
 def test_cut_trees_are_fits(limits):
     whole, X, y = grown(3)
     alone = dtrees.DecisionTreeRegressor(**limits).fit(X, y)
-    assert PruningLimits(**limits).cut(whole.tree_.model).equals(alone.tree_.model)
+    assert PruningLimits(**limits).prune(whole.tree_.model).equals(alone.tree_.model)
 
 
 def test_sums_over_branches():

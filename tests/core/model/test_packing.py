@@ -146,7 +146,7 @@ def test_any_impurity_comes_back():
 def test_a_pruned_tree():
     (tree,) = grown("a tree")
     for depth in range(tree.max_depth):
-        small = PruningLimits(max_depth=depth).cut(tree)
+        small = PruningLimits(max_depth=depth).prune(tree)
         assert_same([small], unpack(*pack([small])))
 
 

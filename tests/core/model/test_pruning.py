@@ -101,7 +101,7 @@ class TestLimitsEqualTheFitWithTheLimit:
     @pytest.mark.parametrize("depth", [0, 1, 3, 7, 100])
     def test_max_depth(self, fit, depth):
         tree = from_sklearn(fit().tree_)
-        pruned = PruningLimits(max_depth=depth).cut(tree)
+        pruned = PruningLimits(max_depth=depth).prune(tree)
         if depth:
             assert_same_tree(pruned, from_sklearn(fit(max_depth=depth).tree_))
         else:
@@ -110,21 +110,21 @@ class TestLimitsEqualTheFitWithTheLimit:
 
     @pytest.mark.parametrize("n_rows", [2, 3, 10, 77, 10_000])
     def test_min_samples_split(self, fit, n_rows):
-        pruned = PruningLimits(min_samples_split=n_rows).cut(from_sklearn(fit().tree_))
+        pruned = PruningLimits(min_samples_split=n_rows).prune(from_sklearn(fit().tree_))
         assert_same_tree(pruned, from_sklearn(fit(min_samples_split=n_rows).tree_))
 
     @pytest.mark.parametrize("share", [0.0, 0.001, 0.01, 0.1, 2.0])
     def test_min_impurity_decrease(self, fit, share):
         full = fit().tree_
         least = share * full.impurity[0]
-        pruned = PruningLimits(min_impurity_decrease=least).cut(from_sklearn(full))
+        pruned = PruningLimits(min_impurity_decrease=least).prune(from_sklearn(full))
         assert_same_tree(pruned, from_sklearn(fit(min_impurity_decrease=least).tree_))
 
     @pytest.mark.parametrize("n_leaves", [2, 3, 5, 17, 40, 10_000])
     def test_max_leaf_nodes(self, n_leaves):
         # Regression: gains of classification tie, and scikit-learn's heap has no rule for ties.
         tree = from_sklearn(regression().tree_)
-        pruned = PruningLimits(max_leaf_nodes=n_leaves).cut(tree)
+        pruned = PruningLimits(max_leaf_nodes=n_leaves).prune(tree)
         assert_same_tree(pruned, from_sklearn(regression(max_leaf_nodes=n_leaves).tree_))
         assert pruned.n_leaves == min(n_leaves, tree.n_leaves)
 
@@ -133,7 +133,7 @@ class TestLimitsEqualTheFitWithTheLimit:
         alphas, _ = pruning.cost_complexity_path(tree)
         between = (np.unique(alphas)[:-1] + np.unique(alphas)[1:]) / 2
         for alpha in [0.0, *alphas[1:20:4], *between[::9], alphas[-1], 2 * alphas[-1]]:
-            pruned = PruningLimits(ccp_alpha=alpha).cut(tree)
+            pruned = PruningLimits(ccp_alpha=alpha).prune(tree)
             assert_same_tree(pruned, from_sklearn(fit(ccp_alpha=alpha).tree_))
 
     @pytest.mark.parametrize("n_rows", [30, 200, 2_000])
@@ -215,10 +215,10 @@ class TestTruncate:
         test = np.array([IN_SUBSET] * 3 + [LEAF] * 4, dtype=np.uint8)
         words = np.arange(10, 16, dtype=np.uint64)
         tree = replace(plain, subset_offset=offset, subset_words=words, test=test)
-        cut = PruningLimits(max_depth=2).cut(tree)
+        cut = PruningLimits(max_depth=2).prune(tree)
         np.testing.assert_array_equal(cut.subset_offset, [0, 3, -1, -1, -1])
         np.testing.assert_array_equal(cut.subset_words, [12, 13, 14, 10, 11])
-        assert PruningLimits(max_depth=0).cut(tree).subset_words.shape == (0,)
+        assert PruningLimits(max_depth=0).prune(tree).subset_words.shape == (0,)
 
 
 def stops(tree: Tree, node: int, is_leaf: np.ndarray) -> bool:
@@ -256,23 +256,23 @@ class TestBestFirst:
         np.testing.assert_array_equal(pruning.best_first_order(tree), inner)
 
     def test_single_leaf(self):
-        root = PruningLimits(max_depth=0).cut(chain(2))
+        root = PruningLimits(max_depth=0).prune(chain(2))
         assert len(pruning.best_first_order(root)) == 0
-        assert PruningLimits(max_leaf_nodes=5).cut(root) is root
-        assert PruningLimits(max_leaf_nodes=1).cut(chain(5)).node_count == 1
+        assert PruningLimits(max_leaf_nodes=5).prune(root) is root
+        assert PruningLimits(max_leaf_nodes=1).prune(chain(5)).node_count == 1
 
 
 class TestCostComplexity:
     def test_single_leaf(self):
-        root = PruningLimits(max_depth=0).cut(chain(2))
+        root = PruningLimits(max_depth=0).prune(chain(2))
         alphas, impurities = pruning.cost_complexity_path(root)
         np.testing.assert_array_equal(alphas, [0.0])
         np.testing.assert_array_equal(impurities, root.impurity)
-        assert PruningLimits(ccp_alpha=1.0).cut(root) is root
+        assert PruningLimits(ccp_alpha=1.0).prune(root) is root
 
     def test_zero_cuts_nothing(self):
         tree = chain(4)
-        assert PruningLimits(ccp_alpha=0.0).cut(tree) is tree
+        assert PruningLimits(ccp_alpha=0.0).prune(tree) is tree
 
     def test_equal_alphas_cut_the_ancestor_first(self):
         # Both splits save one unit of cost per leaf: alpha is 1 at the root and below it.
@@ -285,17 +285,17 @@ class TestCostComplexity:
         alphas, impurities = pruning.cost_complexity_path(tree)
         np.testing.assert_array_equal(alphas, [0.0, 1.0])
         np.testing.assert_array_equal(impurities, [0.0, 2.0])
-        assert PruningLimits(ccp_alpha=np.nextafter(1.0, 0)).cut(tree) is tree
-        assert PruningLimits(ccp_alpha=1.0).cut(tree).node_count == 1
+        assert PruningLimits(ccp_alpha=np.nextafter(1.0, 0)).prune(tree) is tree
+        assert PruningLimits(ccp_alpha=1.0).prune(tree).node_count == 1
 
     def test_path_is_that_of_the_pruned_trees(self):
         tree = from_sklearn(regression().tree_)
         alphas, impurities = pruning.cost_complexity_path(tree)
         assert (np.diff(alphas) >= -1e-12 * alphas[-1]).all()
-        leaves = [PruningLimits(ccp_alpha=alpha).cut(tree).n_leaves for alpha in alphas[1::7]]
+        leaves = [PruningLimits(ccp_alpha=alpha).prune(tree).n_leaves for alpha in alphas[1::7]]
         assert all(a > b for a, b in pairwise(leaves))
         for alpha, impurity in list(zip(alphas, impurities, strict=True))[1::7]:
-            cut = PruningLimits(ccp_alpha=alpha).cut(tree)
+            cut = PruningLimits(ccp_alpha=alpha).prune(tree)
             leaf = cut.test == LEAF
             share = cut.weighted_n_node_samples[leaf] / cut.weighted_n_node_samples[0]
             np.testing.assert_allclose((share * cut.impurity[leaf]).sum(), impurity, rtol=1e-9)
@@ -304,4 +304,4 @@ class TestCostComplexity:
         # No recursion, and no loop over levels: a tree as deep as it is large.
         alphas, _ = pruning.cost_complexity_path(chain(3_000))
         assert len(alphas) == 2 or (np.diff(alphas) >= 0).all()
-        assert PruningLimits(max_depth=1_500).cut(chain(3_000)).max_depth == 1_500
+        assert PruningLimits(max_depth=1_500).prune(chain(3_000)).max_depth == 1_500

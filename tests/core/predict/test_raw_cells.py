@@ -6,7 +6,7 @@ import pytest
 
 from dtrees.coding import CodeBook
 from dtrees.core.predict.raw_cells import RawCells
-from dtrees.core.predict.used_columns import NOWHERE, places_of
+from dtrees.core.predict.used_columns import NOWHERE, slots_of
 from dtrees.exceptions import UnseenCategoryError
 
 TABLE = pd.DataFrame(
@@ -26,7 +26,7 @@ def cells_of(table, **how):
 
 def test_numbers_of_wanted_columns():
     found = {}
-    for values, inside, columns in cells_of(TABLE).numbers(places_of(np.array([2]), 4)):
+    for values, inside, columns in cells_of(TABLE).numbers(slots_of(np.array([2]), 4)):
         found |= {c: values[:, k] for k, c in zip(inside, columns, strict=True)}
     assert list(found) == [2]
     np.testing.assert_array_equal(found[2], TABLE["b"])
@@ -34,7 +34,7 @@ def test_numbers_of_wanted_columns():
 
 def test_labels_have_codes_and_numbers():
     cells = cells_of(TABLE)
-    name, both = cells.labels(places_of(np.array([1, 3]), 4))
+    name, both = cells.labels(slots_of(np.array([1, 3]), 4))
     assert (name.column, both.column) == (1, 3)
     assert name.codes[name.rows].tolist() == [1, 2, 0, 1]
     assert np.isnan(name.numbers).all()
@@ -46,7 +46,7 @@ def test_labels_are_read_once_and_when_they_are_asked_for():
     other = TABLE.assign(name=pd.Categorical(["x", "new", "y", "y"]))
     cells = cells_of(other, handle_unknown="error")
     assert list(cells.labels(np.full(4, NOWHERE))) == []
-    (both,) = cells.labels(places_of(np.array([3]), 4))
-    assert next(cells.labels(places_of(np.array([3]), 4))) is both
+    (both,) = cells.labels(slots_of(np.array([3]), 4))
+    assert next(cells.labels(slots_of(np.array([3]), 4))) is both
     with pytest.raises(UnseenCategoryError):
-        next(cells.labels(places_of(np.array([1]), 4)))
+        next(cells.labels(slots_of(np.array([1]), 4)))

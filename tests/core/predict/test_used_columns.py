@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dtrees import ExtraTreesClassifier
-from dtrees.core.predict.used_columns import NOWHERE, places_of, sparse_block, used_columns
+from dtrees.core.predict.used_columns import NOWHERE, slots_of, sparse_block, used_columns
 
 
 def test_used_columns_are_those_of_inner_nodes():
@@ -18,10 +18,10 @@ def test_used_columns_are_those_of_inner_nodes():
 
 
 def test_places():
-    places = places_of(np.array([1, 3, 4]), 6)
+    places = slots_of(np.array([1, 3, 4]), 6)
     assert places.tolist() == [NOWHERE, 0, NOWHERE, 1, 2, NOWHERE]
     assert places.dtype == np.int32
-    assert places_of(np.empty(0, dtype=np.int64), 2).tolist() == [NOWHERE, NOWHERE]
+    assert slots_of(np.empty(0, dtype=np.int64), 2).tolist() == [NOWHERE, NOWHERE]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport STORED_U16, STORED_U32, STORED_U8, Column, next_code
 from dtrees.core.membership._combinations cimport (
-    Combinations, begin_combinations, free_combinations, masks_of, number_of
+    MOST_COMBINATIONS, Combinations, begin_combinations, free_combinations, masks_of, number_of
 )
 from dtrees.core.stores._dataset cimport Dataset
 
@@ -125,6 +125,8 @@ def partition(Dataset dataset, node, int32_t column, const uint64_t[::1] left_of
         with nogil:
             read_codes(dataset.columns + column, &rows[0], n, &codes[0])
             fits = move_rows_of(&given, &codes[0], &found, &left.out, &right.out)
+    if not fits and max(left.masks.count, right.masks.count) < MOST_COMBINATIONS:
+        raise MemoryError
     if not fits:
         raise MemoryError("more than 65,536 combinations of training sets in a node")
     return left.taken(), right.taken()

@@ -11,7 +11,7 @@ cdef enum:
 
 cdef struct Counted:
     # The columns of buffers that are read by histogram; their features have no entries.
-    int64_t n_cells         # numbers in the histograms of a node
+    int64_t n_words         # of the histograms of a node
     int64_t least_rows      # entries serve nodes of fewer rows better; 0: no column is counted
 
 cdef struct Buffers:

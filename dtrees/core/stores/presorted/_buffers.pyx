@@ -151,7 +151,7 @@ cdef bint is_counted(const Relocation* move, const Column* column,
         most = max(count[i], most)
     if 4 * <int64_t>most > 3 * w.n_rows:
         return False
-    move.counted.n_cells += cells
+    move.counted.n_words += cells
     move.counted.least_rows = max(move.counted.least_rows, least)
     return True
 
@@ -224,7 +224,7 @@ cdef int64_t relocate_features(const Relocation* move, const entry_t* entries,
             rank = write_ranks(entries + feature.offset, feature.length, move.old.number,
                                feature.fill if feature.length < n else NO_RANK, target, &feature)
         else:
-            feature.offset = move.counted.n_cells
+            feature.offset = move.counted.n_words
             if column.storage == STORED_U8:
                 count_narrow(<const uint8_t*>column.codes, row_id, n, column.n_codes, scratch,
                              count)

@@ -11,7 +11,7 @@ cdef struct Counters:
     # The counted columns of a node: those of a frame, or of a block of columns.
     const PresortedFeature* features
     int64_t n_features
-    int64_t n_cells         # numbers in their histograms
+    int64_t n_words         # of their histograms
 
 cdef NodeRows node_rows(const Buffers* w, int64_t start, int64_t n) noexcept nogil
 cdef void count_features(const Buffers* w, const TrainParameters* params, const Counters* counters,

@@ -57,12 +57,12 @@ cdef bint partition_histogram(const Buffers* w, const TrainParameters* params,
         of_small, of_large = of_right, of_left
     if of_small == NULL and of_large == NULL:
         return True
-    counted = <int64_t*>calloc(counters.n_cells, sizeof(int64_t))
+    counted = <int64_t*>calloc(counters.n_words, sizeof(int64_t))
     if counted == NULL:
         return False
     count_features(w, params, counters, small, counted)
     if of_large != NULL:
-        subtract_words(of_node[0], counted, counters.n_cells)
+        subtract_words(of_node[0], counted, counters.n_words)
         of_large[0] = of_node[0]
         of_node[0] = NULL
     if of_small != NULL:

@@ -1,4 +1,5 @@
-"""The node step on presorted entries: search every column that varies, part rows and entries.
+"""The node step on presorted entries: search every column that varies, partition rows
+and entries.
 
 Below a node, columns that were constant in it are not searched again, and a search ends at a split
 that no other can beat (both sides pure). Cost: O(entries) per level and column.
@@ -49,12 +50,12 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
     cdef OpenNode* node = member.node
     cdef Buffers* w = s.w
     cdef Counters counters
-    if w.counted.n_cells > 0 and node.histogram == NULL:
-        node.histogram = <int64_t*>calloc(w.counted.n_cells, sizeof(int64_t))
+    if w.counted.n_words > 0 and node.histogram == NULL:
+        node.histogram = <int64_t*>calloc(w.counted.n_words, sizeof(int64_t))
         if node.histogram == NULL:
             store.search.out_of_memory = True
             return
-        counters = Counters(node.features, node.n_features, w.counted.n_cells)
+        counters = Counters(node.features, node.n_features, w.counted.n_words)
         count_features(w, store.params, &counters, node, node.histogram)
         store.work += node.n_features * node.totals.n
     s.histogram = node.histogram
@@ -97,21 +98,21 @@ cdef void order_by_key(const Search* q, const OpenNode* node, uint8_t* order) no
     """
     cdef int64_t n = node.n_features
     cdef uint8_t[MOST_ORDERED] bucket
-    cdef int32_t[BUCKETS] place
+    cdef int32_t[BUCKETS] begin
     cdef int32_t before = 0
     cdef int32_t count
     cdef int64_t i
-    memset(place, 0, sizeof(place))
+    memset(begin, 0, sizeof(begin))
     for i in range(n):
         bucket[i] = <uint8_t>(BUCKETS - 1 - (key_of_tie(q, node.features[i].column) >> 58))
-        place[bucket[i]] += 1
+        begin[bucket[i]] += 1
     for i in range(BUCKETS):
-        count = place[i]
-        place[i] = before
+        count = begin[i]
+        begin[i] = before
         before += count
     for i in range(n):
-        order[place[bucket[i]]] = <uint8_t>i
-        place[bucket[i]] += 1
+        order[begin[bucket[i]]] = <uint8_t>i
+        begin[bucket[i]] += 1
 
 
 cdef bint search_presorted(PresortedStore* s, const OpenNode* node,
@@ -230,7 +231,7 @@ cdef void partition(Store* store, Member* member, uint64_t together) noexcept no
 
 cdef void partition_node_features(PresortedStore* s, OpenNode* node, OpenNode* left,
                                   OpenNode* right) noexcept nogil:
-    """Hand the features and the histograms of a node down to its children."""
+    """The children of a node get its features and its histograms."""
     cdef Buffers* w = s.w
     cdef Counters counters
     cdef ChildFeatures children
@@ -244,7 +245,7 @@ cdef void partition_node_features(PresortedStore* s, OpenNode* node, OpenNode* l
     s.store.work += partition_features(<uint32_t*>w.entries, node.features, node.n_features, w.side,
                                        <uint32_t*>w.scratch, &children)
     if node.histogram != NULL:
-        counters = Counters(node.features, node.n_features, w.counted.n_cells)
+        counters = Counters(node.features, node.n_features, w.counted.n_words)
         if not partition_histogram(w, s.store.params, &counters, left, right, &node.histogram,
                                    &left.histogram if keeps_histogram(w, left) else NULL,
                                    &right.histogram if keeps_histogram(w, right) else NULL):

@@ -19,18 +19,18 @@ cdef void count_narrow(const uint8_t* codes, const uint32_t* row_id, int64_t n, 
     """How many of n rows hold each of the codes 0 .. n_codes of a uint8 column.
 
     own : their codes, filled. Neighbouring rows often hold one code, so they are counted in four
-    places: no addition waits for the one before.
+    arrays: no addition waits for the one before.
     """
-    cdef uint32_t place[4][256]
+    cdef uint32_t counts[4][256]
     cdef int64_t i, k
     for k in range(4):
-        memset(place[k], 0, (n_codes + 1) * sizeof(uint32_t))
+        memset(counts[k], 0, (n_codes + 1) * sizeof(uint32_t))
     for i in range(n):
         own[i] = codes[row_id[i]]
     for i in range(n):
-        place[i & 3][own[i]] += 1
+        counts[i & 3][own[i]] += 1
     for i in range(n_codes + 1):
-        count[i] = place[0][i] + place[1][i] + place[2][i] + place[3][i]
+        count[i] = counts[0][i] + counts[1][i] + counts[2][i] + counts[3][i]
 
 
 cdef void count_wide(const uint16_t* codes, const uint32_t* row_id, int64_t n, int64_t n_codes,

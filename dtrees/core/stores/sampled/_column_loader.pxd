@@ -14,10 +14,10 @@ cdef enum:
 
 cdef struct ColumnLoader:
     # The rows of a growth, and scratch to read columns of them.
-    RowPartition bag
+    RowPartition partition
     int64_t n_rows
     int64_t room            # rows
-    int64_t n_places        # rows of the table
+    int64_t n_table_rows
     CellKind kind
     int n_classes
     bint random_splits
@@ -30,7 +30,7 @@ cdef struct ColumnLoader:
     int64_t* local_totals   # (n_classes,)
     uint16_t* local_number  # by class
     uint16_t* label         # local number of the class, in the order of the rows
-    uint64_t* packed        # two classes: rows, weight, weight of class 1 of each row (bag.spare)
+    uint64_t* packed        # two classes: what each row adds, in `partition.spare`
     bint is_packed          # the node's sums fit the packed fields
     bint has_packed
     bint is_paired          # rows and weights fit halves of a number
@@ -39,7 +39,7 @@ cdef struct ColumnLoader:
     bint is_small           # of this node; filled when they are asked for
     bint has_small
     int64_t most_times      # random splits: no row of the growth is counted more often
-    bint knows_neighbours   # the split holds the codes beside its cut
+    bint knows_neighbours   # the split holds the codes beside its threshold
     int64_t few_weight[FEW]
     int64_t few_target[FEW]
     int64_t* cells          # a histogram, all zero between two columns
@@ -48,26 +48,26 @@ cdef struct ColumnLoader:
     int64_t n_words
     uint32_t* counts        # by code, all zero between two columns
     int64_t n_counts
-    uint64_t* entries       # of one column: code | place of the row in the node
+    uint64_t* entries       # of one column: code | position of the row in the node
     uint64_t* scratch
     int64_t n_entries       # room
     uint32_t* codes         # of one column, in the order of the rows; before, the rows
-    uint32_t* place         # by row of the table: where its item is; kept for sparse columns
+    uint32_t* position      # by row of the table: where its item is; kept for sparse columns
     RowLists lists          # of the table
     uint64_t* present       # bit per column, all zero between two nodes
     bint knows_present      # the bits are those of this node
     PresortedFeature feature  # of the column that was read last
 
 
-cdef ColumnLoader* new_loader(const RowStatistics* of_row, int64_t n, int64_t n_places,
+cdef ColumnLoader* new_loader(const RowStatistics* of_row, int64_t n, int64_t n_table_rows,
                               CellKind kind, const Criterion* criterion, const RowLists* lists,
                               bint random_splits) noexcept nogil
 cdef bint serves(const ColumnLoader* loader, const RowStatistics* of_row, int64_t n,
-                 int64_t n_places, CellKind kind, const Criterion* criterion, const RowLists* lists,
-                 bint random_splits) noexcept nogil
+                 int64_t n_table_rows, CellKind kind, const Criterion* criterion,
+                 const RowLists* lists, bint random_splits) noexcept nogil
 cdef void take_rows(ColumnLoader* loader, const RowStatistics* of_row, const uint32_t* rows,
                     int64_t n, const Criterion* criterion, const RowLists* lists) noexcept nogil
-cdef void place_rows(ColumnLoader* loader, const OpenNode* node) noexcept nogil
+cdef void note_positions(ColumnLoader* loader, const OpenNode* node) noexcept nogil
 cdef void free_loader(ColumnLoader* loader) noexcept nogil
 cdef void read_rows(ColumnLoader* loader, const Search* q, const OpenNode* node) noexcept nogil
 cdef void pack_small(ColumnLoader* loader, const OpenNode* node) noexcept nogil

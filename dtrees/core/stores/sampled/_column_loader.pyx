@@ -32,10 +32,10 @@ from dtrees.core.stores.sampled._row_partition cimport (
 )
 
 
-cdef ColumnLoader* new_loader(const RowStatistics* of_row, int64_t n, int64_t n_places,
+cdef ColumnLoader* new_loader(const RowStatistics* of_row, int64_t n, int64_t n_table_rows,
                               CellKind kind, const Criterion* criterion, const RowLists* lists,
                               bint random_splits) noexcept nogil:
-    """A loader for n rows of a table of n_places; NULL without memory.
+    """A loader for n rows of a table of n_table_rows; NULL without memory.
 
     of_row : by row of the table. lists : of its sparse columns, NULL where there are none. Freed
     by `free_loader`.
@@ -45,13 +45,13 @@ cdef ColumnLoader* new_loader(const RowStatistics* of_row, int64_t n, int64_t n_
     if loader == NULL:
         return NULL
     loader.room = n_rows
-    loader.n_places = n_places
+    loader.n_table_rows = n_table_rows
     loader.kind = kind
     loader.n_classes = criterion.n_classes
     loader.random_splits = random_splits
     loader.is_weighted = of_row.times != NULL or of_row.weight != NULL
     loader.has_target = kind == SUM or kind == WEIGHTED_SUM
-    if not new_partition(&loader.bag, n_rows, of_row.value != NULL):
+    if not new_partition(&loader.partition, n_rows, of_row.value != NULL):
         free_loader(loader)
         return NULL
     if kind == CLASSES or kind == WEIGHTED_CLASSES:
@@ -59,13 +59,13 @@ cdef ColumnLoader* new_loader(const RowStatistics* of_row, int64_t n, int64_t n_
         loader.local_number = <uint16_t*>malloc(criterion.n_classes * sizeof(uint16_t))
         loader.label = <uint16_t*>malloc((n_rows + 1) * sizeof(uint16_t))
     elif of_row.label != NULL:
-        loader.packed = loader.bag.spare  # a node is searched before its items are partitioned
+        loader.packed = loader.partition.spare  # a node is searched before it is partitioned
         if random_splits:
             loader.small_weight = <uint8_t*>malloc(n_rows + 1)
             loader.small_target = <uint8_t*>malloc(n_rows + 1)
     loader.codes = <uint32_t*>malloc((n_rows + 1) * sizeof(uint32_t))
     if lists.start != NULL:
-        loader.place = <uint32_t*>malloc((n_places + 1) * sizeof(uint32_t))
+        loader.position = <uint32_t*>malloc((n_table_rows + 1) * sizeof(uint32_t))
         loader.present = <uint64_t*>calloc(lists.n_words, sizeof(uint64_t))
     if not is_whole(loader, lists.start != NULL):
         free_loader(loader)
@@ -83,16 +83,16 @@ cdef bint is_whole(const ColumnLoader* loader, bint sparse) noexcept nogil:
             return False
     if (loader.small_weight == NULL) != (loader.small_target == NULL):
         return False
-    return not sparse or (loader.place != NULL and loader.present != NULL)
+    return not sparse or (loader.position != NULL and loader.present != NULL)
 
 
 cdef bint serves(const ColumnLoader* loader, const RowStatistics* of_row, int64_t n,
-                 int64_t n_places, CellKind kind, const Criterion* criterion, const RowLists* lists,
-                 bint random_splits) noexcept nogil:
+                 int64_t n_table_rows, CellKind kind, const Criterion* criterion,
+                 const RowLists* lists, bint random_splits) noexcept nogil:
     """Whether the loader of another growth has all that `new_loader` would give this one."""
     return (loader.kind == kind and loader.n_classes == criterion.n_classes
             and loader.is_weighted == (of_row.times != NULL or of_row.weight != NULL)
-            and loader.room >= n and loader.n_places == n_places
+            and loader.room >= n and loader.n_table_rows == n_table_rows
             and loader.lists.n_words == lists.n_words and loader.random_splits == random_splits)
 
 
@@ -103,29 +103,29 @@ cdef void take_rows(ColumnLoader* loader, const RowStatistics* of_row, const uin
     loader.n_rows = n
     loader.lists = lists[0]
     loader.local = criterion[0]
-    fill_partition(&loader.bag, of_row, rows, n)
+    fill_partition(&loader.partition, of_row, rows, n)
     loader.most_times = 0
     for i in range(n if loader.random_splits else 0):
-        if times_of(loader.bag.item[i]) > loader.most_times:
-            loader.most_times = times_of(loader.bag.item[i])
-    if loader.place != NULL:
-        memset(loader.place, 0xFF, loader.n_places * sizeof(uint32_t))
+        if times_of(loader.partition.item[i]) > loader.most_times:
+            loader.most_times = times_of(loader.partition.item[i])
+    if loader.position != NULL:
+        memset(loader.position, 0xFF, loader.n_table_rows * sizeof(uint32_t))
         for i in range(n):
-            loader.place[rows[i]] = <uint32_t>i
+            loader.position[rows[i]] = <uint32_t>i
 
 
-cdef void place_rows(ColumnLoader* loader, const OpenNode* node) noexcept nogil:
+cdef void note_positions(ColumnLoader* loader, const OpenNode* node) noexcept nogil:
     """Note where the rows of a node are, after they were partitioned."""
     cdef int64_t i
-    if loader.place != NULL:
+    if loader.position != NULL:
         for i in range(node.start, node.start + node.totals.n):
-            loader.place[row_of(loader.bag.item[i])] = <uint32_t>i
+            loader.position[row_of(loader.partition.item[i])] = <uint32_t>i
 
 
 cdef void free_loader(ColumnLoader* loader) noexcept nogil:
     if loader == NULL:
         return
-    free_partition(&loader.bag)
+    free_partition(&loader.partition)
     free(loader.of_row.label)
     free(loader.of_row.weight)
     free(loader.of_row.target)
@@ -140,14 +140,14 @@ cdef void free_loader(ColumnLoader* loader) noexcept nogil:
     free(loader.entries)
     free(loader.scratch)
     free(loader.codes)
-    free(loader.place)
+    free(loader.position)
     free(loader.present)
     free(loader)
 
 
 cdef void read_rows(ColumnLoader* loader, const Search* q, const OpenNode* node) noexcept nogil:
     """Take the rows of a node: what they add to a histogram. O(rows)."""
-    cdef const RowPartition* bag = &loader.bag
+    cdef const RowPartition* partition = &loader.partition
     cdef int64_t start = node.start
     cdef int64_t n = node.totals.n
     cdef int64_t i
@@ -160,20 +160,20 @@ cdef void read_rows(ColumnLoader* loader, const Search* q, const OpenNode* node)
     else:
         if n <= FEW:
             for i in range(n):
-                loader.few_weight[i] = weight_at(bag, start + i)
-                loader.few_target[i] = target_at(bag, start + i)
+                loader.few_weight[i] = weight_at(partition, start + i)
+                loader.few_target[i] = target_at(partition, start + i)
         if q.criterion.n_classes > 0:
             loader.is_packed = node.totals.weight <= LARGEST_FIELD
             loader.has_packed = False
             loader.has_small = False
-            loader.is_small = (loader.small_weight != NULL and loader.bag.weight == NULL
+            loader.is_small = (loader.small_weight != NULL and loader.partition.weight == NULL
                                and loader.is_paired and loader.most_times < 256)
 
 
 cdef void number_classes(ColumnLoader* loader, const OpenNode* node,
                          int64_t n_classes) noexcept nogil:
     """Number the classes that the node holds; cells and sums of the others are zero anyway."""
-    cdef const uint64_t* item = loader.bag.item + node.start
+    cdef const uint64_t* item = loader.partition.item + node.start
     cdef int n_local = 0
     cdef int64_t i
     for i in range(n_classes):
@@ -187,17 +187,17 @@ cdef void number_classes(ColumnLoader* loader, const OpenNode* node,
 
 cdef void pack_rows(ColumnLoader* loader, const OpenNode* node) noexcept nogil:
     """Two classes: all that a row adds in one number, if that is not there yet."""
-    cdef const RowPartition* bag = &loader.bag
-    cdef const uint64_t* item = bag.item + node.start
+    cdef const RowPartition* partition = &loader.partition
+    cdef const uint64_t* item = partition.item + node.start
     cdef int64_t n = node.totals.n
     cdef int64_t weight
     cdef int64_t i
     if loader.has_packed or not loader.is_packed:
         return
     loader.has_packed = True
-    if bag.weight != NULL:
+    if partition.weight != NULL:
         for i in range(n):
-            weight = bag.weight[row_of(item[i])]
+            weight = partition.weight[row_of(item[i])]
             loader.packed[i] = <uint64_t>encode(PACKED, weight, label_of(item[i]))
         return
     for i in range(n):
@@ -207,7 +207,7 @@ cdef void pack_rows(ColumnLoader* loader, const OpenNode* node) noexcept nogil:
 
 cdef void pack_small(ColumnLoader* loader, const OpenNode* node) noexcept nogil:
     """The same in two numbers of 8 bits, for random splits."""
-    cdef const uint64_t* item = loader.bag.item + node.start
+    cdef const uint64_t* item = loader.partition.item + node.start
     cdef uint64_t weight
     cdef int64_t i
     if loader.has_small:
@@ -244,7 +244,7 @@ cdef bint reserve_statistics(ColumnLoader* loader, int64_t count) noexcept nogil
 cdef bint gather_statistics(ColumnLoader* loader, const OpenNode* node) noexcept nogil:
     """What the rows of the node hold, one by one, if that is not there yet; False without memory.
     """
-    cdef const RowPartition* bag = &loader.bag
+    cdef const RowPartition* partition = &loader.partition
     cdef int64_t start = node.start
     cdef int64_t i
     if loader.has_statistics:
@@ -253,13 +253,13 @@ cdef bint gather_statistics(ColumnLoader* loader, const OpenNode* node) noexcept
         return False
     loader.has_statistics = True
     for i in range(node.totals.n):
-        loader.of_row.label[i] = <uint16_t>label_of(bag.item[start + i])
+        loader.of_row.label[i] = <uint16_t>label_of(partition.item[start + i])
     if loader.is_weighted:
         for i in range(node.totals.n):
-            loader.of_row.weight[i] = weight_at(bag, start + i)
+            loader.of_row.weight[i] = weight_at(partition, start + i)
     if loader.has_target:
         for i in range(node.totals.n):
-            loader.of_row.target[i] = target_at(bag, start + i)
+            loader.of_row.target[i] = target_at(partition, start + i)
     return True
 
 

@@ -3,14 +3,14 @@ from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from dtrees._random cimport hash64
 from dtrees.core.data._columns cimport STORED_SPARSE, Column, last_ordered
-from dtrees.core.data._structs cimport ALL_ORDERED, AT_MOST, Split
+from dtrees.core.data._structs cimport ALL_ORDERED
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._search cimport Search, key_of_split
 from dtrees.core.stores.sampled._column_loader cimport ColumnLoader
 
 
 cdef inline bint has_threshold(const Column* column) noexcept nogil:
-    """Whether a column is cut without a look at its bins."""
+    """Whether a column is split without a look at its bins."""
     return column.storage != STORED_SPARSE and last_ordered(column) == ALL_ORDERED
 
 
@@ -26,21 +26,6 @@ cdef inline double drawn_value(const Search* q, int32_t column, double least,
     # halves: a difference of huge values is infinite
     cdef double step = <double>(draw >> 11) * 1.1102230246251565e-16 * (most / 2 - least / 2)
     return (least + step) + step
-
-
-cdef inline void take_split(Search* q, int32_t column, uint32_t boundary, uint32_t beyond,
-                            bint missing_left, bint saw_missing) noexcept nogil:
-    """Make the best cut of a column the split of the node."""
-    cdef Split* split = &q.split
-    split.score = q.best
-    split.column = column
-    split.test = AT_MOST
-    split.missing_left = missing_left
-    split.saw_missing = saw_missing
-    split.boundary = boundary
-    split.beyond = beyond
-    split.boundary_row = -1
-    split.beyond_row = -1
 
 
 cdef void search_random(Search* q, int32_t column, uint32_t last_number,

@@ -20,7 +20,8 @@ from dtrees.core.search._bins cimport keep_best
 from dtrees.core.search._category_subsets cimport add_to_subset, begin_bins, clear_subset
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._search cimport (
-    NONE, Bins, Search, add_bin, add_to_class, beats, begin_pass, by_class, consider, key_of_split
+    NONE, Bins, Search, add_bin, add_to_class, beats, begin_pass, by_class, consider, key_of_split,
+    take_split
 )
 from dtrees.core.stores.sampled._column_loader cimport ColumnLoader, pack_rows, pack_small
 from dtrees.core.stores.sampled._row_partition cimport RowPartition, label_of, target_at, weight_at
@@ -56,9 +57,9 @@ cdef void search_random(Search* q, int32_t column, uint32_t last_number,
                         const double* value) noexcept nogil:
     """One split of a column, drawn by key: extremely randomized trees (Geurts et al. 2006).
 
-    Numbers are cut at a value drawn between the least and the greatest of the node. Categories go
+    Numbers are split at a value drawn between the least and the greatest of the node. Categories go
     left or right by the toss of a coin each; so does the side of missing values. A hybrid column
-    is cut at a number or partitioned by its categories, by the toss of a coin.
+    is split at a number or partitioned by its categories, by the toss of a coin.
 
     value : of the codes 1, 2, ... of the column.
     """
@@ -67,14 +68,14 @@ cdef void search_random(Search* q, int32_t column, uint32_t last_number,
     cdef int64_t last = first
     cdef uint64_t key = key_of_split(q, column)
     cdef bint missing = toss_missing(q, column, first == 1)
-    cdef bint cut
+    cdef bint at_number
     cdef int64_t i, n_left
     cdef uint32_t code
     q.best = NONE
     while last < g.count and g.rank[last] <= last_number:
         last += 1
-    cut = last - first > 1 and (last == g.count or key & 2)
-    if cut or (last == g.count and first == 1):
+    at_number = last - first > 1 and (last == g.count or key & 2)
+    if at_number or (last == g.count and first == 1):
         # all that is not missing is on the left when there is one value only
         begin_bins(q, AT_MOST, missing and last - first > 1)
         code = threshold_code(q, column, g.rank[first], g.rank[last - 1], value)
@@ -105,14 +106,14 @@ cdef void search_random(Search* q, int32_t column, uint32_t last_number,
 
 cdef bint draw_split(ColumnLoader* loader, Search* q, const OpenNode* node, const Column* column,
                      int32_t number, const double* value) noexcept nogil:
-    """One cut of a column, drawn at random (`search_random`); False when it is constant.
+    """One split of a column, drawn at random (`search_random`); False when it is constant.
 
     A dense column of numbers needs no histogram: its range, then the sums on one side. The split
-    holds the cut until `finish_drawn_split`. O(rows).
+    holds the threshold until `finish_drawn_split`. O(rows).
     """
-    cdef const uint64_t* item = loader.bag.item + node.start
+    cdef const uint64_t* item = loader.partition.item + node.start
     cdef int64_t n = node.totals.n
-    cdef RandomSplit cut
+    cdef RandomSplit drawn
     cdef bint varies
     if not has_threshold(column):
         bins_of_drawn(loader, q, node, column, number)
@@ -126,26 +127,26 @@ cdef bint draw_split(ColumnLoader* loader, Search* q, const OpenNode* node, cons
         pack_rows(loader, node)
     if column.storage == STORED_U8:
         varies = draw_threshold(loader, q, <const uint8_t*>column.codes, item, n, number, value,
-                                &cut)
+                                &drawn)
     elif column.storage == STORED_U16:
         varies = draw_threshold(loader, q, <const uint16_t*>column.codes, item, n, number, value,
-                                &cut)
+                                &drawn)
     else:
         varies = draw_threshold(loader, q, <const uint32_t*>column.codes, item, n, number, value,
-                                &cut)
+                                &drawn)
     if not varies:
         return False
-    consider(q, cut.at, False)
+    consider(q, drawn.at, False)
     if beats(q, number):
-        take_split(q, number, cut.at, cut.has_above, cut.missing_left, cut.saw_missing)
+        take_split(q, number, drawn.at, drawn.has_above, drawn.missing_left, drawn.saw_missing)
         loader.knows_neighbours = False
     return True
 
 
 cdef inline bint draw_threshold(ColumnLoader* loader, Search* q, const code_t* codes,
                                 const uint64_t* item, int64_t n, int32_t number,
-                                const double* value, RandomSplit* cut) noexcept nogil:
-    """Draw the cut and sum up its left side; False when the column is constant.
+                                const double* value, RandomSplit* drawn) noexcept nogil:
+    """Draw the threshold and sum up its left side; False when the column is constant.
 
     Loops are apart and without branches, so that codes of 8 bits are compared many at a time. A
     code less one wraps to the top when it is missing.
@@ -176,15 +177,15 @@ cdef inline bint draw_threshold(ColumnLoader* loader, Search* q, const code_t* c
         lowest = code if code < lowest else lowest
     low = <uint32_t>least + 1
     high = most
-    cut.saw_missing = lowest == 0
-    if high == 0 or (low == high and not cut.saw_missing):
+    drawn.saw_missing = lowest == 0
+    if high == 0 or (low == high and not drawn.saw_missing):
         return False
-    cut.missing_left = toss_missing(q, number, cut.saw_missing and low < high)
-    missing_left = cut.missing_left
+    drawn.missing_left = toss_missing(q, number, drawn.saw_missing and low < high)
+    missing_left = drawn.missing_left
     at = <code_t>(low if low == high else threshold_code(q, number, low, high, value))
-    cut.at = at
-    cut.has_above = most > at
-    begin_pass(q, AT_MOST, cut.missing_left)
+    drawn.at = at
+    drawn.has_above = most > at
+    begin_pass(q, AT_MOST, drawn.missing_left)
     q.best = NONE
     q.floor = NONE
     if loader.is_small:
@@ -207,25 +208,25 @@ cdef inline bint draw_threshold(ColumnLoader* loader, Search* q, const code_t* c
         for i in range(n):
             less = <code_t>(own[i] - 1)
             if less < at or (missing_left and own[i] == 0):
-                add_item(loader, q, item - loader.bag.item + i)
+                add_item(loader, q, item - loader.partition.item + i)
     return True
 
 
 cdef inline void add_item(const ColumnLoader* loader, Search* q, int64_t i) noexcept nogil:
-    """Move an item of the bag to the side, for statistics that are not packed."""
-    cdef const RowPartition* bag = &loader.bag
+    """Move an item to the side, for statistics that are not packed."""
+    cdef const RowPartition* partition = &loader.partition
     q.n += 1
     if by_class(q):
-        add_to_class(q, <int>label_of(bag.item[i]), weight_at(bag, i))
+        add_to_class(q, <int>label_of(partition.item[i]), weight_at(partition, i))
     else:
-        q.w += weight_at(bag, i)
-        q.s += target_at(bag, i)
+        q.w += weight_at(partition, i)
+        q.s += target_at(partition, i)
 
 
 cdef void finish_drawn_split(ColumnLoader* loader, Search* q, const OpenNode* node,
                              const Column* column) noexcept nogil:
     """Complete the split that `draw_split` has chosen. O(rows)."""
-    cdef const uint64_t* item = loader.bag.item + node.start
+    cdef const uint64_t* item = loader.partition.item + node.start
     cdef int64_t n = node.totals.n
     if loader.knows_neighbours or not has_threshold(column):
         return
@@ -239,7 +240,7 @@ cdef void finish_drawn_split(ColumnLoader* loader, Search* q, const OpenNode* no
 
 cdef inline void neighbours(ColumnLoader* loader, const code_t* codes, const uint64_t* item,
                             int64_t n, Split* split) noexcept nogil:
-    """The codes beside the cut that occur in the node, for the test that is recorded."""
+    """The codes beside the threshold that occur in the node, for the test that is recorded."""
     cdef code_t* own = <code_t*>loader.codes
     cdef code_t at = <code_t>split.boundary
     cdef code_t left = 0

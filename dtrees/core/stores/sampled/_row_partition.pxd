@@ -29,26 +29,27 @@ cdef inline int64_t label_of(uint64_t item) noexcept nogil:
 cdef inline int64_t times_of(uint64_t item) noexcept nogil:
     return <int64_t>(item >> TIMES & 0xFFFF)
 
-cdef inline int64_t weight_at(const RowPartition* bag, int64_t i) noexcept nogil:
-    if bag.weight == NULL:
-        return times_of(bag.item[i])
-    return bag.weight[row_of(bag.item[i])]
+cdef inline int64_t weight_at(const RowPartition* partition, int64_t i) noexcept nogil:
+    if partition.weight == NULL:
+        return times_of(partition.item[i])
+    return partition.weight[row_of(partition.item[i])]
 
-cdef inline int64_t target_at(const RowPartition* bag, int64_t i) noexcept nogil:
+cdef inline int64_t target_at(const RowPartition* partition, int64_t i) noexcept nogil:
     """Weighted target of an item: of the class as a number, in classification."""
-    if bag.target != NULL:
-        return bag.target[row_of(bag.item[i])]
-    return weight_at(bag, i) * (label_of(bag.item[i]) if bag.value == NULL else bag.value[i])
+    if partition.target != NULL:
+        return partition.target[row_of(partition.item[i])]
+    return weight_at(partition, i) * (
+        label_of(partition.item[i]) if partition.value == NULL else partition.value[i])
 
-cdef bint new_partition(RowPartition* bag, int64_t n, bint with_value) noexcept nogil
-cdef void fill_partition(RowPartition* bag, const RowStatistics* of_row, const uint32_t* rows,
+cdef bint new_partition(RowPartition* partition, int64_t n, bint with_value) noexcept nogil
+cdef void fill_partition(RowPartition* partition, const RowStatistics* of_row, const uint32_t* rows,
                          int64_t n) noexcept nogil
-cdef void free_partition(RowPartition* bag) noexcept nogil
-cdef void sum_items(const RowPartition* bag, int64_t start, int64_t n, Impurity impurity,
+cdef void free_partition(RowPartition* partition) noexcept nogil
+cdef void sum_items(const RowPartition* partition, int64_t start, int64_t n, Impurity impurity,
                     double fixed_point, int64_t n_classes, Totals* totals,
                     int64_t* class_totals) noexcept nogil
-cdef void range_of_items(const RowPartition* bag, int64_t start, int64_t n,
+cdef void range_of_items(const RowPartition* partition, int64_t start, int64_t n,
                          Totals* totals) noexcept nogil
-cdef int64_t partition_items(RowPartition* bag, int64_t start, int64_t n, const Route* route,
+cdef int64_t partition_items(RowPartition* partition, int64_t start, int64_t n, const Route* route,
                              const Column* column, const uint32_t* codes,
                              const RowCodes* rows) noexcept nogil

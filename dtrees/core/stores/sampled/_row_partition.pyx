@@ -31,47 +31,47 @@ cdef extern from "stores/sampled/row_partition.h" nogil:
                            uint32_t, uint32_t, uint32_t) noexcept
 
 
-cdef bint new_partition(RowPartition* bag, int64_t n, bint with_value) noexcept nogil:
+cdef bint new_partition(RowPartition* partition, int64_t n, bint with_value) noexcept nogil:
     """Memory for n rows; False without. Given back by `free_partition`."""
-    memset(bag, 0, sizeof(RowPartition))
-    bag.item = <uint64_t*>malloc((n + 1) * sizeof(uint64_t))
-    bag.spare = <uint64_t*>malloc((n + 1) * sizeof(uint64_t))
-    bag.side = <uint8_t*>malloc(n + 1)
+    memset(partition, 0, sizeof(RowPartition))
+    partition.item = <uint64_t*>malloc((n + 1) * sizeof(uint64_t))
+    partition.spare = <uint64_t*>malloc((n + 1) * sizeof(uint64_t))
+    partition.side = <uint8_t*>malloc(n + 1)
     if with_value:
-        bag.value = <int64_t*>malloc((n + 1) * sizeof(int64_t))
-        bag.spare_value = <int64_t*>malloc((n + 1) * sizeof(int64_t))
-    return (bag.item != NULL and bag.spare != NULL and bag.side != NULL
-            and (not with_value or (bag.value != NULL and bag.spare_value != NULL)))
+        partition.value = <int64_t*>malloc((n + 1) * sizeof(int64_t))
+        partition.spare_value = <int64_t*>malloc((n + 1) * sizeof(int64_t))
+    return (partition.item != NULL and partition.spare != NULL and partition.side != NULL
+            and (not with_value or (partition.value != NULL and partition.spare_value != NULL)))
 
 
-cdef void fill_partition(RowPartition* bag, const RowStatistics* of_row, const uint32_t* rows,
+cdef void fill_partition(RowPartition* partition, const RowStatistics* of_row, const uint32_t* rows,
                          int64_t n) noexcept nogil:
     cdef int64_t i
     cdef uint64_t row, times, label
-    bag.weight = of_row.weight
-    bag.target = NULL
+    partition.weight = of_row.weight
+    partition.target = NULL
     if of_row.value != NULL and of_row.target != of_row.value:
-        bag.target = of_row.target
+        partition.target = of_row.target
     for i in range(n):
         row = rows[i]
         times = 1 if of_row.times == NULL else of_row.times[row]
         label = 0 if of_row.label == NULL else of_row.label[row]
-        bag.item[i] = row | times << TIMES | label << LABEL
-    if bag.value != NULL:
+        partition.item[i] = row | times << TIMES | label << LABEL
+    if partition.value != NULL:
         for i in range(n):
-            bag.value[i] = of_row.value[rows[i]]
+            partition.value[i] = of_row.value[rows[i]]
 
 
-cdef void free_partition(RowPartition* bag) noexcept nogil:
-    free(bag.item)
-    free(bag.value)
-    free(bag.spare)
-    free(bag.spare_value)
-    free(bag.side)
-    memset(bag, 0, sizeof(RowPartition))
+cdef void free_partition(RowPartition* partition) noexcept nogil:
+    free(partition.item)
+    free(partition.value)
+    free(partition.spare)
+    free(partition.spare_value)
+    free(partition.side)
+    memset(partition, 0, sizeof(RowPartition))
 
 
-cdef void sum_items(const RowPartition* bag, int64_t start, int64_t n, Impurity impurity,
+cdef void sum_items(const RowPartition* partition, int64_t start, int64_t n, Impurity impurity,
                     double fixed_point, int64_t n_classes, Totals* totals,
                     int64_t* class_totals) noexcept nogil:
     """Totals of the items start .. start+n; class_totals (n_classes,) is overwritten."""
@@ -84,39 +84,39 @@ cdef void sum_items(const RowPartition* bag, int64_t start, int64_t n, Impurity 
     if n_classes > 2:
         memset(class_totals, 0, n_classes * sizeof(int64_t))
         for i in range(start, start + n):
-            w = weight_at(bag, i)
-            class_totals[label_of(bag.item[i])] += w
+            w = weight_at(partition, i)
+            class_totals[label_of(partition.item[i])] += w
             weight += w
         target = class_totals[1]
     elif n_classes > 0:
         for i in range(start, start + n):
-            w = weight_at(bag, i)
+            w = weight_at(partition, i)
             weight += w
-            target += w * label_of(bag.item[i])
+            target += w * label_of(partition.item[i])
         class_totals[0] = weight - target
         if n_classes > 1:
             class_totals[1] = target
     else:
-        range_of_items(bag, start, n, totals)
+        range_of_items(partition, start, n, totals)
         for i in range(start, start + n):
-            w = weight_at(bag, i)
-            wy = target_at(bag, i)
+            w = weight_at(partition, i)
+            wy = target_at(partition, i)
             weight += w
             target += wy
-            moment += moment_of(impurity, fixed_point, w, wy, bag.value[i])
+            moment += moment_of(impurity, fixed_point, w, wy, partition.value[i])
     totals.weight = weight
     totals.target = target
     totals.moment = moment
 
 
-cdef void range_of_items(const RowPartition* bag, int64_t start, int64_t n,
+cdef void range_of_items(const RowPartition* partition, int64_t start, int64_t n,
                          Totals* totals) noexcept nogil:
     """Least and greatest y of the items."""
     cdef int64_t lowest = 0x7FFFFFFFFFFFFFFF
     cdef int64_t highest = -0x7FFFFFFFFFFFFFFF
     cdef int64_t i, y
     for i in range(start, start + n):
-        y = bag.value[i]
+        y = partition.value[i]
         lowest = y if y < lowest else lowest
         highest = y if y > highest else highest
     totals.lowest = lowest
@@ -126,8 +126,8 @@ cdef void range_of_items(const RowPartition* bag, int64_t start, int64_t n,
 # ---------------------------------------------------------------------------------------------
 # to the children
 
-cdef inline int64_t partition_dense(RowPartition* bag, int64_t start, int64_t n, const Route* route,
-                                    const code_t* codes, int64_t stride,
+cdef inline int64_t partition_dense(RowPartition* partition, int64_t start, int64_t n,
+                                    const Route* route, const code_t* codes, int64_t stride,
                                     bint with_value) noexcept nogil:
     """By a comparison with one or two codes; without a branch.
 
@@ -135,8 +135,8 @@ cdef inline int64_t partition_dense(RowPartition* bag, int64_t start, int64_t n,
 
     Sides first: then no read waits for a write whose place depends on the reads before it.
     """
-    cdef uint64_t* item = bag.item + start
-    cdef int64_t* value = bag.value + start if with_value else NULL
+    cdef uint64_t* item = partition.item + start
+    cdef int64_t* value = partition.value + start if with_value else NULL
     cdef uint32_t above = route.low + 1
     cdef uint32_t width = route.high - route.low
     cdef uint32_t missing_left = route.missing_left
@@ -145,7 +145,7 @@ cdef inline int64_t partition_dense(RowPartition* bag, int64_t start, int64_t n,
     cdef int64_t i
     cdef uint64_t x
     cdef int64_t y
-    cdef uint8_t* side = bag.side
+    cdef uint8_t* side = partition.side
     cdef uint32_t code, left
     for i in range(n):
         code = codes[<uint32_t>item[i] * stride]
@@ -154,95 +154,97 @@ cdef inline int64_t partition_dense(RowPartition* bag, int64_t start, int64_t n,
         x = item[i]
         left = side[i]
         item[n_left] = x
-        bag.spare[n_right] = x
+        partition.spare[n_right] = x
         if with_value:
             y = value[i]
             value[n_left] = y
-            bag.spare_value[n_right] = y
+            partition.spare_value[n_right] = y
         n_left += left
         n_right += 1 - left
     return n_left
 
 
-cdef inline int64_t partition_simd(RowPartition* bag, int64_t start, int64_t n, const Route* route,
-                                   const code_t* codes) noexcept nogil:
+cdef inline int64_t partition_simd(RowPartition* partition, int64_t start, int64_t n,
+                                   const Route* route, const code_t* codes) noexcept nogil:
     """The same with registers of 256 bits."""
-    cdef uint64_t* item = bag.item + start
-    cdef int64_t* value = bag.value + start if bag.value != NULL else NULL
+    cdef uint64_t* item = partition.item + start
+    cdef int64_t* value = partition.value + start if partition.value != NULL else NULL
     cdef uint32_t above = route.low + 1
     cdef uint32_t width = route.high - route.low
     if code_t is uint8_t:
-        return partition_u8(item, value, bag.spare, bag.spare_value, n, codes, above, width,
-                            route.missing_left)
+        return partition_u8(item, value, partition.spare, partition.spare_value, n, codes, above,
+                            width, route.missing_left)
     elif code_t is uint16_t:
-        return partition_u16(item, value, bag.spare, bag.spare_value, n, codes, above, width,
-                             route.missing_left)
+        return partition_u16(item, value, partition.spare, partition.spare_value, n, codes, above,
+                             width, route.missing_left)
     else:
-        return partition_u32(item, value, bag.spare, bag.spare_value, n, codes, above, width,
-                             route.missing_left)
+        return partition_u32(item, value, partition.spare, partition.spare_value, n, codes, above,
+                             width, route.missing_left)
 
 
-cdef inline int64_t partition_column(RowPartition* bag, int64_t start, int64_t n,
+cdef inline int64_t partition_column(RowPartition* partition, int64_t start, int64_t n,
                                      const Route* route, const code_t* codes) noexcept nogil:
     if is_wide:
-        return partition_simd(bag, start, n, route, codes)
-    if bag.value == NULL:
-        return partition_dense(bag, start, n, route, codes, 1, False)
-    return partition_dense(bag, start, n, route, codes, 1, True)
+        return partition_simd(partition, start, n, route, codes)
+    if partition.value == NULL:
+        return partition_dense(partition, start, n, route, codes, 1, False)
+    return partition_dense(partition, start, n, route, codes, 1, True)
 
 
-cdef inline int64_t partition_near(RowPartition* bag, int64_t start, int64_t n, const Route* route,
-                                   const RowCodes* rows, int32_t lane) noexcept nogil:
+cdef inline int64_t partition_near(RowPartition* partition, int64_t start, int64_t n,
+                                   const Route* route, const RowCodes* rows,
+                                   int32_t slot) noexcept nogil:
     """Few rows, by their codes side by side."""
     if is_wide:
-        return partition_slot(bag.item + start, bag.spare, n, rows.codes, rows.width, lane,
-                              route.low + 1, route.high - route.low, route.missing_left)
-    return partition_dense(bag, start, n, route, rows.codes + lane, rows.width, False)
+        return partition_slot(partition.item + start, partition.spare, n, rows.codes, rows.width,
+                              slot, route.low + 1, route.high - route.low, route.missing_left)
+    return partition_dense(partition, start, n, route, rows.codes + slot, rows.width, False)
 
 
-cdef int64_t partition_by_codes(RowPartition* bag, int64_t start, int64_t n, const Route* route,
-                                const uint32_t* codes) noexcept nogil:
+cdef int64_t partition_by_codes(RowPartition* partition, int64_t start, int64_t n,
+                                const Route* route, const uint32_t* codes) noexcept nogil:
     """By any test; codes are those of the items."""
     cdef int64_t n_left = 0
     cdef int64_t n_right = 0
     cdef int64_t i, y
     cdef uint64_t x
     for i in range(n):
-        x = bag.item[start + i]
-        y = 0 if bag.value == NULL else bag.value[start + i]
+        x = partition.item[start + i]
+        y = 0 if partition.value == NULL else partition.value[start + i]
         if goes_left(route, codes[i]):
-            bag.item[start + n_left] = x
-            if bag.value != NULL:
-                bag.value[start + n_left] = y
+            partition.item[start + n_left] = x
+            if partition.value != NULL:
+                partition.value[start + n_left] = y
             n_left += 1
         else:
-            bag.spare[n_right] = x
-            if bag.value != NULL:
-                bag.spare_value[n_right] = y
+            partition.spare[n_right] = x
+            if partition.value != NULL:
+                partition.spare_value[n_right] = y
             n_right += 1
     return n_left
 
 
-cdef int64_t partition_items(RowPartition* bag, int64_t start, int64_t n, const Route* route,
+cdef int64_t partition_items(RowPartition* partition, int64_t start, int64_t n, const Route* route,
                              const Column* column, const uint32_t* codes,
                              const RowCodes* rows) noexcept nogil:
-    """Part the items of a node, left ones first, in their order; returns how many went left.
+    """Partition the items of a node, left ones first, in their order; returns how many went left.
 
     codes : of the items, or NULL: those of a dense column, for a test that is no subset.
     rows : the codes by row, which were just read; its `codes` may be NULL.
     """
     cdef int64_t n_left
     if codes != NULL:
-        n_left = partition_by_codes(bag, start, n, route, codes)
-    elif rows.codes != NULL and column.row_slot >= 0 and n <= NEAR_ROWS and bag.value == NULL:
-        n_left = partition_near(bag, start, n, route, rows, column.row_slot)
+        n_left = partition_by_codes(partition, start, n, route, codes)
+    elif rows.codes != NULL and column.row_slot >= 0 and n <= NEAR_ROWS and partition.value == NULL:
+        n_left = partition_near(partition, start, n, route, rows, column.row_slot)
     elif column.storage == STORED_U8:
-        n_left = partition_column(bag, start, n, route, <const uint8_t*>column.codes)
+        n_left = partition_column(partition, start, n, route, <const uint8_t*>column.codes)
     elif column.storage == STORED_U16:
-        n_left = partition_column(bag, start, n, route, <const uint16_t*>column.codes)
+        n_left = partition_column(partition, start, n, route, <const uint16_t*>column.codes)
     else:
-        n_left = partition_column(bag, start, n, route, <const uint32_t*>column.codes)
-    memcpy(bag.item + start + n_left, bag.spare, (n - n_left) * sizeof(uint64_t))
-    if bag.value != NULL:
-        memcpy(bag.value + start + n_left, bag.spare_value, (n - n_left) * sizeof(int64_t))
+        n_left = partition_column(partition, start, n, route, <const uint32_t*>column.codes)
+    memcpy(partition.item + start + n_left, partition.spare, (n - n_left) * sizeof(uint64_t))
+    if partition.value != NULL:
+        memcpy(partition.value + start + n_left, partition.spare_value,
+               (n - n_left) * sizeof(int64_t))
     return n_left

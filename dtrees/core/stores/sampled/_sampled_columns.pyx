@@ -11,7 +11,7 @@ Where a node draws a few, as in a random forest, its rows are all that is kept (
     few for the   of codes, or of classes, each with a number in a cell: rows   _sampled_entries
       cells       are sorted by code
     sparse        the stored rows of the column that are in the node, found     _sampled_entries
-                  by the place of every row or by binary search
+                  by the position of every row or by binary search
     random splits the range of the codes, then the sums of one side             _random_split
 
 Two classes fit one number per row, and a cell takes one addition.
@@ -24,13 +24,13 @@ from dtrees._random cimport below, hash64
 from dtrees.core.data._columns cimport (
     STORED_SPARSE, STORED_U16, STORED_U8, Column, code_t, last_ordered
 )
-from dtrees.core.data._structs cimport ALL_ORDERED, AT_MOST, SQUARED, RowStatistics, Split
+from dtrees.core.data._structs cimport ALL_ORDERED, SQUARED, RowStatistics
 from dtrees.core.search._bins cimport bins_of_entries, search_bins
 from dtrees.core.search._criterion cimport Criterion, squared_score
 from dtrees.core.search._entry_scan cimport search_feature
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
-from dtrees.core.search._search cimport NONE, Search, beats, by_class, heavy_enough
+from dtrees.core.search._search cimport NONE, Search, beats, by_class, heavy_enough, take_split
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.sampled._column_loader cimport FEW, ColumnLoader
 from dtrees.core.stores.sampled._sampled_entries cimport read_entries
@@ -38,7 +38,7 @@ from dtrees.core.stores.sampled._sampled_histogram cimport bins_of_dense, layout
 
 cdef enum:
     SORT_COST = 4           # of an entry against that of a number in a cell
-    MOST_CELLS = 16         # numbers in the histogram of a column, for each row of the growth
+    MOST_WORDS = 16         # numbers in the histogram of a column, for each row of the growth
 
 
 cdef int64_t draw_columns(const TrainParameters* params, uint64_t path, int32_t* order,
@@ -129,7 +129,7 @@ cdef bint by_entries(const ColumnLoader* loader, const Search* q, const Column* 
         return True
     if by_class(q) and n * SORT_COST <= n_hit * q.criterion.n_classes:
         return True
-    return n_cells > MOST_CELLS * (loader.n_rows + 4096)
+    return n_cells > MOST_WORDS * (loader.n_rows + 4096)
 
 
 cdef void bins_of_drawn(ColumnLoader* loader, Search* q, const OpenNode* node, const Column* column,
@@ -175,7 +175,7 @@ cdef bint search_few(ColumnLoader* loader, Search* q, const OpenNode* node, cons
                      int32_t number, bint* varies) noexcept nogil:
     """Search a dense column of at most FEW rows, of squared error; False: the column has missing
     values, and nothing was done."""
-    cdef const uint64_t* item = loader.bag.item + node.start
+    cdef const uint64_t* item = loader.partition.item + node.start
     cdef int64_t n = node.totals.n
     cdef int64_t w = 0
     cdef int64_t s = 0
@@ -185,7 +185,6 @@ cdef bint search_few(ColumnLoader* loader, Search* q, const OpenNode* node, cons
     cdef double score
     cdef uint64_t keys[FEW]
     cdef uint64_t code, previous
-    cdef Split* split = &q.split
     if column.storage == STORED_U8:
         sort_few(keys, <const uint8_t*>column.codes, item, n)
     elif column.storage == STORED_U16:
@@ -212,21 +211,14 @@ cdef bint search_few(ColumnLoader* loader, Search* q, const OpenNode* node, cons
         s += loader.few_target[keys[i] & 0xFF]
     q.best = best
     if beats(q, number):
-        split.score = best
-        split.column = number
-        split.test = AT_MOST
-        split.missing_left = False
-        split.saw_missing = False
-        split.boundary = <uint32_t>(keys[best_at - 1] >> 8)
-        split.beyond = <uint32_t>(keys[best_at] >> 8)
-        split.boundary_row = -1
-        split.beyond_row = -1
+        take_split(q, number, <uint32_t>(keys[best_at - 1] >> 8), <uint32_t>(keys[best_at] >> 8),
+                   False, False)
     return True
 
 
 cdef inline int64_t sort_few(uint64_t* keys, const code_t* codes, const uint64_t* item,
                              int64_t n) noexcept nogil:
-    """Keys code | place of n rows, ascending, by insertion."""
+    """Keys code | position of n rows, ascending, by insertion."""
     cdef uint64_t key
     cdef int64_t i, j
     for i in range(n):

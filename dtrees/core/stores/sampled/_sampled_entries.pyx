@@ -1,11 +1,11 @@
 """Drawn columns by sorted entries: few rows, many codes or classes, and sparse columns.
 
-An entry is a code and the place of its row in the node:
+An entry is a code and the position of its row in the node:
 
-    uint64 entry   code (32 bits) | place (32 bits)
+    uint64 entry   code (32 bits) | position (32 bits)
 
 Those of a dense column are sorted by counting their codes, or by comparison where they are few. Of
-a sparse column the stored rows that are in the node are found by the place of every row of the
+a sparse column the stored rows that are in the node are found by the position of every row of the
 table or by binary search, whichever is cheaper ([SP] 3.2, eq. 8); the other rows hold its fill
 code. In nodes of few rows the columns that have any are marked before, from the table's cells by
 row, and the others are not looked at.
@@ -16,7 +16,8 @@ from libc.string cimport memset
 
 from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.data._columns cimport (
-    STORED_SPARSE, STORED_U16, STORED_U8, Column, RowLists, code_t, last_ordered
+    STORED_SPARSE, STORED_U16, STORED_U8, Column, RowLists, code_t, first_at_least,
+    last_ordered
 )
 from dtrees.core.data._structs cimport NO_RANK, PresortedFeature
 from dtrees.core.search._open_node cimport OpenNode
@@ -65,7 +66,7 @@ cdef void read_entries(ColumnLoader* loader, Search* q, const OpenNode* node, co
 cdef bint read_dense_entries(ColumnLoader* loader, const Column* column,
                              const OpenNode* node) noexcept nogil:
     """The entries of all rows; False without memory."""
-    cdef const uint64_t* item = loader.bag.item + node.start
+    cdef const uint64_t* item = loader.partition.item + node.start
     cdef int64_t n = node.totals.n
     cdef bint found
     if column.storage == STORED_U8:
@@ -137,19 +138,19 @@ cdef bint sort_by_counts(ColumnLoader* loader, const code_t* codes, const uint64
 cdef int64_t find_entries(ColumnLoader* loader, const OpenNode* node,
                           const Column* column) noexcept nogil:
     """Stored rows of the column that are in the node, whose rows ascend: entries of code and
-    place. Returns how many there are."""
+    position. Returns how many there are."""
     cdef const uint32_t* codes = <const uint32_t*>column.codes
-    cdef const uint64_t* item = loader.bag.item
+    cdef const uint64_t* item = loader.partition.item
     cdef int64_t start = node.start
     cdef int64_t n = node.totals.n
     cdef int64_t m = 0
     cdef int64_t i, at
-    cdef uint32_t row, place
+    cdef uint32_t row, position
     if n * SEARCH_COST * bits_of(column.stored) < column.stored:
         at = 0
         for i in range(n):
             row = row_of(item[start + i])
-            at = find_row(column, row, at)
+            at = first_at_least(column.rows, at, column.stored, row)
             if at == column.stored:
                 break
             if <uint32_t>column.rows[at] == row:
@@ -157,23 +158,10 @@ cdef int64_t find_entries(ColumnLoader* loader, const OpenNode* node,
                 m += 1
     else:
         for at in range(column.stored):
-            place = loader.place[column.rows[at]] - <uint32_t>start
-            loader.entries[m] = <uint64_t>codes[at] << 32 | place
-            m += place < <uint32_t>n
+            position = loader.position[column.rows[at]] - <uint32_t>start
+            loader.entries[m] = <uint64_t>codes[at] << 32 | position
+            m += position < <uint32_t>n
     return m
-
-
-cdef int64_t find_row(const Column* column, uint32_t row, int64_t low) noexcept nogil:
-    """Index of the first stored row at or above `row`, from `low` on."""
-    cdef int64_t high = column.stored
-    cdef int64_t middle
-    while low < high:
-        middle = (low + high) >> 1
-        if <uint32_t>column.rows[middle] < row:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 cdef int64_t bits_of(int64_t x) noexcept nogil:
@@ -202,7 +190,7 @@ cdef const uint32_t* codes_to_partition(ColumnLoader* loader, Search* q, const O
 
     Without memory those of a sparse column are unknown, which the search notes.
     """
-    cdef const uint64_t* item = loader.bag.item + node.start
+    cdef const uint64_t* item = loader.partition.item + node.start
     cdef int64_t n = node.totals.n
     cdef int64_t i, m
     if column.storage == STORED_SPARSE:
@@ -237,7 +225,7 @@ cdef void mark_present(ColumnLoader* loader, const OpenNode* node) noexcept nogi
 
     Then `drop_absent` knows without a look at the column. Taken back by `forget_present`.
     """
-    cdef const uint64_t* item = loader.bag.item + node.start
+    cdef const uint64_t* item = loader.partition.item + node.start
     cdef const RowLists* lists = &loader.lists
     cdef int64_t n_cells = 0
     cdef int64_t i, at
@@ -258,7 +246,7 @@ cdef void mark_present(ColumnLoader* loader, const OpenNode* node) noexcept nogi
 
 
 cdef void forget_present(ColumnLoader* loader, const OpenNode* node) noexcept nogil:
-    cdef const uint64_t* item = loader.bag.item + node.start
+    cdef const uint64_t* item = loader.partition.item + node.start
     cdef const RowLists* lists = &loader.lists
     cdef int64_t i, at
     cdef uint32_t row

@@ -53,7 +53,8 @@ cdef void bins_of_codes(ColumnLoader* loader, Search* q, const code_t* codes, co
     cdef bint sparsely = n < n_codes
     cdef Layout layout = layout_of(loader, q)
     q.bins.count = 0
-    if not reserve_histogram(loader, q, n_codes, layout.n_words, n + 1 if sparsely else n_codes + 2):
+    if not reserve_histogram(loader, q, n_codes, layout.n_words,
+                             n + 1 if sparsely else n_codes + 2):
         return
     if sparsely:
         count_codes(loader, q, codes, node, loader.hit)
@@ -78,7 +79,7 @@ cdef struct Cells:
     CellKind kind
     int64_t n_words
     int64_t* cells
-    const uint64_t* item    # by place in the node, as the next three
+    const uint64_t* item    # by position in the node, as the next three
     const int64_t* value
     const uint64_t* packed
     const uint16_t* label   # NULL: labels are those of the items
@@ -93,12 +94,12 @@ cdef inline Cells cells_of(const ColumnLoader* loader, const Search* q,
     c.kind = layout.kind
     c.n_words = layout.n_words
     c.cells = loader.cells
-    c.item = loader.bag.item + node.start
-    c.value = NULL if loader.bag.value == NULL else loader.bag.value + node.start
+    c.item = loader.partition.item + node.start
+    c.value = NULL if loader.partition.value == NULL else loader.partition.value + node.start
     c.packed = loader.packed
     c.label = loader.label if q.criterion == &loader.local else NULL
-    c.weight = loader.bag.weight
-    c.target = loader.bag.target
+    c.weight = loader.partition.weight
+    c.target = loader.partition.target
     return c
 
 
@@ -230,15 +231,15 @@ cdef void count_uncommon(const ColumnLoader* loader, const Search* q, const narr
                          const OpenNode* node, uint32_t common) noexcept nogil:
     """Add the rows of all codes but one, which most rows of the table hold."""
     cdef Cells c = cells_of(loader, q, node)
-    cdef uint32_t* place = loader.codes
+    cdef uint32_t* others = loader.codes
     cdef uint64_t* hit = loader.hit
     cdef int64_t m = 0
     cdef int64_t i
     cdef uint32_t code
     for i in range(node.totals.n):
-        place[m] = <uint32_t>i
+        others[m] = <uint32_t>i
         m += codes[<uint32_t>c.item[i]] != <narrow_t>common
     for i in range(m):
-        code = codes[<uint32_t>c.item[place[i]]]
+        code = codes[<uint32_t>c.item[others[i]]]
         hit[code >> 6] |= <uint64_t>1 << (code & 63)
-        add_item(&c, c.kind, False, code, place[i])
+        add_item(&c, c.kind, False, code, others[i])

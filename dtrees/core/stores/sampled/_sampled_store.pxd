@@ -19,7 +19,7 @@ cdef struct SampledStore:
 
 cdef SampledStore sampled_store() noexcept nogil
 cdef bint ready_loader(SampledStore* s, const TrainParameters* params, const RowStatistics* of_row,
-                       int64_t n, int64_t n_places) noexcept nogil
+                       int64_t n, int64_t n_table_rows) noexcept nogil
 cdef bint begin_rows(SampledStore* s, const TrainParameters* params, const Buffers* w,
                      OpenNode* root) noexcept nogil
 cdef void free_sampled(SampledStore* s) noexcept nogil

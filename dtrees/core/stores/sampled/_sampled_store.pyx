@@ -1,4 +1,4 @@
-"""The node step on row lists: draw columns until one splits, read them, part the rows.
+"""The node step on row lists: draw columns until one splits, read them, partition the rows.
 
 Nothing but the rows of a node is kept in order; a column is read from their codes when it is drawn.
 """
@@ -17,10 +17,10 @@ from dtrees.core.stores._partition cimport Route
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.sampled._column_loader cimport (
-    ColumnLoader, free_loader, new_loader, place_rows, read_rows, serves, take_rows
+    ColumnLoader, free_loader, new_loader, note_positions, read_rows, serves, take_rows
 )
 from dtrees.core.stores.sampled._random_split cimport finish_drawn_split, draw_split
-from dtrees.core.stores.sampled._random_split_simd cimport search_lanes
+from dtrees.core.stores.sampled._random_split_simd cimport search_simd
 from dtrees.core.stores.sampled._row_partition cimport (
     RowPartition, partition_items, range_of_items, sum_items
 )
@@ -56,13 +56,13 @@ cdef void free_sampled(SampledStore* s) noexcept nogil:
 
 
 cdef bint ready_loader(SampledStore* s, const TrainParameters* params, const RowStatistics* of_row,
-                       int64_t n, int64_t n_places) noexcept nogil:
-    """Make room in the column loader for n rows of a table of n_places; False without memory."""
+                       int64_t n, int64_t n_table_rows) noexcept nogil:
+    """Make room in the column loader for n rows of a table; False without memory."""
     if s.loader == NULL or not serves(
-            s.loader, of_row, n, n_places, params.layout.kind, &params.criterion, &params.lists,
+            s.loader, of_row, n, n_table_rows, params.layout.kind, &params.criterion, &params.lists,
             params.limits.random_splits):
         free_loader(s.loader)
-        s.loader = new_loader(of_row, n, n_places, params.layout.kind, &params.criterion,
+        s.loader = new_loader(of_row, n, n_table_rows, params.layout.kind, &params.criterion,
                               &params.lists, params.limits.random_splits)
     return s.loader != NULL
 
@@ -122,14 +122,14 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
         store.work += count
         if s.loader.is_small and params.row_codes.codes != NULL:
             store.work += 2 * node.totals.n
-            kept = search_lanes(s.loader, q, node, params, s.ascending, kept)
+            kept = search_simd(s.loader, q, node, params, s.ascending, kept)
         if kept <= FEW_COLUMNS:
             sort_columns(q, s.ascending, kept)
         for i in range(kept):
             column = s.ascending[i]
             if cannot_win(q, perfect, column):
                 continue
-            if s.loader.place != NULL:
+            if s.loader.position != NULL:
                 fetch_ahead(params.columns, s.ascending, i, kept)
             if params.limits.random_splits:
                 draw_split(s.loader, q, node, params.columns + column, column,
@@ -202,23 +202,23 @@ cdef void partition(Store* store, Member* member, uint64_t together) noexcept no
     cdef const Route* route = &member.route
     cdef OpenNode* left = member.left
     cdef OpenNode* right = member.right
-    cdef RowPartition* bag = &loader.bag
+    cdef RowPartition* partition = &loader.partition
     cdef const uint32_t* codes = codes_to_partition(loader, store.search, node, column,
                                                     route.subset != NULL)
-    cdef int64_t n_left = partition_items(bag, node.start, node.totals.n, route, column, codes,
-                                          &params.row_codes)
+    cdef int64_t n_left = partition_items(partition, node.start, node.totals.n, route, column,
+                                          codes, &params.row_codes)
     cdef OpenNode* lesser
     cdef OpenNode* other
     if not open_children(node, n_left, params.layout.n_classes, left, right):
         store.search.out_of_memory = True
         return
     lesser, other = (left, right) if 2 * n_left <= node.totals.n else (right, left)
-    sum_items(bag, lesser.start, lesser.totals.n, params.criterion.impurity,
+    sum_items(partition, lesser.start, lesser.totals.n, params.criterion.impurity,
               params.criterion.fixed_point, params.criterion.n_classes, &lesser.totals,
               lesser.class_totals)
     subtract_child(node, lesser, params.layout.n_classes, other)
-    place_rows(loader, node)
-    if bag.value != NULL:
-        range_of_items(bag, other.start, other.totals.n, &other.totals)
+    note_positions(loader, node)
+    if partition.value != NULL:
+        range_of_items(partition, other.start, other.totals.n, &other.totals)
     describe(left, params)
     describe(right, params)

@@ -1,10 +1,10 @@
-/* Loops over the rows of a node; included by lanes.h for every kind of registers.
+/* Loops over the rows of a node; included by random_split_simd.h for every kind of registers.
 
    Row i is at codes + width * (lower half of item[i]); its other halves are how often it is counted
    and its class, as in _row_partition.pxd. */
 
-/* The range of the codes in every lane, and whether one is missing. */
-TARGET static void NAME(lanes_ranges)(Lanes *x, const uint8_t *codes, int64_t width,
+/* The range of the codes in every slot, and whether one is missing. */
+TARGET static void NAME(simd_ranges)(SimdSplits *x, const uint8_t *codes, int64_t width,
                                       const uint64_t *item, int64_t n) {
     V one = SPLAT(1), least = SPLAT(255), most = SPLAT(0), greatest = SPLAT(0);
     for (int64_t i = 0; i < n; i++) {
@@ -21,12 +21,12 @@ TARGET static void NAME(lanes_ranges)(Lanes *x, const uint8_t *codes, int64_t wi
 
 /* Add so few rows to the left sides that 8 bits hold their sums. Without `any_missing` no code is
    0; without `weighted` all rows are counted once. */
-TARGET static inline __attribute__((always_inline)) void NAME(lanes_add)(
-    Lanes *x, const uint8_t *codes, int64_t width, const uint64_t *item, int64_t n,
+TARGET static inline __attribute__((always_inline)) void NAME(simd_add)(
+    SimdSplits *x, const uint8_t *codes, int64_t width, const uint64_t *item, int64_t n,
     int any_missing, int weighted) {
     V one = SPLAT(1), zero = SPLAT(0), at = LOAD(x->at), missing_left = LOAD(x->missing_left);
     V left = LOAD(x->left), right = LOAD(x->right), rows = zero, weights = zero, targets = zero;
-    uint8_t r[LANES], w[LANES], s[LANES];
+    uint8_t r[SLOTS], w[SLOTS], s[SLOTS];
     for (int64_t i = 0; i < n; i++) {
         uint8_t weight = (uint8_t)(item[i] >> 32);
         uint8_t target = (uint8_t)(weight * (uint8_t)(item[i] >> 48));
@@ -47,37 +47,37 @@ TARGET static inline __attribute__((always_inline)) void NAME(lanes_add)(
     STORE(r, rows);
     STORE(w, weighted ? weights : rows);
     STORE(s, targets);
-    for (int j = 0; j < LANES; j++) {
+    for (int j = 0; j < SLOTS; j++) {
         x->n[j] += r[j];
         x->w[j] += w[j];
         x->s[j] += s[j];
     }
 }
 
-/* What goes left in every lane, and the codes beside the cut; no row counts more than most_times,
+/* What goes left in every slot, and the codes beside the threshold; no row counts more than most_times,
    which is at most 255. */
-TARGET static void NAME(lanes_sums)(Lanes *x, const uint8_t *codes, int64_t width,
+TARGET static void NAME(simd_sums)(SimdSplits *x, const uint8_t *codes, int64_t width,
                                     const uint64_t *item, int64_t n, int any_missing,
                                     int64_t most_times) {
     int64_t chunk = 255 / most_times;
     STORE(x->left, SPLAT(0));
     STORE(x->right, SPLAT(255));
-    for (int j = 0; j < LANES; j++)
+    for (int j = 0; j < SLOTS; j++)
         x->n[j] = x->w[j] = x->s[j] = 0;
     for (; n > 0; item += chunk, n -= chunk) {
         int64_t count = chunk < n ? chunk : n;
         if (any_missing)
-            NAME(lanes_add)(x, codes, width, item, count, 1, 1);
+            NAME(simd_add)(x, codes, width, item, count, 1, 1);
         else if (most_times > 1)
-            NAME(lanes_add)(x, codes, width, item, count, 0, 1);
+            NAME(simd_add)(x, codes, width, item, count, 0, 1);
         else
-            NAME(lanes_add)(x, codes, width, item, count, 0, 0);
+            NAME(simd_add)(x, codes, width, item, count, 0, 0);
     }
 }
 
 /* How many of 256 ascending numbers are at most another; the last ones are not counted whatever it
    is. pivot: each 16th. */
-TARGET static uint32_t NAME(lanes_upto)(const double *value, const double *pivot, double at) {
+TARGET static uint32_t NAME(simd_upto)(const double *value, const double *pivot, double at) {
     uint32_t blocks = 0, rest = 0;
     for (int j = 0; j < PIVOTS - 1; j++)
         blocks += pivot[j] <= at;

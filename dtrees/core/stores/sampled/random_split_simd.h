@@ -1,31 +1,31 @@
 /* The codes of 32 columns of a row side by side, for `_random_split_simd.pyx`.
 
-   `lanes_loops.h` is compiled for registers of 256 bits and for those that every x86-64 has; what
+   `random_split_loops.h` is compiled for registers of 256 bits and for those that every x86-64 has; what
    there is decides when it runs. Other machines, and the debug build, get loops in plain C. All of
    it is integers and comparisons: the results are the same. */
-#ifndef DTREES_LANES_H
-#define DTREES_LANES_H
+#ifndef DTREES_RANDOM_SPLIT_SIMD_H
+#define DTREES_RANDOM_SPLIT_SIMD_H
 
 #include <stdint.h>
 
 #include "data/cpu.h"
 
-#define LANES 32
+#define SLOTS 32
 #define PIVOTS 16
 
 /* Of a block of columns at one node. Codes less one: missing ones, which are 0, become 255. */
 typedef struct {
-    uint8_t least[LANES];        /* of the codes less one */
-    uint8_t most[LANES];         /* of the codes */
-    uint8_t greatest[LANES];     /* of the codes less one: 255 if one is missing */
-    uint8_t at[LANES];           /* the last code of the left side, less one */
-    uint8_t missing_left[LANES]; /* all bits or none */
-    uint8_t left[LANES];         /* the greatest code of the left side */
-    uint8_t right[LANES];        /* the least code of the right side, less one */
-    uint32_t n[LANES];           /* of the left side: rows, weight, weight of class 1 */
-    uint32_t w[LANES];
-    uint32_t s[LANES];
-} Lanes;
+    uint8_t least[SLOTS];        /* of the codes less one */
+    uint8_t most[SLOTS];         /* of the codes */
+    uint8_t greatest[SLOTS];     /* of the codes less one: 255 if one is missing */
+    uint8_t at[SLOTS];           /* the last code of the left side, less one */
+    uint8_t missing_left[SLOTS]; /* all bits or none */
+    uint8_t left[SLOTS];         /* the greatest code of the left side */
+    uint8_t right[SLOTS];        /* the least code of the right side, less one */
+    uint32_t n[SLOTS];           /* of the left side: rows, weight, weight of class 1 */
+    uint32_t w[SLOTS];
+    uint32_t s[SLOTS];
+} SimdSplits;
 
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -90,13 +90,13 @@ static inline Pair pair_of(__m128i a, __m128i b) {
 
 /* Loops of a fixed length, which compilers turn into the registers of the machine. */
 typedef struct {
-    uint8_t code[LANES];
+    uint8_t code[SLOTS];
 } Block;
 
 #define BLOCK_OF(name, expression) \
     static inline Block name(Block x, Block y) { \
         Block out; \
-        for (int j = 0; j < LANES; j++) { \
+        for (int j = 0; j < SLOTS; j++) { \
             uint8_t a = x.code[j], b = y.code[j]; \
             out.code[j] = (uint8_t)(expression); \
         } \
@@ -113,19 +113,19 @@ BLOCK_OF(block_greater, a > b ? a : b)
 
 static inline Block block_load(const uint8_t *p) {
     Block out;
-    for (int j = 0; j < LANES; j++)
+    for (int j = 0; j < SLOTS; j++)
         out.code[j] = p[j];
     return out;
 }
 
 static inline void block_store(uint8_t *p, Block x) {
-    for (int j = 0; j < LANES; j++)
+    for (int j = 0; j < SLOTS; j++)
         p[j] = x.code[j];
 }
 
 static inline Block block_splat(uint8_t c) {
     Block out;
-    for (int j = 0; j < LANES; j++)
+    for (int j = 0; j < SLOTS; j++)
         out.code[j] = c;
     return out;
 }
@@ -141,9 +141,9 @@ static inline Block block_splat(uint8_t c) {
 #define EQUAL(x, y) block_equal(x, y)
 #define LESSER(x, y) block_lesser(x, y)
 #define GREATER(x, y) block_greater(x, y)
-#define lanes_ranges_wide lanes_ranges_plain
-#define lanes_sums_wide lanes_sums_plain
-#define lanes_upto_wide lanes_upto_plain
+#define simd_ranges_wide simd_ranges_plain
+#define simd_sums_wide simd_sums_plain
+#define simd_upto_wide simd_upto_plain
 
 #endif
 

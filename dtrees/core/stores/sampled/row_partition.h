@@ -79,10 +79,10 @@ PART_BY_COLUMN(partition_u32, uint32_t)
 #undef CODE
 #undef MASK
 
-/* By a lane of the codes by row: the code of a row is the byte at codes[stride * row + lane]. Rows
+/* By a slot of the codes by row: the code of a row is the byte at codes[stride * row + slot]. Rows
    of a small node are anywhere, so four are asked for at once: the words that hold them, which
    never reach beyond a row. */
-#define CODE(row) ((uint32_t)codes[stride * (row) + lane])
+#define CODE(row) ((uint32_t)codes[stride * (row) + slot])
 #define MASK(four) mask_of_words(words, four, strides, shift, reach)
 WIDE static inline uint32_t mask_of_words(const int *words, __m256i four, __m256i strides,
                                           __m128i shift, const __m128i *reach) {
@@ -96,12 +96,12 @@ WIDE static inline uint32_t mask_of_words(const int *words, __m256i four, __m256
 }
 
 WIDE static int64_t partition_slot(uint64_t *item, uint64_t *spare, int64_t n, const uint8_t *codes,
-                              int32_t stride, int32_t lane, uint32_t above, uint32_t width,
+                              int32_t stride, int32_t slot, uint32_t above, uint32_t width,
                               uint32_t missing_left) {
     int64_t *value = 0, *spare_value = 0;
-    const int *words = (const int *)(codes + (lane & ~3));
+    const int *words = (const int *)(codes + (slot & ~3));
     __m256i strides = _mm256_set1_epi64x(stride);
-    __m128i shift = _mm_cvtsi32_si128(8 * (lane & 3));
+    __m128i shift = _mm_cvtsi32_si128(8 * (slot & 3));
     __m128i reach[3] = {_mm_set1_epi32((int)above), _mm_set1_epi32((int)(width ^ 0x80000000)),
                         _mm_set1_epi32(-(int)missing_left)};
     PART(CODE, MASK)

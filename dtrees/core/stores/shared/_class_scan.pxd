@@ -10,7 +10,7 @@ cdef extern from "stores/shared/class_scan.h" nogil:
     enum:
         MEMBERS
         BEHIND
-    ctypedef struct MemberLanes:
+    ctypedef struct MemberScan:
         int64_t width
         int64_t n_classes
         int32_t* totals
@@ -28,9 +28,9 @@ cdef enum:
 
 cdef struct ClassCounts:
     # The node that is searched, and histograms of one column of it.
-    MemberLanes lanes
+    MemberScan scan
     int32_t* has            # (n_cells, width): -1 where a member has the rows of a cell
-    int64_t n_lanes         # room of these, `totals` and `side`
+    int64_t n_has         # room of these, `totals` and `side`
     uint16_t* number        # by class: among those that the node holds
     uint16_t* label         # of its rows, and then of those that some have, so numbered
     int64_t n_labels        # room

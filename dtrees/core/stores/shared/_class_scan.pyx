@@ -19,12 +19,11 @@ from libc.string cimport memset
 
 from dtrees.core.data._columns cimport STORED_U8, Column
 from dtrees.core.data._structs cimport RowStatistics
-from dtrees.core.search._search cimport NONE, Search, beats
-from dtrees.core.stores.sampled._random_split cimport take_split
+from dtrees.core.search._search cimport NONE, Search, beats, take_split
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode, claimed
 
 cdef extern from "stores/shared/class_scan.h" nogil:
-    void write_lanes(int32_t*, int64_t, uint64_t) noexcept
+    void write_members(int32_t*, int64_t, uint64_t) noexcept
     void count_classes_u8(int32_t*, int64_t, int64_t, const uint8_t*, const uint32_t*,
                           const uint32_t*, const uint16_t*, const uint8_t*, const int32_t*,
                           int64_t) noexcept
@@ -37,12 +36,12 @@ cdef extern from "stores/shared/class_scan.h" nogil:
     void count_some_classes_u16(int32_t*, int64_t, int64_t, const uint16_t*, const uint32_t*,
                                 const uint32_t*, const uint16_t*, const uint64_t*,
                                 int64_t) noexcept
-    void search_members(MemberLanes*, const int32_t*, int64_t, bint, int32_t*, double) noexcept
+    void search_members(MemberScan*, const int32_t*, int64_t, bint, int32_t*, double) noexcept
 
 cdef void free_classes(ClassCounts* x) noexcept nogil:
-    free(x.lanes.totals)
+    free(x.scan.totals)
     free(x.has)
-    free(x.lanes.side)
+    free(x.scan.side)
     free(x.number)
     free(x.label)
     free(x.cells)
@@ -55,16 +54,16 @@ cdef int32_t* fresh(int32_t* old, int64_t n) noexcept nogil:
     return <int32_t*>claimed(NULL, n * sizeof(int32_t))
 
 
-cdef bint reserve_lanes(ClassCounts* x, int64_t n) noexcept nogil:
-    if n <= x.n_lanes:
+cdef bint reserve_has(ClassCounts* x, int64_t n) noexcept nogil:
+    if n <= x.n_has:
         return True
     x.has = fresh(x.has, n)
-    x.lanes.totals = fresh(x.lanes.totals, n)
-    x.lanes.side = fresh(x.lanes.side, n)
-    x.n_lanes = 0
-    if x.has != NULL and x.lanes.totals != NULL and x.lanes.side != NULL:
-        x.n_lanes = n
-    return x.n_lanes > 0
+    x.scan.totals = fresh(x.scan.totals, n)
+    x.scan.side = fresh(x.scan.side, n)
+    x.n_has = 0
+    if x.has != NULL and x.scan.totals != NULL and x.scan.side != NULL:
+        x.n_has = n
+    return x.n_has > 0
 
 
 cdef bint reserve_labels(ClassCounts* x, int64_t n, int64_t n_classes) noexcept nogil:
@@ -95,7 +94,7 @@ cdef bint number_classes(ClassCounts* x, const SharedNode* node, const RowStatis
 
     n_classes : of the table. The limits of the members (`least`, `most`) are the caller's.
     """
-    cdef MemberLanes* lanes = &x.lanes
+    cdef MemberScan* scan = &x.scan
     cdef int64_t n = node.n + node.n_some
     cdef int64_t width = (node.n_members + MEMBERS - 1) // MEMBERS * MEMBERS
     cdef int64_t n_local = 0
@@ -106,26 +105,26 @@ cdef bint number_classes(ClassCounts* x, const SharedNode* node, const RowStatis
     cdef uint16_t* some
     if not reserve_labels(x, n, n_classes):
         return False
-    if not reserve_lanes(x, width * (n_classes if n_classes > node.n_cells else node.n_cells)):
+    if not reserve_has(x, width * (n_classes if n_classes > node.n_cells else node.n_cells)):
         return False
-    lanes.width = width
-    memset(lanes.n, 0, width * sizeof(int32_t))
-    memset(lanes.squares, 0, width * sizeof(int32_t))
+    scan.width = width
+    memset(scan.n, 0, width * sizeof(int32_t))
+    memset(scan.squares, 0, width * sizeof(int32_t))
     for k in range(n_classes):
         x.number[k] = <uint16_t>n_local
         t = 0
         for m in range(node.n_members):
             i = node.open[m].class_totals[k]
             t |= i
-            lanes.totals[n_local * width + m] = <int32_t>i
-            lanes.n[m] += <int32_t>i
-            lanes.squares[m] += <int32_t>(i * i)
+            scan.totals[n_local * width + m] = <int32_t>i
+            scan.n[m] += <int32_t>i
+            scan.squares[m] += <int32_t>(i * i)
         for m in range(node.n_members, width):
-            lanes.totals[n_local * width + m] = 0
+            scan.totals[n_local * width + m] = 0
         n_local += t > 0
-    lanes.n_classes = n_local
+    scan.n_classes = n_local
     for i in range(node.n_cells):
-        write_lanes(x.has + i * width, width, all & ~node.without[i])
+        write_members(x.has + i * width, width, all & ~node.without[i])
     some = x.label + node.n
     for i in range(node.n):
         x.label[i] = x.number[of_row.label[node.rows[i]]]
@@ -141,10 +140,10 @@ cdef bint count_classes(ClassCounts* x, const SharedNode* node, const Column* co
                         const uint32_t* rank, int64_t n_codes) noexcept nogil:
     """Count the rows of a node by code, class and member; False without memory.
 
-    rank : by code its place, or NULL: the code. n_codes : places.
+    rank : by code its number, or NULL: the code. n_codes : how many.
     """
-    cdef int64_t K = x.lanes.n_classes
-    cdef int64_t width = x.lanes.width
+    cdef int64_t K = x.scan.n_classes
+    cdef int64_t width = x.scan.width
     cdef const uint8_t* narrow = <const uint8_t*>column.codes
     cdef const uint16_t* wide = <const uint16_t*>column.codes
     cdef const uint16_t* some = x.label + node.n
@@ -170,21 +169,21 @@ cdef void search_classes(ClassCounts* x, bint has_missing) noexcept nogil:
 
     has_missing : the first of the codes is that of missing values.
     """
-    search_members(&x.lanes, x.cells, x.n_codes, has_missing, x.rows, NONE)
+    search_members(&x.scan, x.cells, x.n_codes, has_missing, x.rows, NONE)
 
 
 cdef void take_boundary(const ClassCounts* x, Search* q, int32_t column, int member,
                         const uint32_t* code) noexcept nogil:
     """Make the boundary of a member the split of its node, if it beats what is there.
 
-    code : by place.
+    code : by number.
     """
     cdef const int32_t* rows = x.rows + member
-    cdef int64_t width = x.lanes.width
-    cdef int64_t at = x.lanes.at[member] & (BEHIND - 1)
-    cdef bint missing_left = x.lanes.at[member] >= BEHIND
+    cdef int64_t width = x.scan.width
+    cdef int64_t at = x.scan.at[member] & (BEHIND - 1)
+    cdef bint missing_left = x.scan.at[member] >= BEHIND
     cdef int64_t beyond = at + 1
-    q.best = x.lanes.best[member]
+    q.best = x.scan.best[member]
     if not beats(q, column):
         return
     while beyond < x.n_codes and rows[beyond * width] == 0:

@@ -12,7 +12,7 @@ cdef struct Counting:
     Layout layout
     const int64_t* added    # by row of the node: all that it adds; NULL: by `of_row`
     const int64_t* some_added   # the same of those that some members have
-    const uint32_t* rank    # by code: its place in the histogram; NULL: the code
+    const uint32_t* rank    # by code: its number in the histogram; NULL: the code
     int64_t size            # numbers of a histogram
 
 cdef inline int64_t numbers_of_some(const SharedNode* node) noexcept nogil:

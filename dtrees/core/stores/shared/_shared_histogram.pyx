@@ -42,7 +42,7 @@ cdef inline void mark_hits(const SharedNode* node, const code_t* codes,
 
 cdef int64_t rank_codes(const SharedNode* node, const Column* column, uint64_t* hit,
                         uint32_t* code, uint32_t* rank) noexcept nogil:
-    """The codes that occur in a node, ascending, and by code their places; returns how many.
+    """The codes that occur in a node, ascending, and by code their numbers; returns how many.
 
     hit : a bit per code, all zero, before and after.
     """

@@ -47,9 +47,9 @@ cdef void free_shared_list(SharedNode* node) noexcept nogil
 cdef bint reserve_rows(SharedNode* node, int64_t n) noexcept nogil
 cdef void mark_codes_left(const Route* route, int n, int64_t width,
                           uint64_t* left_of) noexcept nogil
-cdef bint part_shared(const SharedNode* node, const Column* column, const int64_t* added,
-                      const uint64_t* who, Partitioning* p, SharedNode* left,
-                      SharedNode* right) noexcept nogil
+cdef bint partition_shared(const SharedNode* node, const Column* column, const int64_t* added,
+                           const uint64_t* who, Partitioning* p, SharedNode* left,
+                           SharedNode* right) noexcept nogil
 
 
 cdef inline int64_t work_of(const SharedNode* node) noexcept nogil:

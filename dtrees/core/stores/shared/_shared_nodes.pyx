@@ -6,7 +6,7 @@ that sent it::
 
     rows, cells   all members agree      -> one child, in the order of the table
                   some left, some right  -> `some` of both children, a bit for each member
-    some, who     part by member, always
+    some, who     partitioned by member, always
 """
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
@@ -187,19 +187,12 @@ cdef inline void side_rows(const SharedNode* node, const code_t* codes, const Pa
     """Where each row goes, as the members that have it agree."""
     cdef const uint32_t* rows = node.rows
     cdef const uint8_t* cell = node.cell
-    cdef const uint64_t* left_of = p.left_of
     cdef int64_t i
     cdef uint64_t full, left
-    if left_of != NULL:
-        for i in range(node.n):
-            full = p.full[cell[i]]
-            left = full & left_of[codes[rows[i]]]
-            side[i] = (left == full) | (left == 0) << 1
-    else:
-        for i in range(node.n):
-            full = p.full[cell[i]]
-            left = full & left_members(p, codes[rows[i]])
-            side[i] = (left == full) | (left == 0) << 1
+    for i in range(node.n):
+        full = p.full[cell[i]]
+        left = full & left_members(p, codes[rows[i]])
+        side[i] = (left == full) | (left == 0) << 1
 
 
 cdef void move_rows(const SharedNode* node, const uint8_t* side, const Partitioning* p,
@@ -291,13 +284,13 @@ cdef inline void partition_some(const SharedNode* node, const code_t* codes, con
     right.n_some = n_right
 
 
-cdef bint part_shared(const SharedNode* node, const Column* column, const int64_t* added,
-                      const uint64_t* who, Partitioning* p, SharedNode* left,
-                      SharedNode* right) noexcept nogil:
-    """Part the rows of a node between two children, which are empty; False without memory.
+cdef bint partition_shared(const SharedNode* node, const Column* column, const int64_t* added,
+                           const uint64_t* who, Partitioning* p, SharedNode* left,
+                           SharedNode* right) noexcept nogil:
+    """Partition the rows of a node between two children, which are empty; False without memory.
 
     column : of 8 or 16 bits. added : what each of the rows adds, packed, or NULL. who : as that of
-    the node, but for the members that part. p : its sums are filled here.
+    the node, but for the members that go apart. p : its sums are filled here.
     """
     cdef const uint8_t* narrow = <const uint8_t*>column.codes
     cdef const uint16_t* wide = <const uint16_t*>column.codes

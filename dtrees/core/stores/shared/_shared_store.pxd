@@ -24,8 +24,8 @@ cdef struct SharedStore:
     SharedNode* top         # nodes that wait, children of the last one first
     int32_t* order          # permutation of the columns, and how to undo a node's draws
     int32_t* swapped
-    int64_t* cells          # histograms of one column
-    int64_t n_cells_of_scratch
+    int64_t* histograms     # histograms of one column
+    int64_t n_scratch
     const int64_t* lacking[MOST_SETS]  # of them: of what a member lacks
     const int64_t* all      # and of all rows that all have
     int64_t* own            # of one member
@@ -36,7 +36,7 @@ cdef struct SharedStore:
     int64_t* added          # what its rows add, packed
     int64_t n_added         # room
     uint32_t* code          # codes that occur in the node
-    uint32_t* rank          # and their places; by code
+    uint32_t* rank          # and their numbers; by code
     uint64_t* hit
     uint64_t* left_of       # by code: the members that send it left
     Totals* totals          # by cell

@@ -68,7 +68,7 @@ cdef void free_store(SharedStore* s) noexcept nogil:
     free(s.searches)
     free(s.order)
     free(s.swapped)
-    free(s.cells)
+    free(s.histograms)
     free(s.added)
     free_classes(&s.classes)
     free(s.code)
@@ -144,14 +144,14 @@ cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil:
                           params.criterion.n_classes):
         s.store.out_of_memory = True
         return
-    for m in range(s.classes.lanes.width):
+    for m in range(s.classes.scan.width):
         least = INT32_MAX  # nobody there
         if m < node.n_members:
             limits = &s.params_of[node.set_of[m]].limits
             least = limits.min_weight if limits.min_weight > limits.min_rows \
                 else limits.min_rows
-        s.classes.lanes.least[m] = <int32_t>(least if least < INT32_MAX else INT32_MAX)
-        s.classes.lanes.most[m] = s.classes.lanes.n[m] - s.classes.lanes.least[m]
+        s.classes.scan.least[m] = <int32_t>(least if least < INT32_MAX else INT32_MAX)
+        s.classes.scan.most[m] = s.classes.scan.n[m] - s.classes.scan.least[m]
 
 
 cdef void gather_rows(SharedStore* s, const SharedNode* node) noexcept nogil:
@@ -196,7 +196,7 @@ cdef void search_column(SharedStore* s, const SharedNode* node, int32_t number,
         search_classes(&s.classes, s.code[0] == 0)
         for m in range(node.n_members):
             if members >> m & 1:
-                varies |= s.classes.lanes.n_codes[m] > 1
+                varies |= s.classes.scan.n_codes[m] > 1
                 take_boundary(&s.classes, s.searches[node.set_of[m]], number, m,
                               s.code)
         node.constant[number] = not varies
@@ -221,7 +221,7 @@ cdef int64_t number_codes(SharedStore* s, const SharedNode* node,
     All of them, or those that occur, where cells would cost more than the rows.
     """
     cdef int64_t width = column.n_codes + <int64_t>1
-    cdef int64_t stride = s.classes.lanes.n_classes if s.by_classes else 1
+    cdef int64_t stride = s.classes.scan.n_classes if s.by_classes else 1
     cdef int64_t code
     s.counting.rank = NULL
     if width * stride > 2 * (node.n + node.n_some):
@@ -242,19 +242,19 @@ cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* co
     cdef int c, m, n_lacking
     size = width * s.counting.layout.n_words
     s.counting.size = size
-    if n_blocks * size > s.n_cells_of_scratch:
-        free(s.cells)
-        s.cells = <int64_t*>claimed(NULL, n_blocks * size * sizeof(int64_t))
-        s.n_cells_of_scratch = n_blocks * size if s.cells != NULL else 0
-        if s.cells == NULL:
+    if n_blocks * size > s.n_scratch:
+        free(s.histograms)
+        s.histograms = <int64_t*>claimed(NULL, n_blocks * size * sizeof(int64_t))
+        s.n_scratch = n_blocks * size if s.histograms != NULL else 0
+        if s.histograms == NULL:
             s.store.out_of_memory = True
             return False
-    memset(s.cells, 0, (node.n_cells + 3) * size * sizeof(int64_t))
-    count_rows(node, column, &s.counting, s.cells)
-    block = s.cells + node.n_cells * size
+    memset(s.histograms, 0, (node.n_cells + 3) * size * sizeof(int64_t))
+    count_rows(node, column, &s.counting, s.histograms)
+    block = s.histograms + node.n_cells * size
     s.all = block
     for c in range(node.n_cells):
-        add_words(block, s.cells + c * size, size)
+        add_words(block, s.histograms + c * size, size)
     block += size
     s.own = block
     block += size
@@ -268,13 +268,13 @@ cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* co
                 continue
             n_lacking += 1
             if n_lacking == 1:
-                s.lacking[m] = s.cells + c * size
+                s.lacking[m] = s.histograms + c * size
                 continue
             if n_lacking == 2:
                 memcpy(block, s.lacking[m], size * sizeof(int64_t))
                 s.lacking[m] = block
                 block += size
-            add_words(block - size, s.cells + c * size, size)
+            add_words(block - size, s.histograms + c * size, size)
     s.more = NULL
     if node.n_some > 0:
         n_more = size * (node.n_members if not s.is_packed else numbers_of_some(node))

@@ -3,8 +3,8 @@
    Eight members stand in a register, 32 bits each. A sum of squares of at most 46,340 rows fits
    them, and so does what is added up on the way, modulo 2**32. Scores are computed in doubles, by
    the operations of `flush` in `_search.pxd` and in their order: they are the same bits. */
-#ifndef DTREES_MEMBER_LANES_H
-#define DTREES_MEMBER_LANES_H
+#ifndef DTREES_CLASS_SCAN_H
+#define DTREES_CLASS_SCAN_H
 
 #include <stdint.h>
 
@@ -23,9 +23,9 @@ typedef struct {
     int32_t most[64];
     int32_t squares[64];   /* sum of squares over classes */
     double best[64];       /* score of the best boundary, */
-    int64_t at[64];        /* the place of its code, and BEHIND if missing ones go left */
+    int64_t at[64];        /* the number of its code, and BEHIND if missing ones go left */
     int32_t n_codes[64];   /* how many occur */
-} MemberLanes;
+} MemberScan;
 
 #define BEHIND ((int64_t)1 << 32)
 
@@ -34,26 +34,26 @@ typedef struct {
 #define LOAD32(p) _mm256_loadu_si256((const __m256i *)(p))
 #define STORE32(p, x) _mm256_storeu_si256((__m256i *)(p), x)
 
-static const int32_t bit_of_lane[64] __attribute__((aligned(32))) = {
+static const int32_t bit_of_member[64] __attribute__((aligned(32))) = {
 #define BITS8(i) 1 << (i), 1 << ((i) + 1), 1 << ((i) + 2), 1 << ((i) + 3), \
     1 << ((i) + 4), 1 << ((i) + 5), 1 << ((i) + 6), (int32_t)(1u << ((i) + 7))
     BITS8(0), BITS8(8), BITS8(16), BITS8(24), BITS8(0), BITS8(8), BITS8(16), BITS8(24)};
 #undef BITS8
 
-/* All bits of the lanes from m of the members that a word holds. */
-WIDE static inline __m256i lanes_of(uint64_t members, int64_t m) {
-    __m256i bit = LOAD32(bit_of_lane + m);
+/* All bits of each of eight members, from m on, that a word holds. */
+WIDE static inline __m256i mask_of(uint64_t members, int64_t m) {
+    __m256i bit = LOAD32(bit_of_member + m);
     __m256i mine = _mm256_set1_epi32((int32_t)(uint32_t)(members >> (m & 32)));
     return _mm256_cmpeq_epi32(_mm256_and_si256(mine, bit), bit);
 }
 
-WIDE static inline void write_lanes(int32_t *lanes, int64_t width, uint64_t members) {
+WIDE static inline void write_members(int32_t *out, int64_t width, uint64_t members) {
     for (int64_t m = 0; m < width; m += MEMBERS)
-        STORE32(lanes + m, lanes_of(members, m));
+        STORE32(out + m, mask_of(members, m));
 }
 
-/* cells : (codes, n_classes, width), added to. rank : by code its place, or NULL. has : by cell of
-   the table the lanes of its members, written by `write_lanes`. */
+/* cells : (codes, n_classes, width), added to. rank : by code its number, or NULL. has : by cell of
+   the table a mask of each member, written by `write_members`. */
 #define COUNT_CLASSES(kind, code_t) \
     WIDE static inline void count_classes_##kind(int32_t *cells, int64_t n_classes, int64_t width, \
                                           const code_t *codes, const uint32_t *rank, \
@@ -75,7 +75,7 @@ WIDE static inline void write_lanes(int32_t *lanes, int64_t width, uint64_t memb
             uint32_t code = codes[rows[i]]; \
             int32_t *to = cells + ((rank ? rank[code] : code) * n_classes + label[i]) * width; \
             for (int64_t m = 0; m < width; m += MEMBERS) \
-                STORE32(to + m, _mm256_sub_epi32(LOAD32(to + m), lanes_of(who[i], m))); \
+                STORE32(to + m, _mm256_sub_epi32(LOAD32(to + m), mask_of(who[i], m))); \
         } \
     }
 
@@ -102,7 +102,7 @@ WIDE static inline void keep_better(__m128i left, __m128i squares, __m128i other
 
    cells : (n_codes, n_classes, width). has_missing : the first code is that of missing values.
    rows : (n_codes, width), of each code; filled. none : below every score. */
-WIDE static inline void search_members(MemberLanes *x, const int32_t *cells, int64_t n_codes,
+WIDE static inline void search_members(MemberScan *x, const int32_t *cells, int64_t n_codes,
                                 int has_missing, int32_t *rows, double none) {
     int64_t K = x->n_classes, width = x->width;
     for (int64_t m = 0; m < width; m += MEMBERS) {
@@ -167,7 +167,7 @@ WIDE static inline void search_members(MemberLanes *x, const int32_t *cells, int
 
 #else
 
-#define write_lanes(...) ((void)0)
+#define write_members(...) ((void)0)
 #define count_classes_u8(...) ((void)0)
 #define count_classes_u16(...) ((void)0)
 #define count_some_classes_u8(...) ((void)0)

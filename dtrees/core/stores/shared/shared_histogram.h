@@ -17,7 +17,7 @@ static const uint64_t bit_of_member[64] __attribute__((aligned(32))) = {
     BITS(32), BITS(36), BITS(40), BITS(44), BITS(48), BITS(52), BITS(56), BITS(60)};
 #undef BITS
 
-/* rank : by code the place of its cell, NULL: the code itself. width : numbers of a cell. */
+/* rank : by code the number of its cell, NULL: the code itself. width : numbers of a cell. */
 #define COUNT_WIDE(name, code_t) \
     WIDE static void name(int64_t *cells, int64_t width, const code_t *codes, \
                           const uint32_t *rank, const uint32_t *rows, const uint64_t *who, \
