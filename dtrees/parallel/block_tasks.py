@@ -230,13 +230,13 @@ def finish_nodes(
     `grow_gathered`.
     """
     began = time.perf_counter()
-    pool = Arena()
+    arena = Arena()
     trees: list[PartialTree] = []
     n_bytes = 0
     for place, node in enumerate(nodes):
         rows = [of_blocks[place] for of_blocks, _ in gathered]
         n_bytes += sum(each.coded.nbytes for each in rows)
-        trees += grow_gathered(rows, node, values, pool, run)
+        trees += grow_gathered(rows, node, values, arena, run)
     work = [done for _, done in gathered]
     facts = {
         "cache_hits": sum(done.hits for done in work),

@@ -141,7 +141,7 @@ def grow_sets(
     with _place(choice.regime) as client:
         n_threads = 1 if client is None else sum(await_workers(client).values())
         units = UnitsOfGrowth(growth, resampling, min(n_sets, -(-n_threads // n_trees)))
-        numbers = range(n_trees * units.n_groups)
+        numbers = range(n_trees * units.n_bundles)
         with closing(_grown(units, numbers, run, client, stats)) as grown:
             for unit, found, _ in grown:
                 for number, tree in zip(units.sets(unit), found, strict=True):

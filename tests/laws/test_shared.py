@@ -263,9 +263,9 @@ def test_large_histograms_are_shared_by_fewer_sets():
     rows = folds(1000, 40, 0)
     target = Target.regression(np.arange(1000.0))
     sets = Sets(target, [GrowthRules(criterion="squared_error")] * 41, of_sets(rows))
-    assert [len(group) for group in sets.groups(1)] == [41]
-    assert {len(group) for group in sets.groups(MOST_NUMBERS // 60)} == {16, 9}
-    assert sets.groups(MOST_NUMBERS) == []
+    assert [len(group) for group in sets.bundles(1)] == [41]
+    assert {len(group) for group in sets.bundles(MOST_NUMBERS // 60)} == {16, 9}
+    assert sets.bundles(MOST_NUMBERS) == []
 
 
 def test_cells_cannot_count_twice():

@@ -202,14 +202,14 @@ class TestOneHash:
             with processes.as_current(), on_a_cluster():
                 assert digests(name, X=stored) == alone
 
-    @pytest.mark.parametrize("n_groups", [1, 2, 3, 6])
+    @pytest.mark.parametrize("n_bundles", [1, 2, 3, 6])
     @pytest.mark.parametrize("name", ["forest", "tree"])
-    def test_any_number_of_groups(self, name, n_groups):
+    def test_any_number_of_groups(self, name, n_bundles):
         together = UnitsOfGrowth(growth_of(CASES[name][0], X, Y), of_sets(ROWS))
-        units = replace(together, n_groups=n_groups)
-        assert [number for unit in range(n_groups) for number in units.sets(unit)] == [*range(6)]
+        units = replace(together, n_bundles=n_bundles)
+        assert [number for unit in range(n_bundles) for number in units.sets(unit)] == [*range(6)]
         for number in (0, 1):
-            mine = range(number * n_groups, (number + 1) * n_groups)
+            mine = range(number * n_bundles, (number + 1) * n_bundles)
             found = [tree for unit in mine for tree in units.trees(unit)]
             assert len(found) == 6
             assert all(a.equals(b) for a, b in zip(found, together.trees(number), strict=True))
@@ -220,16 +220,16 @@ class TestOneHash:
         grow = replicated.grow_replicated
 
         def ask(units, numbers, client, **options):
-            asked.append((units.n_groups, len(numbers)))
+            asked.append((units.n_bundles, len(numbers)))
             return grow(units, numbers, client, **options)
 
         monkeypatch.setattr(replicated, "grow_replicated", ask)
         here.cluster.scale(3)
         here.wait_for_workers(3, timeout=60)
         growth = growth_of(FOREST, X, Y)
-        for n_trees, n_groups in ((1, 3), (2, 2), (3, 1)):
+        for n_trees, n_bundles in ((1, 3), (2, 2), (3, 1)):
             assert growing(growth, n_trees, ROWS, here) == growing_here(growth, n_trees, ROWS)
-            assert asked.pop() == (n_groups, n_trees * n_groups)
+            assert asked.pop() == (n_bundles, n_trees * n_bundles)
         growing(growth, 1, ROWS[:2], here)
         assert asked.pop() == (2, 2)
         assert ours(here) == []

@@ -1,6 +1,6 @@
 """One node: recorded, searched, and split if that gains enough.
 
-    record ──▶ search ──▶ enough gain? ──▶ which codes go left ──▶ part the rows ──▶ write the test
+    record ──▶ search ──▶ enough gain? ──▶ which codes go left ──▶ partition ──▶ write the test
                  store                          store                  store
 
 The step does not know where rows are; it asks the store (`stores._store`). It knows the *members*

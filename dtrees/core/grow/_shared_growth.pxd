@@ -18,7 +18,7 @@ cdef class SharedTask:
 cdef class SharedGrowth:
     cdef TrainingSets sets
     cdef Dataset dataset
-    cdef Arena pool
+    cdef Arena arena
     cdef GrowthMemory memory
     cdef NodeBuffer* records
     cdef SharedStore store

@@ -12,11 +12,11 @@ cell, and a set has the histogram of all rows less those of the cells that it la
 
 Sets that choose one column but different thresholds stay together ([CV] 3.4): a row on which they
 differ goes to both children, there with the sets that sent it (*some* rows). Sets that choose
-different columns part. A set that is alone, or no longer gains by company (`pays`), is finished by
+different columns go apart. A set that is alone, or no longer gains by company (`pays`), is grown by
 the growth of a single tree (`_depth_first`), from the same rows; its tree is the tree of the set,
 bit for bit, since every score comes from the same integers.
 
-Nodes are taken up depth first, so the records of each set are in preorder.
+Nodes are processed depth first, so the records of each set are in preorder.
 """
 from functools import partial
 
@@ -64,7 +64,7 @@ cdef class SharedTask:
 
 def search_columns_of(SharedGrowth top, int first, int step, list idle, list busy):
     """Search every `step`-th column of a large node."""
-    cdef SharedGrowth worker = idle.pop() if idle else SharedGrowth(top.sets, top.pool)
+    cdef SharedGrowth worker = idle.pop() if idle else SharedGrowth(top.sets, top.arena)
     with nogil:
         worker.search_block(top.large, first, step)
     busy.append(worker)
@@ -74,13 +74,13 @@ def search_columns_of(SharedGrowth top, int first, int step, list idle, list bus
 cdef class SharedGrowth:
     """What one thread needs to grow shared nodes, and those that wait for it."""
 
-    def __cinit__(self, TrainingSets sets, Arena pool):
+    def __cinit__(self, TrainingSets sets, Arena arena):
         cdef Dataset dataset = sets.dataset
         cdef SharedStore* store = &self.store
         self.sets = sets
         self.dataset = dataset
-        self.memory = pool.take()
-        self.pool = pool
+        self.memory = arena.take()
+        self.arena = arena
         self.alone = -1
         self.records = <NodeBuffer*>calloc(sets.n_sets, sizeof(NodeBuffer))
         self.n_offloaded = <int64_t*>calloc(sets.n_sets, sizeof(int64_t))
@@ -139,7 +139,7 @@ cdef class SharedGrowth:
         return found
 
     cdef search_large(self, run, int n_blocks, list idle):
-        """Search a large node on several threads, and part it."""
+        """Search a large node on several threads, and partition it."""
         cdef SharedGrowth worker
         cdef Member* members
         cdef int64_t block
@@ -208,7 +208,7 @@ cdef class SharedGrowth:
         return None if found is None else [(s, found[s]) for s in sets]
 
     cdef list take_offloaded(self):
-        """The nodes that were handed over, in this order."""
+        """The nodes that were offloaded, in this order."""
         cdef SharedTask task
         cdef list tasks = []
         while self.offloaded != NULL:
@@ -286,7 +286,7 @@ cdef class SharedGrowth:
                 return True
 
     cdef bint process_node(self, SharedNode* node) noexcept nogil:
-        """Record a node, and split it, hand it over, or let its members go on alone.
+        """Record a node, and split it, offload it, or let its members go on alone.
 
         Returns whether it is done with.
         """

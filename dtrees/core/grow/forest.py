@@ -4,7 +4,7 @@ A tree is a function of the table, the rules, the seed and its number. So trees 
 in any order and as often as need be; the same number gives the same tree.
 
 Where there are several training sets, every number stands for a tree of each of them. What is grown
-in one go, a *unit*, is the trees of one number and one group of sets, which share their growth::
+in one go, a *unit*, is the trees of one number and one bundle of sets, which share their growth::
 
                  sets 0 1 2 3    sets 4 5 6
     number 0     unit 0          unit 1
@@ -200,19 +200,19 @@ class UnitsOfGrowth:
     growth : ForestGrowth
     resampling : Resampling, default=plain()
         The sets.
-    n_groups : int, default=1
+    n_bundles : int, default=1
         In how many parts they are grown, from 1 to the number of sets: the more there are, the less
         is shared.
     """
 
     growth: ForestGrowth
     resampling: Resampling = field(default_factory=plain)
-    n_groups: int = 1
+    n_bundles: int = 1
 
     def sets(self, unit: int) -> range:
         """The sets of a unit."""
-        group, n_sets = unit % self.n_groups, self.resampling.n_sets
-        return range(n_sets * group // self.n_groups, n_sets * (group + 1) // self.n_groups)
+        bundle, n_sets = unit % self.n_bundles, self.resampling.n_sets
+        return range(n_sets * bundle // self.n_bundles, n_sets * (bundle + 1) // self.n_bundles)
 
     def trees(self, unit: int, run: Runner = serial, n_threads: int = 1) -> list[Tree]:
         """Grow the trees of a unit, one for each of its sets.
@@ -227,12 +227,12 @@ class UnitsOfGrowth:
             Of this unit alone.
         """
         some = self.resampling
-        if self.n_groups > 1:
+        if self.n_bundles > 1:
             some = some.some(self.sets(unit))
-        return self.growth.trees_of_sets(unit // self.n_groups, some, run, n_threads)
+        return self.growth.trees_of_sets(unit // self.n_bundles, some, run, n_threads)
 
     def name(self, units: Sequence[int]) -> str:
         """What some units are, for messages."""
-        trees = f"trees {units[0] // self.n_groups} to {units[-1] // self.n_groups}"
+        trees = f"trees {units[0] // self.n_bundles} to {units[-1] // self.n_bundles}"
         n_sets = self.resampling.n_sets
         return trees if n_sets == 1 else f"{trees} of {n_sets} training sets"

@@ -26,20 +26,20 @@ def roots_of(spec: RoundSpec, numbers: Sequence[int], blocks: Blocks) -> list[Ro
     roots = [Root(node, number) for node, number in enumerate(numbers)]
     draws = spec.common.draws
     is_poisson = spec.common.rules.criterion == "poisson"
-    has_facts = draws is not None and (draws.balanced or spec.may_be_empty)
-    if spec.n_sets > 1 or not (is_poisson or has_facts):
+    needs_counts = draws is not None and (draws.balanced or spec.may_be_empty)
+    if spec.n_sets > 1 or not (is_poisson or needs_counts):
         return roots
     bags = blocks.bags(roots)
-    empty = [place for place, (counts, _) in enumerate(bags) if counts.sums[0, N] == 0]
+    empty = [index for index, (counts, _) in enumerate(bags) if counts.sums[0, N] == 0]
     if empty:
         assert draws is not None
-        for place in empty:
-            keys = np.array(sorted(set(bags[place][1])), dtype=np.uint64)
-            key = int(keyed_largest(draws.seed, BOOTSTRAP, roots[place].number, keys))
-            roots[place] = replace(roots[place], key=key)
-        again = blocks.bags([roots[place] for place in empty])
-        for place, bag in zip(empty, again, strict=True):
-            bags[place] = bag
+        for index in empty:
+            keys = np.array(sorted(set(bags[index][1])), dtype=np.uint64)
+            key = int(keyed_largest(draws.seed, BOOTSTRAP, roots[index].number, keys))
+            roots[index] = replace(roots[index], key=key)
+        again = blocks.bags([roots[index] for index in empty])
+        for index, bag in zip(empty, again, strict=True):
+            bags[index] = bag
     return [
         _adjusted(spec, root, counts.sums[0]) for root, (counts, _) in zip(roots, bags, strict=True)
     ]

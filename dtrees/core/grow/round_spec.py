@@ -90,4 +90,4 @@ class Blocks(Protocol):
     def finish(
         self, update: SplitUpdate, nodes: Sequence[GatheredNode]
     ) -> Iterable[tuple[int, tuple[PartialTree, ...]]]:
-        """Take the last update; then return subtrees of nodes, by their place, in any order."""
+        """Take the last update; then return subtrees of nodes, by their number, in any order."""

@@ -75,8 +75,8 @@ def grow_in_rounds(
         empty[tree].append(number)
     ready = [tree for tree in range(len(numbers)) if tree not in missing and tree not in empty]
     yield from ((numbers[tree], list(batch.trees(tree).values())) for tree in ready)
-    for place, pieces in blocks.finish(batch.take_update(), batch.gathered):
-        tree = batch.graft(place, pieces)
+    for index, pieces in blocks.finish(batch.take_update(), batch.gathered):
+        tree = batch.graft(index, pieces)
         missing[tree] -= 1
         if missing[tree] == 0 and tree not in empty:
             yield numbers[tree], list(batch.trees(tree).values())

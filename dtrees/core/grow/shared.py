@@ -5,7 +5,7 @@ Sets whose scores are read from the same integers grow together (`dtrees.core.gr
 columns or columns of 32 bits, random splits, and sets that divide the rows into too many cells::
 
     sets        0 1 2 3 4 5 6 7 8 9 10          ten folds and all rows
-    groups      [0 1 2 3 4 5 6 7 8 9 10]        one growth, pieces by set
+    bundles     [0 1 2 3 4 5 6 7 8 9 10]        one growth, pieces by set
                 [0 1 2] [3 .. 10]               entropy: the scale of x log x may differ
                 [0] [1] [2] ...                 a growth each
 
@@ -34,9 +34,9 @@ from dtrees.core.membership.resampling import Resampling
 from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.shared._shared_nodes import MOST_CELLS, MOST_SETS
 
-SIZES = (MOST_SETS, MOST_SETS - 1, 32, 16, 8, 4, 2)  # of groups
-MOST_NUMBERS = 2**24  # of the histograms of a column in a group, 8 bytes each, for every thread
-LEAST_BLOCKS = 10  # histograms of a column in a group of two sets
+SIZES = (MOST_SETS, MOST_SETS - 1, 32, 16, 8, 4, 2)  # of bundles
+MOST_NUMBERS = 2**24  # of the histograms of a column in a bundle, 8 bytes each, for every thread
+LEAST_BLOCKS = 10  # histograms of a column in a bundle of two sets
 LOGARITHMS = ("entropy", "poisson")  # criteria
 MOST_UNITS = 2**62  # no leaf weighs more
 
@@ -82,17 +82,17 @@ def pieces_of_sets(
     most_columns = rules[0].max_features
     draws = most_columns is not None and most_columns < coded.n_columns
     can_share = why_not_shared(coded, rules[0]) is None
-    for group in sets.groups(numbers_of(coded, target)) if can_share else []:
-        dataset = Dataset(coded, target, rules[0], sets.scales[group[0]], alone=True)
+    for bundle in sets.bundles(numbers_of(coded, target)) if can_share else []:
+        dataset = Dataset(coded, target, rules[0], sets.scales[bundle[0]], alone=True)
         times = target.times if draws and dataset.is_weighted else None
-        cells, has = sets.resampling.cells_of(group)
-        total_weight, least_of = sets.limits_of(group)
+        cells, has = sets.resampling.cells_of(bundle)
+        total_weight, least_of = sets.limits_of(bundle)
         tuned = tuning.counted_rows, tuning.shared_rows
         shared = TrainingSets(dataset, cells, has, total_weight, least_of, times, *tuned)
         how = source.run, source.n_threads, source.cancelled, tuning
         grown = grow_together(shared, source.arena, *how, depth, path)
         source.check_cancelled()
-        for member, number in enumerate(group):
+        for member, number in enumerate(bundle):
             found = grown[member]
             grown[member] = []  # records are there twice for one set at a time
             pieces[number] = found[0] if len(found) == 1 else join(found)  # one is in preorder
@@ -193,7 +193,7 @@ class Sets:
             for number, own in enumerate(units.tolist())
         ]
 
-    def groups(self, histogram: int) -> list[list[int]]:
+    def bundles(self, histogram: int) -> list[list[int]]:
         """Sets that grow together; those that have no company are left out.
 
         Parameters
@@ -209,17 +209,17 @@ class Sets:
         for like in by_scale.values():
             for size in SIZES:
                 divided = [like[i : i + size] for i in range(0, len(like), size)]
-                cells = max(self.resampling.cells_of(group)[1].shape[1] for group in divided)
+                cells = max(self.resampling.cells_of(bundle)[1].shape[1] for bundle in divided)
                 blocks = cells + 2 + 2 * size
                 if cells <= MOST_CELLS and blocks * histogram <= MOST_NUMBERS:
-                    found += [group for group in divided if len(group) > 1]
+                    found += [bundle for bundle in divided if len(bundle) > 1]
                     break
         return found
 
-    def limits_of(self, group: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    def limits_of(self, bundle: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """Total weight of each set, and its limits as `TrainingSets` takes them."""
-        total = np.array([self.scales[number].total_weight for number in group])
-        rules = [self.rules[number] for number in group]
+        total = np.array([self.scales[number].total_weight for number in bundle])
+        rules = [self.rules[number] for number in bundle]
         weight = np.array([own.min_weight_leaf for own in rules])
         weight = np.minimum(np.ceil(weight / self._target.weight_unit), MOST_UNITS)
         rows = [(own.min_samples_split, own.min_samples_leaf) for own in rules]

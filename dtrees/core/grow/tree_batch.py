@@ -209,13 +209,13 @@ class TreeBatch:
             tree.reserve(own)
         self._put_off.append(node)
         number, sets = self._numbers[node.tree], tuple(node.of_sets)
-        place = (node.node, node.tree, number, sets, node.depth, node.path, node.n)
+        identity = (node.node, node.tree, number, sets, node.depth, node.path, node.n)
         rules, scales = zip(*[(tree.rules, tree.scale) for tree in trees], strict=True)
-        self.gathered.append(GatheredNode(*place, rules, scales))
+        self.gathered.append(GatheredNode(*identity, rules, scales))
 
-    def graft(self, place: int, pieces: Sequence[PartialTree]) -> int:
+    def graft(self, index: int, pieces: Sequence[PartialTree]) -> int:
         """Take the finished subtrees of a node, one for each of its sets; returns the tree."""
-        node = self._put_off[place]
+        node = self._put_off[index]
         for (number, own), piece in zip(node.of_sets.items(), pieces, strict=True):
             self._trees[node.tree][number].graft(own, piece)
         return node.tree

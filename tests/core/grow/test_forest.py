@@ -56,10 +56,10 @@ def test_sets_are_forests_of_their_rows(balanced):
         np.testing.assert_array_equal(own, alone.times(1))
 
 
-@pytest.mark.parametrize("n_groups", [1, 2, 5])
-def test_units_have_every_tree_of_every_set_once(n_groups):
-    units = UnitsOfGrowth(growth(), of_sets(ROWS), n_groups)
-    of_one_number = range(3 * n_groups, 4 * n_groups)
+@pytest.mark.parametrize("n_bundles", [1, 2, 5])
+def test_units_have_every_tree_of_every_set_once(n_bundles):
+    units = UnitsOfGrowth(growth(), of_sets(ROWS), n_bundles)
+    of_one_number = range(3 * n_bundles, 4 * n_bundles)
     assert [k for unit in of_one_number for k in units.sets(unit)] == list(range(len(ROWS)))
     found = [tree for unit in of_one_number for tree in units.trees(unit)]
     for tree, other in zip(found, growth().trees_of_sets(3, of_sets(ROWS)), strict=True):

@@ -48,9 +48,9 @@ def test_scales_are_those_of_the_rows_of_a_set(case):
 def test_groups_have_one_bit_for_each_set():
     rows = folds(EXAMPLE.n_rows, MOST_SETS + 9, 0)
     sets = Sets(EXAMPLE.target, [EXAMPLE.rules] * len(rows), of_sets(rows))
-    groups = sets.groups(numbers_of(MATRIX, EXAMPLE.target))
-    assert max(map(len, groups)) <= MOST_SETS
-    assert sorted(chain.from_iterable(groups)) == list(range(len(rows)))
+    bundles = sets.bundles(numbers_of(MATRIX, EXAMPLE.target))
+    assert max(map(len, bundles)) <= MOST_SETS
+    assert sorted(chain.from_iterable(bundles)) == list(range(len(rows)))
 
 
 def test_logarithms_need_one_scale():
@@ -59,8 +59,8 @@ def test_logarithms_need_one_scale():
     rows = folds(example.n_rows, 4, 0)[:-1]
     rows[1] = np.arange(example.n_rows) < 3
     resampling = of_sets(rows)
-    (group,) = Sets(example.target, [example.rules] * 4, resampling).groups(100)
-    assert group == [0, 2, 3]
+    (bundle,) = Sets(example.target, [example.rules] * 4, resampling).bundles(100)
+    assert bundle == [0, 2, 3]
     reason = "no other one has the same scale of logarithms"
     found = n_alone(coded(example.table), example.target, example.rules, resampling)
     assert found == (1, reason)

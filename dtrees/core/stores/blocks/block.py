@@ -218,9 +218,9 @@ class BlockOfRows:
 
         There is one training set.
         """
-        return [self._bag_facts(root) for root in roots]
+        return [self._bag_counts(root) for root in roots]
 
-    def _bag_facts(self, root: Root) -> tuple[Counts, list[int]]:
+    def _bag_counts(self, root: Root) -> tuple[Counts, list[int]]:
         sums, histogram = self._count(self._all_rows(root), 1, np.zeros(0, dtype=np.int32))
         counts = Counts(sums, histogram.ravel())
         draws = self._common.draws

@@ -8,7 +8,7 @@ from dtrees.core.data._columns cimport Column
 from dtrees.core.search._open_node cimport open_child
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.shared._shared_nodes cimport (
-    Partitioning, SharedNode, claimed, free_shared, mark_codes_left, new_shared, part_shared
+    Partitioning, SharedNode, claimed, free_shared, mark_codes_left, new_shared, partition_shared
 )
 from dtrees.core.stores.shared._shared_store cimport SharedStore
 from dtrees.core.stores.shared._shared_sums cimport sum_cells, sum_members
@@ -66,7 +66,7 @@ cdef bint fill_children(SharedStore* s, const Column* column, uint64_t together,
     cdef uint64_t* who = node.who
     cdef bint found
     cdef int64_t i
-    left.n_cells = right.n_cells = place_cells(node, together, p, left.without)
+    left.n_cells = right.n_cells = number_cells(node, together, p, left.without)
     memcpy(right.without, left.without, left.n_cells * sizeof(uint64_t))
     memcpy(left.constant, node.constant, s.store.params.limits.n_columns)
     memcpy(right.constant, node.constant, s.store.params.limits.n_columns)
@@ -75,8 +75,8 @@ cdef bint fill_children(SharedStore* s, const Column* column, uint64_t together,
         if who == NULL:
             return False
         for i in range(node.n_some):
-            who[i] = placed(node.who[i], together)
-    found = part_shared(node, column, s.counting.added, who, p, left, right)
+            who[i] = bits_among(node.who[i], together)
+    found = partition_shared(node, column, s.counting.added, who, p, left, right)
     if p.n < node.n_members:
         free(who)
     return found
@@ -91,8 +91,8 @@ cdef void sum_child(SharedStore* s, SharedNode* child, const int64_t* sums) noex
     sum_members(s, child)
 
 
-cdef inline uint64_t placed(uint64_t members, uint64_t together) noexcept nogil:
-    """The bits of the members that are together, moved to their places among these."""
+cdef inline uint64_t bits_among(uint64_t members, uint64_t together) noexcept nogil:
+    """The bits of the members that are together, moved to their numbers among these."""
     cdef uint64_t moved = 0
     cdef uint64_t bit = 1
     while together != 0:
@@ -103,27 +103,27 @@ cdef inline uint64_t placed(uint64_t members, uint64_t together) noexcept nogil:
     return moved
 
 
-cdef int place_cells(const SharedNode* node, uint64_t together, Partitioning* p,
+cdef int number_cells(const SharedNode* node, uint64_t together, Partitioning* p,
                      uint64_t* without) noexcept nogil:
     """The cells of the children: those that the same members lack become one, and what all of them
     lack is left behind. Returns how many.
 
-    p : `full` and `place` are filled here. without : by cell of the children, filled.
+    p : `full` and `new_cell` are filled here. without : by cell of the children, filled.
     """
     cdef uint64_t full = (<uint64_t>1 << p.n) - 1 if p.n < 64 else <uint64_t>-1
     cdef uint64_t lack
     cdef int n = 0
     cdef int c, k
     for c in range(node.n_cells):
-        lack = placed(node.without[c], together)
+        lack = bits_among(node.without[c], together)
         p.full[c] = full & ~lack
-        p.place[c] = 0
+        p.new_cell[c] = 0
         if lack == full:
             continue
         k = 0
         while k < n and without[k] != lack:
             k += 1
         without[k] = lack
-        p.place[c] = <uint8_t>k
+        p.new_cell[c] = <uint8_t>k
         n = k + 1 if k == n else n
     return n

@@ -35,7 +35,7 @@ cdef struct Partitioning:
     Route route[MOST_SETS]
     const uint64_t* left_of     # by code: the members that send it left; NULL: by their routes
     uint64_t full[MOST_CELLS]   # by cell: the members that have its rows; 0: it is left behind
-    uint8_t place[MOST_CELLS]   # by cell: its number in the children
+    uint8_t new_cell[MOST_CELLS]  # by cell: its number in the children
     int64_t left_sums[MOST_CELLS]   # what the rows of the children add up to, where rows are
     int64_t right_sums[MOST_CELLS]  # packed; by cell of the children
 

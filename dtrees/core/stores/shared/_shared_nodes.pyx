@@ -217,8 +217,8 @@ cdef void move_rows(const SharedNode* node, const uint8_t* side, const Partition
     n_left = 0
     n_right = 0
     for i in range(node.n):
-        left_cell[n_left] = p.place[cell[i]]
-        right_cell[n_right] = p.place[cell[i]]
+        left_cell[n_left] = p.new_cell[cell[i]]
+        right_cell[n_right] = p.new_cell[cell[i]]
         n_left += side[i] == LEFT
         n_right += side[i] == RIGHT
 
@@ -236,8 +236,8 @@ cdef void sum_sides(const SharedNode* node, const uint8_t* side, const int64_t* 
     memset(p.left_sums, 0, sizeof(p.left_sums))
     memset(p.right_sums, 0, sizeof(p.right_sums))
     for c in range(node.n_cells):
-        p.left_sums[p.place[c]] += sums[LEFT * MOST_CELLS + c]
-        p.right_sums[p.place[c]] += sums[RIGHT * MOST_CELLS + c]
+        p.left_sums[p.new_cell[c]] += sums[LEFT * MOST_CELLS + c]
+        p.right_sums[p.new_cell[c]] += sums[RIGHT * MOST_CELLS + c]
 
 
 cdef inline bint split_rows(const SharedNode* node, const code_t* codes, const uint8_t* side,
