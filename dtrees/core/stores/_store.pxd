@@ -37,7 +37,8 @@ cdef struct Store:
     # of members, a bit each, with tests on one column: fill `last_ordered` and `codes`; where a
     # split is a subset, the bins of its column, too
     void (*choose)(Store* store, Member* members, uint64_t together) noexcept nogil
-    # partition the rows of the node by the routes of these members, open their children, sum them up
+    # partition the rows of the node by the routes of these members, open their children, sum these
+    # up
     void (*partition)(Store* store, Member* members, uint64_t together) noexcept nogil
 
 

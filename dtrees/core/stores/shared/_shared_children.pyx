@@ -104,7 +104,7 @@ cdef inline uint64_t bits_among(uint64_t members, uint64_t together) noexcept no
 
 
 cdef int number_cells(const SharedNode* node, uint64_t together, Partitioning* p,
-                     uint64_t* without) noexcept nogil:
+                      uint64_t* without) noexcept nogil:
     """The cells of the children: those that the same members lack become one, and what all of them
     lack is left behind. Returns how many.
 
