@@ -67,11 +67,11 @@ class RawCells:
         """Of a sparse table by columns: int64 ``indptr``, int32 rows, and floating-point values."""
         found = self.table.sparse
         assert found is not None
-        is_float = found.dtype in (np.float32, np.float64)
+        numbers = np.result_type(found.dtype, np.float32)  # as in numpy: of 16 bits, float32
         return (
             found.indptr.astype(np.int64, copy=False),
             found.indices.astype(np.int32, copy=False),
-            found.data if is_float else found.data.astype(np.float64),
+            found.data.astype(numbers, copy=False),
         )
 
     def numbers(self, slot: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
