@@ -37,8 +37,8 @@ def run(library, *arguments):
 
 
 def test_a_failed_allocation_ends_in_a_memory_error(library):
-    n_made, n_lost = run(library, 1, 25, 3)
-    assert n_made > 60
+    n_made, n_lost = run(library, 1, 12, 3)
+    assert n_made > 24
     assert n_lost > n_made // 2
 
 
