@@ -8,14 +8,14 @@ They are told in several ways, and a task that kills its workers may be told of 
     a result that cannot be fetched       it was asked for `ATTEMPTS` times
     a result that is lost                 somebody has cancelled it, or restarted the cluster
 
-So all of them are counted together, by task, from the beginning of the work to its end. What comes
-of other tasks in between does not matter, and nor does what is made again for all of them. The
-first three end the work at the `ATTEMPTS`-th fault of a task. A result that is lost is nobody's
-fault: what the tasks need is made again `RESTARTS` times because of one of them, and `RESTARTS`
-times without a result of any between.
+So the first three are counted together, by task, from the beginning of the work to its end. What
+comes of other tasks in between does not matter, and nor does what is made again for all of them.
+The `ATTEMPTS`-th fault of a task ends the work. A result that is lost is nobody's fault: what the
+tasks need is made again `RESTARTS` times because of one of them, and `RESTARTS` times without a
+result of any between. Parts of graphs have no count of their own: their faults are such restarts.
 
 A result that this process cannot read (it has too little memory, say) would be as bad the next
-time. The error that says so is raised as it is.
+time. The error that says so is raised as it is, once it has been fetched `ATTEMPTS` times.
 """
 
 from __future__ import annotations
@@ -56,10 +56,12 @@ class Faults:
         self._client = client
         self._stats = stats
         self._n_restarts = 0  # since the last result
-        self._n_faults: Counter[tuple[str, int]] = Counter()  # by name and number of a task
+        # by name and number of a task, and by kind
+        self._n_faults: Counter[tuple[str, int, str]] = Counter()
 
     def begin(self) -> None:
         """Work begins: its tasks have no faults."""
+        self._n_restarts = 0
         self._n_faults.clear()
 
     def hear(self) -> None:
@@ -101,21 +103,26 @@ class Faults:
         it has failed too often.
         """
         reason = self._reason(future, missed)
-        self._n_faults[call.name, number] += 1
-        n_faults = self._n_faults[call.name, number]
-        times = f"{n_faults} times over"
-        is_over = n_faults >= (RESTARTS + 1 if missed is None and reason is None else ATTEMPTS)
-        advice = "Workers may have too little memory, or are restarted: see their logs."
         if missed is not None:
-            what = f"The result of {call} could not be fetched {times}: {reason!r}."
-            advice = "See the logs of the workers."
-        elif reason is None:
-            what = f"The result of {call}, or what it needs, was lost {times}."
-        elif reason.task == future.key:
-            what = f"Workers have died {times} in {call}."
+            kind, advice = "a fetch", "See the logs of the workers."
         else:
-            what = f"Workers have died {times} in a task {reason.task}, which {call} needs."
-        if is_over:
+            kind = "a loss" if reason is None else "a death"
+            advice = "Workers may have too little memory, or are restarted: see their logs."
+        self._n_faults[call.name, number, kind] += 1
+        n_of_kind = self._n_faults[call.name, number, kind]
+        n_faults = sum(self._n_faults[call.name, number, each] for each in ("a fetch", "a death"))
+        times = f" {n_of_kind} times over" if n_of_kind > 1 else ""
+        if missed is not None:
+            what = f"The result of {call} could not be fetched{times}: {reason!r}."
+        elif reason is None:
+            what = f"The result of {call}, or what it needs, was lost{times}."
+        elif reason.task == future.key:
+            what = f"Workers have died{times} in {call}."
+        else:
+            what = f"Workers have died{times} in a task {reason.task}, which {call} needs."
+        if kind != "a loss" and n_of_kind < n_faults:
+            what += f" It has failed {n_faults} times."
+        if n_of_kind > RESTARTS if kind == "a loss" else n_faults >= ATTEMPTS:
             raise WorkerLostError(f"{what} {advice}") from reason
         if missed is None and getattr(reason, "task", None) != future.key:
             raise LostResultsError(what) from reason

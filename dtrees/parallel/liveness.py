@@ -128,6 +128,8 @@ class Liveness:
         began = time.monotonic()
         try:
             found = check_versions(self._client)
+            if not found:  # all of them have failed to say it
+                raise NoAnswerError("no worker tells its version")
         except NoAnswerError as error:
             if self._n_silences == 0:
                 self._silent_since = began
@@ -187,25 +189,25 @@ def copies_of(
     *,
     is_stuck: bool,
 ) -> list[tuple[int, Call]]:
-    """Tasks that other workers should do as well, one for each place at most.
+    """Tasks that other workers should do as well, one for each number at most.
 
     `doing` and `done` are as `Liveness.holders`. `is_stuck`: tasks are held up by workers that
     hang. Otherwise workers are just slow, and only one without work can do better.
     """
     copies: dict[int, Call] = {}
-    for future, (place, call) in pending.items():
+    for future, (number, call) in pending.items():
         here = done.get(future.key, frozenset())
         held = doing.get(future.key, frozenset()) | here
         if here & answering or not (held or is_stuck):
             continue
-        before = copies[place].held if place in copies else call.held
-        copies[place] = replace(call, held=held | before)
+        before = copies[number].held if number in copies else call.held
+        copies[number] = replace(call, held=held | before)
     first, second = answering.difference(*doing.values()), frozenset[str]()
     if is_stuck:
         first = second = answering
     return [
-        (place, replace(call, workers=tuple(sorted(others))))
-        for place, call in copies.items()
+        (number, replace(call, workers=tuple(sorted(others))))
+        for number, call in copies.items()
         if (others := first - call.held or second)
     ]
 

@@ -100,9 +100,9 @@ class Tasks(Submitter):
 
         def submit(some: Sequence[tuple[int, Call]]) -> None:
             futures = self.submit([call for _, call in some])
-            for future, (place, call) in zip(futures, some, strict=True):
-                pending[future] = place, call
-                n_copies[place] += 1
+            for future, (number, call) in zip(futures, some, strict=True):
+                pending[future] = number, call
+                n_copies[number] += 1
                 self._listen([future])
 
         try:
@@ -117,24 +117,25 @@ class Tasks(Submitter):
                 for future, result in self._await(pending, submit):
                     if future not in pending:  # another copy was faster
                         continue
-                    place, call = pending[future]
+                    number, call = pending[future]
                     if has_failed(future, result):
                         del pending[future]
-                        submit([(place, self._again(place, call, future, result))])
+                        ended.pop(future, None)
+                        submit([(number, self._again(number, call, future, result))])
                     elif result is ENDED:
                         ended[future] = None
                     else:
-                        of_place = [future]
-                        if n_copies.pop(place) > 1:
-                            of_place = [each for each in pending if pending[each][0] == place]
-                        for each in of_place:
+                        same = [future]
+                        if n_copies.pop(number) > 1:
+                            same = [each for each in pending if pending[each][0] == number]
+                        for each in same:
                             del pending[each]
                             ended.pop(each, None)
                         self._done += [future] if together else []
-                        release(self.client, [each for each in of_place if each is not future])
-                        yield place, result
-                places = {place for place, _ in pending.values()}
-                if not together or {pending[future][0] for future in ended} == places:
+                        release(self.client, [each for each in same if each is not future])
+                        yield number, result
+                left = {number for number, _ in pending.values()}
+                if not together or {pending[future][0] for future in ended} == left:
                     self._fetch(ended, self._liveness.patience)
                     ended = {}
         finally:
@@ -215,7 +216,7 @@ class Tasks(Submitter):
     def _await(self, pending: Any, submit: Submit | None = None) -> list[tuple[Future, Any]]:
         """What has come of some futures: they have ended (`ENDED`), or their results are here.
 
-        Or these cannot be fetched (`Missed`). With `submit`, `pending` is a dict of their places
+        Or these cannot be fetched (`Missed`). With `submit`, `pending` is a dict of their numbers
         and calls, of which it submits copies.
         """
         began = looked = time.monotonic()
@@ -285,8 +286,8 @@ class Tasks(Submitter):
             found = self.client.gather(dict(enumerate(futures)), errors="skip")
         except Exception as error:
             missed = Missed(error)
-        for place, future in enumerate(futures):
-            self._events.put((future, found.get(place, missed)))
+        for number, future in enumerate(futures):
+            self._events.put((future, found.get(number, missed)))
 
     def _look_after(self, pending: Any, submit: Submit | None) -> None:
         """Nothing comes: find out why, and give what hangs or is slow to others."""

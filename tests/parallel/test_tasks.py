@@ -10,8 +10,9 @@ from distributed import KilledWorker
 
 from dtrees.exceptions import WorkerLostError
 from dtrees.parallel import faults
+from dtrees.parallel.faults import Missed
 from dtrees.parallel.submission import Call, LostResultsError
-from dtrees.parallel.tasks import Tasks
+from dtrees.parallel.tasks import ENDED, Tasks
 from tests.parallel.clusters import ours
 
 
@@ -179,6 +180,18 @@ class TestDoneAgain:
         with pytest.raises(WorkerLostError, match=told):
             loop.run(lambda: list(loop.results(calls, together=together)))
         assert loop.stats.counts["retries"] == faults.ATTEMPTS - 1
+
+    def test_one_that_has_ended_before_it_is_missed(self, loop, monkeypatch):
+        """Results are waited for together: it is not waited for any more, and done again."""
+        await_, told = loop._await, [ENDED, Missed(OSError("no way there"))]
+
+        def scripted(pending, submit):
+            return [(next(iter(pending)), told.pop(0))] if told else await_(pending, submit)
+
+        monkeypatch.setattr(loop, "_await", scripted)
+        calls = [Call("square", square, (i,)) for i in range(2)]
+        assert dict(loop.results(calls, together=True)) == {0: 0, 1: 1}
+        assert loop.stats.counts["retries"] == 1
 
 
 class TestFuturesOfGraphs:

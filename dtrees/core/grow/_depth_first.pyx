@@ -65,7 +65,10 @@ cdef bint begin_growth(Growth* g, const TrainParameters* params, Buffers* w,
     if params.draws and not begin_rows(&g.sampled, params, w, root):
         return False
     push_frame(g, w)
-    return push(&g.frames[0], root)
+    if push(&g.frames[0], root):
+        return True
+    pop_frame(g)
+    return False
 
 
 cdef void end_growth(Growth* g) noexcept nogil:

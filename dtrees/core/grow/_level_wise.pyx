@@ -231,6 +231,8 @@ cdef class LevelWiseBuilder(PresortedRoot):
                 is_small = self.is_small(root, entries_of(root), n_threads, share, levels)
                 (small if is_small else level).append(root)
             while level or partitioned:
+                if out.out_of_memory:
+                    raise MemoryError
                 for node in level:
                     node.drawn = self.draw(node, 0, self.params.limits.max_features)
                 # open nodes have no features yet: they are partitioned first

@@ -2,7 +2,7 @@
 
 The features of a large node lie in blocks, and so do its histograms, if it keeps any:
 
-    features         block 0 | block 1 | block 2 | ...        a task each: part, search
+    features         block 0 | block 1 | block 2 | ...        a task each: partition, search
     search       best    | best    | best    | ...        the best of them is the node's split
 
 A node that becomes small gets its features as one list and is finished by one call

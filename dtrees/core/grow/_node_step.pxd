@@ -35,7 +35,8 @@ cdef inline uint64_t split_members(Store* store, NodeBuffer* out, Member* member
                                    int n) noexcept nogil:
     """Split a node that is recorded and searched; returns a bit for each member that is split.
 
-    Members with tests on one column go on together. Where memory ends nothing more is written.
+    Members with tests on one column go on together. Where memory ends nothing more is written; the
+    children of a node of one member can be freed then.
     """
     cdef uint64_t is_split = 0
     cdef uint64_t left, together
@@ -48,7 +49,7 @@ cdef inline uint64_t split_members(Store* store, NodeBuffer* out, Member* member
         if q.split.test != LEAF and gains_enough(&members[m].params.limits, q.split.gain):
             is_split |= <uint64_t>1 << m
     left = is_split
-    while left != 0 and not store.out_of_memory:
+    while left != 0:
         first = members[trailing_zeros(left)].search
         together = 0
         for m in range(n):
@@ -62,7 +63,9 @@ cdef inline uint64_t split_members(Store* store, NodeBuffer* out, Member* member
                 members[m].route = route_of(&q.split, store.last_ordered, q.split_subset,
                                             q.split_subset_words)
         store.partition(store, members, together)
-        for m in range(n if not store.out_of_memory else 0):
+        if store.out_of_memory or first.out_of_memory:
+            return is_split
+        for m in range(n):
             if together >> m & 1:
                 write_test(&out[members[m].number], members[m].node.record, members[m].params,
                            members[m].search, &store.codes, &members[m].left.totals,

@@ -40,6 +40,7 @@ cdef class SharedGrowth:
     cdef open_root(self, int64_t depth, uint64_t path)
     cdef bint go_on(self, int64_t work) noexcept nogil
     cdef bint process_node(self, SharedNode* node) noexcept nogil
+    cdef void note_lost(self, const SharedNode* node) noexcept nogil
     cdef void offload(self, SharedNode* node) noexcept nogil
     cdef bint pays(self, const SharedNode* node) noexcept nogil
     cdef void begin_alone(self, SharedNode* node, int member) noexcept nogil

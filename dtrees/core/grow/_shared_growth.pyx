@@ -161,6 +161,7 @@ cdef class SharedGrowth:
             raise MemoryError
         with nogil:
             split_members(&self.store.store, self.records, members, n)
+            self.note_lost(self.large)
             free_shared(self.large)
             self.large = NULL
         if self.store.store.out_of_memory:
@@ -300,6 +301,7 @@ cdef class SharedGrowth:
                 if node.open[m].totals.n > most:
                     most = node.open[m].totals.n
         record_members(self.records, members, node.n_members, node.active & ~active)
+        self.note_lost(node)
         node.active = active
         if active == 0:
             return True
@@ -319,7 +321,14 @@ cdef class SharedGrowth:
             return False
         search_members(&self.store.store, members, node.n_members)
         split_members(&self.store.store, self.records, members, node.n_members)
+        self.note_lost(node)
         return True
+
+    cdef void note_lost(self, const SharedNode* node) noexcept nogil:
+        """Look whether records of the node's sets were lost without memory."""
+        cdef int m
+        for m in range(node.n_members):
+            self.store.store.out_of_memory |= self.records[node.set_of[m]].out_of_memory
 
     cdef void offload(self, SharedNode* node) noexcept nogil:
         """Leave the subtrees to another thread; a record of each set stands for its own."""

@@ -203,7 +203,8 @@ cdef void _number_nodes(const Grown* tree, int32_t* number, int32_t* inner,
     number : OUT (n_nodes,)
     inner : OUT (n_inner + 1,)
         Nodes.
-    node_of_leaf : OUT (n_leaves + 1,)
+    node_of_leaf : OUT (n_leaves,)
+        The last node is a leaf, since children stand behind their parents: no more is written.
     """
     cdef int32_t n_inner = 0
     cdef int32_t n_leaves = 0

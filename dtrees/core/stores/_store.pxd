@@ -21,7 +21,7 @@ cdef struct Member:
     Search* search
     int number              # of the set
     Route route             # of its split
-    OpenNode* left          # its children, once the rows are parted
+    OpenNode* left          # its children, once the rows are partitioned
     OpenNode* right
 
 cdef struct Store:
@@ -29,7 +29,7 @@ cdef struct Store:
     const TrainParameters* params
     Search* search          # of stores of one set
     int64_t work            # entries that were looked at
-    bint out_of_memory      # memory was asked for and not there: the trees are lost
+    bint out_of_memory      # the trees are lost; a store of one set notes it in its search
     uint32_t last_ordered   # of the chosen column, in ranks
     CodesOfRanks codes
     # find the best split of each member of a node, into its search

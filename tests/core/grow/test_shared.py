@@ -45,7 +45,7 @@ def test_scales_are_those_of_the_rows_of_a_set(case):
         np.testing.assert_array_equal(sets.target(number).has_weight, target.has_weight)
 
 
-def test_groups_have_one_bit_for_each_set():
+def test_bundles_have_one_bit_for_each_set():
     rows = folds(EXAMPLE.n_rows, MOST_SETS + 9, 0)
     sets = Sets(EXAMPLE.target, [EXAMPLE.rules] * len(rows), of_sets(rows))
     bundles = sets.bundles(numbers_of(MATRIX, EXAMPLE.target))

@@ -17,7 +17,7 @@ def test_used_columns_are_those_of_inner_nodes():
     assert used_columns(forest.fit(X, np.zeros(40)).forest_[0]).tolist() == []
 
 
-def test_places():
+def test_slots():
     places = slots_of(np.array([1, 3, 4]), 6)
     assert places.tolist() == [NOWHERE, 0, NOWHERE, 1, 2, NOWHERE]
     assert places.dtype == np.int32

@@ -1,9 +1,9 @@
 """The node step where the rows are elsewhere: the histograms of a node are given.
 
-    blocks ──▶ histograms added up ──▶ search, split ──▶ the test ──▶ blocks part their rows
+    blocks ──▶ histograms added up ──▶ search, split ──▶ the test ──▶ blocks partition rows
 
 The search is that of every other node, so the split has the same bits as where the rows are in one
-place. No row is parted here: the rows and the weight of both children are read from the bins of the
+place. No row is moved here: the rows and the weight of both children are read from the bins of the
 chosen column, and blocks count the rest.
 """
 import numpy as np

@@ -81,7 +81,8 @@ cdef bint is_whole(const ColumnLoader* loader, bint sparse) noexcept nogil:
     if loader.kind == CLASSES or loader.kind == WEIGHTED_CLASSES:
         if loader.local_totals == NULL or loader.local_number == NULL or loader.label == NULL:
             return False
-    if (loader.small_weight == NULL) != (loader.small_target == NULL):
+    if loader.random_splits and loader.packed != NULL and (
+            loader.small_weight == NULL or loader.small_target == NULL):
         return False
     return not sparse or (loader.position != NULL and loader.present != NULL)
 

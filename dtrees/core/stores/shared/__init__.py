@@ -3,5 +3,5 @@
     row  cell  mask            a shared node has members (sets), and counts its rows once, by cell;
     17   3     0b1110111       a member's sums are those of all cells but its own
 
-Members that choose the same column stay together; those that differ part ([CV] 2.2 and 3.4).
+Members that choose the same column stay together; those that differ go apart ([CV] 2.2 and 3.4).
 """

@@ -61,7 +61,7 @@ cdef void partition_members(Store* store, Member* members, uint64_t together) no
 
 cdef bint fill_children(SharedStore* s, const Column* column, uint64_t together, Partitioning* p,
                         SharedNode* left, SharedNode* right) noexcept nogil:
-    """Part the cells and the rows of the node at hand; False without memory."""
+    """Partition the cells and the rows of the node at hand; False without memory."""
     cdef SharedNode* node = s.node
     cdef uint64_t* who = node.who
     cdef bint found
