@@ -4,9 +4,9 @@
                  store                          store                  store
 
 The step does not know where rows are; it asks the store (`stores._store`). It knows the *members*
-of a node: training sets that have it, which go apart where their tests look at different columns. Most
-stores have one. The parts of the step are inlined, so loops over one member are none (measured:
-.97 to 1.01 times as long as a step that knows no members).
+of a node: training sets that have it, which go apart where their tests look at different columns.
+Most stores have one. The parts of the step are inlined, so loops over one member are none
+(measured: .97 to 1.01 times as long as a step that knows no members).
 
 An order of growth takes the whole step, or its parts when it has what they need:
 
