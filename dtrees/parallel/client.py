@@ -271,8 +271,8 @@ def check_versions(client: Client) -> list[str]:
     """Addresses of the workers that answer, all of which have the client's dtrees.
 
     A worker that hangs keeps the answer of all others waiting: then everyone is asked alone.
-    Raises ClusterError, which names a worker with another dtrees or none; and NoAnswerError, if no
-    worker has answered for 10 seconds.
+    Raises ClusterError, which names a worker with another dtrees or none; and NoAnswerError, if
+    there are workers, and none has answered for 10 seconds, or all have failed to.
     """
 
     def version() -> str | None:  # sent by value: it has to run without dtrees, too
@@ -310,6 +310,8 @@ def check_versions(client: Client) -> list[str]:
         if not isinstance(theirs, Exception):  # a worker that leaves cannot answer
             check_version(address, theirs)
             here.append(address)
+    if found and not here:
+        raise NoAnswerError(f"no worker tells its version, but {next(iter(found.values()))!r}")
     return here
 
 

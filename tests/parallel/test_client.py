@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from types import SimpleNamespace
 
 import dask
 import pytest
 from distributed import Client
 
 import dtrees
-from dtrees.exceptions import ClusterError
+from dtrees.exceptions import ClusterError, NoAnswerError
 from dtrees.parallel import client as clients
 from dtrees.parallel import liveness, tasks
 from dtrees.parallel.client import call_with_timeout, sending_data
@@ -159,3 +160,15 @@ class TestClustersThatCannot:
             call_with_timeout(here, lambda: time.sleep(1), 0.2)
         with pytest.raises(TimeoutError, match="its own"):
             call_with_timeout(here, lambda: (_ for _ in ()).throw(TimeoutError("its own")))
+
+
+@pytest.mark.parametrize("n_workers", [0, 2])
+def test_workers_that_fail_to_tell_their_version(n_workers):
+    """No worker is no silence: who waits for one has another patience."""
+    failed = {f"tcp://there:{i}": OSError("no way there") for i in range(n_workers)}
+    client = SimpleNamespace(run=lambda *_, **__: failed, status="running")
+    if n_workers == 0:
+        assert clients.check_versions(client) == []
+    else:
+        with pytest.raises(NoAnswerError, match="no way there"):
+            clients.check_versions(client)

@@ -90,7 +90,7 @@ def find_leaves(tree, coded, const int64_t[::1] rows, Py_ssize_t[::1] leaf):
         if nodes == NULL or number == NULL:
             raise MemoryError()
         inner = number + grown.n_nodes
-        number_nodes(grown, number, inner)
+        number_nodes(grown, number, inner, NULL)
         for i in range(n_inner):
             if not fill_node(&nodes[i], grown, inner[i], table, number):
                 raise ValueError(f"The tree is broken: node {inner[i]} has no subset.")

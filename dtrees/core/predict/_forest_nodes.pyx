@@ -20,8 +20,8 @@ from libc.stdlib cimport free
 
 import numpy as np
 
-from dtrees.core.data._structs cimport ABOVE, IN_SUBSET, LEAF
-from dtrees.core.predict._grown_trees cimport Grown, GrownTrees, is_heavier_left
+from dtrees.core.data._structs cimport ABOVE, IN_SUBSET
+from dtrees.core.predict._grown_trees cimport Grown, GrownTrees, is_heavier_left, number_nodes
 
 NO_NUMBER = CATEGORY
 NEW = UNSEEN
@@ -170,7 +170,7 @@ def fill_nodes(ForestNodes forest not None, GrownTrees grown not None,
             tree = &grown.trees[t]
             n_inner = forest.start[t + 1] - forest.start[t]
             with nogil:
-                _number_nodes(tree, number, inner, forest.node_of_leaf + forest.first_leaf[t])
+                number_nodes(tree, number, inner, forest.node_of_leaf + forest.first_leaf[t])
                 forest.root[t] = number[0]
                 for j in range(n_inner):
                     i = inner[j]
@@ -194,28 +194,6 @@ def fill_nodes(ForestNodes forest not None, GrownTrees grown not None,
                 raise ValueError(f"Tree {t} is broken: node {broken} has no subset.")
     finally:
         PyMem_Free(number)
-
-
-cdef void _number_nodes(const Grown* tree, int32_t* number, int32_t* inner,
-                        int32_t* node_of_leaf) noexcept nogil:
-    """Number a tree's inner nodes and, as complements, its leaves.
-
-    number : OUT (n_nodes,)
-    inner : OUT (n_inner + 1,)
-        Nodes.
-    node_of_leaf : OUT (n_leaves,)
-        The last node is a leaf, since children stand behind their parents: no more is written.
-    """
-    cdef int32_t n_inner = 0
-    cdef int32_t n_leaves = 0
-    cdef int32_t i, is_leaf
-    for i in range(<int32_t>tree.n_nodes):          # no branch: half of the nodes are leaves
-        is_leaf = tree.test[i] == LEAF
-        number[i] = (n_inner & (is_leaf - 1)) | (~n_leaves & -is_leaf)
-        inner[n_inner] = i
-        node_of_leaf[n_leaves] = i
-        n_inner += 1 - is_leaf
-        n_leaves += is_leaf
 
 
 cdef inline void _number_node(ForestNodes forest, const Grown* tree, int64_t i, int64_t k,

@@ -42,4 +42,5 @@ cdef class GrownTrees:
 
 cdef int64_t total_of(const Grown* tree, int64_t node) noexcept nogil
 cdef bint is_heavier_left(const Grown* tree, int64_t node) noexcept nogil
-cdef void number_nodes(const Grown* tree, int32_t* number, int32_t* inner) noexcept nogil
+cdef void number_nodes(const Grown* tree, int32_t* number, int32_t* inner,
+                       int32_t* node_of_leaf) noexcept nogil

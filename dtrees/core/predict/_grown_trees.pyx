@@ -154,15 +154,24 @@ cdef bint is_heavier_left(const Grown* tree, int64_t node) noexcept nogil:
     return left * tree.weight_unit > right * tree.weight_unit
 
 
-cdef void number_nodes(const Grown* tree, int32_t* number, int32_t* inner) noexcept nogil:
-    """Number the inner nodes; a leaf gets the complement of its node.
+cdef void number_nodes(const Grown* tree, int32_t* number, int32_t* inner,
+                       int32_t* node_of_leaf) noexcept nogil:
+    """Number the inner nodes, and the leaves as complements: in their order, or by their nodes.
 
     number, inner : OUT (n_nodes,), and the nodes by number (n_inner + 1,)
+    node_of_leaf : OUT (n_leaves,), the leaves in their order, or NULL
+        The last node is a leaf, since children stand behind their parents: no more is written.
     """
     cdef int32_t n_inner = 0
-    cdef int32_t i, is_leaf
+    cdef int32_t n_leaves = 0
+    cdef int32_t i, leaf, is_leaf
     for i in range(<int32_t>tree.n_nodes):          # no branch: half of the nodes are leaves
         is_leaf = tree.test[i] == LEAF
-        number[i] = (n_inner & (is_leaf - 1)) | (~i & -is_leaf)
+        leaf = i
+        if node_of_leaf != NULL:
+            leaf = n_leaves
+            node_of_leaf[n_leaves] = i
+            n_leaves += is_leaf
+        number[i] = (n_inner & (is_leaf - 1)) | (~leaf & -is_leaf)
         inner[n_inner] = i
         n_inner += 1 - is_leaf

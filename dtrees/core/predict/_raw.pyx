@@ -66,7 +66,7 @@ cdef class PackedTree:
             if self.nodes == NULL or self.rules == NULL or number == NULL:
                 raise MemoryError()
             inner = number + grown.n_nodes
-            number_nodes(grown, number, inner)
+            number_nodes(grown, number, inner, NULL)
             self.rows.nodes, self.rows.rules, self.rows.words = self.nodes, self.rules, grown.words
             self.rows.root = number[0]
             for k in range(n_inner):

@@ -16,7 +16,7 @@ from libc.string cimport memset
 
 from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.data._columns cimport (
-    STORED_SPARSE, STORED_U16, STORED_U8, Column, RowLists, code_t, first_at_least,
+    STORED_SPARSE, STORED_U16, STORED_U8, Column, RowLists, code_at, code_t, first_at_least,
     last_ordered
 )
 from dtrees.core.data._structs cimport NO_RANK, PresortedFeature
@@ -205,15 +205,8 @@ cdef const uint32_t* codes_to_partition(ColumnLoader* loader, Search* q, const O
         return loader.codes
     if not is_subset:
         return NULL
-    if column.storage == STORED_U8:
-        for i in range(n):
-            loader.codes[i] = (<const uint8_t*>column.codes)[row_of(item[i])]
-    elif column.storage == STORED_U16:
-        for i in range(n):
-            loader.codes[i] = (<const uint16_t*>column.codes)[row_of(item[i])]
-    else:
-        for i in range(n):
-            loader.codes[i] = (<const uint32_t*>column.codes)[row_of(item[i])]
+    for i in range(n):
+        loader.codes[i] = code_at(column, row_of(item[i]))
     return loader.codes
 
 
