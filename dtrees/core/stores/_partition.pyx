@@ -114,22 +114,6 @@ cdef int64_t split_feature(entry_t* entries, const PresortedFeature* feature, co
     return left
 
 
-cdef int64_t keep_side(entry_t* entries, const PresortedFeature* feature, const uint8_t* side,
-                       uint8_t keep) noexcept nogil:
-    """Keep the entries of one side only, at the start of the feature; returns how many."""
-    cdef entry_t* e = entries + feature.offset
-    cdef int64_t shift = 4 * sizeof(entry_t)
-    cdef entry_t mask = (<entry_t>1 << shift) - 1
-    cdef int64_t i
-    cdef int64_t kept = 0
-    cdef entry_t entry
-    for i in range(feature.length):
-        entry = e[i]
-        e[kept] = entry
-        kept += side[entry & mask] == keep
-    return kept
-
-
 cdef inline void append_feature(PresortedFeature* features, int64_t* n_features,
                                 const PresortedFeature* feature, int64_t offset,
                                 int64_t length) noexcept nogil:
@@ -160,15 +144,8 @@ cdef int64_t partition_features(entry_t* entries, const PresortedFeature* featur
     for r in range(n_features):
         feature = features + r
         n_entries += feature.length
-        n_left = 0
-        if children.right == NULL:
-            n_left = keep_side(entries, feature, side, 1)
-            n_right = 0
-        elif children.left == NULL:
-            n_right = keep_side(entries, feature, side, 0)
-        else:
-            n_left = split_feature(entries, feature, side, scratch)
-            n_right = feature.length - n_left
+        n_left = split_feature(entries, feature, side, scratch)
+        n_right = feature.length - n_left
         append_feature(children.left, children.n_left, feature, feature.offset, n_left)
         append_feature(children.right, children.n_right, feature, feature.offset + n_left, n_right)
     return n_entries

