@@ -2,14 +2,14 @@
 
 Work comes in units (`dtrees.core.grow.forest`): the trees of a forest, or of some training sets.
 Where a cluster has more threads than there are numbers of trees, the sets of a number are split
-into groups. Every thread then has a unit::
+into bundles. Every thread then has a unit::
 
     10 folds and all rows, a tree, four threads        0 1 | 2 3 4 | 5 6 7 | 8 9 10
 
-Groups share less than all sets do, but fully grown trees soon differ between sets anyway. Measured
+Bundles share less than all sets do, but fully grown trees soon differ between sets anyway. Measured
 on adult, covertype, california, letter and 300,000 x 30, against eleven sets together on a thread:
 
-                       two groups, in all    eleven groups, in all    the longest of two, of eleven
+                       two bundles, in all   eleven bundles, in all   the longest of two, of eleven
     fully grown        1.0 to 1.1            1.0 to 1.6               0.55 to 0.6, 0.1
     6 or 8 levels      1.2                   1.4 to 1.9               0.6 to 0.65, 0.13 to 0.17
 """

@@ -4,7 +4,7 @@ Most trees test few columns of a wide table, so a row that walks holds these alo
 
     table          0   1   2   3   4   5
     tested             1       3   4          a row that walks   [ 1   3   4 ]
-    slot         -1   0  -1   1   2  -1
+    slot          -1   0  -1   1   2  -1
 
 Raw rows (`dtrees.core.predict.raw`) and coded ones (`dtrees.core.predict.binned`) are laid out
 alike.
