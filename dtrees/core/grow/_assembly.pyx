@@ -12,7 +12,7 @@ from dtrees.core.grow._node_buffer cimport SUBTREE, Record
 
 cdef enum:
     NO_FEATURE = -2
-    FRACTIONS = -1             # of a draw in its gap: a number that no code has
+    FRACTIONS = -1          # of a draw in its gap: a number that no code has
 
 
 def arrays_of(nodes):

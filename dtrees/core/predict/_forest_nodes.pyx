@@ -98,6 +98,11 @@ cdef class ForestNodes:
             PyMem_Free(self.entries)
 
 
+cdef inline int64_t last_code(const ColumnSlots* column) noexcept nogil:
+    """Of categories that were not there at fit, in the column's slot of categories."""
+    return column.n_codes - max(<int64_t>0, column.n_ordered - 1) + 1
+
+
 cdef inline void put(uint64_t* words, int64_t k, bint value) noexcept nogil:
     """Set bit k."""
     words[k >> 6] = (words[k >> 6] & ~(<uint64_t>1 << (k & 63))) | (<uint64_t>value << (k & 63))
@@ -111,7 +116,7 @@ cdef void slot_subset(const uint64_t* words, const ColumnSlots* column, bint mis
     out : IN all zero and OUT
     """
     cdef int64_t shift = max(<int64_t>0, column.n_ordered - 1)
-    cdef int64_t k = column.n_codes - shift + 1             # not there at fit
+    cdef int64_t k = last_code(column)
     cdef int64_t c
     cdef uint64_t bit
     if shift == 0:
@@ -186,7 +191,7 @@ def fill_nodes(ForestNodes forest not None, GrownTrees grown not None,
                     if not 0 <= tree.subset[i] <= tree.n_words - (column.n_codes // 64 + 1):
                         broken = i
                         break
-                    size = (column.n_codes - max(<int64_t>0, column.n_ordered - 1) + 1) // 64 + 1
+                    size = last_code(column) // 64 + 1
                     word -= size * second
                     _subset_node(forest, tree, i, forest.start[t] + j, number, column, word)
                     word += size * (not second)
@@ -225,7 +230,6 @@ cdef inline void _subset_node(ForestNodes forest, const Grown* tree, int64_t i, 
                               const int32_t* number, const ColumnSlots* column,
                               int64_t word) noexcept nogil:
     """Write node i, which has a subset, as inner node k, and its bits from `word` on."""
-    cdef int64_t largest = column.n_codes - max(<int64_t>0, column.n_ordered - 1) + 1
     cdef Rule* rule = &forest.rules[k]
     slot_subset(tree.words + tree.subset[i], column, tree.missing_left[i] != 0,
                 is_heavier_left(tree, i), forest.words + word)
@@ -233,7 +237,7 @@ cdef inline void _subset_node(ForestNodes forest, const Grown* tree, int64_t i, 
     rule.child[0] = number[tree.right[i]]
     rule.child[1] = number[tree.left[i]]
     rule.low = rule.limit = 0
-    if largest < 64:
+    if last_code(column) < 64:
         rule.kind = 0
         rule.bits = forest.words[word]
     else:
