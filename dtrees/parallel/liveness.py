@@ -16,7 +16,9 @@ The scheduler waits for it for "distributed.scheduler.worker-ttl", five minutes 
     nobody answers, `SILENT_ROUNDS` times and               `WorkerLostError`
     so many times "dtrees.worker-patience"
 
-The last one holds at the start, too: nothing is sent before somebody has answered.
+The last one holds at the start, too: nothing is sent before somebody has answered. A wait is
+measured from the last answer that told of a worker that hangs: how long that took to find out says
+nothing about how long tasks take, and the next one that hangs is found as soon as the first.
 
 A task that holds the interpreter of its worker keeps it from answering. That costs copies; if it
 lasts as long as the patience, it costs the worker.
@@ -79,7 +81,7 @@ class Liveness:
 
     def begin(self) -> None:
         """Begin to wait."""
-        self._asked = time.monotonic()
+        self._began = self._asked = time.monotonic()
         self._n_silences = 0
         self._silent_since = 0.0  # where nobody has answered
         most = worker_patience()
@@ -87,9 +89,9 @@ class Liveness:
         if self._longest is not None:
             self.patience = min(most, max(PATIENCE, SLOWER * self._longest))
 
-    def hear(self, seconds: float) -> None:
-        """Something has come after so long."""
-        self._longest = max(self._longest or 0.0, seconds)
+    def hear(self) -> None:
+        """Something has come."""
+        self._longest = max(self._longest or 0.0, time.monotonic() - self._began)
 
     @property
     def is_over(self) -> bool:
@@ -118,8 +120,11 @@ class Liveness:
         self._asked = time.monotonic()
         self.patience = min(worker_patience(), 2 * self.patience)
         if answering is None:
+            self._began = self._asked
             return None
         hanging = frozenset(await_workers(self._client)).difference(answering)
+        if hanging:
+            self._began = self._asked
         hanging -= self._remove(hanging)
         return Answers(frozenset(answering), hanging)
 

@@ -219,7 +219,7 @@ class Tasks(Submitter):
         Or these cannot be fetched (`Missed`). With `submit`, `pending` is a dict of their numbers
         and calls, of which it submits copies.
         """
-        began = looked = time.monotonic()
+        looked = time.monotonic()
         self._liveness.begin()
         while True:
             raise_deferred_interrupt()
@@ -239,7 +239,7 @@ class Tasks(Submitter):
                     events.append(self._events.get_nowait())
             found = self._heard([event for event in events if event[0] in pending])
             if found:
-                self._liveness.hear(time.monotonic() - began)
+                self._liveness.hear()
                 return found
 
     def _heard(self, events: Sequence[tuple[Future, Any]]) -> list[tuple[Future, Any]]:

@@ -62,13 +62,30 @@ class TestPatience:
     @pytest.mark.parametrize(
         ("longest", "expected"), [(None, 30.0), (0.1, 5.0), (2.0, 8.0), (60.0, 30.0)]
     )
-    def test_follows_from_the_longest_wait(self, longest, expected):
+    def test_follows_from_the_longest_wait(self, longest, expected, monkeypatch):
+        clock = Clock(monkeypatch, answers=True)
         found = Liveness(None, FitStatistics())
-        if longest is not None:
-            found.hear(0.01)
-            found.hear(longest)
+        for seconds in [] if longest is None else [0.01, longest]:
             found.begin()
+            clock.now += seconds
+            found.hear()
+        found.begin()
         assert found.patience == expected
+
+    @pytest.mark.parametrize("hangs", ["nobody", "one of two", "all of them"])
+    def test_what_hangs_does_not_make_it_longer(self, hangs, monkeypatch):
+        """A worker that hangs is found after 20 s, and its tasks take 2 s elsewhere."""
+        clock = Clock(monkeypatch, answers=hangs != "all of them")
+        workers = {"a": 1, "b": 1} if hangs == "one of two" else {"a": 1}
+        monkeypatch.setattr(liveness, "await_workers", lambda client: workers)
+        monkeypatch.setattr(Liveness, "_remove", lambda self, hanging: frozenset())
+        found = Liveness(CLIENT, FitStatistics())
+        clock.now += 20.0
+        found.ask()
+        clock.now += 2.0
+        found.hear()
+        found.begin()
+        assert found.patience == (30.0 if hangs == "nobody" else 8.0)
 
     def test_the_user_says_how_much_at_most(self):
         with dask.config.set({"dtrees.worker-patience": "2s"}):

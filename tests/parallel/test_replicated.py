@@ -28,6 +28,7 @@ from dtrees.exceptions import ClusterError, WorkerLostError
 from dtrees.parallel import client as clients
 from dtrees.parallel import liveness, replicated, submission
 from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.liveness import Liveness
 from dtrees.parallel.local import effective_n_jobs
 from dtrees.parallel.regimes import choose_regime
 from tests.parallel.clusters import Deadly, connect, digest, ours
@@ -429,22 +430,30 @@ class TestWorkersThatHang:
 
     @pytest.mark.parametrize("n_workers", [1, 2])
     def test_slow_workers_are_waited_for(self, n_workers, here, monkeypatch, caplog):
-        monkeypatch.setattr(HangingGrowth, "go_on", threading.Event())
-        monkeypatch.setattr(HangingGrowth, "hung", [])
+        """All of them have work, and answer: they are asked until they have gone on."""
+        go_on, hung, asked = threading.Event(), [], []
+        monkeypatch.setattr(HangingGrowth, "go_on", go_on)
+        monkeypatch.setattr(HangingGrowth, "hung", hung)
         monkeypatch.setattr(HangingGrowth, "slow", (0, 10))
+        ask = Liveness.ask
+
+        def is_over(self):
+            return len(hung) == n_workers and not go_on.is_set()
+
+        def ask_thrice(self):
+            asked.append("does not come" in caplog.text)
+            if len(asked) > 3:
+                go_on.set()
+            return ask(self)
+
+        monkeypatch.setattr(Liveness, "is_over", property(is_over))
+        monkeypatch.setattr(Liveness, "ask", ask_thrice)
         here.cluster.scale(n_workers)
         here.wait_for_workers(n_workers, timeout=20)
-        timer = threading.Timer(1, HangingGrowth.go_on.set)
-        timer.start()
-        growth = as_kind(HangingGrowth)
-        with (
-            dask.config.set({"dtrees.worker-patience": "100ms"}),
-            caplog.at_level(logging.INFO, "dtrees"),
-        ):
-            trees = grow_replicated(growth, range(20), here, units_per_task=10)
-        timer.join()
+        with caplog.at_level(logging.INFO, "dtrees"):
+            trees = grow_replicated(as_kind(HangingGrowth), range(20), here, units_per_task=10)
         assert digest(trees) == LOCAL
-        assert "does not come" not in caplog.text
+        assert asked == [False] * 4
         assert ours(here) == []
 
     def test_results_that_hang(self, here, monkeypatch):
