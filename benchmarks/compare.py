@@ -3,14 +3,18 @@
     this process     checks BASE out into build/compare, compiles its kernels there, and asks
     two children     one in each tree, which prepare a case and do its work when they are asked
 
-    turn      1      2      3    ...
-    now       1st    2nd    1st         medians of both sides, and their ratio
-    before    2nd    1st    2nd
+    turn      1      2      3    ...    1      2    ...
+    now       1st    2nd    1st         1st    2nd           medians of both sides, and their ratio
+    before    2nd    1st    2nd         2nd    1st
+              one pair of children      another pair
 
 Each child imports its own tree's `dtrees` and `benchmarks`: parameters may have had other names,
 and modules may have stood elsewhere. What is done has to be the same there; where the words of a
 case are others, they are shown. Only our side of a case is done. Without names, cases are compared
 of fits, predictions, forests and cross-validation, and those of memory.
+
+Where its memory happens to lie makes a process up to a tenth faster or slower than another one of
+the same tree, as long as it lives. `--pairs` takes the turns in several pairs of children.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -133,45 +137,78 @@ def tree_of(base: str) -> Path:
     return tree
 
 
+def pairs_of(tree: Path, n_pairs: int) -> Iterator[tuple[Side, Side]]:
+    """Children here and in an earlier tree, a pair after the other."""
+    for _ in range(n_pairs):
+        now, before = Side(ROOT), Side(tree)
+        try:
+            yield now, before
+        finally:
+            now.close()
+            before.close()
+
+
 def compared(
-    now: Asked, before: Asked, name: str, *, turns: int, budget: float, quick: bool = False
+    pairs: Iterable[tuple[Asked, Asked]],
+    name: str,
+    *,
+    turns: int,
+    budget: float,
+    quick: bool = False,
 ) -> Iterator[tuple[str, Taken, Taken]]:
     """Line by line of a case, medians of what it takes on each side.
 
     Parameters
     ----------
-    now, before : Asked
+    pairs : iterable of pairs of Asked
+        Now and before; each pair takes its turns before the next one is there.
     name : str
         Of the case. One that a side cannot do has no lines, and the reason is shown.
     turns : int
-        Of each side.
+        Of each side of a pair.
     budget : float
-        Seconds of the turns of a line, after which no further one is begun. Each side has one.
+        Seconds of the turns of a line and a pair, after which no further one is begun. Each side
+        has one.
     quick : bool, default=False
         Tiny tables.
     """
+    found: dict[str, tuple[Turns, Turns]] = {}
+    for number, (now, before) in enumerate(pairs):
+        lines, remarks = prepare(now, before, name, quick=quick)
+        for line in lines:
+            both = found.setdefault(line, (Turns(), Turns()))
+            in_turns((now, before), line, both, turns=turns, budget=budget)
+        for remark in remarks if number == 0 else ():
+            click.echo(remark, err=True)
+    for line, (mine, theirs) in found.items():
+        yield line, mine.medians(), theirs.medians()
+
+
+def prepare(now: Asked, before: Asked, name: str, *, quick: bool) -> tuple[list[str], list[str]]:
+    """Lines of a case that both sides have, and remarks about those that they have not."""
     mine, theirs = (side.ask(prepare=name, quick=quick) for side in (now, before))
     for when, answer in (("now", mine), ("before", theirs)):
         if answer["why"]:
-            click.echo(f"{name}: {when}: {answer['why']}", err=True)
-            return
+            return [], [f"{name}: {when}: {answer['why']}"]
+    remarks = []
     if mine["work"] != theirs["work"]:
-        click.echo(f"{name}: now: {mine['work']}; before: {theirs['work']}", err=True)
-    for line in mine["lines"]:
-        if line in theirs["lines"]:
-            yield line, *in_turns((now, before), line, turns=turns, budget=budget)
-        else:
-            click.echo(f"{line}: not before", err=True)
+        remarks = [f"{name}: now: {mine['work']}; before: {theirs['work']}"]
+    lines = [line for line in mine["lines"] if line in theirs["lines"]]
+    return lines, remarks + [f"{line}: not before" for line in mine["lines"] if line not in lines]
 
 
 def in_turns(
-    sides: Sequence[Asked], line: str, *, turns: int, budget: float
-) -> tuple[Taken, Taken]:
-    """Medians of a line; each side goes first in every other turn.
+    sides: Sequence[Asked],
+    line: str,
+    found: tuple[Turns, Turns],
+    *,
+    turns: int,
+    budget: float,
+) -> None:
+    """Add to what the turns of a line have taken; each side goes first in every other turn.
 
     The first work of each side does not count, except where a process of its own does it.
     """
-    found = Turns(), Turns()
     order = list(zip(sides, found, strict=True))
     spent, n_times, n_done = 0.0, 1, 0
     first = [side.ask(line=line, n_times=1) for side in sides]
@@ -191,8 +228,6 @@ def in_turns(
             mine.add(answer)
             spent += answer["spent"]
         order.reverse()
-    now, before = (mine.medians() for mine in found)
-    return now, before
 
 
 def ratio_of(now: float | None, before: float | None) -> float | None:
@@ -220,28 +255,31 @@ def is_worse(now: float | None, before: float | None) -> bool:
 @click.command()
 @click.argument("base")
 @click.argument("names", nargs=-1)
-@click.option("--turns", type=click.IntRange(1), default=7, show_default=True)
+@click.option("--turns", type=click.IntRange(1), default=7, show_default=True, help="Of a pair.")
+@click.option(
+    "--pairs", "n_pairs", type=click.IntRange(1), default=1, show_default=True, help="Of processes."
+)
 @click.option("--budget", default=60.0, show_default=True, help="Seconds for the turns of a line.")
 @click.option("--quick", is_flag=True, help="Tiny tables: does it run?")
-def main(base: str, names: tuple[str, ...], turns: int, budget: float, quick: bool) -> None:
+def main(
+    base: str, names: tuple[str, ...], turns: int, n_pairs: int, budget: float, quick: bool
+) -> None:
     """Compare the cases NAMES now with those of the commit BASE.
 
     Ends with an error when a median, of seconds or of MB, is more than 1.03 times what it was;
     what a --quick run measures says nothing of that.
     """
     cases = choose(names or COMPARED)
-    before = Side(tree_of(base))
-    now = Side(ROOT)
+    tree = tree_of(base)
     worse = []
     click.echo(report.head(TABLE))
     for case in cases:
-        found = compared(now, before, case.name, turns=turns, budget=budget, quick=quick)
+        pairs = pairs_of(tree, n_pairs)
+        found = compared(pairs, case.name, turns=turns, budget=budget, quick=quick)
         for line, mine, theirs in found:
             click.echo(row(line, mine, theirs))
             if not quick and any(map(is_worse, mine, theirs)):
                 worse.append(line)
-    now.close()
-    before.close()
     if worse:
         raise click.ClickException(f"{len(worse)} take more than they did: {'; '.join(worse)}")
 

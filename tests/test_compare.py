@@ -35,8 +35,9 @@ class FakeSide:
         return {"spent": seconds or 0.0, "seconds": own, "mb": self.mb and self.mb.pop(0)}
 
 
-def compare_all(now, before, **more):
-    return list(compared(now, before, "case", **{"turns": 3, "budget": 60.0, **more}))
+def compare_all(*sides, **more):
+    pairs = zip(sides[::2], sides[1::2], strict=True)
+    return list(compared(pairs, "case", **{"turns": 3, "budget": 60.0, **more}))
 
 
 def test_sides_take_turns_and_the_first_work_does_not_count():
@@ -46,6 +47,16 @@ def test_sides_take_turns_and_the_first_work_does_not_count():
     assert compare_all(now, before) == [("a line", Taken(2.0, None), Taken(4.0, None))]
     names = [name for name, _ in log]
     assert names == ["now", "before", "now", "before", "before", "now", "now", "before"]
+
+
+def test_turns_of_all_pairs_count_together(capsys):
+    """The first side of each pair is the one of now."""
+    seconds = [1.0, 3.0], [3.0, 2.0], [1.5, 2.5]
+    pairs = [[FakeSide("a side", [], [9.0, own]) for own in pair] for pair in seconds]
+    pairs[0][0].prepared["lines"] = pairs[1][0].prepared["lines"] = ["a line", "new"]
+    found = compare_all(*(side for pair in pairs for side in pair), turns=1)
+    assert found == [("a line", Taken(1.5, None), Taken(2.5, None))]
+    assert capsys.readouterr().err == "new: not before\n"
 
 
 def test_short_work_is_done_several_times_in_a_turn():
