@@ -1,0 +1,201 @@
+"""Cross-validation against the loop that it stands for, which must never be cheaper.
+
+    ours     cross_validate(estimator, X, y, cv=splits)
+    loop     for train, test in splits: clone(estimator).fit(X[train], y[train])
+                                                        .score(X[test], y[test])
+
+Both are dtrees, on two threads, coding and scores included. The loop makes one model fewer: ours
+has the model of all rows, too. Where nothing can be shared, that is what it may cost; the limit is
+the same everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
+
+import dtrees
+from benchmarks import data
+from benchmarks.cases import THREADS, Case, Scale, Survey, Table
+from benchmarks.measure import in_turns
+from dtrees.model_selection import cross_validate
+
+TURNS, BUDGET = 5, 10.0  # of a line, seconds
+MOST = 1.05  # times the loop
+TABLE = Table(
+    ("work", "the loop, s", "`cross_validate`, s", "times the loop", "verdict"),
+    f"Medians of turns side by side. At most {MOST} times the loop is asked of each line.",
+)
+FULL: dict[str, Any] = {}
+DEPTH: dict[str, Any] = {"max_depth": 6}
+LEAVES: dict[str, Any] = {"min_samples_leaf": 50}
+BINS: dict[str, Any] = {"max_bins": 255}
+BALANCED: dict[str, Any] = {"class_weight": "balanced"}
+TEXT_ROWS = 4_000
+PREFIX = "loop-"
+
+
+@dataclass(frozen=True)
+class Work:
+    """A table, a model and its splits."""
+
+    table: str
+    parameters: dict[str, Any]
+    model: str = "DecisionTree"  # whose name ends with its kind
+    cv: Any = field(default_factory=lambda: KFold(10, shuffle=True, random_state=0))
+    weighted: bool = False  # by fractions, one per row
+
+
+def folds(n: int) -> KFold:
+    """Random folds."""
+    return KFold(n, shuffle=True, random_state=0)
+
+
+FEW = {"n_estimators": 20}
+WORKS = {
+    # dense, 255 bins
+    "letter, full": Work("letter", BINS),
+    "letter, depth 6": Work("letter", BINS | DEPTH),
+    "adult, full": Work("adult", BINS),
+    "adult, depth 6": Work("adult", BINS | DEPTH),
+    "adult, leaves of 50": Work("adult", BINS | LEAVES),
+    "adult, leaves of 50, 3 folds": Work("adult", BINS | LEAVES, cv=folds(3)),
+    "adult, leaves of 50, 2 folds": Work("adult", BINS | LEAVES, cv=folds(2)),
+    "weather, depth 6": Work("weather_aus", BINS | DEPTH),
+    "mushroom, full": Work("mushroom", BINS),
+    "nursery, full, 50 folds": Work("nursery", BINS, cv=folds(50)),
+    "spambase, full": Work("spambase", BINS),
+    "california, leaves of 50": Work("california_housing", BINS | LEAVES),
+    "connect4, depth 6": Work("connect4", BINS | DEPTH),
+    # exact numbers
+    "covertype, exact, full": Work("covertype_20k", FULL),
+    "covertype, exact, depth 6": Work("covertype_20k", DEPTH),
+    "california, exact, full": Work("california_housing", FULL),
+    "california, exact, depth 6": Work("california_housing", DEPTH),
+    "60,000 x 8 exact, depth 6": Work("exact", DEPTH),
+    "60,000 x 8 exact, leaves of 50": Work("exact", LEAVES),
+    "abalone, exact, full": Work("abalone", FULL),
+    # sparse
+    "text, full": Work("text", FULL),
+    "text, depth 6": Work("text", DEPTH),
+    "text, depth 6, 3 folds": Work("text", DEPTH, cv=folds(3)),
+    "one-hot adult, sparse, full": Work("one-hot", FULL),
+    "one-hot adult, sparse, depth 6": Work("one-hot", DEPTH),
+    # weights and classes
+    "adult, balanced, leaves of 50": Work("adult", BINS | LEAVES | BALANCED),
+    "adult, balanced, full": Work("adult", BINS | BALANCED),
+    "adult, row weights, leaves of 50": Work("adult", BINS | LEAVES, weighted=True),
+    "california, row weights, leaves of 50": Work(
+        "california_housing", BINS | LEAVES, weighted=True
+    ),
+    "adult, entropy, leaves of 50": Work("adult", BINS | LEAVES | {"criterion": "entropy"}),
+    # splits
+    "adult, depth 6, 10 shuffle-splits": Work(
+        "adult", BINS | DEPTH, cv=ShuffleSplit(10, random_state=0)
+    ),
+    "adult, leaves of 50, 5 times 5 folds": Work(
+        "adult", BINS | LEAVES, cv=RepeatedKFold(n_splits=5, n_repeats=5, random_state=0)
+    ),
+    # forests
+    "adult, forest, depth 8": Work("adult", BINS | FEW | {"max_depth": 8}, "RandomForest"),
+    "letter, forest, full": Work("letter", BINS | FEW, "RandomForest"),
+    "adult, forest of balanced bags": Work(
+        "adult",
+        BINS | FEW | {"max_depth": 8, "class_weight": "balanced_subsample"},
+        "RandomForest",
+    ),
+    "california, forest, leaves of 50": Work(
+        "california_housing", BINS | FEW | LEAVES, "RandomForest"
+    ),
+    "adult, extra trees, depth 8": Work("adult", BINS | FEW | {"max_depth": 8}, "ExtraTrees"),
+    "text, forest, depth 8": Work("text", FEW | {"max_depth": 8}, "RandomForest"),
+}
+
+
+@cache
+def _made(name: str, n_rows: int) -> tuple[Any, np.ndarray]:
+    """Tables that are made here."""
+    if name == "exact":
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(n_rows, 8))
+        return X, (X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=n_rows) > 0).astype(int)
+    X, y = data.real("adult")
+    numbers = data.ordinal(X)[:n_rows]
+    parts = []
+    for column in numbers.T:
+        values, codes = np.unique(column, return_inverse=True)
+        if len(values) > 120:
+            parts.append(scipy.sparse.csc_array(column[:, None]))
+        else:
+            cells = np.ones(len(codes)), (np.arange(len(codes)), codes.ravel())
+            parts.append(scipy.sparse.csc_array(cells, shape=(len(codes), len(values))))
+    return scipy.sparse.hstack(parts, format="csr"), y[:n_rows]
+
+
+def table_of(name: str, scale: Scale) -> tuple[Any, np.ndarray]:
+    """X and y."""
+    if name == "text":
+        X, y = data.real("newsgroups20")
+        n_rows = scale.rows(TEXT_ROWS)
+        return X[:n_rows], y[:n_rows]
+    if name in ("exact", "one-hot"):
+        return _made(name, scale.rows(60_000))
+    return data.real_part(name, scale)
+
+
+def part_of(X: Any, rows: np.ndarray) -> Any:
+    """Rows of a table."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def estimator_of(work: Work, y: np.ndarray) -> Any:
+    """The model of a work, not fitted."""
+    kind = "Classifier" if y.dtype.kind != "f" else "Regressor"
+    return getattr(dtrees, work.model + kind)(random_state=0, n_jobs=THREADS, **work.parameters)
+
+
+def _lines(name: str, X: Any, y: np.ndarray, scale: Scale) -> Iterator[tuple[str, ...]]:
+    work = WORKS[name]
+    estimator, splits = estimator_of(work, y), list(work.cv.split(y))
+    weight = np.random.default_rng(0).random(len(y)) + 0.5 if work.weighted else None
+
+    def loop() -> list[float]:
+        scores = []
+        for train, test in splits:
+            given = {} if weight is None else {"sample_weight": weight[train]}
+            model = clone(estimator).fit(part_of(X, train), y[train], **given)
+            scores.append(model.score(part_of(X, test), y[test]))
+        return scores
+
+    def ours() -> np.ndarray:
+        params = None if weight is None else {"sample_weight": weight}
+        scores: np.ndarray = cross_validate(estimator, X, y, cv=splits, params=params)["test_score"]
+        return scores
+
+    (theirs, mine), _ = in_turns((loop, ours), TURNS, BUDGET)
+    times = mine / theirs
+    verdict = scale.verdict(times <= MOST, f"{times:.2f}")
+    yield name, f"{theirs:.3f}", f"{mine:.3f}", f"{times:.2f}", verdict
+
+
+def _survey(name: str, scale: Scale) -> Survey:
+    X, y = table_of(WORKS[name].table, scale)
+    return Survey(TABLE, partial(_lines, name, X, y, scale))
+
+
+CASES = [
+    Case(
+        PREFIX + name.replace(",", "").replace(" ", "_"),
+        "loop",
+        f"cross-validation against the loop: {name}",
+        partial(_survey, name),
+    )
+    for name in WORKS
+]
