@@ -47,7 +47,6 @@ from dtrees.core.stores.blocks.messages import (
     merge_bags,
 )
 from dtrees.parallel.block_tasks import (
-    PackedPartialTrees,
     Work,
     add_counts,
     count_blocks,
@@ -67,7 +66,6 @@ from dtrees.parallel.limits import (
     n_stretches,
 )
 from dtrees.parallel.local_partitioned import PartitionedGrowth
-from dtrees.parallel.on_worker import TaskRunner
 from dtrees.parallel.position_cache import room_of_positions
 from dtrees.parallel.tasks import Call
 from dtrees.parallel.worker_blocks import WorkerBlocks
@@ -169,8 +167,7 @@ class BlocksOnWorkers(WorkerBlocks):
             found: list[tuple[Counts, Work]] = self._all(calls)
             total = merge([counts for counts, _ in found])
         for counts, work in found:
-            self._stats.counts["cache_hits"] += work.hits
-            self._stats.counts["rebuilds"] += work.rebuilds
+            self._stats.counts.update(work)
             self._stats.counts["bytes_moved"] += counts.nbytes
         self._stats.counts["passes"] += 1
         return total
@@ -226,15 +223,12 @@ class BlocksOnWorkers(WorkerBlocks):
         with self._stats.phase("subtrees"):
             calls = partial(self._subtrees, batches=batches, nodes=nodes)
             at_once = UNDER_WAY * sum(self._tasks.workers().values())
-            for number, (packed, facts) in self._tasks.each(
+            for number, (packed, work) in self._tasks.each(
                 len(batches), calls, self._make, at_once
             ):
                 batch = batches[number]
                 trees = iter(packed.trees())
-                self._stats.counts.update(
-                    {name: facts[name] for name in ("cache_hits", "rebuilds", "bytes_moved")}
-                )
-                self._stats.counts["bytes_moved"] += packed.nbytes
+                self._stats.counts.update(work)
                 for place in batch:
                     yield place, tuple(next(trees) for _ in nodes[place].sets)
 
@@ -282,7 +276,7 @@ class BlocksOnWorkers(WorkerBlocks):
                     for worker, group in groups
                 ]
             )
-            yield Call("finish-nodes", _finish_nodes, (gathered, some, self._values))
+            yield Call("finish-nodes", finish_nodes, (gathered, some, self._values))
 
     def _send_updates(self, last: int | None = None) -> None:
         """Give the updates that were taken to the workers, each once; up to one of them, or all."""
@@ -299,10 +293,3 @@ class BlocksOnWorkers(WorkerBlocks):
             return [found[i] for i in range(len(found))]
 
         return self._tasks.run(work, self._make)
-
-
-def _finish_nodes(
-    gathered: Any, nodes: Sequence[GatheredNode], values: Any
-) -> tuple[PackedPartialTrees, dict[str, Any]]:
-    """What a task does."""
-    return finish_nodes(gathered, nodes, values, TaskRunner())
