@@ -7,9 +7,10 @@ scikit-learn's own search, once for each different model.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -30,16 +31,23 @@ from dtrees.model_selection.prefitted_proxy import (
 from dtrees.model_selection.splits import Split
 from dtrees.parallel import threaded
 
-Scores = dict[tuple[str, str], np.ndarray]  # (n_candidates, n_splits) by side and scorer
+
+@dataclass(frozen=True)
+class ModelScores:
+    """Scores of candidates."""
+
+    scores: dict[tuple[str, str], np.ndarray]  # float64 (n_candidates, n_splits) by side and scorer
+    seconds: np.ndarray  # float64 (n_candidates,): to score a model, on average
+    is_single: bool  # there is one scorer, without a name: "score"
 
 
 def scores_by_leaves(
     cells: Cells,
     splits: Sequence[Split],
     scoring: Any,
-    sides: Sequence[str] = ("test",),
+    return_train_score: bool = False,
     sample_weight: Any = None,
-) -> Scores | None:
+) -> ModelScores | None:
     """Scores of cells that are sums over leaves, by side ("test", "train") and scorer.
 
     `sample_weight` is what rows count in the scores. None: a fit has failed, models are made of
@@ -49,15 +57,19 @@ def scores_by_leaves(
     failed = [number for number in range(len(splits)) if cells.error(number) is not None]
     if by_name is None or failed or cells.fitted.has_many_trees:
         return None
-    found: Scores = {}
-    for side in sides:
+    start = perf_counter()
+    found: dict[tuple[str, str], np.ndarray] = {}
+    for side in ("test", "train") if return_train_score else ("test",):
         scores = scores_of_splits(
             list(by_name.values()), cells.fitted, splits, cells.limits, side, sample_weight
         )
         if scores is None:
             return None
         found |= {(side, name): own for name, own in zip(by_name, scores, strict=True)}
-    return found
+    n_candidates = len(cells.growth.places)
+    seconds = (perf_counter() - start) / (n_candidates * len(splits))
+    is_single = not isinstance(scoring, Mapping | list | tuple | set)
+    return ModelScores(found, np.full(n_candidates, seconds), is_single)
 
 
 def scores_of_splits(
@@ -137,15 +149,6 @@ def _distinct(cells: Cells, n_splits: int, scoring: Any) -> tuple[_Distinct, np.
     return _Distinct(cells, np.column_stack(candidates)), np.column_stack(
         [place for _, place in found]
     )
-
-
-@dataclass(frozen=True)
-class ModelScores:
-    """Scores of candidates that scikit-learn has computed."""
-
-    scores: dict[tuple[str, str], np.ndarray]  # float64 (n_candidates, n_splits) by side and scorer
-    seconds: np.ndarray  # float64 (n_candidates,): to score a model, on average
-    is_single: bool  # there is one scorer, without a name: "score"
 
 
 def score_models(

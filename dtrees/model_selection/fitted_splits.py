@@ -28,9 +28,9 @@ from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training_sets import fit_table
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.model_selection.candidates import Growth
-from dtrees.model_selection.cell_scores import score_models, scores_of_splits
+from dtrees.model_selection.cell_scores import score_models, scores_by_leaves
 from dtrees.model_selection.cells import Cells
-from dtrees.model_selection.leaf_scores import LeafScore, leaf_scores_of
+from dtrees.model_selection.leaf_scores import leaf_scores_of
 from dtrees.model_selection.prepare import SplitTable
 from dtrees.model_selection.splits import Split, TrainingRows
 
@@ -108,17 +108,15 @@ class FittedSplits:
     def _scores_of_cells(
         self, cells: Cells, scoring: Mapping[str, Any], error_score: Any
     ) -> dict[str, np.ndarray]:
-        by_leaves: dict[str, LeafScore] = {}
-        if not self.fitted.has_many_trees:
-            for name, scorer in scoring.items():
-                known = leaf_scores_of(scorer, of_classes=cells.classes is not None)
-                by_leaves |= {} if known is None else {name: known["score"]}
-        found: dict[str, np.ndarray] = {}
-        if by_leaves:
-            scores = list(by_leaves.values())
-            of_leaves = scores_of_splits(scores, self.fitted, self.splits, cells.limits)
-            if of_leaves is not None:
-                found = dict(zip(by_leaves, of_leaves, strict=True))
+        of_classes = cells.classes is not None
+        sums = {
+            name: scorer
+            for name, scorer in scoring.items()
+            if leaf_scores_of(scorer, of_classes=of_classes) is not None
+        }
+        by_leaves = scores_by_leaves(cells, self.splits, sums) if sums else None
+        scores = {} if by_leaves is None else by_leaves.scores
+        found = {name: own for (_, name), own in scores.items()}
         others = {name: scorer for name, scorer in scoring.items() if name not in found}
         if others:
             found |= self._scores_of_models(cells, others, error_score)

@@ -20,7 +20,6 @@ from __future__ import annotations
 import logging
 import time
 import warnings
-from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -264,23 +263,14 @@ class SharedSearch(PipelineSearch):
             found.fail(error, len(places))
         if len(failed) == len(splits):
             return
-        start = time.perf_counter()
-        sides = ("test", "train") if self.return_train_score else ("test",)
-        weight = work.table.sample_weight
-        scores = scores_by_leaves(cells, splits, self.scoring, sides, weight)
-        if scores is not None:
-            found.is_single = not isinstance(self.scoring, Mapping | list | tuple | set)
-            seconds = (time.perf_counter() - start) / (len(places) * len(splits))
-            found.score_time[places] = seconds
-        else:
-            by_models = score_models(
+        weight, with_train = work.table.sample_weight, self.return_train_score
+        scored = scores_by_leaves(cells, splits, self.scoring, with_train, weight)
+        if scored is None:
+            scored = score_models(
                 *(cells, work.table.X, work.table.y, splits),
-                *(self.scoring, self.error_score, self.return_train_score, weight),
+                *(self.scoring, self.error_score, with_train, weight),
             )
-            found.is_single, scores = by_models.is_single, by_models.scores
-            found.score_time[places] = by_models.seconds[:, None]
-        for (side, name), of_side in scores.items():
-            found.put(side, name, places, of_side)
+        found.put(places, scored)
 
 
 def _looks_at_rows_only(cv: Any) -> bool:
