@@ -151,7 +151,7 @@ def code_partitions(
 
     choice = choose_regime(regime, n_bytes=n_bytes, room=room)
     if choice.regime == "partitioned":
-        lengths = [length for _, _, length in parts]
+        lengths = tuple(length for _, _, length in parts)
         again = dask.delayed(found, name=f"codebook-{uuid4().hex}", traverse=False)
         make = partial(tasks, again)
         return book, CodedPartitions(
