@@ -67,6 +67,11 @@ def _bytes(key: str, default: int | str) -> int:
     return found
 
 
+def free_bytes(room: int) -> int:
+    """Bytes of a worker beside its process, an eighth at least."""
+    return max(room - PROCESS_BYTES, room // 8)
+
+
 def bytes_of_open_row(has_bags: bool, has_sets: bool) -> int:
     """Bytes of a row in an open node of a tree."""
     return ROW_BYTES + TIMES_BYTES * has_bags + KIND_BYTES * has_sets
