@@ -260,6 +260,17 @@ def address_of(client: Client) -> str:
     return str(getattr(client.scheduler, "address", "an unknown address"))
 
 
+def machines(client: Client) -> list[tuple[int | None, int]]:
+    """Bytes of each worker, None where it has no limit, and its threads."""
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    return [(worker.get("memory_limit") or None, worker["nthreads"]) for worker in workers]
+
+
+def memory_limits(client: Client) -> list[int]:
+    """Bytes of the workers that have a limit."""
+    return [limit for limit, _ in machines(client) if limit is not None]
+
+
 def _workers(client: Client) -> dict[str, int]:
     try:
         workers: dict[str, int] = call_with_timeout(client, client.nthreads)

@@ -28,7 +28,6 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import distributed
@@ -56,6 +55,7 @@ from dtrees.parallel.block_tasks import (
     joined,
     sum_bags,
 )
+from dtrees.parallel.client import machines
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred_inside
 from dtrees.parallel.limits import (
@@ -63,6 +63,7 @@ from dtrees.parallel.limits import (
     BESIDE_CODES,
     bytes_of_batch,
     client_bytes,
+    even_stretches,
     n_stretches,
 )
 from dtrees.parallel.local_partitioned import PartitionedGrowth
@@ -108,7 +109,7 @@ class BlocksOnWorkers(WorkerBlocks):
     def tree_batches(self, numbers: Sequence[int]) -> list[Sequence[int]]:
         """Trees that grow together."""
         n_threads = sum(self._tasks.workers().values())
-        room = sum(room_of_positions(*machine) for machine in self._tasks.machines())
+        room = sum(room_of_positions(*machine) for machine in machines(self._client))
         return self._growth.tree_batches(numbers, room, n_threads)
 
     # ---------------------------------------------------------------------------------------------
@@ -185,9 +186,8 @@ class BlocksOnWorkers(WorkerBlocks):
             (self._added(futures, workers), workers) for workers, futures in of_workers.items()
         ]
         n_parts = n_stretches(8 * n_numbers, len(counted))
-        ends = [n_numbers * part // n_parts for part in range(n_parts + 1)]
         found = []
-        for first, last in pairwise(ends):
+        for first, last in even_stretches(n_numbers, n_parts):
             stretches = [future for future, _ in counted]
             if n_parts > 1:
                 stretches = self._tasks.submit(
@@ -237,11 +237,10 @@ class BlocksOnWorkers(WorkerBlocks):
     def _batches(self, nodes: Sequence[GatheredNode]) -> list[list[int]]:
         """Nodes that one task finishes: as many as have so many bytes, the largest first."""
         per_row = max(1, self._parts.n_bytes // max(1, self._parts.n_rows)) + BESIDE_CODES
-        machines = self._tasks.machines()
         most = bytes_of_batch(
             sum(node.n for node in nodes) * per_row,
             sum(self._tasks.workers().values()),
-            [limit / n_threads for limit, n_threads in machines if limit is not None],
+            [limit / n_threads for limit, n_threads in machines(self._client) if limit is not None],
         )
         batches: list[list[int]] = []
         used = 0
