@@ -87,8 +87,11 @@ class Sealed:
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + len(self.pickled)
 
-    def __reduce__(self) -> tuple:
-        return _received, (self.pickled,)
+    def __getstate__(self) -> bytes:
+        return self.pickled
+
+    def __setstate__(self, pickled: bytes) -> None:
+        self.pickled, self._model, self._lock = pickled, None, threading.Lock()
 
     def open(self) -> Any:
         """The model; unpickled when it is first asked for."""
@@ -96,12 +99,6 @@ class Sealed:
             if self._model is None:
                 self._model = pickle.loads(self.pickled)
             return self._model
-
-
-def _received(pickled: bytes) -> Sealed:
-    sealed = Sealed.__new__(Sealed)
-    sealed.pickled, sealed._model, sealed._lock = pickled, None, threading.Lock()
-    return sealed
 
 
 def map_rows(model: Model, method: str, X: Any) -> Any:
