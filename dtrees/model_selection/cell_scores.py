@@ -109,33 +109,12 @@ def scores_of_splits(
     return np.stack(known, axis=2) if len(known) == len(splits) else None
 
 
-@dataclass(frozen=True)
-class _Distinct:
-    """Models that are not the same trees: `Models`, with other candidates in each set."""
+def _distinct(cells: Cells, n_splits: int, scoring: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Candidates whose models are scored, and which of them stands for a candidate.
 
-    cells: Cells
-    candidates: np.ndarray  # int64 (n_distinct, n_sets); fewer in a set: the last is repeated
-
-    @property
-    def classes(self) -> np.ndarray | None:
-        """Labels of the classes; None for regression."""
-        return self.cells.classes
-
-    def error(self, number: int) -> Exception | None:
-        """Why there is no model of a set."""
-        return self.cells.error(number)
-
-    def model(self, candidate: int, number: int) -> Any:
-        """A fitted estimator."""
-        return self.cells.model(int(self.candidates[candidate, number]), number)
-
-    def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
-        """What a model says of some rows."""
-        return self.cells.values(int(self.candidates[candidate, number]), number, rows)
-
-
-def _distinct(cells: Cells, n_splits: int, scoring: Any) -> tuple[_Distinct, np.ndarray]:
-    """Models that are scored; and which stands for a candidate: (n_candidates, n_splits)."""
+    int64 (n_distinct, n_splits), the last one again in splits that have fewer; and int64
+    (n_candidates, n_splits).
+    """
     n_candidates = len(cells.growth.places)
     every = np.arange(n_candidates)
     found = [(every, every)] * n_splits
@@ -146,9 +125,7 @@ def _distinct(cells: Cells, n_splits: int, scoring: Any) -> tuple[_Distinct, np.
         ]
     most = max(len(first) for first, _ in found)
     candidates = [np.pad(first, (0, most - len(first)), mode="edge") for first, _ in found]
-    return _Distinct(cells, np.column_stack(candidates)), np.column_stack(
-        [place for _, place in found]
-    )
+    return np.column_stack(candidates), np.column_stack([place for _, place in found])
 
 
 def score_models(
@@ -168,10 +145,10 @@ def score_models(
     """
     numbers = RowNumbers(len(y), splits)
     cells.bring(numbers, return_train_score)
-    models, place = _distinct(cells, len(splits), scoring)
+    distinct, place = _distinct(cells, len(splits), scoring)
     search = sklearn.model_selection.GridSearchCV(
-        PrefittedProxy(models, numbers, cells.growth.estimator),
-        {"candidate": list(range(len(models.candidates)))},
+        PrefittedProxy(cells, numbers, cells.growth.estimator, distinct=distinct),
+        {"candidate": list(range(len(distinct)))},
         scoring=scoring_of_proxies(scoring, X),
         cv=splits,
         refit=False,
