@@ -70,15 +70,12 @@ class PartitionedRows:
         Where it is written down what was lost on the way.
     """
 
+    is_here = False
+
     def __init__(self, parts: CodedPartitions, stats: FitStatistics | None = None) -> None:
         self._parts = parts
         self._stats = stats
         self._at_hand: dict[tuple[str, int], list[tuple[Asked, Any]]] = {}
-
-    @property
-    def is_here(self) -> bool:
-        """Codes are on the workers."""
-        return False
 
     def bring(self, asked: Sequence[Asked]) -> None:
         """Fetch the leaves that will be asked for, of all of these rows in one pass.

@@ -227,31 +227,22 @@ def _summarized(
     ]
     stretches = column_stretches(table.shape, coding.rules, bound, executor.room())
     merge = dask.delayed(_merge, pure=False)
-    merged = [(tasks, stretch) for stretch in stretches]
-    level = 0
-    while len(merged[0][0]) > FAN_IN or (level == 0 and len(stretches) > 1):
-        level += 1
-        key = f"merge-summaries-{hexes}", level
-        merged = [
-            (
-                [
-                    merge(of[i : i + FAN_IN], stretch, dask_key_name=(*key, number, i))
-                    for i in range(0, len(of), FAN_IN)
-                ],
-                None,
-            )
-            for number, (of, stretch) in enumerate(merged)
-        ]
-    if len(stretches) == 1:
-        tasks = merged[0][0]
-    else:
-        settle = dask.delayed(_settle, pure=False)
-        tasks = [
-            settle(of, dask_key_name=(f"cut-columns-{hexes}", number))
-            for number, (of, _) in enumerate(merged)
-        ]
-    conclude = dask.delayed(coding.conclude, pure=False)
+    settle = dask.delayed(_settle, pure=False)
     is_split = len(stretches) > 1
+    settled = []
+    for number, stretch in enumerate(stretches):
+        merged, columns, level = tasks, stretch, 0
+        while len(merged) > FAN_IN or columns is not None:
+            level += 1
+            key = f"merge-summaries-{hexes}", level, number
+            merged = [
+                merge(merged[i : i + FAN_IN], columns, dask_key_name=(*key, i))
+                for i in range(0, len(merged), FAN_IN)
+            ]
+            columns = None
+        settled.append(settle(merged, dask_key_name=(f"cut-columns-{hexes}", number)))
+    tasks = settled if is_split else merged
+    conclude = dask.delayed(coding.conclude, pure=False)
     (held,) = executor.hold([conclude(tasks, is_split, dask_key_name=f"codebook-{hexes}")])
     (found,) = executor.fetch([held])
     return held, found
