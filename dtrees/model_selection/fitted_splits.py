@@ -87,27 +87,19 @@ class FittedSplits:
         return FittedSplits(self.estimator, self.table, splits, replace(self.fitted, models=models))
 
     def scores(self, scoring: Any = None) -> np.ndarray:
-        """Scores of the test sides, float64 (n_splits,); as `scores_of_cells` has them."""
-        return self.scores_by_name({"score": scoring})["score"]
-
-    def scores_by_name(self, scoring: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """The same by several scorers, each under its name; the held-out rows walk once."""
-        found = self._scores_of_cells(self.whole(), scoring, "raise")
-        return {name: scores[0] for name, scores in found.items()}
+        """Scores of the test sides by one scorer, float64 (n_splits,); as `scores_of_cells`."""
+        of_whole: np.ndarray = self.scores_of_cells(self.whole(), {"score": scoring})["score"][0]
+        return of_whole
 
     def scores_of_cells(
-        self, cells: Cells, scoring: Any = None, error_score: Any = "raise"
-    ) -> np.ndarray:
+        self, cells: Cells, scoring: Mapping[str, Any], error_score: Any = "raise"
+    ) -> dict[str, np.ndarray]:
         """Scores of smaller models on the test sides, float64 (n_candidates, n_splits).
 
-        Rows count once. By one scorer (None: the estimator's ``score``), as sums over leaves where
-        they will do. `error_score` is for a scorer that fails.
+        Rows count once. By several scorers (None: the estimator's ``score``), each under its name,
+        as sums over leaves where they will do; the held-out rows walk once. `error_score` is for a
+        scorer that fails.
         """
-        return self._scores_of_cells(cells, {"score": scoring}, error_score)["score"]
-
-    def _scores_of_cells(
-        self, cells: Cells, scoring: Mapping[str, Any], error_score: Any
-    ) -> dict[str, np.ndarray]:
         of_classes = cells.classes is not None
         sums = {
             name: scorer
@@ -115,26 +107,19 @@ class FittedSplits:
             if leaf_scores_of(scorer, of_classes=of_classes) is not None
         }
         by_leaves = scores_by_leaves(cells, self.splits, sums) if sums else None
-        scores = {} if by_leaves is None else by_leaves.scores
-        found = {name: own for (_, name), own in scores.items()}
-        others = {name: scorer for name, scorer in scoring.items() if name not in found}
+        found = {} if by_leaves is None else by_leaves.scores
+        others = {name: scorer for name, scorer in scoring.items() if ("test", name) not in found}
         if others:
-            found |= self._scores_of_models(cells, others, error_score)
-        return {name: found[name] for name in scoring}
-
-    def _scores_of_models(
-        self, cells: Cells, scoring: Mapping[str, Any], error_score: Any
-    ) -> dict[str, np.ndarray]:
-        n_sizes, n_splits = len(cells.limits(0)), len(self.splits)
-        if n_sizes > 1:
-            logger.info(
-                "up to %d scores by predictions, which are no sums over leaves: %d sizes, %d "
-                "splits; fewer sizes take less time",
-                *(n_sizes * n_splits, n_sizes, n_splits),
-            )
-        X, y = self.table.X, self.table.y
-        by_models = score_models(cells, X, y, self.splits, scoring, error_score)
-        return {name: by_models.scores["test", name] for name in scoring}
+            n_sizes, n_splits = len(cells.limits(0)), len(self.splits)
+            if n_sizes > 1:
+                logger.info(
+                    "up to %d scores by predictions, which are no sums over leaves: %d sizes, %d "
+                    "splits; fewer sizes take less time",
+                    *(n_sizes * n_splits, n_sizes, n_splits),
+                )
+            X, y = self.table.X, self.table.y
+            found = found | score_models(cells, X, y, self.splits, others, error_score).scores
+        return {name: found["test", name] for name in scoring}
 
 
 def fit_splits(estimator: Any, work: SplitTable) -> FittedSplits:
