@@ -114,5 +114,5 @@ class SearchScores:
             "failures are not expected, you can try to debug them by setting error_score='raise'."
             f"\n\nBelow are more details about the failures:\n{details}",
             FitFailedWarning,
-            stacklevel=5,  # of who calls `fit`,
+            stacklevel=6,  # of who calls `fit`,
         )

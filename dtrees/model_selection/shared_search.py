@@ -44,7 +44,6 @@ from dtrees.model_selection.eligibility import (
     unsupported_reason,
     unsupported_splits,
 )
-from dtrees.model_selection.fit_lines import FitLines
 from dtrees.model_selection.pipeline_search import PipelineSearch
 from dtrees.model_selection.pipelines import ends_in_dtrees
 from dtrees.model_selection.prepare import (
@@ -187,17 +186,15 @@ class SharedSearch(PipelineSearch):
             raise ValueError(
                 "No fits were performed. Was the CV iterator empty? Were there no candidates?"
             )
-        self._announce(len(candidates), len(splits))
+        lines = self._lines(candidates, len(splits), scorers)
         growths, errors = growths_of(self.estimator, candidates)
         if errors and self.error_score == "raise":
             raise errors[min(errors)]
         found = SearchScores.of(len(candidates), len(splits), self.error_score)
         for error in errors.values():
             found.fail(error, len(splits))
-        lines = FitLines(self.verbose, candidates, len(splits))
-        names = list(getattr(scorers, "_scorers", ["score"]))  # of what is known before a score is
         lines.start(sorted(errors))
-        lines.end(sorted(errors), *found.scores(names, self.return_train_score), found.seconds)
+        lines.end(sorted(errors), found)
         rows = np.ones(len(table.y), dtype=bool) if work.rows is None else work.rows
         keeps_final = bool(self.refit) and len(growths) == 1
         sets = of_sets(TrainingRows(splits, len(rows), rows if keeps_final else None))
@@ -205,9 +202,7 @@ class SharedSearch(PipelineSearch):
         for growth in growths:
             lines.start(growth.places)
             cells = self._grown(growth, work, sets, found)
-            scores = found.scores(names, self.return_train_score)
-            lines.end(growth.places, *scores, found.seconds)
-        found.report(self.error_score)
+            lines.end(growth.places, found)
         self._conclude(found, candidates, len(splits), (scorers, refit_metric))
         if not self.refit:
             return None
