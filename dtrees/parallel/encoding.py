@@ -173,10 +173,10 @@ def code_partitions(
     room = executor.room()
     check_partitions(table, room)
     bound = sample_bound(table.shape, coding.rules, room)
-    held, found = _summarized(table, coding, bound, executor)
+    held, found = _summarized(table, parts, coding, bound, executor)
     if found.book is None:
         logger.info("many values are missing: rows are sampled once more")
-        held, found = _summarized(table, coding, None, executor)
+        held, found = _summarized(table, parts, coding, None, executor)
     book = found.book
     assert book is not None
     n_bytes = size_of_codes(book.n_codes, table.n_rows, found.n_stored)
@@ -216,14 +216,18 @@ def size_of_codes(n_codes: np.ndarray, n_rows: int, n_stored: int | None = None)
 
 
 def _summarized(
-    table: PartitionedTable, coding: Coding, bound: int | None, executor: Executor
+    table: PartitionedTable,
+    parts: Sequence[tuple[Any, int, int]],
+    coding: Coding,
+    bound: int | None,
+    executor: Executor,
 ) -> tuple[Any, Summarized]:
     """Pass 1: the result as it is held, and in this process."""
     hexes = uuid4().hex
     summarize = dask.delayed(coding.summarize, pure=False)
     tasks = [
         summarize(part, first, length, bound, dask_key_name=(f"summarize-rows-{hexes}", i))
-        for i, (part, first, length) in enumerate(table.parts())
+        for i, (part, first, length) in enumerate(parts)
     ]
     stretches = column_stretches(table.shape, coding.rules, bound, executor.room())
     merge = dask.delayed(_merge, pure=False)
