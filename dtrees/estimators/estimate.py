@@ -11,6 +11,7 @@ average:
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +26,6 @@ from dtrees.parallel.sizes import (
     Machines,
     TableSize,
     bytes_in_words,
-    in_force,
     place_of,
     seconds_in_words,
     size_of_table,
@@ -162,7 +162,7 @@ def estimate_cost(
     model = CostModel() if model is None else model
     is_forest = isinstance(estimator, BaseForest)
     regime = getattr(estimator, "regime", None)
-    with in_force(client):
+    with nullcontext() if client is None else client.as_current():
         size = size_of_table(X, estimator.max_bins)
         n_trees = None if is_forest else 1
         choice, machines = place_of(size, regime, estimator.n_jobs, n_trees=n_trees, n_sets=n_sets)

@@ -7,9 +7,10 @@ scikit-learn's own search, once for each different model.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -30,16 +31,23 @@ from dtrees.model_selection.prefitted_proxy import (
 from dtrees.model_selection.splits import Split
 from dtrees.parallel import threaded
 
-Scores = dict[tuple[str, str], np.ndarray]  # (n_candidates, n_splits) by side and scorer
+
+@dataclass(frozen=True)
+class ModelScores:
+    """Scores of candidates."""
+
+    scores: dict[tuple[str, str], np.ndarray]  # float64 (n_candidates, n_splits) by side and scorer
+    seconds: np.ndarray  # float64 (n_candidates,): to score a model, on average
+    is_single: bool  # there is one scorer, without a name: "score"
 
 
 def scores_by_leaves(
     cells: Cells,
     splits: Sequence[Split],
     scoring: Any,
-    sides: Sequence[str] = ("test",),
+    return_train_score: bool = False,
     sample_weight: Any = None,
-) -> Scores | None:
+) -> ModelScores | None:
     """Scores of cells that are sums over leaves, by side ("test", "train") and scorer.
 
     `sample_weight` is what rows count in the scores. None: a fit has failed, models are made of
@@ -49,15 +57,19 @@ def scores_by_leaves(
     failed = [number for number in range(len(splits)) if cells.error(number) is not None]
     if by_name is None or failed or cells.fitted.has_many_trees:
         return None
-    found: Scores = {}
-    for side in sides:
+    start = perf_counter()
+    found: dict[tuple[str, str], np.ndarray] = {}
+    for side in ("test", "train") if return_train_score else ("test",):
         scores = scores_of_splits(
             list(by_name.values()), cells.fitted, splits, cells.limits, side, sample_weight
         )
         if scores is None:
             return None
         found |= {(side, name): own for name, own in zip(by_name, scores, strict=True)}
-    return found
+    n_candidates = len(cells.growth.places)
+    seconds = (perf_counter() - start) / (n_candidates * len(splits))
+    is_single = not isinstance(scoring, Mapping | list | tuple | set)
+    return ModelScores(found, np.full(n_candidates, seconds), is_single)
 
 
 def scores_of_splits(
@@ -97,33 +109,12 @@ def scores_of_splits(
     return np.stack(known, axis=2) if len(known) == len(splits) else None
 
 
-@dataclass(frozen=True)
-class _Distinct:
-    """Models that are not the same trees: `Models`, with other candidates in each set."""
+def _distinct(cells: Cells, n_splits: int, scoring: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Candidates whose models are scored, and which of them stands for a candidate.
 
-    cells: Cells
-    candidates: np.ndarray  # int64 (n_distinct, n_sets); fewer in a set: the last is repeated
-
-    @property
-    def classes(self) -> np.ndarray | None:
-        """Labels of the classes; None for regression."""
-        return self.cells.classes
-
-    def error(self, number: int) -> Exception | None:
-        """Why there is no model of a set."""
-        return self.cells.error(number)
-
-    def model(self, candidate: int, number: int) -> Any:
-        """A fitted estimator."""
-        return self.cells.model(int(self.candidates[candidate, number]), number)
-
-    def values(self, candidate: int, number: int, rows: np.ndarray) -> np.ndarray:
-        """What a model says of some rows."""
-        return self.cells.values(int(self.candidates[candidate, number]), number, rows)
-
-
-def _distinct(cells: Cells, n_splits: int, scoring: Any) -> tuple[_Distinct, np.ndarray]:
-    """Models that are scored; and which stands for a candidate: (n_candidates, n_splits)."""
+    int64 (n_distinct, n_splits), the last one again in splits that have fewer; and int64
+    (n_candidates, n_splits).
+    """
     n_candidates = len(cells.growth.places)
     every = np.arange(n_candidates)
     found = [(every, every)] * n_splits
@@ -134,18 +125,7 @@ def _distinct(cells: Cells, n_splits: int, scoring: Any) -> tuple[_Distinct, np.
         ]
     most = max(len(first) for first, _ in found)
     candidates = [np.pad(first, (0, most - len(first)), mode="edge") for first, _ in found]
-    return _Distinct(cells, np.column_stack(candidates)), np.column_stack(
-        [place for _, place in found]
-    )
-
-
-@dataclass(frozen=True)
-class ModelScores:
-    """Scores of candidates that scikit-learn has computed."""
-
-    scores: dict[tuple[str, str], np.ndarray]  # float64 (n_candidates, n_splits) by side and scorer
-    seconds: np.ndarray  # float64 (n_candidates,): to score a model, on average
-    is_single: bool  # there is one scorer, without a name: "score"
+    return np.column_stack(candidates), np.column_stack([place for _, place in found])
 
 
 def score_models(
@@ -165,10 +145,10 @@ def score_models(
     """
     numbers = RowNumbers(len(y), splits)
     cells.bring(numbers, return_train_score)
-    models, place = _distinct(cells, len(splits), scoring)
+    distinct, place = _distinct(cells, len(splits), scoring)
     search = sklearn.model_selection.GridSearchCV(
-        PrefittedProxy(models, numbers, cells.growth.estimator),
-        {"candidate": list(range(len(models.candidates)))},
+        PrefittedProxy(cells, numbers, cells.growth.estimator, distinct=distinct),
+        {"candidate": list(range(len(distinct)))},
         scoring=scoring_of_proxies(scoring, X),
         cv=splits,
         refit=False,

@@ -34,14 +34,17 @@ def unsupported_reason(estimator: Any, y: Any, params: Iterable[str]) -> str | N
     """Why the models are not grown together; None: they are. `params` are names for ``fit``."""
     if not is_of_dtrees(estimator):
         return f"{type(estimator).__name__} is not an estimator of dtrees"
+    return unsupported_fit(y, params, "sample_weight")
+
+
+def unsupported_fit(y: Any, params: Iterable[str], known: str) -> str | None:
+    """Why a fit to `y` is not one of many; `known` is the only parameter that it may be given."""
     if y is None:
         return "there is no y"
-    others = sorted(set(params) - {"sample_weight"})
-    if others:
-        return f"fit is given {', '.join(others)}"
     if sklearn.get_config()["enable_metadata_routing"]:
         return "metadata routing is enabled"
-    return None
+    others = sorted(set(params) - {known})
+    return f"fit is given {', '.join(others)}" if others else None
 
 
 def unsupported_splits(splits: Sequence[Split], n_rows: int) -> str | None:

@@ -16,12 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from joblib.logger import short_format_time
 
-WIDTH = 80
+from dtrees.model_selection.search_scores import SearchScores
 
-Scores = Mapping[str, np.ndarray]
+WIDTH = 80
 
 
 @dataclass(frozen=True)
@@ -31,6 +30,8 @@ class FitLines:
     verbose: int
     candidates: Sequence[Mapping[str, Any]]
     n_splits: int
+    names: Sequence[str]  # of scorers, as far as they are known before a score is
+    has_train: bool  # whether training sides are scored
 
     def start(self, places: Sequence[int]) -> None:
         """Some candidates begin to grow."""
@@ -40,13 +41,11 @@ class FitLines:
                     f"{self._name(place, split)} START {self._parameters(place)}".ljust(WIDTH, ".")
                 )
 
-    def end(self, places: Sequence[int], test: Scores, train: Scores, seconds: np.ndarray) -> None:
-        """Some candidates have scores; arrays are (n_candidates, n_splits), of all candidates.
-
-        One scorer, "score", has no name. `train` may be empty.
-        """
+    def end(self, places: Sequence[int], found: SearchScores) -> None:
+        """Some candidates have scores; one scorer, "score", has no name."""
         if self.verbose <= 1:
             return
+        test, train = found.scores(self.names, self.has_train)
         for place, split in self._fits(places):
             parameters = self._parameters(place)
             said = parameters + (";" if parameters else "")
@@ -55,7 +54,7 @@ class FitLines:
                     {name: scores[place, split] for name, scores in test.items()},
                     {name: scores[place, split] for name, scores in train.items()},
                 )
-            said += f" total time={short_format_time(seconds[place, split])}"
+            said += f" total time={short_format_time(found.seconds[place, split])}"
             name = f"{self._name(place, split)} END "
             print(name + said.rjust(WIDTH - len(name), "."))
 

@@ -88,7 +88,7 @@ def _fitted_models(prepared: Prepared, options: Mapping[str, Any]) -> Cells | Fi
 
 
 def _unsupported_reason(
-    estimator: Any, y: Any, params: Mapping[str, Any] | None, method: str = "predict"
+    estimator: Any, y: Any, params: Mapping[str, Any] | None, method: str
 ) -> str | None:
     """Why the models of an estimator, or of a search, are not grown together."""
     if isinstance(estimator, SharedSearch):

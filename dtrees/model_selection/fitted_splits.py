@@ -28,9 +28,9 @@ from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training_sets import fit_table
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.model_selection.candidates import Growth
-from dtrees.model_selection.cell_scores import score_models, scores_of_splits
+from dtrees.model_selection.cell_scores import score_models, scores_by_leaves
 from dtrees.model_selection.cells import Cells
-from dtrees.model_selection.leaf_scores import LeafScore, leaf_scores_of
+from dtrees.model_selection.leaf_scores import leaf_scores_of
 from dtrees.model_selection.prepare import SplitTable
 from dtrees.model_selection.splits import Split, TrainingRows
 
@@ -87,56 +87,39 @@ class FittedSplits:
         return FittedSplits(self.estimator, self.table, splits, replace(self.fitted, models=models))
 
     def scores(self, scoring: Any = None) -> np.ndarray:
-        """Scores of the test sides, float64 (n_splits,); as `scores_of_cells` has them."""
-        return self.scores_by_name({"score": scoring})["score"]
-
-    def scores_by_name(self, scoring: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """The same by several scorers, each under its name; the held-out rows walk once."""
-        found = self._scores_of_cells(self.whole(), scoring, "raise")
-        return {name: scores[0] for name, scores in found.items()}
+        """Scores of the test sides by one scorer, float64 (n_splits,); as `scores_of_cells`."""
+        of_whole: np.ndarray = self.scores_of_cells(self.whole(), {"score": scoring})["score"][0]
+        return of_whole
 
     def scores_of_cells(
-        self, cells: Cells, scoring: Any = None, error_score: Any = "raise"
-    ) -> np.ndarray:
+        self, cells: Cells, scoring: Mapping[str, Any], error_score: Any = "raise"
+    ) -> dict[str, np.ndarray]:
         """Scores of smaller models on the test sides, float64 (n_candidates, n_splits).
 
-        Rows count once. By one scorer (None: the estimator's ``score``), as sums over leaves where
-        they will do. `error_score` is for a scorer that fails.
+        Rows count once. By several scorers (None: the estimator's ``score``), each under its name,
+        as sums over leaves where they will do; the held-out rows walk once. `error_score` is for a
+        scorer that fails.
         """
-        return self._scores_of_cells(cells, {"score": scoring}, error_score)["score"]
-
-    def _scores_of_cells(
-        self, cells: Cells, scoring: Mapping[str, Any], error_score: Any
-    ) -> dict[str, np.ndarray]:
-        by_leaves: dict[str, LeafScore] = {}
-        if not self.fitted.has_many_trees:
-            for name, scorer in scoring.items():
-                known = leaf_scores_of(scorer, of_classes=cells.classes is not None)
-                by_leaves |= {} if known is None else {name: known["score"]}
-        found: dict[str, np.ndarray] = {}
-        if by_leaves:
-            scores = list(by_leaves.values())
-            of_leaves = scores_of_splits(scores, self.fitted, self.splits, cells.limits)
-            if of_leaves is not None:
-                found = dict(zip(by_leaves, of_leaves, strict=True))
-        others = {name: scorer for name, scorer in scoring.items() if name not in found}
+        of_classes = cells.classes is not None
+        sums = {
+            name: scorer
+            for name, scorer in scoring.items()
+            if leaf_scores_of(scorer, of_classes=of_classes) is not None
+        }
+        by_leaves = scores_by_leaves(cells, self.splits, sums) if sums else None
+        found = {} if by_leaves is None else by_leaves.scores
+        others = {name: scorer for name, scorer in scoring.items() if ("test", name) not in found}
         if others:
-            found |= self._scores_of_models(cells, others, error_score)
-        return {name: found[name] for name in scoring}
-
-    def _scores_of_models(
-        self, cells: Cells, scoring: Mapping[str, Any], error_score: Any
-    ) -> dict[str, np.ndarray]:
-        n_sizes, n_splits = len(cells.limits(0)), len(self.splits)
-        if n_sizes > 1:
-            logger.info(
-                "up to %d scores by predictions, which are no sums over leaves: %d sizes, %d "
-                "splits; fewer sizes take less time",
-                *(n_sizes * n_splits, n_sizes, n_splits),
-            )
-        X, y = self.table.X, self.table.y
-        by_models = score_models(cells, X, y, self.splits, scoring, error_score)
-        return {name: by_models.scores["test", name] for name in scoring}
+            n_sizes, n_splits = len(cells.limits(0)), len(self.splits)
+            if n_sizes > 1:
+                logger.info(
+                    "up to %d scores by predictions, which are no sums over leaves: %d sizes, %d "
+                    "splits; fewer sizes take less time",
+                    *(n_sizes * n_splits, n_sizes, n_splits),
+                )
+            X, y = self.table.X, self.table.y
+            found = found | score_models(cells, X, y, self.splits, others, error_score).scores
+        return {name: found["test", name] for name in scoring}
 
 
 def fit_splits(estimator: Any, work: SplitTable) -> FittedSplits:

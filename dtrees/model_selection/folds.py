@@ -173,7 +173,7 @@ class HashKFold(BaseEstimator):
             return self._of_groups(groups, n_rows, seed)
         if self.stratify:
             return self._stratified(np.asarray(y), seed)
-        found = self._drawn(_draws(seed, n_rows))
+        found = self._drawn(keyed_uint64(seed, FOLDS, 0, n_rows))
         if not np.bincount(found, minlength=k).all():
             raise ValueError(
                 f"n_splits={k} folds of n_samples={n_rows} rows: one of them has no row. Give "
@@ -219,32 +219,17 @@ class HashKFold(BaseEstimator):
         return found
 
     def _stratified(self, y: np.ndarray, seed: int) -> np.ndarray:
-        labels, numbers, counts = np.unique(y, return_inverse=True, return_counts=True)
+        _, numbers, counts = np.unique(y, return_inverse=True, return_counts=True)
         if counts.max(initial=0) < self.n_splits:
             raise ValueError(
                 f"n_splits={self.n_splits} cannot be greater than the number of members in each "
                 f"class, of which the largest has {counts.max(initial=0)}."
             )
-        draws = _draws(seed, len(y))
         found = np.empty(len(y), dtype=np.uint16)
-        first = 0
-        for number in range(len(labels)):
-            rows = np.flatnonzero(numbers.ravel() == number)
-            found[rows] = _dealt(draws[rows], self.n_splits, first)
-            first += len(rows)  # the next class goes on where this one ends
+        # class by class, dealt in the order of the draws: each goes on where the one before ends
+        order = np.lexsort((keyed_uint64(seed, FOLDS, 0, len(y)), numbers.ravel()))
+        found[order] = np.arange(len(y)) % self.n_splits
         return found
-
-
-def _draws(seed: int, count: int) -> np.ndarray:
-    draws: np.ndarray = keyed_uint64(seed, FOLDS, 0, count)
-    return draws
-
-
-def _dealt(draws: np.ndarray, n_folds: int, first: int = 0) -> np.ndarray:
-    """Numbers of folds, dealt in the order of draws, one after the other; uint16 (n,)."""
-    found = np.empty(len(draws), dtype=np.uint16)
-    found[np.argsort(draws, kind="stable")] = (first + np.arange(len(draws))) % n_folds
-    return found
 
 
 def fold_results(

@@ -168,15 +168,15 @@ def leaf_scores_of(scoring: Any, *, of_classes: bool) -> dict[str, LeafScore] | 
 
     The name is "score" where there is one scorer. None: some scorer is no function of such sums.
     """
-    if scoring is None:
-        asked: dict[str, Any] = {"score": "accuracy" if of_classes else "r2"}
-    elif isinstance(scoring, Mapping):
+    asked: dict[str, Any]
+    if isinstance(scoring, Mapping):
         asked = dict(scoring)
     elif isinstance(scoring, list | tuple | set):
         asked = {name: name for name in scoring}
     else:
         asked = {"score": scoring}
-    found = {name: _leaf_score_of(scorer) for name, scorer in asked.items()}
+    own = "accuracy" if of_classes else "r2"  # of the estimator
+    found = {name: _leaf_score_of(own if s is None else s) for name, s in asked.items()}
     known = {name: score for name, score in found.items() if score is not None}
     if len(known) < len(found) or any(score.of_classes != of_classes for score in known.values()):
         return None

@@ -14,7 +14,7 @@ Every cell is what the fit of its candidate to the training rows scores:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -38,7 +38,7 @@ from dtrees.estimators.training_sets import fit_table
 from dtrees.estimators.training_table import TrainingTable
 from dtrees.exceptions import ClusterError
 from dtrees.model_selection.candidates import Growth
-from dtrees.model_selection.cell_scores import score_models, scores_by_leaves
+from dtrees.model_selection.cell_scores import ModelScores, score_models, scores_by_leaves
 from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.pipelines import Setting, last_step
 from dtrees.model_selection.search_scores import SearchScores
@@ -177,7 +177,7 @@ class PipelineWork:
                 continue
             share = seconds + (perf_counter() - start) / len(growth.places)
             found.fit_time[growth.places] = share
-            self._score(growth, fitted, transformed, split, found)
+            found.put(growth.places, self._score(growth, fitted, transformed, split))
         return found
 
     def _fail(self, found: SearchScores, error: Exception, count: int) -> None:
@@ -191,26 +191,15 @@ class PipelineWork:
         fitted: FittedSets,
         transformed: Transformed,
         split: Split,
-        found: SearchScores,
-    ) -> None:
-        """Score the candidates of a growth."""
-        start = perf_counter()
+    ) -> ModelScores:
+        """Scores of the candidates of a growth."""
         rows = TransformedRows(transformed, fitted.encoded.book, type(growth.given).__name__)
         y = self._values(fitted.classes)
         cells = PipelineCells(growth, replace(fitted, coded_rows=rows, y=y), transformed.steps)
-        scores = self._scores_of_leaves(cells, split)
-        if scores is None:
-            by_models = score_models(
-                *(cells, self.X, self.y, [split]),
-                *(self.scoring, self.error_score, self.return_train_score),
-            )
-            found.is_single = by_models.is_single
-            scores = {key: values[:, 0] for key, values in by_models.scores.items()}
-        else:
-            found.is_single = not isinstance(self.scoring, Mapping | list | tuple | set)
-        for (side, name), of_side in scores.items():
-            found.put(side, name, (growth.places, 0), of_side)
-        found.score_time[growth.places] = (perf_counter() - start) / len(growth.places)
+        return self._scores_of_leaves(cells, split) or score_models(
+            *(cells, self.X, self.y, [split]),
+            *(self.scoring, self.error_score, self.return_train_score),
+        )
 
     def _values(self, classes: np.ndarray | None) -> np.ndarray:
         """What leaves are compared with: numbers of classes, -1 for others, or the target."""
@@ -236,17 +225,13 @@ class PipelineWork:
         labels, number = np.unique(np.asarray(self.y), return_inverse=True)
         return labels, number.reshape(-1).astype(np.int64)
 
-    def _scores_of_leaves(
-        self, cells: Cells, split: Split
-    ) -> dict[tuple[str, str], np.ndarray] | None:
+    def _scores_of_leaves(self, cells: Cells, split: Split) -> ModelScores | None:
         """Scores that are sums over leaves; None: scikit-learn should compute them."""
         fitted = cells.fitted
         y = fitted.y[np.asarray(split[1])]
         if not np.isfinite(y).all() or (fitted.classes is not None and (y < 0).any()):
             return None  # a missing target, or a label that the training side lacks
-        sides = ("test", "train") if self.return_train_score else ("test",)
         try:
-            found = scores_by_leaves(cells, [split], self.scoring, sides)
+            return scores_by_leaves(cells, [split], self.scoring, self.return_train_score)
         except Exception:  # scikit-learn says what it is worth
             return None
-        return None if found is None else {key: scores[:, 0] for key, scores in found.items()}

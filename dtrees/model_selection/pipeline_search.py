@@ -10,7 +10,6 @@ from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel
 
 from dtrees.model_selection.eligibility import NotShareableError, unsupported_splits
-from dtrees.model_selection.fit_lines import FitLines
 from dtrees.model_selection.pipeline_scores import PipelineWork
 from dtrees.model_selection.pipelines import last_step, settings_of, unsupported_pipeline
 from dtrees.model_selection.prepare import Prepared
@@ -54,19 +53,15 @@ class PipelineSearch(SearchMethods):
         if reason is not None:
             self.cv = splits  # which cannot be drawn twice from an iterator
             return reason
-        self._announce(len(candidates), len(splits))
+        lines = self._lines(candidates, len(splits), scorers)
         work = PipelineWork(
             *(self.estimator, X, y, weight),
             *(self.scoring, self.error_score, self.return_train_score),
         )
-        lines = FitLines(self.verbose, candidates, len(splits))
         lines.start(range(len(candidates)))
         run = Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)
         found = work.score_all(settings, splits, len(candidates), run)
-        names = list(getattr(scorers, "_scorers", ["score"]))
-        told = found.scores(names, self.return_train_score)
-        lines.end(range(len(candidates)), *told, found.seconds)
-        found.report(self.error_score)
+        lines.end(range(len(candidates)), found)
         self._conclude(found, candidates, len(splits), (scorers, refit_metric))
         if self.refit:
             start = time.perf_counter()

@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 from numbers import Number
 from typing import Any
 
-import sklearn
 from sklearn.pipeline import Pipeline
 
 from dtrees.model_selection.candidates import Growth, Parameters, growths_of
-from dtrees.model_selection.eligibility import NotShareableError, is_of_dtrees
+from dtrees.model_selection.eligibility import NotShareableError, is_of_dtrees, unsupported_fit
 
 
 def last_step(pipeline: Pipeline) -> tuple[str, Any]:
@@ -44,14 +43,7 @@ def unsupported_pipeline(pipeline: Pipeline, y: Any, params: Iterable[str]) -> s
         if type(part) is not Pipeline:
             return f"{type(part).__name__} is a pipeline of its own kind"
         part = part.steps[-1][1]
-    if y is None:
-        return "there is no y"
-    if sklearn.get_config()["enable_metadata_routing"]:
-        return "metadata routing is enabled"
-    others = sorted(set(params) - {f"{last_step(pipeline)[0]}__sample_weight"})
-    if others:
-        return f"fit is given {', '.join(others)}"
-    return None
+    return unsupported_fit(y, params, f"{last_step(pipeline)[0]}__sample_weight")
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,7 +77,11 @@ def _has_classes(proxy: PrefittedProxy) -> bool:
 
 
 class PrefittedProxy(BaseEstimator):
-    """An estimator whose fits have been done; `by_label`: classes go by labels, not by numbers."""
+    """An estimator whose fits have been done.
+
+    `by_label`: classes go by labels, not by numbers. `distinct`, int64 (n, n_sets): `candidate` is
+    a row of it, which has one of each set; None: it is the same one in all sets.
+    """
 
     def __init__(
         self,
@@ -86,15 +90,17 @@ class PrefittedProxy(BaseEstimator):
         estimator: Any,
         candidate: int = 0,
         by_label: bool = True,
+        distinct: np.ndarray | None = None,
     ) -> None:
         self.models = models
         self.rows = rows
         self.estimator = estimator
         self.candidate = candidate
         self.by_label = by_label
+        self.distinct = distinct
 
     def __sklearn_clone__(self) -> PrefittedProxy:
-        return PrefittedProxy(self.models, self.rows, self.estimator, self.candidate, self.by_label)
+        return PrefittedProxy(**self.get_params(deep=False))
 
     def __sklearn_tags__(self) -> Any:
         return self.estimator.__sklearn_tags__()
@@ -114,7 +120,7 @@ class PrefittedProxy(BaseEstimator):
     @property
     def model(self) -> Any:
         """The fitted estimator."""
-        return self.models.model(self.candidate, self.number_)
+        return self.models.model(*self._cell())
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """A label or a number for every row."""
@@ -137,7 +143,13 @@ class PrefittedProxy(BaseEstimator):
             return np.log(self.predict_proba(X))
 
     def _values(self, X: np.ndarray) -> np.ndarray:
-        return self.models.values(self.candidate, self.number_, X[:, 0])
+        return self.models.values(*self._cell(), X[:, 0])
+
+    def _cell(self) -> tuple[int, int]:
+        """The candidate, and the set."""
+        if self.distinct is None:
+            return self.candidate, self.number_
+        return int(self.distinct[self.candidate, self.number_]), self.number_
 
     def score(self, X: np.ndarray, y: Any, sample_weight: Any = None) -> float:
         """What the estimator's ``score`` says: accuracy, or R^2."""

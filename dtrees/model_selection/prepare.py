@@ -182,13 +182,11 @@ def in_memory(X: Any, y: Any, arguments: Arguments, stats: FitStatistics) -> tup
     """
     groups, params = arguments.groups, arguments.params
     check_sparse(X=X, y=y, groups=groups)
-    if isinstance(params, Mapping):
-        check_sparse(**{str(name): value for name, value in params.items()})
+    given = params if isinstance(params, Mapping) else {}  # another one is for scikit-learn
+    check_sparse(**{str(name): value for name, value in given.items()})
     if isinstance(arguments.cv, HashKFold):
         groups = lazy_keys(groups)
-    named = {}
-    if isinstance(params, Mapping):
-        named = {f"params[{name!r}]": value for name, value in params.items()}
+    named = {f"params[{name!r}]": value for name, value in given.items()}
     _, y, groups, *values = admitted(None, {"y": y, "groups": groups, **named}, stats)
     if isinstance(params, Mapping):
         params = dict(zip(params, values, strict=True))

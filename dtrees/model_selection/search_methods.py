@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from dtrees.coding.sparse_positions import check_sparse
 from dtrees.model_selection.candidates import Parameters
+from dtrees.model_selection.fit_lines import FitLines
 from dtrees.model_selection.prepare import draw_splits
 from dtrees.model_selection.search_scores import SearchScores
 from dtrees.model_selection.splits import Split
@@ -79,13 +80,15 @@ class SearchMethods:
     transform = _checked("transform")
     inverse_transform = _checked("inverse_transform")
 
-    def _announce(self, n_candidates: int, n_splits: int) -> None:
-        """Print how many fits there would be one by one, as scikit-learn does."""
+    def _lines(self, candidates: Sequence[Parameters], n_splits: int, scorers: Any) -> FitLines:
+        """Print how many fits there would be one by one, as scikit-learn does; lines of each."""
         if self.verbose > 0:
             print(
-                f"Fitting {n_splits} folds for each of {n_candidates} candidates, totalling "
-                f"{n_candidates * n_splits} fits"
+                f"Fitting {n_splits} folds for each of {len(candidates)} candidates, totalling "
+                f"{len(candidates) * n_splits} fits"
             )
+        names = list(getattr(scorers, "_scorers", ["score"]))
+        return FitLines(self.verbose, candidates, n_splits, names, self.return_train_score)
 
     def _keep_best(self, model: Any, start: float) -> None:
         """The best model, which was begun at a time of the clock."""
@@ -116,7 +119,11 @@ class SearchMethods:
         n_splits: int,
         scoring: tuple[Any, Any],
     ) -> None:
-        """The results, and which candidate is the best; `scoring` are scorers and metric."""
+        """Report failures, then the results, and which candidate is the best.
+
+        `scoring` are scorers and metric.
+        """
+        found.report(self.error_score)
         scorers, refit_metric = scoring
         results = self._format_results(  # type: ignore[attr-defined]
             candidates, n_splits, found.outputs()

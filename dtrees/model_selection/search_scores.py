@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
 
+from dtrees.model_selection.cell_scores import ModelScores
+
 
 @dataclass
 class SearchScores:
@@ -36,7 +38,14 @@ class SearchScores:
         """An error has ended some fits."""
         self.failures["".join(traceback.format_exception_only(error))] += n_fits
 
-    def put(self, side: str, name: str, cells: Any, scores: np.ndarray) -> None:
+    def put(self, places: Sequence[int], scored: ModelScores) -> None:
+        """Scores of some candidates on all splits."""
+        self.is_single = scored.is_single
+        self.score_time[places] = scored.seconds[:, None]
+        for (side, name), scores in scored.scores.items():
+            self._put(side, name, places, scores)
+
+    def _put(self, side: str, name: str, cells: Any, scores: np.ndarray) -> None:
         """Scores of some candidates, or cells; those of which nothing is known have failed."""
         into = self.test if side == "test" else self.train
         if name not in into:
@@ -51,7 +60,7 @@ class SearchScores:
         self.score_time[places, split] = other.score_time[places, 0]
         for side, by_name in (("test", other.test), ("train", other.train)):
             for name, scores in by_name.items():
-                self.put(side, name, (places, split), scores[places, 0])
+                self._put(side, name, (places, split), scores[places, 0])
 
     @property
     def seconds(self) -> np.ndarray:
@@ -67,7 +76,6 @@ class SearchScores:
 
     def outputs(self) -> list[dict[str, Any]]:
         """A dict for each candidate and split, as scikit-learn's loops make them."""
-        n_cells = self.fit_time.size
         columns: dict[str, list[Any]] = {
             "fit_time": self.fit_time.ravel().tolist(),
             "score_time": self.score_time.ravel().tolist(),
@@ -82,9 +90,7 @@ class SearchScores:
                 ]
         names = list(columns)
         cells = zip(*columns.values(), strict=True)
-        outputs = [dict(zip(names, cell, strict=True)) for cell in cells]
-        assert len(outputs) == n_cells
-        return outputs
+        return [dict(zip(names, cell, strict=True)) for cell in cells]
 
     def report(self, error_score: Any) -> None:
         """Say which fits have failed, as scikit-learn does."""
@@ -108,5 +114,5 @@ class SearchScores:
             "failures are not expected, you can try to debug them by setting error_score='raise'."
             f"\n\nBelow are more details about the failures:\n{details}",
             FitFailedWarning,
-            stacklevel=5,  # of who calls `fit`,
+            stacklevel=6,  # of who calls `fit`,
         )

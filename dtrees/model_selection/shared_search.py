@@ -20,7 +20,6 @@ from __future__ import annotations
 import logging
 import time
 import warnings
-from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -45,7 +44,6 @@ from dtrees.model_selection.eligibility import (
     unsupported_reason,
     unsupported_splits,
 )
-from dtrees.model_selection.fit_lines import FitLines
 from dtrees.model_selection.pipeline_search import PipelineSearch
 from dtrees.model_selection.pipelines import ends_in_dtrees
 from dtrees.model_selection.prepare import (
@@ -188,17 +186,15 @@ class SharedSearch(PipelineSearch):
             raise ValueError(
                 "No fits were performed. Was the CV iterator empty? Were there no candidates?"
             )
-        self._announce(len(candidates), len(splits))
+        lines = self._lines(candidates, len(splits), scorers)
         growths, errors = growths_of(self.estimator, candidates)
         if errors and self.error_score == "raise":
             raise errors[min(errors)]
         found = SearchScores.of(len(candidates), len(splits), self.error_score)
         for error in errors.values():
             found.fail(error, len(splits))
-        lines = FitLines(self.verbose, candidates, len(splits))
-        names = list(getattr(scorers, "_scorers", ["score"]))  # of what is known before a score is
         lines.start(sorted(errors))
-        lines.end(sorted(errors), *found.scores(names, self.return_train_score), found.seconds)
+        lines.end(sorted(errors), found)
         rows = np.ones(len(table.y), dtype=bool) if work.rows is None else work.rows
         keeps_final = bool(self.refit) and len(growths) == 1
         sets = of_sets(TrainingRows(splits, len(rows), rows if keeps_final else None))
@@ -206,9 +202,7 @@ class SharedSearch(PipelineSearch):
         for growth in growths:
             lines.start(growth.places)
             cells = self._grown(growth, work, sets, found)
-            scores = found.scores(names, self.return_train_score)
-            lines.end(growth.places, *scores, found.seconds)
-        found.report(self.error_score)
+            lines.end(growth.places, found)
         self._conclude(found, candidates, len(splits), (scorers, refit_metric))
         if not self.refit:
             return None
@@ -264,23 +258,14 @@ class SharedSearch(PipelineSearch):
             found.fail(error, len(places))
         if len(failed) == len(splits):
             return
-        start = time.perf_counter()
-        sides = ("test", "train") if self.return_train_score else ("test",)
-        weight = work.table.sample_weight
-        scores = scores_by_leaves(cells, splits, self.scoring, sides, weight)
-        if scores is not None:
-            found.is_single = not isinstance(self.scoring, Mapping | list | tuple | set)
-            seconds = (time.perf_counter() - start) / (len(places) * len(splits))
-            found.score_time[places] = seconds
-        else:
-            by_models = score_models(
+        weight, with_train = work.table.sample_weight, self.return_train_score
+        scored = scores_by_leaves(cells, splits, self.scoring, with_train, weight)
+        if scored is None:
+            scored = score_models(
                 *(cells, work.table.X, work.table.y, splits),
-                *(self.scoring, self.error_score, self.return_train_score, weight),
+                *(self.scoring, self.error_score, with_train, weight),
             )
-            found.is_single, scores = by_models.is_single, by_models.scores
-            found.score_time[places] = by_models.seconds[:, None]
-        for (side, name), of_side in scores.items():
-            found.put(side, name, places, of_side)
+        found.put(places, scored)
 
 
 def _looks_at_rows_only(cv: Any) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
 
 from dtrees.core.model.nested_trees import PruningGrid
 from dtrees.core.model.pruning import PruningLimits
@@ -309,9 +310,13 @@ def surface_of(
         most = max(2, int(LARGEST_SHARE * n_rows))
         limits = np.geomspace(2, most, VALUES).round().astype(np.int64)
     depths, limits = np.unique(depths), np.unique(limits)
-    cells = grown.cells(whole, GridCells(depths, limits), _limits_of(whole, depths, limits))
-    found = grown.scores_of_cells(cells, scoring, error_score)
-    scores = found.reshape(len(depths), len(limits), len(splits))
+    grid = {
+        "max_depth": depths.tolist(),
+        "min_samples_split": limits.tolist(),
+    }  # depths change last
+    cells = grown.cells(whole, ParameterGrid(grid), _limits_of(whole, depths, limits))
+    found = grown.scores_of_cells(cells, {"score": scoring}, error_score)
+    scores = found["score"].reshape(len(depths), len(limits), len(splits))
     by_leaves = leaf_scores_of(scoring, of_classes=grown.fitted.classes is not None)
     name = str(getattr(scoring, "__name__", scoring))
     if by_leaves is not None:
@@ -328,20 +333,6 @@ def _whole_numbers(name: str, values: Any, least: int) -> np.ndarray:
             f"{values!r}."
         )
     return array.astype(np.int64)
-
-
-class GridCells(Sequence[Mapping[str, int]]):
-    """The parameters of every cell, made when they are asked for; depths change last."""
-
-    def __init__(self, max_depth: np.ndarray, min_samples_split: np.ndarray) -> None:
-        self._depths, self._limits = max_depth.tolist(), min_samples_split.tolist()
-
-    def __len__(self) -> int:
-        return len(self._depths) * len(self._limits)
-
-    def __getitem__(self, place: Any) -> Any:
-        depth, limit = divmod(range(len(self))[place], len(self._limits))
-        return {"max_depth": self._depths[depth], "min_samples_split": self._limits[limit]}
 
 
 def _limits_of(whole: Any, depths: np.ndarray, limits: np.ndarray) -> PruningGrid:

@@ -255,7 +255,8 @@ def _prunings(
 ) -> list[SizeChoice]:
     steps: dict[Rule, int] = {"best": path.best_index, "simplest": path.one_standard_error_index}
     candidates = [{"ccp_alpha": alpha_of_step(path, step)} for step in steps.values()]
-    scores = grown.scores_of_cells(grown.cells(estimator, candidates), scoring)
+    cells = grown.cells(estimator, candidates)
+    scores = grown.scores_of_cells(cells, {"score": scoring})["score"]
     return [
         SizeChoice("pruning", rule, candidate, own, int(path.n_leaves[step]))
         for (rule, step), candidate, own in zip(steps.items(), candidates, scores, strict=True)

@@ -81,7 +81,9 @@ def validate_folds(
         grown = grown.within(estimator)
     else:
         grown = grow_splits(estimator, work)
-    scores = grown.scores_by_name({name: name for name in asked.scoring} or {"score": None})
+    scoring: dict[str, Any] = {name: name for name in asked.scoring} or {"score": None}
+    of_whole = grown.scores_of_cells(grown.whole(), scoring)
+    scores = {name: of_splits for name, (of_splits,) in of_whole.items()}
     told = next(iter(scores.values()))
     folds = fold_results(work.splits, told, grown.models)
     return ValidatedFolds(

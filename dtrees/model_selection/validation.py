@@ -219,16 +219,15 @@ def _scored_by_leaves(
     """Scores that are sums over leaves; None: scikit-learn should compute them."""
     if not isinstance(models, Cells):
         return None
-    start, splits = perf_counter(), prepared.arguments.cv
-    sides = ("test", "train") if return_train_score else ("test",)
-    scores = scores_by_leaves(models, splits, scoring, sides)
-    if scores is None:
+    splits = prepared.arguments.cv
+    scored = scores_by_leaves(models, splits, scoring, return_train_score)
+    if scored is None:
         return None
-    result: dict[str, Any] = {"fit_time": None, "score_time": None}
-    for name in dict.fromkeys(name for _, name in scores):
-        for side in sides:
-            (result[f"{side}_{name}"],) = scores[side, name]
-    result["score_time"] = np.full(len(splits), (perf_counter() - start) / len(splits))
+    seconds = np.repeat(scored.seconds, len(splits))
+    result: dict[str, Any] = {"fit_time": None, "score_time": seconds}
+    for name in dict.fromkeys(name for _, name in scored.scores):
+        for side in dict.fromkeys(side for side, _ in scored.scores):
+            (result[f"{side}_{name}"],) = scored.scores[side, name]
     return result
 
 

@@ -67,42 +67,30 @@ class RequestedRows:
             rows, self._order = np.unique(rows, return_inverse=True)
         self._rows = rows
 
-    def of_part(self, first: int, length: int) -> RowSelection:
-        """The rows of a partition."""
+    def of_part(self, first: int, length: int) -> np.ndarray:
+        """The rows of a partition, as `named`."""
         start, end = np.searchsorted(self._rows, (first, first + length))
-        return RowSelection.of(self._rows[start:end] - first, length)
+        return named(self._rows[start:end] - first, length)
 
     def in_order(self, answers: np.ndarray) -> np.ndarray:
         """Answers of ascending rows, as they were asked for."""
         return answers if self._order is None else answers[self._order]
 
 
-@dataclass(frozen=True, eq=False)
-class RowSelection:
-    """Rows of a partition, as they are sent: numbers, or a bit for each row, where that is less."""
+def named(rows: np.ndarray, length: int) -> np.ndarray:
+    """Ascending rows of a partition, as they are sent: numbers, or bits where these are less.
 
-    numbers: np.ndarray | None  # uint32 (n,)
-    bits: np.ndarray | None  # uint8 (ceil(length / 8),)
+    uint32 (n,); or uint8 (ceil(length / 8),), with a bit for each row of the partition.
+    """
+    if 4 * len(rows) <= length // 8:
+        return rows.astype(np.uint32)
+    is_asked = np.zeros(length, dtype=bool)
+    is_asked[rows] = True
+    return np.packbits(is_asked)
 
-    @classmethod
-    def of(cls, rows: np.ndarray, length: int) -> RowSelection:
-        """Name ascending rows of a partition of so many."""
-        if 4 * len(rows) <= length // 8:
-            return cls(rows.astype(np.uint32), None)
-        is_asked = np.zeros(length, dtype=bool)
-        is_asked[rows] = True
-        return cls(None, np.packbits(is_asked))
 
-    def rows(self, length: int) -> np.ndarray:
-        """Their numbers, int64 (n,), ascending."""
-        if self.bits is None:
-            assert self.numbers is not None
-            return self.numbers.astype(np.int64)
-        return np.flatnonzero(np.unpackbits(self.bits, count=length))
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes on the wire."""
-        array = self.numbers if self.bits is None else self.bits
-        assert array is not None
-        return array.nbytes
+def numbers_of(sent: np.ndarray, length: int) -> np.ndarray:
+    """The rows that `named` has named, int64 (n,)."""
+    if sent.dtype == np.uint32:
+        return sent.astype(np.int64)
+    return np.flatnonzero(np.unpackbits(sent, count=length))

@@ -11,10 +11,9 @@ or others may have pushed them out. Then they are computed again from the update
 
 from __future__ import annotations
 
-import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -26,9 +25,11 @@ from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.stores.blocks.block import Block, BlockOfRows, Common, GatheredRows, PositionIndex
 from dtrees.core.stores.blocks.messages import Counts, HistogramRequest, Root, SplitUpdate, add_up
 from dtrees.parallel.coded_partitions import PartFacts
+from dtrees.parallel.on_worker import TaskRunner
 from dtrees.parallel.position_cache import cache
 from dtrees.parallel.result_sizes import StoredBlock
-from dtrees.typing import Runner, serial
+
+Work = Counter[str]  # what a task did beside its result, by the names of `FitStatistics.counts`
 
 
 @dataclass(frozen=True)
@@ -37,15 +38,6 @@ class GrowthOfBlocks:
 
     name: str
     common: Common
-
-
-@dataclass
-class Work:
-    """What a task did, beside its result."""
-
-    hits: int = 0  # positions that were known
-    rebuilds: int = 0  # those that were computed from the first update on
-    seconds: float = 0.0
 
 
 def make_block(
@@ -81,15 +73,12 @@ def positions_of(
     updates: Sequence[SplitUpdate],
     work: Work,
 ) -> tuple[BlockOfRows, PositionIndex]:
-    """The positions of a block after some updates."""
+    """The positions of a block after some updates; `work` is told whether they were known."""
     rows = BlockOfRows(block, growth.common)
     known, positions = cache().get(growth.name, number)
     if known > len(updates):
         known, positions = 0, {}
-    if known > 0 or len(updates) == 1:
-        work.hits += 1
-    else:
-        work.rebuilds += 1
+    work["cache_hits" if known > 0 or len(updates) == 1 else "rebuilds"] += 1
     for update in updates[known:]:
         positions = rows.advance(positions, update)
     cache().put(growth.name, number, len(updates), positions)
@@ -112,16 +101,13 @@ def count_blocks(
     requests: Sequence[HistogramRequest],
 ) -> tuple[Counts, Work]:
     """A round of some blocks, which have `numbers`: an update, and what some nodes add up to."""
-    began = time.perf_counter()
-    work = Work()
+    work = Work(cache_hits=0, rebuilds=0)
 
     def of_block(block: Block, number: int) -> Counts:
         rows, positions = positions_of(block, number, growth, [*before, update], work)
         return rows.count(positions, requests)
 
-    total = add_up(map(of_block, blocks, numbers))
-    work.seconds = time.perf_counter() - began
-    return total, work
+    return add_up(map(of_block, blocks, numbers)), work
 
 
 def cut_counts(counted: tuple[Counts, Work], first: int, last: int) -> tuple[Counts, Work]:
@@ -135,9 +121,7 @@ def add_counts(parts: Sequence[tuple[Counts, Work]]) -> tuple[Counts, Work]:
     """One stretch of all tasks, added up."""
     work = Work()
     for _, done in parts:
-        work.hits += done.hits
-        work.rebuilds += done.rebuilds
-        work.seconds += done.seconds
+        work.update(done)
     return add_up([counts for counts, _ in parts]), work
 
 
@@ -154,16 +138,13 @@ def gather_nodes(
     nodes: Sequence[int],
 ) -> tuple[list[GatheredRows], Work]:
     """The rows of some nodes, from some blocks; one entry for each node."""
-    began = time.perf_counter()
-    work = Work()
+    work = Work(cache_hits=0, rebuilds=0)
     of_blocks = []
     for block, number in zip(blocks, numbers, strict=True):
         rows, positions = positions_of(block, number, growth, updates, work)
         of_blocks.append(rows.gather(positions, nodes))
     nodes_of = zip(*of_blocks, strict=True)
-    found = [of_node[0] if len(of_node) == 1 else stacked(of_node) for of_node in nodes_of]
-    work.seconds = time.perf_counter() - began
-    return found, work
+    return [of_node[0] if len(of_node) == 1 else stacked(of_node) for of_node in nodes_of], work
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,26 +203,21 @@ def finish_nodes(
     gathered: Sequence[tuple[list[GatheredRows], Work]],
     nodes: Sequence[GatheredNode],
     values: tuple[np.ndarray, np.ndarray] | None,
-    run: Runner = serial,
-) -> tuple[PackedPartialTrees, Any]:
+) -> tuple[PackedPartialTrees, Work]:
     """The subtrees of some nodes, one for each node and set of it.
 
     `gathered` is what `gather_nodes` has taken out of all blocks; `values` are as for
     `grow_gathered`.
     """
-    began = time.perf_counter()
-    arena = Arena()
+    arena, run = Arena(), TaskRunner()
     trees: list[PartialTree] = []
-    n_bytes = 0
+    work = Work()
+    for _, done in gathered:
+        work.update(done)
     for place, node in enumerate(nodes):
         rows = [of_blocks[place] for of_blocks, _ in gathered]
-        n_bytes += sum(each.coded.nbytes for each in rows)
+        work["bytes_moved"] += sum(each.coded.nbytes for each in rows)
         trees += grow_gathered(rows, node, values, arena, run)
-    work = [done for _, done in gathered]
-    facts = {
-        "cache_hits": sum(done.hits for done in work),
-        "rebuilds": sum(done.rebuilds for done in work),
-        "bytes_moved": n_bytes,
-        "seconds": time.perf_counter() - began,
-    }
-    return PackedPartialTrees.of(trees), facts
+    packed = PackedPartialTrees.of(trees)
+    work["bytes_moved"] += packed.nbytes
+    return packed, work

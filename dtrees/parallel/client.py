@@ -68,12 +68,12 @@ def current_client(forced: bool = False) -> Client | None:
 
 def in_task() -> bool:
     """Whether this is code that runs on a worker, and not on an ordinary thread."""
-    return _worker() is not None
+    return this_worker() is not None
 
 
 def threads_of_worker() -> int | None:
     """Number of threads of the worker that runs this task; None outside tasks."""
-    worker = _worker()
+    worker = this_worker()
     return None if worker is None else int(worker.state.nthreads)
 
 
@@ -83,7 +83,8 @@ def has_seceded() -> bool:
     return pool is not None and not getattr(pool.thread_state, "proceed", True)
 
 
-def _worker() -> Any:
+def this_worker() -> Any:
+    """The worker that runs this task; None outside tasks."""
     distributed = sys.modules.get("distributed")
     if distributed is None:
         return None
@@ -257,6 +258,17 @@ def await_workers(client: Client) -> dict[str, int]:
 def address_of(client: Client) -> str:
     """Address of the scheduler, for messages."""
     return str(getattr(client.scheduler, "address", "an unknown address"))
+
+
+def machines(client: Client) -> list[tuple[int | None, int]]:
+    """Bytes of each worker, None where it has no limit, and its threads."""
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    return [(worker.get("memory_limit") or None, worker["nthreads"]) for worker in workers]
+
+
+def memory_limits(client: Client) -> list[int]:
+    """Bytes of the workers that have a limit."""
+    return [limit for limit, _ in machines(client) if limit is not None]
 
 
 def _workers(client: Client) -> dict[str, int]:

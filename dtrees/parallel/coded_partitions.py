@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
@@ -38,6 +38,7 @@ class PartFacts:
         return cls(has_missing, sum(part.digest for part in parts) % 2**64)
 
 
+@dataclass(eq=False)
 class CodedPartitions:
     """A coded table whose codes are not here: made when they are asked for, where it suits.
 
@@ -45,11 +46,11 @@ class CodedPartitions:
     ----------
     n_codes, n_ordered : int64 (n_columns,)
         Of the columns.
-    lengths : sequence of int
+    lengths : tuple of int
         Rows of each partition, at least one.
     n_bytes : int
         Of all codes, about.
-    parts : callable () -> list
+    each : callable () -> list
         A `CodedMatrix` each: a task of Dask, or the matrix itself. Called as often as need be.
     reason : str
         Why they are not brought together.
@@ -61,21 +62,13 @@ class CodedPartitions:
         A row without values, whose columns are those of the table.
     """
 
-    def __init__(
-        self,
-        n_codes: np.ndarray,
-        n_ordered: np.ndarray,
-        lengths: Sequence[int],
-        n_bytes: int,
-        parts: Callable[[], list[Any]],
-        reason: str,
-    ) -> None:
-        self.n_codes, self.n_ordered = n_codes, n_ordered
-        self.lengths = tuple(lengths)
-        self.n_bytes = n_bytes
-        self.reason = reason
-        self.each = parts
-        self._facts: PartFacts | None = None
+    n_codes: np.ndarray
+    n_ordered: np.ndarray
+    lengths: tuple[int, ...]
+    n_bytes: int
+    each: Callable[[], list[Any]]
+    reason: str
+    _facts: PartFacts | None = field(default=None, init=False, repr=False)
 
     @classmethod
     def cut(cls, coded: CodedMatrix, reason: str) -> CodedPartitions:
@@ -83,15 +76,13 @@ class CodedPartitions:
         per_row = max(1, coded.nbytes // max(1, coded.n_rows))
         step = max(1, PART_BYTES // per_row)
         starts = range(0, coded.n_rows, step)
-        lengths = [min(step, coded.n_rows - start) for start in starts]
+        lengths = tuple(min(step, coded.n_rows - start) for start in starts)
 
-        def parts() -> list[Any]:
-            ends = [min(start + step, coded.n_rows) for start in starts]
-            return [
-                coded.take(np.arange(start, end)) for start, end in zip(starts, ends, strict=True)
-            ]
+        def each() -> list[Any]:
+            rows = zip(starts, lengths, strict=True)
+            return [coded.take(np.arange(start, start + length)) for start, length in rows]
 
-        return cls(coded.n_codes, coded.n_ordered, lengths, coded.nbytes, parts, reason)
+        return cls(coded.n_codes, coded.n_ordered, lengths, coded.nbytes, each, reason)
 
     @property
     def n_rows(self) -> int:

@@ -28,7 +28,6 @@ from typing import NamedTuple
 
 from dask.utils import parse_bytes
 
-from dtrees.parallel import limits
 from dtrees.parallel.limits import (
     ADDED_AT_ONCE,
     BESIDE_CODES,
@@ -36,6 +35,7 @@ from dtrees.parallel.limits import (
     bytes_of_batch,
     bytes_of_open_row,
     gather_rows_of,
+    histogram_budget,
     n_stretches,
     trees_at_once,
 )
@@ -76,14 +76,11 @@ class GrowthSize:
     n_workers: int
     n_threads: int = 1  # of each worker
     bytes_per_row: float | None = None  # of codes; None: by `n_codes`
-    raw_seconds: float = 0.0  # of one thread, for the user's graph, which is computed twice
     columns_drawn: int | None = None  # of a node; None: all
     n_codes: int = 255  # of a column, on average
     n_classes: int = 2  # 0 for regression
     n_sets: int = 1  # that grow, and are taken to stay, together
     bootstrap: bool = True
-    gather_rows: int | None = None  # as in `grow.round_spec.RoundSpec`; None: of the table
-    histogram_budget: int | None = None  # None: what ``dask.config`` says
     memory_limit: int | None = None  # of a worker; bounds batches of trees and of tasks
 
     @property
@@ -107,13 +104,7 @@ class GrowthSize:
     @property
     def gathered_below(self) -> int:
         """Rows of a node that is gathered in one place, at most."""
-        return gather_rows_of(self.n_rows) if self.gather_rows is None else self.gather_rows
-
-    @property
-    def budget(self) -> int:
-        """Bytes of the histograms of a round."""
-        given = self.histogram_budget
-        return limits.histogram_budget() if given is None else given
+        return gather_rows_of(self.n_rows)
 
     @property
     def in_bag(self) -> float:
@@ -226,8 +217,7 @@ class CostModel:
         of_subtrees = n_batches * (size.slots + 1)
         working = gathered * size.drawn * size.n_sets * of_cell + n_bytes * self.gather
         working += n_bytes * (1 - 1 / size.n_workers) * self.byte
-        n_cells = size.n_rows * size.n_columns
-        coding = n_cells * (self.summarize + self.encode) + 2 * size.raw_seconds
+        coding = size.n_rows * size.n_columns * (self.summarize + self.encode)
         held = size.n_rows * (size.row_bytes + (1 if size.n_classes else 16))
         held += size.in_bag * size.n_trees / size.tree_batches * size.open_row_bytes
         return Cost(
@@ -257,7 +247,7 @@ class CostModel:
             asked = 0 if is_last else numbers
             per_tree_batch = size.n_trees / tree_batches * nodes * size.n_sets
             n_bytes = 8 * per_tree_batch * asked
-            n_rounds = tree_batches * max(1, math.ceil(n_bytes / max(1, size.budget)))
+            n_rounds = tree_batches * max(1, math.ceil(n_bytes / max(1, histogram_budget())))
             rounds += n_rounds
             of_row = self.part + (0 if is_last else self.count * size.drawn)
             working += size.n_trees * rows * of_row

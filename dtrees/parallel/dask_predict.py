@@ -87,8 +87,11 @@ class Sealed:
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + len(self.pickled)
 
-    def __reduce__(self) -> tuple:
-        return _received, (self.pickled,)
+    def __getstate__(self) -> bytes:
+        return self.pickled
+
+    def __setstate__(self, pickled: bytes) -> None:
+        self.pickled, self._model, self._lock = pickled, None, threading.Lock()
 
     def open(self) -> Any:
         """The model; unpickled when it is first asked for."""
@@ -96,12 +99,6 @@ class Sealed:
             if self._model is None:
                 self._model = pickle.loads(self.pickled)
             return self._model
-
-
-def _received(pickled: bytes) -> Sealed:
-    sealed = Sealed.__new__(Sealed)
-    sealed.pickled, sealed._model, sealed._lock = pickled, None, threading.Lock()
-    return sealed
 
 
 def map_rows(model: Model, method: str, X: Any) -> Any:
@@ -114,7 +111,7 @@ def map_rows(model: Model, method: str, X: Any) -> Any:
     return (_map_array if is_array(X) else _map_frame)(model, method, X)
 
 
-def map_parts(answer: Callable[[Any, Any], Any], model: Any, X: Any) -> Any:
+def map_parts(answer: Callable[[Any, Any], Any], model: Any, X: Any, name: str = "predict") -> Any:
     """A function of a data frame and a model for the partitions of a lazy data frame, lazily.
 
     The model is kept as it is now, as a single key of the graph. A partition of no rows is asked
@@ -125,7 +122,7 @@ def map_parts(answer: Callable[[Any, Any], Any], model: Any, X: Any) -> Any:
         _leaf(model),
         meta=answer(X._meta, model),
         enforce_metadata=False,
-        token="predict",
+        token=name,
     )
 
 
@@ -170,28 +167,15 @@ def _map_frame(model: Model, method: str, X: Any) -> Any:
     pandas = sys.modules["pandas"]
     # pandas tells the type of strings by looking at them: where there are none, it has to be told
     labels = answer.empty if answer.labels is None else answer.labels
-    as_frame = partial(
-        _as_frame,
-        columns=answer.columns,
-        dtype=pandas.Series(labels).dtype if answer.empty.ndim == 1 else None,
-    )
-    return X.map_partitions(
-        partial(_of_frame, method=method, empty=answer.empty, as_frame=as_frame),
-        _leaf(model),
-        meta=as_frame(answer.empty, X._meta.index[:0]),
-        enforce_metadata=False,
-        token=_task_name(method),
-    )
+    dtype = pandas.Series(labels).dtype if answer.empty.ndim == 1 else None
+    own = {"method": method, "empty": answer.empty, "columns": answer.columns, "dtype": dtype}
+    return map_parts(partial(_of_frame, **own), model, X, _task_name(method))
 
 
-def _of_frame(part: Any, model: Sealed, method: str, empty: Any, as_frame: Any) -> Any:
-    values = model.open().of_block(method, part) if len(part) else empty
-    return as_frame(values, part.index)
-
-
-def _as_frame(values: Any, index: Any, columns: Any, dtype: Any) -> Any:
+def _of_frame(part: Any, model: Model, *, method: str, empty: Any, columns: Any, dtype: Any) -> Any:
     """Values as a Series or, with several columns, as a DataFrame; sparse ones as they are."""
-    pandas = sys.modules["pandas"]
+    values = model.of_block(method, part) if len(part) else empty
+    pandas, index = sys.modules["pandas"], part.index
     if values.ndim == 1:
         return pandas.Series(values, index=index, dtype=dtype)
     return values if columns is None else pandas.DataFrame(values, index=index, columns=columns)

@@ -42,10 +42,10 @@ from dtrees.core.predict.binned import Asked, CodedRows
 from dtrees.core.predict.means import add_up
 from dtrees.parallel.apply_requests import (
     RequestedRows,
-    RowSelection,
     TreeRange,
     loads,
     narrow_type,
+    numbers_of,
 )
 from dtrees.parallel.coded_partitions import CodedPartitions
 from dtrees.parallel.executors import Executor, run_with_retries
@@ -70,15 +70,12 @@ class PartitionedRows:
         Where it is written down what was lost on the way.
     """
 
+    is_here = False
+
     def __init__(self, parts: CodedPartitions, stats: FitStatistics | None = None) -> None:
         self._parts = parts
         self._stats = stats
         self._at_hand: dict[tuple[str, int], list[tuple[Asked, Any]]] = {}
-
-    @property
-    def is_here(self) -> bool:
-        """Codes are on the workers."""
-        return False
 
     def bring(self, asked: Sequence[Asked]) -> None:
         """Fetch the leaves that will be asked for, of all of these rows in one pass.
@@ -93,7 +90,7 @@ class PartitionedRows:
     def bring_values(self, asked: Sequence[Asked]) -> None:
         """The same for what models say of rows."""
         answers = walk_parts(self._parts, asked, with_values=True, stats=self._stats)
-        for one, total in zip(asked, answers, strict=True):
+        for one, (total,) in zip(asked, answers, strict=True):
             self._keep("values", one, total)
 
     def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
@@ -126,12 +123,12 @@ def walk_parts(
     *,
     with_values: bool,
     stats: FitStatistics | None = None,
-) -> list[Any]:
-    """Let rows walk down trees, in one pass over the codes; an answer for each that was asked for.
+) -> list[list[np.ndarray]]:
+    """Let rows walk down trees, in one pass over the codes; answers for each that was asked for.
 
-    That is the leaves of each tree, unsigned integers (n,) in the narrowest type; or, with values,
-    the sum over its trees, float64 (n, n_values). Raises ClusterError where a Dask cluster is in
-    force and cannot be used, or loses results too often.
+    These are the leaves of each tree, unsigned integers (n,) in the narrowest type; or, with
+    values, the sum over all trees alone, float64 (n, n_values). Raises ClusterError where a Dask
+    cluster is in force and cannot be used, or loses results too often.
     """
     sides = [RequestedRows(rows) for _, rows in asked]
     per_row = max(1, parts.n_bytes // max(1, parts.n_rows))
@@ -140,33 +137,26 @@ def walk_parts(
     if not whole:
         return [[] for _ in asked]
 
-    def work(executor: Executor) -> list[Any]:
-        pass_ = _PassOverCodes(parts, n_rows, executor)
-        found: list[list[Any]] = [[] for _ in asked]
+    def work(executor: Executor) -> list[list[np.ndarray]]:
+        pass_ = _PassOverCodes(parts, n_rows, executor, with_values)
+        found: list[list[np.ndarray]] = [[] for _ in asked]
         for load in loads(asked, with_values):
-            for item, answers in zip(
-                load, pass_.walk(load, asked, sides, with_values), strict=True
-            ):
-                if with_values:
-                    found[item.number] = [answers]  # the sum so far
-                else:
-                    found[item.number] += answers
+            for item, answers in zip(load, pass_.walk(load, asked, sides), strict=True):
+                before = [] if with_values else found[item.number]  # or the sum so far
+                found[item.number] = before + answers
         return found
 
     found = run_with_retries([dask.delayed(None)], work, stats)
-    if with_values:
-        return [side.in_order(total) for side, (total,) in zip(sides, found, strict=True)]
-    return [
-        [side.in_order(leaves) for leaves in of_trees]
-        for side, of_trees in zip(sides, found, strict=True)
-    ]
+    return [[side.in_order(each) for each in of] for side, of in zip(sides, found, strict=True)]
 
 
 class _PassOverCodes:
     """Codes that are made once, and walked load by load."""
 
-    def __init__(self, parts: CodedPartitions, n_rows: int, executor: Executor) -> None:
-        self._executor = executor
+    def __init__(
+        self, parts: CodedPartitions, n_rows: int, executor: Executor, with_values: bool
+    ) -> None:
+        self._executor, self._with_values = executor, with_values
         self._name, self._numbers = uuid4().hex, itertools.count()
         groups = parts.groups(n_rows)
         ends = np.cumsum([length for _, length in groups]).tolist()
@@ -184,23 +174,23 @@ class _PassOverCodes:
         load: Sequence[TreeRange],
         asked: Sequence[Asked],
         sides: Sequence[RequestedRows],
-        with_values: bool,
-    ) -> list[Any]:
+    ) -> list[list[np.ndarray]]:
         """Answers to a load, with those of all partitions one behind the other."""
         trees = [asked[item.number][0][item.first : item.last] for item in load]
         held = self._sent([tree for some in trees for tree in some])
         places = range(len(self._parts))
-        sent: list[tuple[int, list[RowSelection]]] = []
-        found: list[list[Any]] = []
+        sent: list[tuple[int, list[np.ndarray]]] = []
+        found: list[list[list[np.ndarray]]] = []
         n_bytes = 0
         for place in places:
             rows = [sides[item.number].of_part(*self._parts[place]) for item in load]
             sent.append((place, rows))
             n_bytes += sum(each.nbytes for each in rows)
             if n_bytes > ROWS_BYTES or place == places[-1]:
-                found += self._walk(load, sent, held, with_values)
+                found += self._walk(load, sent, held)
                 sent, n_bytes = [], 0
-        return [_joined([answers[i] for answers in found]) for i in range(len(load))]
+        of_items = [zip(*of_parts, strict=True) for of_parts in zip(*found, strict=True)]
+        return [[np.concatenate(each) for each in of_parts] for of_parts in of_items]
 
     def _sent(self, trees: Sequence[Tree]) -> list[Any]:
         """Trees as bytes on the workers, in pieces that a graph may have."""
@@ -215,10 +205,9 @@ class _PassOverCodes:
     def _walk(
         self,
         load: Sequence[TreeRange],
-        sent: Sequence[tuple[int, list[RowSelection]]],
+        sent: Sequence[tuple[int, list[np.ndarray]]],
         trees: Sequence[Any],
-        with_values: bool,
-    ) -> list[list[Any]]:
+    ) -> list[list[list[np.ndarray]]]:
         """Answers of some partitions, each of which has one for each item."""
         executor = self._executor
         n_trees = [item.last - item.first for item in load]
@@ -226,7 +215,7 @@ class _PassOverCodes:
         tasks = []
         for place, rows in sent:
             before = None
-            if with_values and load[0].first > 0:
+            if self._with_values and load[0].first > 0:
                 before = executor.as_argument(self._before[place])
             named = dask.delayed(rows, name=self._key("rows-of-part"), traverse=False)
             tasks.append(
@@ -235,7 +224,7 @@ class _PassOverCodes:
                     named,
                     [executor.as_argument(piece) for piece in trees],
                     n_trees,
-                    with_values,
+                    self._with_values,
                     before,
                     dask_key_name=self._key("walk-rows"),
                 )
@@ -250,38 +239,31 @@ class _PassOverCodes:
         return f"{name}-{self._name}", next(self._numbers)
 
 
-def _joined(answers: Sequence[Any]) -> Any:
-    """Answers of all partitions, one behind the other."""
-    if isinstance(answers[0], np.ndarray):
-        return np.concatenate(answers)
-    return [np.concatenate(of_tree) for of_tree in zip(*answers, strict=True)]
-
-
 def walk_codes_of_part(
     codes: Sequence[CodedMatrix],
-    named: Sequence[RowSelection],
+    named: Sequence[np.ndarray],
     pieces: Sequence[bytes],
     n_trees: Sequence[int],
     with_values: bool,
-    before: Sequence[np.ndarray] | None,
-) -> list[Any]:
+    before: Sequence[list[np.ndarray]] | None,
+) -> list[list[np.ndarray]]:
     """What a task does: rows of a partition go down the trees of some models.
 
     `codes` and `named` are those of the partition, the latter for each model. `pieces` joined are
     the pickle of all packed trees, `n_trees` of each model. `before` is what the task before has
     returned: its last sum is that of the first model's trees before these. Returns for each model
-    a list of leaves, by tree, or the sum of its values, float64 (n, n_values).
+    a list of leaves, by tree, or of the sum of its values, float64 (n, n_values).
     """
     walked = [CodedRows(_aligned(each)) for each in codes]
     *starts, n_rows = np.cumsum([0, *(each.n_rows for each in codes)]).tolist()
     trees = iter(unpack(pickle.loads(b"".join(pieces))))
-    answers: list[Any] = []
+    answers: list[list[np.ndarray]] = []
     for number, (rows, n) in enumerate(zip(named, n_trees, strict=True)):
         some = itertools.islice(trees, n)
-        leaves = _leaves_of_part(walked, starts, rows.rows(n_rows), some)
+        leaves = _leaves_of_part(walked, starts, numbers_of(rows, n_rows), some)
         if with_values:
-            total = before[-1].copy() if number == 0 and before is not None else None
-            answers.append(_summed(leaves, total))
+            total = before[-1][0].copy() if number == 0 and before is not None else None
+            answers.append([_summed(leaves, total)])
         else:
             answers.append([of_tree.astype(narrow_type(tree)) for tree, of_tree in leaves])
     return answers

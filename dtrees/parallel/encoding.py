@@ -55,6 +55,58 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
+class Coding:
+    """How the columns of a table are coded; what tasks do with its partitions."""
+
+    n_columns: int
+    names: np.ndarray | None
+    mask: np.ndarray | None  # which columns are categorical, as far as that is said
+    rules: CutRules
+    handle_unknown: str
+
+    def read(self, block: Any, n_rows: int) -> Table:
+        """A partition as a table, which is what it was expected to be."""
+        table = read_table(block)
+        if (table.n_rows, table.n_columns) != (n_rows, self.n_columns):
+            raise ValueError(
+                f"A partition of X has the shape {(table.n_rows, table.n_columns)}, where "
+                f"{(n_rows, self.n_columns)} was expected: its graph does not give the same rows "
+                "each time, or the chunks of an array are not what they say. Persist X, or call "
+                "X.compute_chunk_sizes()."
+            )
+        names = self.names
+        if names is not None and table.names is not None and np.any(names != table.names):
+            raise ValueError(
+                f"A partition of X has the columns {table.names.tolist()[:5]}, but X has "
+                f"{names.tolist()[:5]}. Give all partitions the same columns."
+            )
+        return replace(table, names=names)
+
+    def summarize(self, block: Any, first_row: int, n_rows: int, bound: int | None) -> TableSummary:
+        """Pass 1 of a partition; hashes of the rows that are looked at are below `bound`."""
+        table = self.read(block, n_rows)
+        how: dict[str, Any] = {"rules": self.rules, "first_row": first_row, "bound": bound}
+        return TableSummary.of(table, self.mask, **how)
+
+    def conclude(self, summaries: Sequence[TableSummary | None], is_split: bool) -> Summarized:
+        """The end of pass 1; `is_split`: summaries are of stretches of columns."""
+        there = [summary for summary in summaries if summary is not None]
+        is_split &= there[0].sparse is None
+        summary = TableSummary.beside(there) if is_split else TableSummary.merge_all(there)
+        book = None
+        if summary.has_enough:
+            names, unknown = self.names, self.handle_unknown
+            book = CodeBook.from_summary(summary, feature_names=names, handle_unknown=unknown)
+        n_stored = None if summary.sparse is None else int(summary.sparse.n_stored.sum())
+        return Summarized(book, n_stored)
+
+    def encode(self, block: Any, n_rows: int, summarized: Summarized) -> CodedMatrix:
+        """Pass 2 of a partition."""
+        assert summarized.book is not None
+        return summarized.book.encode_part(self.read(block, n_rows))
+
+
+@dataclass(frozen=True, eq=False)
 class Summarized:
     """What pass 1 yields."""
 
@@ -107,30 +159,24 @@ def encode_partitions(
     """
     rules = checked_rules(max_bins, handle_unknown, seed, sample_rows)
     mask = categorical_mask(categorical_features, table.n_columns, table.names)
-
-    def work(executor: Executor) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
-        return code_partitions(table, mask, rules, handle_unknown, regime, executor)
-
-    return run_with_retries([table.collection], work, stats)
+    coding = Coding(table.n_columns, table.names, mask, rules, handle_unknown)
+    return run_with_retries(
+        [table.collection], partial(code_partitions, table, coding, regime), stats
+    )
 
 
 def code_partitions(
-    table: PartitionedTable,
-    mask: np.ndarray | None,
-    rules: CutRules,
-    handle_unknown: str,
-    regime: str | None,
-    executor: Executor,
+    table: PartitionedTable, coding: Coding, regime: str | None, executor: Executor
 ) -> tuple[CodeBook, CodedMatrix | CodedPartitions]:
     """The two passes; the second one later, where codes stay in their partitions."""
     parts = table.parts()
     room = executor.room()
     check_partitions(table, room)
-    bound = sample_bound(table.shape, rules, room)
-    held, found = _summarized(table, parts, mask, rules, handle_unknown, bound, executor)
+    bound = sample_bound(table.shape, coding.rules, room)
+    held, found = _summarized(table, parts, coding, bound, executor)
     if found.book is None:
         logger.info("many values are missing: rows are sampled once more")
-        held, found = _summarized(table, parts, mask, rules, handle_unknown, None, executor)
+        held, found = _summarized(table, parts, coding, None, executor)
     book = found.book
     assert book is not None
     n_bytes = size_of_codes(book.n_codes, table.n_rows, found.n_stored)
@@ -140,7 +186,7 @@ def code_partitions(
         len(parts),
         format_bytes(n_bytes),
     )
-    encode = dask.delayed(partial(_encode, columns=(table.n_columns, table.names)), pure=False)
+    encode = dask.delayed(coding.encode, pure=False)
 
     def tasks(leaf: Any) -> list[Any]:
         name = f"encode-rows-{uuid4().hex}"
@@ -151,7 +197,7 @@ def code_partitions(
 
     choice = choose_regime(regime, n_bytes=n_bytes, room=room)
     if choice.regime == "partitioned":
-        lengths = [length for _, _, length in parts]
+        lengths = tuple(length for _, _, length in parts)
         again = dask.delayed(found, name=f"codebook-{uuid4().hex}", traverse=False)
         make = partial(tasks, again)
         return book, CodedPartitions(
@@ -172,92 +218,38 @@ def size_of_codes(n_codes: np.ndarray, n_rows: int, n_stored: int | None = None)
 def _summarized(
     table: PartitionedTable,
     parts: Sequence[tuple[Any, int, int]],
-    mask: np.ndarray | None,
-    rules: CutRules,
-    handle_unknown: str,
+    coding: Coding,
     bound: int | None,
     executor: Executor,
 ) -> tuple[Any, Summarized]:
     """Pass 1: the result as it is held, and in this process."""
     hexes = uuid4().hex
-    columns = table.n_columns, table.names
-    summarize = dask.delayed(
-        partial(_summarize, mask=mask, rules=rules, bound=bound, columns=columns), pure=False
-    )
+    summarize = dask.delayed(coding.summarize, pure=False)
     tasks = [
-        summarize(part, first, length, dask_key_name=(f"summarize-rows-{hexes}", i))
+        summarize(part, first, length, bound, dask_key_name=(f"summarize-rows-{hexes}", i))
         for i, (part, first, length) in enumerate(parts)
     ]
-    stretches = column_stretches(table.shape, rules, bound, executor.room())
+    stretches = column_stretches(table.shape, coding.rules, bound, executor.room())
     merge = dask.delayed(_merge, pure=False)
-    merged = [(tasks, stretch) for stretch in stretches]
-    level = 0
-    while len(merged[0][0]) > FAN_IN or (level == 0 and len(stretches) > 1):
-        level += 1
-        key = f"merge-summaries-{hexes}", level
-        merged = [
-            (
-                [
-                    merge(of[i : i + FAN_IN], stretch, dask_key_name=(*key, number, i))
-                    for i in range(0, len(of), FAN_IN)
-                ],
-                None,
-            )
-            for number, (of, stretch) in enumerate(merged)
-        ]
-    if len(stretches) == 1:
-        tasks = merged[0][0]
-    else:
-        settle = dask.delayed(_settle, pure=False)
-        tasks = [
-            settle(of, dask_key_name=(f"cut-columns-{hexes}", number))
-            for number, (of, _) in enumerate(merged)
-        ]
-    conclude = dask.delayed(
-        partial(
-            _conclude,
-            names=table.names,
-            handle_unknown=handle_unknown,
-            is_split=len(stretches) > 1,
-        ),
-        pure=False,
-    )
-    (held,) = executor.hold([conclude(tasks, dask_key_name=f"codebook-{hexes}")])
+    settle = dask.delayed(_settle, pure=False)
+    is_split = len(stretches) > 1
+    settled = []
+    for number, stretch in enumerate(stretches):
+        merged, columns, level = tasks, stretch, 0
+        while len(merged) > FAN_IN or columns is not None:
+            level += 1
+            key = f"merge-summaries-{hexes}", level, number
+            merged = [
+                merge(merged[i : i + FAN_IN], columns, dask_key_name=(*key, i))
+                for i in range(0, len(merged), FAN_IN)
+            ]
+            columns = None
+        settled.append(settle(merged, dask_key_name=(f"cut-columns-{hexes}", number)))
+    tasks = settled if is_split else merged
+    conclude = dask.delayed(coding.conclude, pure=False)
+    (held,) = executor.hold([conclude(tasks, is_split, dask_key_name=f"codebook-{hexes}")])
     (found,) = executor.fetch([held])
     return held, found
-
-
-def _read(block: Any, n_rows: int, n_columns: int, names: np.ndarray | None) -> Table:
-    """A partition as a table, which is what it was expected to be."""
-    table = read_table(block)
-    if (table.n_rows, table.n_columns) != (n_rows, n_columns):
-        raise ValueError(
-            f"A partition of X has the shape {(table.n_rows, table.n_columns)}, where "
-            f"{(n_rows, n_columns)} was expected: its graph does not give the same rows each time, "
-            "or the chunks of an array are not what they say. Persist X, or call "
-            "X.compute_chunk_sizes()."
-        )
-    if names is not None and table.names is not None and np.any(names != table.names):
-        raise ValueError(
-            f"A partition of X has the columns {table.names.tolist()[:5]}, but X has "
-            f"{names.tolist()[:5]}. Give all partitions the same columns."
-        )
-    return replace(table, names=names)
-
-
-def _summarize(
-    block: Any,
-    first_row: int,
-    n_rows: int,
-    *,
-    mask: np.ndarray | None,
-    rules: CutRules,
-    bound: int | None,
-    columns: tuple[int, np.ndarray | None],
-) -> TableSummary:
-    """Pass 1 of a partition."""
-    table = _read(block, n_rows, *columns)
-    return TableSummary.of(table, mask, rules=rules, first_row=first_row, bound=bound)
 
 
 def _merge(
@@ -267,10 +259,9 @@ def _merge(
 
     Sparse tables go with the first stretch; None stands for the others.
     """
-    if columns is None:
-        found = [summary for summary in summaries if summary is not None]
-        return TableSummary.merge_all(found) if len(found) == len(summaries) else None
     there = [summary for summary in summaries if summary is not None]
+    if columns is None:
+        return TableSummary.merge_all(there) if len(there) == len(summaries) else None
     if any(summary.sparse is not None for summary in there):
         return TableSummary.merge_all(there) if columns[0] == 0 else None
     return TableSummary.merge_all([summary.of_columns(*columns) for summary in there])
@@ -280,29 +271,3 @@ def _settle(summaries: Sequence[TableSummary | None]) -> TableSummary | None:
     """The summary of all rows, of a stretch of columns, as small as can be."""
     summary = _merge(summaries, None)
     return None if summary is None else summary.settled()
-
-
-def _conclude(
-    summaries: Sequence[TableSummary | None],
-    *,
-    names: np.ndarray | None,
-    handle_unknown: str,
-    is_split: bool,
-) -> Summarized:
-    """The end of pass 1."""
-    there = [summary for summary in summaries if summary is not None]
-    is_split &= there[0].sparse is None
-    summary = TableSummary.beside(there) if is_split else TableSummary.merge_all(there)
-    book = None
-    if summary.has_enough:
-        book = CodeBook.from_summary(summary, feature_names=names, handle_unknown=handle_unknown)
-    n_stored = None if summary.sparse is None else int(summary.sparse.n_stored.sum())
-    return Summarized(book, n_stored)
-
-
-def _encode(
-    block: Any, n_rows: int, columns: tuple[int, np.ndarray | None], summarized: Summarized
-) -> CodedMatrix:
-    """Pass 2 of a partition."""
-    assert summarized.book is not None
-    return summarized.book.encode_part(_read(block, n_rows, *columns))

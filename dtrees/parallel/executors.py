@@ -25,7 +25,7 @@ import dask
 from dask.base import get_scheduler
 
 from dtrees.exceptions import ClusterError
-from dtrees.parallel.client import check_open, cluster_client, in_task
+from dtrees.parallel.client import check_open, cluster_client, in_task, memory_limits
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred
 from dtrees.parallel.one_kind import one_kind_at_a_time
@@ -91,7 +91,7 @@ class ClusterExecutor:
     def room(self) -> int | None:
         """Memory of the smallest worker that has a limit."""
         self._tasks.workers()
-        return min(self._tasks.limits(), default=None)
+        return min(memory_limits(self._tasks.client), default=None)
 
     def run(self, work: Callable[[], T]) -> T:
         """Do work; where results are lost, all of it again."""

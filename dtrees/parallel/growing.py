@@ -86,20 +86,12 @@ def grow_trees(
         return
     stats = FitStatistics() if stats is None else stats
     choice = _choice(regime, growth, stats)
-    if choice.regime == "partitioned":
-        with closing(_in_blocks(growth, numbers, plain(), run, choice, stats)) as found:
-            for number, (tree,) in in_order(numbers, found):
-                yield number, tree, None if look is None else look(number, tree)
-        return
 
     def look_at(number: int, trees: list[Tree]) -> Any:
         return None if look is None else look(number, trees[0])
 
-    with (
-        _place(choice.regime) as client,
-        closing(_grown(UnitsOfGrowth(growth), numbers, run, client, stats, look_at)) as grown,
-    ):
-        for number, (tree,), seen in grown:
+    with closing(_grown(growth, plain(), numbers, run, choice, stats, look_at)) as grown:
+        for number, (_, (tree,), seen) in zip(numbers, grown, strict=True):
             yield number, tree, seen
 
 
@@ -121,33 +113,15 @@ def grow_sets(
     asked for. `advance` is called in this thread with the number of trees that have come, as often
     as some have. Raises ClusterError as `grow_trees`.
     """
-    n_sets = resampling.n_sets
-    trees: list[list[Tree]] = [[] for _ in range(n_sets)]
+    trees: list[list[Tree]] = [[] for _ in range(resampling.n_sets)]
     stats = FitStatistics() if stats is None else stats
-    choice = _choice(regime, growth, stats, n_trees, n_sets)
-    if choice.regime == "partitioned":
-        numbers = range(n_trees)
-        for first in range(0, n_sets, MOST_SETS):  # a bit each
-            some = resampling
-            if n_sets > MOST_SETS:
-                some = Resampling(some.cells, some.mix[first : first + MOST_SETS])
-            with closing(_in_blocks(growth, numbers, some, run, choice, stats)) as blocks:
-                for _, found in in_order(numbers, blocks):
-                    for mine, tree in zip(trees[first : first + MOST_SETS], found, strict=True):
-                        mine.append(tree)
-                    if advance is not None:
-                        advance(len(found))
-        return [tuple(mine) for mine in trees]
-    with _place(choice.regime) as client:
-        n_threads = 1 if client is None else sum(await_workers(client).values())
-        units = UnitsOfGrowth(growth, resampling, min(n_sets, -(-n_threads // n_trees)))
-        numbers = range(n_trees * units.n_bundles)
-        with closing(_grown(units, numbers, run, client, stats)) as grown:
-            for unit, found, _ in grown:
-                for number, tree in zip(units.sets(unit), found, strict=True):
-                    trees[number].append(tree)
-                if advance is not None:
-                    advance(len(found))
+    choice = _choice(regime, growth, stats, n_trees, resampling.n_sets)
+    with closing(_grown(growth, resampling, range(n_trees), run, choice, stats)) as grown:
+        for sets, found, _ in grown:
+            for number, tree in zip(sets, found, strict=True):
+                trees[number].append(tree)
+            if advance is not None:
+                advance(len(found))
     return [tuple(mine) for mine in trees]
 
 
@@ -172,10 +146,61 @@ def _choice(
     return choice
 
 
+def _grown(
+    growth: ForestGrowth,
+    resampling: Resampling,
+    numbers: Sequence[int],
+    run: LocalRunner,
+    choice: Choice,
+    stats: FitStatistics,
+    look: Callable[[int, list[Tree]], Any] = lambda number, trees: None,
+) -> Generator[tuple[range, list[Tree], Any]]:
+    """Sets, a tree of each, and what `look` has said of these; in the order of the numbers.
+
+    Sets that do not grow together come one bundle after the other.
+    """
+    if choice.regime == "partitioned":
+        for first in range(0, resampling.n_sets, MOST_SETS):  # a bit each
+            sets = range(resampling.n_sets)[first : first + MOST_SETS]
+            blocks = _in_blocks(growth, resampling.some(sets), numbers, run, choice, stats)
+            with closing(blocks) as found:
+                for number, trees in in_order(numbers, found):
+                    yield sets, trees, look(number, trees)
+        return
+    place: AbstractContextManager[Client | None] = nullcontext()
+    if choice.regime == "replicated":
+        place = cluster_client()
+    with place as client:
+        n_bundles = 1
+        if client is not None and resampling.n_sets > 1:
+            n_threads = sum(await_workers(client).values())
+            n_bundles = min(resampling.n_sets, -(-n_threads // len(numbers)))
+        units = UnitsOfGrowth(growth, resampling, n_bundles)
+        todo = [n_bundles * number + bundle for number in numbers for bundle in range(n_bundles)]
+        if client is not None:
+            from dtrees.parallel.replicated import grow_replicated
+
+            with closing(grow_replicated(units, todo, client, stats=stats)) as found:
+                for unit, trees in in_order(todo, found):
+                    yield units.sets(unit), trees, look(unit, trees)
+            return
+
+    def grow(unit: int, run: LocalRunner) -> tuple[range, list[Tree], Any]:
+        trees = units.trees(unit, run, run.n_threads)
+        return units.sets(unit), trees, look(unit, trees)
+
+    if len(todo) == 1:
+        yield grow(todo[0], run)
+        return
+    alone = run.alone()
+    with closing(run.stream([partial(grow, unit, alone) for unit in todo])) as results:
+        yield from results
+
+
 def _in_blocks(
     growth: ForestGrowth,
-    numbers: Sequence[int],
     resampling: Resampling,
+    numbers: Sequence[int],
     run: LocalRunner,
     choice: Choice,
     stats: FitStatistics,
@@ -195,41 +220,6 @@ def _in_blocks(
         closing(grow_partitioned(whole, numbers, client, stats)) as found,
     ):
         yield from found
-
-
-def _place(regime: str) -> AbstractContextManager[Client | None]:
-    """Where a regime grows trees: a client of a cluster, or None for the threads of a runner."""
-    return cluster_client() if regime == "replicated" else nullcontext()
-
-
-def _grown(
-    units: UnitsOfGrowth,
-    numbers: Sequence[int],
-    run: LocalRunner,
-    client: Client | None,
-    stats: FitStatistics,
-    look: Callable[[int, list[Tree]], Any] = lambda number, trees: None,
-) -> Generator[tuple[int, list[Tree], Any]]:
-    """Numbers of units, their trees and what `look` has said of them, in the order of numbers."""
-    if client is not None:
-        from dtrees.parallel.replicated import grow_replicated
-
-        with closing(grow_replicated(units, numbers, client, stats=stats)) as found:
-            for number, trees in in_order(numbers, found):
-                yield number, trees, look(number, trees)
-        return
-
-    def grow(number: int, run: LocalRunner) -> tuple[list[Tree], Any]:
-        trees = units.trees(number, run, run.n_threads)
-        return trees, look(number, trees)
-
-    if len(numbers) == 1:
-        yield numbers[0], *grow(numbers[0], run)
-        return
-    alone = run.alone()
-    with closing(run.stream([partial(grow, number, alone) for number in numbers])) as results:
-        for number, (trees, seen) in zip(numbers, results, strict=True):
-            yield number, trees, seen
 
 
 def in_order(numbers: Iterable[int], found: Iterator[tuple[int, T]]) -> Iterator[tuple[int, T]]:

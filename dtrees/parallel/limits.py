@@ -7,6 +7,7 @@ What grows (`dtrees.parallel.partitioned`) and what says beforehand how long it 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from numbers import Integral
 
 import dask
@@ -65,6 +66,16 @@ def _bytes(key: str, default: int | str) -> int:
     if found < 0:
         raise ValueError(f"dask.config has {key!r} = {given!r}; it must be 0 bytes or more.")
     return found
+
+
+def even_stretches(n: int, n_parts: int) -> list[tuple[int, int]]:
+    """Begin and end of so many stretches of n things, all about as long."""
+    return list(pairwise(n * part // n_parts for part in range(n_parts + 1)))
+
+
+def free_bytes(room: int) -> int:
+    """Bytes of a worker beside its process, an eighth at least."""
+    return max(room - PROCESS_BYTES, room // 8)
 
 
 def bytes_of_open_row(has_bags: bool, has_sets: bool) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain
 
 import numpy as np
 from dask.system import CPU_COUNT
@@ -27,6 +27,7 @@ from dtrees.parallel.coded_partitions import CodedPartitions
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.limits import (
     bytes_of_open_row,
+    even_stretches,
     gather_rows_of,
     histogram_budget,
     trees_at_once,
@@ -46,6 +47,12 @@ class PartitionedGrowth:
     growth: ForestGrowth
     parts: CodedPartitions
     resampling: Resampling
+
+    @property
+    def keys(self) -> np.ndarray | None:
+        """Key of every row in its bags; None: its number, or there are no bags."""
+        bags = self.growth.bags
+        return None if bags is None or bags.by_row else bags.row_id
 
     def common(self) -> Common:
         """What all blocks know."""
@@ -106,9 +113,8 @@ class PartitionedGrowth:
             bytes_of_open_row(common.draws is not None, common.masks is not None),
             n_threads,
         )
-        n_batches = -(-len(numbers) // most)
-        ends = [len(numbers) * batch // n_batches for batch in range(n_batches + 1)]
-        return [numbers[start:end] for start, end in pairwise(ends)]
+        batches = even_stretches(len(numbers), -(-len(numbers) // most))
+        return [numbers[start:end] for start, end in batches]
 
 
 def grow_here(
@@ -120,9 +126,7 @@ def grow_here(
     groups = parts.groups(max(1, n_rows))
     parts_of = iter(computed(*chain.from_iterable(codes for codes, _ in groups)))
     coded = [[next(parts_of) for _ in codes] for codes, _ in groups]
-    bags = growth.bags
-    keys = None if bags is None or bags.by_row else bags.row_id
-    cells = whole.resampling.cells
+    keys, cells = whole.keys, whole.resampling.cells
     blocks = []
     first = 0
     for codes, (_, length) in zip(coded, groups, strict=True):

@@ -11,7 +11,7 @@ from dask.utils import format_bytes, parse_bytes
 
 from dtrees.coding.sampling import CutRules, hash_bound
 from dtrees.exceptions import TableTooLargeError
-from dtrees.parallel.limits import PROCESS_BYTES
+from dtrees.parallel.limits import PROCESS_BYTES, free_bytes
 from dtrees.parallel.partitions import PartitionedTable
 
 COPIES = 2  # of the codes, while they are put together
@@ -50,11 +50,6 @@ def check_partitions(table: PartitionedTable, room: int | None) -> None:
     )
 
 
-def _free(room: int) -> int:
-    """Bytes of a worker beside its process, an eighth at least."""
-    return max(room - PROCESS_BYTES, room // 8)
-
-
 def _least_bytes_of_row(collection: Any) -> int:
     """Bytes of a row of a partition, as far as they are known before it is there."""
     types = getattr(collection, "dtypes", None)
@@ -91,7 +86,7 @@ def sample_bound(shape: tuple[int, int], rules: CutRules, room: int | None) -> i
     """Hashes of rows that are looked at, fewer where all of them are much for a worker."""
     n_rows, n_columns = shape
     n_bytes = SAMPLED_BYTES * min(n_rows, 2 * rules.sample_rows) * n_columns
-    is_much = room is not None and n_bytes > SAMPLES_SHARE * _free(room)
+    is_much = room is not None and n_bytes > SAMPLES_SHARE * free_bytes(room)
     return hash_bound(rules.sample_rows, n_rows, FEWER if is_much else 2.0)
 
 
@@ -103,6 +98,6 @@ def column_stretches(
     if room is None or rules.max_bins is None:
         return [None]
     n_sampled = min(n_rows, rules.sample_rows)
-    most = int(max(1, STRETCH_SHARE * _free(room) // (SAMPLED_BYTES * n_sampled)))
+    most = int(max(1, STRETCH_SHARE * free_bytes(room) // (SAMPLED_BYTES * n_sampled)))
     ends = [*range(0, n_columns, most), n_columns]
     return [None] if len(ends) <= 2 else list(pairwise(ends))

@@ -28,7 +28,6 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import distributed
@@ -47,7 +46,6 @@ from dtrees.core.stores.blocks.messages import (
     merge_bags,
 )
 from dtrees.parallel.block_tasks import (
-    PackedPartialTrees,
     Work,
     add_counts,
     count_blocks,
@@ -57,6 +55,7 @@ from dtrees.parallel.block_tasks import (
     joined,
     sum_bags,
 )
+from dtrees.parallel.client import machines
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred_inside
 from dtrees.parallel.limits import (
@@ -64,10 +63,10 @@ from dtrees.parallel.limits import (
     BESIDE_CODES,
     bytes_of_batch,
     client_bytes,
+    even_stretches,
     n_stretches,
 )
 from dtrees.parallel.local_partitioned import PartitionedGrowth
-from dtrees.parallel.on_worker import TaskRunner
 from dtrees.parallel.position_cache import room_of_positions
 from dtrees.parallel.tasks import Call
 from dtrees.parallel.worker_blocks import WorkerBlocks
@@ -110,7 +109,7 @@ class BlocksOnWorkers(WorkerBlocks):
     def tree_batches(self, numbers: Sequence[int]) -> list[Sequence[int]]:
         """Trees that grow together."""
         n_threads = sum(self._tasks.workers().values())
-        room = sum(room_of_positions(*machine) for machine in self._tasks.machines())
+        room = sum(room_of_positions(*machine) for machine in machines(self._client))
         return self._growth.tree_batches(numbers, room, n_threads)
 
     # ---------------------------------------------------------------------------------------------
@@ -169,8 +168,7 @@ class BlocksOnWorkers(WorkerBlocks):
             found: list[tuple[Counts, Work]] = self._all(calls)
             total = merge([counts for counts, _ in found])
         for counts, work in found:
-            self._stats.counts["cache_hits"] += work.hits
-            self._stats.counts["rebuilds"] += work.rebuilds
+            self._stats.counts.update(work)
             self._stats.counts["bytes_moved"] += counts.nbytes
         self._stats.counts["passes"] += 1
         return total
@@ -188,9 +186,8 @@ class BlocksOnWorkers(WorkerBlocks):
             (self._added(futures, workers), workers) for workers, futures in of_workers.items()
         ]
         n_parts = n_stretches(8 * n_numbers, len(counted))
-        ends = [n_numbers * part // n_parts for part in range(n_parts + 1)]
         found = []
-        for first, last in pairwise(ends):
+        for first, last in even_stretches(n_numbers, n_parts):
             stretches = [future for future, _ in counted]
             if n_parts > 1:
                 stretches = self._tasks.submit(
@@ -226,15 +223,12 @@ class BlocksOnWorkers(WorkerBlocks):
         with self._stats.phase("subtrees"):
             calls = partial(self._subtrees, batches=batches, nodes=nodes)
             at_once = UNDER_WAY * sum(self._tasks.workers().values())
-            for number, (packed, facts) in self._tasks.each(
+            for number, (packed, work) in self._tasks.each(
                 len(batches), calls, self._make, at_once
             ):
                 batch = batches[number]
                 trees = iter(packed.trees())
-                self._stats.counts.update(
-                    {name: facts[name] for name in ("cache_hits", "rebuilds", "bytes_moved")}
-                )
-                self._stats.counts["bytes_moved"] += packed.nbytes
+                self._stats.counts.update(work)
                 for place in batch:
                     yield place, tuple(next(trees) for _ in nodes[place].sets)
 
@@ -243,11 +237,10 @@ class BlocksOnWorkers(WorkerBlocks):
     def _batches(self, nodes: Sequence[GatheredNode]) -> list[list[int]]:
         """Nodes that one task finishes: as many as have so many bytes, the largest first."""
         per_row = max(1, self._parts.n_bytes // max(1, self._parts.n_rows)) + BESIDE_CODES
-        machines = self._tasks.machines()
         most = bytes_of_batch(
             sum(node.n for node in nodes) * per_row,
             sum(self._tasks.workers().values()),
-            [limit / n_threads for limit, n_threads in machines if limit is not None],
+            [limit / n_threads for limit, n_threads in machines(self._client) if limit is not None],
         )
         batches: list[list[int]] = []
         used = 0
@@ -282,7 +275,7 @@ class BlocksOnWorkers(WorkerBlocks):
                     for worker, group in groups
                 ]
             )
-            yield Call("finish-nodes", _finish_nodes, (gathered, some, self._values))
+            yield Call("finish-nodes", finish_nodes, (gathered, some, self._values))
 
     def _send_updates(self, last: int | None = None) -> None:
         """Give the updates that were taken to the workers, each once; up to one of them, or all."""
@@ -299,10 +292,3 @@ class BlocksOnWorkers(WorkerBlocks):
             return [found[i] for i in range(len(found))]
 
         return self._tasks.run(work, self._make)
-
-
-def _finish_nodes(
-    gathered: Any, nodes: Sequence[GatheredNode], values: Any
-) -> tuple[PackedPartialTrees, dict[str, Any]]:
-    """What a task does."""
-    return finish_nodes(gathered, nodes, values, TaskRunner())

@@ -16,7 +16,8 @@ from dask.system import CPU_COUNT
 from dask.utils import parse_bytes
 
 from dtrees.core.stores.blocks.block import PositionIndex
-from dtrees.parallel.limits import PROCESS_BYTES
+from dtrees.parallel.client import this_worker
+from dtrees.parallel.limits import free_bytes
 
 POSITIONS_SHARE = 0.25  # of what the process of a worker leaves, unless dask.config says otherwise
 REMEMBERED = 1000  # names of growths that are over
@@ -30,15 +31,6 @@ class PositionCache:
         self._lock = threading.Lock()
         self._held: OrderedDict[tuple[str, int], tuple[int, PositionIndex, int]] = OrderedDict()
         self._over: deque[str] = deque(maxlen=REMEMBERED)  # growths that are forgotten
-
-    def __len__(self) -> int:
-        return len(self._held)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all that is remembered."""
-        with self._lock:
-            return sum(held[2] for held in self._held.values())
 
     def get(self, growth: str, block: int) -> tuple[int, PositionIndex]:
         """How many updates were taken, and the positions after them; 0 where nothing is known."""
@@ -103,15 +95,12 @@ def room_of_positions(memory_limit: int | None, n_threads: int) -> int:
         from distributed.system import MEMORY_LIMIT
 
         memory_limit = int(MEMORY_LIMIT * min(1, n_threads / CPU_COUNT))
-    return int(POSITIONS_SHARE * max(memory_limit - PROCESS_BYTES, memory_limit // 8))
+    return int(POSITIONS_SHARE * free_bytes(memory_limit))
 
 
 def _room_here() -> int:
     """The same for the worker of this task, or for all of this process."""
-    from distributed import get_worker
-
-    try:
-        worker = get_worker()
-    except ValueError:
+    worker = this_worker()
+    if worker is None:
         return room_of_positions(None, CPU_COUNT)
     return room_of_positions(worker.memory_manager.memory_limit, worker.state.nthreads)

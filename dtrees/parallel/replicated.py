@@ -33,7 +33,7 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
 from functools import partial
-from itertools import cycle, islice, pairwise
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
 
 import distributed
@@ -43,6 +43,7 @@ from dtrees.core.model.tree import Tree
 from dtrees.parallel.client import check_open
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred_inside
+from dtrees.parallel.limits import even_stretches
 from dtrees.parallel.on_worker import TaskRunner
 from dtrees.parallel.serialization import SharedGrowth, pack, packed_bytes, unpack
 from dtrees.parallel.tasks import Call, Tasks
@@ -107,9 +108,8 @@ def batches_of(
         n_trees = -(-len(growth.sets(0)) // 2)  # that cost as much as those that are shared
         n_rows = growth.growth.coded.n_rows * n_trees
         units_per_task = max(1, min(even, ROWS_PER_BATCH // n_rows))
-    n_batches = -(-len(units) // units_per_task)
-    ends = [len(units) * place // n_batches for place in range(n_batches + 1)]
-    return [units[start:end] for start, end in pairwise(ends)]
+    batches = even_stretches(len(units), -(-len(units) // units_per_task))
+    return [units[start:end] for start, end in batches]
 
 
 def _calls(

@@ -39,9 +39,8 @@ class SharedGrowth:
         return _unpickled, (rest, [np.asarray(buffer.raw()) for buffer in buffers])
 
     def __sizeof__(self) -> int:
-        buffers: list[pickle.PickleBuffer] = []
-        rest = pickle.dumps(self.growth, protocol=5, buffer_callback=buffers.append)
-        return len(rest) + sum(buffer.raw().nbytes for buffer in buffers)
+        _, (rest, buffers) = self.__reduce__()
+        return len(rest) + sum(buffer.nbytes for buffer in buffers)
 
 
 def _unpickled(rest: bytes, buffers: Iterable[np.ndarray]) -> SharedGrowth:

@@ -9,27 +9,21 @@ Nothing of a table is computed but the lengths of partitions that do not know th
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 from dask.utils import format_bytes, format_time
 
 from dtrees.coding.tables import read_table
-from dtrees.parallel.client import await_workers, current_client
+from dtrees.parallel.client import await_workers, current_client, memory_limits
 from dtrees.parallel.encoding import size_of_codes
 from dtrees.parallel.executors import run_with_retries
 from dtrees.parallel.local import effective_n_jobs
 from dtrees.parallel.one_kind import is_lazy
 from dtrees.parallel.partitions import PartitionedTable, admitted
 from dtrees.parallel.regimes import Choice, choose_regime
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from distributed import Client
 
 CATEGORIES = 255  # of a column, where nobody knows how many there are
 OF_BYTES = {1: 2**8, 2: 2**16}  # values of an integer of so many bytes
@@ -105,18 +99,8 @@ def place_of(
     if client is None:
         return choice, Machines(1, effective_n_jobs(n_jobs), None)
     threads = await_workers(client)
-    limits = [
-        worker["memory_limit"]
-        for worker in client.scheduler_info(n_workers=-1)["workers"].values()
-        if worker.get("memory_limit")
-    ]
-    n_threads, memory = sum(threads.values()), min(limits, default=None)
-    return choice, Machines(len(threads), n_threads, memory, is_cluster=True)
-
-
-def in_force(client: Client | None) -> AbstractContextManager:
-    """A context in which a client is the one that Dask computes with; None: as it is."""
-    return nullcontext() if client is None else client.as_current()
+    memory = min(memory_limits(client), default=None)
+    return choice, Machines(len(threads), sum(threads.values()), memory, is_cluster=True)
 
 
 def bytes_in_words(n_bytes: float) -> str:

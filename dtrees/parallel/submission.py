@@ -94,15 +94,6 @@ class Submitter:
         self.stats.see_workers(found)
         return found
 
-    def machines(self) -> list[tuple[int | None, int]]:
-        """Bytes of each worker, None where it has no limit, and its threads."""
-        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
-        return [(worker.get("memory_limit") or None, worker["nthreads"]) for worker in workers]
-
-    def limits(self) -> list[int]:
-        """Bytes of the workers that have a limit."""
-        return [limit for limit, _ in self.machines() if limit is not None]
-
     def holders(self, futures: Sequence[Future]) -> list[Sequence[str]]:
         """Addresses of the workers that have the result of each future."""
         try:

@@ -18,7 +18,7 @@ from dtrees.coding.target import Target
 from dtrees.core.stores.blocks.block import Common
 from dtrees.core.stores.blocks.messages import SplitUpdate
 from dtrees.parallel.block_tasks import GrowthOfBlocks, facts_of_block, make_block
-from dtrees.parallel.client import RELEASE_SECONDS, call_with_timeout, release
+from dtrees.parallel.client import RELEASE_SECONDS, call_with_timeout, memory_limits, release
 from dtrees.parallel.coded_partitions import PART_BYTES, CodedPartitions
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.limits import BLOCK_SHARE
@@ -39,14 +39,7 @@ GROUP_SHARE = 1 / 12  # of the memory of a worker, for the codes of the blocks o
 
 
 class WorkerBlocks:
-    """Blocks of a growth, by the worker that has them.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    growth : PartitionedGrowth
-    stats : FitStatistics
-    """
+    """Blocks of a growth, by the worker that has them."""
 
     def __init__(self, client: Client, growth: PartitionedGrowth, stats: FitStatistics) -> None:
         self._client = client
@@ -77,7 +70,7 @@ class WorkerBlocks:
         make = dask.delayed(make_block, pure=False)
         learn = dask.delayed(facts_of_block, pure=False)
         tasks, facts = [], []
-        first_row = 0
+        first_row, keys = 0, self._growth.keys
         self._lengths = []
         for coded, n_rows in self._parts.groups(self._rows_of_block()):
             self._lengths.append(n_rows)
@@ -86,7 +79,7 @@ class WorkerBlocks:
                 [self._sent_codes(each) for each in coded],
                 self._sent_rows(self._growth.growth.target, rows),
                 first_row,
-                self._sent_rows(self._keys(), rows),
+                self._sent_rows(keys, rows),
                 self._sent_rows(self._growth.resampling.cells, rows),
                 dask_key_name=self._tasks.key("block"),
             )
@@ -135,12 +128,9 @@ class WorkerBlocks:
         threads = sum(self._tasks.workers().values())
         per_row = max(1, self._parts.n_bytes // max(1, self._parts.n_rows))
         even = -(-self._parts.n_rows // (BLOCKS_PER_THREAD * threads))
-        most = min([BLOCK_BYTES, *(int(BLOCK_SHARE * limit) for limit in self._tasks.limits())])
+        limits = memory_limits(self._client)
+        most = min([BLOCK_BYTES, *(int(BLOCK_SHARE * limit) for limit in limits)])
         return max(1, min(most // per_row, even))
-
-    def _keys(self) -> np.ndarray | None:
-        bags = self._growth.growth.bags
-        return None if bags is None or bags.by_row else bags.row_id
 
     def _sent_rows(self, values: Any, rows: slice) -> list[Any]:
         """What belongs to some rows, as tasks that hold a few megabytes each."""
@@ -207,7 +197,8 @@ class WorkerBlocks:
         A task has all of its blocks in memory.
         """
         n_bytes = self._parts.n_bytes * n_blocks // max(1, len(self._blocks))
-        most = min((int(GROUP_SHARE * limit) for limit in self._tasks.limits()), default=n_bytes)
+        limits = memory_limits(self._client)
+        most = min((int(GROUP_SHARE * limit) for limit in limits), default=n_bytes)
         return min(n_blocks, max(n_threads, -(-n_bytes // max(1, most))))
 
 

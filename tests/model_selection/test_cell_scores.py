@@ -61,12 +61,12 @@ def whole(estimator, y=CANCER[1]):
 @pytest.mark.parametrize("scoring", [None, "accuracy", ["accuracy", "neg_log_loss"], {"a": "f1"}])
 def test_both_ways_say_the_same(scoring):
     cells, table = whole(TREE)
-    sides = ("test", "train")
-    by_leaves = scores_by_leaves(cells, SPLITS, scoring, sides)
+    by_leaves = scores_by_leaves(cells, SPLITS, scoring, return_train_score=True)
     by_models = score_models(
         cells, table.X, table.y, SPLITS, scoring, "raise", return_train_score=True
     )
-    assert by_leaves.keys() == by_models.scores.keys()
-    for key, scores in by_leaves.items():
+    assert by_leaves.is_single == by_models.is_single
+    assert by_leaves.scores.keys() == by_models.scores.keys()
+    for key, scores in by_leaves.scores.items():
         assert scores.shape == (1, 3)
         np.testing.assert_allclose(scores, by_models.scores[key], rtol=1e-9, atol=1e-12)

@@ -8,6 +8,7 @@ import sklearn.model_selection as theirs
 
 from dtrees.model_selection import GridSearchCV
 from dtrees.model_selection.fit_lines import FitLines
+from dtrees.model_selection.search_scores import SearchScores
 from tests.model_selection.test_search import CANCER, CLASSIFIER, IRIS, LIMITS
 
 
@@ -68,9 +69,10 @@ def test_lines_of_fits_that_fail(grid, scoring, capsys):
 
 
 def lines_of(verbose, capsys, n_splits=2, **scores):
-    lines = FitLines(verbose, [{"b": 1, "a": None}, {}], n_splits)
+    lines = FitLines(verbose, [{"b": 1, "a": None}, {}], n_splits, list(scores), False)
     lines.start([1])
-    lines.end([0, 1], scores, {}, np.array([[0.04, 61.0], [0.0, 0.0]]))
+    seconds = np.array([[0.04, 61.0], [0.0, 0.0]])
+    lines.end([0, 1], SearchScores(seconds, np.zeros_like(seconds), test=scores))
     return capsys.readouterr().out.splitlines()
 
 

@@ -110,7 +110,7 @@ def assert_nothing_is_left(client, seconds=60):
         import sys
 
         places = sys.modules.get("dtrees.parallel.position_cache")
-        return 0 if places is None else len(places.cache())
+        return 0 if places is None else len(places.cache()._held)
 
     limit = time.monotonic() + seconds
     while True:

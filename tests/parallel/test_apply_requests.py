@@ -7,24 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrees.parallel import apply_requests
-from dtrees.parallel.apply_requests import RequestedRows, RowSelection, loads
+from dtrees.parallel.apply_requests import RequestedRows, loads, named, numbers_of
 from tests.parallel.test_distributed_apply import TREES
 
 
 @given(st.sets(st.integers(0, 499)), st.integers(500, 700))
 def test_rows_are_named_in_few_bytes(rows, length):
     ascending = np.array(sorted(rows), dtype=np.int64)
-    named = RowSelection.of(ascending, length)
-    np.testing.assert_array_equal(named.rows(length), ascending)
-    assert named.nbytes <= min(4 * len(rows), -(-length // 8)) or named.bits is not None
-    assert named.nbytes <= -(-length // 8)
+    sent = named(ascending, length)
+    np.testing.assert_array_equal(numbers_of(sent, length), ascending)
+    assert sent.nbytes <= min(4 * len(rows), -(-length // 8)) or sent.dtype == np.uint8
+    assert sent.nbytes <= -(-length // 8)
 
 
 @given(st.lists(st.integers(0, 99)))
 def test_sides_give_every_row_to_its_part(rows):
     rows = np.array(rows, dtype=np.int64)
     side = RequestedRows(rows)
-    parts = [side.of_part(first, 25).rows(25) + first for first in range(0, 100, 25)]
+    parts = [numbers_of(side.of_part(i, 25), 25) + i for i in range(0, 100, 25)]
     np.testing.assert_array_equal(side.in_order(np.concatenate(parts)), rows)
 
 

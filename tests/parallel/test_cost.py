@@ -40,17 +40,16 @@ class TestRounds:
         )
         with dask.config.set({"dtrees.gather-rows": gather}):
             report = forest.fit(X, y).fit_report_
-        found = cost(
-            n,
-            1,
-            model=replace(CostModel(), smaller_share=0.5),
-            n_trees=3,
-            depth=depth,
-            gather_rows=gather,
-            columns_drawn=1,
-            n_classes=0,
-            bootstrap=False,
-        )
+            found = cost(
+                n,
+                1,
+                model=replace(CostModel(), smaller_share=0.5),
+                n_trees=3,
+                depth=depth,
+                columns_drawn=1,
+                n_classes=0,
+                bootstrap=False,
+            )
         assert found.rounds == report["rounds"]
 
     def test_nothing_is_gathered_where_all_levels_are_counted(self):
@@ -59,8 +58,10 @@ class TestRounds:
         assert found.passes == 5
 
     def test_histograms_beyond_the_budget_take_more_rounds(self):
-        few = cost(10**7, depth=10, histogram_budget=2**40)
-        assert cost(10**7, depth=10, histogram_budget=2**18).rounds > few.rounds
+        with dask.config.set({"dtrees.histogram-budget": 2**40}):
+            few = cost(10**7, depth=10)
+        with dask.config.set({"dtrees.histogram-budget": 2**18}):
+            assert cost(10**7, depth=10).rounds > few.rounds
 
     def test_waves_by_memory(self):
         assert cost(10**7, memory_limit=None).tree_batches == 1
@@ -91,16 +92,16 @@ class TestCost:
     def test_of_anything(self, n_rows, n_columns, n_trees, depth, n_workers, n_classes, gather):
         if gather < 65_536 and (depth is None or depth > 12):
             n_rows = min(n_rows, 10**6)
-        found = cost(
-            n_rows,
-            n_columns,
-            n_trees=n_trees,
-            depth=depth,
-            n_workers=n_workers,
-            n_classes=n_classes,
-            gather_rows=gather,
-            memory_limit=2**30,
-        )
+        with dask.config.set({"dtrees.gather-rows": gather}):
+            found = cost(
+                n_rows,
+                n_columns,
+                n_trees=n_trees,
+                depth=depth,
+                n_workers=n_workers,
+                n_classes=n_classes,
+                memory_limit=2**30,
+            )
         assert found.rounds >= found.tree_batches >= 1
         assert found.bytes_moved >= 0
         assert found.bytes_per_worker >= 0

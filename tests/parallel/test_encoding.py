@@ -13,11 +13,12 @@ from numpy.testing import assert_array_equal
 from dtrees.coding import CodeBook
 from dtrees.coding.sampling import CutRules
 from dtrees.parallel import encoding, memory
-from dtrees.parallel.encoding import code_partitions
+from dtrees.parallel.encoding import Coding, code_partitions
 from dtrees.parallel.executors import LocalExecutor
 from dtrees.parallel.partitions import admitted
 
 RULES = CutRules(max_bins=20, sample_rows=64, seed=3)
+CODING = Coding(7, None, None, RULES, "missing")
 
 
 class Small(LocalExecutor):
@@ -61,7 +62,7 @@ def test_the_same_book_by_stretches(kind, monkeypatch):
 
     monkeypatch.setattr(encoding, "_settle", counted)
     (partitioned,) = admitted(collection(X, kind), {})
-    book, coded = code_partitions(partitioned, None, RULES, "missing", "local", Small(get_sync))
+    book, coded = code_partitions(partitioned, CODING, "local", Small(get_sync))
     assert len(settled) == 4
     given = sp.csr_array(X) if kind == "sparse" else X
     expected, codes = CodeBook.fit_encode(given, **vars(RULES))
@@ -76,7 +77,7 @@ def test_blocks_of_both_kinds_are_refused():
     mixed = da.concatenate([collection(X, "dense"), collection(X, "sparse")])
     (partitioned,) = admitted(mixed, {})
     with pytest.raises(ValueError, match="Some blocks of X are sparse and others are dense"):
-        code_partitions(partitioned, None, RULES, "missing", "local", Small(get_sync))
+        code_partitions(partitioned, CODING, "local", Small(get_sync))
 
 
 def test_dask_knows_what_to_spill():

@@ -823,7 +823,7 @@ class TestAddUp:
     @pytest.mark.parametrize("n_tasks", [1, 2, 5, 9])
     def test_in_stretches(self, n_tasks):
         """As workers add up large histograms; there may be more tasks than numbers."""
-        parts = [(self.counts(seed), Work(hits=seed)) for seed in range(n_tasks)]
+        parts = [(self.counts(seed), Work(cache_hits=seed)) for seed in range(n_tasks)]
         n_stretches = min(n_tasks, 7)
         ends = [7 * i // n_stretches for i in range(n_stretches + 1)]
         found = [
@@ -833,7 +833,7 @@ class TestAddUp:
         total = joined([counts for counts, _ in found])
         assert_array_equal(total.sums, add_up([counts for counts, _ in parts]).sums)
         assert_array_equal(total.histogram, add_up([counts for counts, _ in parts]).histogram)
-        assert sum(work.hits for _, work in found) == sum(range(n_tasks))
+        assert sum(work["cache_hits"] for _, work in found) == sum(range(n_tasks))
 
 
 class TestBudgets:
