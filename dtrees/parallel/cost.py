@@ -26,14 +26,12 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from dask.utils import parse_bytes
-
 from dtrees.parallel.limits import (
     ADDED_AT_ONCE,
     BESIDE_CODES,
-    CLIENT_BYTES,
     bytes_of_batch,
     bytes_of_open_row,
+    client_bytes,
     gather_rows_of,
     histogram_budget,
     n_stretches,
@@ -254,7 +252,7 @@ class CostModel:
             n_nodes = size.n_trees * nodes * size.n_sets
             sent = 8 * n_nodes * (asked + sums)
             per_round = 8 * per_tree_batch * asked * tree_batches / n_rounds
-            on_client = slots * per_round <= parse_bytes(CLIENT_BYTES)
+            on_client = slots * per_round <= client_bytes()
             to_client = sent * (slots if on_client else 1)
             between = 0 if on_client else sent * (n_workers - 1)
             moved += to_client + between

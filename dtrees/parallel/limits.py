@@ -6,7 +6,7 @@ What grows (`dtrees.parallel.partitioned`) and what says beforehand how long it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from numbers import Integral
 
@@ -32,12 +32,12 @@ ADDED_AT_ONCE = 8  # counts that a task adds up
 
 def histogram_budget() -> int:
     """Bytes of the histograms of a round."""
-    return _bytes("dtrees.histogram-budget", HISTOGRAM_BUDGET)
+    return configured_bytes("dtrees.histogram-budget", HISTOGRAM_BUDGET)
 
 
 def client_bytes() -> int:
     """Bytes of what all threads send in a round, above which workers add it up."""
-    return _bytes("dtrees.client-histograms", CLIENT_BYTES)
+    return configured_bytes("dtrees.client-histograms", CLIENT_BYTES)
 
 
 def gather_rows_of(n_rows: int) -> int:
@@ -56,9 +56,14 @@ def gather_rows_of(n_rows: int) -> int:
     return int(given)
 
 
-def _bytes(key: str, default: int | str) -> int:
-    """A number of bytes of ``dask.config``, in words or not."""
-    given = dask.config.get(key, default)
+def configured_bytes(key: str, default: int | str | Callable[[], int]) -> int:
+    """A number of bytes of ``dask.config``, in words or not; a default may be computed.
+
+    Raises ValueError, which names the key, where it is none.
+    """
+    given = dask.config.get(key, None)
+    if given is None:
+        given = default() if callable(default) else default
     try:
         found = int(parse_bytes(given))
     except (TypeError, ValueError) as error:

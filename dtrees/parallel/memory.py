@@ -5,13 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import dask
 import numpy as np
-from dask.utils import format_bytes, parse_bytes
+from dask.utils import format_bytes
 
 from dtrees.coding.sampling import CutRules, hash_bound
 from dtrees.exceptions import TableTooLargeError
-from dtrees.parallel.limits import PROCESS_BYTES, free_bytes
+from dtrees.parallel.limits import PROCESS_BYTES, configured_bytes, free_bytes
 from dtrees.parallel.partitions import PartitionedTable
 
 COPIES = 2  # of the codes, while they are put together
@@ -64,15 +63,7 @@ def check_room(n_bytes: int, shape: tuple[int, int]) -> None:
 
     There is room for what the machine has free, or ``dask.config.get("dtrees.client-memory")``.
     """
-    given = dask.config.get("dtrees.client-memory", None)
-    if given is None:
-        import psutil
-        from distributed.system import MEMORY_LIMIT
-
-        mine = psutil.Process().memory_info().rss
-        room = min(psutil.virtual_memory().available, MEMORY_LIMIT - mine)
-    else:
-        room = parse_bytes(given)
+    room = configured_bytes("dtrees.client-memory", _left_here)
     if COPIES * n_bytes > room:
         raise TableTooLargeError(
             f"The codes of X, {shape[0]} x {shape[1]} cells, take {format_bytes(n_bytes)}, and "
@@ -80,6 +71,15 @@ def check_room(n_bytes: int, shape: tuple[int, int]) -> None:
             "left. Fit where there is more memory, on fewer rows or columns, or with a smaller "
             "max_bins: at most 255 codes take a byte per cell."
         )
+
+
+def _left_here() -> int:
+    """Bytes that this process may still take."""
+    import psutil
+    from distributed.system import MEMORY_LIMIT
+
+    mine = psutil.Process().memory_info().rss
+    return max(0, min(psutil.virtual_memory().available, MEMORY_LIMIT - mine))
 
 
 def sample_bound(shape: tuple[int, int], rules: CutRules, room: int | None) -> int | None:

@@ -11,13 +11,11 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, deque
 
-import dask
 from dask.system import CPU_COUNT
-from dask.utils import parse_bytes
 
 from dtrees.core.stores.blocks.block import PositionIndex
 from dtrees.parallel.client import this_worker
-from dtrees.parallel.limits import free_bytes
+from dtrees.parallel.limits import configured_bytes, free_bytes
 
 POSITIONS_SHARE = 0.25  # of what the process of a worker leaves, unless dask.config says otherwise
 REMEMBERED = 1000  # names of growths that are over
@@ -88,14 +86,16 @@ def room_of_positions(memory_limit: int | None, n_threads: int) -> int:
     "dtrees.position-cache". A worker without a limit has the share of the machine that goes with
     its threads.
     """
-    given = dask.config.get("dtrees.position-cache", None)
-    if given is not None:
-        return int(parse_bytes(given))
-    if not memory_limit:
-        from distributed.system import MEMORY_LIMIT
 
-        memory_limit = int(MEMORY_LIMIT * min(1, n_threads / CPU_COUNT))
-    return int(POSITIONS_SHARE * free_bytes(memory_limit))
+    def share() -> int:
+        room = memory_limit
+        if not room:
+            from distributed.system import MEMORY_LIMIT
+
+            room = int(MEMORY_LIMIT * min(1, n_threads / CPU_COUNT))
+        return int(POSITIONS_SHARE * free_bytes(room))
+
+    return configured_bytes("dtrees.position-cache", share)
 
 
 def _room_here() -> int:

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 import dtrees
 from dtrees.parallel import limits
+from dtrees.parallel.memory import check_room
+from dtrees.parallel.position_cache import room_of_positions
 
 
 @pytest.mark.parametrize(
@@ -30,12 +32,20 @@ def test_settings_that_say_nothing(key, given, words):
         forest.fit(X, X[:, 0] > 9)
 
 
-def test_bytes_of_the_client():
-    with (
-        dask.config.set({"dtrees.client-histograms": "-1 MB"}),
-        pytest.raises(ValueError, match=r"'dtrees.client-histograms' = .*0 bytes or more"),
-    ):
-        limits.client_bytes()
+@pytest.mark.parametrize(
+    ("key", "ask"),
+    [
+        ("dtrees.client-histograms", limits.client_bytes),
+        ("dtrees.client-memory", lambda: check_room(1, (1, 1))),
+        ("dtrees.position-cache", lambda: room_of_positions(2**30, 1)),
+    ],
+)
+@pytest.mark.parametrize(
+    ("given", "words"), [("-1 MB", "0 bytes or more"), ("much", "Could not interpret 'much'")]
+)
+def test_numbers_of_bytes_that_are_none(key, ask, given, words):
+    with dask.config.set({key: given}), pytest.raises(ValueError, match=rf"'{key}' = .*{words}"):
+        ask()
 
 
 @pytest.mark.parametrize("given", [0, 7, "7", np.int64(7)])
