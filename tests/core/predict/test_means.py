@@ -1,6 +1,5 @@
 """Means over trees: what is added, divided by how often, whatever the size of the targets."""
 
-
 import numpy as np
 
 from dtrees.core.predict.means import add_up, mean_of_sums
