@@ -263,13 +263,9 @@ cdef Buffers* relocate(Buffers* old, const entry_t* entries, OpenNode* node, con
 
     NULL without memory.
     """
-    cdef int64_t n_entries = 0
-    cdef int64_t r
-    cdef Buffers* new
+    cdef Buffers* new = relocate_rows(old, node, entries_of_features(
+        node.features, node.n_features, node.totals.n))
     cdef Relocation move
-    for r in range(node.n_features):
-        n_entries += node.features[r].length if node.features[r].length > 0 else node.totals.n
-    new = relocate_rows(old, node, n_entries)
     if new == NULL:
         return NULL
     move = Relocation(old, new, columns, rule, <uint32_t*>new.scratch, &new.counted)
