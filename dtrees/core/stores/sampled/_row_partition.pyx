@@ -75,7 +75,11 @@ cdef void free_partition(RowPartition* partition) noexcept nogil:
 cdef void sum_items(const RowPartition* partition, int64_t start, int64_t n, Impurity impurity,
                     double fixed_point, int64_t n_classes, Totals* totals,
                     int64_t* class_totals) noexcept nogil:
-    """Totals of the items start .. start+n; class_totals (n_classes,) is overwritten."""
+    """Totals of the items start .. start+n; class_totals (n_classes,) is overwritten.
+
+    Not by `histogram._totals`, a row at a time, whose sums are in memory (measured: with this, a
+    sort of few rows and a step without a way for leaves of its own, forests 1.23 times as long).
+    """
     cdef int64_t i, w, wy
     cdef int64_t weight = 0
     cdef int64_t target = 0
