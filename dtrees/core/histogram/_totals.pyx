@@ -25,8 +25,8 @@ cdef void sum_rows(const RowStatistics* of_row, const Layout* layout, const uint
     totals[0] = t
 
 
-cdef inline void add_to_totals(const RowStatistics* of_row, const Layout* layout, int64_t row,
-                               Totals* totals, int64_t* class_totals) noexcept nogil:
+cdef void add_to_totals(const RowStatistics* of_row, const Layout* layout, int64_t row,
+                        Totals* totals, int64_t* class_totals) noexcept nogil:
     """Add a row to sums. class_totals : (n_classes,); NULL for regression."""
     cdef int64_t w = weight_of(of_row, row)
     cdef int64_t y
