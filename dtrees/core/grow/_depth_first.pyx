@@ -17,9 +17,10 @@ not partitioned; a search ends at a split that no other can beat (both sides pur
 per level and column.
 """
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from dtrees.core.data._memory cimport resize
 from dtrees.core.search._open_node cimport OpenNode, free_node
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport free_search, new_search
@@ -120,12 +121,9 @@ cdef void pop_frame(Growth* g) noexcept nogil:
 cdef inline bint push(Frame* frame, const OpenNode* node) noexcept nogil:
     """Make a node the next one; False without memory, and then it is still the caller's."""
     cdef int64_t capacity = 2 * frame.capacity + 64
-    cdef void* open
     if frame.n_open == frame.capacity:
-        open = realloc(frame.open, capacity * sizeof(OpenNode))
-        if open == NULL:
+        if not resize(<void**>&frame.open, capacity * sizeof(OpenNode)):
             return False
-        frame.open = <OpenNode*>open
         frame.capacity = capacity
     frame.open[frame.n_open] = node[0]
     frame.n_open += 1

@@ -27,16 +27,15 @@ from dtrees.core.stores.presorted._presorted_store cimport PresortedStore, preso
 from dtrees.core.grow._arena cimport ArenaLease, GrowthMemory
 from dtrees.core.grow._depth_first cimport Growth, begin_growth, end_growth, grow_for
 from dtrees.core.grow._level_wise_node cimport (
-    LevelWiseNode, SearchOfBlock, entries_of, expected_entries, partition_block,
-    search_block
+    LevelWiseNode, SearchOfBlock, entries_of, partition_block, search_block
 )
 from dtrees.core.grow._node_buffer cimport (
-    NodeBuffer, free_node_buffer, partial_tree_of, write_record
+    SUBTREE, NodeBuffer, free_node_buffer, partial_tree_of, write_record
 )
 from dtrees.core.grow._node_step cimport SPLIT, grow_node
 from dtrees.core.grow._presorted_root cimport PresortedRoot
 
-from dtrees.core.grow._level_wise_node import record_of, rows_of, work_of
+from dtrees.core.grow._level_wise_node import work_of
 from dtrees.core.stores.sampled._sampled_columns import drawn_columns
 from dtrees.typing import serial
 
@@ -196,7 +195,7 @@ cdef class LevelWiseBuilder(PresortedRoot):
         cdef LevelWiseNode node
         cdef list small = []
         cdef list pieces = self.grow_large(run, n_threads, cancelled, depth, path, small)
-        small.sort(key=rows_of, reverse=True)
+        small.sort(key=lambda node: -(<LevelWiseNode>node).node.totals.n)  # what costs most first
         for node in small:
             node.concatenate()
             node.node.parent = -1
@@ -204,8 +203,8 @@ cdef class LevelWiseBuilder(PresortedRoot):
         if cancelled():
             return []
         for node, subtree in zip(small, grown):
-            pieces[0].nodes["column"][record_of(node)] = -3
-            pieces[0].nodes["left"][record_of(node)] = len(pieces)
+            pieces[0].nodes["column"][node.node.record] = SUBTREE
+            pieces[0].nodes["left"][node.node.record] = len(pieces)
             pieces.append(subtree)
         if self.dataset.rows_only and not small:
             self.arena.give_back(self.memory)
@@ -222,6 +221,7 @@ cdef class LevelWiseBuilder(PresortedRoot):
         cdef list partitioned = []
         cdef int64_t levels = 0
         cdef int64_t share
+        cdef double entries
         memset(&out, 0, sizeof(NodeBuffer))
         root = self.open_root(run, blocks, depth, path)
         try:
@@ -247,14 +247,15 @@ cdef class LevelWiseBuilder(PresortedRoot):
                 next_level = []
                 for i, node in enumerate(level):
                     if not self.split_large(node, self.best_of(node, [f[i] for f in found]), &out):
-                        node.forget()
                         continue
                     for child in (node.left, node.right):
                         write_record(&out, &self.params, &child.node)
                         if child.node.is_leaf:
                             continue
-                        if self.is_small(child, expected_entries(node, child), n_threads, share,
-                                         levels + 1):
+                        # its share of the node's entries, by rows
+                        entries = (<double>entries_of(node) * child.node.totals.n
+                                   / node.node.totals.n)
+                        if self.is_small(child, entries, n_threads, share, levels + 1):
                             small.append(child)
                         else:
                             child.is_large = True

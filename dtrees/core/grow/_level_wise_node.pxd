@@ -19,7 +19,6 @@ cdef class LevelWiseNode:
     cdef bint is_large      # its level is still to come: not a leaf, not a task
     cdef object drawn       # sorted drawn columns, or None
 
-    cdef void forget(self) noexcept
     cdef concatenate(self)
 
 
@@ -28,7 +27,6 @@ cdef class SearchOfBlock:
 
 
 cdef int64_t entries_of(LevelWiseNode node)
-cdef double expected_entries(LevelWiseNode node, LevelWiseNode child)
 cdef SearchOfBlock search_block(const TrainParameters* params, Buffers* w, const Counted* counted,
                                 LevelWiseNode node, int block)
 cdef bint partition_block(const TrainParameters* params, Buffers* w, const Counted* counted,

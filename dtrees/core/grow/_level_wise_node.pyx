@@ -19,7 +19,7 @@ from dtrees.core.search._search cimport (
     begin_node, free_scratch, free_search, new_search
 )
 from dtrees.core.stores._partition cimport ChildFeatures, partition_features
-from dtrees.core.stores.presorted._buffers cimport Counted, Buffers
+from dtrees.core.stores.presorted._buffers cimport Buffers, Counted, entries_of_features
 from dtrees.core.stores.presorted._histogram cimport Counters, count_features, partition_histogram
 from dtrees.core.stores.presorted._presorted_store cimport (
     PresortedStore, presorted_store, search_presorted
@@ -51,13 +51,6 @@ cdef class LevelWiseNode:
         free(self.histogram)
         free_node(&self.node)
 
-    cdef void forget(self) noexcept:
-        """Give back the histograms."""
-        cdef int b
-        for b in range(self.n_blocks):
-            free(self.histogram[b])
-            self.histogram[b] = NULL
-
     cdef concatenate(self):
         """The features of all blocks as one list, for `_depth_first`."""
         cdef int b
@@ -88,12 +81,9 @@ cdef class SearchOfBlock:
 cdef int64_t entries_of(LevelWiseNode node):
     """Cells of the node that do not hold a majority value: what its subtree costs, about."""
     cdef int64_t entries = 0
-    cdef int64_t r
     cdef int b
     for b in range(node.n_blocks):
-        for r in range(node.n_features[b]):
-            entries += (node.features[b][r].length if node.features[b][r].length > 0
-                        else node.node.totals.n)
+        entries += entries_of_features(node.features[b], node.n_features[b], node.node.totals.n)
     return entries
 
 
@@ -104,21 +94,6 @@ def work_of(LevelWiseNode node):
     for b in range(node.n_blocks):
         features += node.n_features[b]
     return entries_of(node) + FEATURE_COST * features
-
-
-cdef double expected_entries(LevelWiseNode node, LevelWiseNode child):
-    """The share of a node's entries that a child will get, by rows."""
-    return <double>entries_of(node) * child.node.totals.n / node.node.totals.n
-
-
-def rows_of(LevelWiseNode node):
-    """Rows of an open node: what its subtree costs, about."""
-    return node.node.totals.n
-
-
-def record_of(LevelWiseNode node):
-    """The node's record in the first piece."""
-    return node.node.record
 
 
 cdef SearchOfBlock search_block(const TrainParameters* params, Buffers* w, const Counted* counted,

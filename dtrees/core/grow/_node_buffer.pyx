@@ -12,10 +12,11 @@ cimport cython
 import numpy as np
 from cpython.buffer cimport PyBuffer_FillInfo
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport Column
+from dtrees.core.data._memory cimport resize
 from dtrees.core.data._structs cimport IN_SUBSET, LEAF, Split, Totals
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
@@ -35,13 +36,8 @@ cdef void free_node_buffer(NodeBuffer* out) noexcept nogil:
 cdef bint enlarge(NodeBuffer* out, int64_t n_statistics) noexcept nogil:
     """Room for more records; False without memory, which is noted."""
     cdef int64_t capacity = 2 * out.capacity + 64
-    cdef void* nodes = realloc(out.nodes, capacity * sizeof(Record))
-    cdef void* statistics = realloc(out.statistics, capacity * n_statistics * sizeof(int64_t))
-    if nodes != NULL:
-        out.nodes = <Record*>nodes
-    if statistics != NULL:
-        out.statistics = <int64_t*>statistics
-    if nodes == NULL or statistics == NULL:
+    if not (resize(<void**>&out.nodes, capacity * sizeof(Record))
+            and resize(<void**>&out.statistics, capacity * n_statistics * sizeof(int64_t))):
         out.out_of_memory = True
         return False
     out.capacity = capacity
@@ -91,13 +87,10 @@ cdef int64_t reserve_words(NodeBuffer* out, int64_t count) noexcept nogil:
     """Room for a subset of `count` words, all zero; returns its offset, -1 without memory."""
     cdef int64_t offset = out.n_words
     cdef int64_t capacity = 2 * (offset + count)
-    cdef void* words
     if offset + count > out.words_capacity:
-        words = realloc(out.words, capacity * sizeof(uint64_t))
-        if words == NULL:
+        if not resize(<void**>&out.words, capacity * sizeof(uint64_t)):
             out.out_of_memory = True
             return -1
-        out.words = <uint64_t*>words
         out.words_capacity = capacity
     memset(out.words + offset, 0, count * sizeof(uint64_t))
     out.n_words = offset + count

@@ -17,7 +17,7 @@ from dtrees.core.histogram._totals cimport sum_rows
 from dtrees.core.search._open_node cimport describe
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.presorted._buffers cimport (
-    MAX_NARROW, Counted, Relocation, Buffers, free_buffers, new_buffers,
+    MAX_NARROW, Buffers, Counted, Relocation, entries_of_features, free_buffers, new_buffers,
     relocate_features, relocate_rows
 )
 from dtrees.core.stores.presorted._sorted_entries cimport sorted_entries
@@ -195,13 +195,9 @@ cdef class PresortedRoot:
         cdef Buffers* wide = self.buffers
         cdef int64_t[::1] start = np.zeros(root.n_blocks + 1, dtype=np.int64)
         cdef int b
-        cdef int64_t r, cells
         for b in range(root.n_blocks):
-            cells = 0
-            for r in range(root.n_features[b]):
-                cells += root.features[b][r].length if root.features[b][r].length > 0 \
-                    else root.node.totals.n
-            start[b + 1] = start[b] + cells
+            start[b + 1] = start[b] + entries_of_features(root.features[b], root.n_features[b],
+                                                          root.node.totals.n)
         self.wide = wide
         self.buffers = relocate_rows(wide, &root.node, start[root.n_blocks])
         if self.buffers == NULL:

@@ -5,13 +5,13 @@
     columns                those that vary in the node, without entries: they are counted
 """
 from libc.stdint cimport int64_t, uint8_t, uint32_t
-from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from dtrees.core.data._columns cimport without_entries
+from dtrees.core.data._memory cimport claim
 from dtrees.core.data._structs cimport PresortedFeature
 from dtrees.core.search._open_node cimport OpenNode, free_node
-from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, claimed
+from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS
 from dtrees.core.grow._depth_first cimport begin_growth
 
 
@@ -41,20 +41,17 @@ cdef bint begin_member(Growth* growth, const TrainParameters* params, Buffers* v
 cdef bint reserve_root(const TrainParameters* params, Buffers* view, OpenNode* root) noexcept nogil:
     """Memory of its own for a root that was copied, and for its rows; False without any."""
     cdef bint has_classes = root.class_totals != NULL
+    cdef size_t n_bytes = (params.limits.n_columns + 1) * sizeof(PresortedFeature)
+    cdef bint found = claim(<void**>&view.rows, (root.totals.n + 1) * sizeof(uint32_t))
     root.class_totals = NULL
     root.features = NULL
-    free(view.rows)
-    view.rows = <uint32_t*>claimed(NULL, (root.totals.n + 1) * sizeof(uint32_t))
     if has_classes:
-        root.class_totals = <int64_t*>claimed(NULL, params.criterion.n_classes * sizeof(int64_t))
+        found &= claim(<void**>&root.class_totals, params.criterion.n_classes * sizeof(int64_t))
     if not params.draws:
-        root.features = <PresortedFeature*>claimed(
-            NULL, (params.limits.n_columns + 1) * sizeof(PresortedFeature))
-    if (view.rows != NULL and (root.class_totals != NULL or not has_classes)
-            and (root.features != NULL or params.draws)):
-        return True
-    free_node(root)
-    return False
+        found &= claim(<void**>&root.features, n_bytes)
+    if not found:
+        free_node(root)
+    return found
 
 
 cdef void list_rows(Buffers* view, const SharedNode* node, int member) noexcept nogil:

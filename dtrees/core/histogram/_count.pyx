@@ -7,8 +7,10 @@
     cells[histogram * size + code * n_words] += what the row adds
 
 What varies (the width of the codes, the kind of cells, where a row's statistics are) is a constant
-of the loop, compiled once for each case from the same lines. O(rows), and O(rows + stored) for a
-sparse column, whose stored rows are met by merging two ascending lists.
+of the loop, compiled once for each case from the same lines (measured: with one loop that looks
+where things are, and one for all kinds of cells that become bins (`search._bins`), cross-validation
+takes 1.03 to 1.14 times as long). O(rows), and O(rows + stored) for a sparse column, whose stored
+rows are met by merging two ascending lists.
 """
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport free, malloc

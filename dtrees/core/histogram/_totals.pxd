@@ -1,17 +1,45 @@
 """What the rows of a node add up to; see _totals.pyx."""
 from libc.stdint cimport int64_t, uint32_t
+from libc.string cimport memset
 
+from dtrees.core.data._fixed_point cimport moment_of
 from dtrees.core.data._structs cimport RowStatistics, Totals
 from dtrees.core.histogram._layout cimport Layout
 
 
-cdef void clear_totals(Totals* totals) noexcept nogil
 cdef void add_to_totals(const RowStatistics* of_row, const Layout* layout, int64_t row,
                         Totals* totals, int64_t* class_totals) noexcept nogil
 cdef void sum_rows(const RowStatistics* of_row, const Layout* layout, const uint32_t* rows,
                    int64_t n, Totals* totals, int64_t* class_totals) noexcept nogil
 cdef void range_of_rows(const RowStatistics* of_row, const uint32_t* rows, int64_t n,
                         Totals* totals) noexcept nogil
+
+
+cdef inline void clear_totals(Totals* totals) noexcept nogil:
+    """Sums of no rows."""
+    memset(totals, 0, sizeof(Totals))
+    totals.lowest = 0x7FFFFFFFFFFFFFFF
+    totals.highest = -0x7FFFFFFFFFFFFFFF
+
+
+cdef inline void add_label(Totals* totals, int64_t* class_totals, int64_t label,
+                           int64_t w) noexcept nogil:
+    """Classification: add a row of weight w. class_totals : (n_classes,)."""
+    totals.n += 1
+    totals.weight += w
+    totals.target += w if label == 1 else 0
+    class_totals[label] += w
+
+
+cdef inline void add_value(Totals* totals, const Layout* layout, int64_t y, int64_t w,
+                           int64_t wy) noexcept nogil:
+    """Regression: add a row. wy : its weighted target."""
+    totals.n += 1
+    totals.weight += w
+    totals.target += wy
+    totals.moment += moment_of(layout.impurity, layout.fixed_point, w, wy, y)
+    totals.lowest = y if y < totals.lowest else totals.lowest
+    totals.highest = y if y > totals.highest else totals.highest
 
 
 cdef inline void add_totals(Totals* to, const Totals* one) noexcept nogil:

@@ -12,7 +12,7 @@ cdef struct Combinations:
     uint16_t* numbers
     int64_t size            # a power of two
 
-cdef bint begin_combinations(Combinations* combinations) noexcept nogil
+cdef bint begin_combinations(Combinations* combinations, int64_t size) noexcept nogil
 cdef void free_combinations(Combinations* combinations) noexcept nogil
 cdef bint widen_combinations(Combinations* combinations) noexcept nogil
 cdef masks_of(const Combinations* combinations)

@@ -9,17 +9,19 @@ counted::
 import numpy as np
 
 from libc.stdint cimport int64_t, uint16_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport free
+from libc.string cimport memset
+
+from dtrees.core.data._memory cimport claim, claim_zeros
 
 
-cdef bint begin_combinations(Combinations* combinations) noexcept nogil:
-    """Room for the first numbers; False where there is none."""
-    combinations.count = 0
-    combinations.size = 64
-    combinations.masks = <uint64_t*>malloc(combinations.size * sizeof(uint64_t))
-    combinations.keys = <uint64_t*>calloc(combinations.size, sizeof(uint64_t))
-    combinations.numbers = <uint16_t*>malloc(combinations.size * sizeof(uint16_t))
-    return combinations.masks != NULL and combinations.keys != NULL and combinations.numbers != NULL
+cdef bint begin_combinations(Combinations* combinations, int64_t size) noexcept nogil:
+    """Room for half of so many numbers; False where there is none. size : a power of two"""
+    memset(combinations, 0, sizeof(Combinations))
+    combinations.size = size
+    return (claim(<void**>&combinations.masks, size * sizeof(uint64_t))
+            and claim_zeros(<void**>&combinations.keys, size * sizeof(uint64_t))
+            and claim(<void**>&combinations.numbers, size * sizeof(uint16_t)))
 
 
 cdef void free_combinations(Combinations* combinations) noexcept nogil:
@@ -32,18 +34,14 @@ cdef bint widen_combinations(Combinations* combinations) noexcept nogil:
     """Twice the room; False where there is none."""
     cdef Combinations wide
     cdef int64_t k, at
-    wide.count = combinations.count
-    wide.size = 2 * combinations.size
-    wide.masks = <uint64_t*>malloc(wide.size * sizeof(uint64_t))
-    wide.keys = <uint64_t*>calloc(wide.size, sizeof(uint64_t))
-    wide.numbers = <uint16_t*>malloc(wide.size * sizeof(uint16_t))
-    if wide.masks == NULL or wide.keys == NULL or wide.numbers == NULL:
+    if not begin_combinations(&wide, 2 * combinations.size):
         free_combinations(&wide)
         return False
     for k in range(combinations.count):
         at = slot_of(&wide, combinations.masks[k])
         wide.masks[k] = wide.keys[at] = combinations.masks[k]
         wide.numbers[at] = <uint16_t>k
+    wide.count = combinations.count
     free_combinations(combinations)
     combinations[0] = wide
     return True

@@ -148,19 +148,6 @@ class Resampling:
         total: np.ndarray = self.mix @ of_cell
         return total
 
-    def sets(self, cell_statistics: np.ndarray) -> np.ndarray:
-        """Statistics of the sets from those of the cells.
-
-        Parameters
-        ----------
-        cell_statistics : int64 (n_cells, ...)
-
-        Returns
-        -------
-        int64 (n_sets, ...)
-        """
-        return np.tensordot(self.mix[:].astype(np.int64), cell_statistics, axes=1)
-
 
 class Rows(Protocol):
     """The rows of some sets, one set at a time: a matrix has them all at once."""

@@ -79,7 +79,8 @@ def pack(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]] | None:
         shape = Shape(is_inner, n_nodes)
     except ValueError:
         return None
-    if not (_is_canonical(all_of, shape) and _subsets_in_order(trees)):
+    lengths = _subset_lengths(trees)
+    if lengths is None or not _is_canonical(all_of, shape):
         return None
     inner, leaves = shape.inner, shape.leaves
     is_subset = all_of["test"] == IN_SUBSET
@@ -91,7 +92,6 @@ def pack(trees: Sequence[Tree]) -> tuple[Arrays, dict[str, Any]] | None:
         "subset_words": np.concatenate([tree.subset_words for tree in trees]),
     }
     arrays |= _tests(all_of, inner)
-    lengths = _subset_lengths(trees)
     if len(lengths) != np.count_nonzero(is_subset):
         return None
     arrays |= narrow("subset_lengths", lengths)
@@ -279,12 +279,16 @@ def _place_subsets(arrays: Mapping[str, np.ndarray], all_of: Arrays, shape: Shap
     return counts
 
 
-def _subset_lengths(trees: Sequence[Tree]) -> np.ndarray:
-    """Number of words of every subset, in the order of the nodes."""
+def _subset_lengths(trees: Sequence[Tree]) -> np.ndarray | None:
+    """Number of words of every subset; None where they do not fill the words in node order."""
     lengths = []
     for tree in trees:
         starts = tree.subset_offset[tree.subset_offset >= 0]
-        lengths.append(np.diff(starts, append=len(tree.subset_words)))
+        own = np.diff(starts, append=len(tree.subset_words))
+        unused = starts[0] if len(starts) else len(tree.subset_words)
+        if unused != 0 or (own < 1).any():
+            return None
+        lengths.append(own)
     return np.concatenate(lengths)
 
 
@@ -333,15 +337,3 @@ def _holds(array: np.ndarray, value: float) -> bool:
     """Whether all bits are those of the value."""
     kind = f"u{array.itemsize}"
     return bool((array.view(kind) == np.full(1, value, array.dtype).view(kind)).all())
-
-
-def _subsets_in_order(trees: Sequence[Tree]) -> bool:
-    """Whether the subsets of every tree fill its words in the order of its nodes."""
-    for tree in trees:
-        starts = tree.subset_offset[tree.subset_offset >= 0]
-        if len(starts) == 0 and len(tree.subset_words):
-            return False
-        bounds = np.append(starts, len(tree.subset_words))
-        if len(starts) and (starts[0] != 0 or (np.diff(bounds) < 1).any()):
-            return False
-    return True

@@ -36,6 +36,7 @@ import numpy as np
 
 from dtrees.core.model._pruning import weakest_links
 from dtrees.core.model.gains import relative_gains
+from dtrees.core.model.preorder import ends_of, times_below
 from dtrees.core.model.tree import LEAF, LEAF_VALUES, NO_CHILD, Tree
 
 # scikit-learn's tolerance when it compares a decrease with min_impurity_decrease.
@@ -61,7 +62,7 @@ def truncate(tree: Tree, is_leaf: np.ndarray) -> tuple[Tree, np.ndarray]:
     pruned = is_leaf & (tree.test != LEAF)
     if not pruned.any():
         return tree, np.arange(tree.node_count)
-    kept = np.flatnonzero(_times_below(tree, pruned) == 0)
+    kept = np.flatnonzero(times_below(np.flatnonzero(pruned), last_of_branch(tree)) == 0)
     new_number = np.full(tree.node_count, NO_CHILD, dtype=np.int32)
     new_number[kept] = np.arange(len(kept), dtype=np.int32)
     now_leaf = (pruned | (tree.test == LEAF))[kept]
@@ -188,11 +189,10 @@ def best_first_order(tree: Tree, n_splits: int | None = None) -> np.ndarray:
 
 
 def ccp_leaves(tree: Tree, alpha: float) -> np.ndarray:
-    """Where ``ccp_alpha`` prunes."""
+    """Where a ``ccp_alpha`` above 0 prunes."""
     is_leaf = np.zeros(tree.node_count, dtype=bool)
-    if alpha > 0.0:
-        links, alphas, _ = weakest_links_of(tree)
-        is_leaf[links[: np.searchsorted(np.maximum.accumulate(alphas), alpha, "right")]] = True
+    links, alphas, _ = weakest_links_of(tree)
+    is_leaf[links[: np.searchsorted(np.maximum.accumulate(alphas), alpha, "right")]] = True
     return is_leaf
 
 
@@ -218,26 +218,9 @@ def weakest_links_of(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def last_of_branch(tree: Tree) -> np.ndarray:
-    """Last node of every branch, int32 (n_nodes,): go right until there is a leaf.
-
-    Pointer doubling: every round jumps twice as far, so O(nodes x log depth).
-    """
+    """Last node of every branch, int32 (n_nodes,). O(nodes x log depth)."""
     last = np.where(tree.test == LEAF, np.arange(tree.node_count), tree.children_right)
-    last = last.astype(np.int32)
-    while True:
-        further = last[last]
-        if np.array_equal(further, last):
-            return last
-        last = further
-
-
-def _times_below(tree: Tree, marked: np.ndarray) -> np.ndarray:
-    """How many proper ancestors of every node are marked, int64 (n_nodes,)."""
-    nodes = np.flatnonzero(marked)
-    steps = np.zeros(tree.node_count + 1, dtype=np.int64)
-    steps[nodes + 1] += 1
-    steps -= np.bincount(last_of_branch(tree)[nodes] + 1, minlength=len(steps))
-    return np.cumsum(steps[:-1])
+    return ends_of(last.astype(np.int32))
 
 
 def _compact_subsets(offset: np.ndarray, tree: Tree) -> tuple[np.ndarray, np.ndarray]:

@@ -13,18 +13,14 @@ from libc.stdlib cimport free, malloc, realloc
 from dtrees.core.data._bits cimport prefetch
 from dtrees.core.data._structs cimport LEAF
 from dtrees.core.predict._forest_nodes cimport Entry, ForestNodes
-from dtrees.core.predict._grown_trees cimport Grown, GrownTrees, total_of
+from dtrees.core.predict._grown_trees cimport Grown, GrownTrees, statistic, total_of
 
 cdef enum:
     AHEAD = 32                  # rows whose values are asked for
 
-cdef extern from *:
-    void prefetch "__builtin_prefetch"(const void*) noexcept nogil
-
 
 cdef inline double share(const Grown* tree, int64_t at, int64_t total) noexcept nogil:
-    return <double>(tree.wide[at] if tree.narrow == NULL else tree.narrow[at]) / (
-        <double>total)
+    return <double>statistic(tree, at) / <double>total
 
 
 cdef void dense_values(const Grown* tree, const int32_t* node_of_leaf, int64_t n_leaves,
@@ -36,10 +32,8 @@ cdef void dense_values(const Grown* tree, const int32_t* node_of_leaf, int64_t n
         i = node_of_leaf[leaf]
         total = total_of(tree, i)
         if tree.is_regression:
-            k = i * n_statistics + 1
-            out[leaf] = (
-                <double>(tree.wide[k] if tree.narrow == NULL else tree.narrow[k]) * tree.unit
-            ) / (<double>total * tree.weight_unit) + tree.offset
+            out[leaf] = (<double>statistic(tree, i * n_statistics + 1) * tree.unit) / (
+                <double>total * tree.weight_unit) + tree.offset
         else:
             for k in range(n_statistics):
                 out[leaf * n_statistics + k] = share(tree, i * n_statistics + k, total)
@@ -70,8 +64,7 @@ cdef Entry* entries_of(const Grown* tree, const int32_t* node_of_leaf, int64_t n
         total = total_of(tree, i)
         for k in range(n_statistics):
             own = i * n_statistics + k
-            if total != 0 and (
-                    tree.wide[own] if tree.narrow == NULL else tree.narrow[own]) == 0:
+            if total != 0 and statistic(tree, own) == 0:
                 continue
             value = share(tree, own, total)
             if value != 0:
@@ -92,7 +85,7 @@ def share_of_zeros(GrownTrees grown not None):
         if tree.test[i] == LEAF:
             n += grown.n_statistics
             for k in range(i * grown.n_statistics, (i + 1) * grown.n_statistics):
-                zeros += (tree.wide[k] if tree.narrow == NULL else tree.narrow[k]) == 0
+                zeros += statistic(tree, k) == 0
     return <double>zeros / <double>n
 
 

@@ -1,7 +1,7 @@
 """Declarations of a packed forest; see _forest_nodes.pyx."""
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint64_t
 
-cdef enum:
+cpdef enum:
     MISSING_LEFT = 1 << 15      # bit of a node's slot
     MOST_SLOTS = 1 << 15
     MOST_CODES = 1 << 16        # in a slot of categories

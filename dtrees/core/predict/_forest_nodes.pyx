@@ -23,12 +23,6 @@ import numpy as np
 from dtrees.core.data._structs cimport ABOVE, IN_SUBSET
 from dtrees.core.predict._grown_trees cimport Grown, GrownTrees, is_heavier_left, number_nodes
 
-NO_NUMBER = CATEGORY
-NEW = UNSEEN
-GONE = MISSING
-SLOT_LIMIT = MOST_SLOTS
-CODE_LIMIT = MOST_CODES
-
 
 cdef class ForestNodes:
     """The inner nodes of a forest, and its leaves.

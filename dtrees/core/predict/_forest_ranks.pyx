@@ -23,9 +23,9 @@ cdef enum:
     BYTE = 8
     DIGIT = 11
     MOST_COUNTS = 6 << DIGIT    # of all digits
-    MOST_THRESHOLDS = 65532
 
-THRESHOLD_LIMIT = MOST_THRESHOLDS
+cpdef enum:
+    MOST_THRESHOLDS = 65532
 
 cdef struct Ranked:
     uint64_t key
@@ -132,7 +132,7 @@ def rank_thresholds(ForestNodes forest not None, double[::1] thresholds,
     begin, end : int
         The slots.
     n_distinct : OUT int64 (n_number_slots,)
-        More than `THRESHOLD_LIMIT`: limits of the slot do not count.
+        More than `MOST_THRESHOLDS`: limits of the slot do not count.
     """
     cdef int64_t s, i, n, a, distinct
     cdef int64_t most = 0
@@ -181,15 +181,3 @@ def rank_thresholds(ForestNodes forest not None, double[::1] thresholds,
                 put_limit(forest, sorted_items[i].node, distinct, n_distinct[s])
     PyMem_RawFree(items)
     PyMem_RawFree(counts)
-
-
-def together(const double[::1] thresholds, const int64_t[::1] first,
-             const int64_t[::1] last, double[::1] out):
-    """OUT the distinct thresholds of all slots, which begin at ``last`` and not at ``first``."""
-    cdef int64_t s, i
-    if not (first.shape[0] == last.shape[0] and out.shape[0] >= last[last.shape[0] - 1]):
-        raise ValueError("The arrays of the forest differ in length.")
-    with nogil:
-        for s in range(first.shape[0] - 1):
-            for i in range(last[s + 1] - last[s]):
-                out[last[s] + i] = thresholds[first[s] + i]

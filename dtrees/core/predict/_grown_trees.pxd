@@ -40,6 +40,11 @@ cdef class GrownTrees:
                 int64_t* n_inner)
 
 
+cdef inline int64_t statistic(const Grown* tree, int64_t at) noexcept nogil:
+    """One of the statistics, which are (n_nodes, n_statistics)."""
+    return tree.wide[at] if tree.narrow == NULL else tree.narrow[at]
+
+
 cdef int64_t total_of(const Grown* tree, int64_t node) noexcept nogil
 cdef bint is_heavier_left(const Grown* tree, int64_t node) noexcept nogil
 cdef void number_nodes(const Grown* tree, int32_t* number, int32_t* inner,

@@ -137,13 +137,9 @@ cdef int64_t total_of(const Grown* tree, int64_t node) noexcept nogil:
     cdef int64_t first = tree.n_statistics * node
     cdef uint64_t total = 0
     if tree.is_regression:
-        return tree.wide[first] if tree.narrow == NULL else tree.narrow[first]
-    if tree.narrow == NULL:
-        for k in range(tree.n_statistics):
-            total += <uint64_t>tree.wide[first + k]
-    else:
-        for k in range(tree.n_statistics):
-            total += <uint64_t>tree.narrow[first + k]
+        return statistic(tree, first)
+    for k in range(first, first + tree.n_statistics):
+        total += <uint64_t>statistic(tree, k)
     return <int64_t>total
 
 

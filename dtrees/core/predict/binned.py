@@ -28,6 +28,7 @@ from dtrees.core.model.tree import Tree
 from dtrees.core.predict._binned import find_leaves
 from dtrees.core.predict._raw import PackedTree, walk_sparse
 from dtrees.core.predict.means import add_up
+from dtrees.core.predict.raw_cells import parts_of
 from dtrees.core.predict.used_columns import slots_of, sparse_block, used_columns
 from dtrees.typing import Runner
 
@@ -139,15 +140,7 @@ class CodedRows:
             coded.n_codes,
             coded.n_ordered,
         )
-        matrix = self._stored[:, used]
+        parts = parts_of(self._stored[:, used])
         leaves = np.empty(coded.n_rows, dtype=np.intp)
-        walk_sparse(
-            packed,
-            matrix.indptr.astype(np.int64, copy=False),
-            matrix.indices.astype(np.int32, copy=False),
-            matrix.data,
-            sparse_block(len(used), self._dtype),
-            0,
-            leaves,
-        )
+        walk_sparse(packed, *parts, sparse_block(len(used), self._dtype), 0, leaves)
         return leaves

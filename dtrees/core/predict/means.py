@@ -14,8 +14,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dtrees.core.model.tree import Tree
-
 
 def add_up(total: np.ndarray, values: np.ndarray) -> None:
     """Add values of leaves to ``total`` (IN and OUT); a sum may overflow, see `mean_of_sums`."""
@@ -52,8 +50,3 @@ def mean_of_sums(
     of_offsets = first if is_one else math.fsum(offset / len(offsets) for offset in offsets)
     lost = ~np.isfinite(total) & (np.asarray(n_added) > 0)
     return np.where(lost, of_offsets, mean)
-
-
-def offsets_of(trees: Sequence[Tree]) -> list[float]:
-    """What `mean_of_sums` has to know of trees."""
-    return [tree.offset for tree in trees]

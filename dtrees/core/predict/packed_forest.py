@@ -33,15 +33,15 @@ import numpy as np
 from dtrees.core.model.tree import Forest, Tree
 from dtrees.core.predict._forest_leaves import fill_leaves, share_of_zeros
 from dtrees.core.predict._forest_nodes import (
-    CODE_LIMIT,
-    GONE,
-    NEW,
-    NO_NUMBER,
-    SLOT_LIMIT,
+    CATEGORY,
+    MISSING,
+    MOST_CODES,
+    MOST_SLOTS,
+    UNSEEN,
     ForestNodes,
     fill_nodes,
 )
-from dtrees.core.predict._forest_ranks import THRESHOLD_LIMIT, rank_thresholds, together
+from dtrees.core.predict._forest_ranks import MOST_THRESHOLDS, rank_thresholds
 from dtrees.core.predict._forest_sparse import code_sparse, walk_sparse
 from dtrees.core.predict._grown_trees import GrownTrees
 from dtrees.core.predict._packed_forest import code_numbers, walk_leaves, walk_values
@@ -113,7 +113,7 @@ class PackedForest:
         thresholds = self.thresholds[self.first[slot] : self.first[slot + 1]]
         below = np.searchsorted(thresholds, cells.numbers)
         is_new = cells.codes > self.book.n_codes[cells.column]
-        other = np.where(cells.codes == 0, GONE, np.where(is_new, NEW, NO_NUMBER))
+        other = np.where(cells.codes == 0, MISSING, np.where(is_new, UNSEEN, CATEGORY))
         return np.where(np.isnan(cells.numbers), other, below).astype(np.uint16)
 
 
@@ -238,7 +238,7 @@ def _pack_trees(trees: Sequence[Tree], book: CodeBook, run: Runner) -> Parts | N
     ).any():
         return None
     n_slots = len(number_columns) + len(code_columns)
-    if n_slots >= SLOT_LIMIT:
+    if n_slots >= MOST_SLOTS:
         return _halves(trees, book, run)
     # what many nodes ask for stands together
     number_columns = number_columns[np.argsort(-grown.n_compared[number_columns], kind="stable")]
@@ -251,7 +251,7 @@ def _pack_trees(trees: Sequence[Tree], book: CodeBook, run: Runner) -> Parts | N
     with_other = bool(is_hybrid.any() or grown.with_above or largest.max(initial=0) >= WORD_BITS)
     if len(code_columns) or with_other:
         n_words = int(((largest // 64 + 1) * grown.n_subsets[code_columns]).sum())
-    if largest.max(initial=0) >= CODE_LIMIT or (n_words or 0) >= WORD_LIMIT:
+    if largest.max(initial=0) >= MOST_CODES or (n_words or 0) >= WORD_LIMIT:
         return None
 
     is_dense = grown.is_regression or grown.n_statistics <= 2 or share_of_zeros(grown) < 0.5
@@ -275,11 +275,12 @@ def _pack_trees(trees: Sequence[Tree], book: CodeBook, run: Runner) -> Parts | N
         [partial(rank, begin, end, n_distinct) for begin, end in some_slots]
         + [partial(leaves, begin, end) for begin, end in _stretches(grown.first_leaf)]
     )
-    if n_distinct.max(initial=0) > THRESHOLD_LIMIT:
+    if n_distinct.max(initial=0) > MOST_THRESHOLDS:
         return _halves(trees, book, run)
     first = np.append(0, np.cumsum(n_distinct))
-    thresholds = np.full(first[-1] + 1, np.nan)
-    together(compared, begins, first, thresholds)
+    ends = (begins[:-1] + n_distinct).tolist()
+    distinct = [compared[begin:end] for begin, end in zip(begins.tolist(), ends, strict=False)]
+    thresholds = np.concatenate([*distinct, [np.nan]])
     return (
         PackedForest(
             book, len(trees), nodes, number_columns, number_slot, code_slot, thresholds, first

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -47,7 +47,7 @@ from dtrees.core.predict.packed_forest import (
     is_walkable,
     pack_forest,
 )
-from dtrees.core.predict.raw_cells import RawCells
+from dtrees.core.predict.raw_cells import RawCells, parts_of
 from dtrees.core.predict.used_columns import NOWHERE, slots_of, sparse_block, used_columns
 from dtrees.typing import Runner, serial
 
@@ -127,7 +127,17 @@ def forest_apply(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) -
     """Leaf of every row in every tree; intp (n_rows, n_trees). As `apply`."""
     table = X if isinstance(X, Table) else book.check(X, run=run)
     leaves = np.empty((len(forest), table.n_rows), dtype=np.int32)
-    _in_blocks(_forest_leaves(forest, book, table, leaves, run), table.n_rows, run, FOREST_ROWS)
+    stretches = _stretches(forest, RawCells(book, table), run)
+
+    def block(first: int, end: int) -> None:
+        tree = 0
+        for n_trees, rows in stretches:
+            found = np.empty((n_trees, end - first), dtype=np.int32)
+            rows.find_leaves(first, end, found)
+            leaves[tree : tree + n_trees, first:end] = found
+            tree += n_trees
+
+    _in_blocks(block, table.n_rows, run, FOREST_ROWS)
     return leaves.T.astype(np.intp)
 
 
@@ -138,11 +148,14 @@ def forest_values(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) 
     """
     table = X if isinstance(X, Table) else book.check(X, run=run)
     total = np.zeros((table.n_rows, forest[0].n_values))
-    _in_blocks(_forest_totals(forest, book, table, total, run), table.n_rows, run, FOREST_ROWS)
+    stretches = _stretches(forest, RawCells(book, table), run)
+
+    def block(first: int, end: int) -> None:
+        for _, rows in stretches:
+            rows.add_values(first, end, total[first:end])
+
+    _in_blocks(block, table.n_rows, run, FOREST_ROWS)
     return mean_of_sums(total, len(forest), forest.offsets)
-
-
-Block = Callable[[int, int], None]  # (first row, end)
 
 
 def leaves_by_tree(trees: Sequence[Tree], book: CodeBook, table: Table, run: Runner) -> Iterator:
@@ -155,72 +168,47 @@ def leaves_by_tree(trees: Sequence[Tree], book: CodeBook, table: Table, run: Run
         yield _leaves(tree, cells, run)
 
 
-def _forest_leaves(
-    forest: Forest, book: CodeBook, table: Table, leaves: np.ndarray, run: Runner
-) -> Block:
-    """What fills a stretch of OUT leaves (n_trees, n_rows)."""
-    cells = RawCells(book, table)
-    coded_rows = _coded_rows(forest, cells, run)
-    if coded_rows is not None:
+class UncodedStretches:
+    """The rows of a table for a forest whose trees are walked one by one."""
 
-        def coded(first: int, end: int) -> None:
-            tree = 0
-            for n_trees, rows in coded_rows:
-                found = np.empty((n_trees, end - first), dtype=np.int32)
-                rows.find_leaves(first, end, found)
-                leaves[tree : tree + n_trees, first:end] = found
-                tree += n_trees
+    def __init__(self, forest: Forest, cells: RawCells) -> None:
+        self._forest = forest
+        self._walks = [_walker(tree, cells) for tree in forest.trees]
 
-        return coded
-    walks = [_walker(tree, cells) for tree in forest.trees]
+    @cached_property
+    def _values(self) -> list[np.ndarray]:
+        return [tree.value for tree in self._forest.trees]
 
-    def tree_by_tree(first: int, end: int) -> None:
-        found = np.empty(end - first, dtype=np.intp)
-        for i, walk in enumerate(walks):
-            walk(first, end, found)
-            leaves[i, first:end] = found
-
-    return tree_by_tree
-
-
-def _forest_totals(
-    forest: Forest, book: CodeBook, table: Table, total: np.ndarray, run: Runner
-) -> Block:
-    """What adds up a stretch of IN and OUT total (n_rows, n_classes or 1)."""
-    cells = RawCells(book, table)
-    coded_rows = _coded_rows(forest, cells, run)
-    if coded_rows is not None:
-
-        def coded(first: int, end: int) -> None:
-            for _, rows in coded_rows:
-                rows.add_values(first, end, total[first:end])
-
-        return coded
-    walks = [(_walker(tree, cells), tree.value) for tree in forest.trees]
-
-    def tree_by_tree(first: int, end: int) -> None:
+    def _by_tree(self, first: int, end: int) -> Iterator[np.ndarray]:
+        """Leaves in one tree after the other, in the same array."""
         leaves = np.empty(end - first, dtype=np.intp)
-        for walk, values in walks:
+        for walk in self._walks:
             walk(first, end, leaves)
-            add_up(total[first:end], values.take(leaves, axis=0))
+            yield leaves
 
-    return tree_by_tree
+    def add_values(self, first: int, end: int, total: np.ndarray) -> None:
+        """Add the values of the leaves of a stretch of rows, IN and OUT (end - first, width)."""
+        for leaves, values in zip(self._by_tree(first, end), self._values, strict=True):
+            add_up(total, values.take(leaves, axis=0))
+
+    def find_leaves(self, first: int, end: int, leaves: np.ndarray) -> None:
+        """Leaves of a stretch of rows, OUT int32 (n_trees, end - first)."""
+        for own, found in zip(leaves, self._by_tree(first, end), strict=True):
+            own[:] = found
 
 
-def _coded_rows(
-    forest: Forest, cells: RawCells, run: Runner
-) -> list[tuple[int, CodedStretches | SparseStretches]] | None:
-    """The rows of a table, coded for trees that follow each other, and how many trees these are.
+Stretches = CodedStretches | SparseStretches | UncodedStretches
 
-    None: they walk tree by tree.
-    """
-    coded = []
+
+def _stretches(forest: Forest, cells: RawCells, run: Runner) -> list[tuple[int, Stretches]]:
+    """The rows of a table for trees that follow each other, and how many trees these are."""
+    found: list[tuple[int, Stretches]] = []
     for part in pack_forest(forest, cells.book, run) or ():
         rows = part.rows_of(cells)
         if rows is None:
-            return None
-        coded.append((part.n_trees, rows))
-    return coded or None
+            return [(len(forest), UncodedStretches(forest, cells))]
+        found.append((part.n_trees, rows))
+    return found or [(len(forest), UncodedStretches(forest, cells))]
 
 
 def _in_blocks(
@@ -312,11 +300,7 @@ def _pack(tree: Tree, book: CodeBook) -> Packed:
 
 def _of_sparse(packed: Packed, table: csc_array) -> Leaves:
     """How rows of a sparse table walk: used columns only, in a block of few rows."""
-    matrix = table[:, packed.numbers]
-    narrow = matrix.dtype == np.float32
-    data = matrix.data if narrow else matrix.data.astype(np.float64, copy=False)
-    indptr = matrix.indptr.astype(np.int64, copy=False)
-    rows = matrix.indices.astype(np.int32, copy=False)
+    indptr, rows, data = parts_of(table[:, packed.numbers])
 
     def leaves_of(first: int, end: int, leaves: np.ndarray) -> None:
         block = sparse_block(len(packed.numbers), data.dtype)

@@ -23,6 +23,8 @@ from dtrees.coding.tables import Table
 from dtrees.core.predict.used_columns import NOWHERE
 
 if TYPE_CHECKING:
+    from scipy.sparse import csc_array
+
     from dtrees.coding import CodeBook
 
 
@@ -47,6 +49,16 @@ class LabelCells:
     numbers: np.ndarray
 
 
+def parts_of(matrix: csc_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of a matrix by columns: int64 ``indptr``, int32 rows, and values of 32 or 64 bits."""
+    numbers = np.result_type(matrix.dtype, np.float32)  # as in numpy: of 16 bits, float32
+    return (
+        matrix.indptr.astype(np.int64, copy=False),
+        matrix.indices.astype(np.int32, copy=False),
+        matrix.data.astype(numbers, copy=False),
+    )
+
+
 class RawCells:
     """A table as its codebook reads it, for all trees of a call.
 
@@ -64,15 +76,9 @@ class RawCells:
 
     @cached_property
     def sparse(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of a sparse table by columns: int64 ``indptr``, int32 rows, and floating-point values."""
-        found = self.table.sparse
-        assert found is not None
-        numbers = np.result_type(found.dtype, np.float32)  # as in numpy: of 16 bits, float32
-        return (
-            found.indptr.astype(np.int64, copy=False),
-            found.indices.astype(np.int32, copy=False),
-            found.data.astype(numbers, copy=False),
-        )
+        """Those of a sparse table."""
+        assert self.table.sparse is not None
+        return parts_of(self.table.sparse)
 
     def numbers(self, slot: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Blocks of numbers that hold wanted columns.

@@ -100,7 +100,7 @@ cdef bint open_children(const OpenNode* node, int64_t n_left, int n_classes, Ope
     cdef size_t K = n_classes * sizeof(int64_t)
     memset(left, 0, sizeof(OpenNode))
     memset(right, 0, sizeof(OpenNode))
-    if node.class_totals != NULL:
+    if node.class_totals != NULL:  # not by `claim`: measured 1.03 to 1.04, extremely random trees
         left.class_totals = <int64_t*>malloc(K)
         right.class_totals = <int64_t*>malloc(K)
         if left.class_totals == NULL or right.class_totals == NULL:

@@ -15,10 +15,10 @@ with the greatest hash of (seed, tree, path of the node, column). Either way it 
 which order, and on which thread, the columns are searched.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport realloc
 from libc.string cimport memset
 
 from dtrees._random cimport hash64
+from dtrees.core.data._memory cimport resize
 from dtrees.core.data._structs cimport (
     AT_MOST, ENTROPY, GINI, LEAF, POISSON, SQUARED, RowStatistics, Split, Totals, int128_t
 )
@@ -120,12 +120,10 @@ cdef bint take_best(Search* q, int32_t column, bint saw_missing) noexcept nogil
 
 cdef inline bint enlarge(Search* q, void** memory, int64_t n_bytes) noexcept nogil:
     """More room in place; False without memory, which is noted, and the old room stays."""
-    cdef void* new = realloc(memory[0], n_bytes)
-    if new == NULL:
-        q.out_of_memory = True
-        return False
-    memory[0] = new
-    return True
+    if resize(memory, n_bytes):
+        return True
+    q.out_of_memory = True
+    return False
 
 
 cdef inline uint64_t key_of_split(const Search* q, int32_t column) noexcept nogil:

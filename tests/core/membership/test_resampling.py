@@ -16,8 +16,6 @@ def test_plain():
     assert (resampling.n_sets, resampling.n_cells) == (1, 1)
     assert resampling.is_plain
     assert resampling.cells is None
-    statistics = np.arange(6).reshape(1, 2, 3)
-    np.testing.assert_array_equal(resampling.sets(statistics), statistics)
 
 
 def test_folds_and_final():
@@ -27,9 +25,8 @@ def test_folds_and_final():
     assert (resampling.n_sets, resampling.n_cells) == (5, 4)
     assert not resampling.is_plain
     y = np.arange(12)
-    cells = np.bincount(resampling.cells, weights=y).astype(np.int64)[:, None]
     expected = [y[resampling.cells != fold].sum() for fold in range(k)] + [y.sum()]
-    np.testing.assert_array_equal(resampling.sets(cells)[:, 0], expected)
+    np.testing.assert_array_equal(resampling.totals(y), expected)
 
 
 class LeaveOneOut:
@@ -91,9 +88,6 @@ def assert_same_sets(sets, other, rows):
     assert (sets.n_sets, sets.n_cells) == (other.n_sets, other.n_cells) == sets.mix.shape
     np.testing.assert_array_equal(sets.totals(numbers), other.totals(numbers))
     np.testing.assert_array_equal(sets.totals(numbers), rows @ numbers)
-    np.testing.assert_array_equal(
-        sets.sets(numbers[: sets.n_cells]), other.sets(numbers[: sets.n_cells])
-    )
     for number, mine in enumerate(rows):
         np.testing.assert_array_equal(sets.rows(number), mine)
         np.testing.assert_array_equal(sets.has(number), other.has(number))

@@ -28,7 +28,7 @@ def test_few_rows_and_many_trees(unseen, seed, n_rows, n_trees):
     check(forest, book, other, rows)
 
 
-@pytest.mark.parametrize(("limit", "most"), [("SLOT_LIMIT", 5), ("THRESHOLD_LIMIT", 4)])
+@pytest.mark.parametrize(("limit", "most"), [("MOST_SLOTS", 5), ("MOST_THRESHOLDS", 4)])
 def test_forests_in_parts(limit, most, monkeypatch):
     frame, _ = mixed_frame(200, seed=1)
     book, _ = CodeBook.fit_encode(frame)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dtrees.core.model.tree import Tree
 from dtrees.core.predict._forest_nodes import ForestNodes, fill_nodes
-from dtrees.core.predict._forest_ranks import rank_thresholds, together
+from dtrees.core.predict._forest_ranks import rank_thresholds
 from dtrees.core.predict._grown_trees import GrownTrees
 from dtrees.core.predict._packed_forest import walk_leaves
 
@@ -51,9 +51,7 @@ def ranked(thresholds: list[float]) -> tuple[np.ndarray, ForestNodes]:
     np.testing.assert_array_equal(compared, [*thresholds[:half], *reversed(thresholds[half:])])
     n_distinct = np.zeros(1, dtype=np.int64)
     rank_thresholds(forest, compared, node_of, first, 0, 1, n_distinct)
-    out = np.empty(n_distinct[0])
-    together(compared, first, np.append(0, n_distinct), out)
-    return out, forest
+    return compared[: n_distinct[0]].copy(), forest
 
 
 def check(thresholds: list[float]) -> None:
@@ -98,5 +96,3 @@ def test_arrays_that_do_not_fit():
     first, nodes = np.array([0, 2]), np.zeros(2, dtype=np.int64)
     with pytest.raises(ValueError, match="differ in length"):
         rank_thresholds(forest, distinct, nodes, first, 0, 2, np.zeros(1, dtype=np.int64))
-    with pytest.raises(ValueError, match="differ in length"):
-        together(distinct, first, first, np.empty(1))

@@ -60,7 +60,7 @@ def test_other_types(dtype):
 def test_many_rows_threads_and_parts(monkeypatch):
     X = sparse_numbers(raw.FOREST_ROWS + 300, 12, 5, 0.2)
     book, _ = CodeBook.fit_encode(X[:500])
-    monkeypatch.setattr(packed_forest, "SLOT_LIMIT", 9)
+    monkeypatch.setattr(packed_forest, "MOST_SLOTS", 9)
     forest = random_forest(book, seed=6, n_trees=6, n_leaves=9)
     assert len(packed_forest.pack_forest(forest, book)) > 1
     check(forest, book, scipy.sparse.csc_array(X), X.tolist(), threaded(2))

@@ -1,10 +1,8 @@
 """Means over trees: what is added, divided by how often, whatever the size of the targets."""
 
-from types import SimpleNamespace
-
 import numpy as np
 
-from dtrees.core.predict.means import add_up, mean_of_sums, offsets_of
+from dtrees.core.predict.means import add_up, mean_of_sums
 
 
 def test_sums_are_divided_by_their_number():
@@ -27,7 +25,3 @@ def test_sums_that_overflow_are_the_mean_of_the_offsets():
             add_up(total, np.array([[huge]]))
         assert np.isinf(total).all()
         np.testing.assert_array_equal(mean_of_sums(total, 4, offsets), [[expected]])
-
-
-def test_offsets_of_trees():
-    assert offsets_of([SimpleNamespace(offset=1.5), SimpleNamespace(offset=-2.0)]) == [1.5, -2.0]

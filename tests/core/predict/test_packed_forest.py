@@ -109,7 +109,7 @@ class TestWalk:
         book, _ = CodeBook.fit_encode(frame)
         check(random_forest(book, seed=6), book, frame, X.tolist())
 
-    @pytest.mark.parametrize("limit", ["SLOT_LIMIT", "THRESHOLD_LIMIT", "CODE_LIMIT", "WORD_LIMIT"])
+    @pytest.mark.parametrize("limit", ["MOST_SLOTS", "MOST_THRESHOLDS", "MOST_CODES", "WORD_LIMIT"])
     def test_forests_that_are_too_large_walk_tree_by_tree(self, limit, monkeypatch):
         monkeypatch.setattr(packed_forest, limit, 2)
         frame, _ = mixed_frame(100, seed=7)
@@ -230,7 +230,7 @@ class TestLabelsAreReadOnce:
             assert reads == ONCE
 
     def test_of_forests_that_walk_tree_by_tree(self, reads, monkeypatch):
-        monkeypatch.setattr(packed_forest, "SLOT_LIMIT", 2)
+        monkeypatch.setattr(packed_forest, "MOST_SLOTS", 2)
         X, y = table_of(300, seed=2)
         forest = RandomForestClassifier(6, random_state=0).fit(X, y)
         reads.clear()

@@ -10,13 +10,12 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from dtrees.core.data._bits cimport count_bits
-from dtrees.core.data._fixed_point cimport moment_of
 from dtrees.core.data._structs cimport RowStatistics, Totals
 from dtrees.core.histogram._count cimport NodeRows, count_column
 from dtrees.core.histogram._layout cimport (
     CLASSES, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind, Layout, add_words, encode, words_of
 )
-from dtrees.core.histogram._totals cimport clear_totals
+from dtrees.core.histogram._totals cimport add_label, add_value, clear_totals
 from dtrees.core.stores._dataset cimport Dataset
 
 cdef enum:
@@ -191,27 +190,16 @@ cdef void sum_combinations(const RowStatistics* of_row, const NodeRows* rows,
                            int64_t* classes) noexcept nogil:
     """Sums of the rows of each combination."""
     cdef int64_t K = layout.n_classes
-    cdef int64_t i, k, w, y
-    cdef Totals* t
+    cdef int64_t i, k, row
     for k in range(n_combinations):
         clear_totals(&totals[k])
     for i in range(rows.n):
         k = 0 if rows.combination == NULL else rows.combination[i]
-        w = rows.weight[i]
-        t = totals + k
-        t.n += 1
-        t.weight += w
+        row = rows.rows[i]
         if K > 0:
-            classes[k * K + of_row.label[rows.rows[i]]] += w
-            continue
-        y = of_row.value[rows.rows[i]]
-        t.target += rows.target[i]
-        t.lowest = y if y < t.lowest else t.lowest
-        t.highest = y if y > t.highest else t.highest
-        t.moment += moment_of(layout.impurity, layout.fixed_point, w, rows.target[i], y)
-    if K > 1:
-        for k in range(n_combinations):
-            totals[k].target = classes[k * K + 1]
+            add_label(&totals[k], classes + k * K, of_row.label[row], rows.weight[i])
+        else:
+            add_value(&totals[k], layout, of_row.value[row], rows.weight[i], rows.target[i])
 
 
 cdef inline void add_sums(int64_t* sums, const Totals* totals, const int64_t* classes,

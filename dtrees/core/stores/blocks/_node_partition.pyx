@@ -26,6 +26,7 @@ from dtrees.core.stores._dataset cimport Dataset
 cdef enum:
     NOBODY = -1             # no set sends a row to a side
     UNKNOWN = -2
+    FIRST_ROOM = 64         # of combinations
 
 
 cdef struct Rows:
@@ -48,7 +49,7 @@ cdef class Child:
         cdef uint16_t[::1] combination = np.empty(n + 1 if is_shared else 1, dtype=np.uint16)
         self.arrays = (rows, times if has_times else None, combination if is_shared else None)
         self.out = Rows(&rows[0], &times[0], &combination[0], 0)
-        if not begin_combinations(&self.masks):
+        if not begin_combinations(&self.masks, FIRST_ROOM):
             raise MemoryError
 
     def __dealloc__(self):

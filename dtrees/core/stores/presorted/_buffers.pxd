@@ -48,3 +48,13 @@ cdef int64_t relocate_features(const Relocation* move, const entry_t* entries,
                                int64_t at) noexcept nogil
 cdef Buffers* relocate(Buffers* old, const entry_t* entries, OpenNode* node, const Column* columns,
                        const CountRule* rule) noexcept nogil
+
+
+cdef inline int64_t entries_of_features(const PresortedFeature* features, int64_t n_features,
+                                        int64_t n) noexcept nogil:
+    """Entries of columns of a node of n rows; those that are counted have one for each row."""
+    cdef int64_t entries = 0
+    cdef int64_t r
+    for r in range(n_features):
+        entries += features[r].length if features[r].length > 0 else n
+    return entries

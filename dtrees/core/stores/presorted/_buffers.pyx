@@ -18,9 +18,10 @@ Memory: 8 bytes per entry of wide and sparse columns and 4 per row at the top; p
 per entry of the largest relocated node.
 """
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 
 from dtrees.core.data._columns cimport STORED_U8, Column, code_at
+from dtrees.core.data._memory cimport claim
 from dtrees.core.data._structs cimport ALL_ORDERED, NO_RANK, PresortedFeature, entry_t
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport CountRule
@@ -41,13 +42,10 @@ cdef Buffers* new_buffers(int64_t n_rows, int64_t n_entries, bint narrow) noexce
     w.n_rows = n_rows
     w.narrow = narrow
     w.owns_rows = True
-    w.entries = malloc((n_entries + 1) * width)
-    w.scratch = malloc((n_rows + 1) * width)
-    w.rows = <uint32_t*>malloc((n_rows + 1) * sizeof(uint32_t))
-    w.row_scratch = <uint32_t*>malloc((n_rows + 1) * sizeof(uint32_t))
-    w.side = <uint8_t*>malloc(n_rows + 1)
-    if (w.entries == NULL or w.scratch == NULL or w.rows == NULL or w.row_scratch == NULL
-            or w.side == NULL):
+    if not (claim(&w.entries, (n_entries + 1) * width) and claim(&w.scratch, (n_rows + 1) * width)
+            and claim(<void**>&w.rows, (n_rows + 1) * sizeof(uint32_t))
+            and claim(<void**>&w.row_scratch, (n_rows + 1) * sizeof(uint32_t))
+            and claim(<void**>&w.side, n_rows + 1)):
         free_buffers(w)
         return NULL
     return w
@@ -79,10 +77,11 @@ cdef bint gather(int64_t** to, const int64_t* values, const uint32_t* rows,
     cdef int64_t i
     if values == NULL:
         return True
-    to[0] = <int64_t*>malloc((n + 1) * sizeof(int64_t))
-    for i in range(n if to[0] != NULL else 0):
+    if not claim(<void**>to, (n + 1) * sizeof(int64_t)):
+        return False
+    for i in range(n):
         to[0][i] = values[rows[i]]
-    return to[0] != NULL
+    return True
 
 
 cdef Buffers* relocate_rows(Buffers* old, const OpenNode* node, int64_t n_entries) noexcept nogil:
@@ -92,9 +91,10 @@ cdef Buffers* relocate_rows(Buffers* old, const OpenNode* node, int64_t n_entrie
     """
     cdef int64_t n = node.totals.n
     cdef Buffers* new = new_buffers(n, n_entries, True)
+    cdef bint found = new != NULL
     if old.number == NULL:
-        old.number = <uint32_t*>malloc((old.n_rows + 1) * sizeof(uint32_t))
-    if new == NULL or old.number == NULL or not move_rows(old, new, old.rows + node.start, n):
+        found &= claim(<void**>&old.number, (old.n_rows + 1) * sizeof(uint32_t))
+    if not found or not move_rows(old, new, old.rows + node.start, n):
         free_buffers(new)
         return NULL
     return new
@@ -103,11 +103,11 @@ cdef Buffers* relocate_rows(Buffers* old, const OpenNode* node, int64_t n_entrie
 cdef bint move_rows(Buffers* old, Buffers* new, const uint32_t* rows, int64_t n) noexcept nogil:
     """Number n rows from 0, and gather what they add; False without memory."""
     cdef int64_t i
-    new.row_id = <uint32_t*>malloc((n + 1) * sizeof(uint32_t))
     new.owns_statistics = True
-    if old.of_row.label != NULL:
-        new.of_row.label = <uint16_t*>malloc((n + 1) * sizeof(uint16_t))
-    if new.row_id == NULL or (new.of_row.label == NULL and old.of_row.label != NULL):
+    if not claim(<void**>&new.row_id, (n + 1) * sizeof(uint32_t)):
+        return False
+    if old.of_row.label != NULL and not claim(<void**>&new.of_row.label,
+                                              (n + 1) * sizeof(uint16_t)):
         return False
     for i in range(n):
         new.row_id[i] = rows[i] if old.row_id == NULL else old.row_id[rows[i]]
@@ -263,13 +263,9 @@ cdef Buffers* relocate(Buffers* old, const entry_t* entries, OpenNode* node, con
 
     NULL without memory.
     """
-    cdef int64_t n_entries = 0
-    cdef int64_t r
-    cdef Buffers* new
+    cdef Buffers* new = relocate_rows(old, node, entries_of_features(
+        node.features, node.n_features, node.totals.n))
     cdef Relocation move
-    for r in range(node.n_features):
-        n_entries += node.features[r].length if node.features[r].length > 0 else node.totals.n
-    new = relocate_rows(old, node, n_entries)
     if new == NULL:
         return NULL
     move = Relocation(old, new, columns, rule, <uint32_t*>new.scratch, &new.counted)

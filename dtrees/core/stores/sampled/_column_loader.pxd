@@ -6,6 +6,7 @@ from dtrees.core.data._structs cimport PresortedFeature, RowStatistics
 from dtrees.core.histogram._layout cimport CellKind
 from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores.sampled._row_partition cimport RowPartition
 
@@ -59,14 +60,12 @@ cdef struct ColumnLoader:
     PresortedFeature feature  # of the column that was read last
 
 
-cdef ColumnLoader* new_loader(const RowStatistics* of_row, int64_t n, int64_t n_table_rows,
-                              CellKind kind, const Criterion* criterion, const RowLists* lists,
-                              bint random_splits) noexcept nogil
-cdef bint serves(const ColumnLoader* loader, const RowStatistics* of_row, int64_t n,
-                 int64_t n_table_rows, CellKind kind, const Criterion* criterion,
-                 const RowLists* lists, bint random_splits) noexcept nogil
-cdef void take_rows(ColumnLoader* loader, const RowStatistics* of_row, const uint32_t* rows,
-                    int64_t n, const Criterion* criterion, const RowLists* lists) noexcept nogil
+cdef ColumnLoader* new_loader(const TrainParameters* params, const RowStatistics* of_row, int64_t n,
+                              int64_t n_table_rows) noexcept nogil
+cdef bint serves(const ColumnLoader* loader, const TrainParameters* params,
+                 const RowStatistics* of_row, int64_t n, int64_t n_table_rows) noexcept nogil
+cdef void take_rows(ColumnLoader* loader, const TrainParameters* params,
+                    const RowStatistics* of_row, const uint32_t* rows, int64_t n) noexcept nogil
 cdef void note_positions(ColumnLoader* loader, const OpenNode* node) noexcept nogil
 cdef void free_loader(ColumnLoader* loader) noexcept nogil
 cdef void read_rows(ColumnLoader* loader, const Search* q, const OpenNode* node) noexcept nogil

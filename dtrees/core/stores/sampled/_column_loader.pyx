@@ -14,17 +14,17 @@ Its memory serves the next growth, if that is of a like table. How columns are r
 `_sampled_columns` and the files that it names.
 """
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from dtrees.core.data._columns cimport RowLists
+from dtrees.core.data._memory cimport claim, claim_zeros
 from dtrees.core.data._structs cimport RowStatistics
 from dtrees.core.histogram._layout cimport (
     CLASSES, LARGEST_FIELD, LARGEST_HALF, PACKED, SUM, WEIGHTED_CLASSES, WEIGHTED_SUM, CellKind,
     encode
 )
-from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._open_node cimport OpenNode
+from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search, by_class
 from dtrees.core.stores.sampled._row_partition cimport (
     RowPartition, fill_partition, free_partition, label_of, new_partition, row_of, target_at,
@@ -32,78 +32,68 @@ from dtrees.core.stores.sampled._row_partition cimport (
 )
 
 
-cdef ColumnLoader* new_loader(const RowStatistics* of_row, int64_t n, int64_t n_table_rows,
-                              CellKind kind, const Criterion* criterion, const RowLists* lists,
-                              bint random_splits) noexcept nogil:
+cdef ColumnLoader* new_loader(const TrainParameters* params, const RowStatistics* of_row, int64_t n,
+                              int64_t n_table_rows) noexcept nogil:
     """A loader for n rows of a table of n_table_rows; NULL without memory.
 
-    of_row : by row of the table. lists : of its sparse columns, NULL where there are none. Freed
-    by `free_loader`.
+    of_row : by row of the table. Freed by `free_loader`.
     """
     cdef ColumnLoader* loader = <ColumnLoader*>calloc(1, sizeof(ColumnLoader))
+    cdef CellKind kind = params.layout.kind
+    cdef int64_t n_classes = params.criterion.n_classes
     cdef int64_t n_rows = n + n // 8  # the next bag may be larger
+    cdef bint found
     if loader == NULL:
         return NULL
     loader.room = n_rows
     loader.n_table_rows = n_table_rows
     loader.kind = kind
-    loader.n_classes = criterion.n_classes
-    loader.random_splits = random_splits
-    loader.is_weighted = of_row.times != NULL or of_row.weight != NULL
+    loader.n_classes = params.criterion.n_classes
+    loader.random_splits = params.limits.random_splits
+    loader.is_weighted = is_weighted(of_row)
     loader.has_target = kind == SUM or kind == WEIGHTED_SUM
-    if not new_partition(&loader.partition, n_rows, of_row.value != NULL):
-        free_loader(loader)
-        return NULL
+    loader.lists = params.lists
+    found = new_partition(&loader.partition, n_rows, of_row.value != NULL)
+    found &= claim(<void**>&loader.codes, (n_rows + 1) * sizeof(uint32_t))
     if kind == CLASSES or kind == WEIGHTED_CLASSES:
-        loader.local_totals = <int64_t*>malloc((criterion.n_classes + 1) * sizeof(int64_t))
-        loader.local_number = <uint16_t*>malloc(criterion.n_classes * sizeof(uint16_t))
-        loader.label = <uint16_t*>malloc((n_rows + 1) * sizeof(uint16_t))
+        found &= claim(<void**>&loader.local_totals, (n_classes + 1) * sizeof(int64_t))
+        found &= claim(<void**>&loader.local_number, n_classes * sizeof(uint16_t))
+        found &= claim(<void**>&loader.label, (n_rows + 1) * sizeof(uint16_t))
     elif of_row.label != NULL:
         loader.packed = loader.partition.spare  # a node is searched before it is partitioned
-        if random_splits:
-            loader.small_weight = <uint8_t*>malloc(n_rows + 1)
-            loader.small_target = <uint8_t*>malloc(n_rows + 1)
-    loader.codes = <uint32_t*>malloc((n_rows + 1) * sizeof(uint32_t))
-    if lists.start != NULL:
-        loader.position = <uint32_t*>malloc((n_table_rows + 1) * sizeof(uint32_t))
-        loader.present = <uint64_t*>calloc(lists.n_words, sizeof(uint64_t))
-    if not is_whole(loader, lists.start != NULL):
+        if loader.random_splits:
+            found &= claim(<void**>&loader.small_weight, n_rows + 1)
+            found &= claim(<void**>&loader.small_target, n_rows + 1)
+    if loader.lists.start != NULL:
+        found &= claim(<void**>&loader.position, (n_table_rows + 1) * sizeof(uint32_t))
+        found &= claim_zeros(<void**>&loader.present, loader.lists.n_words * sizeof(uint64_t))
+    if not found:
         free_loader(loader)
         return NULL
-    loader.lists = lists[0]
     return loader
 
 
-cdef bint is_whole(const ColumnLoader* loader, bint sparse) noexcept nogil:
-    """Whether there was memory for everything that was asked for."""
-    if loader.codes == NULL:
-        return False
-    if loader.kind == CLASSES or loader.kind == WEIGHTED_CLASSES:
-        if loader.local_totals == NULL or loader.local_number == NULL or loader.label == NULL:
-            return False
-    if loader.random_splits and loader.packed != NULL and (
-            loader.small_weight == NULL or loader.small_target == NULL):
-        return False
-    return not sparse or (loader.position != NULL and loader.present != NULL)
+cdef inline bint is_weighted(const RowStatistics* of_row) noexcept nogil:
+    return of_row.times != NULL or of_row.weight != NULL
 
 
-cdef bint serves(const ColumnLoader* loader, const RowStatistics* of_row, int64_t n,
-                 int64_t n_table_rows, CellKind kind, const Criterion* criterion,
-                 const RowLists* lists, bint random_splits) noexcept nogil:
+cdef bint serves(const ColumnLoader* loader, const TrainParameters* params,
+                 const RowStatistics* of_row, int64_t n, int64_t n_table_rows) noexcept nogil:
     """Whether the loader of another growth has all that `new_loader` would give this one."""
-    return (loader.kind == kind and loader.n_classes == criterion.n_classes
-            and loader.is_weighted == (of_row.times != NULL or of_row.weight != NULL)
+    return (loader.kind == params.layout.kind and loader.n_classes == params.criterion.n_classes
+            and loader.is_weighted == is_weighted(of_row)
             and loader.room >= n and loader.n_table_rows == n_table_rows
-            and loader.lists.n_words == lists.n_words and loader.random_splits == random_splits)
+            and loader.lists.n_words == params.lists.n_words
+            and loader.random_splits == params.limits.random_splits)
 
 
-cdef void take_rows(ColumnLoader* loader, const RowStatistics* of_row, const uint32_t* rows,
-                    int64_t n, const Criterion* criterion, const RowLists* lists) noexcept nogil:
+cdef void take_rows(ColumnLoader* loader, const TrainParameters* params,
+                    const RowStatistics* of_row, const uint32_t* rows, int64_t n) noexcept nogil:
     """The rows of a growth; `rows` may be the loader's own scratch (`codes`)."""
     cdef int64_t i
     loader.n_rows = n
-    loader.lists = lists[0]
-    loader.local = criterion[0]
+    loader.lists = params.lists
+    loader.local = params.criterion
     fill_partition(&loader.partition, of_row, rows, n)
     loader.most_times = 0
     for i in range(n if loader.random_splits else 0):
@@ -191,19 +181,13 @@ cdef void pack_rows(ColumnLoader* loader, const OpenNode* node) noexcept nogil:
     cdef const RowPartition* partition = &loader.partition
     cdef const uint64_t* item = partition.item + node.start
     cdef int64_t n = node.totals.n
-    cdef int64_t weight
     cdef int64_t i
     if loader.has_packed or not loader.is_packed:
         return
     loader.has_packed = True
-    if partition.weight != NULL:
-        for i in range(n):
-            weight = partition.weight[row_of(item[i])]
-            loader.packed[i] = <uint64_t>encode(PACKED, weight, label_of(item[i]))
-        return
     for i in range(n):
-        weight = times_of(item[i])
-        loader.packed[i] = <uint64_t>encode(PACKED, weight, label_of(item[i]))
+        loader.packed[i] = <uint64_t>encode(PACKED, weight_at(partition, node.start + i),
+                                            label_of(item[i]))
 
 
 cdef void pack_small(ColumnLoader* loader, const OpenNode* node) noexcept nogil:
@@ -222,24 +206,19 @@ cdef void pack_small(ColumnLoader* loader, const OpenNode* node) noexcept nogil:
 
 cdef bint reserve_statistics(ColumnLoader* loader, int64_t count) noexcept nogil:
     """Room for so many rows; False without memory."""
+    cdef bint found
     if count <= loader.n_statistics:
         return True
-    free(loader.of_row.label)
-    free(loader.of_row.weight)
-    free(loader.of_row.target)
-    memset(&loader.of_row, 0, sizeof(RowStatistics))
     count = count + count // 2
-    loader.of_row.label = <uint16_t*>malloc(count * sizeof(uint16_t))
-    if loader.is_weighted:
-        loader.of_row.weight = <int64_t*>malloc(count * sizeof(int64_t))
-    if loader.has_target:
-        loader.of_row.target = <int64_t*>malloc(count * sizeof(int64_t))
     loader.n_statistics = 0
-    if (loader.of_row.label == NULL or (loader.is_weighted and loader.of_row.weight == NULL)
-            or (loader.has_target and loader.of_row.target == NULL)):
-        return False
-    loader.n_statistics = count
-    return True
+    found = claim(<void**>&loader.of_row.label, count * sizeof(uint16_t))
+    if loader.is_weighted:
+        found &= claim(<void**>&loader.of_row.weight, count * sizeof(int64_t))
+    if loader.has_target:
+        found &= claim(<void**>&loader.of_row.target, count * sizeof(int64_t))
+    if found:
+        loader.n_statistics = count
+    return found
 
 
 cdef bint gather_statistics(ColumnLoader* loader, const OpenNode* node) noexcept nogil:
@@ -268,11 +247,10 @@ cdef bint reserve_entries(ColumnLoader* loader, int64_t count) noexcept nogil:
     """Room for so many entries; False without memory."""
     if count <= loader.n_entries:
         return True
-    free(loader.entries)
-    free(loader.scratch)
-    loader.entries = <uint64_t*>malloc(count * sizeof(uint64_t))
-    loader.scratch = <uint64_t*>malloc(count * sizeof(uint64_t))
-    loader.n_entries = count if loader.entries != NULL and loader.scratch != NULL else 0
+    loader.n_entries = 0
+    if (claim(<void**>&loader.entries, count * sizeof(uint64_t))
+            and claim(<void**>&loader.scratch, count * sizeof(uint64_t))):
+        loader.n_entries = count
     return loader.n_entries > 0
 
 
@@ -281,11 +259,11 @@ cdef bint reserve_cells(ColumnLoader* loader, int64_t n_codes, int64_t stride) n
     cdef int64_t n_cells = (n_codes + 1) * stride
     cdef int64_t n_words = (n_codes >> 6) + 1
     if n_cells > loader.n_cells:
-        free(loader.cells)
-        loader.cells = <int64_t*>calloc(n_cells, sizeof(int64_t))
-        loader.n_cells = n_cells if loader.cells != NULL else 0
+        loader.n_cells = 0
+        if claim_zeros(<void**>&loader.cells, n_cells * sizeof(int64_t)):
+            loader.n_cells = n_cells
     if n_words > loader.n_words:
-        free(loader.hit)
-        loader.hit = <uint64_t*>calloc(n_words, sizeof(uint64_t))
-        loader.n_words = n_words if loader.hit != NULL else 0
+        loader.n_words = 0
+        if claim_zeros(<void**>&loader.hit, n_words * sizeof(uint64_t)):
+            loader.n_words = n_words
     return n_cells <= loader.n_cells and n_words <= loader.n_words

@@ -11,12 +11,13 @@ the children as a whole, so that whatever a node adds up is read from one end to
 Weights that are not times, and weighted targets in a unit of their own, are looked up by row.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport STORED_U16, STORED_U8, Column, RowCodes, code_t
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._fixed_point cimport moment_of
+from dtrees.core.data._memory cimport claim
 from dtrees.core.data._structs cimport Impurity, RowStatistics, Totals, int128_t
 from dtrees.core.stores._partition cimport Route, goes_left
 
@@ -33,15 +34,15 @@ cdef extern from "stores/sampled/row_partition.h" nogil:
 
 cdef bint new_partition(RowPartition* partition, int64_t n, bint with_value) noexcept nogil:
     """Memory for n rows; False without. Given back by `free_partition`."""
+    cdef bint found
     memset(partition, 0, sizeof(RowPartition))
-    partition.item = <uint64_t*>malloc((n + 1) * sizeof(uint64_t))
-    partition.spare = <uint64_t*>malloc((n + 1) * sizeof(uint64_t))
-    partition.side = <uint8_t*>malloc(n + 1)
+    found = claim(<void**>&partition.item, (n + 1) * sizeof(uint64_t))
+    found &= claim(<void**>&partition.spare, (n + 1) * sizeof(uint64_t))
+    found &= claim(<void**>&partition.side, n + 1)
     if with_value:
-        partition.value = <int64_t*>malloc((n + 1) * sizeof(int64_t))
-        partition.spare_value = <int64_t*>malloc((n + 1) * sizeof(int64_t))
-    return (partition.item != NULL and partition.spare != NULL and partition.side != NULL
-            and (not with_value or (partition.value != NULL and partition.spare_value != NULL)))
+        found &= claim(<void**>&partition.value, (n + 1) * sizeof(int64_t))
+        found &= claim(<void**>&partition.spare_value, (n + 1) * sizeof(int64_t))
+    return found
 
 
 cdef void fill_partition(RowPartition* partition, const RowStatistics* of_row, const uint32_t* rows,
@@ -74,7 +75,11 @@ cdef void free_partition(RowPartition* partition) noexcept nogil:
 cdef void sum_items(const RowPartition* partition, int64_t start, int64_t n, Impurity impurity,
                     double fixed_point, int64_t n_classes, Totals* totals,
                     int64_t* class_totals) noexcept nogil:
-    """Totals of the items start .. start+n; class_totals (n_classes,) is overwritten."""
+    """Totals of the items start .. start+n; class_totals (n_classes,) is overwritten.
+
+    Not by `histogram._totals`, a row at a time, whose sums are in memory (measured: with this, a
+    sort of few rows and a step without a way for leaves of its own, forests 1.23 times as long).
+    """
     cdef int64_t i, w, wy
     cdef int64_t weight = 0
     cdef int64_t target = 0

@@ -11,7 +11,6 @@ code. In nodes of few rows the columns that have any are marked before, from the
 row, and the others are not looked at.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from dtrees.core.data._bits cimport trailing_zeros
@@ -19,6 +18,7 @@ from dtrees.core.data._columns cimport (
     STORED_SPARSE, STORED_U16, STORED_U8, Column, RowLists, code_at, code_t, first_at_least,
     last_ordered
 )
+from dtrees.core.data._memory cimport claim_zeros
 from dtrees.core.data._structs cimport NO_RANK, PresortedFeature
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._search cimport Search
@@ -101,9 +101,9 @@ cdef bint sort_by_counts(ColumnLoader* loader, const code_t* codes, const uint64
     cdef uint32_t code, count
     cdef uint32_t total = 0
     if n_codes >= loader.n_counts:
-        free(loader.counts)
-        loader.counts = <uint32_t*>calloc(n_codes + 1, sizeof(uint32_t))
-        loader.n_counts = n_codes + 1 if loader.counts != NULL else 0
+        loader.n_counts = 0
+        if claim_zeros(<void**>&loader.counts, (n_codes + 1) * sizeof(uint32_t)):
+            loader.n_counts = n_codes + 1
     if not reserve_cells(loader, n_codes, 0) or loader.counts == NULL:
         return False
     for i in range(n):

@@ -3,11 +3,12 @@
 Nothing but the rows of a node is kept in order; a column is read from their codes when it is drawn.
 """
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._bits cimport prefetch
 from dtrees.core.data._columns cimport Column, last_ordered
+from dtrees.core.data._memory cimport claim
 from dtrees.core.data._structs cimport IN_SUBSET, LEAF, RowStatistics
 from dtrees.core.search._bound cimport cannot_win, perfect_score, work_of_bins
 from dtrees.core.search._open_node cimport OpenNode, describe, open_children, subtract_child
@@ -58,12 +59,9 @@ cdef void free_sampled(SampledStore* s) noexcept nogil:
 cdef bint ready_loader(SampledStore* s, const TrainParameters* params, const RowStatistics* of_row,
                        int64_t n, int64_t n_table_rows) noexcept nogil:
     """Make room in the column loader for n rows of a table; False without memory."""
-    if s.loader == NULL or not serves(
-            s.loader, of_row, n, n_table_rows, params.layout.kind, &params.criterion, &params.lists,
-            params.limits.random_splits):
+    if s.loader == NULL or not serves(s.loader, params, of_row, n, n_table_rows):
         free_loader(s.loader)
-        s.loader = new_loader(of_row, n, n_table_rows, params.layout.kind, &params.criterion,
-                              &params.lists, params.limits.random_splits)
+        s.loader = new_loader(params, of_row, n, n_table_rows)
     return s.loader != NULL
 
 
@@ -73,7 +71,7 @@ cdef bint begin_rows(SampledStore* s, const TrainParameters* params, const Buffe
     cdef int64_t n = root.totals.n
     if not ready_loader(s, params, &w.of_row, n, w.n_rows):
         return False
-    take_rows(s.loader, &w.of_row, w.rows + root.start, n, &params.criterion, &params.lists)
+    take_rows(s.loader, params, &w.of_row, w.rows + root.start, n)
     root.start = 0
     return s.n_columns == params.limits.n_columns or number_columns(s, params.limits.n_columns)
 
@@ -82,14 +80,9 @@ cdef bint number_columns(SampledStore* s, int64_t n_columns) noexcept nogil:
     """The permutation that columns are drawn from; False without memory."""
     cdef size_t n_bytes = n_columns * sizeof(int32_t)
     cdef int64_t i
-    free(s.drawn)
-    free(s.swapped)
-    free(s.ascending)
-    s.drawn = <int32_t*>malloc(n_bytes)
-    s.swapped = <int32_t*>malloc(n_bytes)
-    s.ascending = <int32_t*>malloc(n_bytes)
     s.n_columns = 0
-    if s.drawn == NULL or s.swapped == NULL or s.ascending == NULL:
+    if not (claim(<void**>&s.drawn, n_bytes) and claim(<void**>&s.swapped, n_bytes)
+            and claim(<void**>&s.ascending, n_bytes)):
         return False
     for i in range(n_columns):
         s.drawn[i] = <int32_t>i

@@ -18,9 +18,10 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from dtrees.core.data._columns cimport STORED_U8, Column
+from dtrees.core.data._memory cimport claim
 from dtrees.core.data._structs cimport RowStatistics
 from dtrees.core.search._search cimport NONE, Search, beats, take_split
-from dtrees.core.stores.shared._shared_nodes cimport SharedNode, claimed
+from dtrees.core.stores.shared._shared_nodes cimport SharedNode
 
 cdef extern from "stores/shared/class_scan.h" nogil:
     void write_members(int32_t*, int64_t, uint64_t) noexcept
@@ -48,41 +49,31 @@ cdef void free_classes(ClassCounts* x) noexcept nogil:
     free(x.rows)
 
 
-cdef int32_t* fresh(int32_t* old, int64_t n) noexcept nogil:
-    """Room for n numbers instead of the old ones; NULL without memory."""
-    free(old)
-    return <int32_t*>claimed(NULL, n * sizeof(int32_t))
-
-
 cdef bint reserve_has(ClassCounts* x, int64_t n) noexcept nogil:
-    if n <= x.n_has:
-        return True
-    x.has = fresh(x.has, n)
-    x.scan.totals = fresh(x.scan.totals, n)
-    x.scan.side = fresh(x.scan.side, n)
-    x.n_has = 0
-    if x.has != NULL and x.scan.totals != NULL and x.scan.side != NULL:
-        x.n_has = n
-    return x.n_has > 0
+    cdef size_t n_bytes = n * sizeof(int32_t)
+    if n > x.n_has:
+        x.n_has = 0
+        if (claim(<void**>&x.has, n_bytes) and claim(<void**>&x.scan.totals, n_bytes)
+                and claim(<void**>&x.scan.side, n_bytes)):
+            x.n_has = n
+    return n <= x.n_has
 
 
 cdef bint reserve_labels(ClassCounts* x, int64_t n, int64_t n_classes) noexcept nogil:
-    if x.number == NULL:
-        x.number = <uint16_t*>claimed(NULL, n_classes * sizeof(uint16_t))
+    if x.number == NULL and not claim(<void**>&x.number, n_classes * sizeof(uint16_t)):
+        return False
     if n > x.n_labels:
-        free(x.label)
-        x.label = <uint16_t*>claimed(NULL, n * sizeof(uint16_t))
-        x.n_labels = n if x.label != NULL else 0
-    return x.number != NULL and x.label != NULL
+        x.n_labels = n if claim(<void**>&x.label, n * sizeof(uint16_t)) else 0
+    return n <= x.n_labels
 
 
 cdef bint reserve_codes(ClassCounts* x, int64_t n) noexcept nogil:
-    if n <= x.n_cells:
-        return True
-    x.cells = fresh(x.cells, n)
-    x.rows = fresh(x.rows, n)
-    x.n_cells = n if x.cells != NULL and x.rows != NULL else 0
-    return x.n_cells > 0
+    if n > x.n_cells:
+        x.n_cells = 0
+        if (claim(<void**>&x.cells, n * sizeof(int32_t))
+                and claim(<void**>&x.rows, n * sizeof(int32_t))):
+            x.n_cells = n
+    return n <= x.n_cells
 
 
 # ---------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """The children of a shared node: members with tests on one column go on together."""
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport free
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from dtrees.core.data._bits cimport trailing_zeros
@@ -8,7 +8,7 @@ from dtrees.core.data._columns cimport Column
 from dtrees.core.search._open_node cimport open_child
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.shared._shared_nodes cimport (
-    Partitioning, SharedNode, claimed, free_shared, mark_codes_left, new_shared, partition_shared
+    Partitioning, SharedNode, free_shared, mark_codes_left, new_shared, partition_shared
 )
 from dtrees.core.stores.shared._shared_store cimport SharedStore
 from dtrees.core.stores.shared._shared_sums cimport sum_cells, sum_members
@@ -71,7 +71,7 @@ cdef bint fill_children(SharedStore* s, const Column* column, uint64_t together,
     memcpy(left.constant, node.constant, s.store.params.limits.n_columns)
     memcpy(right.constant, node.constant, s.store.params.limits.n_columns)
     if p.n < node.n_members:
-        who = <uint64_t*>claimed(NULL, (node.n_some + 1) * sizeof(uint64_t))
+        who = <uint64_t*>malloc((node.n_some + 1) * sizeof(uint64_t))
         if who == NULL:
             return False
         for i in range(node.n_some):

@@ -39,7 +39,6 @@ cdef struct Partitioning:
     int64_t left_sums[MOST_CELLS]   # what the rows of the children add up to, where rows are
     int64_t right_sums[MOST_CELLS]  # packed; by cell of the children
 
-cdef void* claimed(void* old, size_t n_bytes) noexcept nogil
 cdef SharedNode* new_shared(int n_members, int n_cells,
                             const TrainParameters* params) noexcept nogil
 cdef void free_shared(SharedNode* node) noexcept nogil

@@ -9,10 +9,11 @@ that sent it::
     some, who     partitioned by member, always
 """
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memchr, memset
 
 from dtrees.core.data._columns cimport STORED_U8, Column, code_t
+from dtrees.core.data._memory cimport resize
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores._partition cimport Route, goes_left
@@ -25,30 +26,6 @@ cdef enum:                  # where the members that have a row send it
 # ---------------------------------------------------------------------------------------------
 # memory
 
-cdef int64_t claims_left = -1   # that are granted; -1: all of them
-
-
-def grant_claims(int64_t n):
-    """Let all claims of memory but the next n fail, as if there were none left; -1: let none fail.
-
-    For tests, on one thread. Returns how many of those granted before were not used.
-    """
-    global claims_left
-    before = claims_left
-    claims_left = n
-    return before
-
-
-cdef void* claimed(void* old, size_t n_bytes) noexcept nogil:
-    """`realloc`: NULL without memory, and then the old memory is still there."""
-    global claims_left
-    if claims_left == 0:
-        return NULL
-    if claims_left > 0:
-        claims_left -= 1
-    return realloc(old, n_bytes)
-
-
 cdef SharedNode* new_shared(int n_members, int n_cells,
                             const TrainParameters* params) noexcept nogil:
     """A node without rows; NULL without memory. Freed by `free_shared`."""
@@ -56,15 +33,13 @@ cdef SharedNode* new_shared(int n_members, int n_cells,
     cdef size_t numbers = n_members * K + n_cells
     cdef size_t n_bytes = (n_members * (sizeof(OpenNode) + sizeof(int))
                            + numbers * sizeof(int64_t) + params.limits.n_columns)
-    cdef SharedNode* node = <SharedNode*>claimed(NULL, sizeof(SharedNode))
-    cdef char* at = <char*>claimed(NULL, n_bytes)
+    cdef SharedNode* node = <SharedNode*>calloc(1, sizeof(SharedNode))
+    cdef char* at = <char*>calloc(n_bytes, 1)
     cdef int m
     if node == NULL or at == NULL:
         free(node)
         free(at)
         return NULL
-    memset(node, 0, sizeof(SharedNode))
-    memset(at, 0, n_bytes)
     node.n_members = n_members
     node.active = (<uint64_t>1 << n_members) - 1 if n_members < 64 else <uint64_t>-1
     node.n_cells = n_cells
@@ -103,21 +78,15 @@ cdef void free_shared_list(SharedNode* node) noexcept nogil:
 cdef bint reserve_rows(SharedNode* node, int64_t n) noexcept nogil:
     """Room for so many rows that all have; less than there is gives the rest back. False without
     memory."""
-    cdef void* rows = claimed(node.rows, (n + 1) * sizeof(uint32_t))
-    cdef void* cell = claimed(node.cell, n + 1)
-    node.rows = <uint32_t*>rows if rows != NULL else node.rows
-    node.cell = <uint8_t*>cell if cell != NULL else node.cell
-    return rows != NULL and cell != NULL
+    return (resize(<void**>&node.rows, (n + 1) * sizeof(uint32_t))
+            and resize(<void**>&node.cell, n + 1))
 
 
 cdef bint reserve_some(SharedNode* node, int64_t n) noexcept nogil:
     """Room for so many rows, and one more, that only some of the members have; False without
     memory."""
-    cdef void* some = claimed(node.some, (n + 1) * sizeof(uint32_t))
-    cdef void* who = claimed(node.who, (n + 1) * sizeof(uint64_t))
-    node.some = <uint32_t*>some if some != NULL else node.some
-    node.who = <uint64_t*>who if who != NULL else node.who
-    if some == NULL or who == NULL:
+    if not (resize(<void**>&node.some, (n + 1) * sizeof(uint32_t))
+            and resize(<void**>&node.who, (n + 1) * sizeof(uint64_t))):
         return False
     node.room = n + 1
     return True
@@ -294,7 +263,7 @@ cdef bint partition_shared(const SharedNode* node, const Column* column, const i
     """
     cdef const uint8_t* narrow = <const uint8_t*>column.codes
     cdef const uint16_t* wide = <const uint16_t*>column.codes
-    cdef uint8_t* side = <uint8_t*>claimed(NULL, node.n + 1)
+    cdef uint8_t* side = <uint8_t*>malloc(node.n + 1)
     cdef bint found = (
         side != NULL and reserve_rows(left, node.n) and reserve_rows(right, node.n)
         and reserve_some(left, node.n_some) and reserve_some(right, node.n_some))

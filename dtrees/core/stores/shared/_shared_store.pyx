@@ -4,12 +4,13 @@
     member i            H0 + H1 + ... + Hk - Hi        exact: sums of integers
 """
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.data._columns cimport Column, last_ordered
 from dtrees.core.data._cpu cimport is_wide
+from dtrees.core.data._memory cimport claim, claim_zeros
 from dtrees.core.data._structs cimport ALL_ORDERED, GINI, IN_SUBSET, LEAF, RowStatistics, Totals
 from dtrees.core.histogram._layout cimport CLASSES, add_words, subtract_words
 from dtrees.core.search._bins cimport bins_of_histogram, search_bins
@@ -23,7 +24,7 @@ from dtrees.core.stores.shared._class_scan cimport (
 from dtrees.core.stores.shared._shared_histogram cimport (
     count_rows, count_some, numbers_of_some, rank_codes
 )
-from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, SharedNode, claimed
+from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, SharedNode
 
 
 cdef bint begin_store(SharedStore* s) noexcept nogil:
@@ -36,10 +37,9 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
     s.store.search_node = search_node
     s.store.choose = choose
     s.store.codes.same = True
-    s.searches = <Search**>calloc(s.n_sets, sizeof(Search*))
-    s.order = <int32_t*>malloc((n_columns + 1) * sizeof(int32_t))
-    s.swapped = <int32_t*>malloc((n_columns + 1) * sizeof(int32_t))
-    if s.searches == NULL or s.order == NULL or s.swapped == NULL:
+    if not (claim_zeros(<void**>&s.searches, s.n_sets * sizeof(Search*))
+            and claim(<void**>&s.order, (n_columns + 1) * sizeof(int32_t))
+            and claim(<void**>&s.swapped, (n_columns + 1) * sizeof(int32_t))):
         return False
     for i in range(s.n_sets):
         s.searches[i] = new_search(&s.params_of[i].criterion, s.store.params.layout.kind,
@@ -50,15 +50,13 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
         s.order[j] = <int32_t>j
         if s.store.params.columns[j].n_codes > most_codes:
             most_codes = s.store.params.columns[j].n_codes
-    s.code = <uint32_t*>malloc((most_codes + 2) * sizeof(uint32_t))
-    s.rank = <uint32_t*>malloc((most_codes + 2) * sizeof(uint32_t))
-    s.hit = <uint64_t*>calloc((most_codes >> 6) + 2, sizeof(uint64_t))
-    s.left_of = <uint64_t*>malloc((most_codes + 2) * sizeof(uint64_t))
-    s.sums = <int64_t*>malloc(MOST_CELLS * sizeof(int64_t))
-    s.totals = <Totals*>malloc(MOST_CELLS * sizeof(Totals))
-    s.class_totals = <int64_t*>malloc(MOST_CELLS * (K + 1) * sizeof(int64_t))
-    return (s.code != NULL and s.rank != NULL and s.hit != NULL and s.left_of != NULL
-            and s.sums != NULL and s.totals != NULL and s.class_totals != NULL)
+    return (claim(<void**>&s.code, (most_codes + 2) * sizeof(uint32_t))
+            and claim(<void**>&s.rank, (most_codes + 2) * sizeof(uint32_t))
+            and claim_zeros(<void**>&s.hit, ((most_codes >> 6) + 2) * sizeof(uint64_t))
+            and claim(<void**>&s.left_of, (most_codes + 2) * sizeof(uint64_t))
+            and claim(<void**>&s.sums, MOST_CELLS * sizeof(int64_t))
+            and claim(<void**>&s.totals, MOST_CELLS * sizeof(Totals))
+            and claim(<void**>&s.class_totals, MOST_CELLS * (K + 1) * sizeof(int64_t)))
 
 
 cdef void free_store(SharedStore* s) noexcept nogil:
@@ -163,9 +161,7 @@ cdef void gather_rows(SharedStore* s, const SharedNode* node) noexcept nogil:
     if not s.is_packed:
         return
     if n > s.n_added:
-        free(s.added)
-        s.added = <int64_t*>claimed(NULL, n * sizeof(int64_t))
-        s.n_added = n if s.added != NULL else 0
+        s.n_added = n if claim(<void**>&s.added, n * sizeof(int64_t)) else 0
         if s.added == NULL:
             s.store.out_of_memory = True
             return
@@ -243,12 +239,11 @@ cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* co
     size = width * s.counting.layout.n_words
     s.counting.size = size
     if n_blocks * size > s.n_scratch:
-        free(s.histograms)
-        s.histograms = <int64_t*>claimed(NULL, n_blocks * size * sizeof(int64_t))
-        s.n_scratch = n_blocks * size if s.histograms != NULL else 0
-        if s.histograms == NULL:
+        s.n_scratch = 0
+        if not claim(<void**>&s.histograms, n_blocks * size * sizeof(int64_t)):
             s.store.out_of_memory = True
             return False
+        s.n_scratch = n_blocks * size
     memset(s.histograms, 0, (node.n_cells + 3) * size * sizeof(int64_t))
     count_rows(node, column, &s.counting, s.histograms)
     block = s.histograms + node.n_cells * size

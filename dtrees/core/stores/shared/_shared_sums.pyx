@@ -1,13 +1,13 @@
 """What the rows of a shared node add up to: by cell, then for each member."""
 from libc.stdint cimport int64_t, uint64_t
-from libc.stdlib cimport free
+from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.histogram._layout cimport PACKED, decode
 from dtrees.core.histogram._totals cimport add_to_totals, add_totals, clear_totals
 from dtrees.core.search._open_node cimport OpenNode, describe
-from dtrees.core.stores.shared._shared_nodes cimport MOST_SETS, SharedNode, claimed
+from dtrees.core.stores.shared._shared_nodes cimport MOST_SETS, SharedNode
 from dtrees.core.stores.shared._shared_store cimport SharedStore, packed
 
 
@@ -66,7 +66,7 @@ cdef void sum_members(SharedStore* s, SharedNode* node) noexcept nogil:
 cdef void unpack_members(SharedStore* s, SharedNode* node) noexcept nogil:
     """The sums alone, where rows are packed."""
     cdef int64_t sums[MOST_SETS]
-    cdef int64_t* added = <int64_t*>claimed(NULL, (node.n_some + 1) * sizeof(int64_t))
+    cdef int64_t* added = <int64_t*>malloc((node.n_some + 1) * sizeof(int64_t))
     cdef int64_t all = 0
     cdef int64_t i
     cdef int c, m

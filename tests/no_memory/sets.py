@@ -1,0 +1,91 @@
+"""Trees of several training sets, grown together while allocations fail.
+
+``python -m tests.no_memory.sets WORK N_FAULTS``, with the library of `no_memory.h` in LD_PRELOAD.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+
+import numpy as np
+import pandas as pd
+
+import dtrees
+from dtrees.core.data import _cpu
+from dtrees.estimators.fitted_sets import FittedSets, trees_of
+from dtrees.estimators.training_sets import fit_sets
+from tests.laws.test_growth import assert_equal
+from tests.no_memory.models import FOREVER
+
+N_ROWS = 1200
+WORKS = {
+    "two classes": (2, dtrees.DecisionTreeClassifier, {}),
+    "five classes": (5, dtrees.DecisionTreeClassifier, {}),
+    "entropy": (5, dtrees.DecisionTreeClassifier, {"criterion": "entropy"}),
+    "regression": (9, dtrees.DecisionTreeRegressor, {}),
+    "a forest": (5, dtrees.RandomForestClassifier, {"n_estimators": 2}),
+    "threads": (5, dtrees.DecisionTreeClassifier, {"n_jobs": 2}),
+}
+
+
+def table(n_classes: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """Numbers, some of them missing, and categories; sets part at once and at different depths."""
+    rng = np.random.default_rng(5)
+    numbers = rng.normal(size=(N_ROWS, 3)).round(1)
+    numbers[rng.random(N_ROWS) < 0.1, 0] = np.nan
+    letters = rng.choice(list("abcdefgh"), N_ROWS)
+    y = np.nan_to_num(numbers[:, 0]) + numbers[:, 1] + (letters < "d") + rng.normal(size=N_ROWS)
+    X = pd.DataFrame(numbers).assign(letter=pd.Categorical(letters))
+    X.columns = X.columns.astype(str)
+    return X, np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
+
+
+def sets() -> np.ndarray:
+    """Training rows of five folds, and all rows."""
+    fold = np.arange(N_ROWS) % 5
+    return np.vstack([fold != np.arange(5)[:, None], np.ones((1, N_ROWS), dtype=bool)])
+
+
+def main() -> None:
+    """Print how often the trees were grown while calls failed, and how often that was told."""
+    n_classes, kind, parameters = WORKS[sys.argv[1]]
+    library = ctypes.CDLL(os.environ["LD_PRELOAD"])
+    X, y = table(n_classes)
+    rows = sets()
+    if "n_jobs" in parameters:  # enough to be divided
+        X, y, rows = pd.concat([X] * 40, ignore_index=True), np.tile(y, 40), np.tile(rows, (1, 40))
+    estimator = kind(min_samples_leaf=5, random_state=0, **{"n_jobs": 1, **parameters})
+    n_grown = n_lost = 0
+    for wide in (False, True):
+        before = _cpu.use_wide(wide)
+        expected = fit_sets(estimator, X, y, None, rows)
+        library.no_memory_begin(ctypes.c_int64(-1), ctypes.c_int64(-1))
+        fit_sets(estimator, X, y, None, rows)
+        n_calls = library.no_memory_end()
+        for first in range(0, n_calls, max(1, n_calls // int(sys.argv[2]))):
+            library.no_memory_begin(ctypes.c_int64(first), ctypes.c_int64(FOREVER))
+            try:
+                found = fit_sets(estimator, X, y, None, rows)
+            except MemoryError:
+                found = None
+                n_lost += 1
+            finally:
+                library.no_memory_end()
+            n_grown += 1
+            if found is not None:
+                assert_same(found, expected)
+        assert_same(fit_sets(estimator, X, y, None, rows), expected)
+        _cpu.use_wide(before)
+    print(n_grown, n_lost)
+
+
+def assert_same(found: FittedSets, expected: FittedSets) -> None:
+    for a, b in zip(found.models, expected.models, strict=True):
+        for mine, other in zip(trees_of(a), trees_of(b), strict=True):
+            assert_equal(mine, other)
+
+
+if __name__ == "__main__":
+    main()
