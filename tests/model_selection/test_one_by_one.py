@@ -23,7 +23,6 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 4)).round(1)
 Y = (X[:, 0] + RNG.normal(size=120) > 0).astype(int)
 SPARSE = sp.csr_array(np.where(X > 0.5, X, 0.0))
-WIDE = RNG.permutation(66_000).astype(float)[:, None]
 TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
 
 
@@ -42,7 +41,6 @@ def datasets(monkeypatch):
 
 CASES = {
     "sparse": (TREE, SPARSE, Y, "the table has sparse columns"),
-    "wide": (TREE, WIDE, (WIDE[:, 0] > 7).astype(int), "a column has more than 65535 codes"),
     "cuts": (ExtraTreesClassifier(2, random_state=0), X, Y, "splits are drawn"),
     "balanced": (
         DecisionTreeClassifier(class_weight="balanced"),

@@ -27,6 +27,14 @@ cdef struct Column:
     int32_t row_slot        # u8: number among the codes of a row, where they stand by row; else -1
     uint8_t storage
 
+cdef enum:
+    MOST_INTERVALS = 255
+
+cdef struct Intervals:
+    # Neighbouring codes of a column as one number of 8 bits. 0 is missing, and nothing else.
+    Column column           # numbers of the rows; without codes: there are none
+    uint32_t last[MOST_INTERVALS + 1]   # code of each interval
+
 cdef struct RowLists:
     # The sparse columns that store a cell of a row, row after row.
     const int64_t* start    # (n_rows + 1,); NULL: the table has none, or nobody asked
@@ -99,6 +107,8 @@ cdef class Columns:
     cdef bint has_sparse
     cdef RowLists lists
     cdef RowCodes by_row
+    cdef Intervals* of_column   # by column; NULL: nobody asked, or no column has any
+    cdef bint has_intervals     # made, if there are any
     cdef list alive             # arrays whose memory the structs point to
     cdef object __weakref__
 
@@ -106,6 +116,9 @@ cdef class Columns:
     cdef RowLists _row_lists(self, coded)
     cdef RowCodes row_codes(self, coded, values, first)
     cdef RowCodes _row_codes(self, coded, values, first)
+    cdef const Intervals* intervals(self, int64_t n_rows) except? NULL
+    cdef _make_intervals(self, int64_t n_rows)
+    cdef _keep_intervals(self, int64_t j, numbers, const int64_t[::1] last)
 
 
 cdef Columns columns_of(coded)

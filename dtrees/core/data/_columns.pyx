@@ -2,9 +2,9 @@
 
 A `Column` says where the codes of a column are, how wide, and how many there are. The structs of a
 matrix are made once and remembered as long as it lives; the trees of a forest share them. What is
-asked for by some trees only is made when it is first asked for: the sparse columns by row, and the
-columns of 8 bits by row. Of these the codes are copied; the other structs point to the matrix's own
-arrays.
+asked for by some trees only is made when it is first asked for: the sparse columns by row, the
+columns of 8 bits by row, and the intervals of columns of many codes. Of these the codes are copied;
+the other structs point to the matrix's own arrays.
 """
 from threading import Lock
 from weakref import WeakKeyDictionary
@@ -65,6 +65,7 @@ cdef class Columns:
 
     def __dealloc__(self):
         free(self.columns)
+        free(self.of_column)
 
     def __init__(self, coded):
         cdef int64_t j, n_rows = coded.n_rows, n_columns = coded.n_columns
@@ -162,6 +163,68 @@ cdef class Columns:
         rows.codes = <const uint8_t*>pointer(self.alive, codes.T, np.uint8)
         self.by_row = rows
         return rows
+
+    cdef const Intervals* intervals(self, int64_t n_rows) except? NULL:
+        """Intervals of the columns of many codes, made when they are first asked for. O(cells)."""
+        with _making:
+            if not self.has_intervals:
+                self._make_intervals(n_rows)
+                self.has_intervals = True
+        return self.of_column
+
+    cdef _make_intervals(self, int64_t n_rows):
+        cdef Column* column
+        cdef int64_t j
+        for j in range(self.n_columns):
+            column = self.columns + j
+            if (column.storage not in (STORED_U16, STORED_U32) or n_rows == 0
+                    or column.n_ordered != column.n_codes or column.n_codes <= MOST_INTERVALS):
+                continue
+            if self.of_column == NULL:
+                self.of_column = <Intervals*>calloc(self.n_columns, sizeof(Intervals))
+                if self.of_column == NULL:
+                    raise MemoryError
+            if column.storage == STORED_U16:
+                codes = np.asarray(<const uint16_t[:n_rows]><const uint16_t*>column.codes)
+            else:
+                codes = np.asarray(<const uint32_t[:n_rows]><const uint32_t*>column.codes)
+            numbers, last = intervals_of(codes, column.n_codes)
+            self._keep_intervals(j, numbers, last)
+
+    cdef _keep_intervals(self, int64_t j, numbers, const int64_t[::1] last):
+        cdef Intervals* found = self.of_column + j
+        cdef Column* column = &found.column
+        cdef int64_t i
+        column[0] = self.columns[j]
+        column.storage = STORED_U8
+        column.n_codes = column.n_ordered = <uint32_t>(len(last) - 1)
+        column.common = NO_RANK
+        column.codes = pointer(self.alive, numbers, np.uint8)
+        for i in range(len(last)):
+            found.last[i] = <uint32_t>last[i]
+
+
+def intervals_of(codes, int64_t n_codes):
+    """Intervals of about equal numbers of rows.
+
+    Parameters
+    ----------
+    codes : uint16 or uint32 (n_rows,)
+    n_codes : int
+
+    Returns
+    -------
+    numbers : uint8 (n_rows,)
+        Of the interval of each row; 0: its code is 0.
+    last : int64 (at most 256,)
+        The last code of each interval.
+    """
+    up_to = np.cumsum(np.bincount(codes, minlength=n_codes + 1)[1:])
+    shares = np.arange(1, MOST_INTERVALS) / MOST_INTERVALS
+    inner = np.searchsorted(up_to, up_to[n_codes - 1] * shares) + 1
+    last = np.unique([0, *inner[inner < n_codes].tolist(), n_codes])
+    numbers = np.searchsorted(last, np.arange(n_codes + 1)).astype(np.uint8)
+    return numbers[codes], last
 
 
 _remembered = WeakKeyDictionary()

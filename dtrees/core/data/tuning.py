@@ -26,9 +26,14 @@ class Tuning:
         Nodes of several training sets of fewer rows are grown set by set, where rows are what all
         sets have and count once for every set beyond the first, less the 50 that any node costs;
         0: sets stay together as long as they can.
+    interval_rows, interval_codes : int, default=2048, 1024
+        Nodes of several training sets of fewer rows, and columns of fewer codes, are searched code
+        by code. Above, the intervals come first that a better split may lie in.
     """
 
     level_entries: int = 1 << 19
     task_entries: int = 1 << 15
     counted_rows: int = 128
     shared_rows: int = 700
+    interval_rows: int = 2048
+    interval_codes: int = 1024

@@ -65,6 +65,8 @@ def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled,
         for s, subtree in grown[i]:
             pieces[s].append(subtree)
     for worker in idle:
+        sets.n_bounded += (<SharedGrowth>worker).store.n_bounded
+        sets.n_alive += (<SharedGrowth>worker).store.n_alive
         arena.give_back((<SharedGrowth>worker).memory)
     return pieces
 

@@ -20,7 +20,7 @@ Nodes are processed depth first, so the records of each set are in preorder.
 """
 from functools import partial
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
@@ -34,8 +34,9 @@ from dtrees.core.stores.shared._shared_children cimport partition_members
 from dtrees.core.stores.shared._shared_nodes cimport (
     SharedNode, free_shared, free_shared_list, new_shared, reserve_rows, work_of
 )
+from dtrees.core.stores.shared._shared_search cimport search_columns, search_node
 from dtrees.core.stores.shared._shared_store cimport (
-    SharedStore, begin_search, begin_store, free_store, search_column, take_node
+    SharedStore, begin_search, begin_store, free_store, take_node
 )
 from dtrees.core.stores.shared._shared_sums cimport sum_cells, sum_members
 from dtrees.core.grow._arena cimport Arena
@@ -92,12 +93,16 @@ cdef class SharedGrowth:
             self.view.of_row.target = dataset.of_row.value
         store.n_sets = sets.n_sets
         store.store.params = &dataset.params
+        store.store.search_node = search_node
         store.store.partition = partition_members
         store.params_of = sets.params_of
         store.of_row = &dataset.of_row
         store.is_packed = sets.is_packed
         store.counting.of_row = &dataset.of_row
         store.counting.layout = sets.layout
+        store.intervals = sets.intervals
+        store.interval_rows = sets.interval_rows
+        store.interval_codes = sets.interval_codes
         if self.records == NULL or self.n_offloaded == NULL or not begin_store(store):
             raise MemoryError
 
@@ -169,14 +174,11 @@ cdef class SharedGrowth:
 
     cdef void search_block(self, SharedNode* node, int64_t first, int64_t step) noexcept nogil:
         """Search some of the columns of a node, beside those that were searched before."""
-        cdef int64_t j = first
         if self.searched != node:
             begin_members(take_node(&self.store, node), node.n_members)
             begin_search(&self.store, node)
             self.searched = node
-        while j < self.dataset.params.limits.n_columns:
-            search_column(&self.store, node, <int32_t>j, node.active)
-            j += step
+        search_columns(&self.store, node, first, step)
 
     cdef take_better(self, SharedGrowth other):
         """Take the splits that another thread has found, where they are better."""

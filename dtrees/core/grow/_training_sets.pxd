@@ -1,6 +1,7 @@
 """Declarations of training sets; see _training_sets.pyx."""
 from libc.stdint cimport int64_t, uint8_t, uint16_t
 
+from dtrees.core.data._columns cimport Intervals
 from dtrees.core.histogram._layout cimport Layout
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores._dataset cimport Dataset
@@ -15,6 +16,9 @@ cdef class TrainingSets:
     cdef const uint16_t[::1] times  # of a bag, or None
     cdef bint is_packed     # two classes, and what rows add goes into one number
     cdef int64_t shared_rows    # of a node whose sets stay together
+    cdef int64_t interval_rows, interval_codes  # as in `Tuning`
     cdef Layout layout      # of histograms
+    cdef readonly int64_t n_bounded, n_alive    # of the growths that have ended
+    cdef const Intervals* intervals     # of the columns; NULL: none
 
     cdef choose_cells(self)

@@ -15,7 +15,7 @@ cdef class TrainingSets:
     Parameters
     ----------
     dataset : Dataset
-        Of all rows. Columns are dense and of 8 or 16 bits (`why_not_shared`), splits not random.
+        Of all rows. Columns are dense (`why_not_shared`), splits not random.
     cell : uint16 (n_rows,)
     has : uint8 (n_sets, n_cells)
         1 where a set has the rows of a cell. At most `MOST_SETS` sets, each of which has rows, and
@@ -26,13 +26,17 @@ cdef class TrainingSets:
         Rows of a node that is split, rows of a leaf, and its weight in units of the weights.
     times : uint16 (n_rows,) or None
         The weights, where rows count a whole number of times and columns are drawn.
-    counted_rows, shared_rows : int
-        As in `dtrees.core.data.tuning.Tuning`.
+    tuning : Tuning
+
+    Attributes
+    ----------
+    n_bounded, n_alive : int
+        Columns of nodes that were searched by intervals, and those of which some were alive.
     """
 
     def __cinit__(self, Dataset dataset, const uint16_t[::1] cell, const uint8_t[:, ::1] has,
                   const double[::1] total_weight, const int64_t[:, ::1] least,
-                  const uint16_t[::1] times, int64_t counted_rows, int64_t shared_rows):
+                  const uint16_t[::1] times, tuning):
         cdef int s
         cdef bint draws = dataset.params.limits.max_features < dataset.params.limits.n_columns
         assert has.shape[0] <= MOST_SETS and has.shape[1] <= MOST_CELLS
@@ -41,7 +45,9 @@ cdef class TrainingSets:
         self.n_sets = <int>has.shape[0]
         self.has = has
         self.times = times
-        self.shared_rows = shared_rows
+        self.shared_rows = tuning.shared_rows
+        self.interval_rows = tuning.interval_rows
+        self.interval_codes = tuning.interval_codes
         self.params_of = <TrainParameters*>calloc(self.n_sets, sizeof(TrainParameters))
         if self.params_of == NULL:
             raise MemoryError
@@ -51,9 +57,11 @@ cdef class TrainingSets:
             self.params_of[s].limits.min_samples_split = least[s, 0]
             self.params_of[s].limits.min_rows = least[s, 1]
             self.params_of[s].limits.min_weight = least[s, 2]
-            self.params_of[s].count_rule.least_rows = counted_rows
+            self.params_of[s].count_rule.least_rows = tuning.counted_rows
             self.params_of[s].draws = draws
         self.choose_cells()
+        if not draws:
+            self.intervals = dataset.bound.intervals(dataset.n_rows)
 
     def __dealloc__(self):
         free(self.params_of)

@@ -2,7 +2,7 @@
 
 Sets whose scores are read from the same integers grow together (`dtrees.core.grow._shared`), up to
 64 at a time. What cannot be shared is grown set by set from the same codes: tables with sparse
-columns or columns of 32 bits, random splits, and sets that divide the rows into too many cells::
+columns, random splits, and sets that divide the rows into too many cells::
 
     sets        0 1 2 3 4 5 6 7 8 9 10          ten folds and all rows
     bundles     [0 1 2 3 4 5 6 7 8 9 10]        one growth, pieces by set
@@ -21,7 +21,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dtrees.coding.coded import SPARSE, U32, CodedMatrix
+from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, scale_of_sums, units_of
@@ -87,8 +87,7 @@ def pieces_of_sets(
         times = target.times if draws and dataset.is_weighted else None
         cells, has = sets.resampling.cells_of(bundle)
         total_weight, least_of = sets.limits_of(bundle)
-        tuned = tuning.counted_rows, tuning.shared_rows
-        shared = TrainingSets(dataset, cells, has, total_weight, least_of, times, *tuned)
+        shared = TrainingSets(dataset, cells, has, total_weight, least_of, times, tuning)
         how = source.run, source.n_threads, source.cancelled, tuning
         grown = grow_together(shared, source.arena, *how, depth, path)
         source.check_cancelled()
@@ -117,8 +116,6 @@ def why_not_shared(coded: CodedMatrix, rules: GrowthRules) -> str | None:
         return "splits are drawn"
     if (coded.storage == SPARSE).any():
         return "the table has sparse columns"
-    if (coded.storage == U32).any():
-        return f"a column has more than {np.iinfo(np.uint16).max} codes"
     return None
 
 

@@ -52,3 +52,29 @@ def test_arrays_of_any_layout_are_read(order):
     other.u8.flags.writeable = True
     object.__setattr__(other, "u8", np.array(other.u8, order=order))
     assert grow_tree(example, other).equals(grow_tree(example, matrix))
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.uint32])
+@pytest.mark.parametrize("kind", ["distinct", "ties", "one value", "missing", "gaps"])
+def test_intervals_have_about_as_many_rows(kind, dtype):
+    rng = np.random.default_rng(0)
+    n_rows, n_codes = 5_000, 3_000
+    codes = {
+        "distinct": rng.permutation(n_rows) % n_codes + 1,
+        "ties": np.minimum(rng.geometric(0.01, n_rows), n_codes),
+        "one value": np.full(n_rows, 700),
+        "missing": np.zeros(n_rows, dtype=int),
+        "gaps": rng.integers(0, 30, n_rows) * 100,
+    }[kind]
+    numbers, last = _columns.intervals_of(codes.astype(dtype), n_codes)
+    assert numbers.dtype == np.uint8
+    assert last[0] == 0
+    assert last[-1] == n_codes
+    assert (np.diff(last) > 0).all()
+    assert len(last) <= 256
+    assert (codes <= last[numbers]).all()
+    assert (codes[codes > 0] > last[numbers[codes > 0] - 1]).all()
+    assert ((numbers == 0) == (codes == 0)).all()
+    most = np.bincount(codes[codes > 0], minlength=1).max(initial=0)
+    rows = np.bincount(numbers)[1:]
+    assert rows.max(initial=0) <= n_rows / 255 + most + 1

@@ -11,22 +11,24 @@ them too.
 
     column          large node                    relocated node
     uint8, uint16   codes, by histogram           the same, or entries, sorted once (radix)
-    uint32          uint64 entries, presorted     entries
+    uint32          uint64 entries, presorted     entries; sorted once if there were none
     sparse          uint64 entries, stored only   entries, stored only
 
 Memory: 8 bytes per entry of wide and sparse columns and 4 per row at the top; per thread 4 bytes
 per entry of the largest relocated node.
 """
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
-from dtrees.core.data._columns cimport STORED_U8, Column, code_at
+from dtrees.core.data._columns cimport STORED_U32, STORED_U8, Column, code_at
+from dtrees.core.data._memory cimport claim
 from dtrees.core.data._memory cimport claim
 from dtrees.core.data._structs cimport ALL_ORDERED, NO_RANK, PresortedFeature, entry_t
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport CountRule
 from dtrees.core.stores.presorted._sorted_entries cimport (
-    count_narrow, count_wide, entries_of_narrow, entries_of_wide, leave_out_majority
+    count_narrow, count_wide, entries_of_narrow, entries_of_wide, entries_of_widest,
+    leave_out_majority
 )
 
 cdef enum:
@@ -204,7 +206,8 @@ cdef int64_t relocate_features(const Relocation* move, const entry_t* entries,
     """Move features to the entries of other buffers, from offset `at`, and rewrite them.
 
     entries : move.old.entries, typed.
-    Returns how many are left: columns that turn out constant are dropped. O(entries).
+    Returns how many are left: columns that turn out constant are dropped; -1 without memory.
+    O(entries).
     """
     cdef const uint32_t* row_id = move.new.row_id
     cdef uint32_t* scratch = move.scratch
@@ -215,6 +218,7 @@ cdef int64_t relocate_features(const Relocation* move, const entry_t* entries,
     cdef uint32_t count[256]
     cdef const Column* column
     cdef uint32_t* target
+    cdef uint64_t* wide = NULL
     cdef PresortedFeature feature
     for r in range(n_features):
         feature = features[r]
@@ -233,13 +237,20 @@ cdef int64_t relocate_features(const Relocation* move, const entry_t* entries,
                 kept += 1
                 continue
             feature.fill_code = NO_RANK
-            if column.storage == STORED_U8:
-                feature.length = <uint32_t>entries_of_narrow(scratch, count, n, column.n_codes,
-                                                             target, &feature.fill_code)
+            feature.length = <uint32_t>n
+            if column.storage == STORED_U32:
+                if wide == NULL and not claim(<void**>&wide, 2 * n * sizeof(uint64_t)):
+                    return -1
+                entries_of_widest(column, row_id, n, wide, wide + n)
+                rank = write_ranks(<const uint64_t*>wide, n, NULL, NO_RANK, target, &feature)
             else:
-                feature.length = <uint32_t>entries_of_wide(column, row_id, n, target, scratch)
-            rank = write_ranks(<const uint32_t*>target, feature.length, NULL, feature.fill_code,
-                               target, &feature)
+                if column.storage == STORED_U8:
+                    feature.length = <uint32_t>entries_of_narrow(
+                        scratch, count, n, column.n_codes, target, &feature.fill_code)
+                else:
+                    entries_of_wide(column, row_id, n, target, scratch)
+                rank = write_ranks(<const uint32_t*>target, feature.length, NULL,
+                                   feature.fill_code, target, &feature)
         if feature.length == 0 or (feature.length == n
                                    and target[0] >> 16 == target[feature.length - 1] >> 16):
             continue
@@ -254,6 +265,7 @@ cdef int64_t relocate_features(const Relocation* move, const entry_t* entries,
         at += feature.length
         features[kept] = feature
         kept += 1
+    free(wide)
     return kept
 
 
@@ -270,6 +282,10 @@ cdef Buffers* relocate(Buffers* old, const entry_t* entries, OpenNode* node, con
         return NULL
     move = Relocation(old, new, columns, rule, <uint32_t*>new.scratch, &new.counted)
     node.n_features = relocate_features(&move, entries, node.features, node.n_features, 0)
+    if node.n_features < 0:
+        node.n_features = 0
+        free_buffers(new)
+        return NULL
     node.start = 0
     free(node.histogram)
     node.histogram = NULL

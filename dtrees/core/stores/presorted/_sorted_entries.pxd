@@ -11,6 +11,8 @@ cdef int64_t entries_of_narrow(uint32_t* own, uint32_t* count, int64_t n, int64_
                                uint32_t* entries, uint32_t* majority) noexcept nogil
 cdef int64_t entries_of_wide(const Column* column, const uint32_t* row_id, int64_t n,
                              uint32_t* entries, uint32_t* scratch) noexcept nogil
+cdef void entries_of_widest(const Column* column, const uint32_t* row_id, int64_t n,
+                            uint64_t* entries, uint64_t* scratch) noexcept nogil
 cdef int64_t sorted_entries(const Column* column, const uint8_t* live, uint64_t* entries,
                             uint64_t* scratch, int64_t n_rows) noexcept nogil
 cdef int64_t leave_out_majority(uint32_t* entries, int64_t n, uint32_t* fill) noexcept nogil

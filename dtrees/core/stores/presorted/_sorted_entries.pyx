@@ -6,7 +6,7 @@
 A value that more than half of the rows share is left out, as in a sparse column. O(rows).
 """
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memmove, memset
+from libc.string cimport memcpy, memmove, memset
 
 from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, Column, code_at
 from dtrees.core.data._structs cimport NO_RANK
@@ -126,13 +126,8 @@ cdef int64_t sorted_entries(const Column* column, const uint8_t* live, uint64_t*
     """
     cdef const uint32_t* codes = <const uint32_t*>column.codes
     cdef int64_t m = 0
-    cdef int64_t i, shift, t
+    cdef int64_t i
     cdef uint32_t row
-    cdef int64_t count[2048]
-    cdef int64_t total
-    cdef uint64_t* source = entries
-    cdef uint64_t* sink = scratch
-    cdef uint64_t entry
     if column.storage == STORED_U32 and column.order != NULL:
         for i in range(n_rows):
             row = column.order[i]
@@ -148,29 +143,49 @@ cdef int64_t sorted_entries(const Column* column, const uint8_t* live, uint64_t*
             row = column.rows[i]
             entries[m] = <uint64_t>codes[i] << 32 | row
             m += live[row] & (codes[i] != column.fill)
-    if m < 64:
-        merge_sort(entries, scratch, m)
-        return m
+    sort_by_code(entries, scratch, m, column.n_codes)
+    return m
+
+
+cdef void entries_of_widest(const Column* column, const uint32_t* row_id, int64_t n,
+                            uint64_t* entries, uint64_t* scratch) noexcept nogil:
+    """Entries of a uint32 column for n rows, numbered from 0; see `entries_of_wide`."""
+    cdef const uint32_t* codes = <const uint32_t*>column.codes
+    cdef int64_t i
+    for i in range(n):
+        entries[i] = <uint64_t>codes[row_id[i]] << 32 | <uint64_t>i
+    sort_by_code(entries, scratch, n, column.n_codes)
+
+
+cdef void sort_by_code(uint64_t* entries, uint64_t* scratch, int64_t n,
+                       uint32_t n_codes) noexcept nogil:
+    """Sort entries whose rows ascend, by radix where they are many. O(n)."""
+    cdef int64_t i, shift, t, total
+    cdef int64_t count[2048]
+    cdef uint64_t* source = entries
+    cdef uint64_t* sink = scratch
+    cdef uint64_t entry
+    if n < 64:
+        merge_sort(entries, scratch, n)
+        return
     shift = 32
-    while shift < 64 and (<uint64_t>column.n_codes >> (shift - 32)) > 0:
+    while shift < 64 and (<uint64_t>n_codes >> (shift - 32)) > 0:
         memset(count, 0, sizeof(count))
-        for i in range(m):
+        for i in range(n):
             count[(source[i] >> shift) & 2047] += 1
         total = 0
         for i in range(2048):
             t = count[i]
             count[i] = total
             total += t
-        for i in range(m):
+        for i in range(n):
             entry = source[i]
             sink[count[(entry >> shift) & 2047]] = entry
             count[(entry >> shift) & 2047] += 1
         source, sink = sink, source
         shift += 11
     if source != entries:
-        for i in range(m):
-            entries[i] = source[i]
-    return m
+        memcpy(entries, source, n * sizeof(uint64_t))
 
 
 cdef int64_t leave_out_majority(uint32_t* entries, int64_t n, uint32_t* fill) noexcept nogil:

@@ -15,7 +15,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from dtrees.core.data._bits cimport trailing_zeros
-from dtrees.core.data._columns cimport STORED_U8, Column, code_t
+from dtrees.core.data._columns cimport STORED_U16, STORED_U32, STORED_U8, Column, code_t
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.histogram._count cimport NodeRows, count_column
 from dtrees.core.histogram._layout cimport PACKED, add, add_row
@@ -51,8 +51,10 @@ cdef int64_t rank_codes(const SharedNode* node, const Column* column, uint64_t* 
     cdef uint64_t bits
     if column.storage == STORED_U8:
         mark_hits(node, <const uint8_t*>column.codes, hit)
-    else:
+    elif column.storage == STORED_U16:
         mark_hits(node, <const uint16_t*>column.codes, hit)
+    else:
+        mark_hits(node, <const uint32_t*>column.codes, hit)
     for word in range((column.n_codes >> 6) + 1):
         bits = hit[word]
         hit[word] = 0
@@ -113,7 +115,9 @@ cdef void count_some(const SharedNode* node, const Column* column, const Countin
     cdef const uint8_t* narrow = <const uint8_t*>column.codes
     cdef const uint16_t* wide = <const uint16_t*>column.codes
     cdef int64_t width = numbers_of_some(node)
-    if is_wide and counting.some_added != NULL:
+    if column.storage == STORED_U32:
+        count_some_in(node, <const uint32_t*>column.codes, counting, cells)
+    elif is_wide and counting.some_added != NULL:
         if column.storage == STORED_U8:
             count_some_u8(cells, width, narrow, counting.rank, node.some, node.who,
                           counting.some_added, node.n_some)

@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memchr, memset
 
-from dtrees.core.data._columns cimport STORED_U8, Column, code_t
+from dtrees.core.data._columns cimport STORED_U16, STORED_U8, Column, code_t
 from dtrees.core.data._memory cimport resize
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
@@ -253,28 +253,33 @@ cdef inline void partition_some(const SharedNode* node, const code_t* codes, con
     right.n_some = n_right
 
 
+cdef inline bint part_rows(const SharedNode* node, const code_t* codes, const uint64_t* who,
+                           const Partitioning* p, uint8_t* side, SharedNode* left,
+                           SharedNode* right) noexcept nogil:
+    """All rows but those on which the members agree, of which only the side is found."""
+    side_rows(node, codes, p, side)
+    partition_some(node, codes, who, p, left, right)
+    return split_rows(node, codes, side, p, left, right)
+
+
 cdef bint partition_shared(const SharedNode* node, const Column* column, const int64_t* added,
                            const uint64_t* who, Partitioning* p, SharedNode* left,
                            SharedNode* right) noexcept nogil:
     """Partition the rows of a node between two children, which are empty; False without memory.
 
-    column : of 8 or 16 bits. added : what each of the rows adds, packed, or NULL. who : as that of
-    the node, but for the members that go apart. p : its sums are filled here.
+    column : dense. added : what each of the rows adds, packed, or NULL. who : as that of the node,
+    but for the members that go apart. p : its sums are filled here.
     """
-    cdef const uint8_t* narrow = <const uint8_t*>column.codes
-    cdef const uint16_t* wide = <const uint16_t*>column.codes
     cdef uint8_t* side = <uint8_t*>malloc(node.n + 1)
     cdef bint found = (
         side != NULL and reserve_rows(left, node.n) and reserve_rows(right, node.n)
         and reserve_some(left, node.n_some) and reserve_some(right, node.n_some))
     if found and column.storage == STORED_U8:
-        side_rows(node, narrow, p, side)
-        partition_some(node, narrow, who, p, left, right)
-        found = split_rows(node, narrow, side, p, left, right)
+        found = part_rows(node, <const uint8_t*>column.codes, who, p, side, left, right)
+    elif found and column.storage == STORED_U16:
+        found = part_rows(node, <const uint16_t*>column.codes, who, p, side, left, right)
     elif found:
-        side_rows(node, wide, p, side)
-        partition_some(node, wide, who, p, left, right)
-        found = split_rows(node, wide, side, p, left, right)
+        found = part_rows(node, <const uint32_t*>column.codes, who, p, side, left, right)
     if found:
         move_rows(node, side, p, left, right)
         if added != NULL:

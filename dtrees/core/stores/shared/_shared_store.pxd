@@ -1,8 +1,10 @@
 """The store of rows with cell and mask; see _shared_store.pyx."""
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
+from dtrees.core.data._columns cimport Column, Intervals
 from dtrees.core.data._structs cimport RowStatistics, Totals
 from dtrees.core.histogram._layout cimport PACKED, encode
+from dtrees.core.search._intervals cimport Bounds
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores._store cimport Member, Store
@@ -42,6 +44,14 @@ cdef struct SharedStore:
     Totals* totals          # by cell
     int64_t* class_totals
     int64_t* sums           # where rows are packed
+    const Intervals* intervals  # by column; NULL: none has any
+    int64_t interval_rows   # of a node, at least,
+    int64_t interval_codes  # and of a column, that is searched by them
+    Bounds bounds           # of a column and a member
+    double* highest         # by column and set: no boundary of the node has a higher score
+    double best[MOST_SETS]  # by member: of the boundaries that were looked at
+    int64_t n_bounded       # columns of nodes that were searched by intervals,
+    int64_t n_alive         # and of these, in which some were alive
 
 cdef bint begin_store(SharedStore* s) noexcept nogil
 cdef void free_store(SharedStore* s) noexcept nogil
@@ -49,6 +59,12 @@ cdef Member* take_node(SharedStore* s, SharedNode* node) noexcept nogil
 cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil
 cdef void search_column(SharedStore* s, const SharedNode* node, int32_t number,
                         uint64_t members) noexcept nogil
+cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* column,
+                        int64_t width) noexcept nogil
+cdef void bins_of_member(SharedStore* s, Search* q, const SharedNode* node, int member,
+                         int64_t width) noexcept nogil
+cdef bint search_codes(SharedStore* s, const SharedNode* node, int32_t number, uint64_t members,
+                       int64_t width) noexcept nogil
 
 
 cdef inline int64_t packed(const RowStatistics* of_row, uint32_t row) noexcept nogil:

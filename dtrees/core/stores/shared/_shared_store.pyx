@@ -8,16 +8,15 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._bits cimport trailing_zeros
-from dtrees.core.data._columns cimport Column, last_ordered
+from dtrees.core.data._columns cimport STORED_U32, Column, last_ordered
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._memory cimport claim, claim_zeros
-from dtrees.core.data._structs cimport ALL_ORDERED, GINI, IN_SUBSET, LEAF, RowStatistics, Totals
+from dtrees.core.data._structs cimport ALL_ORDERED, GINI, IN_SUBSET, RowStatistics, Totals
 from dtrees.core.histogram._layout cimport CLASSES, add_words, subtract_words
 from dtrees.core.search._bins cimport bins_of_histogram, search_bins
 from dtrees.core.search._parameters cimport Limits, TrainParameters
 from dtrees.core.search._search cimport Search, free_search, new_search
 from dtrees.core.stores._store cimport Member, Store
-from dtrees.core.stores.sampled._sampled_columns cimport draw_columns
 from dtrees.core.stores.shared._class_scan cimport (
     MOST_ROWS, count_classes, free_classes, number_classes, search_classes, take_boundary
 )
@@ -34,7 +33,6 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
     cdef int64_t most_codes = 0
     cdef int64_t j
     cdef int i
-    s.store.search_node = search_node
     s.store.choose = choose
     s.store.codes.same = True
     if not (claim_zeros(<void**>&s.searches, s.n_sets * sizeof(Search*))
@@ -50,6 +48,9 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
         s.order[j] = <int32_t>j
         if s.store.params.columns[j].n_codes > most_codes:
             most_codes = s.store.params.columns[j].n_codes
+    if s.intervals != NULL and not claim(<void**>&s.highest,
+                                         n_columns * s.n_sets * sizeof(double)):
+        return False
     return (claim(<void**>&s.code, (most_codes + 2) * sizeof(uint32_t))
             and claim(<void**>&s.rank, (most_codes + 2) * sizeof(uint32_t))
             and claim_zeros(<void**>&s.hit, ((most_codes >> 6) + 2) * sizeof(uint64_t))
@@ -76,6 +77,7 @@ cdef void free_store(SharedStore* s) noexcept nogil:
     free(s.sums)
     free(s.totals)
     free(s.class_totals)
+    free(s.highest)
 
 
 cdef Member* take_node(SharedStore* s, SharedNode* node) noexcept nogil:
@@ -92,39 +94,6 @@ cdef Member* take_node(SharedStore* s, SharedNode* node) noexcept nogil:
     return s.members
 
 
-cdef void search_node(Store* store, Member* members) noexcept nogil:
-    """The best split of every active member."""
-    cdef SharedStore* s = <SharedStore*>store
-    cdef SharedNode* node = s.node
-    cdef const TrainParameters* params = store.params
-    cdef int64_t n_columns = params.limits.n_columns
-    cdef int64_t first = 0
-    cdef int64_t count = params.limits.max_features
-    cdef uint64_t wanting = node.active
-    cdef int64_t i
-    cdef int32_t column
-    cdef int m
-    begin_search(s, node)
-    if count >= n_columns:
-        for i in range(n_columns):
-            search_column(s, node, <int32_t>i, node.active)
-    else:
-        while first < n_columns and wanting != 0:
-            count = draw_columns(params, node.open[0].path, s.order, s.swapped, first,
-                                 count)
-            for i in range(first, first + count):
-                search_column(s, node, s.order[i], wanting)
-            for m in range(node.n_members):
-                if members[m].search.split.test != LEAF:
-                    wanting &= ~(<uint64_t>1 << m)
-            first += count
-            count = 1
-        for i in range(first - 1, -1, -1):
-            column = s.order[i]
-            s.order[i] = s.order[s.swapped[i]]
-            s.order[s.swapped[i]] = column
-
-
 cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil:
     """Gather what columns are counted from. Where ordered columns are searched for all members at
     once, prepare for it."""
@@ -133,6 +102,8 @@ cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil:
     cdef int64_t least
     cdef int m
     gather_rows(s, node)
+    if s.intervals != NULL:
+        find_range(s, node)
     s.by_classes = (is_wide and params.layout.kind == CLASSES
                     and params.criterion.impurity == GINI
                     and node.n + node.n_some <= MOST_ROWS)
@@ -150,6 +121,32 @@ cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil:
                 else limits.min_rows
         s.classes.scan.least[m] = <int32_t>(least if least < INT32_MAX else INT32_MAX)
         s.classes.scan.most[m] = s.classes.scan.n[m] - s.classes.scan.least[m]
+
+
+cdef inline void widen_range(SharedStore* s, uint32_t row) noexcept nogil:
+    cdef double target = <double>s.of_row.target[row]
+    if s.of_row.weight != NULL:
+        if s.of_row.weight[row] == 0:
+            return
+        target = target / <double>s.of_row.weight[row]
+    s.bounds.lowest = min(s.bounds.lowest, target)
+    s.bounds.highest = max(s.bounds.highest, target)
+
+
+cdef void find_range(SharedStore* s, const SharedNode* node) noexcept nogil:
+    """The least and the greatest target of the rows of a node, for their weights."""
+    cdef Bounds* bounds = &s.bounds
+    cdef int64_t i
+    bounds.lowest = 0
+    bounds.highest = 1
+    if s.of_row.value == NULL:
+        return
+    bounds.lowest = 1e300
+    bounds.highest = -1e300
+    for i in range(node.n):
+        widen_range(s, node.rows[i])
+    for i in range(node.n_some):
+        widen_range(s, node.some[i])
 
 
 cdef void gather_rows(SharedStore* s, const SharedNode* node) noexcept nogil:
@@ -177,28 +174,34 @@ cdef void gather_rows(SharedStore* s, const SharedNode* node) noexcept nogil:
 cdef void search_column(SharedStore* s, const SharedNode* node, int32_t number,
                         uint64_t members) noexcept nogil:
     cdef const Column* column = s.store.params.columns + number
-    cdef int64_t width
+    if column.n_codes == 0 or node.constant[number] or s.store.out_of_memory:
+        return
+    node.constant[number] = not search_codes(s, node, number, members,
+                                             number_codes(s, node, column))
+
+
+cdef bint search_codes(SharedStore* s, const SharedNode* node, int32_t number, uint64_t members,
+                       int64_t width) noexcept nogil:
+    """Search a column by the codes in `code`; False where it is constant for all members."""
+    cdef const Column* column = s.store.params.columns + number
     cdef int m
     cdef Search* q
     cdef bint varies = members != node.active
-    if column.n_codes == 0 or node.constant[number] or s.store.out_of_memory:
-        return
-    width = number_codes(s, node, column)
     s.store.work += node.n + width * node.n_members
-    if s.by_classes and last_ordered(column) == ALL_ORDERED:
+    if (s.by_classes and last_ordered(column) == ALL_ORDERED
+            and column.storage != STORED_U32):
         if not count_classes(&s.classes, node, column, s.counting.rank, width):
             s.store.out_of_memory = True
-            return
+            return True
         search_classes(&s.classes, s.code[0] == 0)
         for m in range(node.n_members):
             if members >> m & 1:
                 varies |= s.classes.scan.n_codes[m] > 1
                 take_boundary(&s.classes, s.searches[node.set_of[m]], number, m,
                               s.code)
-        node.constant[number] = not varies
-        return
+        return varies
     if not count_by_cell(s, node, column, width):
-        return
+        return True
     for m in range(node.n_members):
         if members >> m & 1:
             q = s.searches[node.set_of[m]]
@@ -207,7 +210,7 @@ cdef void search_column(SharedStore* s, const SharedNode* node, int32_t number,
                 varies = True
                 search_bins(q, number, last_ordered(column))
                 s.store.out_of_memory |= q.out_of_memory
-    node.constant[number] = not varies
+    return varies
 
 
 cdef int64_t number_codes(SharedStore* s, const SharedNode* node,

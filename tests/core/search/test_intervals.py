@@ -1,0 +1,113 @@
+"""No cut inside an interval scores higher than its bound, and most intervals are ruled out."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrees.core.search._intervals import bounds_of
+
+NOTHING = -1e289
+
+
+def score(rows, left):
+    """The score of a side, as the kernels have it: larger is better, of one node."""
+    W, w = len(rows), int(left.sum())
+    if rows.shape[1] == 1:
+        D = W * float(rows[left].sum()) - w * float(rows.sum())
+        return D * D / (w * (W - w))
+    return sum((rows[side].sum(axis=0) ** 2).sum() / side.sum() for side in (left, ~left))
+
+
+def intervals(rows, codes, last):
+    """Sums and numbers of rows of the intervals that end with some codes."""
+    number = np.searchsorted(last, codes)
+    n = np.bincount(number, minlength=len(last))
+    sums = np.stack([np.bincount(number, column, len(last)) for column in rows.T], axis=1)
+    return number, np.ascontiguousarray(sums, dtype=np.int64), n.astype(np.int64)
+
+
+def cuts(rows, codes, number, has_missing, min_rows):
+    """Scores of all permitted boundaries: behind which code, and in which interval it lies."""
+    for missing_left in {False, has_missing}:
+        known = codes > 0 if has_missing else np.ones(len(codes), dtype=bool)
+        for code in np.unique(codes[known]):
+            left = (known & (codes <= code)) | (~known & missing_left)
+            n = int(left.sum())
+            if min_rows <= n <= len(codes) - min_rows:
+                interval = number[codes == code][0]
+                is_end = code == codes[number == interval].max()
+                yield score(rows, left), interval, is_end
+
+
+@st.composite
+def tables(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n_rows, n_codes = draw(st.integers(4, 120)), draw(st.integers(2, 60))
+    has_missing = draw(st.booleans())
+    codes = np.sort(rng.integers(0 if has_missing else 1, n_codes + 1, n_rows))
+    kind = draw(st.sampled_from(["two", "several", "numbers", "narrow"]))
+    signal = rng.random(n_rows) < codes / n_codes
+    if kind == "several":
+        labels = (signal + rng.integers(0, draw(st.integers(2, 6)), n_rows)).astype(int)
+        rows = np.eye(labels.max() + 1, dtype=np.int64)[labels]
+        rows = rows[:, rows.any(axis=0)]
+    elif kind == "two":
+        rows = signal.astype(np.int64)[:, None]
+    else:
+        scale, middle = (2**45, 0) if kind == "numbers" else (8, 2**40)
+        rows = (rng.normal(signal, 1) * scale).astype(np.int64)[:, None] + middle
+    last = np.unique([*rng.choice(n_codes + 1, draw(st.integers(1, 8))), n_codes])
+    last = last[last > 0]
+    if has_missing and codes[0] == 0:
+        last = np.concatenate([[0], last])
+    else:
+        codes = np.maximum(codes, 1)
+        has_missing = False
+    taken = np.unique(np.searchsorted(last, codes))
+    last = last[taken]  # all intervals have rows
+    last[-1] = n_codes
+    return rows, codes, last, has_missing, draw(st.sampled_from([1, 1, 2, 9]))
+
+
+@given(tables())
+def test_no_cut_is_better_than_its_bound(table):
+    rows, codes, last, has_missing, min_rows = table
+    if rows.shape[1] == 1 and np.ptp(rows) == 0:
+        rows[0] += 1
+    number, sums, n = intervals(rows, codes, last)
+    span = (float(rows.min()), float(rows.max()))
+    at_end, inside = bounds_of(sums, n, last.astype(np.uint32), has_missing, span, min_rows)
+    best = np.full(len(last), -1e290)
+    slack = 1e-9 * abs(rows).max() ** 2 * len(rows) ** 2 * 1e-3  # of the scores of this test
+    for found, interval, is_end in cuts(rows, codes, number, has_missing, min_rows):
+        if is_end:
+            best[interval] = max(best[interval], found)
+        else:
+            assert found <= inside[interval] * (1 + 1e-9) + slack
+    np.testing.assert_allclose(at_end[at_end > NOTHING], best[at_end > NOTHING], 1e-6, slack)
+    assert ((at_end > NOTHING) == (best > NOTHING)).all()
+
+
+@pytest.mark.parametrize(("kind", "most"), [("two", 0.05), ("several", 0.1), ("numbers", 0.2)])
+def test_most_intervals_are_ruled_out(kind, most):
+    rng = np.random.default_rng(0)
+    codes = np.arange(1, 20_001)
+    signal = rng.normal((codes > 8000) * 1.0, 1.0)
+    rows = {
+        "two": (signal > 0.5).astype(np.int64)[:, None],
+        "several": np.eye(4, dtype=np.int64)[np.digitize(signal, [-0.5, 0.5, 1.5])],
+        "numbers": (signal * 2**20).astype(np.int64)[:, None],
+    }[kind]
+    last = np.linspace(0, 20_000, 256).astype(int)[1:]
+    _, sums, n = intervals(rows, codes, last)
+    span = (float(rows.min()), float(rows.max()))
+    at_end, inside = bounds_of(sums, n, last.astype(np.uint32), False, span)
+    assert 1 <= np.count_nonzero(inside >= at_end.max()) <= most * len(last)
+
+
+def test_intervals_of_one_code_have_no_cut():
+    target = np.array([[3], [1], [2]])
+    n = np.array([4, 5, 6])
+    _, inside = bounds_of(target, n, np.array([1, 2, 9], np.uint32), False)
+    assert (inside > NOTHING).tolist() == [False, False, True]
