@@ -111,6 +111,7 @@ def command(
     sep: str | None,
     encoding: str | None,
     decimal: str | None,
+    thousands: str | None,
     jobs: int,
 ) -> None:
     """Predict every row of FILE by the model in the file MODEL.
@@ -141,7 +142,7 @@ def command(
         as_written = {*text_columns(book), *wanted.kept} - set(number_columns(book))
         if cluster is not None:
             as_written.update(date_columns(book))
-        form = Form(sep, encoding, decimal)
+        form = Form(sep, encoding, decimal, thousands)
         # A model's columns say themselves which of them are dates.
         with table_of(files, form, cluster, as_text=as_written, dates=False) as table:
             start = perf_counter()

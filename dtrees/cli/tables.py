@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dtrees.cli.column_notes import note_single_class, note_strays
 from dtrees.cli.errors import RequestError, note
 from dtrees.cli.files import PARQUET, check_there, is_stream
 from dtrees.cli.form import (
     Form,
-    decimal_commas,
-    decimal_hint,
     encoding_hint,
     head_of,
     header_hint,
     separator_hint,
 )
 from dtrees.cli.formatting import counted
+from dtrees.cli.number_forms import number_hints
 
 if TYPE_CHECKING:
     from dtrees.io import Problem
@@ -44,6 +44,11 @@ FORM: tuple[Callable[..., Any], ...] = (
         "--decimal",
         metavar="CHARACTER",
         help="In front of the decimals of a number in a CSV file: '.' by default, or ','.",
+    ),
+    click.option(
+        "--thousands",
+        metavar="CHARACTER",
+        help="Between the thousands of a number in a CSV file: ',' for 1,234.5.",
     ),
 )
 REGIMES = ("local", "replicated", "partitioned")  # as dtrees.parallel has them
@@ -122,17 +127,22 @@ def problem_in(
 
     is_csv = not files[0].lower().endswith(PARQUET)
     names = [str(name) for name in table.columns]
-    if is_csv and form.decimal is None:
-        commas = decimal_commas(table.head() if is_lazy(table) else table)
-        if commas:
-            note(decimal_hint(commas))
+    hints: dict[str, str] = {}
+    if is_csv:
+        hints = number_hints(table.head() if is_lazy(table) else table, form)
+        for hint in dict.fromkeys(hints.values()):
+            note(hint)
+    if not is_lazy(table):
+        note_strays(table, form, (*hints, *drop), is_csv)
     try:
-        return problem_of(table, target, task, drop=drop)
+        problem = problem_of(table, target, task, drop=drop)
     except ValueError as error:
-        hint = separator_hint(target, names, form) if is_csv and target not in names else None
-        if hint is None:
+        other = separator_hint(target, names, form) if is_csv and target not in names else None
+        if other is None:
             raise
-        raise RequestError(f"{error}; {hint}") from error
+        raise RequestError(f"{error}; {other}") from error
+    note_single_class(problem.y, target, problem.task)
+    return problem
 
 
 def check_files(files: Sequence[str], cluster: str | None) -> None:
@@ -165,6 +175,10 @@ def table_of(
             return
         if any(map(is_stream, map(Path, files))):
             raise RequestError("--cluster: workers cannot read standard input")
+        if form.thousands is not None:
+            raise RequestError(
+                "--thousands is not for --cluster: write the table as Parquet, or read it here"
+            )
         with connected(cluster):
             yield read_files(files, **form.options(), as_text=as_text, dates=dates)
 
@@ -198,5 +212,9 @@ def headlines(file: str, target: str, problem: Problem) -> list[str]:
 def kinds_line(kinds: Iterable[str]) -> str:
     """What the columns hold; `kinds` has one per column."""
     counts = Counter(kinds)
-    order = [kind for kind in ("ordered", "categorical", "hybrid", "empty") if counts[kind]]
-    return f"columns: {', '.join(f'{counts[kind]} {kind}' for kind in order)}"
+    shown = [
+        f"{counts[kind]} {kind}{' (numbers and words)' if kind == 'hybrid' else ''}"
+        for kind in ("ordered", "categorical", "hybrid", "empty")
+        if counts[kind]
+    ]
+    return f"columns: {', '.join(shown)}"

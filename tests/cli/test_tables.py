@@ -196,7 +196,7 @@ def test_what_was_read_in_words(dropped, missing, lines):
 
 def test_kinds_are_counted_in_one_order():
     assert kinds_line(["empty", "ordered", "hybrid", "ordered"]) == (
-        "columns: 2 ordered, 1 hybrid, 1 empty"
+        "columns: 2 ordered, 1 hybrid (numbers and words), 1 empty"
     )
 
 
