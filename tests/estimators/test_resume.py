@@ -201,6 +201,21 @@ def test_everything_that_differs_is_named():
         check_same(FACTS, FACTS | {"parameters": {"max_bins": "4"}}, "It")
 
 
+@pytest.mark.parametrize(
+    ("new", "named"),
+    [
+        ({"seed": 8, "bags": "c"}, "the seed"),
+        ({"shape": [9, 9], "codebook": "c", "codes": "c", "target": "c", "bags": "c"}, "the shape"),
+        ({"parameters": {"max_bins": "4"}, "codebook": "c", "codes": "c"}, "max_bins was"),
+        ({"parameters": {"bootstrap": "False"}, "bags": None}, "bootstrap was"),
+    ],
+)
+def test_what_follows_from_another_difference_is_not_named(new, named):
+    there = FACTS | {"parameters": dict.fromkeys(new.get("parameters", {}), "None")}
+    with pytest.raises(ValueError, match=rf"differs: {named}[^;]*$"):
+        check_same(there, there | new, "It")
+
+
 @pytest.mark.parametrize("seed", [None, -1, 2**31, 1.0, True, "7"])
 def test_a_seed_that_is_none(seed):
     saved = SimpleNamespace(path="there", facts={"seed": seed})
