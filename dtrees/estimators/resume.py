@@ -60,6 +60,7 @@ FOLLOWS = {  # what differs anyway where something else does
     "seed": ("bags",),
     "shape": ("codebook", "codes", "target", "bags"),
     **dict.fromkeys(("max_bins", "categorical_features", "handle_unknown"), ("codebook", "codes")),
+    "class_weight": ("target",),
     "bootstrap": ("bags",),
     "max_samples": ("bags",),
     "bootstrap_groups": ("bags",),
@@ -184,11 +185,19 @@ def earlier_trees(
 
 @contextmanager
 def brought_along(make: Callable[[], Any]) -> Iterator[None]:
-    """Give errors of a lost cluster the model so far."""
+    """Give errors of a lost cluster the model so far, and say how to go on with it."""
     try:
         yield
     except (WorkerLostError, SchedulerLostError) as error:
-        error.estimator = make()
+        error.estimator = made = make()
+        if made is not None:
+            trees = len(made.forest_.trees)
+            are = "1 tree is" if trees == 1 else f"{trees:,} trees are"
+            error.args = (
+                f"{str(error).rstrip('.')}. {are} complete, of {made.n_estimators:,}: "
+                "error.estimator.resume(X, y) goes on with them.",
+                *error.args[1:],
+            )
         raise
 
 
