@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 
 CHOSEN_BY_TUNING = ("min_samples_split", "ccp_alpha")
 MANY_ROWS = 50_000_000  # whose lists of folds are worth a word
+PAGES = (".html", ".htm")
 BYTES_OF_A_ROW = 8  # in the list of a fold
 
 
@@ -231,6 +232,8 @@ def check_report(report: Path, files: Sequence[str], force: bool) -> None:
         raise RequestError("--report: a page goes to a file, not to standard output")
     check_out(report, *map(Path, files), option="--report")
     check_replaceable(report, is_page, "a report", force)
+    if report.suffix.lower() not in PAGES:
+        raise RequestError(f"--report {report}: the page is HTML, so its name ends with .html")
     check_libraries()
 
 

@@ -13,6 +13,7 @@ import csv
 import gzip
 import io
 import zlib
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +65,15 @@ def header_hint(head: bytes) -> str | None:
     header = head.decode("latin-1").partition("\n")[0]
     count, separator = max((header.count(letter), letter) for letter in SEPARATORS)
     return _add_separator(separator) if count and "," not in header else None
+
+
+def names_given_twice(head: bytes, form: Form) -> list[str]:
+    """Names of columns that a header has more than once."""
+    text = head.decode(form.encoding or "utf-8", errors="replace")
+    separator = form.options()["separator"] or ","
+    header = next(filter(None, csv.reader(io.StringIO(text), delimiter=separator)), [])
+    counts = Counter(filter(None, header))
+    return [name for name, count in counts.items() if count > 1]
 
 
 def _add_separator(separator: str) -> str:

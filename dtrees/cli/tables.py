@@ -20,6 +20,7 @@ from dtrees.cli.form import (
     encoding_hint,
     head_of,
     header_hint,
+    names_given_twice,
     separator_hint,
 )
 from dtrees.cli.formatting import counted
@@ -115,6 +116,9 @@ def read(file: Path, form: Form, as_text: Collection[str] = ()) -> Any:
         if nulls or any("\0" in str(name) for name in table.columns):
             hint = encoding_hint(head)
             raise RequestError(f"{file}: there are NUL bytes in the header; {hint}")
+        for name in names_given_twice(head, form):
+            renamed = f"{name}.1"
+            note(f"several columns are named {name!r}: the second is {renamed!r} here")
     return table
 
 
@@ -169,6 +173,8 @@ def table_of(
 
     with regime_asked_for(regime):
         if cluster is None:
+            if regime == "replicated":
+                raise RequestError("--regime replicated needs a cluster: add --cluster local:2")
             if len(files) > 1:
                 raise RequestError("several files are read on a cluster: add --cluster local:2")
             yield read(Path(files[0]), form, as_text)

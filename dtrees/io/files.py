@@ -11,6 +11,7 @@ stay as they are written.
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import IO, Any
@@ -18,6 +19,7 @@ from typing import IO, Any
 from dtrees.coding.iso_dates import dates_of
 from dtrees.io.extras import extra
 
+RAGGED = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")  # pandas
 FORMATS = (".csv", ".csv.gz", ".parquet")
 
 
@@ -89,13 +91,21 @@ def read_table(
     except UnicodeError as error:
         raise ValueError(f"{label}: cannot be read as {encoding}: {error}") from error
     except (OSError, EOFError, LookupError, ValueError) as error:  # pandas' and Arrow's errors too
-        reason = str(error) or type(error).__name__
+        reason = _reason(error)
         raise ValueError(f"{label}: cannot be read: {reason}") from error
     for name in table.columns:
         dates = None if name in as_text else dates_of(table[name])
         if dates is not None:
             table[name] = dates
     return table
+
+
+def _reason(error: Exception) -> str:
+    """Why a file cannot be read, in words."""
+    ragged = RAGGED.search(str(error))
+    if ragged is not None:
+        return f"line {ragged[2]} has {ragged[3]} fields, and the lines above have {ragged[1]}"
+    return str(error) or type(error).__name__
 
 
 def _check_form(separator: str, encoding: str, decimal: str) -> None:
@@ -171,8 +181,9 @@ def read_csv(source: Path | IO[bytes], types: dict[str, type], **form: str) -> A
     first = read(nrows=1, dtype=str)
     if not isinstance(first.index, pandas.RangeIndex):
         names = len(first.columns)
+        fields = names + first.index.nlevels
         raise ValueError(
-            f"the header has {names} names, but the first row {names + first.index.nlevels} "
+            f"the header has {names} name{'' if names == 1 else 's'}, but the first row {fields} "
             "fields. Name every column, and end no row with a separator"
         )
     # Whole columns at once: a column of numbers and words must not change its type midway.
