@@ -188,10 +188,12 @@ def answers(table: Any, fitted: Any, wanted: Wanted) -> Any:
     """
     from pandas import DataFrame, concat
 
+    from dtrees.io.problem import near
+
     table = table.set_axis([str(name) for name in table.columns], axis=1)
     for name in (*wanted.kept, *wanted.dropped):
         if name not in table.columns:
-            raise RequestError(f"no column {name!r} in {wanted.label}")
+            raise RequestError(f"no column {name!r} in {wanted.label}{near(name, table.columns)}")
     X = columns_as_fitted(table.drop(columns=wanted.dropped), codebook_of(fitted), wanted.label)
     found = predictions(fitted, X, wanted.proba)
     taken = [name for name in wanted.kept if name in found]

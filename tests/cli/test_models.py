@@ -182,3 +182,9 @@ def test_rows_without_a_vote_are_a_note(csv):
     assert result.exit_code == 0, result.output
     assert result.stderr.startswith("Note: Some inputs do not have OOB scores.")
     assert result.stderr.count("\n") == 1
+
+
+def test_no_threads_at_all(csv):
+    result = ask("cv", csv, "--target", "class", "--jobs", 0)
+    assert result.exit_code == 2
+    assert "0 threads do no work: give 1 or more, or -1 for all cores" in result.stderr
