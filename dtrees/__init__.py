@@ -8,6 +8,8 @@ nothing and never drags in what the floor below does not need.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dtrees._uncompiled import explain
+
 if TYPE_CHECKING:
     from dtrees.estimators import (
         BaggingClassifier,
@@ -61,6 +63,9 @@ _HOME = {
     "shared_forest": "dtrees.inspection",
     "stability_report": "dtrees.inspection",
 }
+
+
+explain()
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,9 @@ what they tell, and what they share::
     report.py        the same as a page: templates/, with figures.py
     invocation.py    commands as words for a shell
     tables.py        options that say which table, and its target; the problem in it
+    form.py          how a CSV file is written, and which option to try instead
+    number_forms.py  decimal marks and thousands separators
+    column_notes.py  what is worth a note: ids, stray words, a single class
     models.py        options that say which model; the estimator they ask for
     scoring.py       which scorers there are, and whether they fit a target
     files.py         models that are read, models and predictions that are written

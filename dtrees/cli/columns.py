@@ -70,7 +70,7 @@ def columns_as_fitted(table: Any, book: CodeBook, file: str) -> Any:
 
     `table` has every column of the model, by name; others are left out. A model without names takes
     the columns by their places. Raises ValueError where columns of `file` are missing, or hold
-    words where numbers were fitted.
+    words where numbers or dates were fitted.
     """
     names = column_names(book)
     if book.feature_names is None:
@@ -97,18 +97,25 @@ def columns_as_fitted(table: Any, book: CodeBook, file: str) -> Any:
         elif kind == "ordered" and book.unit(j) in ("number", "bool"):
             refuse_words(X[name], names[j], book.unit(j))
         elif kind == "ordered" and book.unit(j) == DATES and is_text(X[name]):
-            X[name] = as_dates(X[name])
+            X[name] = as_dates(X[name], names[j])
     return X
 
 
-def as_dates(column: Any) -> Any:
-    """A column of text as dates, if it holds nothing else."""
+def as_dates(column: Any, name: str) -> Any:
+    """A column of text as dates; ValueError: it holds something else."""
     from pandas import to_datetime
 
-    from dtrees.coding.iso_dates import dates_of
+    from dtrees.coding.iso_dates import ISO_DATE, dates_of
 
     dates = to_datetime(column) if column.isna().all() else dates_of(column)
-    return column if dates is None else dates
+    if dates is None:
+        given = column.dropna().astype(str).tolist()
+        worst = next((value for value in given if not ISO_DATE.fullmatch(value)), given[0])
+        raise ValueError(
+            f"column {name!r} held dates at fit, and holds {worst!r} now: dates are written like "
+            "2024-05-01 or 2024-05-01T13:30, and either all of them name their offset or none"
+        )
+    return dates
 
 
 def named_alike(column: Any, categories: list[Any], name: str) -> Any:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dtrees.cli.columns import codebook_of, column_names
+from dtrees.cli.column_notes import note_ids
 from dtrees.cli.description import SCORE_NAME
 from dtrees.cli.errors import RequestError, note, notes, one_line_errors
 from dtrees.cli.files import (
@@ -33,7 +33,7 @@ from dtrees.cli.files import (
     is_stream,
     write_text,
 )
-from dtrees.cli.form import Form, have_decimal_commas
+from dtrees.cli.form import Form
 from dtrees.cli.formatting import counted
 from dtrees.cli.invocation import cv_command, fit_command
 from dtrees.cli.models import MODEL, check_criterion, check_options, estimator_of, option_of
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 
 CHOSEN_BY_TUNING = ("min_samples_split", "ccp_alpha")
 MANY_ROWS = 50_000_000  # whose lists of folds are worth a word
+PAGES = (".html", ".htm")
 BYTES_OF_A_ROW = 8  # in the list of a fold
 
 
@@ -126,6 +127,7 @@ def command(
     sep: str | None,
     encoding: str | None,
     decimal: str | None,
+    thousands: str | None,
     cluster: str | None,
     regime: str | None,
     folds: int,
@@ -166,7 +168,7 @@ def command(
             check_report(report, files, force)
         if not as_json:
             extra("rich")
-        form = Form(sep, encoding, decimal)
+        form = Form(sep, encoding, decimal, thousands)
         with table_of(files, form, cluster, regime) as table:
             problem = problem_in(table, target, task, drop=drop, form=form, files=files)
             check_folds(problem, folds, nested=tune_nested)
@@ -193,7 +195,7 @@ def command(
             with notes():
                 with trees_grown(show=not as_json) as bar:
                     run = validated(request, estimator, bar)
-                note_ids(run)
+                note_ids(run.model, len(problem.y), form, files)
                 if report is not None:
                     with waiting("drawing the report", show=not as_json):
                         write_report(run, report, context)
@@ -230,6 +232,8 @@ def check_report(report: Path, files: Sequence[str], force: bool) -> None:
         raise RequestError("--report: a page goes to a file, not to standard output")
     check_out(report, *map(Path, files), option="--report")
     check_replaceable(report, is_page, "a report", force)
+    if report.suffix.lower() not in PAGES:
+        raise RequestError(f"--report {report}: the page is HTML, so its name ends with .html")
     check_libraries()
 
 
@@ -328,22 +332,6 @@ def check_folds(problem: Problem, folds: int, *, nested: bool = False) -> None:
         raise RequestError(
             f"--folds {folds} is too many for --tune-nested, which cuts the rows outside of a fold "
             "into as many folds again"
-        )
-
-
-def note_ids(run: Run) -> None:
-    """Say which columns have nearly as many categories as there are rows."""
-    from dtrees.coding.category_warnings import nearly_ids
-
-    book, n_rows = codebook_of(run.model), len(run.problem.y)
-    names = column_names(book)
-    for column, n_categories in nearly_ids(book, n_rows).items():
-        hint = f"like an id: --drop {names[column]} leaves it out"
-        if have_decimal_commas(book.categories[column].tolist()):
-            hint = "all of them numbers with a decimal comma: add --decimal ,"
-        note(
-            f"column {names[column]!r} has {counted(n_categories, 'category', 'categories')} in "
-            f"{counted(n_rows, 'row')}, {hint}"
         )
 
 

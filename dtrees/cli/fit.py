@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from dtrees.cli.column_notes import note_ids
 from dtrees.cli.description import (
     columns_of,
     growth_document,
@@ -58,6 +59,7 @@ def command(
     sep: str | None,
     encoding: str | None,
     decimal: str | None,
+    thousands: str | None,
     cluster: str | None,
     regime: str | None,
     out: Path,
@@ -83,7 +85,7 @@ def command(
         check_options(**model)
         if not as_json:
             extra("rich")
-        form = Form(sep, encoding, decimal)
+        form = Form(sep, encoding, decimal, thousands)
         with table_of(files, form, cluster, regime) as table:
             problem = problem_in(table, target, task, drop=drop, form=form, files=files)
             check_criterion(problem.task, model["criterion"])
@@ -95,6 +97,7 @@ def command(
             with notes(), waiting("fitting", show=not as_json):
                 estimator.fit(problem.X, problem.y)
             seconds = perf_counter() - start
+            note_ids(estimator, len(problem.y), form, files)
         with file_errors(out, "written"):
             save(estimator, target_of(out))
     if as_json:

@@ -1,8 +1,9 @@
-"""How a CSV file is written: separator, encoding and decimal mark, and what to try instead.
+"""How a CSV file is written: separator, encoding, marks of numbers, and what to try instead.
 
 A file that was written elsewhere often has semicolons, decimal commas or another encoding than
 UTF-8. pandas then reads one column, or words where numbers are meant, or nothing. The functions
-here look at what was read and name the option that helps; nothing is guessed silently.
+here look at what was read and name the option that helps; nothing is guessed silently. Numbers have
+a file of their own (`dtrees.cli.number_forms`).
 """
 
 from __future__ import annotations
@@ -11,20 +12,16 @@ import codecs
 import csv
 import gzip
 import io
-import re
 import zlib
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from dtrees.cli.files import is_packed
 
 SEPARATORS = (",", ";", "\t", "|", ":")
-LOOKED_AT = 1_000  # values of a column
 HEAD_BYTES = 65_536
-DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+),\d+([eE][+-]?\d+)?")
-WHOLE = re.compile(r"[+-]?\d+")
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),  # before that of utf-16, with which it begins
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -40,11 +37,13 @@ class Form:
     separator: str | None = None  # ``\t`` stands for a tab
     encoding: str | None = None
     decimal: str | None = None
+    thousands: str | None = None
 
     def options(self) -> dict[str, str | None]:
         """Arguments of what reads tables."""
         separator = "\t" if self.separator == r"\t" else self.separator
-        return {"separator": separator, "encoding": self.encoding, "decimal": self.decimal}
+        form = {"separator": separator, "encoding": self.encoding, "decimal": self.decimal}
+        return form if self.thousands is None else {**form, "thousands": self.thousands}
 
 
 def separator_hint(target: str, names: Collection[str], form: Form) -> str | None:
@@ -66,6 +65,15 @@ def header_hint(head: bytes) -> str | None:
     header = head.decode("latin-1").partition("\n")[0]
     count, separator = max((header.count(letter), letter) for letter in SEPARATORS)
     return _add_separator(separator) if count and "," not in header else None
+
+
+def names_given_twice(head: bytes, form: Form) -> list[str]:
+    """Names of columns that a header has more than once."""
+    text = head.decode(form.encoding or "utf-8", errors="replace")
+    separator = form.options()["separator"] or ","
+    header = next(filter(None, csv.reader(io.StringIO(text), delimiter=separator)), [])
+    counts = Counter(filter(None, header))
+    return [name for name, count in counts.items() if count > 1]
 
 
 def _add_separator(separator: str) -> str:
@@ -102,36 +110,3 @@ def head_of(source: Path | io.BytesIO) -> bytes:
             return stream.read(HEAD_BYTES)
     except (OSError, EOFError, zlib.error):  # who reads the table has said what is wrong with it
         return b""
-
-
-def decimal_commas(table: Any) -> list[str]:
-    """Columns of text whose first values are numbers, one of them with a decimal comma."""
-    names = []
-    for name, column in table.items():
-        if column.dtype.kind != "O" and str(column.dtype) not in ("str", "string"):
-            continue
-        given = column.dropna().iloc[:LOOKED_AT].tolist()
-        if have_decimal_commas(given):
-            names.append(str(name))
-    return names
-
-
-def have_decimal_commas(values: Iterable[Any]) -> bool:
-    """Whether all of some values are numbers in text, and one of them has a comma."""
-    found = False
-    for value in values:
-        if not isinstance(value, str):
-            return False
-        word = value.strip()
-        if DECIMAL_COMMA.fullmatch(word):
-            found = True
-        elif not WHOLE.fullmatch(word):
-            return False
-    return found
-
-
-def decimal_hint(names: list[str]) -> str:
-    """What to say of such columns."""
-    shown = ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
-    columns = f"column {shown} looks" if len(names) == 1 else f"columns {shown} look"
-    return f"{columns} like numbers with a decimal comma, taken for words: add --decimal ,"

@@ -95,6 +95,13 @@ class Amount(click.ParamType):
         return number
 
 
+def check_jobs(context: Any, parameter: Any, jobs: int) -> int:
+    """Refuse no threads at all."""
+    if jobs == 0:
+        raise click.BadParameter("0 threads do no work: give 1 or more, or -1 for all cores")
+    return jobs
+
+
 def jobs_option(what: str) -> Any:
     """The number of threads of what is named."""
     return click.option(
@@ -103,6 +110,7 @@ def jobs_option(what: str) -> Any:
         default=-1,
         show_default=True,
         metavar="N",
+        callback=check_jobs,
         help=f"Threads of {what}; -1 means all cores.",
     )
 

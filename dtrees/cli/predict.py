@@ -111,6 +111,7 @@ def command(
     sep: str | None,
     encoding: str | None,
     decimal: str | None,
+    thousands: str | None,
     jobs: int,
 ) -> None:
     """Predict every row of FILE by the model in the file MODEL.
@@ -141,7 +142,7 @@ def command(
         as_written = {*text_columns(book), *wanted.kept} - set(number_columns(book))
         if cluster is not None:
             as_written.update(date_columns(book))
-        form = Form(sep, encoding, decimal)
+        form = Form(sep, encoding, decimal, thousands)
         # A model's columns say themselves which of them are dates.
         with table_of(files, form, cluster, as_text=as_written, dates=False) as table:
             start = perf_counter()
@@ -187,10 +188,12 @@ def answers(table: Any, fitted: Any, wanted: Wanted) -> Any:
     """
     from pandas import DataFrame, concat
 
+    from dtrees.io.problem import near
+
     table = table.set_axis([str(name) for name in table.columns], axis=1)
     for name in (*wanted.kept, *wanted.dropped):
         if name not in table.columns:
-            raise RequestError(f"no column {name!r} in {wanted.label}")
+            raise RequestError(f"no column {name!r} in {wanted.label}{near(name, table.columns)}")
     X = columns_as_fitted(table.drop(columns=wanted.dropped), codebook_of(fitted), wanted.label)
     found = predictions(fitted, X, wanted.proba)
     taken = [name for name in wanted.kept if name in found]

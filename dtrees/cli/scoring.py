@@ -57,7 +57,20 @@ def check_scores(names: Sequence[str], problem: Problem) -> None:
             try:
                 get_scorer(name)(model, X, y)
             except (AttributeError, TypeError, ValueError) as error:
-                reason = "it is for classes" if isinstance(error, AttributeError) else str(error)
-                if "pos_label" in reason and f"{name}_macro" in known:
-                    reason += f". For labels other than 0 and 1, try {name}_macro"
+                reason = reason_of(error, name, problem.task, known)
                 raise RequestError(f"--scoring {name} does not fit the target: {reason}") from error
+
+
+def reason_of(error: Exception, name: str, task: str, known: Sequence[str]) -> str:
+    """Why a scorer does not fit a target, and which one does."""
+    reason = str(error)
+    if isinstance(error, AttributeError) or (task == "regression" and "not supported" in reason):
+        return "it is for classes, and the target holds numbers. Try r2"
+    others = [other for other in (f"{name}_macro", f"{name}_ovr") if other in known]
+    if not others:
+        return reason
+    if "pos_label" in reason:
+        return f"{reason}. For labels other than 0 and 1, try {others[0]}"
+    if "multiclass" in reason or "multi_class" in reason:
+        return f"it is for two classes, and there are more. Try {others[0]}"
+    return reason

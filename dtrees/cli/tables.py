@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dtrees.cli.column_notes import note_single_class, note_strays
 from dtrees.cli.errors import RequestError, note
 from dtrees.cli.files import PARQUET, check_there, is_stream
 from dtrees.cli.form import (
     Form,
-    decimal_commas,
-    decimal_hint,
     encoding_hint,
     head_of,
     header_hint,
+    names_given_twice,
     separator_hint,
 )
 from dtrees.cli.formatting import counted
+from dtrees.cli.number_forms import number_hints
 
 if TYPE_CHECKING:
     from dtrees.io import Problem
@@ -44,6 +45,11 @@ FORM: tuple[Callable[..., Any], ...] = (
         "--decimal",
         metavar="CHARACTER",
         help="In front of the decimals of a number in a CSV file: '.' by default, or ','.",
+    ),
+    click.option(
+        "--thousands",
+        metavar="CHARACTER",
+        help="Between the thousands of a number in a CSV file: ',' for 1,234.5.",
     ),
 )
 REGIMES = ("local", "replicated", "partitioned")  # as dtrees.parallel has them
@@ -110,6 +116,9 @@ def read(file: Path, form: Form, as_text: Collection[str] = ()) -> Any:
         if nulls or any("\0" in str(name) for name in table.columns):
             hint = encoding_hint(head)
             raise RequestError(f"{file}: there are NUL bytes in the header; {hint}")
+        for name in names_given_twice(head, form):
+            renamed = f"{name}.1"
+            note(f"several columns are named {name!r}: the second is {renamed!r} here")
     return table
 
 
@@ -122,17 +131,22 @@ def problem_in(
 
     is_csv = not files[0].lower().endswith(PARQUET)
     names = [str(name) for name in table.columns]
-    if is_csv and form.decimal is None:
-        commas = decimal_commas(table.head() if is_lazy(table) else table)
-        if commas:
-            note(decimal_hint(commas))
+    hints: dict[str, str] = {}
+    if is_csv:
+        hints = number_hints(table.head() if is_lazy(table) else table, form)
+        for hint in dict.fromkeys(hints.values()):
+            note(hint)
+    if not is_lazy(table):
+        note_strays(table, form, (*hints, *drop), is_csv)
     try:
-        return problem_of(table, target, task, drop=drop)
+        problem = problem_of(table, target, task, drop=drop)
     except ValueError as error:
-        hint = separator_hint(target, names, form) if is_csv and target not in names else None
-        if hint is None:
+        other = separator_hint(target, names, form) if is_csv and target not in names else None
+        if other is None:
             raise
-        raise RequestError(f"{error}; {hint}") from error
+        raise RequestError(f"{error}; {other}") from error
+    note_single_class(problem.y, target, problem.task)
+    return problem
 
 
 def check_files(files: Sequence[str], cluster: str | None) -> None:
@@ -159,12 +173,18 @@ def table_of(
 
     with regime_asked_for(regime):
         if cluster is None:
+            if regime == "replicated":
+                raise RequestError("--regime replicated needs a cluster: add --cluster local:2")
             if len(files) > 1:
                 raise RequestError("several files are read on a cluster: add --cluster local:2")
             yield read(Path(files[0]), form, as_text)
             return
         if any(map(is_stream, map(Path, files))):
             raise RequestError("--cluster: workers cannot read standard input")
+        if form.thousands is not None:
+            raise RequestError(
+                "--thousands is not for --cluster: write the table as Parquet, or read it here"
+            )
         with connected(cluster):
             yield read_files(files, **form.options(), as_text=as_text, dates=dates)
 
@@ -198,5 +218,9 @@ def headlines(file: str, target: str, problem: Problem) -> list[str]:
 def kinds_line(kinds: Iterable[str]) -> str:
     """What the columns hold; `kinds` has one per column."""
     counts = Counter(kinds)
-    order = [kind for kind in ("ordered", "categorical", "hybrid", "empty") if counts[kind]]
-    return f"columns: {', '.join(f'{counts[kind]} {kind}' for kind in order)}"
+    shown = [
+        f"{counts[kind]} {kind}{' (numbers and words)' if kind == 'hybrid' else ''}"
+        for kind in ("ordered", "categorical", "hybrid", "empty")
+        if counts[kind]
+    ]
+    return f"columns: {', '.join(shown)}"

@@ -104,8 +104,8 @@ min_samples_leaf : int or float
 min_weight_fraction_leaf : float
     Least weight on each side of a split, as a share of the weight of the rows of the tree.
 max_features : int, float or {"sqrt", "log2"}
-    Number of columns drawn at each node: that many, a share of all, their root or their
-    binary logarithm. None: all. The draw goes on until a column can be split.
+    Number of columns drawn at each node: that many (at most all), a share of all, their root or
+    their binary logarithm. None: all. The draw goes on until a column can be split.
 max_leaf_nodes : int
     Trees keep their most profitable splits, until they have so many leaves. None: no limit.
 min_impurity_decrease : float

@@ -250,7 +250,6 @@ class BaseForest(GrowingForest):
         X, y, sample_weight, bootstrap_groups = admitted(X, columns, stats)
         with stats.phase("coding"):
             encoded = self._fit_plan().encode(X, (y, sample_weight), seed, run, stats)
-        self._check_max_features(encoded)
         bags = bags_of(self, seed, encoded.coded.n_rows, bootstrap_groups)
         facts = partial(
             facts_of, self, encoded.book, encoded.coded, encoded.target, bags, encoded.seed
@@ -272,7 +271,6 @@ class BaseForest(GrowingForest):
 
     def _fit_coded(self, training: Training) -> Any:
         check_bootstrap(self)
-        self._check_max_features(training.encoded)
         self._fit_forest(training, self._bags_of(training.encoded), [TreeCounter(training.advance)])
         if self.n_estimators_ < self.n_estimators:
             training.advance(self.n_estimators - self.n_estimators_)  # that are not wanted
@@ -291,7 +289,6 @@ class BaseForest(GrowingForest):
     def _grow_sets(self, training: Training, resampling: Resampling) -> list[tuple[Tree, ...]]:
         encoded = training.encoded
         check_bootstrap(self)
-        self._check_max_features(encoded)
         return grow_sets(
             self._growth_of(encoded, self._bags_of(encoded)),
             self.n_estimators,
@@ -328,13 +325,6 @@ class BaseForest(GrowingForest):
             except ValueError as error:  # of a scorer
                 models[number] = error
         return models
-
-    def _check_max_features(self, encoded: Encoded) -> None:
-        if encoded.max_features > encoded.book.n_columns:
-            raise ValueError(
-                f"max_features={self.max_features} is more than the {encoded.book.n_columns} "
-                "columns of X; None searches all of them."
-            )
 
     def _bags_of(self, encoded: Encoded) -> Bags | None:
         """The bags of a table without groups."""

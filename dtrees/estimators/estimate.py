@@ -84,17 +84,24 @@ class CostEstimate:
 
     def __str__(self) -> str:
         of = "" if self.memory is None else f" of {bytes_in_words(self.memory)}"
-        where = f"{self.n_workers} workers" if self.bytes_moved else "this process"
+        where = f"{_counted(self.n_workers, 'worker')}" if self.bytes_moved else "this process"
+        threads = _counted(self.n_threads, "thread")
         lines = [
-            f"{self.n_rows:,} rows x {self.n_columns:,} columns, {self.n_trees:,} trees",
+            f"{_counted(self.n_rows, 'row')} x {_counted(self.n_columns, 'column')}, "
+            f"{_counted(self.n_trees, 'tree')}",
             f"{bytes_in_words(self.code_bytes)} of codes, at most; "
             f"{bytes_in_words(self.bytes_per_worker)} a worker{of}",
-            f"regime {self.regime}, on {self.n_threads} threads of {where}: {self.reason}",
-            f"{self.rounds:,} rounds, {self.passes:,} passes, "
+            f"regime {self.regime}, on {threads} of {where}: {self.reason}",
+            f"{_counted(self.rounds, 'round')}, {_counted(self.passes, 'pass', 'passes')}, "
             f"{bytes_in_words(self.bytes_moved)} between processes",
             f"about {seconds_in_words(self.total_seconds)}",
         ]
         return "\n".join(lines)
+
+
+def _counted(number: int, one: str, many: str | None = None) -> str:
+    """A number and its noun."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def estimate_cost(

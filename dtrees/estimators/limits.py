@@ -48,11 +48,11 @@ def depth_of(max_depth: int | None, max_leaf_nodes: int | None) -> int:
 
 
 def columns_per_split(max_features: int | float | str | None, n_columns: int) -> int:
-    """Number of columns drawn at each node; an integer is returned as it is given."""
+    """Number of columns drawn at each node, at most all."""
     if max_features is None:
         return n_columns
     if isinstance(max_features, Integral):
-        return int(max_features)
+        return min(int(max_features), n_columns)
     if max_features == "sqrt":
         return max(1, int(np.sqrt(n_columns)))
     if max_features == "log2":

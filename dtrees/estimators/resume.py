@@ -56,6 +56,15 @@ IN_WORDS = {
     "bags": "the bags, which bootstrap, max_samples and bootstrap_groups say",
 }
 SAID = ("dtrees", "estimator", "seed", "shape")  # whose values mean something to people
+FOLLOWS = {  # what differs anyway where something else does
+    "seed": ("bags",),
+    "shape": ("codebook", "codes", "target", "bags"),
+    **dict.fromkeys(("max_bins", "categorical_features", "handle_unknown"), ("codebook", "codes")),
+    "class_weight": ("target",),
+    "bootstrap": ("bags",),
+    "max_samples": ("bags",),
+    "bootstrap_groups": ("bags",),
+}
 
 logger = logging.getLogger(__name__)
 
@@ -90,17 +99,20 @@ def facts_of(
 
 
 def check_same(there: Mapping[str, Any], here: Mapping[str, Any], what: str) -> None:
-    """Refuse to go on with trees of another fit; the ValueError names everything that differs.
+    """Refuse to go on with trees of another fit; the ValueError names what differs.
 
-    `there` are the facts of the trees, `here` those of this fit; `what` holds the trees.
+    `there` are the facts of the trees, `here` those of this fit; `what` holds the trees. What
+    follows from another difference is not named.
     """
     differ = []
     old, new = there.get("parameters", {}), here["parameters"]
-    for name in sorted(old.keys() | new.keys()):
-        if old.get(name) != new.get(name):
-            differ.append(f"{name} was {old.get(name)} and is {new.get(name)}")
+    changed = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
+    for name in sorted(changed):
+        differ.append(f"{name} was {old.get(name)} and is {new.get(name)}")
+    changed |= {name for name in IN_WORDS if there.get(name) != here[name]}
+    follow = {each for name in changed for each in FOLLOWS.get(name, ())}
     for name, words in IN_WORDS.items():
-        if there.get(name) != here[name]:
+        if name in changed - follow:
             was = f" (it was {there.get(name)} and is {here[name]})" if name in SAID else ""
             differ.append(f"{words}{was}")
     if differ:
@@ -173,11 +185,19 @@ def earlier_trees(
 
 @contextmanager
 def brought_along(make: Callable[[], Any]) -> Iterator[None]:
-    """Give errors of a lost cluster the model so far."""
+    """Give errors of a lost cluster the model so far, and say how to go on with it."""
     try:
         yield
     except (WorkerLostError, SchedulerLostError) as error:
-        error.estimator = make()
+        error.estimator = made = make()
+        if made is not None:
+            trees = len(made.forest_.trees)
+            are = "1 tree is" if trees == 1 else f"{trees:,} trees are"
+            error.args = (
+                f"{str(error).rstrip('.')}. {are} complete, of {made.n_estimators:,}: "
+                "error.estimator.resume(X, y) goes on with them.",
+                *error.args[1:],
+            )
         raise
 
 

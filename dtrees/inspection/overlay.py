@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,6 +174,7 @@ def formatters_of(
     max_categories: int | None,
 ) -> list[TreeFormatter]:
     """The formatters of models that are trees."""
+    check_models(models)
     found = []
     for model in models:
         if len(trees_of(model)) != 1 or trees_of(model)[0] is not model:
@@ -193,6 +194,15 @@ def formatters_of(
     check_together([(each.tree.n_columns, each.names) for each in found], "columns")
     check_together([(each.tree.is_regression, each.classes) for each in found], "classes")
     return found
+
+
+def check_models(models: Any) -> None:
+    """Refuse a single model where several are to be compared."""
+    if not isinstance(models, Iterable):
+        raise TypeError(
+            f"a list of fitted models is needed, got {type(models).__name__}: [model, ...], such "
+            'as cross_validate(..., return_estimator=True)["estimator"]'
+        )
 
 
 def check_together(values: Sequence[Any], what: str) -> None:

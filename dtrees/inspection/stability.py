@@ -28,7 +28,7 @@ from dtrees.core.model.tree import LEAF, Tree
 from dtrees.inspection.alignment import trees_of
 from dtrees.inspection.importance import mean_importances
 from dtrees.inspection.level_counts import LevelCounts, LevelStability
-from dtrees.inspection.overlay import check_together
+from dtrees.inspection.overlay import check_models, check_together
 from dtrees.inspection.tree_formatter import TreeFormatter, column_names, parts_of
 
 MOST_LEVELS, MOST_COLUMNS = 12, 20  # that are printed
@@ -128,7 +128,7 @@ def stability_report(models: Sequence[Any], final: Any = None) -> StabilityRepor
         ``cross_validate(..., return_estimator=True)["estimator"]``. Of forests tree t of each is
         compared with tree t of the others, as far as all have so many.
     final : tree or forest of dtrees, default=None
-        The reference, ``cross_validate(...)["final"]``. None: the first model.
+        The reference, ``cross_validate(...)["final_estimator"]``. None: the first model.
 
     Returns
     -------
@@ -162,6 +162,7 @@ def stability_report(models: Sequence[Any], final: Any = None) -> StabilityRepor
     >>> report.levels[0].same_column, report.levels[0].n_shared_nodes
     (5.0, 1.0)
     """
+    check_models(models)
     given = [*models] if final is None else [*models, final]
     trees = [trees_of(model) for model in given]
     if len({hasattr(model, "forest_") for model in given}) > 1:

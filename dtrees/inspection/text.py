@@ -89,6 +89,8 @@ def export_text(
     ------
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
+    TypeError
+        A forest, which has many trees.
     ValueError
         Too many or too few names, or a negative size.
     """

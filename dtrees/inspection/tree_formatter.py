@@ -284,6 +284,11 @@ def parts_of(decision_tree: Any) -> tuple[Tree, Any, Sequence | None]:
         return decision_tree, None, None
     if hasattr(decision_tree, "codebook"):
         return decision_tree.model, decision_tree, None
+    if hasattr(decision_tree, "estimators_") or hasattr(decision_tree, "n_estimators"):
+        raise TypeError(
+            f"one tree is needed, not a forest such as {type(decision_tree).__name__}: give one of "
+            "its trees, forest[0]"
+        )
     check_is_fitted(decision_tree)
     view = decision_tree.tree_
     return view.model, view, getattr(decision_tree, "classes_", None)

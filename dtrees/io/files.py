@@ -11,6 +11,7 @@ stay as they are written.
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import IO, Any
@@ -18,6 +19,7 @@ from typing import IO, Any
 from dtrees.coding.iso_dates import dates_of
 from dtrees.io.extras import extra
 
+RAGGED = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")  # pandas
 FORMATS = (".csv", ".csv.gz", ".parquet")
 
 
@@ -27,6 +29,7 @@ def read_table(
     separator: str | None = None,
     encoding: str | None = None,
     decimal: str | None = None,
+    thousands: str | None = None,
     as_text: Collection[str] = (),
 ) -> Any:
     """Read a CSV or Parquet file into a DataFrame.
@@ -43,6 +46,8 @@ def read_table(
         Of a CSV file; a name that Python knows.
     decimal : str, default="."
         What stands in front of the decimals of a number in a CSV file: one ASCII character.
+    thousands : str, default=None
+        What stands between the thousands of a number in a CSV file: one ASCII character.
     as_text : collection of str, default=()
         Columns of a CSV file that are text whatever they look like; they need not be there.
 
@@ -53,8 +58,8 @@ def read_table(
     ValueError
         There is no such file, its extension is unknown, it is empty, or it cannot be read; the
         rows of a CSV file have more fields than its header has names;
-        `separator`, `encoding` or `decimal` is not valid, or is given for a file that is not
-        CSV.
+        `separator`, `encoding`, `decimal` or `thousands` is not valid, or is given for a file that
+        is not CSV.
     """
     name, label = ".csv", "standard input"
     if isinstance(source, Path):
@@ -62,6 +67,7 @@ def read_table(
     if not name.endswith(FORMATS):
         raise ValueError(f"{label}: unknown extension, expected one of {', '.join(FORMATS)}")
     given = {"separator": separator, "encoding": encoding, "decimal mark": decimal}
+    given["thousands separator"] = thousands
     if name.endswith(".parquet"):
         for word, value in given.items():
             if value is not None:
@@ -70,6 +76,8 @@ def read_table(
     encoding = "utf-8" if encoding is None else encoding
     decimal = "." if decimal is None else decimal
     _check_form(separator, encoding, decimal)
+    if thousands is not None:
+        _check_thousands(thousands, decimal)
     _check_there(source, label)
     pandas = extra("pandas")
     try:
@@ -77,17 +85,27 @@ def read_table(
             extra("pyarrow")
             return pandas.read_parquet(source)
         form = {"sep": separator, "encoding": encoding, "decimal": decimal}
+        if thousands is not None:
+            form["thousands"] = thousands
         table = read_csv(source, dict.fromkeys(as_text, str), **form)
     except UnicodeError as error:
         raise ValueError(f"{label}: cannot be read as {encoding}: {error}") from error
     except (OSError, EOFError, LookupError, ValueError) as error:  # pandas' and Arrow's errors too
-        reason = str(error) or type(error).__name__
+        reason = _reason(error)
         raise ValueError(f"{label}: cannot be read: {reason}") from error
     for name in table.columns:
         dates = None if name in as_text else dates_of(table[name])
         if dates is not None:
             table[name] = dates
     return table
+
+
+def _reason(error: Exception) -> str:
+    """Why a file cannot be read, in words."""
+    ragged = RAGGED.search(str(error))
+    if ragged is not None:
+        return f"line {ragged[2]} has {ragged[3]} fields, and the lines above have {ragged[1]}"
+    return str(error) or type(error).__name__
 
 
 def _check_form(separator: str, encoding: str, decimal: str) -> None:
@@ -101,12 +119,35 @@ def _check_form(separator: str, encoding: str, decimal: str) -> None:
         raise ValueError(
             f"the separator must be one ASCII character, no quote and no line end: {separator!r}"
         )
-    if len(decimal) != 1 or not decimal.isascii() or decimal.isalnum() or decimal in '"\r\n+- ':
+    if not _is_mark(decimal) or decimal == " ":
         raise ValueError(f"the decimal mark must be one ASCII character such as ',': {decimal!r}")
     try:
         codecs.lookup(encoding)
     except LookupError as error:
         raise ValueError(f"unknown encoding: {encoding!r}") from error
+
+
+def _check_thousands(thousands: str, decimal: str) -> None:
+    """Refuse thousands that nothing separates, or what separates something else.
+
+    Raises
+    ------
+    ValueError
+    """
+    if not _is_mark(thousands):
+        raise ValueError(
+            f"the thousands separator must be one ASCII character such as ',': {thousands!r}"
+        )
+    if thousands == decimal:
+        raise ValueError(
+            f"the thousands separator and the decimal mark are both {decimal!r}: give the "
+            "decimal mark, too"
+        )
+
+
+def _is_mark(mark: str) -> bool:
+    """Whether a number can hold it."""
+    return len(mark) == 1 and mark.isascii() and not mark.isalnum() and mark not in '"\r\n+-'
 
 
 def _check_there(source: Path | IO[bytes], label: str) -> None:
@@ -140,8 +181,9 @@ def read_csv(source: Path | IO[bytes], types: dict[str, type], **form: str) -> A
     first = read(nrows=1, dtype=str)
     if not isinstance(first.index, pandas.RangeIndex):
         names = len(first.columns)
+        fields = names + first.index.nlevels
         raise ValueError(
-            f"the header has {names} names, but the first row {names + first.index.nlevels} "
+            f"the header has {names} name{'' if names == 1 else 's'}, but the first row {fields} "
             "fields. Name every column, and end no row with a separator"
         )
     # Whole columns at once: a column of numbers and words must not change its type midway.

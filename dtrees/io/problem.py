@@ -166,7 +166,8 @@ def problem_of(
 def near(name: str, names: Iterable[str]) -> str:
     """What a name that is none of the names was perhaps to be, for messages."""
     names = list(names)
-    near = difflib.get_close_matches(name, names, n=3)
+    alike = [other for other in names if other.strip().casefold() == name.strip().casefold()]
+    near = alike or difflib.get_close_matches(name, names, n=3)
     if near:
         return f", did you mean {' or '.join(map(repr, near))}?"
     more = ", ..." if len(names) > 20 else ""

@@ -136,11 +136,10 @@ class ValidationSurface:
         """
         depth = np.flatnonzero(self.max_depth == max_depth)
         limit = np.flatnonzero(self.min_samples_split == min_samples_split)
-        if len(depth) == 0 or len(limit) == 0:
-            raise ValueError(
-                f"max_depth={max_depth} and min_samples_split={min_samples_split} are no cell of "
-                "the surface."
-            )
+        if len(depth) == 0:
+            raise _none_of("max_depth", max_depth, self.max_depth)
+        if len(limit) == 0:
+            raise _none_of("min_samples_split", min_samples_split, self.min_samples_split)
         parameters = self._parameters(int(depth[0]), int(limit[0]))
         estimator = clone(self._whole).set_params(**parameters)
         limits = _limits_of(estimator, self.max_depth[depth], self.min_samples_split[limit])[0]
@@ -279,6 +278,14 @@ def validation_surface(
         scoring=scoring,
         error_score=error_score,
     )
+
+
+def _none_of(name: str, value: Any, values: np.ndarray) -> ValueError:
+    """An error for a size that the surface does not have."""
+    known = list(map(str, values.tolist()))
+    if len(known) > 10:
+        known = [*known[:5], "...", *known[-3:]]
+    return ValueError(f"The surface has no {name}={value}: it has {', '.join(known)}.")
 
 
 def surface_of(

@@ -118,8 +118,9 @@ def tuned_size(
         what is chosen, so they are at their defaults; the other parameters stay as they are.
     X : table of shape (n_rows, n_columns)
     y : array of shape (n_rows,)
-    splits : sequence of (train, test) pairs of row arrays
-        At least two.
+    splits : sequence of (train, test) pairs of row arrays, splitter or int
+        At least two, as ``cv`` of `cross_validate`. There is no default: the size that is chosen
+        depends on the folds, so rows that have an order are to be shuffled, as in the example.
     rule : 'best' or 'simplest', default='best'
         Of the way that is taken, the best size or the simplest.
     scoring : str or callable, default=None

@@ -312,8 +312,8 @@ def test_what_it_refuses(command, folder, address, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     one, many = folder / "whole.parquet", folder / "part-*.parquet"
 
-    def refused(words, *arguments, is_read=False):
-        check_refused(ask(*command, *arguments, "--target", "amount"), words, is_read)
+    def refused(words, *arguments):
+        check_refused(ask(*command, *arguments, "--target", "amount"), words)
 
     there = ("--cluster", address)
     # For the one that never answers only: the others may take their time.
@@ -331,7 +331,7 @@ def test_what_it_refuses(command, folder, address, tmp_path, monkeypatch):
     refused("workers cannot read standard input", "-", *there)
     refused("add --cluster local:2", one, one)
     replicated = ("--model", "forest", "--regime", "replicated")
-    refused("needs a Dask cluster", one, *replicated, is_read=True)
+    refused("add --cluster local:2", one, *replicated)
     refused("nowhere", "nowhere://a.parquet", *there)
     damaged = tmp_path / "damaged.parquet"
     damaged.write_text("none")

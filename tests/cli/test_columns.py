@@ -108,7 +108,11 @@ def test_categories_that_text_cannot_name(tmp_path):
     [
         (["1", "2"], "x\n1\nmany\n", "column 'x' held numbers at fit, and holds 'many' now"),
         (["True", "False"], "x\nTrue\nmaybe\n", "held True and False at fit, and holds 'maybe'"),
-        (["2024-05-01", "2024-05-02"], "x\nsoon\n", "but dates were fitted"),
+        (
+            ["2024-05-01", "2024-05-02"],
+            "x\nsoon\n",
+            "column 'x' held dates at fit, and holds 'soon' now",
+        ),
         (["1", "2"], "x\n2024-05-01\n", "holds dates, but numbers or labels were"),
         (["1", "2"], "x\n1\ninf\n", "infinity"),
     ],
@@ -197,8 +201,9 @@ def test_values_as_they_are_written(value, as_number, text):
 
 
 def test_dates_are_all_or_nothing():
-    days = as_dates(pd.Series(["2024-05-01", None, "2024-05-03"]))
+    days = as_dates(pd.Series(["2024-05-01", None, "2024-05-03"]), "day")
     assert days.tolist() == [pd.Timestamp("2024-05-01"), pd.NaT, pd.Timestamp("2024-05-03")]
-    words = pd.Series(["2024-05-01", "soon"])
-    assert as_dates(words) is words
-    assert as_dates(pd.Series([None, None], dtype=object)).isna().all()
+    for other in ("soon", "01.05.2024", "2024-05-01T13:30Z"):
+        with pytest.raises(ValueError, match=r"column 'day' held dates at fit, and holds .* now"):
+            as_dates(pd.Series(["2024-05-01", other]), "day")
+    assert as_dates(pd.Series([None, None], dtype=object), "day").isna().all()

@@ -32,6 +32,9 @@ def test_another_seed_cuts_other_folds(csv):
     ("args", "words"),
     [
         (["--target", "clas"], "no column 'clas' in the table, did you mean 'class'?"),
+        (["--target", "Class"], "no column 'Class' in the table, did you mean 'class'?"),
+        (["--target", " class "], "no column ' class ' in the table, did you mean 'class'?"),
+        (["--target", "class", "--regime", "replicated"], "add --cluster local:2"),
         (["--target", "xyz"], "there are number, word, mixed, class, amount"),
         (["--target", "class", "--folds", "61"], "--folds 61 is too many for 60 rows"),
         (["--target", "class", "--folds", "50"], "the largest class has"),

@@ -19,7 +19,7 @@ def test_fit_says_what_was_fitted(csv, tmp_path):
     lines = fit(csv, out, *args).stdout.splitlines()
     assert lines[0].endswith("60 rows, 3 columns")
     assert lines[1:3] == ["target class: classification, 2 classes", "left out: word"]
-    assert lines[3] == "columns: 2 ordered, 1 hybrid"
+    assert lines[3] == "columns: 2 ordered, 1 hybrid (numbers and words)"
     assert lines[4].startswith("RandomForestClassifier: 30 trees, depth up to ")
     assert re.search(r" leaves, fitted in \d+\.\d\d s$", lines[4])
     assert lines[5] == f"out-of-bag accuracy {load(out).oob_score_:.4f}"

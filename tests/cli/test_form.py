@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dtrees.cli.form import Form, decimal_commas, encoding_hint, separator_hint
+from dtrees.cli.form import Form, encoding_hint, separator_hint
 from tests.cli.asking import ask, ask_json, check_refused
 
 pd = pytest.importorskip("pandas")
@@ -98,22 +98,6 @@ def test_what_is_said_of_an_encoding_works(tmp_path, encoding):
     assert ask(*command, "--encoding", said).exit_code == 0
 
 
-def test_columns_that_are_no_numbers_with_commas():
-    table = pd.DataFrame(
-        {
-            "words": ["a,b", "1,5"],
-            "places": ["1,2,3", "4,5,6"],
-            "whole": ["1", "2"],
-            "dots": ["1.5", "2.5"],
-            "empty": [None, None],
-            "numbers": [1.5, 2.5],
-            "comma": ["1,5", "2"],
-            "thousands": ["1.234,5", "-2"],
-        }
-    )
-    assert decimal_commas(table) == ["comma", "thousands"]
-
-
 @pytest.mark.parametrize("decimal", ["", ",,", "5", "-", "\u066b", '"'])
 def test_bad_decimal_marks(csv, decimal):
     result = ask("cv", csv, "--target", "class", "--decimal", decimal)
@@ -147,12 +131,3 @@ def test_a_model_that_is_better_than_the_mean(csv):
     document = ask_json(*args)
     assert document["baseline"] <= 0 < document["mean"]
     json.dumps(document)
-
-
-def test_a_column_of_ids_is_noted(table, tmp_path):
-    path = tmp_path / "ids.csv"
-    table.assign(key=[f"row {i}" for i in range(60)]).to_csv(path, index=False)
-    args = ["cv", path, "--target", "class", "--folds", 2]
-    note = "Note: column 'key' has 60 categories in 60 rows, like an id: --drop key leaves it out\n"
-    assert ask(*args).stderr == note
-    assert ask(*args, "--drop", "key").stderr == ""

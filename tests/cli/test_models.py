@@ -14,7 +14,7 @@ from dtrees.cli.models import (
 )
 from dtrees.io import problem_of, read_table
 from dtrees.model_selection.folds import shuffled_folds
-from tests.cli.asking import ask, ask_json, check_refused
+from tests.cli.asking import ask, ask_json, check_refused, cv_json
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
@@ -121,12 +121,19 @@ def refuse_both(csv, tmp_path, args, words, is_read):
         (["--model", "extra-trees", "--oob"], "--oob is about bags, and there are none: add --boo"),
         (["--model", "forest", "--no-bootstrap", "--max-samples", 9], "--max-samples is about bag"),
         (["--ccp-alpha", -1], "'ccp_alpha' parameter of DecisionTreeClassifier"),
-        (["--model", "forest", "--max-features", 9], "is more than the 4 columns"),
         (["--model", "forest", "--max-samples", 61], "61"),
     ],
 )
 def test_options_that_the_estimator_refuses(csv, tmp_path, args, words):
     refuse_both(csv, tmp_path, args, words, is_read=True)
+
+
+@pytest.mark.parametrize("model", ["tree", "forest"])
+def test_more_columns_than_there_are_mean_all(csv, model):
+    args = [csv, "--target", "class", "--model", model, "--folds", 2]
+    many, everything = (cv_json(*args, "--max-features", each) for each in (99, "all"))
+    assert many["mean"] == everything["mean"]
+    assert many["columns"] == everything["columns"]
 
 
 def test_options_of_another_kind_are_refused_before_the_table_is_read(unreadable):
@@ -175,3 +182,9 @@ def test_rows_without_a_vote_are_a_note(csv):
     assert result.exit_code == 0, result.output
     assert result.stderr.startswith("Note: Some inputs do not have OOB scores.")
     assert result.stderr.count("\n") == 1
+
+
+def test_no_threads_at_all(csv):
+    result = ask("cv", csv, "--target", "class", "--jobs", 0)
+    assert result.exit_code == 2
+    assert "0 threads do no work: give 1 or more, or -1 for all cores" in result.stderr

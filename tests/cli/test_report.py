@@ -177,6 +177,8 @@ def test_places_for_no_page(csv, tmp_path):
     check_refused(ask(*words, "-"), "a page goes to a file, not to standard output")
     check_refused(ask(*words, tmp_path), "not a file")
     check_refused(ask(*words, tmp_path / "no" / "a.html"), "there is no folder")
+    check_refused(ask(*words, tmp_path / "a.txt"), "a.txt: the page is HTML, so its name ends")
+    assert not (tmp_path / "a.txt").exists()
     before = csv.read_bytes()
     check_refused(ask(*words, csv), f"--report {csv} would replace what is read")
     assert csv.read_bytes() == before

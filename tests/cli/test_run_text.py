@@ -12,7 +12,7 @@ def test_classification_prints_folds_columns_and_tree(csv):
     assert result.exit_code == 0, result.output
     out = result.stdout
     assert "60 rows, 4 columns\n" in out
-    assert "columns: 2 ordered, 1 categorical, 1 hybrid" in out
+    assert "columns: 2 ordered, 1 categorical, 1 hybrid (numbers and words)" in out
     assert "target class: classification, 2 classes" in out
     assert "accuracy" in out
     assert "(mean ± standard error of 3 folds)" in out

@@ -108,12 +108,23 @@ def test_the_first_scorer_chooses_the_size(csv, name, nested):
         ("class", "f1", "--scoring f1 does not fit the target: pos_label=1 is not a valid label"),
         ("class", "f1", "For labels other than 0 and 1, try f1_macro"),
         ("class", "r2", "--scoring r2 does not fit the target: "),
-        ("amount", "accuracy", "--scoring accuracy does not fit the target: "),
+        ("amount", "accuracy", "it is for classes, and the target holds numbers. Try r2"),
         ("amount", "roc_auc", "--scoring roc_auc does not fit the target: it is for classes"),
     ],
 )
 def test_scorers_that_are_refused(csv, target, name, words):
     check_refused(ask("cv", csv, *asked(target), *scoring(name)), words)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [("f1", "f1_macro"), ("precision", "precision_macro"), ("roc_auc", "roc_auc_ovr")],
+)
+def test_scorers_of_two_classes(csv, name, other):
+    args = ["--target", "word", "--folds", 2]
+    words = f"it is for two classes, and there are more. Try {other}\n"
+    check_refused(ask("cv", csv, *args, "--scoring", name), words, is_read=False)
+    assert ask("cv", csv, *args, "--scoring", other).exit_code == 0
 
 
 @pytest.mark.parametrize("target", ["class", "amount"])

@@ -53,14 +53,24 @@ BAD_FILES = [
     ("broken.csv.gz", b"not gzip at all", "cannot be read"),
     ("cut.csv.gz", gzip.compress(b"a,class\n" * 9999, mtime=0)[:50], "cannot be read"),
     ("broken.parquet", b"PAR1 not really", "cannot be read"),
-    ("ragged.csv", b"a,class\n1,2\n1,2,3\n", "cannot be read"),
+    ("ragged.csv", b"a,class\n1,2\n1,2,3\n", "line 3 has 3 fields, and the lines above"),
     ("unnamed.csv", b"a,class\n1,2,x\n4,3,y\n9,2,x\n2,3,y\n", "has 2 names, but the first row 3"),
+    ("one.csv", b"class\n1,2,x\n4,3,y\n9,2,x\n", "has 1 name, but the first row 3 fields"),
     ("row_numbers.csv", b"a,class\n0,2,x\n1,3,y\n2,2,x\n3,3,y\n", "the first row 3 fields"),
     ("two_unnamed.csv", b"a,class\n0,2,5,x\n1,3,6,y\n2,2,5,x\n3,3,6,y\n", "the first row 4"),
     ("commas.csv", b"class,a\n1,2,\n2,3,\n1,2,\n2,3,\n", "end no row with a separator"),
     ("bytes.csv", b"a,class\n\xff\xfe,2\n", "cannot be read as utf-8"),
     ("inf.csv", b"a,class\n1,2\ninf,3\n1,2\n2,3\n", "infinity"),
 ]
+
+
+def test_two_columns_of_one_name_are_noted(table, tmp_path):
+    path = tmp_path / "twice.csv"
+    rows = zip(table["number"], table["amount"], table["class"], strict=True)
+    lines = [f"{number};{amount};{word}" for number, amount, word in rows]
+    path.write_text("\n".join(["a;a;class", *lines]))
+    result = cv(path, "--target", "class", "--sep", ";", "--folds", 2)
+    assert result.stderr == "Note: several columns are named 'a': the second is 'a.1' here\n"
 
 
 @pytest.mark.parametrize(
@@ -196,7 +206,7 @@ def test_what_was_read_in_words(dropped, missing, lines):
 
 def test_kinds_are_counted_in_one_order():
     assert kinds_line(["empty", "ordered", "hybrid", "ordered"]) == (
-        "columns: 2 ordered, 1 hybrid, 1 empty"
+        "columns: 2 ordered, 1 hybrid (numbers and words), 1 empty"
     )
 
 

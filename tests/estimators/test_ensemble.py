@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
-from dtrees import RandomForestClassifier
+from dtrees import DecisionTreeClassifier, RandomForestClassifier
 from dtrees.core.model.tree import Tree
 from dtrees.model_selection import cross_validate
 from tests.estimators.forest_cases import FORESTS, IRIS, assert_same, mixed_table
@@ -41,8 +41,10 @@ def test_a_fit_of_codes_is_the_fit_of_the_table():
         assert_same(model, clone(forest).fit(X, y, sample_weight=weight))
 
 
-def test_more_columns_than_there_are():
-    forest = RandomForestClassifier(2, max_features=5)
-    with pytest.raises(ValueError, match="max_features=5 is more than the 4 columns of X; None"):
-        forest.fit(*IRIS)
-    assert not hasattr(forest, "forest_")
+@pytest.mark.parametrize("kind", [DecisionTreeClassifier, RandomForestClassifier])
+def test_more_columns_than_there_are_mean_all(kind):
+    """As in scikit-learn."""
+    many = kind(max_features=5, random_state=0).fit(*IRIS)
+    everything = kind(max_features=None, random_state=0).fit(*IRIS)
+    assert many.max_features_ == 4
+    np.testing.assert_array_equal(many.predict_proba(IRIS[0]), everything.predict_proba(IRIS[0]))

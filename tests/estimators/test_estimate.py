@@ -130,11 +130,17 @@ def test_codes_that_are_too_many_for_a_worker(monkeypatch):
         cost = estimate_cost(RandomForestClassifier(), frame)
     assert cost.regime == "partitioned"
     assert "more than" in cost.reason
-    assert "regime partitioned, on 1 threads of 1 workers" in str(cost)
+    assert "regime partitioned, on 1 thread of 1 worker" in str(cost)
 
 
 def test_in_words():
     lines = str(estimate_cost(RandomForestClassifier(n_jobs=2), X)).splitlines()
+    one = str(estimate_cost(RandomForestClassifier(1), X[:, :1])).splitlines()
+    assert one[0] == "4,000 rows x 1 column, 1 tree"
+    assert one[2:4] == [
+        "regime local, on 1 thread of this process: no client",
+        "0 rounds, 1 pass, 0 B between processes",
+    ]
     assert lines[0] == "4,000 rows x 6 columns, 100 trees"
     assert lines[2] == "regime local, on 2 threads of this process: no client"
     assert len(lines) == 5

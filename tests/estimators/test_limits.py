@@ -34,7 +34,7 @@ def test_shares():
 
 @pytest.mark.parametrize(
     ("max_features", "expected"),
-    [(None, 10), (3, 3), (30, 30), (0.35, 3), (0.01, 1), (1.0, 10), ("sqrt", 3), ("log2", 3)],
+    [(None, 10), (3, 3), (30, 10), (0.35, 3), (0.01, 1), (1.0, 10), ("sqrt", 3), ("log2", 3)],
 )
 def test_columns(max_features, expected):
     assert columns_per_split(max_features, 10) == expected

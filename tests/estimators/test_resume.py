@@ -12,7 +12,8 @@ import pytest
 from distributed import Client
 
 from dtrees import RandomForestClassifier
-from dtrees.estimators.resume import check_same, in_words, seed_of
+from dtrees.core.model.tree import Forest
+from dtrees.estimators.resume import brought_along, check_same, in_words, seed_of
 from dtrees.exceptions import ModelFileError, SchedulerLostError, WorkerLostError
 from dtrees.export import load, save
 from dtrees.parallel.partitioned import BlocksOnWorkers
@@ -60,6 +61,20 @@ class TestResume:
             forest().fit(X, Y)
         monkeypatch.undo()
         return caught.value.estimator
+
+    @pytest.mark.parametrize(("trees", "are"), [(5, "5 trees are"), (1, "1 tree is"), (0, None)])
+    def test_the_error_says_how_to_go_on(self, trees, are):
+        def so_far():
+            if not trees:
+                return None
+            model = forest(n_estimators=9).fit(X, Y)
+            model.forest_ = Forest(model.forest_.trees[:trees])
+            return model
+
+        with pytest.raises(WorkerLostError) as caught, brought_along(so_far):
+            raise WorkerLostError("all are gone.")
+        on = f" {are} complete, of 9: error.estimator.resume(X, y) goes on with them."
+        assert str(caught.value) == f"all are gone.{'' if are is None else on}"
 
     @pytest.mark.parametrize("regime", ["replicated", "partitioned"])
     def test_the_scheduler_is_closed(self, regime, monkeypatch):
@@ -199,6 +214,21 @@ def test_everything_that_differs_is_named():
             check_same(FACTS, FACTS | {name: "another"}, "It")
     with pytest.raises(ValueError, match="max_bins was None and is 4; max_depth was 3 and is None"):
         check_same(FACTS, FACTS | {"parameters": {"max_bins": "4"}}, "It")
+
+
+@pytest.mark.parametrize(
+    ("new", "named"),
+    [
+        ({"seed": 8, "bags": "c"}, "the seed"),
+        ({"shape": [9, 9], "codebook": "c", "codes": "c", "target": "c", "bags": "c"}, "the shape"),
+        ({"parameters": {"max_bins": "4"}, "codebook": "c", "codes": "c"}, "max_bins was"),
+        ({"parameters": {"bootstrap": "False"}, "bags": None}, "bootstrap was"),
+    ],
+)
+def test_what_follows_from_another_difference_is_not_named(new, named):
+    there = FACTS | {"parameters": dict.fromkeys(new.get("parameters", {}), "None")}
+    with pytest.raises(ValueError, match=rf"differs: {named}[^;]*$"):
+        check_same(there, there | new, "It")
 
 
 @pytest.mark.parametrize("seed", [None, -1, 2**31, 1.0, True, "7"])

@@ -118,6 +118,10 @@ class TestErrors:
             shared_forest([forest])
         assert shared_forest([forest.estimators_[0]]).n_models == 1
 
+    def test_a_single_tree(self):
+        with pytest.raises(TypeError, match=r"a list of fitted models is needed, got Decision"):
+            shared_forest(DecisionTreeRegressor().fit([[0.0]], [2.0]))
+
     def test_no_model(self):
         with pytest.raises(ValueError, match="at least one fitted model is needed"):
             shared_forest([])

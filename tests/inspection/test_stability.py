@@ -109,6 +109,11 @@ class TestErrors:
         with pytest.raises(ValueError, match="at least one fitted model is needed"):
             stability_report([])
 
+    def test_a_single_tree(self):
+        tree = DecisionTreeClassifier().fit(*IRIS)
+        with pytest.raises(TypeError, match=r"a list of fitted models is needed, got Decision"):
+            stability_report(tree, tree)
+
     def test_not_fitted(self):
         with pytest.raises(NotFittedError):
             stability_report([DecisionTreeClassifier()])

@@ -5,7 +5,12 @@ import sklearn.tree
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
 
-from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, export_text
+from dtrees import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    RandomForestClassifier,
+    export_text,
+)
 from dtrees.core.model.tree import Tree
 from tests.inspection.tables import colours, lines, report
 
@@ -224,6 +229,9 @@ def test_one_leaf():
 def test_errors():
     with pytest.raises(NotFittedError):
         export_text(DecisionTreeClassifier())
+    for forest in (RandomForestClassifier(2), RandomForestClassifier(2).fit([[0.0]], ["a"])):
+        with pytest.raises(TypeError, match=r"not a forest .*: give one of its trees, forest\[0\]"):
+            export_text(forest)
     tree = DecisionTreeClassifier().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
     with pytest.raises(ValueError, match="feature_names must contain 2 elements, got 1"):
         export_text(tree, feature_names=["a"])

@@ -275,8 +275,13 @@ def test_errors():
     with pytest.raises(ValueError, match="max_depth"):
         validation_surface(TREE, *CANCER, max_depth=[-3])
     surface = validation_surface(TREE, *CANCER, max_depth=[3], cv=3)
-    with pytest.raises(ValueError, match="no cell"):
+    with pytest.raises(ValueError, match=r"no max_depth=4: it has 3\."):
         surface.model(4, 2)
+    with pytest.raises(ValueError, match=r"no min_samples_split=9999: it has 2, .*, \.\.\., .*\.$"):
+        surface.model(3, 9999)
+    surface = validation_surface(TREE, *CANCER, min_samples_split=[5, 9], cv=3)
+    with pytest.raises(ValueError, match=r"no min_samples_split=2: it has 5, 9\.$"):
+        surface.model(max_depth=2)
 
 
 @pytest.mark.parametrize("limits", [[2.5], [], [0], [None], 3, [[1, 2]]], ids=str)

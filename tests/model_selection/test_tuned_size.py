@@ -5,6 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.metrics import get_scorer
+from sklearn.model_selection import StratifiedKFold
 
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestRegressor
 from dtrees.model_selection import cost_complexity_cv, tuned_size
@@ -52,6 +53,14 @@ def test_every_choice_is_what_its_fits_score(is_classes, rule):
         way = max(means, key=means.get)
     assert (tuned.chosen.way, tuned.chosen.rule) == (way, rule)
     assert tuned.chosen in tuned.choices
+
+
+def test_splits_are_what_other_functions_call_cv():
+    X, y, _ = problem(is_classes=True)
+    splitter = StratifiedKFold(3)
+    tree = DecisionTreeClassifier(random_state=0)
+    found = [tuned_size(tree, X, y, cv) for cv in (3, splitter, list(splitter.split(X, y)))]
+    assert found[0].chosen.parameters == found[1].chosen.parameters == found[2].chosen.parameters
 
 
 def test_limits_are_the_best_of_all():

@@ -189,8 +189,11 @@ class TestCheckpoint:
         [
             (lambda: forest(max_depth=3).fit, r"max_depth was None and is 3"),
             (lambda: forest(random_state=4).fit, r"the seed, which random_state says \(it was \d"),
-            (lambda: forest(max_samples=0.5).fit, "max_samples was None and is 0.5; the bags"),
-            (lambda: forest(class_weight="balanced").fit, "class_weight .* y, or sample_weight"),
+            (lambda: forest(max_samples=0.5).fit, r"max_samples was None and is 0.5\.$"),
+            (
+                lambda: forest(class_weight="balanced").fit,
+                r"class_weight .* is .balanced.\.$",
+            ),
             (lambda: RandomForestRegressor(N, random_state=3).fit, "the class .it was RandomFores"),
         ],
     )

@@ -1,0 +1,127 @@
+"""What is worth a note about the columns of a table.
+
+::
+
+    1 of 200 values is no number, 4 of 300 are no dates    told of the table, before the fit
+    a single class                                         likewise
+    nearly as many categories as rows                      told of the model, after it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from dtrees.cli.columns import codebook_of, column_names
+from dtrees.cli.errors import note
+from dtrees.cli.files import PARQUET
+from dtrees.cli.form import Form
+from dtrees.cli.formatting import counted
+from dtrees.cli.number_forms import LOOKED_AT, MOST, is_text, other_forms, read_by
+
+MOST_NOTES = 5  # of columns with strays
+
+
+def note_ids(model: Any, n_rows: int, form: Form, files: Sequence[str]) -> None:
+    """Say which columns of a fitted model have nearly as many categories as there are rows.
+
+    Numbers in another form, and dates beside a few words, have had their note; but for Parquet.
+    """
+    from pandas import Series
+
+    from dtrees.coding.category_warnings import nearly_ids
+
+    book = codebook_of(model)
+    names, is_csv = column_names(book), not files[0].lower().endswith(PARQUET)
+    for column, n_categories in nearly_ids(book, n_rows).items():
+        hint = f"like an id: --drop {names[column]} leaves it out"
+        categories = book.categories[column].tolist()
+        if is_csv and are_dates(Series(categories), form).mean() >= MOST:
+            continue
+        if other_forms(categories, form):
+            if is_csv:
+                continue
+            hint = "most of them numbers in text: let the file hold numbers"
+        note(
+            f"column {names[column]!r} has {counted(n_categories, 'category', 'categories')} in "
+            f"{counted(n_rows, 'row')}, {hint}"
+        )
+
+
+def note_strays(table: Any, form: Form, noted: Collection[str], is_csv: bool) -> None:
+    """Say in which columns of a DataFrame a few values are no numbers, or no dates.
+
+    `noted` are columns of which enough was said. O(rows) for columns of words that begin like
+    numbers or dates.
+    """
+    found = []
+    for place, name in enumerate(map(str, table.columns)):
+        if name not in noted:
+            strays = strays_of(table.iloc[:, place], form, is_csv)
+            found += [] if strays is None else [f"column {name!r} {strays}"]
+    for text in found[:MOST_NOTES]:
+        note(f"{text}; a cell without a value is to be empty")
+    if len(found) > MOST_NOTES:
+        note(f"{counted(len(found) - MOST_NOTES, 'more column')} of the same kind")
+
+
+def strays_of(column: Any, form: Form, is_csv: bool) -> str | None:
+    """What keeps a column of words from being one of numbers or dates, if it is a few values."""
+    if not is_text(column):
+        return None
+    present = column.notna().to_numpy(dtype=bool)
+    given = column[present]
+    if not len(given) or not all(isinstance(value, str) for value in given):
+        return None
+    for what, told in (("number", are_numbers), ("date", are_dates)):
+        if what == "date" and not is_csv:
+            continue
+        if told(given.iloc[:LOOKED_AT], form).mean() < MOST:
+            continue
+        good = told(given, form).to_numpy(dtype=bool)
+        n_strays = int((~good).sum())
+        if n_strays == 0 or good.mean() < MOST:
+            continue
+        row = int(present.nonzero()[0][~good][0])
+        is_mixed = what == "number" and (not is_csv or read_by(form).is_plain)
+        are = f"is no {what}" if n_strays == 1 else f"are no {what}s"
+        return (
+            f"{'holds numbers and words' if is_mixed else 'is taken for words'}: "
+            f"{n_strays:,} of its {counted(len(given), 'value')} {are}, "
+            f"first {str(column.iloc[row])!r} in row {row + 1:,}"
+        )
+    return None
+
+
+def note_single_class(y: Any, target: str, task: str) -> None:
+    """Say that a target of a single class, or number, has nothing to learn."""
+    if (y == y[0]).all():
+        what = "class" if task == "classification" else "number"
+        note(
+            f"the target {target!r} holds a single {what}, {str(y[0])!r}: there is nothing to learn"
+        )
+
+
+def are_numbers(values: Any, form: Form) -> Any:
+    """Which values of a column of text are numbers, as the file is read; a Series of bool."""
+    from pandas import to_numeric
+
+    now = read_by(form)
+    if now.is_plain:
+        return to_numeric(values, errors="coerce").notna()
+    match = now.pattern.fullmatch
+    return values.map(lambda value: match(str(value)) is not None).astype(bool)
+
+
+def are_dates(values: Any, form: Form) -> Any:
+    """Which values of a column of text are ISO 8601 dates; a Series of bool."""
+    from pandas import to_datetime
+
+    from dtrees.coding.iso_dates import ISO_DATE
+
+    written = values.map(lambda value: ISO_DATE.fullmatch(str(value)) is not None).astype(bool)
+    good = written.copy()
+    if written.any():
+        dates = to_datetime(values[written], format="ISO8601", utc=True, errors="coerce")
+        good[written] = dates.notna().to_numpy()
+    return good
