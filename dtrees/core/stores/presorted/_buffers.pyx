@@ -23,12 +23,12 @@ from libc.stdlib cimport calloc, free
 from dtrees.core.data._columns cimport STORED_U32, STORED_U8, Column, code_at
 from dtrees.core.data._memory cimport claim
 from dtrees.core.data._memory cimport claim
-from dtrees.core.data._structs cimport ALL_ORDERED, NO_RANK, PresortedFeature, entry_t
+from dtrees.core.data._structs cimport NO_RANK, PresortedFeature, entry_t
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport CountRule
 from dtrees.core.stores.presorted._sorted_entries cimport (
     count_narrow, count_wide, entries_of_narrow, entries_of_wide, entries_of_widest,
-    leave_out_majority
+    leave_out_majority, write_ranks
 )
 
 cdef enum:
@@ -158,48 +158,6 @@ cdef bint is_counted(const Relocation* move, const Column* column,
     return True
 
 
-cdef inline uint32_t write_ranks(const entry_t* entries, int64_t length, const uint32_t* number,
-                                 uint32_t fill_code, uint32_t* target,
-                                 PresortedFeature* feature) noexcept nogil:
-    """Entries of codes, ascending, become entries of ranks; returns the last rank.
-
-    number : new numbers of the rows; NULL: those that they have. fill_code : of the rows without an
-    entry, NO_RANK where there are none. target : may be `entries`. feature : gets the rank of the
-    fill code or NO_RANK, and that of the last ordered code.
-    """
-    cdef int64_t shift = 4 * sizeof(entry_t)
-    cdef entry_t mask = (<entry_t>1 << shift) - 1
-    cdef uint32_t last_ordered = feature.last_ordered
-    cdef uint32_t rank = 0
-    cdef uint32_t previous = 0
-    cdef uint32_t of_fill = NO_RANK
-    cdef uint32_t last = 0
-    cdef int64_t i
-    cdef uint32_t code, row
-    for i in range(length):
-        code = <uint32_t>(entries[i] >> shift)
-        row = <uint32_t>(entries[i] & mask)
-        if of_fill == NO_RANK and code > fill_code:
-            rank += fill_code > 0
-            of_fill = rank
-            if fill_code <= last_ordered:
-                last = rank
-        rank += code != previous
-        previous = code
-        if code <= last_ordered:
-            last = rank
-        target[i] = rank << 16 | (row if number == NULL else number[row])
-    if of_fill == NO_RANK and fill_code != NO_RANK:
-        rank += fill_code > 0
-        of_fill = rank
-        if fill_code <= last_ordered:
-            last = rank
-    feature.fill = of_fill
-    if last_ordered != ALL_ORDERED:
-        feature.last_ordered = last
-    return rank
-
-
 cdef int64_t relocate_features(const Relocation* move, const entry_t* entries,
                                PresortedFeature* features, int64_t n_features,
                                int64_t at) noexcept nogil:
@@ -241,8 +199,7 @@ cdef int64_t relocate_features(const Relocation* move, const entry_t* entries,
             if column.storage == STORED_U32:
                 if wide == NULL and not claim(<void**>&wide, 2 * n * sizeof(uint64_t)):
                     return -1
-                entries_of_widest(column, row_id, n, wide, wide + n)
-                rank = write_ranks(<const uint64_t*>wide, n, NULL, NO_RANK, target, &feature)
+                rank = entries_of_widest(column, row_id, n, target, wide, &feature)
             else:
                 if column.storage == STORED_U8:
                     feature.length = <uint32_t>entries_of_narrow(

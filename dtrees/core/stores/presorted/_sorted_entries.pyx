@@ -147,14 +147,19 @@ cdef int64_t sorted_entries(const Column* column, const uint8_t* live, uint64_t*
     return m
 
 
-cdef void entries_of_widest(const Column* column, const uint32_t* row_id, int64_t n,
-                            uint64_t* entries, uint64_t* scratch) noexcept nogil:
-    """Entries of a uint32 column for n rows, numbered from 0; see `entries_of_wide`."""
+cdef uint32_t entries_of_widest(const Column* column, const uint32_t* row_id, int64_t n,
+                                uint32_t* entries, uint64_t* scratch,
+                                PresortedFeature* feature) noexcept nogil:
+    """The same for a uint32 column, of ranks; returns the last rank, as `write_ranks`.
+
+    scratch : (2 n,).
+    """
     cdef const uint32_t* codes = <const uint32_t*>column.codes
     cdef int64_t i
     for i in range(n):
-        entries[i] = <uint64_t>codes[row_id[i]] << 32 | <uint64_t>i
-    sort_by_code(entries, scratch, n, column.n_codes)
+        scratch[i] = <uint64_t>codes[row_id[i]] << 32 | <uint64_t>i
+    sort_by_code(scratch, scratch + n, n, column.n_codes)
+    return write_ranks(<const uint64_t*>scratch, n, NULL, NO_RANK, entries, feature)
 
 
 cdef void sort_by_code(uint64_t* entries, uint64_t* scratch, int64_t n,
