@@ -287,7 +287,10 @@ class Tasks(Submitter):
         except Exception as error:
             missed = Missed(error)
         for number, future in enumerate(futures):
-            self._events.put((future, found.get(number, missed)))
+            result = found.get(number, missed)
+            if result is None and future.status in FAILED:  # what `gather` has for those that fail
+                result = ENDED
+            self._events.put((future, result))
 
     def _look_after(self, pending: Any, submit: Submit | None) -> None:
         """Nothing comes: find out why, and give what hangs or is slow to others."""

@@ -194,6 +194,45 @@ class TestDoneAgain:
         assert loop.stats.counts["retries"] == 1
 
 
+@pytest.fixture
+def cancelled_once(here, monkeypatch):
+    """Results that are fetched for the first time are cancelled while they are on their way."""
+    gather, cancelled = here.gather, []
+
+    def cancel_first(futures, **options):
+        if not cancelled:
+            cancelled.extend(futures.values())
+            here.cancel(cancelled, force=True)
+        return gather(futures, **options)
+
+    monkeypatch.setattr(here, "gather", cancel_first)
+    return cancelled
+
+
+class TestCancelledOnTheWay:
+    """`Client.gather` has None for them, which is no result."""
+
+    @pytest.mark.parametrize("together", [False, True])
+    def test_tasks(self, together, loop, cancelled_once):
+        calls = [Call("square", square, (i,)) for i in range(6)]
+        found = loop.run(lambda: dict(loop.results(calls, together=together)))
+        assert found == {i: i * i for i in range(6)}
+        assert cancelled_once
+        assert loop.stats.counts["restarts"] == 1
+
+    def test_parts_of_graphs(self, loop, cancelled_once):
+        def work():
+            futures = loop.compute([dask.delayed(square)(2)])
+            loop.wait(futures)
+            return loop.gather(futures)
+
+        assert loop.run(work) == [4]
+        assert cancelled_once
+
+    def test_a_task_may_return_none(self, loop):
+        assert list(loop.results([Call("print", print, ("",))])) == [(0, None)]
+
+
 class TestFuturesOfGraphs:
     def test_results_that_cannot_be_fetched(self, loop, here, monkeypatch):
         def fail(*_, **__):
