@@ -71,13 +71,15 @@ def strays_of(column: Any, form: Form, is_csv: bool) -> str | None:
         return None
     present = column.notna().to_numpy(dtype=bool)
     given = column[present]
-    if not len(given) or not all(isinstance(value, str) for value in given):
+    if not len(given) or not all(isinstance(value, str) for value in given.iloc[:LOOKED_AT]):
         return None
     for what, told in (("number", are_numbers), ("date", are_dates)):
         if what == "date" and not is_csv:
             continue
         if told(given.iloc[:LOOKED_AT], form).mean() < MOST:
             continue
+        if not all(isinstance(value, str) for value in given):
+            return None
         good = told(given, form).to_numpy(dtype=bool)
         n_strays = int((~good).sum())
         if n_strays == 0 or good.mean() < MOST:

@@ -110,7 +110,10 @@ def as_dates(column: Any, name: str) -> Any:
     dates = to_datetime(column) if column.isna().all() else dates_of(column)
     if dates is None:
         given = column.dropna().astype(str).tolist()
-        worst = next((value for value in given if not ISO_DATE.fullmatch(value)), given[0])
+        read = to_datetime(given, format="ISO8601", utc=True, errors="coerce")
+        bad = [value for value in given if not ISO_DATE.fullmatch(value)]
+        bad += [value for value, is_none in zip(given, read.isna(), strict=True) if is_none]
+        worst = [*bad, given[0]][0]
         raise ValueError(
             f"column {name!r} held dates at fit, and holds {worst!r} now: dates are written like "
             "2024-05-01 or 2024-05-01T13:30, and either all of them name their offset or none"

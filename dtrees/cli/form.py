@@ -71,7 +71,8 @@ def names_given_twice(head: bytes, form: Form) -> list[str]:
     """Names of columns that a header has more than once."""
     text = head.decode(form.encoding or "utf-8", errors="replace")
     separator = form.options()["separator"] or ","
-    header = next(filter(None, csv.reader(io.StringIO(text), delimiter=separator)), [])
+    lines = csv.reader(io.StringIO(text, newline=None), delimiter=separator)
+    header = next(filter(None, lines), [])
     counts = Counter(filter(None, header))
     return [name for name, count in counts.items() if count > 1]
 

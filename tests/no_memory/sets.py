@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import sys
 
@@ -26,6 +27,8 @@ WORKS = {
     "entropy": (5, dtrees.DecisionTreeClassifier, {"criterion": "entropy"}),
     "regression": (9, dtrees.DecisionTreeRegressor, {}),
     "a forest": (5, dtrees.RandomForestClassifier, {"n_estimators": 2}),
+    "many codes": (2, dtrees.DecisionTreeClassifier, {"max_depth": 4}),
+    "many codes, regression": (9, dtrees.DecisionTreeRegressor, {"max_depth": 4}),
     "threads": (5, dtrees.DecisionTreeClassifier, {"n_jobs": 2}),
 }
 
@@ -56,6 +59,12 @@ def main() -> None:
     rows = sets()
     if "n_jobs" in parameters:  # enough to be divided
         X, y, rows = pd.concat([X] * 40, ignore_index=True), np.tile(y, 40), np.tile(rows, (1, 40))
+    ends = [FOREVER]
+    if sys.argv[1].startswith("many codes"):  # enough for a search by intervals
+        X = pd.DataFrame(np.random.default_rng(0).normal(size=(2 * N_ROWS, 2)))
+        X.columns = X.columns.astype(str)
+        y, rows = np.tile(y, 2), np.tile(rows, (1, 2))
+        ends.append(0)
     estimator = kind(min_samples_leaf=5, random_state=0, **{"n_jobs": 1, **parameters})
     n_grown = n_lost = 0
     for wide in (False, True):
@@ -64,8 +73,9 @@ def main() -> None:
         library.no_memory_begin(ctypes.c_int64(-1), ctypes.c_int64(-1))
         fit_sets(estimator, X, y, None, rows)
         n_calls = library.no_memory_end()
-        for first in range(0, n_calls, max(1, n_calls // int(sys.argv[2]))):
-            library.no_memory_begin(ctypes.c_int64(first), ctypes.c_int64(FOREVER))
+        firsts = range(0, n_calls, max(1, n_calls // int(sys.argv[2])))
+        for first, end in itertools.product(firsts, ends):  # one call fails, or all from then on
+            library.no_memory_begin(ctypes.c_int64(first), ctypes.c_int64(max(first, end)))
             try:
                 found = fit_sets(estimator, X, y, None, rows)
             except MemoryError:

@@ -107,8 +107,7 @@ cdef class Columns:
     cdef bint has_sparse
     cdef RowLists lists
     cdef RowCodes by_row
-    cdef Intervals* of_column   # by column; NULL: nobody asked, or no column has any
-    cdef bint has_intervals     # made, if there are any
+    cdef Intervals* of_column   # by column, without codes where nobody asked; or NULL
     cdef list alive             # arrays whose memory the structs point to
     cdef object __weakref__
 
@@ -116,8 +115,8 @@ cdef class Columns:
     cdef RowLists _row_lists(self, coded)
     cdef RowCodes row_codes(self, coded, values, first)
     cdef RowCodes _row_codes(self, coded, values, first)
-    cdef const Intervals* intervals(self, int64_t n_rows) except? NULL
-    cdef _make_intervals(self, int64_t n_rows)
+    cdef const Intervals* intervals(self, int64_t n_rows, int64_t least_codes) except? NULL
+    cdef _make_intervals(self, int64_t n_rows, int64_t least_codes)
     cdef _keep_intervals(self, int64_t j, numbers, const int64_t[::1] last)
 
 

@@ -164,26 +164,30 @@ cdef class Columns:
         self.by_row = rows
         return rows
 
-    cdef const Intervals* intervals(self, int64_t n_rows) except? NULL:
-        """Intervals of the columns of many codes, made when they are first asked for. O(cells)."""
+    cdef const Intervals* intervals(self, int64_t n_rows, int64_t least_codes) except? NULL:
+        """Intervals of the columns of so many codes, made when they are first asked for. O(cells).
+
+        NULL: no column has any.
+        """
         with _making:
-            if not self.has_intervals:
-                self._make_intervals(n_rows)
-                self.has_intervals = True
+            self._make_intervals(n_rows, least_codes)
         return self.of_column
 
-    cdef _make_intervals(self, int64_t n_rows):
+    cdef _make_intervals(self, int64_t n_rows, int64_t least_codes):
         cdef Column* column
         cdef int64_t j
         for j in range(self.n_columns):
             column = self.columns + j
             if (column.storage not in (STORED_U16, STORED_U32) or n_rows == 0
-                    or column.n_ordered != column.n_codes or column.n_codes <= MOST_INTERVALS):
+                    or column.n_ordered != column.n_codes or column.n_codes <= MOST_INTERVALS
+                    or column.n_codes < least_codes):
                 continue
             if self.of_column == NULL:
                 self.of_column = <Intervals*>calloc(self.n_columns, sizeof(Intervals))
                 if self.of_column == NULL:
                     raise MemoryError
+            if self.of_column[j].column.codes != NULL:
+                continue
             if column.storage == STORED_U16:
                 codes = np.asarray(<const uint16_t[:n_rows]><const uint16_t*>column.codes)
             else:

@@ -4,6 +4,7 @@ from libc.stdlib cimport calloc, free
 
 from dtrees.core.data._structs cimport RowStatistics
 from dtrees.core.histogram._layout cimport COUNT, LARGEST_FIELD, PACKED, WEIGHTED_SUM
+from dtrees.core.search._intervals cimport has_bounds_for
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, MOST_SETS
@@ -60,8 +61,9 @@ cdef class TrainingSets:
             self.params_of[s].count_rule.least_rows = tuning.counted_rows
             self.params_of[s].draws = draws
         self.choose_cells()
-        if not draws:
-            self.intervals = dataset.bound.intervals(dataset.n_rows)
+        if (not draws and dataset.n_rows >= tuning.interval_rows
+                and has_bounds_for(&dataset.params.criterion)):
+            self.intervals = dataset.bound.intervals(dataset.n_rows, tuning.interval_codes)
 
     def __dealloc__(self):
         free(self.params_of)

@@ -2,6 +2,7 @@
 from libc.stdint cimport int64_t, uint32_t
 
 from dtrees.core.data._columns cimport MOST_INTERVALS
+from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._search cimport Search
 
 cdef enum:
@@ -18,6 +19,6 @@ cdef struct Bounds:
     double w[MOST_INTERVALS + 2]
     double s[MOST_INTERVALS + 2]
 
-cdef bint can_bound(const Search* q) noexcept nogil
+cdef bint has_bounds_for(const Criterion* criterion) noexcept nogil
 cdef void bound_intervals(const Search* q, const uint32_t* last, Bounds* bounds) noexcept nogil
 cdef double lowest_best(double best) noexcept nogil

@@ -44,11 +44,10 @@ cdef double ROUNDED = 1.0 + 1e-9        # what scores may be off by
 cdef double LAST_BITS = 2.0**-50        # of a sum of products
 
 
-cdef bint can_bound(const Search* q) noexcept nogil:
-    """Whether there are bounds for the criterion."""
-    if q.criterion.impurity == GINI:
-        return q.criterion.n_classes <= MOST_CLASSES
-    return q.criterion.impurity == SQUARED
+cdef bint has_bounds_for(const Criterion* criterion) noexcept nogil:
+    if criterion.impurity == GINI:
+        return criterion.n_classes <= MOST_CLASSES
+    return criterion.impurity == SQUARED
 
 
 cdef void bound_intervals(const Search* q, const uint32_t* last, Bounds* bounds) noexcept nogil:

@@ -22,7 +22,6 @@ from libc.stdlib cimport calloc, free
 
 from dtrees.core.data._columns cimport STORED_U32, STORED_U8, Column, code_at
 from dtrees.core.data._memory cimport claim
-from dtrees.core.data._memory cimport claim
 from dtrees.core.data._structs cimport NO_RANK, PresortedFeature, entry_t
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport CountRule

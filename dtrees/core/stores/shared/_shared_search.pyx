@@ -14,7 +14,7 @@ from libc.string cimport memset
 
 from dtrees.core.data._columns cimport MOST_INTERVALS, Column
 from dtrees.core.data._structs cimport LEAF
-from dtrees.core.search._intervals cimport Bounds, bound_intervals, can_bound, lowest_best
+from dtrees.core.search._intervals cimport Bounds, bound_intervals, lowest_best
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport NONE, Search
 from dtrees.core.stores._store cimport Member, Store
@@ -29,7 +29,7 @@ cdef bint has_bounds(const SharedStore* s, const SharedNode* node, int64_t numbe
     """Whether a column is searched by intervals in a node."""
     return (s.intervals != NULL and s.intervals[number].column.codes != NULL
             and s.store.params.columns[number].n_codes >= s.interval_codes
-            and node.n + node.n_some >= s.interval_rows and can_bound(s.searches[0]))
+            and node.n + node.n_some >= s.interval_rows)
 
 
 cdef void search_node(Store* store, Member* members) noexcept nogil:
@@ -80,7 +80,7 @@ cdef void search_columns(SharedStore* s, const SharedNode* node, int64_t first,
         else:
             search_column(s, node, <int32_t>j, node.active)
         j += step
-    if any:
+    if any and not s.store.out_of_memory:
         search_by_intervals(s, node, first, step)
 
 

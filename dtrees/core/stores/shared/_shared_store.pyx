@@ -102,7 +102,7 @@ cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil:
     cdef int64_t least
     cdef int m
     gather_rows(s, node)
-    if s.intervals != NULL:
+    if s.intervals != NULL and node.n + node.n_some >= s.interval_rows:
         find_range(s, node)
     s.by_classes = (is_wide and params.layout.kind == CLASSES
                     and params.criterion.impurity == GINI
