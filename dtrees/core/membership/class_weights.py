@@ -1,0 +1,118 @@
+"""What the classes weigh in each of several training sets of one table.
+
+Class weights multiply when sums are read: the sums themselves are of rows (and their own weights),
+and the same for all sets. So sets grow together, whatever their classes weigh::
+
+    a cell of the shared node     |  12 |   3 |       rows of class 0 and 1, counted once
+    set 0, weights 0.6, 2.9       | 7.2 | 8.7 |       as integers, in the unit of its own fit
+    set 1, weights 0.7, 1.8       | 8.4 | 5.4 |
+
+The integers are those of `dtrees.coding.target`: of a fit in which the rows outside of the set
+weigh nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dtrees.coding.target import Target
+from dtrees.coding.weights import class_multipliers, class_weights
+
+MOST_EXACT = 2**53  # sums of float64 are exact up to here
+
+
+@dataclass(frozen=True, eq=False)
+class ClassWeights:
+    """Class weights of several sets, as integers.
+
+    Attributes
+    ----------
+    multiplier : int64 (n_sets, n_classes)
+        A class weighs nothing in all of the sets, or in none.
+    exponent : int64 (n_sets,)
+        ``class_weight = multiplier / 2**exponent``
+    """
+
+    multiplier: np.ndarray
+    exponent: np.ndarray
+
+    def __post_init__(self) -> None:
+        weighs = self.multiplier > 0
+        assert (weighs == weighs[:1]).all(), "a class weighs nothing in some sets only"
+
+    def some(self, numbers: Sequence[int] | np.ndarray) -> ClassWeights:
+        """Those of some of the sets."""
+        return ClassWeights(self.multiplier[numbers], self.exponent[numbers])
+
+    def of(self, target: Target, number: int) -> Target:
+        """A target without class weights, with those of a set."""
+        exponent = int(self.exponent[number])
+        return replace(target, class_multiplier=self.multiplier[number], class_exponent=exponent)
+
+    def unit(self, target: Target, number: int) -> float:
+        """Of the weights of a set; that of the target is without class weights."""
+        return math.ldexp(1.0, -target.w_exponent - int(self.exponent[number]))
+
+    @classmethod
+    def of_target(cls, target: Target, n_sets: int) -> ClassWeights | None:
+        """The class weights of a target, if it has any, the same in all sets."""
+        if target.class_multiplier is None:
+            return None
+        exponent = np.full(n_sets, target.class_exponent, dtype=np.int64)
+        return cls(np.tile(target.class_multiplier, (n_sets, 1)), exponent)
+
+    @classmethod
+    def of_totals(
+        cls,
+        weights: str | Mapping[Any, float],
+        classes: np.ndarray,
+        totals: np.ndarray,
+        spare_bits: int = 0,
+    ) -> ClassWeights:
+        """Class weights as the fit of each set makes them.
+
+        Parameters
+        ----------
+        weights : {"balanced"} or dict
+        classes : array (n_classes,)
+        totals : int64 (n_sets, n_classes)
+            Weight of the rows of each class in each set; none of them is all zero where the
+            classes weigh something.
+        spare_bits : int, default=0
+            As for `Target.classification`.
+        """
+        found = []
+        for own in totals.tolist():
+            per_class = class_weights(weights, classes, own)
+            found.append(class_multipliers(per_class, own, spare_bits))
+        multiplier, exponent = zip(*found, strict=True)
+        return cls(np.stack(multiplier), np.array(exponent, dtype=np.int64))
+
+
+def without_class_weights(target: Target) -> Target:
+    """The target without class weights; rows of classes that weigh nothing do not count."""
+    if target.class_multiplier is None:
+        return target
+    plain = replace(target, class_multiplier=None, class_exponent=0)
+    counts = target.class_multiplier > 0
+    return plain if counts.all() else plain.only(counts[target.y])
+
+
+def totals_of_cells(target: Target, cells: np.ndarray, n_cells: int) -> np.ndarray:
+    """Weight of each class in each cell, without class weights; int64 (n_cells, n_classes)."""
+    place = cells.astype(np.int64) * target.n_classes + target.y
+    n_places = n_cells * target.n_classes
+    w = target.w
+    if w is None:
+        of_cell = np.bincount(place, minlength=n_places)
+    elif int(w.max(initial=0)) * len(w) < MOST_EXACT:
+        of_cell = np.bincount(place, weights=w, minlength=n_places)
+    else:
+        of_cell = np.zeros(n_places, dtype=np.int64)
+        np.add.at(of_cell, place, w.astype(np.int64))
+    return of_cell.astype(np.int64).reshape(n_cells, target.n_classes)
