@@ -155,6 +155,13 @@ def class_multipliers(
         exponent -= excess
 
 
+def class_integers(
+    weights: np.ndarray, totals: list[int], spare_bits: int = 0
+) -> tuple[np.ndarray | None, int]:
+    """`class_multipliers`, or None where all class weights are one."""
+    return (None, 0) if np.all(weights == 1.0) else class_multipliers(weights, totals, spare_bits)
+
+
 def largest_exponent(largest: float, limit: int) -> int:
     """The largest e, at most 1,074, with ``largest * 2**e <= limit``; 0 for a largest of zero."""
     if largest == 0.0:

@@ -14,14 +14,14 @@ weigh nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from dtrees.coding.target import Target
-from dtrees.coding.weights import class_multipliers, class_weights
+
+Integers = Callable[[list[int]], tuple[np.ndarray | None, int]]
 
 MOST_EXACT = 2**53  # sums of float64 are exact up to here
 
@@ -67,31 +67,20 @@ class ClassWeights:
         return cls(np.tile(target.class_multiplier, (n_sets, 1)), exponent)
 
     @classmethod
-    def of_totals(
-        cls,
-        weights: str | Mapping[Any, float],
-        classes: np.ndarray,
-        totals: np.ndarray,
-        spare_bits: int = 0,
-    ) -> ClassWeights:
+    def of_totals(cls, totals: np.ndarray, integers: Integers) -> ClassWeights:
         """Class weights as the fit of each set makes them.
 
         Parameters
         ----------
-        weights : {"balanced"} or dict
-        classes : array (n_classes,)
         totals : int64 (n_sets, n_classes)
-            Weight of the rows of each class in each set; none of them is all zero where the
-            classes weigh something.
-        spare_bits : int, default=0
-            As for `Target.classification`.
+            Weight of the rows of each class in each set.
+        integers : callable
+            Of the totals of a set: multipliers, None for ones, and their exponent.
         """
-        found = []
-        for own in totals.tolist():
-            per_class = class_weights(weights, classes, own)
-            found.append(class_multipliers(per_class, own, spare_bits))
-        multiplier, exponent = zip(*found, strict=True)
-        return cls(np.stack(multiplier), np.array(exponent, dtype=np.int64))
+        found = [integers(own) for own in totals.tolist()]
+        ones = np.ones(totals.shape[1], dtype=np.int64)
+        multiplier = np.stack([ones if own is None else own for own, _ in found])
+        return cls(multiplier, np.array([exponent for _, exponent in found], dtype=np.int64))
 
 
 def without_class_weights(target: Target) -> Target:
