@@ -282,7 +282,8 @@ class BaseForest(GrowingForest):
             spare_bits=SPARE_BITS,
             n_trees=self.n_estimators,
             apart=apart,
-            weighs_bags=getattr(self, "class_weight", None) == "balanced_subsample",
+            weighs_bags=self.bootstrap
+            and getattr(self, "class_weight", None) == "balanced_subsample",
             **own,
         )
 
