@@ -20,10 +20,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dtrees.coding.target import Target
+from dtrees.coding.weights import exact_bincount
 
 Integers = Callable[[list[int]], tuple[np.ndarray | None, int]]
-
-MOST_EXACT = 2**53  # sums of float64 are exact up to here
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +94,5 @@ def without_class_weights(target: Target) -> Target:
 def totals_of_cells(target: Target, cells: np.ndarray, n_cells: int) -> np.ndarray:
     """Weight of each class in each cell, without class weights; int64 (n_cells, n_classes)."""
     place = cells.astype(np.int64) * target.n_classes + target.y
-    n_places = n_cells * target.n_classes
-    w = target.w
-    if w is None:
-        of_cell = np.bincount(place, minlength=n_places)
-    elif int(w.max(initial=0)) * len(w) < MOST_EXACT:
-        of_cell = np.bincount(place, weights=w, minlength=n_places)
-    else:
-        of_cell = np.zeros(n_places, dtype=np.int64)
-        np.add.at(of_cell, place, w.astype(np.int64))
-    return of_cell.astype(np.int64).reshape(n_cells, target.n_classes)
+    of_cell = exact_bincount(place, target.w, n_cells * target.n_classes)
+    return of_cell.reshape(n_cells, target.n_classes)

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from dtrees.coding.target import Target
-from dtrees.coding.weights import class_integers, class_weights
+from dtrees.coding.weights import MOST_EXACT, class_integers, class_weights
 from dtrees.core.membership.class_weights import (
-    MOST_EXACT,
     ClassWeights,
     totals_of_cells,
     without_class_weights,
