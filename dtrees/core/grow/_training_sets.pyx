@@ -18,7 +18,7 @@ cdef class TrainingSets:
     Parameters
     ----------
     dataset : Dataset
-        Of all rows. Columns are dense (`why_not_shared`), splits not random.
+        Of all rows. Columns are dense (`why_not_shared`).
     cell : uint16 (n_rows,)
     has : uint8 (n_sets, n_cells)
         1 where a set has the rows of a cell. At most `MOST_SETS` sets, each of which has rows, and
@@ -47,7 +47,8 @@ cdef class TrainingSets:
                   const double[::1] total_weight, const int64_t[:, ::1] least,
                   const uint16_t[::1] times, tuning, class_weights):
         cdef int s
-        cdef bint draws = dataset.params.limits.max_features < dataset.params.limits.n_columns
+        cdef bint draws = (dataset.params.limits.random_splits or
+                           dataset.params.limits.max_features < dataset.params.limits.n_columns)
         assert has.shape[0] <= MOST_SETS and has.shape[1] <= MOST_CELLS
         self.dataset = dataset
         self.cell = cell

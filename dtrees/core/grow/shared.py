@@ -81,10 +81,12 @@ def pieces_of_sets(
     sets = Sets(target, rules, resampling, scales)
     pieces: dict[int, PartialTree] = {}
     most_columns = rules[0].max_features
-    draws = most_columns is not None and most_columns < coded.n_columns
+    draws = rules[0].random_splits
+    draws |= most_columns is not None and most_columns < coded.n_columns
     can_share = why_not_shared(coded, rules[0]) is None
     for bundle in sets.bundles(numbers_of(coded, target)) if can_share else []:
-        dataset = Dataset(coded, sets.counts, rules[0], sets.scales[bundle[0]], alone=True)
+        scale = sets.scales[bundle[0]]
+        dataset = Dataset(coded, sets.counts, rules[0], scale, source.values, alone=True)
         own = sets.class_weights_of(bundle)
         times = target.times if draws and dataset.is_weighted and own is None else None
         cells, has = sets.resampling.cells_of(bundle)
@@ -114,8 +116,6 @@ def numbers_of(coded: CodedMatrix, target: Target) -> int:
 
 def why_not_shared(coded: CodedMatrix, rules: GrowthRules) -> str | None:
     """Why no set grows together with another one; None: they may."""
-    if rules.random_splits:
-        return "splits are drawn"
     if (coded.storage == SPARSE).any():
         return "the table has sparse columns"
     return None

@@ -97,7 +97,8 @@ cdef class Dataset:
         if rules.random_splits and not counts:
             flat, first = values
             if (self.params.layout.kind in (COUNT, WEIGHTED_SUM) and target.kind == "classification"
-                    and self.of_row.weight == NULL and LEAST_BY_ROW <= coded.u8.shape[1]
+                    and (self.of_row.weight == NULL or target.times is not None)
+                    and LEAST_BY_ROW <= coded.u8.shape[1]
                     <= MOST_BY_ROW * self.params.limits.max_features):
                 self.params.row_codes = self.bound.row_codes(coded, flat, first)
             self.params.values = <const double*>pointer(self.alive, flat, np.float64)

@@ -17,6 +17,7 @@ from dtrees.core.search._bins cimport bins_of_histogram, search_bins, weigh_bins
 from dtrees.core.search._parameters cimport Limits, TrainParameters
 from dtrees.core.search._search cimport Search, free_search, new_search
 from dtrees.core.stores._store cimport Member, Store
+from dtrees.core.stores.sampled._random_split cimport search_random
 from dtrees.core.stores.shared._class_scan cimport (
     MOST_ROWS, count_classes, free_classes, number_classes, search_classes, take_boundary
 )
@@ -105,6 +106,7 @@ cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil:
     if s.intervals != NULL and node.n + node.n_some >= s.interval_rows:
         find_range(s, node)
     s.by_classes = (is_wide and params.layout.kind == CLASSES and s.of_class == NULL
+                    and not params.limits.random_splits
                     and params.criterion.impurity == GINI
                     and node.n + node.n_some <= MOST_ROWS)
     if not s.by_classes:
@@ -208,7 +210,11 @@ cdef bint search_codes(SharedStore* s, const SharedNode* node, int32_t number, u
             bins_of_member(s, q, node, m, width)
             if q.bins.count > 1:
                 varies = True
-                search_bins(q, number, last_ordered(column))
+                if s.store.params.limits.random_splits:
+                    search_random(q, number, last_ordered(column),
+                                  s.store.params.values + s.store.params.first_value[number])
+                else:
+                    search_bins(q, number, last_ordered(column))
                 s.store.out_of_memory |= q.out_of_memory
     return varies
 
