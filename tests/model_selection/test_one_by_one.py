@@ -41,7 +41,11 @@ def datasets(monkeypatch):
 
 CASES = {
     "sparse": (TREE, SPARSE, Y, "the table has sparse columns"),
-    "cuts": (ExtraTreesClassifier(2, random_state=0), X, Y, "splits are drawn"),
+    "cuts": (
+        ExtraTreesClassifier(2, random_state=0, max_bins=None),
+        *(RNG.normal(size=(120, 4)), Y),
+        "splits are drawn from too many codes",
+    ),
     "balanced": (
         DecisionTreeClassifier(class_weight="balanced"),
         *(X, Y),
@@ -87,6 +91,7 @@ def test_one_line_for_all_growths(caplog):
         DecisionTreeClassifier(class_weight={0: 0.3, 1: 2}, criterion="entropy"),
         RandomForestClassifier(2, class_weight="balanced", random_state=0),
         RandomForestClassifier(2, class_weight="balanced_subsample", random_state=0),
+        ExtraTreesClassifier(2, random_state=0),
     ],
 )
 def test_nothing_is_said_of_models_that_grow_together(estimator, caplog):

@@ -1,4 +1,6 @@
 """Training sets that grow together: what they share, and the limits of each."""
+import numpy as np
+
 from libc.stdint cimport int64_t, uint8_t, uint16_t
 from libc.stdlib cimport calloc, free
 
@@ -10,6 +12,11 @@ from dtrees.core.search._intervals cimport has_bounds_for
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, MOST_SETS
+
+
+def mean_codes(n_codes):
+    """Of the columns of a table, from the numbers of their codes."""
+    return int(np.mean(n_codes)) if len(n_codes) > 0 else 0
 
 
 cdef class TrainingSets:
@@ -59,6 +66,9 @@ cdef class TrainingSets:
         self.shared_rows = tuning.shared_rows
         self.interval_rows = tuning.interval_rows
         self.interval_codes = tuning.interval_codes
+        if dataset.params.limits.random_splits and tuning.shared_rows > 0:
+            self.drawn_rows = ROWS_FOR_A_CODE * mean_codes(
+                [dataset.columns[s].n_codes for s in range(dataset.params.limits.n_columns)])
         self.params_of = <TrainParameters*>calloc(self.n_sets, sizeof(TrainParameters))
         if self.params_of == NULL:
             raise MemoryError

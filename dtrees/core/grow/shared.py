@@ -26,7 +26,7 @@ from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, gain_unit_of, scale_of_sums, units_of
 from dtrees.core.grow._shared import grow_together
-from dtrees.core.grow._training_sets import TrainingSets
+from dtrees.core.grow._training_sets import ROWS_FOR_A_CODE, TrainingSets, mean_codes
 from dtrees.core.grow.assembly import join
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.source import DatasetSource
@@ -116,6 +116,8 @@ def numbers_of(coded: CodedMatrix, target: Target) -> int:
 
 def why_not_shared(coded: CodedMatrix, rules: GrowthRules) -> str | None:
     """Why no set grows together with another one; None: they may."""
+    if rules.random_splits and ROWS_FOR_A_CODE * mean_codes(coded.n_codes) > coded.n_rows:
+        return "splits are drawn from too many codes"
     if (coded.storage == SPARSE).any():
         return "the table has sparse columns"
     return None

@@ -21,7 +21,12 @@ MATRIX = coded(EXAMPLE.table)
     ("matrix", "limits", "reason"),
     [
         (MATRIX, {}, None),
-        (MATRIX, {"random_splits": True}, "splits are drawn"),
+        (MATRIX, {"random_splits": True}, None),
+        (
+            coded(EXAMPLE.table, 2000),
+            {"random_splits": True},
+            "splits are drawn from too many codes",
+        ),
         (coded_sparse(EXAMPLE.table, 0), {}, "the table has sparse columns"),
         (coded(EXAMPLE.table, 70_000), {}, None),
     ],
