@@ -32,6 +32,7 @@ cdef class SharedGrowth:
     cdef Buffers view     # rows of a set that goes on alone
 
     cdef list grow(self, cancelled, run=*, int n_blocks=*, list idle=*)
+    cdef partial_tree(self, NodeBuffer* records)
     cdef search_large(self, run, int n_blocks, list idle)
     cdef void search_block(self, SharedNode* node, int64_t first, int64_t step) noexcept nogil
     cdef take_better(self, SharedGrowth other)
