@@ -130,7 +130,8 @@ def callers(entry: str) -> Iterator[tuple[str, Callable[..., Any]]]:
         return
     kind = public()[owner]
     if method == "prediction_interval":
-        yield entry, lambda bound=intervals_of(kind), **given: bound(given.get("X", table()))
+        asked = intervals_of(kind)
+        yield entry, lambda **given: asked(given.get("X", table()))
         return
     grids = {"estimator": tree, "param_grid": {}, "param_distributions": {"max_depth": [1]}}
     wanted = [name for name in grids if name in inspect.signature(kind).parameters]
