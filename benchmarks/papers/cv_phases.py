@@ -39,9 +39,9 @@ PHASES = Table(
         *WORKS,
     ),
     "In units of one fit: all = coding + growth + what is left (models, and scores where there "
-    "are some). *One fit*: all rows. *Serial*: ten training sides and all rows, one after the other. "
-    "*Folds*: the same together. *Overlapping*: ten random nine tenths of the rows and all rows, "
-    "together; they have no folds in common, as in the paper's OS. *Folds and scores*: "
+    "are some). *One fit*: all rows. *Serial*: ten training sides and all rows, one after the "
+    "other. *Folds*: the same together. *Overlapping*: ten random nine tenths of the rows and all "
+    "rows, together; they have no folds in common, as in the paper's OS. *Folds and scores*: "
     "`cross_validate`. Coding and growth are what `fit_report_` says, medians of turns.",
 )
 LEVELS = Table(
@@ -226,7 +226,9 @@ def _level_picture(found: dict[str, tuple[list[Level], list[Level]]]) -> bytes:
     for axes in grid.ravel()[len(most) :]:
         axes.set_visible(False)
     drawing.legend(grid[0, 0], loc="lower right")
-    figure.suptitle("Folds that are handled on their own, by level", fontsize=10.5, x=0.02, ha="left")
+    figure.suptitle(
+        "Folds that are handled on their own, by level", fontsize=10.5, x=0.02, ha="left"
+    )
     return drawing.png(figure)
 
 

@@ -198,13 +198,17 @@ def run(X: Any, y: np.ndarray, seed: int) -> dict[str, float]:
     cut = kind(**tree.get_params() | surface.best)
     again, cut = timed(lambda: cut.fit(X_train, y_train), CLOCK)
     said = cut.predict(X_test)
+    score, mae = (said == y_test).mean(), np.nan
+    if is_regression:
+        score = np.sqrt(np.mean((said - y_test) ** 2))
+        mae = mean_absolute_error(y_test, said)
     return {
         "nodes": nodes,
         "depth": depth,
         "train": 1e3 * seconds,
         "tune": 1e3 * max(0.0, tune - alone),
-        "score": np.sqrt(np.mean((said - y_test) ** 2)) if is_regression else (said == y_test).mean(),
-        "mae": mean_absolute_error(y_test, said) if is_regression else np.nan,
+        "score": score,
+        "mae": mae,
         "tuned_nodes": cut.tree_.node_count,
         "tuned_depth": cut.get_depth(),
         "tuned_train": 1e3 * again,

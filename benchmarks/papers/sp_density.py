@@ -56,7 +56,9 @@ def _lines(scale: Scale, found: Found) -> Iterator[tuple[str, ...]]:
             f"{ours.gain:.1f}",
             *(f"{seconds:.2f}" for seconds in theirs),
             f"{theirs.gain:.1f}",
-            "sparse" if density < SP_CROSSING else "at the crossing"
+            "sparse"
+            if density < SP_CROSSING
+            else "at the crossing"
             if density == SP_CROSSING
             else "dense",
         )
