@@ -186,11 +186,11 @@ class BaseTrees(BaseEstimator, ABC):
         made.__dict__.update({name: getattr(self, name) for name in self._get_param_names()})
         return made
 
-    def _answer(self, method: str, X: Any) -> Any:
+    def _answer(self, method: str, X: Any, predictor: Predictor | None = None) -> Any:
         """The predictor's answer for a table; for a Dask collection a lazy one."""
         if "n_features_in_" not in self.__dict__:  # which takes longer than a row
             check_is_fitted(self)
-        predictor = self._predictor()
+        predictor = self._predictor() if predictor is None else predictor
         if is_lazy(X):
             return map_rows(predictor, method, X)
         run = serial if _is_small(X, self.n_jobs) else threaded(self.n_jobs)

@@ -322,7 +322,8 @@ class BaseForest(GrowingForest):
         )
         for number, (model, oob) in enumerate(zip(models, sums, strict=True)):
             try:
-                model.__dict__.update(model._learned_out_of_bag(oob, training))
+                rows = None if resampling.cells is None else resampling.rows(number)
+                model.__dict__.update(model._learned_out_of_bag(oob, training, rows))
             except ValueError as error:  # of a scorer
                 models[number] = error
         return models

@@ -34,6 +34,7 @@ cdef class SharedGrowth:
     cdef int64_t n_shared_rows      # and their rows, each once
 
     cdef list grow(self, cancelled, run=*, int n_blocks=*, list idle=*)
+    cdef partial_tree(self, NodeBuffer* records)
     cdef search_large(self, run, int n_blocks, list idle)
     cdef void search_block(self, SharedNode* node, int64_t first, int64_t step) noexcept nogil
     cdef take_better(self, SharedGrowth other)

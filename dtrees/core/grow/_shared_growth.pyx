@@ -40,7 +40,7 @@ from dtrees.core.stores.shared._shared_store cimport (
     SharedStore, begin_search, begin_store, class_weights, free_store, take_node
 )
 from dtrees.core.stores.shared._shared_sums cimport sum_cells, sum_members
-from dtrees.core.grow._arena cimport Arena
+from dtrees.core.grow._arena cimport Arena, ArenaLease, RecordMemory
 from dtrees.core.grow._depth_first cimport Growth, end_growth, grow_for
 from dtrees.core.grow._node_buffer cimport (
     NodeBuffer, free_node_buffer, partial_tree_of, stand_for, write_record
@@ -138,6 +138,9 @@ cdef class SharedGrowth:
         cdef int s
         cdef bint more = True
         cdef list found = []
+        for s in range(self.store.n_sets):
+            if self.records[s].capacity == 0:
+                self.records[s] = self.arena.take_records()
         while more:
             if cancelled():
                 return None
@@ -148,10 +151,14 @@ cdef class SharedGrowth:
             if self.large != NULL:
                 self.search_large(run, n_blocks, idle)
         for s in range(self.store.n_sets):
-            found.append(partial_tree_of(&self.records[s], self.dataset.params.n_statistics))
-            self.records[s].count = 0
-            self.records[s].n_words = 0
+            found.append(self.partial_tree(&self.records[s]))
         return found
+
+    cdef partial_tree(self, NodeBuffer* records):
+        """The subtree of a set, in memory that is the arena's again when it has been read."""
+        cdef ArenaLease lease = self.arena.lease_records(records)
+        return partial_tree_of(&(<RecordMemory>lease.memory).records,
+                               self.dataset.params.n_statistics, lease)
 
     cdef search_large(self, run, int n_blocks, list idle):
         """Search a large node on several threads, and partition it."""

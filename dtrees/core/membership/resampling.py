@@ -317,6 +317,19 @@ class Bags:
         keys = hashlib.blake2b(np.ascontiguousarray(self.row_id).data, digest_size=16).hexdigest()
         return f"{self.seed} {self.rate.hex()} {len(self.row_id)} {keys}"
 
+    @classmethod
+    def of_digest(cls, digest: str, row_id: np.ndarray | None = None) -> Bags:
+        """The bags of this name, whose keys are `row_id`; None: the numbers of the rows.
+
+        Raises ValueError where these are not the keys of bags of this name.
+        """
+        seed, rate, n_rows, _ = digest.split()
+        keys = np.arange(int(n_rows), dtype=np.uint64) if row_id is None else row_id
+        found = cls(int(seed), float.fromhex(rate), keys)
+        if found.digest() != digest:
+            raise ValueError("The keys of the rows are not those of these bags.")
+        return found
+
     def multiplicity(self, tree: int, counts: np.ndarray | None = None) -> np.ndarray:
         """Times that every row is in the bag of a tree; uint16 (n_rows,). O(n_rows).
 
