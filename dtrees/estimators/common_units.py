@@ -175,5 +175,7 @@ def _joined(target: Target, own: Target, rows: np.ndarray) -> Target:
 
 def _largest_sum(target: Target) -> float:
     """Of the weights, or of the weighted targets without their signs."""
-    sums = [np.abs(each).sum(dtype=np.float64) for each in (target.w, target.wy) if each is not None]
+    sums = [
+        np.abs(each).sum(dtype=np.float64) for each in (target.w, target.wy) if each is not None
+    ]
     return float(max(sums))

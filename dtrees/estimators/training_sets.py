@@ -8,10 +8,10 @@ outside of a set weigh nothing. What they say of rows of the table is read from 
                                              |                                      |
                                              +---------- codes of any rows ------> answers
 
-Weights of a set are integers in the unit that its own fit would choose. Units may differ between
-sets (class weights, fractional weights), and each forest may end at a tree of its own
-(``oob_tol``). Then each set grows on its own, from the same codes. So it does where the growth of a
-table cannot be shared (`dtrees.core.grow.shared`). The log says so, and why, once for a table.
+Weights of a set are integers in the unit that its own fit would choose. Sets share sums where units
+agree, or can be made to (`dtrees.estimators.common_units`). The others, and forests that end each
+at a tree of its own (``oob_tol``), grow one by one from the same codes. So do sets where the growth
+of a table cannot be shared (`dtrees.core.grow.shared`). The log says so, and why, once for a table.
 Out-of-bag results come from the same codes, too, when the trees have grown.
 """
 
@@ -99,8 +99,10 @@ def fit_table(
 def _fitted_alone(
     plan: FitPlan, training: Training, table: TrainingTable, sets: Resampling
 ) -> tuple[list[Any], Counter[str], list[Company]]:
-    """Models of sets that are fitted one by one, None for the others; how many, by reason; and the
-    others, put together where they can share sums."""
+    """Models of sets that are fitted one by one, None for the others; and how many, by reason.
+
+    The others, too, put together where they can share sums.
+    """
     models: list[Any] = [None] * sets.n_sets
     alone: Counter[str] = Counter()
     encoded = training.encoded

@@ -109,7 +109,7 @@ def test_sums_that_would_overflow_are_apart():
 def test_class_weights_share(kind, criterion, class_weight, weights, grown):
     X, y, rng = table(2)
     y = np.digitize(y, [0, 2])
-    class_weight = class_weight if isinstance(class_weight, str) else {**{2: 1.0}, **class_weight}
+    class_weight = class_weight if isinstance(class_weight, str) else {2: 1.0, **class_weight}
     estimator = estimator_of(kind, "Classifier", class_weight=class_weight, criterion=criterion)
     weight = None if weights == "none" else rng.integers(0, 3, N_ROWS).astype(float)
     check(estimator, X, y, weight, sets(rng))

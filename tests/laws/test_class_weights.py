@@ -19,7 +19,15 @@ from dtrees.core.membership.class_weights import ClassWeights, without_class_wei
 from dtrees.core.membership.resampling import Resampling, of_sets
 from dtrees.core.model.tree import Tree
 from dtrees.parallel import LocalRunner
-from tests.laws.tables import CLASSIFICATION, coded, examples, grow_tree, seeded, thresholds_of
+from tests.laws.tables import (
+    CLASSIFICATION,
+    coded,
+    examples,
+    grow_tree,
+    seeded,
+    thresholds_of,
+    values_of,
+)
 from tests.laws.test_growth import assert_equal
 from tests.laws.test_shared import SEEDS, SHARES, assume_weights, folds, masks
 
@@ -44,7 +52,8 @@ def grown():
 def tables(**more):
     """Tables of classes; rows have whole weights."""
     whole = ("none", "integers", "zeros")
-    return examples(criteria=CLASSIFICATION, weights=whole, draws=True, **more)
+    given = {"weights": whole, "draws": True, "random_splits": True}
+    return examples(criteria=CLASSIFICATION, **given, **more)
 
 
 def weighing(target, sets: Resampling, kind: str, seed: int) -> Resampling:
@@ -72,7 +81,8 @@ def check_sets(example, rows, kind, *, matrix=None, shares=None, **source) -> li
     target = without_class_weights(example.target)
     sets = weighing(target, of_sets(rows), kind, len(rows))
     own = None if shares is None else shares.rules_of_sets(example.rules, sets, target)
-    here = DatasetSource(matrix, target, example.rules, **{"tuning": TOGETHER, **source})
+    source = {"tuning": TOGETHER, "values": values_of(example.table), **source}
+    here = DatasetSource(matrix, target, example.rules, **source)
     thresholds = thresholds_of(example.table)
     trees = grow(here, example.rules, sets, thresholds, rules_of_sets=own).trees
     for number, tree in enumerate(trees):

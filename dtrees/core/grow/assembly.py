@@ -150,7 +150,7 @@ def _trees_of(
         "offset": target.offset,
     }
     if len(pieces) == 1:
-        subset = {"subset_offset": subset_offset, "subset_words": subset_words}
+        subset: dict[str, Any] = {"subset_offset": subset_offset, "subset_words": subset_words}
         return [Tree(**arrays, **subset, weight_unit=weight_units[0], **shared)]
     with_subset = np.flatnonzero(subset_offset >= 0)
     first_word = np.append(subset_offset[with_subset], len(subset_words))

@@ -1,8 +1,9 @@
 """Which training sets of a table grow together, and what each of them adds up to.
 
 Sets whose scores are read from the same integers grow together (`dtrees.core.grow._shared`), up to
-64 at a time. What cannot be shared is grown set by set from the same codes: tables with sparse
-columns, random splits, and sets that divide the rows into too many cells::
+64 at a time; class weights are multiplied when they are read, and may be other ones in each set.
+What cannot be shared is grown set by set from the same codes: tables with sparse columns, splits
+that are drawn from many codes, and sets that divide the rows into too many cells::
 
     sets        0 1 2 3 4 5 6 7 8 9 10          ten folds and all rows
     bundles     [0 1 2 3 4 5 6 7 8 9 10]        one growth, pieces by set
@@ -25,6 +26,7 @@ from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, gain_unit_of, scale_of_sums, units_of
+from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow._shared import grow_together
 from dtrees.core.grow._training_sets import ROWS_FOR_A_CODE, TrainingSets, mean_codes
 from dtrees.core.grow.assembly import join
@@ -83,7 +85,7 @@ def pieces_of_sets(
     most_columns = rules[0].max_features
     draws = rules[0].random_splits
     draws |= most_columns is not None and most_columns < coded.n_columns
-    can_share = why_not_shared(coded, rules[0]) is None
+    can_share = why_not_shared(coded, rules[0], tuning.shared_rows) is None
     for bundle in sets.bundles(numbers_of(coded, target)) if can_share else []:
         scale = sets.scales[bundle[0]]
         dataset = Dataset(coded, sets.counts, rules[0], scale, source.values, alone=True)
@@ -114,9 +116,12 @@ def numbers_of(coded: CodedMatrix, target: Target) -> int:
     return width * (target.n_statistics + 1)
 
 
-def why_not_shared(coded: CodedMatrix, rules: GrowthRules) -> str | None:
-    """Why no set grows together with another one; None: they may."""
-    if rules.random_splits and ROWS_FOR_A_CODE * mean_codes(coded.n_codes) > coded.n_rows:
+def why_not_shared(
+    coded: CodedMatrix, rules: GrowthRules, shared_rows: int = Tuning.shared_rows
+) -> str | None:
+    """Why no set grows together with another one; None: they may. `shared_rows` : of `Tuning`."""
+    many_codes = ROWS_FOR_A_CODE * mean_codes(coded.n_codes) > coded.n_rows
+    if rules.random_splits and shared_rows > 0 and many_codes:
         return "splits are drawn from too many codes"
     if (coded.storage == SPARSE).any():
         return "the table has sparse columns"
@@ -251,8 +256,7 @@ class Sets:
         return self.resampling.target_of(number, self.counts)
 
     def class_weights_of(self, bundle: list[int]) -> tuple[np.ndarray, np.ndarray] | None:
-        """Class weights of each set, if there are any, and its units as `TrainingSets` takes them.
-        """
+        """Class weights of the sets, if these have any, and units, as `TrainingSets` takes them."""
         if self._class_weights is None:
             return None
         units = []

@@ -128,8 +128,7 @@ class Resampling:
         return Resampling(self.cells, self.mix[numbers], own)
 
     def weighing(self, class_weights: ClassWeights) -> Resampling:
-        """The same sets with these class weights; what is computed of the cells is computed once.
-        """
+        """The same sets with these class weights; what is known of the cells stays known."""
         found = replace(self, class_weights=class_weights)
         object.__setattr__(found, "_apart", self._apart)
         return found

@@ -23,7 +23,7 @@ MATRIX = coded(EXAMPLE.table)
         (MATRIX, {}, None),
         (MATRIX, {"random_splits": True}, None),
         (
-            coded(EXAMPLE.table, 2000),
+            coded(seeded("gini", 3, "integers", kinds=("distinct",)).table),
             {"random_splits": True},
             "splits are drawn from too many codes",
         ),

@@ -78,5 +78,5 @@ def test_totals_of_cells_are_exact(scale):
     w = np.random.default_rng(3).integers(0, 5, 90) * scale + 1
     target = Target(kind="classification", y=Y, n_classes=3, classes=np.arange(3), w=w)
     found = totals_of_cells(target, cells, 4)
-    expected = [[sum(w[(cells == c) & (Y == k)].tolist()) for k in range(3)] for c in range(4)]
+    expected = [[sum(w[(cells == c) & (k == Y)].tolist()) for k in range(3)] for c in range(4)]
     assert found.tolist() == expected
