@@ -13,8 +13,8 @@ from pathlib import Path
 
 import click
 
-from benchmarks import accuracy, cluster, fits, forests, kernels, report, validation
-from benchmarks.cases import Case, Contest, Fit, Scale, Skipped, Survey, Table
+from benchmarks import accuracy, cluster, fits, forests, kernels, papers, report, validation
+from benchmarks.cases import Case, Contest, Fit, Page, Scale, Skipped, Survey, Table
 from benchmarks.measure import contest, memory
 
 CASES = [
@@ -23,6 +23,7 @@ CASES = [
     *validation.CASES,
     *cluster.CASES,
     *accuracy.CASES,
+    *papers.CASES,
     *kernels.CASES,
 ]
 GROUPS = tuple(dict.fromkeys(case.group for case in CASES))
@@ -62,7 +63,8 @@ def main(
     """Measure dtrees against scikit-learn.
 
     NAMES are cases, groups (--list shows both) or beginnings of names. Without any, everything is
-    measured but the kernels, and the tables are written to benchmarks/results.
+    measured but the kernels, and the tables are written to benchmarks/results. The papers' tables
+    have pages of their own, in results/papers or in a folder of that name beside the output.
     """
     chosen = choose(names)
     if quick:  # ratios of tiny tables say nothing
@@ -76,6 +78,9 @@ def main(
     tables: dict[Table, list[str]] = {}
     pictures: dict[str, bytes] = {}
     skipped: list[str] = []
+    own_pages: dict[Page, list[str]] = {}
+    folder = (output.parent if output is not None else RESULTS) / "papers"
+    writes_pages = output is not None or not quick
     shown = None
     for case in chosen:
         try:
@@ -93,16 +98,27 @@ def main(
         if table != shown:
             click.echo(f"\n{report.head(table)}")
             shown = table
+        found = []
         for line in lines:
-            tables.setdefault(table, []).append(line)
+            found.append(line)
             click.echo(line)
+        if case.page is not None and isinstance(prepared, Survey):
+            if writes_pages:
+                section = write_section(folder, case, prepared, found)
+                own_pages.setdefault(case.page, []).append(section)
+            continue
+        tables.setdefault(table, []).extend(found)
         if isinstance(prepared, Survey) and prepared.picture is not None:
             pictures[case.name] = prepared.picture()
     minutes = (time.perf_counter() - start) / 60
     command = " ".join(["python -m benchmarks", *sys.argv[1:]])
+    for own, sections in own_pages.items():
+        text = report.own_page(own, sections, command, load)
+        (folder / f"{own.name}.md").write_text(text, encoding="utf-8")
+        click.echo(f"\nwritten to papers/{own.name}.md", err=True)
     if output is None and not names and not quick:
         output = RESULTS / f"{date.today().isoformat()}.md"
-    if output is not None:
+    if output is not None and (tables or skipped):
         output.parent.mkdir(exist_ok=True)
         files = {
             f"{output.stem.removesuffix(f'-{name}')}-{name}.png": drawn
@@ -113,6 +129,16 @@ def main(
         page = report.page(command, tables, list(files), skipped, minutes, load)
         output.write_text(page, encoding="utf-8")
         click.echo(f"\nwritten to {output.name}", err=True)
+
+
+def write_section(folder: Path, case: Case, survey: Survey, lines: list[str]) -> str:
+    """The section of a survey that has been measured; its picture is written into the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    name = None
+    if survey.picture is not None:
+        name = f"{case.name}.png"
+        (folder / name).write_bytes(survey.picture())
+    return report.section(survey, lines, name)
 
 
 def measured(

@@ -117,11 +117,32 @@ class Survey:
         Measures; a cell for each of the table's columns. Lines are shown as they come.
     picture : callable () -> bytes, or None
         A PNG of what the lines have found.
+    findings : callable () -> str, or None
+        What they say, in sentences; for a page.
     """
 
     table: Table
     lines: Callable[[], Iterable[tuple[str, ...]]]
     picture: Callable[[], bytes] | None = None
+    findings: Callable[[], str] | None = None
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of its own, of several surveys.
+
+    Attributes
+    ----------
+    name : str
+        Of its file, without the suffix.
+    title : str
+    about : str
+        What was asked, and how it is measured.
+    """
+
+    name: str
+    title: str
+    about: str
 
 
 @dataclass(frozen=True)
@@ -141,6 +162,8 @@ class Case:
         How many times faster than scikit-learn.
     repeats : int or None, default=None
         Fewer or more runs than usual.
+    page : Page or None, default=None
+        Where a survey is written instead of the page of the run.
     """
 
     name: str
@@ -150,3 +173,4 @@ class Case:
     reach: float | None = None
     aim: float | None = None
     repeats: int | None = None
+    page: Page | None = None

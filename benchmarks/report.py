@@ -12,7 +12,7 @@ from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks.cases import THREADS, Case, Fit, Table
+from benchmarks.cases import THREADS, Case, Fit, Page, Survey, Table
 from benchmarks.measure import Memory, Times
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -142,6 +142,27 @@ def revision() -> str:
         return f"{__version__} ({git('rev-parse', '--short', 'HEAD')}{changed})"
     except (OSError, subprocess.CalledProcessError):
         return __version__
+
+
+def section(survey: Survey, lines: Sequence[str], picture: str | None) -> str:
+    """A survey on a page of its own: its table, what it says, its picture."""
+    parts = ["\n".join([head(survey.table), *lines])]
+    if survey.table.note:
+        parts.append(survey.table.note)
+    if survey.findings is not None:
+        parts.append(survey.findings())
+    if picture is not None:
+        parts.append(f"![{Path(picture).stem}]({picture})")
+    return "\n\n".join(parts)
+
+
+def own_page(page: Page, sections: Sequence[str], command: str, load: float) -> str:
+    """The page of some surveys, from their sections."""
+    measured = (
+        f"Measured on {date.today().isoformat()} by `{command}`; {machine()}; {versions()}. Load "
+        f"average before it: {load:.1f}."
+    )
+    return "\n\n".join([f"# {page.title}", page.about, *sections, measured]) + "\n"
 
 
 def page(

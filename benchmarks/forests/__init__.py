@@ -10,9 +10,10 @@ memory               bytes per row and thread
 sizes                pickles and model files
 cluster              a fit on two processes against two threads
 scale                seconds over rows and columns, with a picture
+waves                bags in one wave of rounds against tree by tree
 """
 
-from benchmarks.forests import cluster, first, fits, memory, predictions, scale, sizes
+from benchmarks.forests import cluster, first, fits, memory, predictions, scale, sizes, waves
 
 CASES = [
     *fits.CASES,
@@ -22,4 +23,5 @@ CASES = [
     *sizes.CASES,
     *cluster.CASES,
     *scale.CASES,
+    *waves.CASES,
 ]

@@ -101,8 +101,11 @@ def is_text(column: Any) -> bool:
     return column.dtype.kind == "O" or str(column.dtype) in ("str", "string")
 
 
-def number_hints(table: Any, form: Form) -> dict[str, str]:
-    """What to say of columns of words whose first values are numbers in another form, by name."""
+def number_hints(table: Any, form: Form, is_lazy: bool = False) -> dict[str, str]:
+    """What to say of columns of words whose first values are numbers in another form, by name.
+
+    Thousands separators are not for tables that a cluster reads (`is_lazy`).
+    """
     now, columns = read_by(form), dict[tuple[NumberForm, ...], list[str]]()
     for name, column in table.items():
         if is_text(column):
@@ -113,8 +116,12 @@ def number_hints(table: Any, form: Form) -> dict[str, str]:
     for forms, names in columns.items():
         shown = ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
         which = f"column {shown} looks" if len(names) == 1 else f"columns {shown} look"
-        options = " or ".join(other.options(now) for other in forms)
-        text = f"{which} like numbers with {_marks(forms, now)}, taken for words: add {options}"
+        known = [other for other in forms if not is_lazy or other.thousands == now.thousands]
+        what_to_do = "write the table as Parquet, or read it without --cluster"
+        if known:
+            what_to_do = "add " + " or ".join(other.options(now) for other in known)
+        marks = _marks(known or forms, now)
+        text = f"{which} like numbers with {marks}, taken for words: {what_to_do}"
         hints |= dict.fromkeys(names, text)
     return hints
 

@@ -133,7 +133,8 @@ def problem_in(
     names = [str(name) for name in table.columns]
     hints: dict[str, str] = {}
     if is_csv:
-        hints = number_hints(table.head() if is_lazy(table) else table, form)
+        lazy = is_lazy(table)
+        hints = number_hints(table.head() if lazy else table, form, lazy)
         for hint in dict.fromkeys(hints.values()):
             note(hint)
     if not is_lazy(table):

@@ -127,6 +127,10 @@ class BaseTrees(BaseEstimator, ABC):
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         """`y` and the weights as integers."""
 
+    def _class_weight_of_target(self) -> Any:
+        """Class weights that the target has; None: none, or those of a bag."""
+        return None
+
     @abstractmethod
     def _learned(self, target: Target) -> dict[str, Any]:
         """Attributes that only classifiers or only regressors have."""
@@ -163,6 +167,7 @@ class BaseTrees(BaseEstimator, ABC):
             fit=lambda training: self._unfitted()._fit_coded(training),
             fit_sets=self._fit_sets,
             shares=self._shares(),
+            class_weight=self._class_weight_of_target(),
             random_splits=self._random_cuts,
             **own,
         )

@@ -278,11 +278,12 @@ class BaseForest(GrowingForest):
 
     def _fit_plan(self, **own: Any) -> FitPlan:
         apart = None if self.oob_tol is None else "oob_tol ends each forest at a tree of its own"
-        per_bag = getattr(self, "class_weight", None) == "balanced_subsample"
         return super()._fit_plan(
+            spare_bits=SPARE_BITS,
             n_trees=self.n_estimators,
             apart=apart,
-            own_weights="class_weight is another one in each bag" if per_bag else None,
+            weighs_bags=self.bootstrap
+            and getattr(self, "class_weight", None) == "balanced_subsample",
             **own,
         )
 

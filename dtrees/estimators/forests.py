@@ -97,10 +97,13 @@ class ForestClassifier(LazyScore, ClassifierMixin, BaseForest):
         return self._answer("predict_log_proba", X)
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
-        weight = self.class_weight
-        if weight == "balanced_subsample":  # in the bags; without bags, in the table
-            weight = None if self.bootstrap else "balanced"
+        weight = self._class_weight_of_target()
         return classification_target(y, sample_weight, weight, spare_bits=SPARE_BITS)
+
+    def _class_weight_of_target(self) -> Any:
+        if self.class_weight != "balanced_subsample":
+            return self.class_weight
+        return None if self.bootstrap else "balanced"  # in the bags; without bags, in the table
 
     def _learned(self, target: Target) -> dict[str, Any]:
         return {"classes_": target.classes, "n_classes_": target.n_classes}

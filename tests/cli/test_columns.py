@@ -207,3 +207,10 @@ def test_dates_are_all_or_nothing():
         with pytest.raises(ValueError, match=r"column 'day' held dates at fit, and holds .* now"):
             as_dates(pd.Series(["2024-05-01", other]), "day")
     assert as_dates(pd.Series([None, None], dtype=object), "day").isna().all()
+
+
+@pytest.mark.parametrize("bad", ["2024-02-30", "2024-13-01", "soon"])
+def test_the_value_that_is_no_date_is_named(bad):
+    for others in (["2024-01-01"], ["2024-01-01", None, "2024-01-02"]):
+        with pytest.raises(ValueError, match=f"and holds '{bad}' now"):
+            as_dates(pd.Series([*others, bad]), "day")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dtrees.cli.form import Form, encoding_hint, separator_hint
+from dtrees.cli.form import Form, encoding_hint, names_given_twice, separator_hint
 from tests.cli.asking import ask, ask_json, check_refused
 
 pd = pytest.importorskip("pandas")
@@ -131,3 +131,16 @@ def test_a_model_that_is_better_than_the_mean(csv):
     document = ask_json(*args)
     assert document["baseline"] <= 0 < document["mean"]
     json.dumps(document)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [("a,b,a", ["a"]), ("a,b,c", []), ("a,,,b", []), ('"a,x",b,"a,x",b', ["a,x", "b"])],
+)
+def test_names_given_twice_whatever_ends_a_line(end, header, expected):
+    head = end.join([header, "1,2,1,2", ""]).encode()
+    assert names_given_twice(head, Form()) == expected
+    form = Form(separator=";", encoding="utf-16")
+    head = end.join(["", header.replace(",", ";"), "1;2;1;2"]).encode("utf-16")
+    assert names_given_twice(head, form) == [name.replace(",", ";") for name in expected]

@@ -57,6 +57,17 @@ def test_hints_name_columns():
     assert hints["c"].startswith("column 'c' looks like numbers with a thousands separator")
 
 
+def test_no_option_is_named_that_a_cluster_refuses():
+    table = pd.DataFrame(
+        {"a": GERMAN, "b": ["1,5", "2"] * 2 + ["3"], "c": ["1,234", "56"] * 2 + ["7"]}
+    )
+    hints = number_hints(table, Form(), is_lazy=True)
+    assert not any("--thousands" in hint for hint in hints.values())
+    assert hints["a"].endswith("write the table as Parquet, or read it without --cluster")
+    assert hints["b"].endswith("with a decimal comma, taken for words: add --decimal ,")
+    assert hints["c"].endswith("with a decimal comma, taken for words: add --decimal ,")
+
+
 def test_each_hint_leads_to_numbers_and_is_given_once(tmp_path):
     numbers = [f"{i * 977 + 0.25:,.2f}" for i in range(200)]
     german = [text.translate(str.maketrans(",.", ".,")) for text in numbers]

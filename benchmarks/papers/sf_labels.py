@@ -1,0 +1,155 @@
+"""[SF] 3, label split: beside the ordinary split of a regression, by a prototype."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from benchmarks import data
+from benchmarks.cases import Case, Scale, Skipped, Survey, Table
+from benchmarks.measure import timed
+from benchmarks.papers import drawing
+from benchmarks.papers.label_split import LEAST, ends, grow, n_kept, tuned
+from benchmarks.papers.sf_tables import PAGE
+from benchmarks.papers.sides import CLOCK
+from benchmarks.papers.tables import rows_of
+
+RUNS, ROWS = 4, 6_000
+NAMES = ("bike_sharing_hour", "california_housing", "abalone", "nycflights_33k")
+NOISE = 2.0  # standard errors
+TABLE = Table(
+    (
+        "data set",
+        "rows",
+        "RMSE: ordinary",
+        "label split",
+        "difference",
+        "MAE: ordinary",
+        "label split",
+        "difference",
+        "nodes, tuned: ordinary",
+        "label split",
+        "growth: label / ordinary",
+    ),
+    f"The label split of [SF] (algorithm 6) as a prototype in NumPy. Means of {RUNS} random parts "
+    f"of at most {ROWS:,} rows, 80 % to grow until nodes have fewer than {LEAST} rows, 10 % to "
+    "choose depth and `min_samples_split`, 10 % to score. Categories are ordinal codes on both "
+    "sides. *Difference*: of the label split, with its standard error over the parts; less is "
+    "better.",
+)
+
+
+def run(X: np.ndarray, y: np.ndarray, seed: int) -> np.ndarray:
+    """RMSE, MAE, nodes and seconds of the ordinary split and of the label split; (2, 4)."""
+    order = np.random.default_rng(seed).permutation(len(y))[:ROWS]
+    n = len(order) // 10
+    test, held, train = order[:n], order[n : 2 * n], order[2 * n :]
+    found = []
+    for by_label in (False, True):
+        seconds, tree = timed(
+            lambda by_label=by_label: grow(X[train], y[train], by_label=by_label), CLOCK
+        )
+        depth, least = tuned(tree, X[held], y[held], len(train))
+        said = np.array(tree.mean)[ends(tree, tree.paths(X[test]), depth, least)]
+        error = said - y[test]
+        rmse, mae = np.sqrt(np.mean(error**2)), np.abs(error).mean()
+        found.append((rmse, mae, n_kept(tree, depth, least), seconds))
+    return np.array(found)
+
+
+def _lines(
+    tables: dict[str, Any], runs: int, found: dict[str, np.ndarray]
+) -> Iterator[tuple[str, ...]]:
+    for name, (X, y) in tables.items():
+        numbers = data.ordinal(X).astype(np.float64)
+        results = np.stack([run(numbers, y, seed) for seed in range(runs)])
+        found[name] = results
+        mean = results.mean(axis=0)
+        cells = []
+        for side in (0, 1):
+            unit = mean[0, side]
+            share = results[:, 1, side] / results[:, 0, side] - 1
+            error = share.std(ddof=1) / np.sqrt(runs) if runs > 1 else 0.0
+            digits = 3 if unit < 100 else 0
+            cells += [
+                f"{unit:,.{digits}f}",
+                f"{mean[1, side]:,.{digits}f}",
+                f"{share.mean():+.1%} ± {error:.1%}",
+            ]
+        nodes = (f"{mean[k, 2]:,.0f}" for k in (0, 1))
+        seconds = f"{mean[1, 3] / mean[0, 3]:.1f}"
+        yield (name, f"{min(len(y), ROWS):,}", *cells, *nodes, seconds)
+
+
+def better(results: np.ndarray, side: int) -> float:
+    """By how many standard errors the label split is better (negative: worse)."""
+    share = results[:, 1, side] / results[:, 0, side] - 1
+    error = share.std(ddof=1) / np.sqrt(len(share)) if len(share) > 1 else np.inf
+    return -float(share.mean() / error) if error > 0 else 0.0
+
+
+def _findings(found: dict[str, np.ndarray]) -> str:
+    words = []
+    for side, what in enumerate(("RMSE", "MAE")):
+        wins = [n for n, results in found.items() if better(results, side) > NOISE]
+        losses = [n for n, results in found.items() if better(results, side) < -NOISE]
+        words.append(
+            f"by {what} it is better on {', '.join(wins) or 'none'} and worse on "
+            f"{', '.join(losses) or 'none'} of {len(found)} sets"
+        )
+    return (
+        f"**Label split.** Beyond {NOISE:.0f} standard errors, {' and '.join(words)}. The "
+        "ordinary split looks for the test of least squared error itself; the label split for one "
+        "that tells two groups of targets apart, and how far they are apart within a group no "
+        "longer counts. It is for a search that knows classes only. A prototype that does not win "
+        "clearly is not worth a second search in the library, where sums of targets are kept per "
+        "code and cost what counts of two classes cost: it stays here."
+    )
+
+
+def _picture(found: dict[str, np.ndarray]) -> bytes:
+    figure, axes = drawing.canvas(6.4, 3.0)
+    places = np.arange(len(found))
+    for side, color, label in ((0, drawing.OURS, "RMSE"), (1, drawing.PAPER, "MAE")):
+        shares = [100 * (r[:, 1, side] / r[:, 0, side] - 1) for r in found.values()]
+        errors = [s.std(ddof=1) / np.sqrt(len(s)) if len(s) > 1 else 0.0 for s in shares]
+        at = places + 0.4 * side - 0.2
+        heights = [s.mean() for s in shares]
+        axes.bar(at, heights, 0.34, yerr=errors, color=color, capsize=3, label=label)
+    axes.axhline(0.0, color="0.4", linewidth=0.8)
+    drawing.plain(axes, "Label split against the ordinary split, errors in % (less is better)")
+    axes.set_xticks(places, [*found])
+    drawing.legend(axes, ncols=2)
+    return drawing.png(figure)
+
+
+def _survey(scale: Scale) -> Survey:
+    tables = {}
+    for name in NAMES[:2] if scale.quick else NAMES:
+        try:
+            X, y = data.real_part(name, scale)
+        except Skipped:
+            continue
+        tables[name] = rows_of(X, np.arange(len(y))), y
+    if not tables:
+        raise Skipped("none of the data sets is here")
+    found: dict[str, np.ndarray] = {}
+    return Survey(
+        TABLE,
+        lambda: _lines(tables, 1 if scale.quick else RUNS, found),
+        lambda: _picture(found),
+        lambda: _findings(found),
+    )
+
+
+CASES = [
+    Case(
+        "sf-tables-labels",
+        "papers",
+        "[SF] 3: the label split beside the ordinary split of a regression",
+        _survey,
+        page=PAGE,
+    )
+]

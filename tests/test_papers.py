@@ -1,0 +1,260 @@
+"""The papers' tables run on tiny tables, and what they are computed with is right."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("click")
+
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.__main__ import main
+from benchmarks.cases import Scale, Skipped
+from benchmarks.papers import CASES, figures, keel, label_split, sf_tables, storage, tables
+from benchmarks.papers.cv_sizes import speedup
+from benchmarks.papers.levels import levels_of, saved
+from benchmarks.papers.sides import interval, sides_of
+from benchmarks.papers.sp_density import crossing
+from dtrees import DecisionTreeClassifier, DecisionTreeRegressor
+
+PAGES = list(dict.fromkeys(case.page.name for case in CASES))
+
+
+def quick_run(folder, name):
+    """The page of a quick run, and its pictures."""
+    done = CliRunner().invoke(main, ["--quick", "--output", str(folder / "page.md"), name])
+    assert done.exit_code == 0, done.output
+    assert not (folder / "page.md").exists()  # there is nothing else on it
+    pictures = [path.read_bytes() for path in (folder / "papers").glob("*.png")]
+    assert all(picture.startswith(b"\x89PNG") for picture in pictures)
+    return (folder / "papers" / f"{name}.md").read_text(encoding="utf-8"), pictures
+
+
+def test_a_quick_run_writes_a_page_with_table_words_and_picture(tmp_path):
+    pytest.importorskip("matplotlib")
+    text, pictures = quick_run(tmp_path, "sp-density")
+    assert text.startswith("# [SP] figure 6")
+    assert "| 0.01 |" in text
+    assert "**What agrees.**" in text
+    assert "![sp-density](sp-density.png)" in text
+    assert len(pictures) == 1
+
+
+@pytest.mark.long
+@pytest.mark.rest
+@pytest.mark.realdata
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "sp-density"])
+def test_a_quick_run_of_every_page(name, tmp_path):
+    pytest.importorskip("matplotlib")
+    sections = [case for case in CASES if case.page.name == name]
+    text, pictures = quick_run(tmp_path, name)
+    heads = [line for line in text.splitlines() if set(line) == set("|-")]
+    assert len(heads) == len(sections)
+    assert pictures
+
+
+def test_figure_14_knows_its_leaves():
+    described = figures.CV_TABLE_1
+    assert figures.figure_14(described["Connect-4"], 5_000) == (1.90, 4.09)
+    assert figures.figure_14(described["Letter"], 5_000) == (2.57, 2.74)
+    assert figures.figure_14(described["Mushroom"], 7) == (2.06, 6.30)
+    assert figures.figure_14(described["Spam"], 300) == (1.64, 2.00)  # not above 4,601 rows
+    assert figures.figure_14(described["Yeast"], 300) == (1.31, 1.51)
+
+
+def test_a_tenth_of_the_lights_is_wrong():
+    X, y = tables.led(20_000)
+    lights = X.astype(int).to_numpy()
+    right = np.array([[int(c) for c in digit] for digit in tables.SEGMENTS.split()])[y]
+    assert abs((lights != right).mean() - tables.NOISE) < 0.005
+    assert len(set(tables.SEGMENTS.split())) == 10
+    score = DecisionTreeClassifier(min_samples_leaf=10).fit(X, y).score(X, y)
+    assert 0.70 < score < 0.78  # the best that can be: .74
+
+
+def parts_of_yeast(table):
+    """What the package has of a table of (row, class)."""
+    sides = {  # positive, negative; None: all others
+        "yeast1": ({"NUC"}, None),
+        "yeast3": ({"ME3"}, None),
+        "yeast4": ({"ME2"}, None),
+        "yeast5": ({"ME1"}, None),
+        "yeast6": ({"EXC"}, None),
+        "yeast-2_vs_4": ({"ME2"}, {"CYT"}),
+        "yeast-2_vs_8": ({"POX"}, {"CYT"}),
+        "yeast-1-2-8-9_vs_7": ({"VAC"}, {"NUC", "CYT", "POX", "ERL"}),
+    }
+    parts = {}
+    for name, (positive, negative) in sides.items():
+        mine = [(row, c) for row, c in table if negative is None or c in positive | negative]
+        labels = ["positive" if c in positive else "negative" for _, c in mine]
+        parts[name] = [row for row, _ in mine], labels
+    return parts
+
+
+def test_yeast_is_put_together_from_its_parts(monkeypatch):
+    # rows that several classes have, and rows that are there twice
+    classes = [name for name, n in keel.YEAST.items() for _ in range(n)]
+    table = [((float(i % 400), float(i % 7)), c) for i, c in enumerate(classes)]
+    parts = parts_of_yeast(table)
+    monkeypatch.setattr(keel, "read", lambda name, kind: parts[name])
+    X, y = keel.yeast()
+    assert sorted((tuple(row), c) for row, c in zip(X.tolist(), y, strict=True)) == sorted(table)
+    parts["yeast6"] = parts["yeast1"]
+    with pytest.raises(Skipped, match="parts of yeast"):
+        keel.yeast()
+
+
+@pytest.mark.realdata
+def test_the_tables_of_the_package_are_those_of_the_papers():
+    try:
+        sets = {name: tables.CV_SETS[name]() for name in ("Pen Digits", "Yeast")}
+    except Skipped as why:
+        pytest.skip(str(why))
+    for name, (X, y) in sets.items():
+        described = figures.CV_TABLE_1[name]
+        assert X.shape == (described.n_rows, described.n_numeric)
+        assert len(np.unique(y)) == described.n_classes
+
+
+@pytest.mark.parametrize("name", ["Internet Ads", "no such set"])
+def test_what_cannot_be_had_is_named(name):
+    with pytest.raises(Skipped, match="not to be had"):
+        tables.named(tables.CV_SETS, name, Scale())
+
+
+def grown(X, y, **given):
+    return DecisionTreeClassifier(max_bins=255, random_state=0, **given).fit(X, y).tree_.model
+
+
+def test_sets_that_ask_the_same_are_read_once():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    first, second = (grown(X, X[:, c] > 0, max_depth=1) for c in (0, 1))
+    assert levels_of([first] * 4) == [(1600, 400)]
+    assert saved(levels_of([first] * 4)) == 4.0
+    assert levels_of([first, second]) == [(800, 400)]  # the root is counted once, whatever wins
+    deep = grown(X, (X[:, 0] > 0) ^ (X[:, 1] > 0), max_depth=3)
+    alone = levels_of([deep])
+    assert [level.alone for level in alone] == [level.together for level in alone]
+    assert levels_of([deep, deep, first])[1:] == [
+        (2 * level.alone, level.alone) for level in alone[1:]
+    ]
+
+
+def test_other_thresholds_part_sets_only_where_the_very_same_test_is_asked():
+    codes = np.arange(300.0)[:, None] % 100
+    early, late = (
+        grown(np.c_[codes, codes[::-1]], codes[:, 0] > cut, max_depth=1) for cut in (40, 60)
+    )
+    below = grown(np.c_[codes, codes[::-1]], (codes[:, 0] // 10) % 2, max_depth=4)
+    assert early.feature[0] == late.feature[0]
+    assert len(levels_of([early, late])) == len(levels_of([early, late], exact=True)) == 1
+    assert saved(levels_of([below, below])) == saved(levels_of([below] * 2, exact=True)) == 2.0
+
+
+def test_serial_and_together_are_the_same_models():
+    X, y = tables.led(1_500)
+    sides = sides_of(X, y, n_folds=3)
+    models, alone = sides.together().models, sides.serial()
+    assert len(models) == len(alone) == 4
+    for model, single in zip(models, alone, strict=True):
+        assert np.array_equal(model.predict(X), single.predict(X))
+    assert speedup(X, y, 3, 1) > 0
+
+
+def test_the_interval_is_students():
+    assert interval([1.0]) == (1.0, 0.0)
+    mean, half = interval([1.0, 2.0, 3.0])
+    assert (mean, round(half, 4)) == (2.0, 1.6859)  # 2.9200 / sqrt(3)
+
+
+@given(st.lists(st.integers(0, 12), min_size=2, max_size=15))
+def test_labels_are_the_parts_of_least_squared_error(values):
+    y = np.array(values, dtype=float)
+    errors = {
+        cut: sum(((part - part.mean()) ** 2).sum() for part in (y[y <= cut], y[y > cut]))
+        for cut in sorted(set(values))[:-1]
+    }
+    labels = label_split.labels_of(y)
+    if not errors:
+        assert not labels.any()
+        return
+    found = sum(((y[labels == k] - y[labels == k].mean()) ** 2).sum() for k in (0, 1))
+    assert found == pytest.approx(min(errors.values()), abs=1e-9)
+    assert y[labels == 0].max() < y[labels == 1].min()
+
+
+def test_the_ordinary_split_of_the_prototype_is_that_of_dtrees():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 4))
+    y = X[:, 0] * 3 + np.sin(X[:, 1]) + rng.normal(size=400)
+    tree = label_split.grow(X, y, by_label=False)
+    ours = DecisionTreeRegressor(min_samples_split=label_split.LEAST).fit(X, y)
+    said = np.array(tree.mean)[tree.paths(X)[:, -1]]
+    assert np.allclose(said, ours.predict(X))
+    assert len(tree.mean) == ours.tree_.node_count
+    for depth, least in ((0, 2), (3, 2), (5, 40), (50, 120)):
+        cut = DecisionTreeRegressor(
+            max_depth=depth or None, min_samples_split=max(least, label_split.LEAST)
+        )
+        there = label_split.ends(tree, tree.paths(X), depth, least)
+        if depth:
+            cut.fit(X, y)
+            assert np.allclose(np.array(tree.mean)[there], cut.predict(X))
+            assert label_split.n_kept(tree, depth, least) == cut.tree_.node_count
+        else:
+            assert not there.any()
+
+
+def test_the_label_split_tells_two_groups_apart():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(300, 3))
+    y = np.where(X[:, 2] > 0.3, 10.0, 0.0) + rng.normal(size=300) * 0.1
+    tree = label_split.grow(X, y, by_label=True)
+    assert tree.column[0] == 2
+    assert abs(tree.threshold[0] - 0.3) < 0.1
+    depth, least = label_split.tuned(tree, X, y, len(y))
+    assert depth >= 1
+    assert least >= 2
+    assert label_split.best_test(X[:, :1] * 0, y, True) is None
+
+
+@pytest.mark.parametrize("n_rows", [50, 333])
+def test_generic_and_superfast_selection_find_the_test_of_dtrees(n_rows):
+    x, y = sf_tables.column_of(n_rows)
+    tree = DecisionTreeClassifier(criterion="entropy", max_depth=1).fit(x[:, None], y)
+    found = [search(x, y) for search in (sf_tables.generic, sf_tables.superfast)]
+    assert np.allclose(found, tree.tree_.threshold[0])
+
+
+def test_a_tuned_tree_is_smaller_than_the_full_one():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(600, 3))
+    y = ((X[:, 0] > 0) ^ (rng.random(600) < 0.2)).astype(int)
+    found = sf_tables.run(X, y, 0)
+    assert found["tuned_nodes"] < found["nodes"]
+    assert found["tuned_depth"] < found["depth"]
+    assert found["score"] > 0.6
+    found = sf_tables.run(X, X[:, 0] + rng.normal(size=600), 0)
+    assert 0 < found["mae"] < found["score"]
+
+
+def test_trees_that_differ_are_told():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(200, 3))
+    first = DecisionTreeClassifier().fit(X, X[:, 0] > 0)
+    second = DecisionTreeClassifier().fit(X, X[:, 1] > 0)
+    storage.check_same(first, first)
+    with pytest.raises(AssertionError, match="different trees"):
+        storage.check_same(first, second)
+
+
+def test_where_curves_cross():
+    assert crossing({0.1: 3.0, 0.2: 1.2}).endswith("up to 0.2, where this ends")
+    assert (
+        crossing({0.1: 3.0, 0.2: 0.9}) == "the sparse side is the better one up to 0.1, not at 0.2"
+    )
+    assert crossing({0.1: 0.5}) == "the array is the better one from 0.1 on"
+    assert storage.Pair(2.0, 3.0).gain == 1.5
