@@ -219,13 +219,18 @@ def _level_picture(found: dict[str, tuple[list[Level], list[Level]]]) -> bytes:
         )
         alone = np.array([level.alone for level in column], dtype=float)
         axes.fill_between(
-            range(len(alone)), 10 * alone / alone.max(), color="0.9", label="reads alone"
+            range(len(alone)),
+            10 * alone / alone.max(),
+            color="0.9",
+            label="reads by level, alone (no scale)",
         )
         axes.set_ylim(0, 10.5)
+        axes.locator_params(axis="x", integer=True)
         drawing.plain(axes, name, "level")
     for axes in grid.ravel()[len(most) :]:
         axes.set_visible(False)
-    drawing.legend(grid[0, 0], loc="lower right")
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, ncols=3, loc="upper right", frameon=False, fontsize=8.5)
     figure.suptitle(
         "Folds that are handled on their own, by level", fontsize=10.5, x=0.02, ha="left"
     )
