@@ -259,8 +259,8 @@ def _tree_findings(found: dict[str, tuple[dict[str, float], Any]]) -> str:
         f"{statistics.median(theirs):.2f} in the paper (medians), here for all pairs of depths and "
         "sizes. Accuracies of tuned trees are within a few hundredths. On the sets that are the "
         f"paper's, a full tree takes it {statistics.median(speed):.0f} times our milliseconds "
-        "(median, another machine). **What does not.** Trees differ where there are categories: UDT "
-        "tests one for equality, ours tests sets of them. Its regression trees are of label "
+        "(median, another machine). **What does not.** Trees differ where there are categories: "
+        "UDT tests one for equality, ours tests sets of them. Its regression trees are of label "
         f"splits, see below; our RMSE is {errors} times its."
     )
     if larger:
