@@ -17,7 +17,7 @@ from benchmarks.papers.sf_tables import PAGE
 from benchmarks.papers.sides import CLOCK
 from benchmarks.papers.tables import rows_of
 
-RUNS, ROWS = 8, 5_000
+RUNS, ROWS = 10, 6_000
 NAMES = ("bike_sharing_hour", "california_housing", "abalone", "nycflights_33k")
 TABLE = Table(
     (
