@@ -72,6 +72,8 @@ EXTENSIONS = [
     "dtrees.core.stores.blocks._histogram_store",
     "dtrees.core.stores.blocks._node_counts",
     "dtrees.core.stores.blocks._node_partition",
+    "dtrees.core.stores.blocks._stored_cells",
+    "dtrees.core.stores.blocks._stored_counts",
     "dtrees.core.grow._node_buffer",
     "dtrees.core.grow._node_step",
     "dtrees.core.grow._depth_first",

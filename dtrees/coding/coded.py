@@ -24,7 +24,7 @@ A column lives in one of four stores, the narrowest that holds its codes:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -254,6 +254,18 @@ class CodedMatrix(SmallArraysInside):
                 codes = codes[self.order32[:1, slot]]
         return bool(codes.min(initial=1) == 0)
 
+    def missing_columns(self) -> np.ndarray:
+        """Columns that have missing values; bool (n_columns,). O(cells that are stored)."""
+        found = np.zeros(self.n_columns, dtype=bool)
+        is_sparse = self.storage == SPARSE
+        zeros = np.flatnonzero(self.sparse_codes == 0)
+        of_slot = np.zeros(len(self.fill_code), dtype=bool)
+        of_slot[np.searchsorted(self.sparse_indptr, zeros, side="right") - 1] = True
+        found[is_sparse] = of_slot[self.slot[is_sparse]]
+        for column in np.flatnonzero(~is_sparse).tolist():
+            found[column] = self.has_missing(column)
+        return found
+
     def stored_columns(self) -> tuple[np.ndarray, np.ndarray]:
         """The sparse columns that store a cell of a row, row after row. O(stored cells).
 
@@ -274,16 +286,27 @@ class CodedMatrix(SmallArraysInside):
 
     def take(self, rows: np.ndarray) -> CodedMatrix:
         """The same columns for other rows (numbers, repeats allowed, or a boolean mask)."""
-        rows = np.asarray(rows)
+        return next(self.take_each([rows]))
+
+    def take_each(self, parts: Iterable[np.ndarray]) -> Iterator[CodedMatrix]:
+        """The same columns for the rows of each of some parts, one after the other, as `take`."""
+        by_row = None
+        if len(self.sparse_rows):
+            stored = (self.sparse_codes, self.sparse_rows, self.sparse_indptr)
+            shape = (self.n_rows, len(self.sparse_indptr) - 1)
+            by_row = scipy.sparse.csc_array(stored, shape=shape).tocsr()
+        for rows in parts:
+            yield self._taken(np.asarray(rows), by_row)
+
+    def _taken(self, rows: np.ndarray, by_row: scipy.sparse.csr_array | None) -> CodedMatrix:
+        """Some rows; the codes of sparse columns by row are given, if there are any."""
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows
         if len(rows) and not (rows.min() >= 0 and rows.max() < self.n_rows):
             raise IndexError(f"rows of a table of {self.n_rows} are 0 to {self.n_rows - 1}")
         blocks = [_rows_of(block, rows) for block in (self.u8, self.u16, self.u32)]
         indptr, stored_rows, codes = self.sparse_indptr, self.sparse_rows, self.sparse_codes
-        if len(stored_rows):
-            shape = (self.n_rows, len(indptr) - 1)
-            by_column = scipy.sparse.csc_array((codes, stored_rows, indptr), shape=shape)
-            taken = by_column.tocsr()[rows].tocsc()
+        if by_row is not None:
+            taken = by_row[rows].tocsc()
             taken.sort_indices()
             indptr = taken.indptr.astype(np.int64)
             stored_rows = taken.indices.astype(np.int32, copy=False)

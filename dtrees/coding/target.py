@@ -50,6 +50,7 @@ from dtrees.coding.weights import (
     check_finite,
     check_total,
     check_weights,
+    class_integers,
     class_multipliers,
     class_totals,
     class_weights,
@@ -303,8 +304,8 @@ class Target(SmallArraysInside):
                 weights = weights * per_class[codes]
                 check_total(weights, "sample_weight times class_weight")
                 w, w_exponent = fixed_point_weights(weights, spare_bits)
-            elif np.any(per_class != 1.0):
-                multiplier, class_exponent = class_multipliers(per_class, totals, spare_bits)
+            else:
+                multiplier, class_exponent = class_integers(per_class, totals, spare_bits)
         return cls(
             kind="classification",
             y=codes,

@@ -17,6 +17,7 @@ from dtrees.exceptions import StatisticsOverflowError
 LARGEST = 2**52
 TOTAL_BITS = 61  # of the sum of the weights, class weights included
 CLASS_EXPONENT = 40
+MOST_EXACT = 2**53  # sums of float64 are exact up to here
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
@@ -129,11 +130,18 @@ def class_weights(
 
 def class_totals(codes: np.ndarray, w: np.ndarray | None, n_classes: int) -> list[int]:
     """Summed integer weight of every class, exact; rows are counted when ``w`` is None."""
+    return exact_bincount(codes, w, n_classes).tolist()
+
+
+def exact_bincount(numbers: np.ndarray, w: np.ndarray | None, n: int) -> np.ndarray:
+    """Summed integer weight of every number below n, exact; int64 (n,)."""
     if w is None:
-        return np.bincount(codes, minlength=n_classes).tolist()
-    totals = np.zeros(n_classes, dtype=np.int64)
-    np.add.at(totals, codes, w)
-    return totals.tolist()
+        return np.bincount(numbers, minlength=n)
+    if int(w.max(initial=0)) * len(w) < MOST_EXACT:
+        return np.bincount(numbers, weights=w, minlength=n).astype(np.int64)
+    totals = np.zeros(n, dtype=np.int64)
+    np.add.at(totals, numbers, w)
+    return totals
 
 
 def class_multipliers(
@@ -153,6 +161,13 @@ def class_multipliers(
         if excess <= 0:
             return multiplier, exponent
         exponent -= excess
+
+
+def class_integers(
+    weights: np.ndarray, totals: list[int], spare_bits: int = 0
+) -> tuple[np.ndarray | None, int]:
+    """`class_multipliers`, or None where all class weights are one."""
+    return (None, 0) if np.all(weights == 1.0) else class_multipliers(weights, totals, spare_bits)
 
 
 def largest_exponent(largest: float, limit: int) -> int:

@@ -127,6 +127,10 @@ class BaseTrees(BaseEstimator, ABC):
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         """`y` and the weights as integers."""
 
+    def _class_weight_of_target(self) -> Any:
+        """Class weights that the target has; None: none, or those of a bag."""
+        return None
+
     @abstractmethod
     def _learned(self, target: Target) -> dict[str, Any]:
         """Attributes that only classifiers or only regressors have."""
@@ -163,6 +167,7 @@ class BaseTrees(BaseEstimator, ABC):
             fit=lambda training: self._unfitted()._fit_coded(training),
             fit_sets=self._fit_sets,
             shares=self._shares(),
+            class_weight=self._class_weight_of_target(),
             random_splits=self._random_cuts,
             **own,
         )
@@ -181,11 +186,11 @@ class BaseTrees(BaseEstimator, ABC):
         made.__dict__.update({name: getattr(self, name) for name in self._get_param_names()})
         return made
 
-    def _answer(self, method: str, X: Any) -> Any:
+    def _answer(self, method: str, X: Any, predictor: Predictor | None = None) -> Any:
         """The predictor's answer for a table; for a Dask collection a lazy one."""
         if "n_features_in_" not in self.__dict__:  # which takes longer than a row
             check_is_fitted(self)
-        predictor = self._predictor()
+        predictor = self._predictor() if predictor is None else predictor
         if is_lazy(X):
             return map_rows(predictor, method, X)
         run = serial if _is_small(X, self.n_jobs) else threaded(self.n_jobs)

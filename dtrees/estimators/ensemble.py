@@ -278,11 +278,12 @@ class BaseForest(GrowingForest):
 
     def _fit_plan(self, **own: Any) -> FitPlan:
         apart = None if self.oob_tol is None else "oob_tol ends each forest at a tree of its own"
-        per_bag = getattr(self, "class_weight", None) == "balanced_subsample"
         return super()._fit_plan(
+            spare_bits=SPARE_BITS,
             n_trees=self.n_estimators,
             apart=apart,
-            own_weights="class_weight is another one in each bag" if per_bag else None,
+            weighs_bags=self.bootstrap
+            and getattr(self, "class_weight", None) == "balanced_subsample",
             **own,
         )
 
@@ -321,7 +322,8 @@ class BaseForest(GrowingForest):
         )
         for number, (model, oob) in enumerate(zip(models, sums, strict=True)):
             try:
-                model.__dict__.update(model._learned_out_of_bag(oob, training))
+                rows = None if resampling.cells is None else resampling.rows(number)
+                model.__dict__.update(model._learned_out_of_bag(oob, training, rows))
             except ValueError as error:  # of a scorer
                 models[number] = error
         return models

@@ -61,11 +61,13 @@ class FitPlan:
     fit: Callable[[Training], Any]  # a new estimator; as its ``fit``, bit for bit
     fit_sets: Callable[[Training, Resampling], list[Any]]  # of each set, or the error of its fit
     shares: Shares  # limits that depend on which rows a training set has
+    class_weight: Any = None  # of the target, which a fit makes of the rows that it has
+    spare_bits: int = 0  # of its integers
     n_trees: int = 1  # of a fit
     random_splits: bool = False  # splits are drawn
     random_ties: bool = True  # one of several columns with the same gain is drawn
     apart: str | None = None  # why training sets are fitted one by one; None: they are not
-    own_weights: str | None = None  # why no two sets share counts of rows; None: they may
+    weighs_bags: bool = False  # classes have the same weight in every bag
 
     @classmethod
     def of(cls, estimator: BaseTrees) -> FitPlan:
@@ -184,8 +186,6 @@ class FitPlan:
         """How many of several training sets share nothing of their growth, and why they do not."""
         if not isinstance(encoded.coded, CodedMatrix):  # in rounds, which are those of all sets
             return 0, ""
-        if self.own_weights is not None:
-            return resampling.n_sets, self.own_weights
         return n_alone(encoded.coded, encoded.target, encoded.rules, resampling)
 
 

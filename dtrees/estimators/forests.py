@@ -14,12 +14,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from dtrees.coding.target import Target
+from dtrees.core.predict.intervals import check_confidence
 from dtrees.estimators.base import LEARNS_CLASSES
 from dtrees.estimators.constraints import ArrayOf, InstanceOf, Nothing, OneOf
 from dtrees.estimators.ensemble import SPARE_BITS, BaseForest
-from dtrees.estimators.prediction import LazyScore
+from dtrees.estimators.intervals import IntervalPredictor, out_of_bag_errors
+from dtrees.estimators.prediction import ForestPredictor, LazyScore
 from dtrees.estimators.trees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -94,10 +97,13 @@ class ForestClassifier(LazyScore, ClassifierMixin, BaseForest):
         return self._answer("predict_log_proba", X)
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
-        weight = self.class_weight
-        if weight == "balanced_subsample":  # in the bags; without bags, in the table
-            weight = None if self.bootstrap else "balanced"
+        weight = self._class_weight_of_target()
         return classification_target(y, sample_weight, weight, spare_bits=SPARE_BITS)
+
+    def _class_weight_of_target(self) -> Any:
+        if self.class_weight != "balanced_subsample":
+            return self.class_weight
+        return None if self.bootstrap else "balanced"  # in the bags; without bags, in the table
 
     def _learned(self, target: Target) -> dict[str, Any]:
         return {"classes_": target.classes, "n_classes_": target.n_classes}
@@ -128,7 +134,10 @@ class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
     _learns = {  # noqa: RUF012
         **BaseForest._learns,
         "oob_prediction_": (ArrayOf(1, np.dtype(np.float64)),),
+        "_oob_errors": (ArrayOf(1, np.dtype(np.float64)),),
+        "_oob_keys": (ArrayOf(1, np.dtype(np.uint64)),),
     }
+    _learns_at_times = BaseForest._learns_at_times | {"_oob_errors", "_oob_keys"}
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict a number for every row.
@@ -144,6 +153,50 @@ class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
             Mean of the trees.
         """
         return self._answer("predict", X)
+
+    def prediction_interval(self, X: Any, confidence: float = 0.9) -> np.ndarray:
+        """Predict an interval for every row, by the rows out of the bags.
+
+        Jackknife+ after bootstrap: each row that the forest was fitted to has an error, of its
+        out-of-bag prediction. The trees that have not seen that row predict the new one, give or
+        take the error. The ends of the interval are order statistics over all rows.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
+        confidence : float, default=0.9
+            Share of rows whose target is to be in its interval, from 0.5 to below 1.
+
+        Returns
+        -------
+        interval : float64 array of shape (n_rows, 2)
+            Lower and upper end. They are infinite where too few rows were fitted: fewer than
+            ``confidence / (1 - confidence)``.
+
+        Raises
+        ------
+        ValueError
+            The forest was fitted without `oob_score` or `oob_tol`, or `confidence` is not in its
+            range.
+
+        Notes
+        -----
+        For rows that come from the same distribution as those of the fit, about `confidence` of
+        the targets are in their intervals; at least ``2 * confidence - 1`` of them in the worst
+        case (for the mean over forests whose number of trees is drawn, see Kim, Xu, Barber 2020).
+        Rows without a weight do not count, and all others count once. With `bootstrap_groups`, it
+        is groups that have to be alike. A row that every bag holds makes the interval wider, so
+        there should be 20 trees or more.
+
+        Costs O(fitted rows x trees) for each row of `X`, in blocks of a few MB.
+        """
+        check_is_fitted(self)
+        predictor = self._predictor()
+        assert isinstance(predictor, ForestPredictor)
+        confidence = check_confidence(confidence)
+        found = IntervalPredictor.of(predictor, vars(self), confidence)
+        return self._answer("prediction_interval", X, found)
 
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         return regression_target(y, sample_weight, self.criterion, spare_bits=SPARE_BITS)
@@ -162,3 +215,8 @@ class ForestRegressor(LazyScore, RegressorMixin, BaseForest):
 
     def _oob_predictions(self, mean: np.ndarray) -> dict[str, Any]:
         return {"oob_prediction_": mean[:, 0]}
+
+    def _oob_errors_of(
+        self, mean: np.ndarray, y: np.ndarray, counts: np.ndarray | None
+    ) -> dict[str, Any]:
+        return {"_oob_errors": out_of_bag_errors(y, mean, counts)}

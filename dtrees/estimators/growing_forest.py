@@ -35,6 +35,8 @@ OF_SOME_FITS = (  # what a fit may leave and another one not
     "oob_scores_",
     "oob_decision_function_",
     "oob_prediction_",
+    "_oob_errors",
+    "_oob_keys",
     "_estimators",
     "_fit_facts",
 )
@@ -68,6 +70,12 @@ class GrowingForest(FittedForest):
     @abstractmethod
     def _oob_predictions(self, mean: np.ndarray) -> dict[str, Any]:
         """The attribute that holds out-of-bag predictions."""
+
+    def _oob_errors_of(
+        self, mean: np.ndarray, y: np.ndarray, counts: np.ndarray | None
+    ) -> dict[str, Any]:
+        """What prediction intervals are made from; `counts` says which rows have a weight."""
+        return {}
 
     def _fit_forest(
         self,
@@ -107,6 +115,8 @@ class GrowingForest(FittedForest):
                 self._grow_trees(growth, fit, oob, callbacks, run, stats)
             if oob is not None:
                 learned |= self._learned_out_of_bag(oob, training)
+                if bags is not None and "_oob_errors" in learned and not bags.by_row:
+                    learned["_oob_keys"] = bags.row_id
             if self.oob_tol is not None:
                 learned["oob_scores_"] = np.array(fit.oob_scores)
             learned["forest_"] = Forest(tuple(fit.trees))
@@ -173,11 +183,23 @@ class GrowingForest(FittedForest):
             facts["feature_names_in_"] = encoded.book.feature_names
         return facts
 
-    def _learned_out_of_bag(self, oob: OutOfBag, training: Training) -> dict[str, Any]:
-        """What a fit learns from the rows out of its bags."""
+    def _learned_out_of_bag(
+        self, oob: OutOfBag, training: Training, rows: np.ndarray | None = None
+    ) -> dict[str, Any]:
+        """What a fit learns from the rows out of its bags.
+
+        `rows` says which are in its training set, bool (n_rows,); None: all of positive weight.
+        """
         score = self._score_out_of_bag(oob, training)
         _warn_without_votes(oob)
-        return {**self._oob_predictions(oob.mean()), "oob_score_": score}
+        mean, counts = oob.mean(), training.encoded.target.has_weight
+        if rows is not None:
+            counts = rows if counts is None else rows & counts
+        return {
+            **self._oob_predictions(mean),
+            **self._oob_errors_of(mean, training.y, counts),
+            "oob_score_": score,
+        }
 
     def _score_out_of_bag(self, oob: OutOfBag, training: Training) -> float:
         """Score of the rows that have a vote."""

@@ -25,9 +25,11 @@ from typing import Any
 import numpy as np
 
 from dtrees.callbacks import Bar
+from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.membership.resampling import Resampling, of_sets
 from dtrees.estimators.base import BaseTrees
+from dtrees.estimators.common_units import Companies, Company
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training import Encoded, Training, rows_of
@@ -74,18 +76,21 @@ def fit_table(
     # rows out of bags walk within the growth, those that are scored do not
     own_rows = coded_rows if coded_rows.is_here else rows_of(encoded.coded, stats)
     training = Training(encoded, own_rows, table.y, run, advance, stats)
-    models, alone = _fitted_alone(plan, training, table, sets)
-    together = [number for number, model in enumerate(models) if model is None]
-    some = sets.some(together)
-    if len(together) > 1:
-        n_alone, reason = plan.n_alone(encoded, some)
-        alone[reason] += n_alone
-    table.tell(alone, sets.n_sets)
-    if together:
-        with stats.phase("growth"):
-            grown = plan.fit_sets(training, some)
-        for number, model in zip(together, grown, strict=True):
+    models, alone, together = _fitted_alone(plan, training, table, sets)
+    for company in together:
+        own = company.of(sets)
+        common = replace(training, encoded=replace(encoded, target=company.target))
+        if len(together) > 1 and own.n_sets == 1:
+            found = [_fitted(plan, training, own.target_of(0, company.target))]
+            alone[_reason_of_own_units(plan, table.sample_weight)] += 1
+        else:
+            n_alone, reason = (0, "") if own.n_sets == 1 else plan.n_alone(common.encoded, own)
+            alone[reason] += n_alone
+            with stats.phase("growth"):
+                found = plan.fit_sets(common, own)
+        for number, model in zip(company.numbers, found, strict=True):
             models[number] = model
+    table.tell(alone, sets.n_sets)
     n_live = sets.totals(encoded.target.has_weight)
     _report(models, stats)
     return FittedSets(models, encoded, coded_rows, values, n_live)
@@ -93,22 +98,30 @@ def fit_table(
 
 def _fitted_alone(
     plan: FitPlan, training: Training, table: TrainingTable, sets: Resampling
-) -> tuple[list[Any], Counter[str]]:
-    """Models of sets that are fitted one by one, None for the others; and how many, by reason."""
+) -> tuple[list[Any], Counter[str], list[Company]]:
+    """Models of sets that are fitted one by one, None for the others; how many, by reason; and the
+    others, put together where they can share sums."""
     models: list[Any] = [None] * sets.n_sets
     alone: Counter[str] = Counter()
-    for number, target in enumerate(_targets(plan, training.encoded, table, sets)):
+    encoded = training.encoded
+    is_here = isinstance(encoded.coded, CodedMatrix)  # in rounds only equal units are shared
+    companies = Companies(encoded.target, sets, plan)
+    for number, target in enumerate(_targets(plan, encoded, table, sets)):
         if isinstance(target, Target):
+            if is_here and companies.join(number, target):
+                continue
             models[number] = _fitted(plan, training, target)
             alone[plan.apart or _reason_of_own_units(plan, table.sample_weight)] += 1
         elif target is not None:
             models[number] = target
             training.advance(plan.n_trees)
         elif plan.apart is not None:
-            own = training.encoded.target.only(sets.rows(number))
+            own = encoded.target.only(sets.rows(number))
             models[number] = _fitted(plan, training, own)
             alone[plan.apart] += 1
-    return models, alone
+        else:
+            companies.add(number)
+    return models, alone, companies.settled()
 
 
 def _reason_of_own_units(plan: FitPlan, sample_weight: Any) -> str:
@@ -154,13 +167,17 @@ def _targets(
 ) -> Iterator[Target | Exception | None]:
     """For each set None where its target is that of all rows, less the rows outside; else its own.
 
+    Where classes weigh what they do in each set, None says so of the target without class weights.
     The target of a set is what `fit` makes of the weights times 0 and 1.
     """
     whole, sample_weight = encoded.target, table.sample_weight
     weight = np.ones(whole.n_rows) if sample_weight is None else np.asarray(sample_weight, float)
     counts = sets.totals(whole.has_weight) > 0
+    weighs_classes = plan.class_weight is not None
+    if weighs_classes and plan.apart is None and isinstance(encoded.coded, CodedMatrix):
+        weighs_classes = whole.w_exponent != 0  # else classes weigh what they do in each set
     same_units = (
-        getattr(plan.estimator, "class_weight", None) is None
+        not weighs_classes
         and (whole.w is None or (whole.kind == "classification" and whole.w_exponent == 0))
         and encoded.rules.criterion != "poisson"  # whose targets are looked at set by set
     )

@@ -168,6 +168,9 @@ class DecisionTreeClassifier(LazyScore, ClassifierMixin, BaseDecisionTree):
     def _encode_target(self, y: np.ndarray, sample_weight: Any) -> Target:
         return classification_target(y, sample_weight, self.class_weight)
 
+    def _class_weight_of_target(self) -> Any:
+        return self.class_weight
+
     def _learned(self, target: Target) -> dict[str, Any]:
         return {"classes_": target.classes, "n_classes_": target.n_classes}
 

@@ -5,6 +5,8 @@ One floor above the estimators: everything here fits and scores them through the
 
 from dtrees.model_selection.cost_complexity import CostComplexity, cost_complexity_cv
 from dtrees.model_selection.folds import HashKFold
+from dtrees.model_selection.intervals import CrossValidation
+from dtrees.model_selection.nested_errors import NestedStandardError, nested_standard_error
 from dtrees.model_selection.search import GridSearchCV, RandomizedSearchCV
 from dtrees.model_selection.surface import ValidationSurface, validation_surface
 from dtrees.model_selection.tuned_size import SizeChoice, TunedSize, tuned_size
@@ -12,8 +14,10 @@ from dtrees.model_selection.validation import cross_val_predict, cross_val_score
 
 __all__ = [
     "CostComplexity",
+    "CrossValidation",
     "GridSearchCV",
     "HashKFold",
+    "NestedStandardError",
     "RandomizedSearchCV",
     "SizeChoice",
     "TunedSize",
@@ -22,6 +26,7 @@ __all__ = [
     "cross_val_predict",
     "cross_val_score",
     "cross_validate",
+    "nested_standard_error",
     "tuned_size",
     "validation_surface",
 ]

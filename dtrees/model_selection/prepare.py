@@ -152,19 +152,26 @@ def prepare(
 
 
 def prepare_shared(
-    arguments: Arguments, X: Any, y: Any, *, single: bool = False, bar: Bar | None = None
+    arguments: Arguments,
+    X: Any,
+    y: Any,
+    *,
+    single: bool = False,
+    bar: Bar | None = None,
+    draw: Draw | None = None,
 ) -> SplitTable:
     """A table and splits for models that grow together, where there is no other way.
 
-    `single`: only a single tree will do. Raises as `prepare`, and TypeError where the models
-    cannot be grown together: before a split is drawn, where that is known.
+    `single`: only a single tree will do. `draw` as for `prepare`. Raises as `prepare`, and
+    TypeError where the models cannot be grown together: before a split is drawn, where that is
+    known.
     """
     estimator = arguments.estimator
     reason = unsupported_reason(estimator, y, arguments.params or ())
     if reason is None and single and not isinstance(estimator, BaseDecisionTree):
         reason = f"{type(estimator).__name__} is not a single tree"
     if reason is None:
-        prepared = prepare(arguments, X, y, reason=None)
+        prepared = prepare(arguments, X, y, reason=None, draw=draw)
         reason = prepared.reason
     if reason is not None:
         remedy = ""

@@ -35,6 +35,12 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from dtrees.model_selection.cell_scores import scores_by_leaves
 from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.fit_together import fit_together
+from dtrees.model_selection.intervals import (
+    CrossValidation,
+    intervals_by_sklearn,
+    intervals_of,
+    unsupported_intervals,
+)
 from dtrees.model_selection.nested import FittedSearches, scoring_of_search
 from dtrees.model_selection.prefitted_proxy import PrefittedProxy, RowNumbers, scoring_of_proxies
 from dtrees.model_selection.prepare import Arguments, Prepared
@@ -57,11 +63,11 @@ def cross_validate(
     return_estimator: bool = False,
     return_indices: bool = False,
     error_score: Any = np.nan,
-) -> dict[str, Any]:
+) -> CrossValidation:
     """Fit and score an estimator by cross-validation.
 
     As :func:`sklearn.model_selection.cross_validate`, whose parameters and results these are, but
-    for one more result, ``final_estimator``.
+    for one more result, ``final_estimator``, and prediction intervals.
 
     Parameters
     ----------
@@ -100,13 +106,14 @@ def cross_validate(
 
     Returns
     -------
-    results : dict
-        ``test_score`` (or ``test_<name>`` for several scorers), ``fit_time`` and ``score_time`` in
-        seconds, float64 of shape (n_splits,), and what was asked for. Models grow together, so
-        ``fit_time`` is the time of all of them, divided by their number. ``final_estimator`` is the
-        estimator fitted to all rows; where that fails and `error_score` is a number, it is not
-        fitted, and there is a warning. ``fit_report_`` of all models is that of the growth that
-        they share.
+    results : CrossValidation
+        A dict: ``test_score`` (or ``test_<name>`` for several scorers), ``fit_time`` and
+        ``score_time`` in seconds, float64 of shape (n_splits,), and what was asked for. Models grow
+        together, so ``fit_time`` is the time of all of them, divided by their number.
+        ``final_estimator`` is the estimator fitted to all rows; where that fails and `error_score`
+        is a number, it is not fitted, and there is a warning. ``fit_report_`` of all models is that
+        of the growth that they share. With `return_estimator`, the result of a regressor has the
+        method ``prediction_interval(X, confidence=0.9)``.
 
     Raises
     ------
@@ -157,15 +164,20 @@ def cross_validate(
         "pre_dispatch": pre_dispatch,
     }
     arguments = Arguments("cross_validate", estimator, cv, groups, params)
-    start = perf_counter()
+    start, refused = perf_counter(), unsupported_intervals(estimator, return_estimator)
     prepared, models = fit_together(arguments, X, y, options)
     if models is None:
+        only_here = refused is None and return_indices is False
+        options["return_indices"] = only_here or return_indices
         result = _by_sklearn(sklearn.model_selection.cross_validate, X, prepared, None, options)
+        held_out = refused or intervals_by_sklearn(result, X, prepared)
+        if only_here:
+            del result["indices"]
         params = prepared.arguments.params
         result["final_estimator"] = _final(
             lambda: _fitted(estimator, X, prepared.y, params), estimator, error_score
         )
-        return result
+        return CrossValidation(result, held_out)
     n_splits, seconds = len(prepared.arguments.cv), perf_counter() - start
     result = None
     if not return_indices and verbose == 0:
@@ -179,7 +191,7 @@ def cross_validate(
             for i in range(n_splits)
         ]
     result["final_estimator"] = _final(lambda: _of_all_rows(models), estimator, error_score)
-    return result
+    return CrossValidation(result, refused or intervals_of(models, prepared))
 
 
 def _by_sklearn(

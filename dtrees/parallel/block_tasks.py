@@ -111,10 +111,12 @@ def count_blocks(
 
 
 def cut_counts(counted: tuple[Counts, Work], first: int, last: int) -> tuple[Counts, Work]:
-    """A stretch of the histograms of a task; the sums, and what was done, go with the first."""
+    """A stretch of the histograms of a task; with the first goes what else it has to say."""
     counts, work = counted
-    sums = counts.sums if first == 0 else counts.sums[:0]
-    return Counts(sums, counts.histogram[first:last]), work if first == 0 else Work()
+    histogram = counts.histogram[first:last]
+    if first > 0:
+        return Counts(counts.sums[:0], histogram), Work()
+    return Counts(counts.sums, histogram, counts.stored), work
 
 
 def add_counts(parts: Sequence[tuple[Counts, Work]]) -> tuple[Counts, Work]:
@@ -127,7 +129,8 @@ def add_counts(parts: Sequence[tuple[Counts, Work]]) -> tuple[Counts, Work]:
 
 def joined(parts: Sequence[Counts]) -> Counts:
     """Stretches of histograms, one behind the other."""
-    return Counts(parts[0].sums, np.concatenate([part.histogram for part in parts]))
+    histogram = np.concatenate([part.histogram for part in parts])
+    return Counts(parts[0].sums, histogram, parts[0].stored)
 
 
 def gather_nodes(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
 import dask
 import numpy as np
 
-from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.coded import SPARSE, WIDTHS, CodedMatrix, storage_for
 from dtrees.coding.row_digest import digest_of_rows
 from dtrees.parallel.executors import Executor, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
@@ -24,18 +24,24 @@ class PartFacts:
 
     has_missing: np.ndarray  # bool (n_columns,)
     digest: int  # as `dtrees.coding.row_digest.digest_of_rows`
+    fill: np.ndarray  # int64 (n_columns,), code of cells that are not stored; dense columns: -1
+    n_stored: int = 0  # cells of sparse columns
 
     @classmethod
     def of(cls, coded: CodedMatrix, first_row: int) -> PartFacts:
         """Those of some rows, by the number of the first."""
-        has_missing = [coded.has_missing(column) for column in range(coded.n_columns)]
-        return cls(np.array(has_missing, dtype=bool), digest_of_rows(coded, first_row))
+        is_sparse = coded.storage == SPARSE
+        fill = np.full(coded.n_columns, -1, dtype=np.int64)
+        fill[is_sparse] = coded.fill_code[coded.slot[is_sparse]]
+        digest = digest_of_rows(coded, first_row)
+        return cls(coded.missing_columns(), digest, fill, len(coded.sparse_rows))
 
     @classmethod
     def joined(cls, parts: Sequence[PartFacts]) -> PartFacts:
         """Those of all rows of some parts."""
         has_missing = np.logical_or.reduce([part.has_missing for part in parts])
-        return cls(has_missing, sum(part.digest for part in parts) % 2**64)
+        digest = sum(part.digest for part in parts) % 2**64
+        return cls(has_missing, digest, parts[0].fill, sum(part.n_stored for part in parts))
 
 
 @dataclass(eq=False)
@@ -80,7 +86,7 @@ class CodedPartitions:
 
         def each() -> list[Any]:
             rows = zip(starts, lengths, strict=True)
-            return [coded.take(np.arange(start, start + length)) for start, length in rows]
+            return list(coded.take_each(np.arange(start, start + n) for start, n in rows))
 
         return cls(coded.n_codes, coded.n_ordered, lengths, coded.nbytes, each, reason)
 
@@ -96,9 +102,19 @@ class CodedPartitions:
 
     @property
     def sample(self) -> CodedMatrix:
-        """A row of missing values."""
-        nothing = [np.zeros(1, dtype=np.uint8)] * self.n_columns
-        return CodedMatrix.from_columns(nothing, self.n_codes, self.n_ordered)
+        """A row of missing values; of a growth that has seen the rows, also which are sparse."""
+        is_sparse = np.zeros(self.n_columns, dtype=bool)
+        if self.is_known:
+            is_sparse = self.facts.fill >= 0
+        storage = np.where(is_sparse, SPARSE, storage_for(self.n_codes)).astype(np.uint8)
+        blocks = [
+            np.zeros((1, np.count_nonzero(storage == store)), dtype=width, order="F")
+            for store, width in enumerate(WIDTHS)
+        ]
+        sample = CodedMatrix.dense(1, self.n_codes, self.n_ordered, storage, blocks)
+        if not is_sparse.any():
+            return sample
+        return replace(sample, fill_code=self.facts.fill[is_sparse].astype(np.uint32))
 
     @property
     def facts(self) -> PartFacts:

@@ -37,7 +37,7 @@ from dtrees.parallel.one_kind import computed
 from dtrees.parallel.position_cache import room_of_positions
 
 BLOCKS_PER_THREAD = 2
-MOST_CODES = 65_535  # of a column, whose histogram is sent
+MOST_CODES = 65_535  # of a dense column, whose histogram is sent
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +70,10 @@ class PartitionedGrowth:
     def round_spec(self) -> RoundSpec:
         """What the driver grows from; ValueError: a column has too many codes for a histogram."""
         growth, sets = self.growth, self.resampling
-        most = int(self.parts.n_codes.max(initial=0))
+        n_codes = np.where(self.parts.facts.fill < 0, self.parts.n_codes, 0)
+        most = int(n_codes.max(initial=0))
         if most > MOST_CODES:
-            column = int(np.argmax(self.parts.n_codes))
+            column = int(np.argmax(n_codes))
             raise ValueError(
                 f"Column {column} has {most} distinct values or categories, each with a code of "
                 f"its own; in the partitioned regime ({self.parts.reason}) a column may have "
@@ -98,6 +99,7 @@ class PartitionedGrowth:
             values=growth.values,
             histogram_budget=histogram_budget(),
             gather_rows=gather_rows_of(self.parts.n_rows),
+            n_stored=self.parts.facts.n_stored,
         )
 
     def tree_batches(

@@ -38,6 +38,7 @@ from dtrees.core.grow.rounds import grow_in_rounds
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.blocks.block import Common
 from dtrees.core.stores.blocks.messages import (
+    NUMBER_BYTES,
     Counts,
     HistogramRequest,
     Root,
@@ -143,6 +144,7 @@ class BlocksOnWorkers(WorkerBlocks):
     def count(self, update: SplitUpdate, requests: Sequence[HistogramRequest]) -> Counts:
         """What some nodes add up to."""
         n_numbers = sum(request.n_numbers for request in requests)
+        of_stored = NUMBER_BYTES * sum(request.n_stored for request in requests)
         most = client_bytes()
         merge: Callable[[Sequence[Counts]], Counts] = add_up
 
@@ -159,7 +161,7 @@ class BlocksOnWorkers(WorkerBlocks):
                 )
                 for worker, group in self._by_worker()
             ]
-            is_large = 8 * n_numbers * len(made) > most
+            is_large = 8 * n_numbers * len(made) + of_stored > most
             merge = joined if is_large else add_up
             return self._added_on_workers(made, n_numbers) if is_large else made
 

@@ -35,4 +35,4 @@ def size_of_rows(rows: GatheredRows) -> int:
 @sizeof.register(Counts)
 def size_of_counts(counts: Counts) -> int:
     """Bytes of counts."""
-    return sizeof(counts.sums) + sizeof(counts.histogram)
+    return counts.nbytes

@@ -82,8 +82,11 @@ def public() -> dict[str, Any]:
 
 
 def takes_table(function: Any) -> bool:
-    """Whether one of the arguments is a table."""
-    return callable(function) and "X" in inspect.signature(function).parameters
+    """Whether one of the arguments is a table; methods of dict have no signature."""
+    try:
+        return callable(function) and "X" in inspect.signature(function).parameters
+    except ValueError:
+        return False
 
 
 def entries() -> dict[str, list[str]]:
@@ -126,6 +129,10 @@ def callers(entry: str) -> Iterator[tuple[str, Callable[..., Any]]]:
             yield name, lambda e=estimator, **given: function(**arguments_for(function, e, given))
         return
     kind = public()[owner]
+    if method == "prediction_interval":
+        asked = intervals_of(kind)
+        yield entry, lambda **given: asked(given.get("X", table()))
+        return
     grids = {"estimator": tree, "param_grid": {}, "param_distributions": {"max_depth": [1]}}
     wanted = [name for name in grids if name in inspect.signature(kind).parameters]
     makes = {entry: kind(**{name: grids[name] for name in wanted})}
@@ -146,6 +153,17 @@ def callers(entry: str) -> Iterator[tuple[str, Callable[..., Any]]]:
             return
         bound = getattr(made, method)
         yield name, lambda b=bound, **given: b(**arguments_for(b, None, given))
+
+
+def intervals_of(kind: type) -> Callable[..., Any]:
+    """The method that predicts intervals, of something that has been fitted."""
+    dtrees = import_module("dtrees")
+    if hasattr(kind, "fit"):
+        forest = kind(2, bootstrap=True, oob_score=True)
+        return forest.fit(table(), ROWS % 2).prediction_interval
+    validate = import_module("dtrees.model_selection").cross_validate
+    tree = dtrees.DecisionTreeRegressor(max_depth=2)
+    return validate(tree, table(), ROWS % 2, return_estimator=True).prediction_interval
 
 
 def ask(entries: list[str]) -> Iterator[tuple[str, str, str]]:

@@ -7,6 +7,7 @@ from sklearn.datasets import load_diabetes, load_iris
 
 from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestClassifier
 from dtrees.estimators import InvalidParameterError
+from dtrees.estimators.ensemble import SPARE_BITS
 from dtrees.estimators.fit_plan import FitPlan, check_value
 from dtrees.estimators.training import Training, rows_of
 from dtrees.parallel import threaded
@@ -41,8 +42,15 @@ def test_a_plan_is_of_a_clone_with_checked_parameters():
 def test_what_grows_alone_says_why():
     assert FitPlan.of(RandomForestClassifier()).apart is None
     assert "oob_tol" in FitPlan.of(RandomForestClassifier(oob_tol=0.1)).apart
-    balanced = FitPlan.of(RandomForestClassifier(class_weight="balanced_subsample"))
-    assert "class_weight" in balanced.own_weights
+
+
+def test_class_weights_are_of_the_target_or_of_bags():
+    tree = FitPlan.of(DecisionTreeClassifier(class_weight={0: 2.0}))
+    assert (tree.class_weight, tree.spare_bits, tree.weighs_bags) == ({0: 2.0}, 0, False)
+    forest = RandomForestClassifier(class_weight="balanced_subsample")
+    plan = FitPlan.of(forest)
+    assert (plan.class_weight, plan.spare_bits, plan.weighs_bags) == (None, SPARE_BITS, True)
+    assert FitPlan.of(forest.set_params(bootstrap=False)).class_weight == "balanced"
 
 
 def test_ties_of_a_tree_are_drawn_with_a_seed_only():

@@ -42,6 +42,7 @@ from dtrees.model_selection import (
     cross_val_predict,
     cross_val_score,
     cross_validate,
+    nested_standard_error,
     tuned_size,
     validation_surface,
 )
@@ -259,6 +260,13 @@ ENTRIES = [
         GROUPED,
         lambda **given: found_by(
             cost_complexity_cv, TREE(), result=lambda found: repr(found), **given
+        ),
+    ),
+    Entry(
+        ("model_selection.nested_standard_error",),
+        GROUPED,
+        lambda **given: found_by(
+            functools.partial(nested_standard_error, random_state=0), TREE(), result=repr, **given
         ),
     ),
     Entry(

@@ -41,6 +41,13 @@ def units_of(target: Target) -> np.ndarray | None:
     return of_row
 
 
+def gain_unit_of(criterion: str, n_classes: int, weight_unit: float, fixed_point: float) -> float:
+    """What a raw gain of classes is multiplied by to be in the user's units."""
+    if criterion == "entropy":
+        return weight_unit / (fixed_point * math.log(2.0))
+    return 2 * weight_unit if n_classes <= 2 else weight_unit
+
+
 def scale_of_sums(units: int, largest: int, weight_unit: float, criterion: str) -> Scale:
     """The scale of rows with these sums.
 

@@ -1,7 +1,10 @@
 """Memory of growths, which serves one tree after the other."""
 cimport cython
 
+from libc.string cimport memset
+
 from dtrees.core.grow._depth_first cimport free_growth, new_growth
+from dtrees.core.grow._node_buffer cimport free_node_buffer
 
 
 cdef class GrowthMemory:
@@ -16,6 +19,13 @@ cdef class GrowthMemory:
         free_growth(self.growth)
 
 
+cdef class RecordMemory:
+    """Records of a tree."""
+
+    def __dealloc__(self):
+        free_node_buffer(&self.records)
+
+
 cdef class Arena:
     """Memory of trees that were grown, for the next trees.
 
@@ -25,6 +35,7 @@ cdef class Arena:
 
     def __init__(self):
         self.unused = []
+        self.unused_records = []
 
     def __reduce__(self):
         return Arena, ()
@@ -35,8 +46,32 @@ cdef class Arena:
         except IndexError:
             return GrowthMemory()
 
-    cdef give_back(self, GrowthMemory memory):
-        self.unused.append(memory)
+    cdef give_back(self, memory):
+        """Keep a `GrowthMemory`, or a `RecordMemory`, for the next tree."""
+        if isinstance(memory, GrowthMemory):
+            self.unused.append(memory)
+        else:
+            self.unused_records.append(memory)
+
+    cdef NodeBuffer take_records(self):
+        """Room for the records of a tree, which may be empty."""
+        cdef NodeBuffer found
+        cdef RecordMemory memory
+        memset(&found, 0, sizeof(NodeBuffer))
+        if self.unused_records:
+            memory = self.unused_records.pop()
+            found = memory.records
+            found.count = found.n_words = 0
+            found.out_of_memory = False
+            memset(&memory.records, 0, sizeof(NodeBuffer))
+        return found
+
+    cdef ArenaLease lease_records(self, NodeBuffer* records):
+        """A lease of the records of a tree, which are not the caller's any longer."""
+        cdef RecordMemory memory = RecordMemory()
+        memory.records = records[0]
+        memset(records, 0, sizeof(NodeBuffer))
+        return ArenaLease(self, memory)
 
 
 @cython.final
@@ -47,7 +82,7 @@ cdef class ArenaLease:
     While somebody does, the memory serves no other tree; then it goes back to its arena.
     """
 
-    def __cinit__(self, Arena arena, GrowthMemory memory):
+    def __cinit__(self, Arena arena, memory):
         self.arena = arena
         self.memory = memory
 

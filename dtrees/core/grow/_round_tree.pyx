@@ -100,18 +100,21 @@ cdef class RoundTree:
         if self.out.out_of_memory:
             raise MemoryError
 
-    def split(self, RoundNode node, const int64_t[::1] histogram, const int32_t[::1] columns,
-              bint one_by_one):
+    def split(self, RoundNode node, histogram, const int32_t[::1] dense_columns,
+              const int64_t[::1] first, const int32_t[::1] one_by_one=None):
         """Split a recorded node, if that gains enough.
 
         Parameters
         ----------
         node : RoundNode
-        histogram : int64
-            Of some columns, one behind the other.
-        columns : int32 (k,), 0 < k
-        one_by_one : bool
-            Whether the first column that can be split is the last one to be looked at.
+        histogram : Histogram
+            Of some columns.
+        dense_columns : int32 (k,)
+            The dense ones, as the histogram has them.
+        first : int64 (n_columns + 1,)
+            Places of the columns before each one.
+        one_by_one : int32 (k,) or None, default=None
+            All of the columns, where the first one that can be split is the last to be looked at.
 
         Returns
         -------
@@ -121,6 +124,10 @@ cdef class RoundTree:
         """
         cdef RoundNode left = RoundNode()
         cdef RoundNode right = RoundNode()
+        cdef const int64_t[::1] dense = histogram.dense
+        cdef const int64_t[::1] places = histogram.places
+        cdef const int64_t[::1] values = histogram.values
+        cdef int64_t[::1] cell = np.empty(self.params.layout.n_words, dtype=np.int64)
         cdef HistogramStore store
         cdef bint is_split, can_be_split, lost
         cdef Search* q = new_search(&self.params.criterion, self.params.layout.kind,
@@ -128,10 +135,19 @@ cdef class RoundTree:
         if q == NULL:
             raise MemoryError
         store = histogram_store(self.params, q)
-        store.histogram = &histogram[0]
-        store.columns = &columns[0]
-        store.n_columns = len(columns)
-        store.one_by_one = one_by_one
+        store.first = &first[0]
+        store.cell = &cell[0]
+        if len(dense) > 0:
+            store.histogram = &dense[0]
+            store.columns = &dense_columns[0]
+            store.n_columns = len(dense_columns)
+        if len(places) > 0:
+            store.places = &places[0]
+            store.values = &values[0]
+            store.n_places = len(places)
+        if one_by_one is not None:
+            store.one_by_one = &one_by_one[0]
+            store.n_one_by_one = len(one_by_one)
         with nogil:
             is_split = grow_node(&store.store, &self.out, &node.node, &left.node, &right.node,
                                  SEARCH)

@@ -27,6 +27,7 @@ from libc.string cimport memcpy, memset
 from dtrees.core.data._bits cimport count_bits, trailing_zeros
 from dtrees.core.data._structs cimport IN_SUBSET
 from dtrees.core.search._search cimport Search, enlarge, is_better
+from dtrees.core.histogram._layout cimport has_classes
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.presorted._buffers cimport MAX_NARROW
 from dtrees.core.stores._store cimport Member, begin_members
@@ -36,16 +37,18 @@ from dtrees.core.stores.shared._shared_nodes cimport (
 )
 from dtrees.core.stores.shared._shared_search cimport search_columns, search_node
 from dtrees.core.stores.shared._shared_store cimport (
-    SharedStore, begin_search, begin_store, free_store, take_node
+    SharedStore, begin_search, begin_store, class_weights, free_store, take_node
 )
 from dtrees.core.stores.shared._shared_sums cimport sum_cells, sum_members
-from dtrees.core.grow._arena cimport Arena
+from dtrees.core.grow._arena cimport Arena, ArenaLease, RecordMemory
 from dtrees.core.grow._depth_first cimport Growth, end_growth, grow_for
 from dtrees.core.grow._node_buffer cimport (
     NodeBuffer, free_node_buffer, partial_tree_of, stand_for, write_record
 )
 from dtrees.core.grow._node_step cimport record_members, search_members, split_members
-from dtrees.core.grow._single_member cimport begin_member
+from dtrees.core.grow._single_member cimport (
+    begin_member, reserve_weights, weigh_rows
+)
 from dtrees.core.grow._training_sets cimport TrainingSets
 
 from dtrees.typing import serial
@@ -91,6 +94,10 @@ cdef class SharedGrowth:
             self.view.of_row.times = <uint16_t*>&sets.times[0]
             self.view.of_row.weight = NULL
             self.view.of_row.target = dataset.of_row.value
+        if sets.of_class is not None:
+            store.of_class = &sets.of_class[0, 0]
+            if not reserve_weights(&self.view, &dataset.of_row, has_classes(sets.layout.kind)):
+                raise MemoryError
         store.n_sets = sets.n_sets
         store.store.params = &dataset.params
         store.store.search_node = search_node
@@ -118,6 +125,9 @@ cdef class SharedGrowth:
         free(self.n_offloaded)
         free(self.view.number)
         free(self.view.rows)
+        if self.store.of_class != NULL:
+            free(self.view.of_row.weight)
+            free(self.view.of_row.target)
         free_store(&self.store)
 
     cdef list grow(self, cancelled, run=serial, int n_blocks=1, list idle=None):
@@ -128,6 +138,9 @@ cdef class SharedGrowth:
         cdef int s
         cdef bint more = True
         cdef list found = []
+        for s in range(self.store.n_sets):
+            if self.records[s].capacity == 0:
+                self.records[s] = self.arena.take_records()
         while more:
             if cancelled():
                 return None
@@ -138,10 +151,14 @@ cdef class SharedGrowth:
             if self.large != NULL:
                 self.search_large(run, n_blocks, idle)
         for s in range(self.store.n_sets):
-            found.append(partial_tree_of(&self.records[s], self.dataset.params.n_statistics))
-            self.records[s].count = 0
-            self.records[s].n_words = 0
+            found.append(self.partial_tree(&self.records[s]))
         return found
+
+    cdef partial_tree(self, NodeBuffer* records):
+        """The subtree of a set, in memory that is the arena's again when it has been read."""
+        cdef ArenaLease lease = self.arena.lease_records(records)
+        return partial_tree_of(&(<RecordMemory>lease.memory).records,
+                               self.dataset.params.n_statistics, lease)
 
     cdef search_large(self, run, int n_blocks, list idle):
         """Search a large node on several threads, and partition it."""
@@ -317,6 +334,9 @@ cdef class SharedGrowth:
             self.store.top = node
             return False
         record_members(self.records, members, node.n_members, active)
+        if active & (active - 1):
+            self.n_shared_nodes += 1
+            self.n_shared_rows += node.n + node.n_some
         if self.least_divided > 0 and node.n * self.dataset.params.limits.n_columns \
                 >= self.least_divided:
             self.large = node
@@ -363,6 +383,9 @@ cdef class SharedGrowth:
         if not begin_member(self.memory.growth, &self.store.params_of[s], &self.view, node, member):
             self.store.store.out_of_memory = True
             return
+        if self.store.of_class != NULL:
+            weigh_rows(&self.view, node.open[member].totals.n, self.store.of_row,
+                       class_weights(&self.store, node, member))
         free_node_buffer(&self.memory.growth.out)  # what it held for its next growth
         self.memory.growth.out = self.records[s]
         memset(&self.records[s], 0, sizeof(NodeBuffer))

@@ -3,13 +3,15 @@
     rows of the node       12  13  17  20  21  ...
     of set 2               12      17  20      ...     listed in the set's own buffers
     columns                those that vary in the node, without entries: they are counted
+
+Where sets have their own class weights, the rows get what they weigh in the set.
 """
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
 from dtrees.core.data._columns cimport without_entries
 from dtrees.core.data._memory cimport claim
-from dtrees.core.data._structs cimport PresortedFeature
+from dtrees.core.data._structs cimport PresortedFeature, RowStatistics
 from dtrees.core.search._open_node cimport OpenNode, free_node
 from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS
 from dtrees.core.grow._depth_first cimport begin_growth
@@ -67,6 +69,35 @@ cdef void list_rows(Buffers* view, const SharedNode* node, int member) noexcept 
     for i in range(node.n_some):
         view.rows[n] = node.some[i]
         n += node.who[i] >> member & 1
+
+
+cdef bint reserve_weights(Buffers* view, const RowStatistics* of_row, bint by_class) noexcept nogil:
+    """Room for the weights of rows in a set, where its classes have their own; False without
+    memory.
+
+    of_row : of all sets. by_class : a weight per class is summed, and no target.
+    """
+    cdef size_t n_bytes = (view.n_rows + 1) * sizeof(int64_t)
+    view.of_row = of_row[0]
+    view.of_row.weight = NULL
+    view.of_row.target = NULL
+    return (claim(<void**>&view.of_row.weight, n_bytes)
+            and (by_class or claim(<void**>&view.of_row.target, n_bytes)))
+
+
+cdef void weigh_rows(Buffers* view, int64_t n, const RowStatistics* of_row,
+                     const int64_t* of_class) noexcept nogil:
+    """Weights of the first n rows that are listed, for a set with these class weights."""
+    cdef int64_t* weight = view.of_row.weight
+    cdef int64_t* target = view.of_row.target
+    cdef int64_t i, row
+    for i in range(n):
+        row = view.rows[i]
+        weight[row] = of_class[of_row.label[row]]
+        if of_row.weight != NULL:
+            weight[row] *= of_row.weight[row]
+        if target != NULL:
+            target[row] = weight[row] * of_row.label[row]
 
 
 cdef void list_features(const TrainParameters* params, const SharedNode* node,

@@ -14,11 +14,14 @@ cdef class TrainingSets:
     cdef const uint8_t[:, ::1] has  # (n_sets, n_cells)
     cdef const uint16_t[::1] cell
     cdef const uint16_t[::1] times  # of a bag, or None
+    cdef const int64_t[:, ::1] of_class     # class weights by set, or None
     cdef bint is_packed     # two classes, and what rows add goes into one number
     cdef int64_t shared_rows    # of a node whose sets stay together
     cdef int64_t interval_rows, interval_codes  # as in `Tuning`
     cdef Layout layout      # of histograms
     cdef readonly int64_t n_bounded, n_alive    # of the growths that have ended
+    cdef readonly int64_t n_shared_nodes, n_shared_rows
     cdef const Intervals* intervals     # of the columns; NULL: none
 
+    cdef bind_class_weights(self, const int64_t[:, ::1] of_class, const double[:, ::1] units)
     cdef choose_cells(self)

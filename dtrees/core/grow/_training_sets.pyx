@@ -3,7 +3,9 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t
 from libc.stdlib cimport calloc, free
 
 from dtrees.core.data._structs cimport RowStatistics
-from dtrees.core.histogram._layout cimport COUNT, LARGEST_FIELD, PACKED, WEIGHTED_SUM
+from dtrees.core.histogram._layout cimport (
+    COUNT, LARGEST_FIELD, PACKED, WEIGHTED_CLASSES, WEIGHTED_SUM, has_classes, words_of
+)
 from dtrees.core.search._intervals cimport has_bounds_for
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores._dataset cimport Dataset
@@ -16,7 +18,7 @@ cdef class TrainingSets:
     Parameters
     ----------
     dataset : Dataset
-        Of all rows. Columns are dense (`why_not_shared`), splits not random.
+        Of all rows. Columns are dense (`why_not_shared`).
     cell : uint16 (n_rows,)
     has : uint8 (n_sets, n_cells)
         1 where a set has the rows of a cell. At most `MOST_SETS` sets, each of which has rows, and
@@ -28,24 +30,32 @@ cdef class TrainingSets:
     times : uint16 (n_rows,) or None
         The weights, where rows count a whole number of times and columns are drawn.
     tuning : Tuning
+    class_weights : (int64 (n_sets, n_classes), float64 (n_sets, 3)) or None
+        What each class weighs in each set, and units: of the weights, of gains, and the scale of
+        x log x. The dataset counts rows, or their own weights, and these are multiplied by the
+        class weights when they are read. None: the dataset has the weights, the same in all sets.
 
     Attributes
     ----------
     n_bounded, n_alive : int
         Columns of nodes that were searched by intervals, and those of which some were alive.
+    n_shared_nodes, n_shared_rows : int
+        Nodes that were searched for two sets or more at once, and rows that they hold together.
     """
 
     def __cinit__(self, Dataset dataset, const uint16_t[::1] cell, const uint8_t[:, ::1] has,
                   const double[::1] total_weight, const int64_t[:, ::1] least,
-                  const uint16_t[::1] times, tuning):
+                  const uint16_t[::1] times, tuning, class_weights):
         cdef int s
-        cdef bint draws = dataset.params.limits.max_features < dataset.params.limits.n_columns
+        cdef bint draws = (dataset.params.limits.random_splits or
+                           dataset.params.limits.max_features < dataset.params.limits.n_columns)
         assert has.shape[0] <= MOST_SETS and has.shape[1] <= MOST_CELLS
         self.dataset = dataset
         self.cell = cell
         self.n_sets = <int>has.shape[0]
         self.has = has
         self.times = times
+        self.of_class = None
         self.shared_rows = tuning.shared_rows
         self.interval_rows = tuning.interval_rows
         self.interval_codes = tuning.interval_codes
@@ -60,6 +70,8 @@ cdef class TrainingSets:
             self.params_of[s].limits.min_weight = least[s, 2]
             self.params_of[s].count_rule.least_rows = tuning.counted_rows
             self.params_of[s].draws = draws
+        if class_weights is not None:
+            self.bind_class_weights(class_weights[0], class_weights[1])
         self.choose_cells()
         if (not draws and dataset.n_rows >= tuning.interval_rows
                 and has_bounds_for(&dataset.params.criterion)):
@@ -67,6 +79,25 @@ cdef class TrainingSets:
 
     def __dealloc__(self):
         free(self.params_of)
+
+    cdef bind_class_weights(self, const int64_t[:, ::1] of_class, const double[:, ::1] units):
+        """Parameters of sets whose rows have weights."""
+        cdef TrainParameters* params
+        cdef int s
+        assert of_class.shape[0] == self.n_sets and units.shape[0] == self.n_sets
+        self.of_class = of_class
+        for s in range(self.n_sets):
+            params = &self.params_of[s]
+            params.criterion.weight_unit = units[s, 0]
+            params.criterion.gain_unit = units[s, 1]
+            params.criterion.fixed_point = params.layout.fixed_point = units[s, 2]
+            params.criterion.xlogx = NULL
+            params.criterion.xlogx_size = 0
+            params.layout.kind = (WEIGHTED_CLASSES if has_classes(params.layout.kind)
+                                  else WEIGHTED_SUM)
+            params.layout.n_words = words_of(params.layout.kind, params.layout.n_classes)
+            if params.count_rule.n_words > 0:
+                params.count_rule.n_words = params.layout.n_words
 
     cdef choose_cells(self):
         """Two classes: all that a row adds is one number, where no sum overflows its field."""

@@ -65,6 +65,7 @@ def trees_of(
     n_codes: np.ndarray,
     thresholds: Thresholds,
     rules: GrowthRules,
+    weight_units: Sequence[float] | None = None,
 ) -> list[Tree]:
     """The frozen trees of pieces in preorder; their arrays are stretches of common ones.
 
@@ -79,10 +80,15 @@ def trees_of(
         `dtrees.coding.CodeBook.thresholds`.
     rules : GrowthRules
         Of all pieces: they are the same tree of a forest, grown on different sets of rows.
+    weight_units : sequence of float or None, default=None
+        Of the weights of each piece; None: that of the target.
     """
     trees: list[Tree] = []
     for some in _together(pieces):  # their records are copied
-        trees += _trees_of(some, target, n_codes, thresholds, rules)
+        units = [target.weight_unit] * len(some)
+        if weight_units is not None:
+            units = list(weight_units[len(trees) : len(trees) + len(some)])
+        trees += _trees_of(some, target, n_codes, thresholds, rules, units)
     return trees
 
 
@@ -115,6 +121,7 @@ def _trees_of(
     n_codes: np.ndarray,
     thresholds: Thresholds,
     rules: GrowthRules,
+    weight_units: Sequence[float],
 ) -> list[Tree]:
     nodes, words = side_by_side(pieces)
     fractions = None
@@ -139,12 +146,12 @@ def _trees_of(
     shared: dict[str, Any] = {
         "n_columns": len(n_codes),
         "criterion": rules.criterion,
-        "weight_unit": target.weight_unit,
         "unit": target.wy_unit,
         "offset": target.offset,
     }
     if len(pieces) == 1:
-        return [Tree(**arrays, subset_offset=subset_offset, subset_words=subset_words, **shared)]
+        subset = {"subset_offset": subset_offset, "subset_words": subset_words}
+        return [Tree(**arrays, **subset, weight_unit=weight_units[0], **shared)]
     with_subset = np.flatnonzero(subset_offset >= 0)
     first_word = np.append(subset_offset[with_subset], len(subset_words))
     first_word = first_word[np.searchsorted(with_subset, bounds)]
@@ -157,6 +164,7 @@ def _trees_of(
                 **{name: array[own] for name, array in arrays.items()},
                 subset_offset=np.where(offset >= 0, offset - first_word[i], -1),
                 subset_words=subset_words[first_word[i] : first_word[i + 1]],
+                weight_unit=weight_units[i],
                 **shared,
             )
         )

@@ -28,6 +28,7 @@ from dtrees.core.grow._arena import Arena
 from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.grower import grow
 from dtrees.core.grow.source import DatasetSource
+from dtrees.core.membership.class_weights import ClassWeights
 from dtrees.core.membership.resampling import Bags, Resampling, plain
 from dtrees.core.membership.shares import Shares
 from dtrees.core.model.pruning import PruningLimits
@@ -142,15 +143,15 @@ class ForestGrowth:
         n_threads : int, default=1
             As for `tree`.
         """
-        if resampling.is_plain:
+        if resampling.is_plain and resampling.class_weights is None:
             return [self.tree(number, run, n_threads)]
         rules = replace(self.rules, tree=number)
         target = self.target
-        apart = np.full(resampling.n_sets, self.balanced)
+        apart = np.zeros(resampling.n_sets, dtype=bool)
         if self.bags is not None:
             times = self.times(number)
             target = target.bagged(times)
-            apart |= self._without_a_row(resampling, times)
+            apart = self._without_a_row(resampling, times)
         together = np.flatnonzero(~apart)
         trees = {}
         if len(together) > 0:
@@ -158,16 +159,19 @@ class ForestGrowth:
             some = resampling
             if apart.any():
                 some = resampling.some(together)
+            if self.balanced:
+                totals = some.class_totals(target)
+                some = some.weighing(ClassWeights.of_totals(totals, target.balanced_multipliers))
             own = self.shares.rules_of_sets(rules, some, self.target, target)
             grown = grow(source, rules, some, self.thresholds, rules_of_sets=own).trees
             trees = dict(zip(together.tolist(), map(self.pruned, grown), strict=True))
         for i in np.flatnonzero(apart).tolist():
-            trees[i] = self._of_set(resampling, i).tree(number, run, n_threads)
+            trees[i] = self.of_set(resampling, i).tree(number, run, n_threads)
         return [trees[i] for i in range(resampling.n_sets)]
 
-    def _of_set(self, resampling: Resampling, number: int) -> ForestGrowth:
+    def of_set(self, resampling: Resampling, number: int) -> ForestGrowth:
         """The growth of a training set: other rows weigh nothing."""
-        return replace(self, target=self.target.only(resampling.rows(number)))
+        return replace(self, target=resampling.target_of(number, self.target))
 
     def _without_a_row(self, resampling: Resampling, times: np.ndarray) -> np.ndarray:
         """Sets that have no row in a bag of all rows, and so a bag of their own; bool (n_sets,)."""
@@ -180,7 +184,7 @@ class ForestGrowth:
         times = self.times(number)
         own = self._without_a_row(resampling, times).tolist()
         return [
-            self._of_set(resampling, i).times(number) if is_own else times
+            self.of_set(resampling, i).times(number) if is_own else times
             for i, is_own in enumerate(own)
         ]
 

@@ -6,12 +6,13 @@ Everything here is small and mergeable: what a driver holds while the rows are e
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from dtrees.core.grow._round_tree import RoundNode
+from dtrees.core.stores.blocks.messages import Histogram
 
 
 @dataclass(eq=False)
@@ -73,13 +74,13 @@ class Pair:
     ----------
     small, large : int
         Their nodes.
-    histograms : dict of int to int64 (n,)
+    histograms : dict of int to Histogram
         By set: that of the parent, all columns.
     """
 
     small: int
     large: int
-    histograms: dict[int, np.ndarray]
+    histograms: dict[int, Histogram]
 
 
 class Frontier:
@@ -99,10 +100,10 @@ class Frontier:
         """Open some nodes, siblings of a pair side by side."""
         self._open.extend(nodes)
 
-    def next_nodes(self, bytes_per_set: int, budget: int) -> list[OpenNode]:
+    def next_nodes(self, size_of: Callable[[OpenNode], int], budget: int) -> list[OpenNode]:
         """Take nodes whose histograms fit into `budget` bytes; at least one.
 
-        Siblings of a pair are taken together.
+        `size_of` are the bytes of those of a node. Siblings of a pair are taken together.
         """
         nodes: list[OpenNode] = []
         used = 0
@@ -110,7 +111,7 @@ class Frontier:
             family = [self._open[0]]
             if family[0].pair is not None and len(self._open) > 1:
                 family += [other for other in [self._open[1]] if other.pair is family[0].pair]
-            size = bytes_per_set * sum(len(node.of_sets) for node in family)
+            size = sum(map(size_of, family))
             if nodes and used + size > budget:
                 break
             used += size

@@ -54,11 +54,15 @@ def grow(
     -------
     Forest
     """
-    if resampling.is_plain:
+    own = resampling.class_weights
+    units = None
+    if own is not None:
+        units = [own.unit(source.target, number) for number in range(resampling.n_sets)]
+    if resampling.is_plain and own is None:
         assert rules_of_sets is None, "the rules of one set of all rows are `rules`"
         pieces: Iterable[PartialTree] = [source.finish()]
     else:
         by_set = [rules] * resampling.n_sets if rules_of_sets is None else rules_of_sets
         pieces = pieces_of_sets(source, by_set, resampling)
     n_codes = source.coded.n_codes
-    return Forest(tuple(trees_of(pieces, source.target, n_codes, thresholds, rules)))
+    return Forest(tuple(trees_of(pieces, source.target, n_codes, thresholds, rules, units)))

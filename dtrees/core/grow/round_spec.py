@@ -29,7 +29,7 @@ class RoundSpec:
     ----------
     common : Common
     sample : CodedMatrix
-        At least one row of the table, whose columns are those of all.
+        At least one row of the table, whose columns are those of all, and as sparse.
     target : Target
         Of the same rows.
     thresholds : callable
@@ -46,6 +46,8 @@ class RoundSpec:
         Bytes of the histograms of a round.
     gather_rows : int
         Nodes of at most so many rows are gathered in one place.
+    n_stored : int, default=0
+        Cells that the sparse columns of all rows store, about.
     """
 
     common: Common
@@ -59,6 +61,7 @@ class RoundSpec:
     values: tuple[np.ndarray, np.ndarray] | None = None
     histogram_budget: int = HISTOGRAM_BUDGET
     gather_rows: int = GATHER_ROWS
+    n_stored: int = 0
 
     @property
     def is_apart(self) -> bool:

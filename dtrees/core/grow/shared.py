@@ -24,12 +24,13 @@ import numpy as np
 from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
-from dtrees.core.data.scale import Scale, scale_of_sums, units_of
+from dtrees.core.data.scale import Scale, gain_unit_of, scale_of_sums, units_of
 from dtrees.core.grow._shared import grow_together
 from dtrees.core.grow._training_sets import TrainingSets
 from dtrees.core.grow.assembly import join
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.source import DatasetSource
+from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.shared._shared_nodes import MOST_CELLS, MOST_SETS
@@ -80,14 +81,17 @@ def pieces_of_sets(
     sets = Sets(target, rules, resampling, scales)
     pieces: dict[int, PartialTree] = {}
     most_columns = rules[0].max_features
-    draws = most_columns is not None and most_columns < coded.n_columns
+    draws = rules[0].random_splits
+    draws |= most_columns is not None and most_columns < coded.n_columns
     can_share = why_not_shared(coded, rules[0]) is None
     for bundle in sets.bundles(numbers_of(coded, target)) if can_share else []:
-        dataset = Dataset(coded, target, rules[0], sets.scales[bundle[0]], alone=True)
-        times = target.times if draws and dataset.is_weighted else None
+        scale = sets.scales[bundle[0]]
+        dataset = Dataset(coded, sets.counts, rules[0], scale, source.values, alone=True)
+        own = sets.class_weights_of(bundle)
+        times = target.times if draws and dataset.is_weighted and own is None else None
         cells, has = sets.resampling.cells_of(bundle)
         total_weight, least_of = sets.limits_of(bundle)
-        shared = TrainingSets(dataset, cells, has, total_weight, least_of, times, tuning)
+        shared = TrainingSets(dataset, cells, has, total_weight, least_of, times, tuning, own)
         how = source.run, source.n_threads, source.cancelled, tuning
         grown = grow_together(shared, source.arena, *how, depth, path)
         source.check_cancelled()
@@ -97,10 +101,10 @@ def pieces_of_sets(
             pieces[number] = found[0] if len(found) == 1 else join(found)  # one is in preorder
     for number in range(resampling.n_sets):
         if number not in pieces:
-            own, scale = sets.target(number), sets.scales[number]
-            alone = replace(source, target=own, rules=rules[number], scale=scale)
+            mine, scale = sets.target(number), sets.scales[number]
+            alone = replace(source, target=mine, rules=rules[number], scale=scale)
             pieces[number] = alone.finish(depth, path)
-            del own, alone
+            del mine, alone
         yield pieces.pop(number)  # nothing is left of it here
 
 
@@ -112,8 +116,6 @@ def numbers_of(coded: CodedMatrix, target: Target) -> int:
 
 def why_not_shared(coded: CodedMatrix, rules: GrowthRules) -> str | None:
     """Why no set grows together with another one; None: they may."""
-    if rules.random_splits:
-        return "splits are drawn"
     if (coded.storage == SPARSE).any():
         return "the table has sparse columns"
     return None
@@ -128,9 +130,10 @@ def n_alone(
         return resampling.n_sets, reason
     if LEAST_BLOCKS * numbers_of(coded, target) > MOST_NUMBERS:
         return resampling.n_sets, "counts of two of them would take too much memory"
-    if rules.criterion not in LOGARITHMS:
+    sets = Sets(target, [rules] * resampling.n_sets, resampling)
+    if not sets.have_one_scale:
         return 0, ""
-    scales = Sets(target, [rules] * resampling.n_sets, resampling).scales
+    scales = sets.scales
     company = Counter(scale.fixed_point for scale in scales)
     alone = [scale for scale in scales if company[scale.fixed_point] == 1]
     return len(alone), "no other one has the same scale of logarithms"
@@ -151,9 +154,14 @@ class Sets:
     resampling : Resampling
         Whose cells are known.
     cells : uint16 (n_rows,)
+    counts : Target
+        What rows add to the sums of all sets: the target without class weights.
     rules : sequence of GrowthRules
     scales : list of Scale
         By set.
+    have_one_scale : bool
+        Whether sets that grow together need the same scale of logarithms. Those that have class
+        weights do not: they read none from a common table.
     """
 
     def __init__(
@@ -163,19 +171,26 @@ class Sets:
         resampling: Resampling,
         scales: Sequence[Scale] | None = None,
     ) -> None:
-        self._target, self.rules, self._criterion = target, rules, rules[0].criterion
+        self.rules, self._criterion = rules, rules[0].criterion
+        self.counts = target = without_class_weights(given := target)
+        own = ClassWeights.of_target(given, resampling.n_sets) or resampling.class_weights
+        self._class_weights = own
+        self.have_one_scale = self._criterion in LOGARITHMS and own is None
         cells = resampling.cells
         if cells is None:
             cells = np.zeros(target.n_rows, dtype=np.uint16)
             resampling = replace(resampling, cells=cells)
-        self.resampling = resampling
+        self.resampling = resampling if own is None else resampling.weighing(own)
         self.cells: np.ndarray = cells
         is_dense = isinstance(resampling.mix, np.ndarray)
         assert not is_dense or (resampling.mix[:] <= 1).all(), "a set has a cell once or not at all"
         if scales is not None:
             self.scales = list(scales)
             return
-        units = resampling.totals(units_of(target))
+        if own is None:
+            units = resampling.totals(units_of(target))
+        else:
+            units = (resampling.class_totals(target) * own.multiplier).sum(axis=1)
         largest = np.ones(resampling.n_cells, dtype=np.int64)
         if self._criterion == "poisson":
             counts = slice(None) if target.w is None else target.w > 0
@@ -184,11 +199,17 @@ class Sets:
             scale_of_sums(
                 own,
                 int(largest[resampling.has(number)].max(initial=1)),
-                target.weight_unit,
+                self._weight_unit(number),
                 self._criterion,
             )
             for number, own in enumerate(units.tolist())
         ]
+
+    def _weight_unit(self, number: int) -> float:
+        """Unit of the weights of a set."""
+        if self._class_weights is None:
+            return self.counts.weight_unit
+        return self._class_weights.unit(self.counts, number)
 
     def bundles(self, histogram: int) -> list[list[int]]:
         """Sets that grow together; those that have no company are left out.
@@ -200,8 +221,8 @@ class Sets:
         """
         by_scale: dict[float, list[int]] = {}
         for number, scale in enumerate(self.scales):
-            logs = self._criterion in LOGARITHMS
-            by_scale.setdefault(scale.fixed_point if logs else 1.0, []).append(number)
+            key = scale.fixed_point if self.have_one_scale else 1.0
+            by_scale.setdefault(key, []).append(number)
         found = []
         for like in by_scale.values():
             for size in SIZES:
@@ -218,10 +239,23 @@ class Sets:
         total = np.array([self.scales[number].total_weight for number in bundle])
         rules = [self.rules[number] for number in bundle]
         weight = np.array([own.min_weight_leaf for own in rules])
-        weight = np.minimum(np.ceil(weight / self._target.weight_unit), MOST_UNITS)
+        units = np.array([self._weight_unit(number) for number in bundle])
+        weight = np.minimum(np.ceil(weight / units), MOST_UNITS)
         rows = [(own.min_samples_split, own.min_samples_leaf) for own in rules]
         return total, np.column_stack([np.array(rows), weight.astype(np.int64)])
 
     def target(self, number: int) -> Target:
         """The target in which the rows outside of a set weigh nothing."""
-        return self._target.only(self.resampling.rows(number))
+        return self.resampling.target_of(number, self.counts)
+
+    def class_weights_of(self, bundle: list[int]) -> tuple[np.ndarray, np.ndarray] | None:
+        """Class weights of each set, if there are any, and its units as `TrainingSets` takes them.
+        """
+        if self._class_weights is None:
+            return None
+        units = []
+        for number in bundle:
+            unit, fixed_point = self._weight_unit(number), self.scales[number].fixed_point
+            gain = gain_unit_of(self._criterion, self.counts.n_classes, unit, fixed_point)
+            units.append((unit, gain, fixed_point))
+        return np.ascontiguousarray(self._class_weights.multiplier[bundle]), np.array(units)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dtrees.coding.coded import SPARSE
 from dtrees.core.grow._round_tree import RoundNode, RoundTree
 from dtrees.core.grow.assembly import join, trees_of
 from dtrees.core.grow.frontier import Frontier, OpenNode, Pair
@@ -19,8 +20,10 @@ from dtrees.core.model.tree import Tree
 from dtrees.core.stores.blocks._histogram_store import histogram_sizes
 from dtrees.core.stores.blocks._node_counts import N
 from dtrees.core.stores.blocks.messages import (
+    NUMBER_BYTES,
     Counts,
     FoundSplit,
+    Histogram,
     HistogramRequest,
     NodeSplit,
     SplitUpdate,
@@ -56,6 +59,12 @@ class TreeBatch:
         self._all_columns = np.arange(n_columns, dtype=np.int32)
         self._columns = [columns_of(spec, number) for number in numbers]
         self._cells = histogram_sizes(self._columns[0])
+        self._first = np.concatenate([[0], np.cumsum(self._cells)])
+        self._is_dense = spec.sample.storage != SPARSE
+        self._dense_columns = np.flatnonzero(self._is_dense).astype(np.int32)
+        self._n_numbers = int(self._cells[self._is_dense].sum())  # of all dense columns,
+        self._n_places = int(self._cells.sum()) - self._n_numbers  # and of all others
+        self._most_numbers = self._most_of_draw()
         self._roots = roots_of(spec, numbers, blocks)
         self._n_nodes = len(self._roots)
         self._targets = [target_of(spec, root) for root in self._roots]
@@ -67,6 +76,7 @@ class TreeBatch:
         self.empty: list[tuple[int, int]] = []
         self.frontier = Frontier()
         n = int(spec.n_rows.max(initial=0))
+        self._n_rows = max(1, n)
         self.frontier.extend(
             OpenNode(root.node, tree, {number: RoundNode() for number in range(spec.n_sets)}, n)
             for tree, root in enumerate(self._roots)
@@ -77,9 +87,25 @@ class TreeBatch:
 
     def next_nodes(self) -> list[OpenNode]:
         """The nodes of the next round."""
-        cells = int(np.sort(self._cells)[-self._n_drawn :].sum())
-        nodes = self.frontier.next_nodes(8 * cells, self._spec.histogram_budget)
+        nodes = self.frontier.next_nodes(self._bytes_of, self._spec.histogram_budget)
         return sorted(nodes, key=lambda node: node.tree)
+
+    def _most_of_draw(self) -> int:
+        """Most numbers that the dense columns of a draw have."""
+        dense = np.sort(self._cells[self._is_dense])
+        return int(dense[-self._n_drawn :].sum())
+
+    def _bytes_of(self, node: OpenNode) -> int:
+        """Bytes of the histograms of a node, about; of its dense columns, at most."""
+        of_set = 8 * self._most_numbers + NUMBER_BYTES * self._n_stored(node, self._n_drawn)
+        return of_set * len(node.of_sets)
+
+    def _n_stored(self, node: OpenNode, n_columns: int) -> int:
+        """Numbers of the sparse ones among so many columns, of a set, about."""
+        share = node.n / self._n_rows * n_columns / len(self._all_columns)
+        n_words = int(self._cells[0]) // (int(self._spec.sample.n_codes[0]) + 1)
+        most = n_columns * self._n_places // len(self._all_columns)
+        return int(min(share * self._spec.n_stored * min(3, n_words), most))
 
     def take_update(self) -> SplitUpdate:
         """What has changed since the last one."""
@@ -94,9 +120,14 @@ class TreeBatch:
         return [self._request(node) for node in nodes]
 
     def _request(self, node: OpenNode) -> HistogramRequest:
-        asked = node.columns[:0] if node.is_large else node.columns
-        n_numbers = len(node.of_sets) * int(self._cells[asked].sum())
-        return HistogramRequest(node.node, node.members, asked, n_numbers)
+        n_sets, columns = len(node.of_sets), node.columns
+        asked = columns[:0] if node.is_large else columns
+        n_stored = n_sets * self._n_stored(node, len(asked))
+        if asked is self._all_columns:
+            n_numbers = n_sets * self._n_numbers
+            return HistogramRequest(node.node, node.members, None, n_numbers, n_stored)
+        n_numbers = n_sets * int(self._cells[asked[self._is_dense[asked]]].sum())
+        return HistogramRequest(node.node, node.members, asked, n_numbers, n_stored)
 
     def _columns_of(self, node: OpenNode) -> np.ndarray:
         """Columns that are searched next; none where the node is a leaf whatever it adds up to."""
@@ -118,8 +149,14 @@ class TreeBatch:
         n_sums = np.cumsum([len(node.of_sets) for node in nodes])
         n_cells = np.cumsum([self._request(node).n_numbers for node in nodes])
         sums = np.split(counts.sums, n_sums[:-1])
+        stored = counts.stored_lists()
         histograms = {
-            node.node: dict(zip(node.of_sets, own.reshape(len(node.of_sets), -1), strict=True))
+            node.node: {
+                number: Histogram(dense, *next(stored))
+                for number, dense in zip(
+                    node.of_sets, own.reshape(len(node.of_sets), -1), strict=True
+                )
+            }
             for node, own in zip(nodes, np.split(counts.histogram, n_cells[:-1]), strict=True)
         }
         opened: list[OpenNode] = []
@@ -127,23 +164,26 @@ class TreeBatch:
             of_sets, pair = histograms[node.node], node.pair
             if pair is not None and node.is_large:
                 small = histograms[pair.small]
-                of_sets = {number: pair.histograms[number] - own for number, own in small.items()}
+                whole = pair.histograms
+                of_sets = {number: whole[number].less(own) for number, own in small.items()}
             opened += self._search(node, rows, of_sets)
         self.frontier.extend(opened)
 
     def _search(
-        self, node: OpenNode, rows: np.ndarray, histograms: dict[int, np.ndarray]
+        self, node: OpenNode, rows: np.ndarray, histograms: dict[int, Histogram]
     ) -> list[OpenNode]:
         """Search a node for each of its sets; returns what is open next."""
         again: dict[int, RoundNode] = {}
         by_column: dict[int, dict[int, Split]] = defaultdict(dict)
         searched = node.first + len(node.columns)
+        in_order = None if node.first == 0 else node.columns
+        dense = self._dense_of(node.columns)
         for (number, own), row in zip(node.of_sets.items(), rows, strict=True):
             is_leaf = node.first == 0 and self._record(node, number, row)
             if is_leaf or len(node.columns) == 0:
                 continue
             split, can_be_split = self._trees[node.tree][number].split(
-                own, histograms[number], node.columns, node.first > 0
+                own, histograms[number], dense, self._first, in_order
             )
             if split is not None:
                 by_column[split[0].column][number] = split
@@ -156,6 +196,13 @@ class TreeBatch:
             return [replace(node, of_sets=again, first=searched, pair=None), *opened]
         self._done.append(node.node)
         return opened
+
+    def _dense_of(self, columns: np.ndarray) -> np.ndarray:
+        """The dense ones among some columns."""
+        if columns is self._all_columns:
+            return self._dense_columns
+        dense: np.ndarray = columns[self._is_dense[columns]]
+        return dense
 
     def _record(self, node: OpenNode, number: int, sums: np.ndarray) -> bool:
         """Record a node of a set; whether it stays a leaf."""
@@ -175,7 +222,7 @@ class TreeBatch:
         node: OpenNode,
         column: int,
         splits: dict[int, Split],
-        histograms: dict[int, np.ndarray],
+        histograms: dict[int, Histogram],
     ) -> list[OpenNode]:
         """Children of sets that go on together; those that stay open."""
         tests = tuple((number, test) for number, (test, _, _) in splits.items())

@@ -42,6 +42,17 @@ cdef inline void add_value(Totals* totals, const Layout* layout, int64_t y, int6
     totals.highest = y if y > totals.highest else totals.highest
 
 
+cdef inline void weigh_totals(Totals* totals, int64_t* class_totals, const int64_t* of_class,
+                              int64_t n_classes) noexcept nogil:
+    """Classification: multiply sums of rows by the weights of their classes."""
+    cdef int64_t k
+    totals.weight = 0
+    for k in range(n_classes):
+        class_totals[k] *= of_class[k]
+        totals.weight += class_totals[k]
+    totals.target = class_totals[1] if n_classes > 1 else 0
+
+
 cdef inline void add_totals(Totals* to, const Totals* one) noexcept nogil:
     """Sums of two sets of rows."""
     to.n += one.n

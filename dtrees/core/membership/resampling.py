@@ -22,7 +22,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from functools import cache
 from typing import Any, Protocol
@@ -30,11 +30,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from dtrees._random import BOOTSTRAP, keyed_counts, keyed_largest
+from dtrees.coding.target import Target
+from dtrees.coding.weights import class_totals
+from dtrees.core.membership.class_weights import ClassWeights, totals_of_cells
 
 BITS = 12  # sets that are looked at together
 BLOCK = 2**16  # rows
 FIRST_BLOCK = 2**10  # rows that mostly show every cell, so that no other block is sorted
 LARGEST_TABLE = 2**16  # keys that are numbered by a table
+MOST_TOTALS = 2**20  # of classes in cells, and some for each row
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,10 +76,13 @@ class Resampling:
         The cell of every row; None when there is a single one.
     mix : int64 or bool (n_sets, n_cells), or Lacking
         How often a cell counts in a set.
+    class_weights : ClassWeights or None, default=None
+        Of each set, where they are not those of the target, which then has none.
     """
 
     cells: np.ndarray | None
     mix: np.ndarray | Lacking
+    class_weights: ClassWeights | None = None
     _apart: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -115,9 +122,39 @@ class Resampling:
 
     def some(self, numbers: Sequence[int] | np.ndarray) -> Resampling:
         """The same cells for some of the sets."""
+        own = None if self.class_weights is None else self.class_weights.some(numbers)
         if isinstance(self.mix, Lacking):
-            return Resampling(self.cells, Lacking(self.mix.cell[numbers], self.n_cells))
-        return Resampling(self.cells, self.mix[numbers])
+            return Resampling(self.cells, Lacking(self.mix.cell[numbers], self.n_cells), own)
+        return Resampling(self.cells, self.mix[numbers], own)
+
+    def weighing(self, class_weights: ClassWeights) -> Resampling:
+        """The same sets with these class weights; what is computed of the cells is computed once.
+        """
+        found = replace(self, class_weights=class_weights)
+        object.__setattr__(found, "_apart", self._apart)
+        return found
+
+    def target_of(self, number: int, target: Target) -> Target:
+        """The target of a set: other rows weigh nothing, and its classes what they weigh in it."""
+        own = target.only(self.rows(number))
+        return own if self.class_weights is None else self.class_weights.of(own, number)
+
+    def class_totals(self, target: Target) -> np.ndarray:
+        """Weight of the rows of each class in each set, without class weights.
+
+        Returns
+        -------
+        int64 (n_sets, n_classes)
+        """
+        assert self.cells is not None
+        if self.n_cells * target.n_classes > MOST_TOTALS + 8 * target.n_rows:
+            parts = [target.take(self.rows(number)) for number in range(self.n_sets)]
+            return np.array([class_totals(part.y, part.w, part.n_classes) for part in parts])
+        of_cell = totals_of_cells(target, self.cells, self.n_cells)
+        if isinstance(self.mix, Lacking):
+            nothing = np.zeros((1, target.n_classes), dtype=np.int64)
+            return of_cell.sum(axis=0) - np.concatenate([of_cell, nothing])[self.mix.cell]
+        return np.array([of_cell[self.has(number)].sum(axis=0) for number in range(self.n_sets)])
 
     def has(self, number: int) -> np.ndarray:
         """Which cells a set has; bool (n_cells,)."""
@@ -279,6 +316,19 @@ class Bags:
         """A name of the bags of all trees: equal bags have equal names."""
         keys = hashlib.blake2b(np.ascontiguousarray(self.row_id).data, digest_size=16).hexdigest()
         return f"{self.seed} {self.rate.hex()} {len(self.row_id)} {keys}"
+
+    @classmethod
+    def of_digest(cls, digest: str, row_id: np.ndarray | None = None) -> Bags:
+        """The bags of this name, whose keys are `row_id`; None: the numbers of the rows.
+
+        Raises ValueError where these are not the keys of bags of this name.
+        """
+        seed, rate, n_rows, _ = digest.split()
+        keys = np.arange(int(n_rows), dtype=np.uint64) if row_id is None else row_id
+        found = cls(int(seed), float.fromhex(rate), keys)
+        if found.digest() != digest:
+            raise ValueError("The keys of the rows are not those of these bags.")
+        return found
 
     def multiplicity(self, tree: int, counts: np.ndarray | None = None) -> np.ndarray:
         """Times that every row is in the bag of a tree; uint16 (n_rows,). O(n_rows).

@@ -81,7 +81,7 @@ class Shares:
             n_rows = resampling.totals(table.has_weight)
         if self.min_weight_leaf > 0:
             weighed = table if bag is None else bag
-            weight = resampling.totals(units_of(weighed)) * weighed.weight_unit
+            weight = _weights_of_sets(resampling, weighed)
         return [
             self.applied(rules, n, w) for n, w in zip(n_rows.tolist(), weight.tolist(), strict=True)
         ]
@@ -100,3 +100,11 @@ class Shares:
         if self.min_weight_leaf > 0:
             limits["min_weight_leaf"] = self.min_weight_leaf * weight
         return replace(rules, **limits) if limits else rules
+
+
+def _weights_of_sets(resampling: Resampling, target: Target) -> np.ndarray:
+    """Weight of each training set in the user's units; as of its own target, bit for bit."""
+    if resampling.class_weights is None:
+        return resampling.totals(units_of(target)) * target.weight_unit
+    own = [resampling.target_of(number, target) for number in range(resampling.n_sets)]
+    return np.array([each.total_weight for each in own])

@@ -158,6 +158,34 @@ def forest_values(forest: Forest, book: CodeBook, X: Any, run: Runner = serial) 
     return mean_of_sums(total, len(forest), forest.offsets)
 
 
+def forest_blocks(
+    forest: Forest,
+    book: CodeBook,
+    X: Any,
+    run: Runner,
+    see: Callable[[int, int, np.ndarray], None],
+) -> None:
+    """Show the first value of every row's leaf in every tree, for some rows at a time.
+
+    ``see(first, end, values)`` gets float64 (end - first, n_trees), on any thread.
+    """
+    table = X if isinstance(X, Table) else book.check(X, run=run)
+    stretches = _stretches(forest, RawCells(book, table), run)
+    of_trees = [tree.value[:, 0] for tree in forest.trees]
+
+    def block(first: int, end: int) -> None:
+        values, tree = np.empty((end - first, len(forest))), 0
+        for n_trees, rows in stretches:
+            found = np.empty((n_trees, end - first), dtype=np.int32)
+            rows.find_leaves(first, end, found)
+            for number, leaves in enumerate(found, start=tree):
+                values[:, number] = of_trees[number].take(leaves)
+            tree += n_trees
+        see(first, end, values)
+
+    _in_blocks(block, table.n_rows, run, FOREST_ROWS)
+
+
 def leaves_by_tree(trees: Sequence[Tree], book: CodeBook, table: Table, run: Runner) -> Iterator:
     """Leaves of all rows of a checked table in one tree after the other: intp (n_rows,) each.
 

@@ -6,8 +6,10 @@ from dtrees.core.histogram._layout cimport CellKind, Layout, decode, has_classes
 from dtrees.core.search._search cimport Bins, Search
 
 cdef bint reserve_bins(Search* q, int64_t count) noexcept nogil
+cdef int64_t append_bin(Search* q, uint32_t rank, int64_t row) noexcept nogil
 cdef void bins_of_histogram(Search* q, const Layout* layout, const int64_t* cells,
                             int64_t n_cells, const uint32_t* code) noexcept nogil
+cdef void weigh_bins(Search* q, const int64_t* of_class) noexcept nogil
 cdef bint search_histogram(Search* q, const Layout* layout, const int64_t* cells,
                            int64_t n_codes, int32_t column, uint32_t last_ordered) noexcept nogil
 cdef void bins_of_entries(Search* q, const entry_t* entries,

@@ -98,6 +98,29 @@ cdef void bins_of_histogram(Search* q, const Layout* layout, const int64_t* cell
         read_bins(q, cells, WEIGHTED_CLASSES, layout.n_words, n_cells, code)
 
 
+cdef void weigh_bins(Search* q, const int64_t* of_class) noexcept nogil:
+    """Multiply sums of rows by the weights of their classes."""
+    cdef Bins* bins = &q.bins
+    cdef int64_t K = q.criterion.n_classes
+    cdef int64_t first = of_class[0]
+    cdef int64_t second = of_class[1] if K > 1 else 0
+    cdef int64_t g, k, weight
+    cdef int64_t* target
+    if not by_class(q):
+        for g in range(bins.count):
+            weight = first * (bins.weight[g] - bins.target[g])
+            bins.target[g] *= second
+            bins.weight[g] = weight + bins.target[g]
+        return
+    for g in range(bins.count):
+        target = bins.target + g * K
+        weight = 0
+        for k in range(K):
+            target[k] *= of_class[k]
+            weight += target[k]
+        bins.weight[g] = weight
+
+
 cdef bint search_histogram(Search* q, const Layout* layout, const int64_t* cells,
                            int64_t n_codes, int32_t column, uint32_t last_ordered) noexcept nogil:
     """Search one column; keep its best split in q.split if it beats what is there.

@@ -21,6 +21,7 @@ from dtrees.core.histogram._layout cimport (
 from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._parameters cimport Limits
 
+from dtrees.core.data.scale import gain_unit_of
 from dtrees.core.search._criterion import xlogx_table
 
 LEAST_BY_ROW = 8         # columns below which a row of 32 codes is mostly empty
@@ -84,8 +85,10 @@ cdef class Dataset:
         self.bind_target(target, rules, alone and is_zero_one(target))
         fixed_point = 1.0 if counts else scale.fixed_point
         self.params.criterion.fixed_point = fixed_point
+        if target.kind == "classification":
+            self.params.criterion.gain_unit = gain_unit_of(
+                rules.criterion, target.n_classes, target.weight_unit, fixed_point)
         if rules.criterion == "entropy":
-            self.params.criterion.gain_unit = target.weight_unit / (fixed_point * np.log(2.0))
             if self.of_row.weight == NULL and not counts:
                 table = xlogx_table(self.n_live + 1, fixed_point)
                 self.params.criterion.xlogx = <const int64_t*>pointer(self.alive, table, np.int64)
@@ -94,7 +97,8 @@ cdef class Dataset:
         if rules.random_splits and not counts:
             flat, first = values
             if (self.params.layout.kind in (COUNT, WEIGHTED_SUM) and target.kind == "classification"
-                    and self.of_row.weight == NULL and LEAST_BY_ROW <= coded.u8.shape[1]
+                    and (self.of_row.weight == NULL or target.times is not None)
+                    and LEAST_BY_ROW <= coded.u8.shape[1]
                     <= MOST_BY_ROW * self.params.limits.max_features):
                 self.params.row_codes = self.bound.row_codes(coded, flat, first)
             self.params.values = <const double*>pointer(self.alive, flat, np.float64)
@@ -168,12 +172,10 @@ cdef class Dataset:
         if classification:
             assert target.n_classes <= 65535, target.n_classes
             of_row.label = <uint16_t*>pointer(self.alive, target.y, np.uint16)
-            criterion.gain_unit = unit
             if rules.criterion == "entropy":
                 criterion.impurity = ENTROPY
             elif target.n_classes <= 2:
                 criterion.impurity = SQUARED
-                criterion.gain_unit = 2 * unit
             else:
                 criterion.impurity = GINI
             if criterion.impurity != SQUARED:

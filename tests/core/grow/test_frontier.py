@@ -15,7 +15,7 @@ def test_nodes_come_first_come_first_served_within_the_budget():
     frontier.extend([node(0), node(1, (0, 1)), node(2), node(3)])
     found = []
     while frontier:
-        found.append([each.node for each in frontier.next_nodes(10, 30)])
+        found.append([each.node for each in frontier.next_nodes(lambda node: 10 * len(node.of_sets), 30)])
     assert found == [[0, 1], [2, 3]]
 
 
@@ -27,7 +27,7 @@ def test_siblings_of_a_pair_go_together(budget):
     frontier.extend([node(0), node(1, pair=pair), node(2, pair=pair), node(3)])
     found = []
     while frontier:
-        found.append([each.node for each in frontier.next_nodes(10, budget)])
+        found.append([each.node for each in frontier.next_nodes(lambda node: 10, budget)])
     assert found == [[0], [1, 2], [3]]
 
 

@@ -9,24 +9,27 @@ from dtrees.core.grow.assembly import join
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.model.tree import IN_SUBSET, LEAF
 from dtrees.core.stores._dataset import Dataset
+from dtrees.core.stores.blocks._histogram_store import histogram_sizes
 from dtrees.core.stores.blocks._node_counts import N
 from dtrees.core.stores.blocks.block import Block, BlockOfRows, Common
 from dtrees.core.stores.blocks.messages import (
+    Histogram,
     HistogramRequest,
     NodeSplit,
     Root,
     SplitUpdate,
 )
-from tests.laws.tables import SEVEN_WAYS, coded, seeded, values_of
+from tests.laws.tables import SEVEN_WAYS, coded, coded_sparse, seeded, values_of
 from tests.oracle.ties import ROOT, child
 
 
 class Growing:
     """A tree whose rows are one block; nodes are numbered as they are opened."""
 
-    def __init__(self, case, **limits):
+    def __init__(self, case, sparse=False, **limits):
         example = seeded(*case, n_rows=60, **limits)
-        self.matrix, self.target = coded(example.table), example.target
+        self.matrix = coded_sparse(example.table, 4) if sparse else coded(example.table)
+        self.target = example.target
         self.rules, self.values = example.rules, values_of(example.table)
         self.block = BlockOfRows(
             Block(self.matrix, self.target, 0), Common(example.rules, None, None)
@@ -37,20 +40,22 @@ class Growing:
         dataset = Dataset(self.matrix, example.target, example.rules, scale, self.values)
         self.tree = RoundTree(dataset, example.rules, scale)
         self.columns = np.arange(self.matrix.n_columns, dtype=np.int32)
+        self.dense = self.columns[: 0 if sparse else None]
+        self.first = np.concatenate([[0], np.cumsum(histogram_sizes(dataset))])
         self.n_nodes = 1
         self.tests = []  # None: of a leaf
 
     def counts(self, number):
         request = HistogramRequest(number, 1, self.columns, 0)
         counts = self.block.count(self.index, [request])
-        return counts.sums[0], counts.histogram
+        return counts.sums[0], Histogram(counts.histogram, *next(counts.stored_lists()))
 
     def split(self, node, number):
         """Record and split a node; its children with their numbers, none of a leaf."""
         sums, histogram = self.counts(number)
         found = None
         if not self.tree.record(node, sums):
-            found, _ = self.tree.split(node, histogram, self.columns, False)
+            found, _ = self.tree.split(node, histogram, self.dense, self.first)
         self.tests.append(None if found is None else found[0])
         if found is None:
             return []
@@ -69,10 +74,11 @@ def assert_same(found, expected):
     assert sorted(found.words.tolist()) == sorted(expected.words.tolist())
 
 
+@pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("limits", [{}, {"random_splits": True, "seed": 3}], ids=["all", "random"])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
-def test_breadth_first_from_histograms_is_depth_first_from_rows(case, limits):
-    growing = Growing(case, **limits)
+def test_breadth_first_from_histograms_is_depth_first_from_rows(case, limits, sparse):
+    growing = Growing(case, sparse, **limits)
     waiting = [(RoundNode(), 0)]
     while waiting:
         waiting += growing.split(*waiting.pop(0))
@@ -109,25 +115,30 @@ def test_a_test_is_that_of_the_record():
             np.testing.assert_array_equal(words, test.subset)
 
 
-def test_columns_one_by_one_end_at_the_first_that_can_be_split():
+@pytest.mark.parametrize("sparse", [False, True])
+def test_columns_one_by_one_end_at_the_first_that_can_be_split(sparse):
     kinds = ("constant", "ties", "distinct")
-    growing = Growing(("gini", 3, "none"), kinds=kinds)
+    growing = Growing(("gini", 3, "none"), sparse, kinds=kinds)
     for one_by_one, columns in ((True, {1}), (False, {1, 2})):
         node = RoundNode()
         sums, histogram = growing.counts(0)
         growing.tree.record(node, sums)
-        split, can_be_split = growing.tree.split(node, histogram, growing.columns, one_by_one)
+        columns_of = growing.columns if one_by_one else None
+        split, can_be_split = growing.tree.split(
+            node, histogram, growing.dense, growing.first, columns_of
+        )
         assert can_be_split
         assert split[0].column in columns
 
 
-def test_a_column_that_does_not_vary_is_no_split():
-    growing = Growing(("gini", 3, "none"), kinds=("constant", "ties"))
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_column_that_does_not_vary_is_no_split(sparse):
+    growing = Growing(("gini", 3, "none"), sparse, kinds=("constant", "ties"))
     node = RoundNode()
-    growing.columns = growing.columns[:1]
+    growing.columns, growing.dense = growing.columns[:1], growing.dense[:1]
     sums, histogram = growing.counts(0)
     growing.tree.record(node, sums)
-    assert growing.tree.split(node, histogram, growing.columns, False) == (None, False)
+    assert growing.tree.split(node, histogram, growing.dense, growing.first) == (None, False)
 
 
 @pytest.mark.parametrize("is_left", [True, False])

@@ -177,3 +177,14 @@ def test_the_least_weight_of_a_leaf_is_a_share_of_the_bag():
         leaves = tree.weighted_n_node_samples[tree.children_left < 0]
         assert tree.n_leaves > 1
         assert leaves.min() >= 0.2 * total
+
+
+def test_bags_by_their_name():
+    keys = np.array([5, 3, 3, 9], dtype=np.uint64)
+    for made in (bags(7, rate=0.3), Bags(2, 1.0, keys)):
+        again = Bags.of_digest(made.digest(), None if made.by_row else keys)
+        assert (again.seed, again.rate) == (made.seed, made.rate)
+        np.testing.assert_array_equal(again.row_id, made.row_id)
+    for wrong in (None, keys[::-1].copy(), keys[:3]):
+        with pytest.raises(ValueError, match="The keys of the rows are not those of these bags"):
+            Bags.of_digest(made.digest(), wrong)

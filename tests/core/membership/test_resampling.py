@@ -8,6 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dtrees.coding.target import Target
+from dtrees.core.membership import resampling as module
+from dtrees.core.membership.class_weights import ClassWeights
 from dtrees.core.membership.resampling import Lacking, Resampling, of_sets, plain
 
 
@@ -107,3 +110,31 @@ def test_sets_that_lack_several_cells_have_a_mix():
 @pytest.mark.parametrize("n_sets", [1, 2])
 def test_all_rows_are_plain(n_sets):
     assert of_sets(np.ones((n_sets, 5), dtype=bool)).is_plain == (n_sets == 1)
+
+
+@pytest.mark.parametrize("room", [0, 2**20], ids=["set by set", "by cell"])
+@pytest.mark.parametrize("weight", [None, np.arange(60) % 3], ids=["none", "whole"])
+@pytest.mark.parametrize("kind", ["folds", "halves"])
+def test_class_totals_are_sums_of_the_rows_of_a_set(kind, weight, room, monkeypatch):
+    monkeypatch.setattr(module, "MOST_TOTALS", room - 8 * 60)
+    rng = np.random.default_rng(0)
+    rows = np.arange(60) % 5 != np.arange(6)[:, None]
+    if kind == "halves":
+        rows = rng.random((6, 60)) < 0.5
+    target = Target.classification(rng.integers(0, 3, 60), weight)
+    w = np.ones(60, dtype=int) if weight is None else weight
+    expected = [[w[mine & (target.y == k)].sum() for k in range(3)] for mine in rows]
+    assert of_sets(rows).class_totals(target).tolist() == expected
+
+
+def test_class_weights_go_with_their_sets():
+    sets = of_sets(np.arange(60) % 5 != np.arange(6)[:, None])
+    apart = sets.cells_of([0, 1])
+    own = ClassWeights(np.arange(1, 13).reshape(6, 2), np.arange(6))
+    weighing = sets.weighing(own)
+    assert weighing.cells_of([0, 1]) is apart
+    assert weighing.some([4, 1]).class_weights.multiplier.tolist() == [[9, 10], [3, 4]]
+    target = weighing.target_of(3, Target.classification(np.arange(60) % 2))
+    assert target.class_multiplier.tolist() == [7, 8]
+    assert target.class_exponent == 3
+    np.testing.assert_array_equal(target.w, np.arange(60) % 5 != 3)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier
 
+from dtrees import RandomForestRegressor
 from dtrees.coding import CodeBook
 from dtrees.core.model.tree import ABOVE, AT_MOST, IN_SUBSET, LEAF, NO_CHILD, NO_FEATURE, Tree
 from dtrees.core.predict import raw
@@ -494,3 +495,22 @@ def test_a_packed_tree_is_forgotten_with_its_tree():
     del tree, packed
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("n_rows", [1, 300, 9_000])
+def test_values_of_many_trees_block_by_block(n_rows):
+    X, y = make_classification(max(n_rows, 200), random_state=0)
+    X[::5, 2] = np.nan
+    forest = RandomForestRegressor(5, max_depth=4, random_state=0).fit(X, y)
+    X, seen = X[:n_rows], []
+
+    def see(first, end, values):
+        seen.append((first, end, values))
+
+    for table, run in ((X, threaded(2)), (scipy.sparse.csr_array(np.nan_to_num(X)), threaded(1))):
+        seen.clear()
+        raw.forest_blocks(forest.forest_, forest.codebook_, table, run, see)
+        seen.sort(key=lambda each: each[0])
+        assert [first for first, _, _ in seen] == [0, *(end for _, end, _ in seen[:-1])]
+        expected = np.stack([tree.predict(table) for tree in forest.estimators_], axis=1)
+        np.testing.assert_array_equal(np.concatenate([each for _, _, each in seen]), expected)

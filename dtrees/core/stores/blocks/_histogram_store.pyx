@@ -5,15 +5,21 @@
 The search is that of every other node, so the split has the same bits as where the rows are in one
 place. No row is moved here: the rows and the weight of both children are read from the bins of the
 chosen column, and blocks count the rest.
+
+Of sparse columns only those are searched that have a stored cell in the node: the others are
+constant. Their histograms are lists (`_stored_counts`), to which the cell of the fill code is added
+here, once for each node and column: it is what the node has beyond the stored cells of all blocks.
 """
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from dtrees.core.data._columns cimport last_ordered
+from dtrees.core.data._columns cimport STORED_SPARSE, last_ordered
 from dtrees.core.data._structs cimport LEAF
-from dtrees.core.search._bins cimport bins_of_histogram, search_bins
+from dtrees.core.search._bins cimport (
+    append_bin, bins_of_histogram, drop_bin, read_bin, reserve_bins, rest_to_bin, search_bins
+)
 from dtrees.core.search._open_node cimport OpenNode, open_children
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
@@ -48,24 +54,56 @@ cdef int64_t size_of(const TrainParameters* params, int32_t column) noexcept nog
 
 cdef void search_node(Store* store, Member* member) noexcept nogil:
     cdef HistogramStore* s = <HistogramStore*>store
-    cdef const TrainParameters* params = store.params
     cdef const int64_t* histogram = s.histogram
-    cdef Search* q = store.search
-    cdef int32_t j
+    cdef int64_t i = 0
+    cdef int64_t k
+    if s.one_by_one != NULL:
+        search_one_by_one(s)
+        return
+    for k in range(s.n_columns):
+        search_dense(s, histogram, s.columns[k])
+        histogram += size_of(store.params, s.columns[k])
+    k = 0
+    while i < s.n_places:
+        k = column_of(s, k, s.places[i])
+        i = stored_bins(s, <int32_t>k, i)
+        search_column(store, <int32_t>k)
+
+
+cdef void search_one_by_one(HistogramStore* s) noexcept nogil:
+    """Search columns in their order, until one can be split."""
+    cdef const int64_t* histogram = s.histogram
     cdef int64_t i
-    for i in range(s.n_columns):
-        j = s.columns[i]
-        bins_of(store, histogram, j)
-        if q.bins.count > 1 and params.limits.random_splits:
-            search_random(q, j, last_ordered(params.columns + j),
-                          params.values + params.first_value[j])
-        elif q.bins.count > 1:
-            search_bins(q, j, last_ordered(params.columns + j))
-        if q.split.test != LEAF and q.split.column == j:
-            s.chosen = histogram
-        if s.one_by_one and q.split.test != LEAF:
-            break
-        histogram += size_of(params, j)
+    cdef int32_t j
+    for i in range(s.n_one_by_one):
+        j = s.one_by_one[i]
+        if s.store.params.columns[j].storage == STORED_SPARSE:
+            stored_bins(s, j, first_place(s, j))
+            search_column(&s.store, j)
+        else:
+            search_dense(s, histogram, j)
+            histogram += size_of(s.store.params, j)
+        if s.store.search.split.test != LEAF:
+            return
+
+
+cdef void search_dense(HistogramStore* s, const int64_t* histogram, int32_t j) noexcept nogil:
+    cdef const Search* q = s.store.search
+    bins_of(&s.store, histogram, j)
+    search_column(&s.store, j)
+    if q.split.test != LEAF and q.split.column == j:
+        s.chosen = histogram
+
+
+cdef void search_column(Store* store, int32_t j) noexcept nogil:
+    """Search a column that is given as bins."""
+    cdef const TrainParameters* params = store.params
+    cdef Search* q = store.search
+    if q.bins.count > 1 and params.limits.random_splits:
+        search_random(q, j, last_ordered(params.columns + j),
+                      params.values + params.first_value[j])
+    elif q.bins.count > 1:
+        search_bins(q, j, last_ordered(params.columns + j))
 
 
 cdef void bins_of(Store* store, const int64_t* histogram, int32_t column) noexcept nogil:
@@ -73,10 +111,82 @@ cdef void bins_of(Store* store, const int64_t* histogram, int32_t column) noexce
                       store.params.columns[column].n_codes + <int64_t>1, NULL)
 
 
+cdef int64_t column_of(const HistogramStore* s, int64_t k, int64_t place) noexcept nogil:
+    """The column that a place is of, which is column k or behind it. O(log of how far)."""
+    cdef int64_t n = s.store.params.limits.n_columns
+    cdef int64_t step = 1
+    cdef int64_t high, middle
+    while k + step < n and s.first[k + step] <= place:
+        k += step
+        step *= 2
+    high = min(k + step, n)
+    while high - k > 1:
+        middle = (k + high) >> 1
+        if s.first[middle] <= place:
+            k = middle
+        else:
+            high = middle
+    return k
+
+
+cdef int64_t first_place(const HistogramStore* s, int32_t column) noexcept nogil:
+    """Index of the first place of a column, or of what is behind it."""
+    cdef int64_t low = 0
+    cdef int64_t high = s.n_places
+    cdef int64_t middle
+    while low < high:
+        middle = (low + high) >> 1
+        if s.places[middle] < s.first[column]:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+cdef int64_t stored_bins(HistogramStore* s, int32_t column, int64_t i) noexcept nogil:
+    """Make the places of a sparse column bins, and what the node has beyond them that of its fill.
+
+    i : index of the first place. Returns that of the first one behind the column. Without memory
+    there are no bins, which the search notes.
+    """
+    cdef const TrainParameters* params = s.store.params
+    cdef Search* q = s.store.search
+    cdef int64_t n_words = params.layout.n_words
+    cdef int64_t last = s.first[column + 1]
+    cdef uint32_t fill = params.columns[column].fill
+    cdef int64_t of_fill = -1
+    cdef int64_t code, end
+    q.bins.count = 0
+    while i < s.n_places and s.places[i] < last:
+        code = (s.places[i] - s.first[column]) // n_words
+        if of_fill < 0 and code > fill:
+            of_fill = append_bin(q, fill, -1)
+        memset(s.cell, 0, n_words * sizeof(int64_t))
+        end = s.first[column] + (code + 1) * n_words
+        while i < s.n_places and s.places[i] < end:
+            s.cell[n_words - (end - s.places[i])] = s.values[i]
+            i += 1
+        if reserve_bins(q, q.bins.count + 1):
+            q.bins.count += read_bin(q, s.cell, params.layout.kind, <uint32_t>code, q.bins.count)
+    if of_fill < 0:
+        of_fill = append_bin(q, fill, -1)
+    if q.out_of_memory:
+        q.bins.count = 0
+        return i
+    rest_to_bin(q, of_fill)
+    if q.bins.n[of_fill] == 0:
+        drop_bin(q, of_fill)
+    return i
+
+
 cdef void choose(Store* store, Member* member, uint64_t together) noexcept nogil:
+    cdef HistogramStore* s = <HistogramStore*>store
     cdef int32_t column = store.search.split.column
     store.last_ordered = last_ordered(store.params.columns + column)
-    bins_of(store, (<HistogramStore*>store).chosen, column)
+    if store.params.columns[column].storage == STORED_SPARSE:
+        stored_bins(s, column, first_place(s, column))
+    else:
+        bins_of(store, s.chosen, column)
 
 
 cdef void partition(Store* store, Member* member, uint64_t together) noexcept nogil:

@@ -1,4 +1,4 @@
-"""What the rows of a node in one block add up to: sums, and histograms of some columns.
+"""What the rows of a node in one block add up to: sums, and histograms of some dense columns.
 
 A column is counted by combination of training sets (`_node_partition`), and a set has the sum of
 the combinations that it is in: integers, exact. Blocks add up in the same way.
@@ -33,6 +33,7 @@ def count(Dataset dataset, node, uint64_t members, const int32_t[::1] columns):
     members : int
         A bit for each of the sets that are asked for.
     columns : int32 (k,)
+        Dense ones; `_stored_counts` counts the others.
 
     Returns
     -------
@@ -53,10 +54,7 @@ def count(Dataset dataset, node, uint64_t members, const int32_t[::1] columns):
     cdef const uint16_t* times_of = NULL
     cdef const int64_t* multiplier_of = NULL
     cdef NodeRows of_node
-    cdef Layout layout = dataset.params.layout
-    layout.kind = weighted_kind(layout.kind, times is not None or multiplier is not None)
-    layout.n_words = words_of(layout.kind, K)
-    layout.fixed_point = node.root.fixed_point
+    cdef Layout layout = layout_of_node(dataset, node)
     for j in range(len(columns)):
         n_cells += words_of_column(dataset, columns[j], &layout)
     cdef int64_t[:, ::1] sums = np.zeros((n_members, CLASS_0 + K), dtype=np.int64)
@@ -83,6 +81,16 @@ def count(Dataset dataset, node, uint64_t members, const int32_t[::1] columns):
     sum_members(dataset, &of_node, &layout, masks, members, sums)
     count_columns(dataset, &of_node, &layout, masks, members, columns, histogram)
     return np.asarray(sums), np.asarray(histogram)
+
+
+cdef Layout layout_of_node(Dataset dataset, node):
+    """How the rows of a node are counted."""
+    cdef Layout layout = dataset.params.layout
+    weighs = node.times is not None or node.root.class_multiplier is not None
+    layout.kind = weighted_kind(layout.kind, weighs)
+    layout.n_words = words_of(layout.kind, layout.n_classes)
+    layout.fixed_point = node.root.fixed_point
+    return layout
 
 
 cdef CellKind weighted_kind(CellKind kind, bint weighs) noexcept nogil:

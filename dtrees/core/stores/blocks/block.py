@@ -24,19 +24,21 @@ import numpy as np
 
 from dtrees._pickling import SmallArraysInside
 from dtrees._random import BOOTSTRAP, keyed_counts, keyed_largest
-from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.membership.resampling import poisson_steps
 from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.blocks._node_counts import count
 from dtrees.core.stores.blocks._node_partition import partition
+from dtrees.core.stores.blocks._stored_counts import StoredCounter
 from dtrees.core.stores.blocks.messages import (
     Counts,
     HistogramRequest,
     NodeSplit,
     Root,
     SplitUpdate,
+    StoredCounts,
     codes_left,
 )
 
@@ -187,13 +189,34 @@ class BlockOfRows:
         return found
 
     def count(self, positions: PositionIndex, requests: Sequence[HistogramRequest]) -> Counts:
-        """Sums and histograms of nodes. O(rows x columns)."""
-        found = [
-            self._count(positions[request.node], request.members, request.columns)
-            for request in requests
-        ]
+        """Sums and histograms of nodes. O(rows x dense columns + their stored cells)."""
+        is_dense = self._block.coded.storage != SPARSE
+        of_all = np.flatnonzero(is_dense).astype(np.int32)
+        found = []
+        for request in requests:
+            columns = request.columns
+            columns = of_all if columns is None else columns[is_dense[columns]]
+            found.append(self._count(positions[request.node], request.members, columns))
         sums, histograms = zip(*found, strict=True)
-        return Counts(np.concatenate(sums), np.concatenate([each.ravel() for each in histograms]))
+        stored = None if len(of_all) == len(is_dense) else self._stored(positions, requests)
+        return Counts(
+            np.concatenate(sums), np.concatenate([each.ravel() for each in histograms]), stored
+        )
+
+    def _stored(
+        self, positions: PositionIndex, requests: Sequence[HistogramRequest]
+    ) -> StoredCounts:
+        """Histograms of the sparse columns."""
+        counter = StoredCounter(self._dataset, self._block.coded)
+        return StoredCounts.of(
+            [
+                of_set
+                for request in requests
+                for of_set in counter.count(
+                    positions[request.node], request.members, request.columns
+                )
+            ]
+        )
 
     def _count(
         self, node: NodeRows, members: int, columns: np.ndarray
@@ -204,12 +227,13 @@ class BlockOfRows:
     def gather(self, positions: PositionIndex, nodes: Sequence[int]) -> list[GatheredRows]:
         """The rows of nodes. O(rows x columns)."""
         gathered = []
-        for node in map(positions.__getitem__, nodes):
+        found = [positions[node] for node in nodes]
+        matrices = self._block.coded.take_each([node.rows for node in found])
+        for node, coded in zip(found, matrices, strict=True):
             target = self._block.target.take(node.rows)
             if node.times is not None:
                 target = target.bagged(node.times)
             target = node.root.balanced(target)
-            coded = self._block.coded.take(node.rows)
             gathered.append(GatheredRows(coded, target, node.combination, node.masks))
         return gathered
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from dtrees._pickling import SmallArraysInside
 from dtrees.coding.target import Target
 from dtrees.core.model.tree import ABOVE, AT_MOST
 from dtrees.core.stores.blocks._node_counts import HIGHEST, LOWEST
+from dtrees.core.stores.blocks._stored_counts import merged
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,16 +114,87 @@ class HistogramRequest:
     node : int
     members : int
         A bit for each training set that is asked for.
-    columns : int32 (k,)
-        Of the histogram; the sums come with it.
+    columns : int32 (k,) or None
+        Of the histogram; the sums come with it. None: all.
     n_numbers : int
-        Of the histogram, of all sets.
+        Of the histogram, of the dense columns and all sets.
+    n_stored : int, default=0
+        Numbers of the sparse columns, about.
     """
 
     node: int
     members: int
-    columns: np.ndarray
+    columns: np.ndarray | None
     n_numbers: int
+    n_stored: int = 0
+
+
+NUMBER_BYTES = 16  # of a number of a sparse column, and of its place
+
+
+@dataclass(frozen=True, eq=False)
+class StoredCounts(SmallArraysInside):
+    """Histograms of sparse columns: a list for each set of each request, one behind the other.
+
+    Attributes
+    ----------
+    places, values : int64 (n,)
+        As `dtrees.core.stores.blocks._stored_counts` has them.
+    ends : int64 (n_lists,)
+    """
+
+    places: np.ndarray
+    values: np.ndarray
+    ends: np.ndarray
+
+    @classmethod
+    def of(cls, lists: Sequence[tuple[np.ndarray, np.ndarray]]) -> StoredCounts:
+        """Some lists."""
+        ends = np.cumsum([len(places) for places, _ in lists], dtype=np.int64)
+        if len(lists) == 1:
+            return cls(*lists[0], ends)
+        places, values = zip(*lists, strict=True)
+        return cls(np.concatenate(places), np.concatenate(values), ends)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return self.places.nbytes + self.values.nbytes + self.ends.nbytes
+
+    def lists(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Places and values of each list."""
+        begins = [0, *self.ends[:-1].tolist()]
+        return [
+            (self.places[begin:end], self.values[begin:end])
+            for begin, end in zip(begins, self.ends.tolist(), strict=True)
+        ]
+
+    def added(self, other: StoredCounts) -> StoredCounts:
+        """The sums, in new arrays."""
+        pairs = zip(self.lists(), other.lists(), strict=True)
+        return StoredCounts.of([merged(*own, *theirs) for own, theirs in pairs])
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """What some columns of a node add up to, by code, for one set.
+
+    Attributes
+    ----------
+    dense : int64 (n,)
+        Of the dense columns, one behind the other.
+    places, values : int64 (n,)
+        Of the sparse ones, without the cells of their fill codes.
+    """
+
+    dense: np.ndarray
+    places: np.ndarray
+    values: np.ndarray
+
+    def less(self, other: Histogram) -> Histogram:
+        """What is left of a node without the rows of another one, of the same columns."""
+        stored = merged(self.places, self.values, other.places, other.values, -1)
+        return Histogram(self.dense - other.dense, *stored)
 
 
 @dataclass(frozen=True)
@@ -134,23 +206,38 @@ class Counts(SmallArraysInside):
     sums : int64 (members of all requests, 8 + n_classes)
         As `dtrees.core.stores.blocks._node_counts.count`.
     histogram : int64 (n,)
+        Of dense columns.
+    stored : StoredCounts or None, default=None
+        Of the others; None: there are none, or they are told elsewhere.
     """
 
     sums: np.ndarray
     histogram: np.ndarray
+    stored: StoredCounts | None = None
 
     @property
     def nbytes(self) -> int:
-        """Bytes of both."""
-        return self.sums.nbytes + self.histogram.nbytes
+        """Bytes of all."""
+        stored = 0 if self.stored is None else self.stored.nbytes
+        return self.sums.nbytes + self.histogram.nbytes + stored
+
+    def stored_lists(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Places and values of the sparse columns, for each row of the sums."""
+        if self.stored is not None:
+            yield from self.stored.lists()
+            return
+        nothing = np.zeros(0, dtype=np.int64)
+        yield from [(nothing, nothing)] * len(self.sums)
 
 
 def add_up(counts: Iterable[Counts]) -> Counts:
     """The counts of several blocks, of which one at a time is looked at; they are not changed."""
     rest = iter(counts)
     total = next(rest)
+    stored = _StoredSums(total.stored)
     is_own = False
     for other in rest:
+        stored.add(other.stored)
         if not is_own:  # one copy, whatever their number
             total = Counts(np.array(total.sums), np.array(total.histogram))
             is_own = True
@@ -161,7 +248,31 @@ def add_up(counts: Iterable[Counts]) -> Counts:
         sums[:, LOWEST], sums[:, HIGHEST] = lowest, highest
         histogram = total.histogram
         histogram += other.histogram
-    return total
+    return replace(total, stored=stored.total())
+
+
+class _StoredSums:
+    """Adds up lists by halves, so that each number is moved a few times however many there are."""
+
+    def __init__(self, first: StoredCounts | None) -> None:
+        self._sums: list[tuple[int, StoredCounts]] = []  # of how many counts, ever fewer
+        self.add(first)
+
+    def add(self, stored: StoredCounts | None) -> None:
+        """Take the lists of another block."""
+        if stored is None:
+            return
+        n = 1
+        while self._sums and self._sums[-1][0] == n:
+            n, stored = 2 * n, self._sums.pop()[1].added(stored)
+        self._sums.append((n, stored))
+
+    def total(self) -> StoredCounts | None:
+        """All of it."""
+        total: StoredCounts | None = None
+        for _, stored in reversed(self._sums):
+            total = stored if total is None else stored.added(total)
+        return total
 
 
 def merge_bags(

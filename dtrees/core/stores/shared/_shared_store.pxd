@@ -20,6 +20,7 @@ cdef struct SharedStore:
     TrainParameters* params_of             # of the sets
     Search** searches
     const RowStatistics* of_row
+    const int64_t* of_class     # (n_sets, n_classes): class weights of the sets; NULL: none
     bint is_packed          # two classes, and what rows add goes into one number
     SharedNode* node        # that is searched and split
     Member members[MOST_SETS]   # of it
@@ -65,6 +66,12 @@ cdef void bins_of_member(SharedStore* s, Search* q, const SharedNode* node, int 
                          int64_t width) noexcept nogil
 cdef bint search_codes(SharedStore* s, const SharedNode* node, int32_t number, uint64_t members,
                        int64_t width) noexcept nogil
+
+
+cdef inline const int64_t* class_weights(const SharedStore* s, const SharedNode* node,
+                                         int member) noexcept nogil:
+    """Of a member, where sets have their own."""
+    return s.of_class + <int64_t>node.set_of[member] * s.store.params.criterion.n_classes
 
 
 cdef inline int64_t packed(const RowStatistics* of_row, uint32_t row) noexcept nogil:

@@ -13,10 +13,11 @@ from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._memory cimport claim, claim_zeros
 from dtrees.core.data._structs cimport ALL_ORDERED, GINI, IN_SUBSET, RowStatistics, Totals
 from dtrees.core.histogram._layout cimport CLASSES, add_words, subtract_words
-from dtrees.core.search._bins cimport bins_of_histogram, search_bins
+from dtrees.core.search._bins cimport bins_of_histogram, search_bins, weigh_bins
 from dtrees.core.search._parameters cimport Limits, TrainParameters
 from dtrees.core.search._search cimport Search, free_search, new_search
 from dtrees.core.stores._store cimport Member, Store
+from dtrees.core.stores.sampled._random_split cimport search_random
 from dtrees.core.stores.shared._class_scan cimport (
     MOST_ROWS, count_classes, free_classes, number_classes, search_classes, take_boundary
 )
@@ -40,7 +41,7 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
             and claim(<void**>&s.swapped, (n_columns + 1) * sizeof(int32_t))):
         return False
     for i in range(s.n_sets):
-        s.searches[i] = new_search(&s.params_of[i].criterion, s.store.params.layout.kind,
+        s.searches[i] = new_search(&s.params_of[i].criterion, s.params_of[i].layout.kind,
                                    s.of_row[0], &s.params_of[i].limits)
         if s.searches[i] == NULL:
             return False
@@ -104,7 +105,8 @@ cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil:
     gather_rows(s, node)
     if s.intervals != NULL and node.n + node.n_some >= s.interval_rows:
         find_range(s, node)
-    s.by_classes = (is_wide and params.layout.kind == CLASSES
+    s.by_classes = (is_wide and params.layout.kind == CLASSES and s.of_class == NULL
+                    and not params.limits.random_splits
                     and params.criterion.impurity == GINI
                     and node.n + node.n_some <= MOST_ROWS)
     if not s.by_classes:
@@ -208,7 +210,11 @@ cdef bint search_codes(SharedStore* s, const SharedNode* node, int32_t number, u
             bins_of_member(s, q, node, m, width)
             if q.bins.count > 1:
                 varies = True
-                search_bins(q, number, last_ordered(column))
+                if s.store.params.limits.random_splits:
+                    search_random(q, number, last_ordered(column),
+                                  s.store.params.values + s.store.params.first_value[number])
+                else:
+                    search_bins(q, number, last_ordered(column))
                 s.store.out_of_memory |= q.out_of_memory
     return varies
 
@@ -296,6 +302,8 @@ cdef void bins_of_member(SharedStore* s, Search* q, const SharedNode* node, int 
     elif s.more != NULL:
         add_words(s.own, s.more + member * size, size)
     bins_of_histogram(q, &s.counting.layout, s.own, width, s.code)
+    if s.of_class != NULL:
+        weigh_bins(q, class_weights(s, node, member))
     s.store.out_of_memory |= q.out_of_memory
 
 

@@ -5,10 +5,12 @@ from libc.string cimport memset
 
 from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.histogram._layout cimport PACKED, decode
-from dtrees.core.histogram._totals cimport add_to_totals, add_totals, clear_totals
+from dtrees.core.histogram._totals cimport (
+    add_to_totals, add_totals, clear_totals, weigh_totals
+)
 from dtrees.core.search._open_node cimport OpenNode, describe
 from dtrees.core.stores.shared._shared_nodes cimport MOST_SETS, SharedNode
-from dtrees.core.stores.shared._shared_store cimport SharedStore, packed
+from dtrees.core.stores.shared._shared_store cimport SharedStore, class_weights, packed
 
 
 cdef void sum_cells(SharedStore* s, const SharedNode* node) noexcept nogil:
@@ -60,6 +62,9 @@ cdef void sum_members(SharedStore* s, SharedNode* node) noexcept nogil:
                 add_to_totals(s.of_row, &s.store.params.layout, node.some[i],
                               &open.totals, open.class_totals)
     for m in range(node.n_members):
+        if s.of_class != NULL:
+            weigh_totals(&node.open[m].totals, node.open[m].class_totals,
+                         class_weights(s, node, m), K)
         describe(&node.open[m], &s.params_of[node.set_of[m]])
 
 

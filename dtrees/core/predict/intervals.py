@@ -1,0 +1,156 @@
+"""Prediction intervals from models that have not seen the rows that they are judged by.
+
+A row i *calibrates*: its error R_i is known, of a prediction by models that were grown without it.
+The same models predict the new row x, and the two ends are order statistics over all such rows::
+
+    values of the models for x        v_1 ... v_T
+    row i, not seen by models 2, 5:   m_i(x) = (v_2 + v_5) / 2          one product of matrices
+    lower end                         rank n + 1 - h of all m_i(x) - R_i
+    upper end                         rank h of all m_i(x) + R_i,   h = ceil(confidence (n + 1))
+
+This is the jackknife+ where each row has a model of its own, CV+ where it has that of its fold
+(Barber, Candès, Ramdas, Tibshirani 2021), and the jackknife+ after bootstrap where it has the trees
+out of whose bags it is (Kim, Xu, Barber 2020). Each end has its own order statistic, so the
+interval need not lie evenly about a prediction.
+
+Means over models are taken in fixed point, in a unit that depends on the values of the row only.
+Their sums are exact in float64, in any order and on any number of threads, so the bits do not
+depend on how rows are cut into blocks. Memory above the answer: a few blocks of `CELLS` numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import ceil
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+CELLS = 2**20  # rows that are asked about times rows that calibrate, of a block
+BITS = 51  # of a sum in fixed point
+
+
+def check_confidence(confidence: Any) -> float:
+    """Refuse (ValueError, TypeError) what is no share of rows from one half to below 1."""
+    if isinstance(confidence, bool) or not isinstance(confidence, Real):
+        raise TypeError(f"confidence must be a number: got {confidence!r}.")
+    if not 0.5 <= float(confidence) < 1:
+        raise ValueError(
+            f"confidence must be at least 0.5 and below 1, the share of rows whose target is to "
+            f"be in the interval: got confidence={confidence!r}."
+        )
+    return float(confidence)
+
+
+def ranks(confidence: float, n: int) -> tuple[int, int]:
+    """Which of n values, from 1, are the lower and the upper end; 0 and n + 1: there is none.
+
+    The share is the decimal that the user has written: 0.9 of 10 is 9.
+    """
+    high = ceil(Fraction(str(confidence)) * (n + 1))
+    return n + 1 - high, high
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """The rows that calibrate, and which models have not seen them.
+
+    Attributes
+    ----------
+    errors : float64 (n,)
+        Not negative. inf: the row has no prediction, and makes the interval wider.
+    unseen : bool (n_patterns, n_models)
+        Which models have not seen a row.
+    pattern : int (n,) or None
+        The line of `unseen` of each row; None: its own number.
+    """
+
+    errors: np.ndarray
+    unseen: np.ndarray
+    pattern: np.ndarray | None = None
+
+    @cached_property
+    def _counts(self) -> np.ndarray:
+        """Number of models that have not seen a row; int64 (n_patterns,)."""
+        return np.count_nonzero(self.unseen, axis=1)
+
+    @cached_property
+    def _only(self) -> np.ndarray:
+        """Patterns of one model, and which one that is; int64 (2, n)."""
+        single = np.flatnonzero(self._counts == 1)
+        return np.stack([single, self.unseen[single].argmax(axis=1)])
+
+    def means(self, values: np.ndarray) -> np.ndarray:
+        """Mean of the models that have not seen a row, for other rows.
+
+        Parameters
+        ----------
+        values : float64 (n_rows, n_models)
+            What the models say of the other rows.
+
+        Returns
+        -------
+        float64 (n_rows, n_patterns)
+            0 where there is no model.
+        """
+        n_patterns, n_models = self.unseen.shape
+        single, model = self._only
+        if len(single) == n_patterns:
+            return values.take(model, axis=1)
+        base, exponent, bits, fixed = _fixed_point(values)
+        found = np.empty((len(values), n_patterns))
+        step = max(1, CELLS // n_models)
+        for first in range(0, n_patterns, step):
+            part = self.unseen[first : first + step].astype(np.float64)
+            found[:, first : first + step] = fixed @ part.T
+        found /= np.maximum(self._counts, 1)
+        np.ldexp(found, exponent - bits, out=found)
+        found += base
+        found *= 4.0
+        found[:, self._counts == 0] = 0.0
+        found[:, single] = values.take(model, axis=1)
+        return found
+
+    def ends(self, values: np.ndarray, confidence: float) -> np.ndarray:
+        """Lower and upper ends for rows, of which `values` are as for `means`.
+
+        Returns
+        -------
+        float64 (n_rows, 2)
+            Infinite where there are too few rows that calibrate.
+        """
+        n = len(self.errors)
+        low, high = ranks(confidence, n)
+        found = np.empty((len(values), 2))
+        if high > n:
+            found[:] = -np.inf, np.inf
+            return found
+        step = max(1, CELLS // max(n, len(self.unseen)))
+        for first in range(0, len(values), step):
+            rows = slice(first, first + step)
+            means = self.means(values[rows])
+            if self.pattern is not None:
+                means = means.take(self.pattern, axis=1)
+            for side, rank, away in ((0, low, np.subtract), (1, high, np.add)):
+                ends = away(means, self.errors)
+                ends.partition(rank - 1, axis=1)
+                found[rows, side] = ends[:, rank - 1]
+        return found
+
+
+def _fixed_point(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
+    """Rows of numbers as whole numbers whose sums are exact: (base, exponent, bits, numbers).
+
+    ``4 * (base + ldexp(numbers, exponent - bits))`` are the values, up to the last bits of the
+    largest distance from the first. A quarter of them is taken, as distances of values near the
+    largest float64 would overflow.
+    """
+    quarter = values * 0.25
+    base = quarter[:, :1]
+    away = quarter - base
+    _, exponent = np.frexp(np.abs(away).max(axis=1, initial=0.0, keepdims=True))
+    bits = BITS - values.shape[1].bit_length()
+    return base, exponent, bits, np.rint(np.ldexp(away, bits - exponent))

@@ -1,0 +1,409 @@
+"""Histograms of sparse columns as lists: the places that are not zero, and what stands there.
+
+    histogram of all columns    0 0 0 4 0 2 0 0 ...  0 0 1 0 ...        never made
+    place                       3  5  90,412                            ascending
+    value                       4  2  1
+
+A place is a number of the histogram of all columns, dense and sparse ones, as if each had all of
+its codes. The cell of the fill code is not counted: it is what the node has beyond the others
+([SP] 3), which only who has the sums of all blocks can tell (`_histogram_store`). So a list has at
+most a few numbers for each stored cell of the rows of the node, however many columns and codes
+there are. Lists add up by merging.
+
+The cells of a block lie by column and code (`_stored_cells`). There are two ways to those of a
+node. Either all cells of the columns are looked at, and those are skipped whose row is not in the
+node; or the cells of its rows are marked, a bit each, and the marks are read in their order::
+
+    by column    O(cells of the columns in the block)                  large nodes, few columns
+    by row       O(cells of the rows of the node + cells / 64)         small nodes, all columns
+
+A cell that is marked costs about four that are looked at (`MARKED`).
+"""
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
+
+from dtrees.core.data._bits cimport count_bits, trailing_zeros
+from dtrees.core.data._memory cimport claim_zeros, resize
+from dtrees.core.histogram._layout cimport (
+    CLASSES, COUNT, SUM, WEIGHTED_CLASSES, CellKind, Layout, add
+)
+from dtrees.core.stores._dataset cimport Dataset
+from dtrees.core.stores.blocks._node_counts cimport layout_of_node, write_statistics
+from dtrees.core.stores.blocks._stored_cells cimport StoredCells, stored_cells_of
+
+cdef enum:
+    MARKED = 4              # what a cell costs that is marked, in cells that are looked at
+    FIRST_ROOM = 256        # numbers of a list
+
+
+cdef struct Numbers:
+    # A list.
+    int64_t* place
+    int64_t* value
+    int64_t n
+    int64_t room
+
+
+cdef struct Counting:
+    # Of a node.
+    CellKind kind
+    int64_t n_words             # of a cell
+    int64_t n_members
+    int64_t n_columns           # as `StoredCells`
+    const int64_t* start
+    const int32_t* row
+    const uint32_t* code
+    const int64_t* first
+    uint32_t* number            # by row: its number in the node from 1 on; 0: it is not there
+    uint64_t* marks             # a bit for each cell; NULL: the columns are looked at
+    const int64_t* start_of_row
+    const uint32_t* cell_of_row
+    const int64_t* weight       # by number in the node
+    const int64_t* target
+    const uint16_t* combination     # or NULL
+    const uint64_t* members_of      # by combination: a bit for each list
+    int64_t place               # of the cell that is added up
+    int64_t* words              # (n_members, n_words) of it,
+    uint64_t* used              # (n_members, width): a bit for each of them that was added to
+    int64_t width
+    Numbers* lists
+
+
+cdef class StoredCounter:
+    """Counts the stored cells of nodes of a block, one after the other.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Of the rows as they are, without bags.
+    coded : CodedMatrix
+        Whose rows these are.
+    """
+    cdef Dataset dataset
+    cdef StoredCells cells
+    cdef uint32_t[::1] number
+
+    def __init__(self, Dataset dataset, coded):
+        self.dataset = dataset
+        self.cells = stored_cells_of(coded)
+        self.number = np.zeros(coded.n_rows, dtype=np.uint32)
+
+    def count(self, node, uint64_t members, columns=None):
+        """The histograms of the sparse ones among some columns.
+
+        Parameters
+        ----------
+        node : NodeRows
+        members : int
+            A bit for each training set that is asked for.
+        columns : int32 (k,) or None, default=None
+            In any order; None: all.
+
+        Returns
+        -------
+        list of (int64 (n,), int64 (n,))
+            Places, ascending, and values; a pair for each set.
+
+        Raises
+        ------
+        MemoryError
+        """
+        cdef const uint32_t[::1] rows = node.rows
+        cdef const uint16_t[::1] times = node.times
+        cdef const uint16_t[::1] combination = node.combination
+        cdef const uint64_t[::1] masks = node.masks
+        cdef const int64_t[::1] multiplier = node.root.class_multiplier
+        cdef int64_t n = len(rows)
+        cdef Layout layout = layout_of_node(self.dataset, node)
+        cdef const uint16_t* times_of = NULL
+        cdef const int64_t* multiplier_of = NULL
+        cdef Counting c
+        cdef int64_t[::1] weight, target
+        cdef uint64_t[::1] members_of, marks
+        cdef int32_t[::1] numbers
+        cdef bint fits
+        cdef int64_t m
+        cdef list found = []
+        memset(&c, 0, sizeof(Counting))
+        c.n_members = count_bits(members)
+        numbers = self.numbers_of(columns)
+        nothing = np.zeros(0, dtype=np.int64)
+        if n == 0 or c.n_members == 0 or self.cells.n_stored == 0 or (
+                numbers is not None and len(numbers) == 0):
+            return [(nothing, nothing)] * c.n_members
+        weight = np.empty(n, dtype=np.int64)
+        target = np.empty(n, dtype=np.int64)
+        if times is not None:
+            times_of = &times[0]
+        if multiplier is not None:
+            multiplier_of = &multiplier[0]
+        write_statistics(&self.dataset.of_row, layout.kind, &rows[0], times_of,
+                         multiplier_of, n, &weight[0], &target[0])
+        members_of = lists_of(masks, members)
+        c.kind = layout.kind
+        c.n_words = layout.n_words
+        c.number = &self.number[0]
+        c.weight = &weight[0]
+        c.target = &target[0]
+        c.members_of = &members_of[0]
+        if combination is not None:
+            c.combination = &combination[0]
+        c.place = -1
+        c.width = (layout.n_words + 63) // 64
+        c.n_columns = self.cells.n_columns
+        c.start = &self.cells.start[0]
+        c.row = &self.cells.row[0]
+        c.code = &self.cells.code[0]
+        c.first = &self.cells.first[0]
+        if self.is_by_row(rows, numbers):
+            self.cells.make_rows()
+            marks = np.zeros(self.cells.n_stored // 64 + 1, dtype=np.uint64)
+            c.marks = &marks[0]
+            c.start_of_row = &self.cells.start_of_row[0]
+            c.cell_of_row = &self.cells.cell_of_row[0]
+        try:
+            with nogil:
+                fits = make_room(&c) and count_rows(&c, rows, numbers)
+            if not fits:
+                raise MemoryError
+            for m in range(c.n_members):
+                found.append(arrays_of(&c.lists[m]))
+            return found
+        finally:
+            for m in range(c.n_members if c.lists != NULL else 0):
+                free(c.lists[m].place)
+                free(c.lists[m].value)
+            free(c.lists)
+            free(c.words)
+            free(c.used)
+
+    cdef int32_t[::1] numbers_of(self, columns):
+        """Numbers of the sparse ones among some columns, ascending; None: all."""
+        if columns is None:
+            return None
+        numbers = np.asarray(self.cells.number)[columns]
+        return np.sort(numbers[numbers >= 0])
+
+    cdef bint is_by_row(self, const uint32_t[::1] rows, const int32_t[::1] numbers):
+        """Whether marking the cells of some rows costs less than looking at all of the columns."""
+        cdef StoredCells cells = self.cells
+        cdef int64_t of_columns = cells.n_stored if numbers is None else 0
+        cdef double of_rows = <double>cells.n_stored * len(rows) / cells.n_rows  # about
+        cdef int64_t i
+        if cells.n_stored >= 0xFFFFFFFF:
+            return False
+        for i in range(0 if numbers is None else len(numbers)):
+            of_columns += cells.start[numbers[i] + 1] - cells.start[numbers[i]]
+        return MARKED * of_rows + cells.n_stored // 64 < of_columns
+
+
+cdef bint make_room(Counting* c) noexcept nogil:
+    c.lists = <Numbers*>calloc(c.n_members, sizeof(Numbers))
+    return (c.lists != NULL
+            and claim_zeros(<void**>&c.words, c.n_members * c.n_words * sizeof(int64_t))
+            and claim_zeros(<void**>&c.used, c.n_members * c.width * sizeof(uint64_t)))
+
+
+cdef bint count_rows(Counting* c, const uint32_t[::1] rows,
+                     const int32_t[::1] numbers) noexcept nogil:
+    """Count; False without memory."""
+    cdef int64_t n = len(rows)
+    cdef bint fits
+    cdef int64_t i
+    for i in range(n):
+        c.number[rows[i]] = <uint32_t>(i + 1)
+    if c.marks == NULL:
+        fits = count_all(c, numbers)
+    else:
+        fits = count_marked(c, rows, numbers)
+    for i in range(n):
+        c.number[rows[i]] = 0
+    return fits and flush(c)
+
+
+cdef bint count_all(Counting* c, const int32_t[::1] numbers) noexcept nogil:
+    """Look at all cells of the columns."""
+    cdef int64_t n = c.n_columns if numbers is None else len(numbers)
+    cdef int64_t i, k, p
+    cdef uint32_t number
+    for i in range(n):
+        k = i if numbers is None else numbers[i]
+        for p in range(c.start[k], c.start[k + 1]):
+            number = c.number[c.row[p]]
+            if number != 0 and not take(c, c.first[k] + c.code[p], number - <int64_t>1):
+                return False
+    return True
+
+
+cdef bint count_marked(Counting* c, const uint32_t[::1] rows,
+                       const int32_t[::1] numbers) noexcept nogil:
+    """Mark the cells of the rows, and read the marks; all columns, or some of them."""
+    cdef int64_t i, p
+    cdef uint32_t cell
+    for i in range(len(rows)):
+        for p in range(c.start_of_row[rows[i]], c.start_of_row[rows[i] + <int64_t>1]):
+            cell = c.cell_of_row[p]
+            c.marks[cell >> 6] |= <uint64_t>1 << (cell & 63)
+    if numbers is None:
+        return read_marks(c, 0, c.start[c.n_columns], 0)
+    for i in range(len(numbers)):
+        if not read_marks(c, c.start[numbers[i]], c.start[numbers[i] + 1], numbers[i]):
+            return False
+    return True
+
+
+cdef bint read_marks(Counting* c, int64_t begin, int64_t end, int64_t k) noexcept nogil:
+    """Count the marked cells of begin..end; k : a column at or before the first."""
+    cdef int64_t w, p
+    cdef uint64_t bits
+    if begin >= end:
+        return True
+    for w in range(begin >> 6, (end - 1 >> 6) + 1):
+        bits = c.marks[w]
+        if 64 * w < begin:
+            bits &= ~<uint64_t>0 << (begin & 63)
+        if 64 * (w + 1) > end:
+            bits &= ~<uint64_t>0 >> (64 * (w + 1) - end)
+        while bits != 0:
+            p = 64 * w + trailing_zeros(bits)
+            bits &= bits - 1
+            if p >= c.start[k + 1]:
+                k = stretch_of(c.start, k + 1, c.n_columns, p)
+            if not take(c, c.first[k] + c.code[p], c.number[c.row[p]] - <int64_t>1):
+                return False
+    return True
+
+
+cdef int64_t stretch_of(const int64_t* start, int64_t k, int64_t n, int64_t p) noexcept nogil:
+    """The stretch, k or behind it, of n, whose cells begin at p or before; start[k] <= p."""
+    cdef int64_t step = 1
+    cdef int64_t high, middle
+    while k + step < n and start[k + step] <= p:
+        k += step
+        step *= 2
+    high = min(k + step, n)
+    while high - k > 1:
+        middle = (k + high) >> 1
+        if start[middle] <= p:
+            k = middle
+        else:
+            high = middle
+    return k
+
+
+cdef lists_of(const uint64_t[::1] masks, uint64_t members):
+    """By combination a bit for each of the sets that are asked for, numbered from 0 on."""
+    cdef uint64_t[::1] found = np.zeros(len(masks), dtype=np.uint64)
+    cdef int64_t k
+    cdef uint64_t bits
+    for k in range(len(masks)):
+        bits = masks[k] & members
+        while bits != 0:
+            found[k] |= <uint64_t>1 << count_bits(members & ((bits & -bits) - 1))
+            bits &= bits - 1
+    return np.asarray(found)
+
+
+cdef inline bint take(Counting* c, int64_t cell, int64_t i) noexcept nogil:
+    """Add row i of the node to a cell, whose cells come in ascending order."""
+    cdef uint64_t bits = c.members_of[0 if c.combination == NULL else c.combination[i]]
+    cdef int64_t target = c.target[i]
+    cdef int64_t word = 0
+    cdef uint64_t first = 1
+    cdef int64_t m
+    if cell * c.n_words != c.place:
+        if not flush(c):
+            return False
+        c.place = cell * c.n_words
+    if c.kind == CLASSES:
+        first = 0
+        word = target
+    elif c.kind == WEIGHTED_CLASSES:
+        word = 1 + target
+    elif c.kind == SUM:
+        first = 3
+    elif c.kind != COUNT:
+        first = 7
+    while bits != 0:
+        m = trailing_zeros(bits)
+        bits &= bits - 1
+        add(c.words + m * c.n_words, c.kind, c.weight[i], target)
+        c.used[m * c.width] |= first
+        c.used[m * c.width + (word >> 6)] |= <uint64_t>(word > 0 or first == 0) << (word & 63)
+    return True
+
+
+cdef bint flush(Counting* c) noexcept nogil:
+    """Write the cell that is added up to the lists; False without memory."""
+    cdef int64_t m, t, w
+    cdef uint64_t bits
+    if c.place < 0:
+        return True
+    for m in range(c.n_members):
+        for t in range(c.width):
+            bits = c.used[m * c.width + t]
+            c.used[m * c.width + t] = 0
+            while bits != 0:
+                w = 64 * t + trailing_zeros(bits)
+                bits &= bits - 1
+                if not append(&c.lists[m], c.place + w, c.words[m * c.n_words + w]):
+                    return False
+                c.words[m * c.n_words + w] = 0
+    return True
+
+
+cdef inline bint append(Numbers* numbers, int64_t place, int64_t value) noexcept nogil:
+    """A number that is not zero behind the others; False without memory."""
+    cdef int64_t room
+    if numbers.n == numbers.room:
+        room = 2 * numbers.room if numbers.room > 0 else FIRST_ROOM
+        if not (resize(<void**>&numbers.place, room * sizeof(int64_t))
+                and resize(<void**>&numbers.value, room * sizeof(int64_t))):
+            return False
+        numbers.room = room
+    numbers.place[numbers.n] = place
+    numbers.value[numbers.n] = value
+    numbers.n += value != 0
+    return True
+
+
+cdef arrays_of(const Numbers* numbers):
+    """Copies of what a list has."""
+    cdef int64_t[::1] place = np.empty(numbers.n, dtype=np.int64)
+    cdef int64_t[::1] value = np.empty(numbers.n, dtype=np.int64)
+    if numbers.n > 0:
+        memcpy(&place[0], numbers.place, numbers.n * sizeof(int64_t))
+        memcpy(&value[0], numbers.value, numbers.n * sizeof(int64_t))
+    return np.asarray(place), np.asarray(value)
+
+
+def merged(const int64_t[::1] place, const int64_t[::1] value, const int64_t[::1] other_place,
+           const int64_t[::1] other_value, int64_t sign=1):
+    """A list and another one `sign` times, added up; zeros are left out. O(both)."""
+    cdef int64_t n = len(place)
+    cdef int64_t n_other = len(other_place)
+    cdef int64_t[::1] places = np.empty(n + n_other, dtype=np.int64)
+    cdef int64_t[::1] values = np.empty(n + n_other, dtype=np.int64)
+    cdef int64_t i = 0
+    cdef int64_t j = 0
+    cdef int64_t k = 0
+    with nogil:
+        while i < n or j < n_other:
+            if j == n_other or i < n and place[i] < other_place[j]:
+                places[k] = place[i]
+                values[k] = value[i]
+                i += 1
+            elif i == n or other_place[j] < place[i]:
+                places[k] = other_place[j]
+                values[k] = sign * other_value[j]
+                j += 1
+            else:
+                places[k] = place[i]
+                values[k] = value[i] + sign * other_value[j]
+                i += 1
+                j += 1
+            k += values[k] != 0
+    return np.asarray(places)[:k].copy(), np.asarray(values)[:k].copy()

@@ -1,0 +1,104 @@
+"""Prediction intervals of forests, by the rows out of their bags.
+
+A fit that predicts rows out of its bags leaves how far off these predictions are, a number per row.
+Which trees have not seen a row is drawn anew from the seed of the bags, when intervals are asked
+for. Nothing is fitted, and the table is not needed::
+
+    fit      y, out-of-bag predictions ──▶ errors (n_rows,)
+    asked    seed ──▶ bags: rows x trees ──┐
+             X ──▶ values of the trees ────┴──▶ `dtrees.core.predict.intervals`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dtrees.core.membership.resampling import Bags
+from dtrees.core.predict.intervals import Calibration
+from dtrees.core.predict.out_of_bag import rows_out_of
+from dtrees.core.predict.raw import forest_blocks
+from dtrees.estimators.prediction import ForestPredictor
+from dtrees.parallel import Answer
+from dtrees.typing import Runner, serial
+
+ENDS = ("lower", "upper")  # columns in a data frame
+
+
+def out_of_bag_errors(y: Any, mean: np.ndarray, counts: np.ndarray | None) -> np.ndarray:
+    """How far out-of-bag predictions are off, float64 (n_rows,).
+
+    inf: every bag has the row. nan: the row has no weight, and does not calibrate. `counts` says
+    which rows have one; None: all.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        errors: np.ndarray = np.abs(np.asarray(y).ravel().astype(np.float64) - mean[:, 0])
+    errors[np.isnan(errors)] = np.inf
+    if counts is not None:
+        errors[~counts] = np.nan
+    return errors
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalPredictor(ForestPredictor):
+    """The answers of a forest, and intervals."""
+
+    bags: Bags
+    errors: np.ndarray  # as `out_of_bag_errors`
+    confidence: float
+
+    @classmethod
+    def of(
+        cls, predictor: ForestPredictor, learned: Mapping[str, Any], confidence: float
+    ) -> IntervalPredictor:
+        """What a forest predicts intervals with; `learned` is what it has learned.
+
+        Raises ValueError where it has not predicted the rows out of its bags.
+        """
+        errors, name = learned.get("_oob_errors"), learned.get("_fit_bags")
+        if errors is None or name is None:
+            raise ValueError(
+                f"prediction_interval of this {predictor.estimator} needs the errors of the rows "
+                "out of its bags. Fit it with bootstrap=True and oob_score=True. Intervals of any "
+                "regressor: call cross_validate(..., return_estimator=True) of "
+                "dtrees.model_selection, and the prediction_interval of its result."
+            )
+        bags = Bags.of_digest(name, learned.get("_oob_keys"))
+        if len(bags.row_id) != len(errors):
+            raise ValueError("The bags of this forest are not of the rows that it was fitted to.")
+        forest = predictor.forest
+        return cls(
+            predictor.book, None, predictor.estimator, forest, bags, errors, float(confidence)
+        )
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """The rows that have a weight, and out of which bags they are; O(n_rows x n_trees)."""
+        counts = ~np.isnan(self.errors)
+        unseen = np.zeros((len(counts), len(self.forest)), dtype=bool)
+        for number in range(len(self.forest)):
+            times = self.bags.multiplicity(number, None if counts.all() else counts)
+            unseen[rows_out_of(times), number] = True
+        return Calibration(self.errors[counts], unseen[counts])
+
+    def answer(self, method: str) -> Answer:
+        """Type, dtype and columns of what a method returns."""
+        if method == "prediction_interval":
+            return Answer(np.empty((0, 2)), columns=ENDS)
+        return super().answer(method)
+
+    def prediction_interval(self, X: Any, run: Runner = serial) -> np.ndarray:
+        """Lower and upper ends of every row, float64 (n_rows, 2)."""
+        table = self.check(X, run)
+        found = np.empty((table.n_rows, 2))
+        calibration = self.calibration
+
+        def see(first: int, end: int, values: np.ndarray) -> None:
+            found[first:end] = calibration.ends(values, self.confidence)
+
+        forest_blocks(self.forest, self.book, table, run, see)
+        return found

@@ -1,0 +1,236 @@
+"""Prediction intervals from the models of a cross-validation.
+
+The models and the held-out predictions of a cross-validation are all that is needed: a row has an
+error, of the models that have it in their test side, and these models predict new rows, give or
+take the error (`dtrees.core.predict.intervals`)::
+
+    k folds, leave-one-out          one model for each row          CV+, jackknife+
+    repeated folds, shuffle splits  the mean of several models      jackknife+ after subsampling
+    rows in no test side            do not count
+
+Errors are read from the codes of the table, when the models have been scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
+
+from dtrees.core.membership.resampling import of_sets
+from dtrees.core.predict.intervals import Calibration, check_confidence
+from dtrees.estimators.base import BaseTrees
+from dtrees.estimators.intervals import ENDS
+from dtrees.estimators.prediction import Predictor
+from dtrees.model_selection.cells import Cells
+from dtrees.model_selection.nested import FittedSearches
+from dtrees.model_selection.pipelines import ends_in_dtrees
+from dtrees.model_selection.prepare import Prepared
+from dtrees.model_selection.shared_search import SharedSearch
+from dtrees.model_selection.splits import Split
+from dtrees.parallel import Answer, is_lazy, map_rows
+
+NO_REGRESSOR = "they are of numbers, and it is of"
+
+
+class CrossValidation(dict[str, Any]):
+    """The result of `cross_validate`: a dict, and prediction intervals.
+
+    Entries are those of :func:`sklearn.model_selection.cross_validate`, and ``final_estimator``.
+    """
+
+    _held_out: Calibration | str  # or why there are no intervals
+
+    def __init__(self, entries: Mapping[str, Any], held_out: Calibration | str) -> None:
+        super().__init__(entries)
+        self._held_out = held_out
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CrossValidation, (dict(self), self._held_out)
+
+    def prediction_interval(self, X: Any, confidence: float = 0.9) -> Any:
+        """Predict an interval for every row, by the rows that were held out.
+
+        CV+ and jackknife+: each row has an error, of the prediction by the model that was grown
+        without it. The same model predicts the new row, give or take the error. The ends of the
+        interval are order statistics over all rows. Nothing is fitted.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Columns as at fit. A Dask array or data frame is answered lazily, block by block.
+        confidence : float, default=0.9
+            Share of rows whose target is to be in its interval, from 0.5 to below 1.
+
+        Returns
+        -------
+        interval : float64 array of shape (n_rows, 2)
+            Lower and upper end. They are infinite where too few rows were held out: fewer than
+            ``confidence / (1 - confidence)``.
+
+        Raises
+        ------
+        ValueError
+            `cross_validate` was called without ``return_estimator=True``, a fit has failed, a test
+            side has rows of its training side, or `confidence` is not in its range.
+        TypeError
+            The estimator is no regressor, or none of dtrees.
+
+        Notes
+        -----
+        For rows that come from the same distribution, about `confidence` of the targets are in
+        their intervals, and at least ``2 * confidence - 1 - sqrt(2 / n)`` of them in the worst
+        case for folds (Barber, Candès, Ramdas, Tibshirani 2021, theorem 4).
+
+        A row of several test sides (repeated folds, shuffle splits) has the mean of their models,
+        as the jackknife+ after bootstrap has (Kim, Xu, Barber 2020). Rows in no test side and rows
+        without a weight do not count; all others count once. Rows of a time series are not alike,
+        and neither number need hold for them.
+
+        Costs a prediction of `X` by each model, and O(n) for each of its rows, in blocks of a few
+        MB.
+        """
+        confidence = check_confidence(confidence)
+        held_out = self._held_out
+        if isinstance(held_out, str):
+            raise (TypeError if held_out.startswith(NO_REGRESSOR) else ValueError)(
+                f"There are no prediction intervals of this cross-validation: {held_out}."
+            )
+        models = self["estimator"]
+        if is_lazy(X):
+            models = [getattr(model, "best_estimator_", model) for model in models]
+            if not all(isinstance(model, BaseTrees) for model in models):
+                raise TypeError(
+                    "Intervals of a Dask collection are of trees and forests, and of searches over "
+                    f"them, not of {type(models[0]).__name__}: give X.compute()."
+                )
+            predictors = Predictors(
+                tuple(model._predictor() for model in models), held_out, confidence
+            )
+            return map_rows(predictors, "prediction_interval", X)
+        values = np.column_stack([model.predict(X) for model in models])
+        return held_out.ends(values.astype(np.float64, copy=False), confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class Predictors:
+    """What answers a block of a collection: `dtrees.parallel.dask_predict.Model`."""
+
+    models: tuple[Predictor, ...]
+    held_out: Calibration
+    confidence: float
+
+    def check_columns(self, names: np.ndarray | None, n_columns: int | None) -> None:
+        """Raise when a table of these columns is not one of those that were fitted."""
+        self.models[0].check_columns(names, n_columns)
+
+    def answer(self, method: str) -> Answer:
+        """Type, dtype and columns of the answer."""
+        return Answer(np.empty((0, 2)), columns=ENDS)
+
+    def of_block(self, method: str, block: Any) -> np.ndarray:
+        """The ends for the rows of a block."""
+        predicted = [model.of_block("predict", block) for model in self.models]
+        return self.held_out.ends(np.column_stack(predicted), self.confidence)
+
+
+def unsupported_intervals(estimator: Any, return_estimator: Any) -> str | None:
+    """Why a cross-validation has no intervals, as far as its arguments tell; None: it may."""
+    model = estimator.estimator if isinstance(estimator, SharedSearch) else estimator
+    if not (isinstance(model, BaseTrees) or ends_in_dtrees(model)) or not is_regressor(model):
+        return f"{NO_REGRESSOR} {type(model).__name__}, which is no regressor of dtrees"
+    if not return_estimator:
+        return "call cross_validate with return_estimator=True, which keeps its models"
+    return None
+
+
+def intervals_of(models: Cells | FittedSearches, prepared: Prepared) -> Calibration | str:
+    """What intervals are made from, of models that were grown together; or why there are none."""
+    given = prepared.arguments
+    for number in range(len(given.cv)):
+        if models.error(number) is not None:
+            return f"the fit of split {number} has failed"
+    held_out = HeldOutRows(given.cv, len(prepared.y))
+    if isinstance(models, Cells):
+        sides = ((number, np.flatnonzero(held_out[number])) for number in range(len(held_out)))
+        models.fitted.bring_values(sides)
+
+    def predict(number: int, rows: np.ndarray) -> np.ndarray:
+        return models.values(0, number, rows)[:, 0]
+
+    return held_out_errors(predict, given.cv, prepared.y, given.sample_weight)
+
+
+def intervals_by_sklearn(
+    result: Mapping[str, Any], X: Any, prepared: Prepared
+) -> Calibration | str:
+    """The same of a result of scikit-learn's function, with its estimators and indices."""
+    models, indices = result["estimator"], result["indices"]
+    for number, model in enumerate(models):
+        try:
+            check_is_fitted(model)
+        except NotFittedError:
+            return f"the fit of split {number} has failed"
+    splits = list(zip(indices["train"], indices["test"], strict=True))
+
+    def predict(number: int, rows: np.ndarray) -> np.ndarray:
+        return np.asarray(models[number].predict(_safe_indexing(X, rows)))
+
+    return held_out_errors(predict, splits, prepared.y, prepared.arguments.sample_weight)
+
+
+def held_out_errors(
+    predict: Callable[[int, np.ndarray], np.ndarray],
+    splits: Sequence[Split],
+    y: Any,
+    sample_weight: Any = None,
+) -> Calibration | str:
+    """The rows of test sides, how far their predictions are off, and which models these are of.
+
+    ``predict(number, rows)`` is what model `number` says of rows, by their numbers. Returns why
+    there are no intervals, where a test side has rows of its training side.
+    """
+    y = np.asarray(y).astype(np.float64)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    n_rows = len(y)
+    held_out = HeldOutRows(splits, n_rows)
+    total, votes = np.zeros(n_rows), np.zeros(n_rows, dtype=np.int64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for number, (train, _) in enumerate(splits):
+            is_test = held_out[number]
+            if is_test[np.arange(n_rows)[train]].any():
+                return f"rows of the test side of split {number} are in its training side, too"
+            rows = np.flatnonzero(is_test)
+            total[rows] += predict(number, rows)
+            votes[rows] += 1
+        counts = votes > 0
+        if sample_weight is not None:
+            counts &= np.asarray(sample_weight) > 0
+        errors = np.abs(y[counts] - total[counts] / votes[counts])
+    sets = of_sets(held_out)
+    assert sets.cells is not None
+    used, pattern = np.unique(sets.cells[counts], return_inverse=True)
+    unseen = np.stack([sets.has(number)[used] for number in range(sets.n_sets)], axis=1)
+    return Calibration(errors, unseen, pattern.ravel())
+
+
+class HeldOutRows:
+    """The test sides of splits as sets of rows, made one at a time."""
+
+    def __init__(self, splits: Sequence[Split], n_rows: int) -> None:
+        self._splits, self._n_rows = splits, n_rows
+
+    def __len__(self) -> int:
+        return len(self._splits)
+
+    def __getitem__(self, number: int) -> np.ndarray:
+        rows = np.zeros(self._n_rows, dtype=bool)
+        rows[np.arange(self._n_rows)[self._splits[number][1]]] = True
+        return rows

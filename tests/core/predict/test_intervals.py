@@ -1,0 +1,131 @@
+"""Ends of intervals are those of sorted lists, and the same bits in any blocks."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrees.core.predict import intervals
+from dtrees.core.predict.intervals import Calibration, check_confidence, ranks
+
+
+def listed(values, errors, unseen, confidence):
+    """Ends for one row, one calibrating row after the other; exact means."""
+    lower, upper = [], []
+    for error, models in zip(errors, unseen, strict=True):
+        mine = [Fraction(v) for v, is_unseen in zip(values, models, strict=True) if is_unseen]
+        if not math.isfinite(error):
+            lower.append(-math.inf)
+            upper.append(math.inf)
+            continue
+        mean = float(sum(mine) / len(mine)) if mine else 0.0
+        lower.append(mean - error)
+        upper.append(mean + error)
+    n, share = len(errors), Fraction(str(confidence))
+    high = math.ceil(share * (n + 1))
+    if high > n:
+        return -math.inf, math.inf
+    return sorted(lower)[n + 1 - high - 1], sorted(upper)[high - 1]
+
+
+def drawn(seed, n, n_models, n_rows, ties=False):
+    rng = np.random.default_rng(seed)
+    values, errors = rng.normal(size=(n_rows, n_models)), np.abs(rng.normal(size=n))
+    if ties:
+        values, errors = np.rint(values), np.rint(errors)
+    unseen = rng.random((n, n_models)) < 0.4
+    errors[~unseen.any(axis=1)] = np.inf
+    return values, errors, unseen
+
+
+@given(
+    st.integers(0, 1000),
+    st.integers(0, 40),
+    st.integers(1, 12),
+    st.sampled_from([0.5, 0.8, 0.9, 0.95]),
+    st.booleans(),
+)
+def test_sorted_lists(seed, n, n_models, confidence, ties):
+    values, errors, unseen = drawn(seed, n, n_models, 5, ties)
+    found = Calibration(errors, unseen).ends(values, confidence)
+    expected = [listed(row, errors, unseen, confidence) for row in values.tolist()]
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    patterns, pattern = np.unique(unseen, axis=0, return_inverse=True)
+    shared = Calibration(errors, patterns, pattern.ravel())
+    np.testing.assert_array_equal(shared.ends(values, confidence), found)
+
+
+@pytest.mark.parametrize("cells", [1, 7, 50, 1000])
+def test_any_blocks_give_the_same_bits(monkeypatch, cells):
+    values, errors, unseen = drawn(0, 90, 33, 40)
+    whole = Calibration(errors, unseen).ends(values, 0.9)
+    monkeypatch.setattr(intervals, "CELLS", cells)
+    np.testing.assert_array_equal(Calibration(errors, unseen).ends(values, 0.9), whole)
+    for first in range(0, 40, 13):
+        part = Calibration(errors, unseen).ends(values[first : first + 13], 0.9)
+        np.testing.assert_array_equal(part, whole[first : first + 13])
+
+
+def test_one_model_for_each_row_is_its_own_bits():
+    values = np.random.default_rng(0).normal(size=(6, 4)) * [1, 1e-300, 1e300, 0.1]
+    pattern = np.array([3, 1, 2, 0, 0, 3])
+    found = Calibration(np.zeros(6), np.eye(4, dtype=bool), pattern).means(values)
+    np.testing.assert_array_equal(found, values)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1.0, 1e307, 1.7e308])
+def test_numbers_of_any_size(scale):
+    values = scale * np.array([[0.9, -0.9, 1.0, 0.25], [1.0, 1.0, 1.0, 1.0]])
+    unseen = np.array([[1, 1, 0, 0], [0, 1, 1, 1], [1, 1, 1, 1]], dtype=bool)
+    found = Calibration(np.zeros(3), unseen).means(values)
+    expected = [[(row / scale)[mine].mean() for mine in unseen] for row in values]
+    np.testing.assert_allclose(found / scale, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_no_model_and_no_rows():
+    lost = Calibration(np.array([np.inf, 1.0]), np.array([[False], [True]]))
+    np.testing.assert_array_equal(lost.means(np.array([[3.0]])), [[0.0, 3.0]])
+    np.testing.assert_array_equal(lost.ends(np.array([[3.0]]), 0.5), [[-np.inf, np.inf]])
+    none = Calibration(np.zeros(0), np.zeros((0, 2), dtype=bool))
+    np.testing.assert_array_equal(none.ends(np.zeros((1, 2)), 0.5), [[-np.inf, np.inf]])
+    assert none.ends(np.zeros((0, 2)), 0.5).shape == (0, 2)
+
+
+def test_shares_are_the_decimals_that_are_written():
+    assert ranks(0.9, 9) == (1, 9)
+    assert ranks(0.9, 8) == (0, 9)
+    assert ranks(0.9, 89) == (9, 81)  # 0.9 * 90 is 81 and a bit in floats, or a bit less
+    for n in range(1, 2000):
+        for percent in (50, 80, 90, 95, 99):
+            low, high = ranks(percent / 100, n)
+            assert high == -(-percent * (n + 1) // 100)
+            assert low == n + 1 - high
+
+
+@pytest.mark.parametrize("confidence", [0.49, 1, 1.0, 90, -0.9, math.nan, math.inf])
+def test_shares_out_of_range(confidence):
+    with pytest.raises(ValueError, match=r"^confidence must be at least 0.5 and below 1"):
+        check_confidence(confidence)
+
+
+@pytest.mark.parametrize("confidence", ["0.9", None, True, [0.9]])
+def test_shares_that_are_no_numbers(confidence):
+    with pytest.raises(TypeError, match=r"^confidence must be a number"):
+        check_confidence(confidence)
+
+
+def test_coverage_of_new_rows_of_the_same_kind():
+    """The order statistics of n alike rows: means that never change are exact in the mean."""
+    rng = np.random.default_rng(0)
+    n, n_rows, n_tables = 39, 200, 300
+    inside = []
+    for _ in range(n_tables):
+        made = Calibration(np.abs(rng.normal(size=n)), np.ones((n, 1), dtype=bool))
+        low, high = made.ends(np.zeros((1, 1)), 0.9)[0]
+        new = rng.normal(size=n_rows)
+        inside.append(np.mean((low <= new) & (new <= high)))
+    spread = math.sqrt(0.9 * 0.1 * (1 / n + 1 / n_rows) / n_tables)
+    assert abs(np.mean(inside) - 36 / 40) < 4 * spread

@@ -1,0 +1,171 @@
+"""Sets share sums where their own fits have the same integers, up to what is multiplied."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dtrees
+from dtrees.coding.target import Target
+from dtrees.core.grow import shared
+from dtrees.core.grow._training_sets import TrainingSets
+from dtrees.core.membership.resampling import of_sets
+from dtrees.estimators.common_units import Companies
+from dtrees.estimators.fit_plan import FitPlan
+from tests.estimators.test_training_sets import N_ROWS, check, estimator_of, sets, table
+
+TREE = FitPlan.of(dtrees.DecisionTreeClassifier())
+HALVES = np.array([0.5, 1.5, 2.25, 3.0])
+
+
+@pytest.fixture
+def grown(monkeypatch):
+    """Training sets that have grown, and stayed together however small their nodes were."""
+    found = []
+
+    def remembered(*arguments):
+        *others, tuning, class_weights = arguments
+        found.append(TrainingSets(*others, replace(tuning, shared_rows=0), class_weights))
+        return found[-1]
+
+    monkeypatch.setattr(shared, "TrainingSets", remembered)
+    return found
+
+
+def folds():
+    rows = np.arange(N_ROWS) % 4 != np.arange(5)[:, None]
+    return of_sets(rows), rows
+
+
+def companies_of(weight, plan=TREE, **how):
+    """The companies of four folds and of all rows, as targets make them of their weights."""
+    resampling, rows = folds()
+    y = np.arange(N_ROWS) % 3
+    whole = Target.classification(y, weight, **how)
+    companies = Companies(whole, resampling, plan)
+    alone = []
+    for number, mine in enumerate(rows):
+        own = Target.classification(y, weight * mine, **how)
+        if own.w_exponent == whole.w_exponent and own.class_multiplier is None:
+            companies.add(number)
+        elif not companies.join(number, own):
+            alone.append(number)
+    found = companies.settled()
+    for company in found:
+        of_company = company.of(resampling)
+        for place, number in enumerate(company.numbers):
+            own = Target.classification(y, weight * rows[number], **how)
+            mine = of_company.target_of(place, company.target)
+            assert mine.weight_unit == own.weight_unit
+            multiplier = 1 if mine.class_multiplier is None else mine.class_multiplier[y]
+            np.testing.assert_array_equal(mine.w * multiplier, own.w)
+    return [sorted(company.numbers) for company in found], alone
+
+
+def test_the_same_units():
+    fractions = np.random.default_rng(0).random(N_ROWS)
+    assert companies_of(fractions) == ([[0, 1, 2, 3, 4]], [])
+
+
+def test_units_of_other_powers_of_two():
+    """A weight of 1,000 is in all sets but one; halves are exact in any unit, tenths are not."""
+    large = np.where(np.arange(N_ROWS) == 0, 1000.0, 1.0)
+    halves = HALVES[np.arange(N_ROWS) % 4]
+    assert companies_of(large * halves) == ([[0, 1, 2, 3, 4]], [])
+    tenths = np.random.default_rng(0).random(N_ROWS)
+    assert companies_of(large * tenths) == ([[1, 2, 3, 4], [0]], [])
+
+
+def test_balanced_bags_have_one_unit():
+    """What balances them is computed from sums in units of all of the sets."""
+    plan = FitPlan.of(dtrees.RandomForestClassifier(class_weight="balanced_subsample"))
+    large = np.where(np.arange(N_ROWS) == 0, 1000.0, 1.0)
+    found = companies_of(large * HALVES[np.arange(N_ROWS) % 4], plan, spare_bits=plan.spare_bits)
+    assert found == ([[1, 2, 3, 4], [0]], [])
+
+
+def test_sums_that_would_overflow_are_apart():
+    """Ten sets of other rows, each with as much weight as a fit can have."""
+    y = np.arange(N_ROWS) % 3
+    rows = np.arange(N_ROWS) % 10 == np.arange(10)[:, None]
+    weight = np.random.default_rng(0).random(N_ROWS)
+    resampling = of_sets(rows)
+    companies = Companies(Target.classification(y, weight), resampling, TREE)
+    heavy = [
+        Target(kind="classification", y=y, n_classes=3, classes=np.arange(3), w_exponent=51, w=w)
+        for w in np.where(rows, np.int64(2**55), 0)
+    ]
+    assert all(companies.join(number, own) for number, own in enumerate(heavy))
+    found = companies.settled()
+    assert [company.numbers for company in found] == [[number] for number in range(10)]
+    for company, own in zip(found, heavy, strict=True):
+        np.testing.assert_array_equal(company.target.w, own.w)
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 3.0, 1: 0.5}, {0: 0.0, 1: 0.7, 2: 1.0}])
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+@pytest.mark.parametrize("kind", ["DecisionTree", "RandomForest"])
+@pytest.mark.parametrize("weights", ["none", "whole"])
+def test_class_weights_share(kind, criterion, class_weight, weights, grown):
+    X, y, rng = table(2)
+    y = np.digitize(y, [0, 2])
+    class_weight = class_weight if isinstance(class_weight, str) else {**{2: 1.0}, **class_weight}
+    estimator = estimator_of(kind, "Classifier", class_weight=class_weight, criterion=criterion)
+    weight = None if weights == "none" else rng.integers(0, 3, N_ROWS).astype(float)
+    check(estimator, X, y, weight, sets(rng))
+    assert len(grown) == (1 if kind == "DecisionTree" else 3)
+    assert all(own.n_shared_nodes > 0 for own in grown)
+
+
+@pytest.mark.parametrize("limits", [{}, {"min_weight_fraction_leaf": 0.05}], ids=["none", "share"])
+@pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
+def test_balanced_bags_share(weights, limits, grown):
+    X, y, rng = table(2)
+    estimator = estimator_of("RandomForest", "Classifier", class_weight="balanced_subsample")
+    weight = {"none": None, "whole": rng.integers(0, 3, N_ROWS), "fractions": rng.random(N_ROWS)}
+    weight = None if weights == "none" else weight[weights].astype(float)
+    check(estimator.set_params(**limits), X, np.digitize(y, [0, 2]), weight, sets(rng))
+    assert len(grown) == 3
+    assert all(own.n_shared_nodes > 0 for own in grown)
+
+
+@pytest.mark.parametrize("large", [1.0, 1000.0])
+@pytest.mark.parametrize("of", ["halves", "fractions"])
+@pytest.mark.parametrize("task", ["Classifier", "Regressor"])
+@pytest.mark.parametrize("kind", ["DecisionTree", "RandomForest"])
+def test_fractions_share(kind, task, of, large, grown):
+    """A large weight of one row: sets that lack it have another unit."""
+    X, y, rng = table(3)
+    y = np.digitize(y, [0, 2]) if task == "Classifier" else y
+    weight = rng.random(N_ROWS) if of == "fractions" else rng.choice(HALVES, N_ROWS)
+    weight[0] = large * 0.75
+    check(estimator_of(kind, task), X, y, weight, sets(rng))
+    assert all(own.n_shared_nodes > 0 for own in grown)
+    assert len(grown) > 0
+
+
+def test_a_dictionary_and_fractions_share(grown):
+    X, y, rng = table(4)
+    tree = estimator_of("DecisionTree", "Classifier", class_weight={0: 3.0, 1: 0.5, 2: 1.0})
+    check(tree, X, np.digitize(y, [0, 2]), rng.random(N_ROWS), sets(rng))
+    assert sum(own.n_shared_nodes for own in grown) > 0
+
+
+def test_balanced_fractions_grow_alone(grown):
+    """Products are rounded row by row, in each set on its own."""
+    X, y, rng = table(4)
+    tree = estimator_of("DecisionTree", "Classifier", class_weight="balanced")
+    check(tree, X, np.digitize(y, [0, 2]), rng.random(N_ROWS), sets(rng))
+    assert grown == []
+
+
+def test_sets_without_rows_of_weight():
+    X, y, rng = table(5)
+    y = np.digitize(y, [0, 2])
+    rows = np.vstack([y == 0, np.zeros((1, N_ROWS), dtype=bool), sets(rng)])
+    weights = {0: 0.0, 1: 2.0, 2: 1.0}
+    tree = estimator_of("DecisionTree", "Classifier", class_weight=weights)
+    found = dtrees.estimators.training_sets.fit_sets(tree, X, y, None, rows)
+    assert "nothing is left to learn from" in str(found.models[0])
+    assert isinstance(found.models[1], ValueError)
+    check(tree, X, y, None, rows[2:])

@@ -1,0 +1,163 @@
+"""Laws of shared growth where each set has class weights of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrees.coding.weights import class_integers, class_weights
+from dtrees.core.data import _cpu
+from dtrees.core.data.tuning import Tuning
+from dtrees.core.grow import shared
+from dtrees.core.grow.grower import grow
+from dtrees.core.grow.source import DatasetSource
+from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
+from dtrees.core.membership.resampling import Resampling, of_sets
+from dtrees.core.model.tree import Tree
+from dtrees.parallel import LocalRunner
+from tests.laws.tables import CLASSIFICATION, coded, examples, grow_tree, seeded, thresholds_of
+from tests.laws.test_growth import assert_equal
+from tests.laws.test_shared import SEEDS, SHARES, assume_weights, folds, masks
+
+TOGETHER = Tuning(shared_rows=0)
+KINDS = st.sampled_from(["balanced", "any"])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def grown():
+    """Training sets that have grown since somebody looked: they know how much they shared."""
+    found = []
+
+    class Remembered(shared.TrainingSets):
+        def __init__(self, *_):
+            found.append(self)
+
+    given_class, shared.TrainingSets = shared.TrainingSets, Remembered
+    yield found
+    shared.TrainingSets = given_class
+
+
+def tables(**more):
+    """Tables of classes; rows have whole weights."""
+    whole = ("none", "integers", "zeros")
+    return examples(criteria=CLASSIFICATION, weights=whole, draws=True, **more)
+
+
+def weighing(target, sets: Resampling, kind: str, seed: int) -> Resampling:
+    """Sets with balanced weights, as the fit of each makes them, or with any other ones."""
+    totals = sets.class_totals(target)
+    if kind == "balanced":
+
+        def integers(own):
+            return class_integers(class_weights("balanced", target.classes, own), own)
+
+        return sets.weighing(ClassWeights.of_totals(totals, integers))
+    rng = np.random.default_rng(seed)
+    multiplier = rng.integers(1, 9, totals.shape)
+    return sets.weighing(ClassWeights(multiplier, rng.integers(0, 5, len(totals))))
+
+
+def check(example, rows, kind, **more) -> list[Tree]:
+    assume_weights(example, rows)
+    return check_sets(example, rows, kind, **more)
+
+
+def check_sets(example, rows, kind, *, matrix=None, shares=None, **source) -> list[Tree]:
+    """Every set has the tree that it gets alone, from integers with its own weights."""
+    matrix = coded(example.table) if matrix is None else matrix
+    target = without_class_weights(example.target)
+    sets = weighing(target, of_sets(rows), kind, len(rows))
+    own = None if shares is None else shares.rules_of_sets(example.rules, sets, target)
+    here = DatasetSource(matrix, target, example.rules, **{"tuning": TOGETHER, **source})
+    thresholds = thresholds_of(example.table)
+    trees = grow(here, example.rules, sets, thresholds, rules_of_sets=own).trees
+    for number, tree in enumerate(trees):
+        mine = sets.target_of(number, target)
+        alone = example
+        if shares is not None:
+            rules = shares.rules(example.rules, mine)
+            names = ("min_samples_split", "min_samples_leaf", "min_weight_leaf")
+            limits = {name: getattr(rules, name) for name in names}
+            alone = replace(example, limits=example.limits | limits)
+        assert_equal(grow_tree(alone, matrix, mine), tree)
+    return list(trees)
+
+
+class TestSetsAreFits:
+    @given(tables(), st.integers(2, 11), SEEDS, KINDS)
+    def test_folds(self, grown, example, n_folds, seed, kind):
+        grown.clear()
+        trees = check(example, folds(example.n_rows, min(n_folds, example.n_rows), seed), kind)
+        if sum(tree.node_count > 1 for tree in trees) > 1:
+            assert sum(sets.n_shared_nodes for sets in grown) > 0
+
+    @given(tables(max_rows=120), st.integers(2, 7), SEEDS, KINDS)
+    def test_some_go_alone(self, example, n_folds, seed, kind):
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        check(example, rows, kind, tuning=Tuning(shared_rows=40))
+
+    @given(tables(), st.integers(1, 9), SEEDS, KINDS, st.sampled_from([0, 5000]))
+    def test_masks(self, example, n_sets, seed, kind, shared_rows):
+        rows = masks(example.n_rows, n_sets, seed)
+        check(example, rows, kind, tuning=Tuning(shared_rows=shared_rows))
+
+    @given(tables(), st.integers(2, 5), SEEDS, KINDS, st.sampled_from([300, 70_000]))
+    def test_wide_columns(self, example, n_folds, seed, kind, largest_code):
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        check(example, rows, kind, matrix=coded(example.table, largest_code))
+
+    @given(tables(), st.integers(2, 5), SEEDS, KINDS)
+    def test_plain_loops(self, example, n_folds, seed, kind):
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        before = _cpu.use_wide(False)
+        try:
+            check(example, rows, kind)
+        finally:
+            _cpu.use_wide(before)
+
+    @given(tables(), st.integers(2, 5), SEEDS, KINDS, st.sampled_from([0, 30]))
+    def test_counted_columns(self, example, n_folds, seed, kind, shared_rows):
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        check(example, rows, kind, tuning=Tuning(counted_rows=0, shared_rows=shared_rows))
+
+    @given(tables(), st.integers(2, 5), SEEDS, KINDS, SHARES)
+    def test_shares(self, example, n_folds, seed, kind, shares):
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        check(example, rows, kind, shares=shares)
+
+    @given(tables(max_rows=120), st.integers(2, 6), SEEDS, KINDS, st.sampled_from([0, 60]))
+    def test_threads(self, example, n_folds, seed, kind, shared_rows):
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        tuning = Tuning(task_entries=1, level_entries=1, shared_rows=shared_rows)
+        check(example, rows, kind, run=LocalRunner(2), n_threads=2, tuning=tuning)
+
+
+@pytest.mark.parametrize("shared_rows", [0, 60, 10**6], ids=["stay", "some go", "all go"])
+@pytest.mark.parametrize("draws", [{}, {"max_features": 2}], ids=["all", "drawn"])
+@pytest.mark.parametrize("weights", ["none", "integers"])
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("criterion", CLASSIFICATION)
+def test_every_kind_of_sums(criterion, n_classes, weights, draws, shared_rows, grown):
+    kinds = ("ties", "distinct", "hybrid", "many categories")
+    limits = {"min_samples_leaf": 3, **draws}
+    example = seeded(criterion, n_classes, weights, kinds=kinds, n_rows=200, **limits)
+    grown.clear()
+    for kind in ("balanced", "any"):
+        check_sets(example, folds(200, 4, 0), kind, tuning=Tuning(shared_rows=shared_rows))
+        assert (sum(sets.n_shared_nodes for sets in grown) > 0) == (shared_rows < 10**6)
+
+
+def test_searched_by_intervals(grown):
+    """Columns of many codes, of which most are dead."""
+    rng = np.random.default_rng(0)
+    for n_classes in (2, 3):
+        example = seeded("gini", n_classes, "none", kinds=("distinct",) * 2, n_rows=400)
+        example = replace(example, limits={"max_depth": 3}, y=rng.integers(0, n_classes, 400))
+        grown.clear()
+        tuning = Tuning(shared_rows=0, interval_rows=50, interval_codes=100)
+        check_sets(example, folds(400, 4, 0), "balanced", tuning=tuning)
+        assert sum(sets.n_bounded for sets in grown) > 0

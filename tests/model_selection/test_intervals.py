@@ -1,0 +1,240 @@
+"""Intervals of a cross-validation are those of a loop over its models and held-out rows."""
+
+from __future__ import annotations
+
+import pickle
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import make_friedman1
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    RepeatedKFold,
+    ShuffleSplit,
+    TimeSeriesSplit,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from dtrees import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestRegressor
+from dtrees.model_selection import CrossValidation, GridSearchCV, HashKFold, cross_validate
+from dtrees.model_selection.intervals import HeldOutRows, unsupported_intervals
+from tests.core.predict.test_intervals import listed
+
+TREE = DecisionTreeRegressor(min_samples_leaf=3, random_state=0)
+FOREST = RandomForestRegressor(4, max_depth=4, random_state=0)
+SPLITTERS = {
+    "folds": KFold(5, shuffle=True, random_state=0),
+    "by hash": HashKFold(4, random_state=0),
+    "leave one out": LeaveOneOut(),
+    "repeated": RepeatedKFold(n_splits=3, n_repeats=2, random_state=0),
+    "shuffled": ShuffleSplit(7, test_size=0.3, random_state=0),
+    "once": ShuffleSplit(1, test_size=0.4, random_state=0),
+    "in time": TimeSeriesSplit(3),
+}
+
+
+def table(n_rows=60, seed=0):
+    X, y = make_friedman1(n_rows, noise=1.0, random_state=seed)
+    X = np.round(X, 1)
+    X[::7, 0] = np.nan
+    return X, y
+
+
+NEW, _ = table(25, seed=1)
+
+
+def validated(estimator, X, y, **how):
+    return cross_validate(estimator, X, y, return_estimator=True, **how)
+
+
+def looped(estimator, X, y, splits, new, confidence, weight=None):
+    """The definition, with a fit for each split: mean of the models that hold a row out."""
+    weight = np.ones(len(y)) if weight is None else weight
+    models = []
+    for train, _ in splits:
+        mine = np.zeros(len(y))
+        mine[train] = weight[train]
+        models.append(clone(estimator).fit(X, y, sample_weight=mine))
+    unseen = np.zeros((len(y), len(models)), dtype=bool)
+    for number, (_, test) in enumerate(splits):
+        unseen[test, number] = True
+    at_fit = np.stack([model.predict(X) for model in models], axis=1)
+    at_new = np.stack([model.predict(new) for model in models], axis=1)
+    used = unseen.any(axis=1) & (weight > 0)
+    errors = [abs(y[row] - at_fit[row, unseen[row]].mean()) for row in np.flatnonzero(used)]
+    return [listed(values, errors, unseen[used], confidence) for values in at_new.tolist()]
+
+
+@pytest.mark.parametrize("name", SPLITTERS)
+@pytest.mark.parametrize("estimator", [TREE, FOREST], ids=["tree", "forest"])
+def test_a_loop_over_models(name, estimator):
+    X, y = table(30 if name == "leave one out" else 60)
+    splits = [(train, test) for train, test in SPLITTERS[name].split(X, y)]
+    found = validated(estimator, X, y, cv=SPLITTERS[name], scoring="neg_mean_absolute_error")
+    for confidence in (0.5, 0.8, 0.95):
+        ends = found.prediction_interval(NEW, confidence)
+        assert ends.shape == (25, 2)
+        expected = looped(estimator, X, y, splits, NEW, confidence)
+        np.testing.assert_allclose(ends, expected, rtol=1e-10, atol=1e-10)
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 100), st.integers(2, 6), st.booleans(), st.sampled_from([1, 2]))
+def test_weights_ties_and_masks(seed, n_folds, with_weights, n_jobs):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 4, (50, 3)).astype(float), rng.integers(0, 3, 50).astype(float)
+    weight = rng.integers(0, 3, 50).astype(float) if with_weights else None
+    splits = list(KFold(n_folds, shuffle=True, random_state=seed).split(X))
+    masks = [tuple(np.isin(np.arange(50), side) for side in split) for split in splits]
+    params = None if weight is None else {"sample_weight": weight}
+    tree = clone(TREE).set_params(n_jobs=n_jobs)
+    found = validated(tree, X, y, cv=masks, params=params).prediction_interval(X[:20], 0.7)
+    expected = looped(TREE, X, y, splits, X[:20], 0.7, weight)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+
+
+def test_the_dict_is_that_of_a_call_without_intervals():
+    X, y = table()
+    found = validated(TREE, X, y, cv=3)
+    plain = cross_validate(TREE, X, y, cv=3)
+    assert isinstance(plain, CrossValidation)
+    assert isinstance(plain, dict)
+    assert set(found) - set(plain) == {"estimator"}
+    np.testing.assert_array_equal(found["test_score"], plain["test_score"])
+    again = pickle.loads(pickle.dumps(found))
+    assert list(again) == list(found)
+    np.testing.assert_array_equal(again.prediction_interval(NEW), found.prediction_interval(NEW))
+
+
+def test_every_kind_of_table():
+    X, y = table()
+    X = np.nan_to_num(np.rint(X * 3))
+    expected = validated(TREE, X, y, cv=4).prediction_interval(X)
+    frame = pd.DataFrame(X)
+    for X_fit, X_new in ((sp.csr_array(X), sp.csc_array(X)), (frame, frame), (X.tolist(), X)):
+        found = validated(TREE, X_fit, y, cv=4).prediction_interval(X_new)
+        np.testing.assert_array_equal(found, expected)
+    lazy = da.from_array(X, chunks=(17, 10))
+    found = validated(TREE, lazy, da.from_array(y, chunks=20), cv=4)
+    np.testing.assert_array_equal(found.prediction_interval(X), expected)
+    np.testing.assert_array_equal(found.prediction_interval(lazy).compute(), expected)
+
+
+def test_lazy_answers():
+    X, y = table()
+    frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(10)])
+    for estimator in (TREE, FOREST, GridSearchCV(TREE, {"max_depth": [1, 3]}, cv=2)):
+        found = validated(estimator, frame, y, cv=3)
+        lazy = found.prediction_interval(dd.from_pandas(frame, npartitions=3), 0.7)
+        assert list(lazy.columns) == ["lower", "upper"]
+        np.testing.assert_array_equal(lazy.compute(), found.prediction_interval(frame, 0.7))
+    with pytest.raises(ValueError, match=r"columns|features|names"):
+        found.prediction_interval(dd.from_pandas(frame[["x1"]], npartitions=1))
+
+
+def test_codes_that_stay_on_workers():
+    import dask
+
+    X, y = table()
+    lazy = da.from_array(np.nan_to_num(X), chunks=(20, 10))
+    expected = validated(FOREST, np.nan_to_num(X), y, cv=3).prediction_interval(NEW)
+    config = {"scheduler": "threads", "dtrees.regime": "partitioned", "dtrees.gather-rows": 10}
+    with dask.config.set(config):
+        found = validated(FOREST, lazy, y, cv=3, return_train_score=True)
+    np.testing.assert_array_equal(found.prediction_interval(NEW), expected)
+
+
+def test_groups():
+    X, y = table()
+    groups = np.arange(len(y)) // 6
+    splits = list(GroupKFold(4).split(X, y, groups))
+    found = validated(TREE, X, y, cv=GroupKFold(4), groups=groups).prediction_interval(NEW)
+    expected = looped(TREE, X, y, splits, NEW, 0.9)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+
+
+class Subclass(DecisionTreeRegressor):
+    """Whose models scikit-learn's function fits."""
+
+
+def test_models_that_scikit_learn_fits():
+    X, y = table()
+    made = DecisionTreeRegressor(min_samples_leaf=3, random_state=0)
+    expected = validated(made, X, y, cv=4).prediction_interval(NEW)
+    piped = make_pipeline(FunctionTransformer(), made)
+    for estimator in (Subclass(min_samples_leaf=3, random_state=0), piped):
+        found = validated(estimator, X, y, cv=4)
+        np.testing.assert_allclose(found.prediction_interval(NEW), expected, rtol=1e-9)
+        assert "indices" not in found
+        indices = validated(estimator, X, y, cv=4, return_indices=True)["indices"]
+        assert len(indices["test"]) == 4
+    with pytest.raises(TypeError, match=r"not of Pipeline: give X.compute\(\)"):
+        found.prediction_interval(da.from_array(NEW, chunks=5))
+
+
+def test_refusals():
+    X, y = table()
+    start = "^There are no prediction intervals of this cross-validation: "
+    with pytest.raises(ValueError, match=start + "call cross_validate with return_estimator=True"):
+        cross_validate(TREE, X, y).prediction_interval(X)
+    classes = validated(DecisionTreeClassifier(random_state=0), X, y > 12)
+    for found in (classes, validated(LinearRegression(), np.nan_to_num(X), y)):
+        with pytest.raises(TypeError, match=start + ".*which is no regressor of dtrees"):
+            found.prediction_interval(X)
+    overlapping = [(np.arange(50), np.arange(49, 60)), (np.arange(10, 60), np.arange(10))]
+    with pytest.raises(ValueError, match=start + "rows of the test side of split 0 are in its"):
+        validated(TREE, X, y, cv=overlapping).prediction_interval(X)
+    found = validated(TREE, X, y, cv=3)
+    for confidence in (0.3, 1):
+        with pytest.raises(ValueError, match=r"^confidence must be at least 0\.5"):
+            found.prediction_interval(X, confidence)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+@pytest.mark.parametrize("estimator", [TREE, make_pipeline(FunctionTransformer(), TREE)])
+def test_a_fit_that_failed(estimator):
+    X, y = table()
+    y[-1] = np.nan
+    splits = list(KFold(3).split(X))
+    found = validated(estimator, X, y, cv=splits, scoring=lambda *_: 0.0)
+    with pytest.raises(ValueError, match="the fit of split 0 has failed"):
+        found.prediction_interval(X)
+
+
+def test_what_has_intervals():
+    assert unsupported_intervals(TREE, True) is None
+    assert unsupported_intervals(GridSearchCV(FOREST, {}), True) is None
+    assert unsupported_intervals(make_pipeline(FOREST), True) is None
+    assert "return_estimator=True" in unsupported_intervals(TREE, False)
+    assert "LinearRegression" in unsupported_intervals(LinearRegression(), True)
+
+
+def test_held_out_rows():
+    mask = np.array([True, False, True])
+    rows = HeldOutRows([([1], [0, 2]), ([0], mask), ([0], [-1])], 3)
+    assert len(rows) == 3
+    np.testing.assert_array_equal([*rows], [mask, mask, [False, False, True]])
+
+
+@pytest.mark.parametrize("estimator", [TREE, FOREST], ids=["tree", "forest"])
+def test_coverage(estimator):
+    n_rows, n_new, n_tables, inside = 150, 1000, 8, []
+    for seed in range(n_tables):
+        X, y = make_friedman1(n_rows + n_new, noise=2.0, random_state=seed)
+        found = validated(estimator, X[:n_rows], y[:n_rows], cv=10)
+        low, high = found.prediction_interval(X[n_rows:], 0.9).T
+        inside.append(np.mean((low <= y[n_rows:]) & (y[n_rows:] <= high)))
+    spread = np.sqrt(0.09 * (1 / n_rows + 1 / n_new) / n_tables)
+    assert np.mean(inside) > 0.9 - 4 * spread
+    assert np.mean(inside) < 0.99

@@ -1,0 +1,297 @@
+"""Standard errors of nested cross-validation are those of algorithm 1, fit by fit."""
+
+from __future__ import annotations
+
+import logging
+import math
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_iris, make_friedman1
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import brier_score_loss, log_loss
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    RepeatedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+)
+
+from dtrees import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    RandomForestClassifier,
+)
+from dtrees.core.grow import shared
+from dtrees.estimators import InvalidParameterError
+from dtrees.model_selection import cross_val_score, nested_standard_error
+from dtrees.model_selection.nested_errors import (
+    OF_CLASSES,
+    NestedStandardError,
+    WithoutFolds,
+    divisions,
+)
+
+IRIS = load_iris(return_X_y=True)
+TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
+NUMBERS = DecisionTreeRegressor(max_depth=3, random_state=0)
+
+
+def algorithm_1(estimator, X, y, fold_lists, loss, weight=None):
+    """The pseudocode of the paper, as it stands there; then its scaling and bounds."""
+    weight = np.ones(len(y)) if weight is None else weight
+
+    def fit(rows):
+        mine = np.zeros(len(y))
+        mine[rows] = weight[rows]
+        return clone(estimator).fit(X, y, sample_weight=mine)
+
+    def inner_crossval(folds):
+        e_in = []
+        for k in range(len(folds)):
+            theta = fit(np.concatenate([each for i, each in enumerate(folds) if i != k]))
+            e_in += loss(theta, X[folds[k]], y[folds[k]]).tolist()
+        return e_in
+
+    es, a_list, b_list, outs = [], [], [], []
+    for folds in fold_lists:
+        out = []
+        for k in range(len(folds)):
+            others = [each for i, each in enumerate(folds) if i != k]
+            e_in = inner_crossval(others)
+            theta = fit(np.concatenate(others))
+            e_out = loss(theta, X[folds[k]], y[folds[k]])
+            a_list.append((np.mean(e_in) - np.mean(e_out)) ** 2)
+            b_list.append(np.var(e_out, ddof=1) / len(folds[k]))
+            es += e_in
+            out += e_out.tolist()
+        outs.append(out)
+    mse, k = np.mean(a_list) - np.mean(b_list), len(fold_lists[0])
+    naive = math.sqrt(np.mean([np.var(out, ddof=1) for out in outs]) / len(y))
+    error = np.clip(math.sqrt(max(0, mse * (k - 1) / k)), naive, math.sqrt(k) * naive)
+    return np.mean(outs), error, naive, np.mean(es)
+
+
+def right(model, X, y):
+    return (model.predict(X) == y).astype(float)
+
+
+def squared(model, X, y):
+    return -((model.predict(X) - y) ** 2)
+
+
+def agree(found, expected):
+    got = found.mean, found.standard_error, found.naive_standard_error, found.nested_mean
+    np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-14)
+
+
+def noisy(n_rows, seed, n_classes=2):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 6, (n_rows, 3)).astype(float)
+    return X, (X[:, 0] + rng.integers(0, 6, n_rows) > 5).astype(int) * (n_classes - 1)
+
+
+@pytest.mark.parametrize("estimator", [TREE, NUMBERS], ids=["classes", "numbers"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_pseudocode(estimator, n_jobs):
+    X, y = noisy(60, 0) if is_classifier(estimator) else make_friedman1(60, random_state=0)
+    loss = right if is_classifier(estimator) else squared
+    cv = RepeatedKFold(n_splits=5, n_repeats=2, random_state=0)
+    tests = [test for _, test in cv.split(X)]
+    found = nested_standard_error(estimator.set_params(n_jobs=n_jobs), X, y, cv=cv)
+    agree(found, algorithm_1(estimator, X, y, [tests[:5], tests[5:]], loss))
+    assert (found.n_folds, found.n_repeats) == (5, 2)
+
+
+@settings(max_examples=12)
+@given(st.integers(0, 1000), st.integers(3, 6), st.booleans(), st.booleans())
+def test_any_folds_and_weights(seed, k, with_weights, with_missing):
+    X, y = noisy(50, seed)
+    if with_missing:
+        X[::4, 0] = np.nan
+    weight = np.random.default_rng(seed).integers(0, 3, 50) if with_weights else None
+    cv = StratifiedKFold(k, shuffle=True, random_state=seed)
+    params = None if weight is None else {"sample_weight": weight}
+    found = nested_standard_error(TREE, X, y, cv=cv, params=params)
+    tests = [test for _, test in cv.split(X, y)]
+    agree(found, algorithm_1(TREE, X, y, [tests], right, weight))
+
+
+def test_forests_and_functions_of_rows():
+    X, y = noisy(40, 1)
+    forest = RandomForestClassifier(4, max_depth=3, random_state=0)
+    cv = KFold(4, shuffle=True, random_state=0)
+    tests = [test for _, test in cv.split(X)]
+    expected = algorithm_1(forest, X, y, [tests], right)
+    agree(nested_standard_error(forest, X, y, cv=cv), expected)
+    own = nested_standard_error(forest, X, y, cv=cv, scoring=lambda y, said: said == y)
+    agree(own, expected)
+    labels = np.array(["no", "yes"])[y]
+    own = nested_standard_error(forest, X, labels, cv=cv, scoring=lambda y, said: said == y)
+    agree(own, expected)
+
+
+def test_folds_of_a_number_are_shuffled_by_a_seed():
+    X, y = IRIS
+    made = [nested_standard_error(TREE, X, y, cv=3, n_repeats=2, random_state=s) for s in (0, 0, 1)]
+    assert made[0] == made[1] != made[2]
+    assert (made[0].n_folds, made[0].n_repeats) == (3, 2)
+    assert nested_standard_error(TREE, X, y, cv=3, random_state=0).n_repeats == 20
+
+
+def test_groups_and_dask_collections():
+    X, y = noisy(60, 2)
+    groups = np.arange(60) // 4
+    how = {"cv": GroupKFold(4), "groups": groups}
+    expected = nested_standard_error(TREE, X, y, **how)
+    tests = [test for _, test in GroupKFold(4).split(X, y, groups)]
+    agree(expected, algorithm_1(TREE, X, y, [tests], right))
+    lazy, lazy_y = da.from_array(X, chunks=(25, 3)), da.from_array(y, chunks=20)
+    config = {"scheduler": "threads", "dtrees.regime": "partitioned", "dtrees.gather-rows": 10}
+    assert nested_standard_error(TREE, lazy, lazy_y, **how) == expected
+    with dask.config.set(config):
+        assert nested_standard_error(TREE, lazy, lazy_y, **how) == expected
+
+
+def test_all_models_of_a_repeat_grow_together(monkeypatch, caplog):
+    """55 models of ten folds are one growth of 55 sets, and no tree is grown alone."""
+    seen = []
+    training_sets = shared.TrainingSets
+
+    def counting(dataset, cells, has, *more):
+        seen.append(len(has))
+        return training_sets(dataset, cells, has, *more)
+
+    monkeypatch.setattr(shared, "TrainingSets", counting)
+    X, y = noisy(100, 3)
+    with caplog.at_level(logging.INFO, "dtrees"):
+        nested_standard_error(TREE, X, y, cv=10, n_repeats=3, random_state=0)
+    assert seen == [55, 55, 55]
+    assert "one by one" not in caplog.text
+
+
+def test_scores_are_those_of_scikit_learn():
+    X, y = IRIS
+    cv = StratifiedKFold(5, shuffle=True, random_state=0)
+    for scoring in ("accuracy", "neg_log_loss"):
+        found = nested_standard_error(TREE, X, y, cv=cv, scoring=scoring)
+        expected = cross_val_score(TREE, X, y, cv=cv, scoring=scoring).mean()
+        np.testing.assert_allclose(found.mean, expected, rtol=1e-12)
+    X, y = make_friedman1(50, random_state=0)
+    for scoring in ("neg_mean_squared_error", "neg_mean_absolute_error"):
+        found = nested_standard_error(NUMBERS, X, y, cv=KFold(5), scoring=scoring)
+        expected = cross_val_score(NUMBERS, X, y, cv=5, scoring=scoring).mean()
+        np.testing.assert_allclose(found.mean, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_losses_of_shares(n_classes):
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.ones(n_classes), 30)
+    shares[:3] = np.eye(n_classes)[[0, 1, 0]]
+    y = rng.integers(0, n_classes, 30)
+    found = OF_CLASSES["neg_brier_score"](y, shares).mean()
+    given_shares = shares[:, 1] if n_classes == 2 else shares
+    assert math.isclose(-found, brier_score_loss(y, given_shares))
+    found = OF_CLASSES["neg_log_loss"](y, shares).mean()
+    assert math.isclose(-found, log_loss(y, shares))
+
+
+def test_bounds_and_intervals():
+    made = NestedStandardError(0.8, 0.03, 0.02, 0.79, n_folds=4, n_repeats=1)
+    assert made.inflation == 0.03 / 0.02
+    bias = (1 + 0.5**1.5) * (0.79 - 0.8)
+    assert made.corrected == 0.79 - bias
+    lower, upper = made.interval(0.9)
+    assert math.isclose((lower + upper) / 2, made.corrected)
+    assert math.isclose(upper - lower, 2 * 1.6448536269514722 * 0.03)
+    with pytest.raises(ValueError, match="confidence"):
+        made.interval(1)
+    X, _ = noisy(40, 0)
+    all_right = nested_standard_error(
+        DecisionTreeClassifier(), X, X[:, 0] > 2, cv=4, random_state=0
+    )
+    assert (all_right.mean, all_right.standard_error, all_right.inflation) == (1.0, 0.0, 1.0)
+
+
+def test_divisions():
+    splits = list(RepeatedKFold(n_splits=3, n_repeats=2, random_state=0).split(np.zeros(10)))
+    first, second = divisions(splits, 10)
+    for number in range(3):
+        np.testing.assert_array_equal(np.flatnonzero(first == number), splits[number][1])
+        np.testing.assert_array_equal(np.flatnonzero(second == number), splits[3 + number][1])
+    masks = [tuple(np.isin(np.arange(10), side) for side in split) for split in splits]
+    np.testing.assert_array_equal(divisions(masks, 10), [first, second])
+    sets = WithoutFolds(first)
+    assert sets.lacking == [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
+    np.testing.assert_array_equal(sets[3], first == 2)
+
+
+@pytest.mark.parametrize(
+    ("how", "error", "said"),
+    [
+        ({"cv": 2}, ValueError, "cv must be at least 3 folds: got cv=2"),
+        ({"cv": KFold(2)}, ValueError, "needs 3 folds or more of 2 rows or more: there are 2"),
+        ({"cv": LeaveOneOut()}, ValueError, "needs 3 folds or more of 2 rows"),
+        ({"cv": ShuffleSplit(3)}, ValueError, "The test sides leave rows out|needs folds"),
+        ({"cv": list(KFold(4).split(IRIS[0]))[:3]}, ValueError, "The test sides leave rows out"),
+        ({"cv": [(range(5), range(5, 150))] * 3}, ValueError, "needs folds: test sides"),
+        (
+            {"cv": [*KFold(3).split(IRIS[0]), *KFold(4).split(IRIS[0])]},
+            ValueError,
+            r"Every repeat needs as many folds: they have \[3, 4\]",
+        ),
+        ({"cv": 5, "n_repeats": 0}, ValueError, "n_repeats must be an integer of at least 1"),
+        ({"cv": KFold(5), "n_repeats": 3}, ValueError, "n_repeats is for cv as a number"),
+        ({"scoring": "roc_auc"}, ValueError, "scoring must be a mean over rows: got 'roc_auc'"),
+        ({"scoring": lambda y, said: 1.0}, ValueError, "scoring must return a number for each row"),
+        ({"params": {"callbacks": []}}, TypeError, "fit is given callbacks"),
+    ],
+)
+def test_refusals(how, error, said):
+    with pytest.raises(error, match=said):
+        nested_standard_error(TREE, *IRIS, **how)
+
+
+def test_errors_of_fits_and_of_estimators():
+    with pytest.raises(TypeError, match="LogisticRegression is not an estimator of dtrees"):
+        nested_standard_error(LogisticRegression(), *IRIS)
+    with pytest.raises(InvalidParameterError, match="max_depth"):
+        nested_standard_error(DecisionTreeClassifier(max_depth=-1), *IRIS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_tables"),
+    [
+        (DecisionTreeRegressor, 60),
+        pytest.param(DecisionTreeClassifier, 200, marks=pytest.mark.long),
+    ],
+)
+def test_intervals_hold_the_truth_more_often_than_naive_ones(kind, n_tables):
+    """Small noisy tables: the score of the model of all rows, of very many new ones."""
+    n_rows, confidence, z = 40, 0.9, 1.6448536269514722
+    held = {"nested": 0, "naive": 0}
+    for seed in range(n_tables):
+        rng = np.random.default_rng(seed)
+        X, new = rng.normal(size=(n_rows, 8)), rng.normal(size=(4000, 8))
+        y, y_new = X[:, 0] + rng.normal(size=n_rows), new[:, 0] + rng.normal(size=4000)
+        if kind is DecisionTreeClassifier:
+            y, y_new = y > 0, y_new > 0
+        tree = kind(random_state=0)
+        said = clone(tree).fit(X, y).predict(new)
+        truth = np.mean(said == y_new) if is_classifier(tree) else -np.mean((said - y_new) ** 2)
+        found = nested_standard_error(tree, X, y, cv=5, n_repeats=4, random_state=seed)
+        lower, upper = found.interval(confidence)
+        held["nested"] += lower <= truth <= upper
+        once = nested_standard_error(tree, X, y, cv=5, n_repeats=1, random_state=seed)
+        held["naive"] += abs(once.mean - truth) <= z * once.naive_standard_error
+    spread = math.sqrt(confidence * (1 - confidence) * n_tables)
+    assert held["nested"] > confidence * n_tables - 2 * spread
+    assert held["nested"] > held["naive"] + 2 * spread
