@@ -32,7 +32,6 @@ cdef enum:
     STRETCH = 16            # entries that are bounded together
 
 cdef double LAST_BITS = 2.0**-49        # of a sum of products
-cdef double LAST_LOGARITHMS = 2.0**-40  # of a sum of logarithms, for its weight
 
 
 cdef struct Stretch:
