@@ -22,3 +22,4 @@ cdef class TrainingSets:
     cdef const Intervals* intervals     # of the columns; NULL: none
 
     cdef choose_cells(self)
+    cdef part_earlier(self)
