@@ -169,11 +169,11 @@ def test_all_models_of_a_repeat_grow_together(monkeypatch, caplog):
             seen.append((self, len(has)))
 
     monkeypatch.setattr(shared, "TrainingSets", Remembered)
-    X, y = noisy(100, 3)
+    X, y = noisy(2000, 3)
     with caplog.at_level(logging.INFO, "dtrees"):
         nested_standard_error(TREE, X, y, cv=10, n_repeats=3, random_state=0)
     assert [n_sets for _, n_sets in seen] == [55, 55, 55]
-    assert all(sets.n_shared_nodes > 1 and sets.n_shared_rows > 100 for sets, _ in seen)
+    assert all(sets.n_shared_nodes > 1 and sets.n_shared_rows > 2000 for sets, _ in seen)
     assert "one by one" not in caplog.text
 
 
