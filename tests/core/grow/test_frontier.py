@@ -15,7 +15,9 @@ def test_nodes_come_first_come_first_served_within_the_budget():
     frontier.extend([node(0), node(1, (0, 1)), node(2), node(3)])
     found = []
     while frontier:
-        found.append([each.node for each in frontier.next_nodes(lambda node: 10 * len(node.of_sets), 30)])
+        found.append(
+            [each.node for each in frontier.next_nodes(lambda node: 10 * len(node.of_sets), 30)]
+        )
     assert found == [[0, 1], [2, 3]]
 
 
