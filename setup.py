@@ -74,6 +74,7 @@ EXTENSIONS = [
     "dtrees.core.stores.blocks._node_counts",
     "dtrees.core.stores.blocks._node_partition",
     "dtrees.core.stores.blocks._stored_cells",
+    "dtrees.core.stores.blocks._stored_lists",
     "dtrees.core.stores.blocks._stored_counts",
     "dtrees.core.grow._node_buffer",
     "dtrees.core.grow._node_step",

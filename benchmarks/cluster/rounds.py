@@ -3,7 +3,7 @@
 Rounds are counted as the fit reports them, once as usual and once with only the smallest nodes
 gathered, so that nearly every level is a round. What a round costs is measured on a table so small
 that nothing else does: seconds of rounds over their number. Sparse tables are also fitted in rounds
-on threads of this process, where nothing but the work of the rounds is beside what a local fit does.
+on threads of this process, where no scheduler is asked.
 """
 
 from __future__ import annotations
@@ -126,10 +126,10 @@ def _sparse_lines(scale: Scale) -> Iterator[tuple[str, ...]]:
     X, y = data.real("newsgroups20")
     n_rows = 200 if scale.quick else 2000
     tfidf = data.loader().tfidf(X, data.loader().train_rows("newsgroups20"))
-    for what, table in (("counts", X), ("tf-idf", tfidf)):
+    for what, words_of in (("counts", X), ("tf-idf", tfidf)):
         for gather in (None, 0):
             words = "as usual" if gather is None else "no node gathered"
-            yield _sparse(scale, f"{what}, {words}", table[:n_rows], y[:n_rows], gather)
+            yield _sparse(scale, f"{what}, {words}", words_of[:n_rows], y[:n_rows], gather)
 
 
 def _sparse(scale: Scale, words: str, X: Any, y: Any, gather: int | None) -> tuple[str, ...]:
@@ -149,7 +149,9 @@ def _sparse(scale: Scale, words: str, X: Any, y: Any, gather: int | None) -> tup
         f"{value:.2f}",
         f"{SPARSE:g}",
         f"{SPARSE_AIM:g}",
-        scale.verdict(value <= SPARSE, f"{value / SPARSE:.0%} of the most", aim=value <= SPARSE_AIM),
+        scale.verdict(
+            value <= SPARSE, f"{value / SPARSE:.0%} of the most", aim=value <= SPARSE_AIM
+        ),
         f"{1e3 * rounds:.0f} and {1e3 * local:.0f} ms",
     )
 
@@ -166,5 +168,5 @@ CASES = [
         "partitioned",
         "rounds of 100 trees, milliseconds of a round, bytes of a tree beside PLANET's",
         lambda scale: Survey(TABLE, lambda: _lines(scale)),
-    )
+    ),
 ]

@@ -8,7 +8,7 @@ A place is a number of the histogram of all columns, dense and sparse ones, as i
 its codes. The cell of the fill code is not counted: it is what the node has beyond the others
 ([SP] 3), which only who has the sums of all blocks can tell (`_histogram_store`). So a list has at
 most a few numbers for each stored cell of the rows of the node, however many columns and codes
-there are. Lists add up by merging.
+there are. Lists add up by merging (`_stored_lists`).
 
 The cells of a block lie by column and code (`_stored_cells`). There are two ways to those of a
 node. Either all cells of the columns are looked at, and those are skipped whose row is not in the
@@ -23,28 +23,20 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from dtrees.core.data._bits cimport count_bits, trailing_zeros
-from dtrees.core.data._memory cimport claim_zeros, resize
+from dtrees.core.data._memory cimport claim_zeros
 from dtrees.core.histogram._layout cimport (
     CLASSES, COUNT, SUM, WEIGHTED_CLASSES, CellKind, Layout, add
 )
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.blocks._node_counts cimport layout_of_node, write_statistics
 from dtrees.core.stores.blocks._stored_cells cimport StoredCells, stored_cells_of
+from dtrees.core.stores.blocks._stored_lists cimport Numbers, append, arrays_of
 
 cdef enum:
     MARKED = 4              # what a cell costs that is marked, in cells that are looked at
-    FIRST_ROOM = 256        # numbers of a list
-
-
-cdef struct Numbers:
-    # A list.
-    int64_t* place
-    int64_t* value
-    int64_t n
-    int64_t room
 
 
 cdef struct Counting:
@@ -90,6 +82,7 @@ cdef class StoredCounter:
     cdef Dataset dataset
     cdef StoredCells cells
     cdef uint32_t[::1] number
+    cdef uint64_t[::1] marks        # of the last node whose cells were marked
     cdef readonly int64_t by_row
     cdef readonly int64_t by_column
 
@@ -121,7 +114,6 @@ cdef class StoredCounter:
         cdef const uint32_t[::1] rows = node.rows
         cdef const uint16_t[::1] times = node.times
         cdef const uint16_t[::1] combination = node.combination
-        cdef const uint64_t[::1] masks = node.masks
         cdef const int64_t[::1] multiplier = node.root.class_multiplier
         cdef int64_t n = len(rows)
         cdef Layout layout = layout_of_node(self.dataset, node)
@@ -129,17 +121,14 @@ cdef class StoredCounter:
         cdef const int64_t* multiplier_of = NULL
         cdef Counting c
         cdef int64_t[::1] weight, target
-        cdef uint64_t[::1] members_of, marks
+        cdef uint64_t[::1] members_of
         cdef int32_t[::1] numbers
-        cdef bint fits
-        cdef int64_t m
-        cdef list found = []
         memset(&c, 0, sizeof(Counting))
         c.n_members = count_bits(members)
         numbers = self.numbers_of(columns)
-        nothing = np.zeros(0, dtype=np.int64)
         if n == 0 or c.n_members == 0 or self.cells.n_stored == 0 or (
                 numbers is not None and len(numbers) == 0):
+            nothing = np.zeros(0, dtype=np.int64)
             return [(nothing, nothing)] * c.n_members
         weight = np.empty(n, dtype=np.int64)
         target = np.empty(n, dtype=np.int64)
@@ -147,48 +136,37 @@ cdef class StoredCounter:
             times_of = &times[0]
         if multiplier is not None:
             multiplier_of = &multiplier[0]
-        write_statistics(&self.dataset.of_row, layout.kind, &rows[0], times_of,
-                         multiplier_of, n, &weight[0], &target[0])
-        members_of = lists_of(masks, members)
-        c.kind = layout.kind
-        c.n_words = layout.n_words
-        c.number = &self.number[0]
+        write_statistics(&self.dataset.of_row, layout.kind, &rows[0], times_of, multiplier_of, n,
+                         &weight[0], &target[0])
+        members_of = lists_of(node.masks, members)
         c.weight = &weight[0]
         c.target = &target[0]
         c.members_of = &members_of[0]
         if combination is not None:
             c.combination = &combination[0]
-        c.place = -1
+        self.begin(&c, &layout, self.is_by_row(rows, numbers))
+        return counted(&c, rows, numbers)
+
+    cdef begin(self, Counting* c, const Layout* layout, bint by_row):
+        """Tell how rows are counted, and where the cells are."""
+        c.kind = layout.kind
+        c.n_words = layout.n_words
         c.width = (layout.n_words + 63) // 64
+        c.place = -1
+        c.number = &self.number[0]
         c.n_columns = self.cells.n_columns
         c.start = &self.cells.start[0]
         c.row = &self.cells.row[0]
         c.code = &self.cells.code[0]
         c.first = &self.cells.first[0]
-        if self.is_by_row(rows, numbers):
-            self.by_row += 1
+        self.by_row += by_row
+        self.by_column += not by_row
+        if by_row:
             self.cells.make_rows()
-            marks = np.zeros(self.cells.n_stored // 64 + 1, dtype=np.uint64)
-            c.marks = &marks[0]
+            self.marks = np.zeros(self.cells.n_stored // 64 + 1, dtype=np.uint64)
+            c.marks = &self.marks[0]
             c.start_of_row = &self.cells.start_of_row[0]
             c.cell_of_row = &self.cells.cell_of_row[0]
-        else:
-            self.by_column += 1
-        try:
-            with nogil:
-                fits = make_room(&c) and count_rows(&c, rows, numbers)
-            if not fits:
-                raise MemoryError
-            for m in range(c.n_members):
-                found.append(arrays_of(&c.lists[m]))
-            return found
-        finally:
-            for m in range(c.n_members if c.lists != NULL else 0):
-                free(c.lists[m].place)
-                free(c.lists[m].value)
-            free(c.lists)
-            free(c.words)
-            free(c.used)
 
     cdef int32_t[::1] numbers_of(self, columns):
         """Numbers of the sparse ones among some columns, ascending; None: all."""
@@ -208,6 +186,28 @@ cdef class StoredCounter:
         for i in range(0 if numbers is None else len(numbers)):
             of_columns += cells.start[numbers[i] + 1] - cells.start[numbers[i]]
         return MARKED * of_rows + cells.n_stored // 64 < of_columns
+
+
+cdef counted(Counting* c, const uint32_t[::1] rows, const int32_t[::1] numbers):
+    """The lists of some rows, and of the columns that have these numbers."""
+    cdef bint fits
+    cdef int64_t m
+    cdef list found = []
+    try:
+        with nogil:
+            fits = make_room(c) and count_rows(c, rows, numbers)
+        if not fits:
+            raise MemoryError
+        for m in range(c.n_members):
+            found.append(arrays_of(&c.lists[m]))
+        return found
+    finally:
+        for m in range(c.n_members if c.lists != NULL else 0):
+            free(c.lists[m].place)
+            free(c.lists[m].value)
+        free(c.lists)
+        free(c.words)
+        free(c.used)
 
 
 cdef bint make_room(Counting* c) noexcept nogil:
@@ -363,57 +363,3 @@ cdef bint flush(Counting* c) noexcept nogil:
                     return False
                 c.words[m * c.n_words + w] = 0
     return True
-
-
-cdef inline bint append(Numbers* numbers, int64_t place, int64_t value) noexcept nogil:
-    """A number that is not zero behind the others; False without memory."""
-    cdef int64_t room
-    if numbers.n == numbers.room:
-        room = 2 * numbers.room if numbers.room > 0 else FIRST_ROOM
-        if not (resize(<void**>&numbers.place, room * sizeof(int64_t))
-                and resize(<void**>&numbers.value, room * sizeof(int64_t))):
-            return False
-        numbers.room = room
-    numbers.place[numbers.n] = place
-    numbers.value[numbers.n] = value
-    numbers.n += value != 0
-    return True
-
-
-cdef arrays_of(const Numbers* numbers):
-    """Copies of what a list has."""
-    cdef int64_t[::1] place = np.empty(numbers.n, dtype=np.int64)
-    cdef int64_t[::1] value = np.empty(numbers.n, dtype=np.int64)
-    if numbers.n > 0:
-        memcpy(&place[0], numbers.place, numbers.n * sizeof(int64_t))
-        memcpy(&value[0], numbers.value, numbers.n * sizeof(int64_t))
-    return np.asarray(place), np.asarray(value)
-
-
-def merged(const int64_t[::1] place, const int64_t[::1] value, const int64_t[::1] other_place,
-           const int64_t[::1] other_value, int64_t sign=1):
-    """A list and another one `sign` times, added up; zeros are left out. O(both)."""
-    cdef int64_t n = len(place)
-    cdef int64_t n_other = len(other_place)
-    cdef int64_t[::1] places = np.empty(n + n_other, dtype=np.int64)
-    cdef int64_t[::1] values = np.empty(n + n_other, dtype=np.int64)
-    cdef int64_t i = 0
-    cdef int64_t j = 0
-    cdef int64_t k = 0
-    with nogil:
-        while i < n or j < n_other:
-            if j == n_other or i < n and place[i] < other_place[j]:
-                places[k] = place[i]
-                values[k] = value[i]
-                i += 1
-            elif i == n or other_place[j] < place[i]:
-                places[k] = other_place[j]
-                values[k] = sign * other_value[j]
-                j += 1
-            else:
-                places[k] = place[i]
-                values[k] = value[i] + sign * other_value[j]
-                i += 1
-                j += 1
-            k += values[k] != 0
-    return np.asarray(places)[:k].copy(), np.asarray(values)[:k].copy()

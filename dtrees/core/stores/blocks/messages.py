@@ -11,7 +11,7 @@ from dtrees._pickling import SmallArraysInside
 from dtrees.coding.target import Target
 from dtrees.core.model.tree import ABOVE, AT_MOST
 from dtrees.core.stores.blocks._node_counts import HIGHEST, LOWEST
-from dtrees.core.stores.blocks._stored_counts import merged
+from dtrees.core.stores.blocks._stored_lists import merged
 
 
 @dataclass(frozen=True, eq=False)

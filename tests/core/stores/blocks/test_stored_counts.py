@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.stores._dataset import Dataset
 from dtrees.core.stores.blocks._histogram_store import histogram_sizes
 from dtrees.core.stores.blocks._node_counts import count
-from dtrees.core.stores.blocks._stored_counts import StoredCounter, merged
+from dtrees.core.stores.blocks._stored_counts import StoredCounter
 from dtrees.core.stores.blocks.block import EVERYONE, NodeRows
 from dtrees.core.stores.blocks.messages import Root
 from tests.laws.tables import coded, coded_mixed, coded_sparse, seeded
@@ -93,19 +91,3 @@ def test_no_rows_have_no_cells():
     node = NodeRows(Root(0, 0), np.zeros(0, dtype=np.uint32), None, None, EVERYONE)
     ((places, values),) = StoredCounter(sparse, matrix).count(node, 1)
     assert len(places) == len(values) == 0
-
-
-LISTS = st.dictionaries(st.integers(0, 12), st.integers(-3, 3).filter(bool))
-
-
-def arrays(numbers):
-    pairs = sorted(numbers.items())
-    return [np.array([pair[k] for pair in pairs], dtype=np.int64) for k in (0, 1)]
-
-
-@given(LISTS, LISTS, st.sampled_from([1, -1]))
-def test_lists_add_up(one, other, sign):
-    expected = {k: one.get(k, 0) + sign * other.get(k, 0) for k in {*one, *other}}
-    places, values = merged(*arrays(one), *arrays(other), sign)
-    kept = {k: v for k, v in expected.items() if v != 0}
-    assert list(zip(places.tolist(), values.tolist(), strict=True)) == sorted(kept.items())
