@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from benchmarks.__main__ import main
 from benchmarks.cases import Scale, Skipped
-from benchmarks.papers import CASES, figures, keel, label_split, sf_tables, storage, tables
+from benchmarks.papers import (
+    CASES,
+    figures,
+    keel,
+    label_split,
+    sf_labels,
+    sf_tables,
+    storage,
+    tables,
+)
 from benchmarks.papers.cv_sizes import speedup
 from benchmarks.papers.levels import levels_of, saved
 from benchmarks.papers.sides import interval, sides_of
@@ -258,3 +267,12 @@ def test_where_curves_cross():
     )
     assert crossing({0.1: 0.5}) == "the array is the better one from 0.1 on"
     assert storage.Pair(2.0, 3.0).gain == 1.5
+
+
+def test_a_label_split_is_better_beyond_the_noise_only():
+    ones = np.ones((5, 1, 4))
+    wobble = np.array([-2, -1, 0, 1, 2])[:, None, None] / 1000
+    for shift, expected in ((-0.02, 0.02), (0.0005, 0.0), (0.02, -0.02)):
+        results = np.concatenate([ones, ones + wobble + shift], axis=1)
+        assert sf_labels.better(results, 0) == pytest.approx(expected)
+    assert sf_labels.better(ones[:1].repeat(2, axis=1), 0) == 0.0

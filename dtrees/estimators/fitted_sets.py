@@ -62,15 +62,18 @@ class FittedSets:
     def values(self, number: int, rows: np.ndarray) -> np.ndarray:
         """What a model says of rows, int64 (n,): float64 (n, n_classes), or (n, 1) for regression.
 
-        What was asked last of a model is at hand, where codes are on workers.
+        What was asked last of a model is at hand, where codes are on workers and of numbers; so are
+        leaves of one tree.
         """
-        if self.coded_rows.is_here:
-            return self.values_of(self.models[number], rows)
         known = self._values.get(number)
-        if known is None or not np.array_equal(known[0], rows):
-            found = self.values_of(self.models[number], rows)
-            known = self._values[number] = rows, found
-        return known[1]
+        if known is not None and np.array_equal(known[0], rows):
+            return known[1]
+        if self._has_leaves(number, rows):
+            return trees_of(self.models[number])[0].value_of(self._known[number][1])
+        found = self.values_of(self.models[number], rows)
+        if self.classes is None or not self.coded_rows.is_here:
+            self._values[number] = rows, found
+        return found
 
     def values_of(self, model: Any, rows: np.ndarray) -> np.ndarray:
         """The same for any model that was grown from these codes."""

@@ -19,7 +19,7 @@ from dtrees.model_selection.cells import Cells
 from dtrees.model_selection.eligibility import NotShareableError, unsupported_reason
 from dtrees.model_selection.fitted_splits import fit_splits
 from dtrees.model_selection.nested import FittedSearches, unsupported_search
-from dtrees.model_selection.prepare import Arguments, Prepared, draw_splits, is_of_dask_ml, prepare
+from dtrees.model_selection.prepare import Arguments, OfCollections, Prepared, draw_splits, prepare
 from dtrees.model_selection.shared_search import SharedSearch
 from dtrees.parallel import PartitionedTable
 
@@ -70,7 +70,7 @@ def fit_together(
     if fitted is None:
         logger.info("%s is scikit-learn's: %s", arguments.who, prepared.reason)
         cv, groups = prepared.arguments.cv, prepared.arguments.groups
-        if is_of_dask_ml(cv):
+        if isinstance(cv, OfCollections):
             given = prepared.X if prepared.y is None else prepared.y
             cv = draw_splits(cv, prepared.X, given, groups)
             prepared = replace(prepared, arguments=replace(prepared.arguments, cv=cv))

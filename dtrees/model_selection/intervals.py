@@ -156,9 +156,9 @@ def intervals_of(models: Cells | FittedSearches, prepared: Prepared) -> Calibrat
     for number in range(len(given.cv)):
         if models.error(number) is not None:
             return f"the fit of split {number} has failed"
-    held_out = HeldOutRows(given.cv, len(prepared.y))
     if isinstance(models, Cells):
-        sides = ((number, np.flatnonzero(held_out[number])) for number in range(len(held_out)))
+        numbers = np.arange(len(prepared.y))
+        sides = ((number, numbers[test]) for number, (_, test) in enumerate(given.cv))
         models.fitted.bring_values(sides)
 
     def predict(number: int, rows: np.ndarray) -> np.ndarray:
@@ -200,21 +200,25 @@ def held_out_errors(
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     n_rows = len(y)
-    held_out = HeldOutRows(splits, n_rows)
+    numbers = np.arange(n_rows)
     total, votes = np.zeros(n_rows), np.zeros(n_rows, dtype=np.int64)
+    model = np.zeros(n_rows, dtype=np.int64)
     with np.errstate(over="ignore", invalid="ignore"):
-        for number, (train, _) in enumerate(splits):
-            is_test = held_out[number]
-            if is_test[np.arange(n_rows)[train]].any():
-                return f"rows of the test side of split {number} are in its training side, too"
-            rows = np.flatnonzero(is_test)
-            total[rows] += predict(number, rows)
+        for number, (train, test) in enumerate(splits):
+            rows = numbers[test]
             votes[rows] += 1
+            model[rows] = number
+            is_test = model == number if number else votes > 0
+            if is_test[train].any():
+                return f"rows of the test side of split {number} are in its training side, too"
+            total[rows] += predict(number, rows)
         counts = votes > 0
         if sample_weight is not None:
             counts &= np.asarray(sample_weight) > 0
         errors = np.abs(y[counts] - total[counts] / votes[counts])
-    sets = of_sets(held_out)
+    if votes.max(initial=0) <= 1:
+        return Calibration(errors, None, model[counts])
+    sets = of_sets(HeldOutRows(splits, n_rows))
     assert sets.cells is not None
     used, pattern = np.unique(sets.cells[counts], return_inverse=True)
     unseen = np.stack([sets.has(number)[used] for number in range(sets.n_sets)], axis=1)

@@ -11,9 +11,8 @@ that no model can be grown from is left to scikit-learn, whose function says wha
 
 from __future__ import annotations
 
-import itertools
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,13 +33,14 @@ from dtrees.model_selection.eligibility import (
     unsupported_splits,
 )
 from dtrees.model_selection.folds import HashKFold
-from dtrees.model_selection.splits import Split, drawn
+from dtrees.model_selection.splits import DrawnSplits, Split, drawn
 from dtrees.parallel import (
     FitStatistics,
     PartitionedTable,
     admitted,
     check_lengths,
     computed,
+    is_lazy,
     known_length,
     lazy_keys,
     rows_as_array,
@@ -124,6 +124,7 @@ def prepare(
     if arguments.params is None or isinstance(arguments.params, Mapping):
         check_rows_can_be_taken(arguments.who, X, reason)  # others are for scikit-learn to refuse
     stats = FitStatistics()
+    arguments = replace(arguments, cv=with_collections(arguments.cv, y, arguments.groups))
     y, arguments = in_memory(X, y, arguments, stats)
     reason = reason if refused is None else refused
     if reason is not None:
@@ -197,24 +198,28 @@ def in_memory(X: Any, y: Any, arguments: Arguments, stats: FitStatistics) -> tup
     _, y, groups, *values = admitted(None, {"y": y, "groups": groups, **named}, stats)
     if isinstance(params, Mapping):
         params = dict(zip(params, values, strict=True))
-    return y, replace(arguments, groups=_of_one_column(groups), params=params)
+        for name, value in given.items():  # no comprehension: a warning counts the calls
+            if hasattr(params[name], "iloc") and (name == "sample_weight" or is_lazy(value)):
+                params[name] = _of_one_column(str(name), params[name])
+    return y, replace(arguments, groups=_of_one_column("groups", groups), params=params)
 
 
-def _of_one_column(groups: Any) -> Any:
-    """Labels of a table of one column as a column, with scikit-learn's warning for such a y.
+def _of_one_column(name: str, values: Any) -> Any:
+    """Values of a table of one column as a column, with scikit-learn's warning for such a y.
 
-    Its splitters that ask for groups fail on a table ("object too deep for desired array").
+    Its splitters that ask for groups fail on a table ("object too deep for desired array"), and
+    fits refuse such weights: arrays of them stay an error, data frames are columns of a file.
     """
-    shape: tuple[int, ...] = getattr(groups, "shape", ())
+    shape: tuple[int, ...] = getattr(values, "shape", ())
     if len(shape) != 2 or shape[1] != 1:
-        return groups
+        return values
     warnings.warn(
-        f"A column-vector groups was passed when a 1d array was expected: its shape is {shape}. "
+        f"A column-vector {name} was passed when a 1d array was expected: its shape is {shape}. "
         "Change it to (n_rows,), for example by ravel().",
         DataConversionWarning,
         stacklevel=6,  # of who calls a validation
     )
-    return groups.iloc[:, 0] if hasattr(groups, "iloc") else np.asarray(groups)[:, 0]
+    return values.iloc[:, 0] if hasattr(values, "iloc") else np.asarray(values)[:, 0]
 
 
 def splits_of(estimator: Any, X: Any, y: Any, cv: Any, groups: Any) -> Sequence[Split]:
@@ -229,14 +234,59 @@ def is_of_dask_ml(splitter: Any) -> bool:
     return any(base.__module__.partition(".")[0] == "dask_ml" for base in type(splitter).__mro__)
 
 
+class OfCollections:
+    """A splitter of dask-ml, which gets `y` and `groups` as the user gave them.
+
+    Of the table it gets a Dask array that knows its blocks: the user's own, where there is one.
+    """
+
+    def __init__(self, splitter: Any, y: Any, groups: Any) -> None:
+        self._splitter, self._y, self._groups = splitter, y, groups
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterable[Any]:
+        """The splits of a table; `y` in memory tells how many rows it has."""
+        n_rows = len(X if y is None else y)
+        found: Iterable[Any] = self._splitter.split(rows_as_array(X, n_rows), self._y, self._groups)
+        return found
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Number of splits."""
+        return int(self._splitter.get_n_splits(X, self._y, self._groups))
+
+
+def with_collections(cv: Any, y: Any, groups: Any) -> Any:
+    """A splitter of dask-ml with what it is to get; any other ``cv`` as it is."""
+    return OfCollections(cv, y, groups) if is_of_dask_ml(cv) else cv
+
+
 def draw_splits(splitter: Any, X: Any, y: Any, groups: Any) -> Sequence[Split]:
     """The splits of a splitter, drawn once.
 
-    Those of dask-ml get the user's collection, and give Dask arrays of row numbers, which are
-    computed together.
+    Sides that are Dask collections are computed together, and once.
     """
-    if not is_of_dask_ml(splitter):
-        return drawn(splitter.split(X, y, groups), len(y))
-    splits = [tuple(split) for split in splitter.split(rows_as_array(X, len(y)))]
-    sides = iter(computed(*itertools.chain.from_iterable(splits)))
-    return drawn([tuple(next(sides) for _ in split) for split in splits], len(y))
+    splits = with_collections(splitter, y, groups).split(X, y, groups)
+    return drawn(splits if isinstance(splits, DrawnSplits) else _here(splits), len(y))
+
+
+def _here(splits: Iterable[Any]) -> Iterator[Any]:
+    """Splits as they come; from the first one that is a Dask collection on, all that follow."""
+    splits = iter(splits)
+    for split in splits:
+        if not _is_lazy_pair(split):
+            yield split
+            continue
+        rest = [split, *splits]
+        lazy = [side for each in rest if _is_lazy_pair(each) for side in each]
+        sides = iter(computed(*lazy))
+        for each in rest:
+            yield tuple(_as_side(next(sides)) for _ in each) if _is_lazy_pair(each) else each
+
+
+def _is_lazy_pair(split: Any) -> bool:
+    return isinstance(split, tuple | list) and any(map(is_lazy, split))
+
+
+def _as_side(values: Any) -> np.ndarray:
+    """Row numbers or a mask, of a column of any kind."""
+    side = np.asarray(values)
+    return side[:, 0] if side.ndim == 2 and side.shape[1] == 1 else side

@@ -48,11 +48,12 @@ from dtrees.model_selection.pipeline_search import PipelineSearch
 from dtrees.model_selection.pipelines import ends_in_dtrees
 from dtrees.model_selection.prepare import (
     Arguments,
+    OfCollections,
     Prepared,
     SplitTable,
     draw_splits,
-    is_of_dask_ml,
     prepare,
+    with_collections,
 )
 from dtrees.model_selection.search_scores import SearchScores
 from dtrees.model_selection.splits import TrainingRows
@@ -125,10 +126,11 @@ class SharedSearch(PipelineSearch):
         them, take 8 bytes per row, and a byte for each pair of different training sides.
         """
         groups = params.pop("groups", None)
+        given, self.cv = self.cv, with_collections(self.cv, y, groups)
         arguments = Arguments(type(self).__name__, self.estimator, self.cv, groups, params)
-        prepared = self._prepared(arguments, X, y)
-        given, self.cv = self.cv, prepared.arguments.cv  # not drawn twice, from an iterator
         try:
+            prepared = self._prepared(arguments, X, y)
+            self.cv = prepared.arguments.cv  # not drawn twice, from an iterator
             return self._fit(prepared, X, y)
         finally:
             self.cv = given
@@ -168,7 +170,7 @@ class SharedSearch(PipelineSearch):
                 )
         logger.info("%s.fit is scikit-learn's: %s", type(self).__name__, reason or ONE_EACH)
         groups = prepared.arguments.groups
-        if is_of_dask_ml(self.cv):
+        if isinstance(self.cv, OfCollections):
             self.cv = draw_splits(self.cv, X, X if y is None else prepared.y, groups)
         own = {} if groups is None else {"groups": groups}
         params = prepared.arguments.params

@@ -86,8 +86,8 @@ def cross_validate(
         One scorer or several; None: the estimator's ``score``.
     cv : int, cross-validation generator or iterable of (train, test), default=None
         None: 5 folds, stratified for classifiers. A side is an array or a list of row numbers, or
-        a mask. Sides may overlap, also the two of one split, share rows in any way (shuffle-split),
-        and leave rows out.
+        a mask; Dask collections of these are computed once. Sides may overlap, also the two of one
+        split, share rows in any way (shuffle-split), and leave rows out.
     n_jobs : int, default=None
         For scikit-learn's own function. Trees grow on the estimator's ``n_jobs`` threads.
     verbose : int, default=0

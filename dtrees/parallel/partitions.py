@@ -32,6 +32,8 @@ from dtrees.parallel.executors import Executor, run_with_retries
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.one_kind import is_lazy
 
+NUMBERS = "biuf"  # kinds of types
+
 
 @dataclass(frozen=True, eq=False)
 class PartitionedTable:
@@ -215,17 +217,41 @@ def known_length(values: Any) -> int | None:
 def rows_as_array(X: Any, n_rows: int) -> Any:
     """A Dask array for whoever divides the rows of a table, and wants to know their blocks.
 
-    It is the user's collection, where that is an array of known block sizes. Otherwise it has zeros
-    in blocks of the same lengths. What is in memory is one block, of one column.
+    It is the user's collection, where that is an array of known block sizes. Of data frames, and of
+    arrays whose blocks had to be counted, it has the numbers in blocks of these lengths; none of
+    them is empty. Where cells are no numbers, and for other tables in memory, it has zeros.
     """
     from dask import array
 
+    if is_lazy(X):
+        return X
     if not isinstance(X, PartitionedTable):
-        return X if is_lazy(X) else array.zeros((n_rows, 1), chunks=-1)
+        if isinstance(X, np.ndarray) and X.dtype.kind in NUMBERS:
+            return array.from_array(X, chunks=-1, name=False)
+        return array.zeros((n_rows, 1), chunks=-1)
     if _known_lengths(X.collection) is not None:
         return X.collection
-    lengths = tuple(length for length in X.lengths.tolist() if length > 0)
-    return array.zeros(X.shape, chunks=(lengths, X.n_columns))
+    dtype = _dtype_of_numbers(X.collection)
+    if dtype is None:
+        lengths = tuple(length for length in X.lengths.tolist() if length > 0)
+        return array.zeros(X.shape, chunks=(lengths, X.n_columns))
+    as_block = dask.delayed(np.asarray, pure=True)
+    blocks = [
+        array.from_delayed(as_block(part, dtype=dtype), (length, X.n_columns), dtype=dtype)
+        for part, _, length in X.parts()
+    ]
+    return array.concatenate(blocks)
+
+
+def _dtype_of_numbers(collection: Any) -> np.dtype | None:
+    """Type of the cells of a collection, all of which are numbers of NumPy; None: they are not."""
+    if hasattr(collection, "dtypes"):
+        dtypes = list(collection.dtypes)
+    else:
+        dtypes = [collection.dtype if isinstance(collection._meta, np.ndarray) else None]
+    if all(isinstance(dtype, np.dtype) and dtype.kind in NUMBERS for dtype in dtypes):
+        return np.result_type(*dtypes)
+    return None
 
 
 def check_lengths(n_rows: int, columns: Mapping[str, Any]) -> None:

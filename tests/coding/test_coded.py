@@ -61,3 +61,24 @@ def test_stored_columns_are_those_of_a_row_by_row_matrix():
     by_row = sp.csr_array(dense)
     np.testing.assert_array_equal(start, by_row.indptr)
     np.testing.assert_array_equal(column, by_row.indices)
+
+
+def test_rows_of_each_part_are_those_that_are_taken_alone():
+    stored = sp.random_array((30, 4), density=0.4, rng=2, format="csc")
+    stored.data = np.ceil(3 * stored.data)
+    for matrix in (mixed()[-1], CodedMatrix.from_sparse(stored, [3] * 4, [3] * 4, [0, 1, 0, 2])):
+        parts = [np.array([3, 1, 29]), np.arange(matrix.n_rows) % 2 == 0, np.array([], dtype=int)]
+        for rows, part in zip(parts, matrix.take_each(parts), strict=True):
+            for j in range(matrix.n_columns):
+                np.testing.assert_array_equal(part.column(j), matrix.column(j)[rows])
+
+
+def test_missing_columns_are_those_that_have_missing_values():
+    codes = sp.csc_array(
+        (np.array([2, 0, 3], dtype=np.uint32), np.array([0, 1, 2]), np.array([0, 0, 1, 3])),
+        shape=(3, 3),
+    )
+    sparse = CodedMatrix.from_sparse(codes, [3, 3, 3], [3, 3, 3], [1, 1, 0])
+    assert sparse.missing_columns().tolist() == [False, False, True]
+    full = mixed()[-1]
+    assert full.missing_columns().tolist() == [full.has_missing(j) for j in range(5)]

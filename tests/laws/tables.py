@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse
 from hypothesis import strategies as st
 
-from dtrees.coding.coded import CodedMatrix
+from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow.grower import grow
@@ -110,6 +110,30 @@ def coded_sparse(table: list[list], seed: int) -> CodedMatrix:
     stored = (np.array(data, dtype=np.uint32), np.array(rows, dtype=np.int32), indptr)
     return CodedMatrix.from_sparse(
         scipy.sparse.csc_array(stored, shape=shape), n_codes, n_ordered, fill
+    )
+
+
+def coded_mixed(table: list[list], seed: int) -> CodedMatrix:
+    """Some columns dense and the others sparse, in any order of the slots."""
+    rng = np.random.default_rng(seed)
+    dense, sparse = coded(table), coded_sparse(table, seed)
+    is_sparse = rng.random(len(table)) < 0.5
+    slots = rng.permutation(np.flatnonzero(is_sparse))
+    slot = dense.slot.copy()
+    slot[slots] = np.arange(len(slots))
+    cells = [slice(*sparse.sparse_indptr[[j, j + 1]]) for j in slots.tolist()]
+    rows, codes = (
+        np.concatenate([array[:0], *(array[some] for some in cells)])
+        for array in (sparse.sparse_rows, sparse.sparse_codes)
+    )
+    return replace(
+        dense,
+        storage=np.where(is_sparse, SPARSE, dense.storage).astype(np.uint8),
+        slot=slot,
+        sparse_indptr=np.cumsum([0, *(some.stop - some.start for some in cells)]),
+        sparse_rows=rows,
+        sparse_codes=codes,
+        fill_code=sparse.fill_code[slots],
     )
 
 

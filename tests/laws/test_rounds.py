@@ -14,13 +14,28 @@ from dtrees.core.grow.round_spec import RoundSpec
 from dtrees.core.grow.rounds import grow_in_rounds
 from dtrees.core.membership.resampling import Bags, of_sets
 from dtrees.core.stores.blocks.block import Block, Common, Draws
-from tests.laws.tables import coded, coded_sparse, examples, grow_tree, thresholds_of, values_of
+from tests.laws.tables import (
+    coded,
+    coded_mixed,
+    coded_sparse,
+    examples,
+    grow_tree,
+    thresholds_of,
+    values_of,
+)
 from tests.laws.test_growth import assert_equal
 from tests.laws.test_shared import SEEDS, assume_weights, folds, masks
 
 LIMITS = {
     "gather_rows": st.sampled_from([0, 3, 10, 65_536]),
     "histogram_budget": st.sampled_from([1, 20_000, 2**28]),
+}
+
+
+LAYOUTS = {
+    "dense": lambda table, seed: coded(table),
+    "sparse": coded_sparse,
+    "mixed": coded_mixed,
 }
 
 
@@ -68,27 +83,28 @@ class TestSetsInRounds:
         examples(draws=True, random_splits=True),
         st.integers(2, 11),
         st.integers(1, 4),
-        st.booleans(),
+        st.sampled_from(sorted(LAYOUTS)),
         st.fixed_dictionaries(LIMITS),
         SEEDS,
     )
-    def test_folds(self, example, n_folds, n_blocks, sparse, limits, seed):
+    def test_folds(self, example, n_folds, n_blocks, layout, limits, seed):
         rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
-        self.check(example, rows, n_blocks, sparse, limits, seed)
+        self.check(example, rows, n_blocks, layout, limits, seed)
 
     @given(
         examples(draws=True, max_rows=120),
         st.integers(1, 9),
         st.integers(1, 4),
+        st.sampled_from(sorted(LAYOUTS)),
         st.fixed_dictionaries(LIMITS),
         SEEDS,
     )
-    def test_masks(self, example, n_sets, n_blocks, limits, seed):
-        self.check(example, masks(example.n_rows, n_sets, seed), n_blocks, False, limits, seed)
+    def test_masks(self, example, n_sets, n_blocks, layout, limits, seed):
+        self.check(example, masks(example.n_rows, n_sets, seed), n_blocks, layout, limits, seed)
 
-    def check(self, example, rows, n_blocks, sparse, limits, seed):
+    def check(self, example, rows, n_blocks, layout, limits, seed):
         assume_weights(example, rows)
-        matrix = coded_sparse(example.table, seed) if sparse else coded(example.table)
+        matrix = LAYOUTS[layout](example.table, seed)
         trees = grow_sets_in_rounds(example, matrix, of_sets(rows), n_blocks, seed, **limits)
         assert len(trees) == len(rows)
         for mine, tree in zip(rows, trees, strict=True):
@@ -98,15 +114,16 @@ class TestSetsInRounds:
         examples(draws=True, max_rows=120),
         st.integers(2, 5),
         st.integers(0, 3),
+        st.sampled_from(sorted(LAYOUTS)),
         st.fixed_dictionaries(LIMITS),
         SEEDS,
     )
-    def test_bags(self, example, n_folds, number, limits, seed):
+    def test_bags(self, example, n_folds, number, layout, limits, seed):
         assume(example.target.class_multiplier is None)
         example = replace(example, limits={**example.limits, "tree": number})
         rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
         assume_weights(example, rows)
-        matrix = coded(example.table)
+        matrix = LAYOUTS[layout](example.table, seed)
         bags = Bags(3, 1.0, np.arange(example.n_rows, dtype=np.uint64))
         trees = grow_sets_in_rounds(example, matrix, of_sets(rows), 3, seed, bags, **limits)
         growth = ForestGrowth(

@@ -163,17 +163,17 @@ def test_groups_and_dask_collections():
 def test_all_models_of_a_repeat_grow_together(monkeypatch, caplog):
     """55 models of ten folds are one growth of 55 sets, and no tree is grown alone."""
     seen = []
-    training_sets = shared.TrainingSets
 
-    def counting(dataset, cells, has, *more):
-        seen.append(len(has))
-        return training_sets(dataset, cells, has, *more)
+    class Remembered(shared.TrainingSets):
+        def __init__(self, dataset, cell, has, *_):
+            seen.append((self, len(has)))
 
-    monkeypatch.setattr(shared, "TrainingSets", counting)
+    monkeypatch.setattr(shared, "TrainingSets", Remembered)
     X, y = noisy(100, 3)
     with caplog.at_level(logging.INFO, "dtrees"):
         nested_standard_error(TREE, X, y, cv=10, n_repeats=3, random_state=0)
-    assert seen == [55, 55, 55]
+    assert [n_sets for _, n_sets in seen] == [55, 55, 55]
+    assert all(sets.n_shared_nodes > 1 and sets.n_shared_rows > 100 for sets, _ in seen)
     assert "one by one" not in caplog.text
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from dtrees.coding.coded import CodedMatrix
 from dtrees.parallel import coded_partitions
@@ -27,6 +28,20 @@ def test_cut(parts):
     found = np.concatenate([part.column(0) for part in parts.each()])
     np.testing.assert_array_equal(found, table().column(0))
     assert parts.sample.n_rows == 1
+
+
+def test_the_sample_tells_which_columns_are_sparse_once_they_are_known():
+    stored = scipy.sparse.csc_array(np.array([[3, 0], [0, 0], [2, 1]], dtype=np.uint32))
+    matrix = CodedMatrix.from_sparse(stored, [3, 2], [3, 2], [1, 2])
+    parts = CodedPartitions.cut(matrix, "asked for")
+    assert parts.sample.storage.tolist() == [0, 0]
+    learn_rows(parts)
+    assert parts.facts.n_stored == 3
+    assert parts.sample.storage.tolist() == [3, 3]
+    assert parts.sample.fill_code.tolist() == [1, 2]
+    learned = CodedPartitions.cut(table(), "asked for")
+    learn_rows(learned)
+    assert learned.sample.storage.tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(("n_rows", "expected"), [(1, [7] * 7 + [1]), (14, [14, 14, 14, 8])])

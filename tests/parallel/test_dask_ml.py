@@ -118,6 +118,54 @@ class TestSplitters:
             assert_array_equal(found["test_score"], expected["test_score"])
 
 
+class Seeing(theirs.KFold):
+    """One that is made of dask-ml's, and looks at all that it is given."""
+
+    def split(self, X, y=None, groups=None):
+        self.seen = X, y, groups
+        return super().split(X, y, groups)
+
+
+class TestOwnSplitters:
+    """Of the user, made of those of dask-ml: they get what the user gave."""
+
+    ASK = {  # noqa: RUF012
+        "cross_validate": lambda cv, X, y, groups: cross_validate(
+            tree(), X, y, cv=cv, groups=groups
+        ),
+        "search": lambda cv, X, y, groups: GridSearchCV(tree(), {"max_depth": [1, 2]}, cv=cv).fit(
+            X, y, groups=groups
+        ),
+        "path": lambda cv, X, y, groups: cost_complexity_cv(tree(), X, y, cv=cv, groups=groups),
+        "surface": lambda cv, X, y, groups: validation_surface(
+            tree(), X, y, max_depth=[1], cv=cv, groups=groups
+        ),
+        "pipeline": lambda cv, X, y, groups: cross_validate(
+            make_pipeline(preprocessing.MinMaxScaler(), tree()), X, y, cv=cv, groups=groups
+        ),
+    }
+
+    @pytest.mark.parametrize("ask", ASK)
+    def test_they_get_the_collections(self, ask):
+        cv, table, groups = Seeing(3), array(), da.from_array(np.arange(N_ROWS) // 4, chunks=50)
+        self.ASK[ask](cv, table, LAZY_Y, groups)
+        assert cv.seen[0] is table
+        assert cv.seen[1] is LAZY_Y
+        assert cv.seen[2] is groups
+
+    def test_numbers_of_frames_and_of_unknown_blocks_are_arrays(self):
+        for table, y in ((frame(), SERIES_Y), (unknown(), LAZY_Y), (X, Y)):
+            cv = Seeing(3)
+            cross_validate(tree(), table, y, cv=cv)
+            assert_array_equal(cv.seen[0].compute(), X)
+            assert cv.seen[1] is y
+
+    def test_codes_of_words_are_none_of_its_business(self):
+        cv = Seeing(3)
+        cross_validate(tree(), frame(FRAME.columns), SERIES_Y, cv=cv)
+        assert cv.seen[0].shape == (N_ROWS, 4)
+
+
 class TestPipelines:
     """Steps of dask-ml, a tree of ours; rows of a data frame cannot be taken."""
 

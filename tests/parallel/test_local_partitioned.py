@@ -10,6 +10,7 @@ from typing import ClassVar
 import dask
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.model_selection import KFold
 
 import dtrees
@@ -93,6 +94,17 @@ def test_the_report_is_not_part_of_the_model(table):
         pickle.loads(pickle.dumps(tree)).fit_report_  # noqa: B018
 
 
+def test_columns_of_many_codes_that_are_sparse(rounds):
+    """Their stored cells are counted, so a column may have any number of codes."""
+    X = np.arange(70_000.0)[:, None]
+    y = X[:, 0] % 1000 > 300
+    found = dtrees.DecisionTreeClassifier(max_depth=3).fit(scipy.sparse.csr_array(X), y)
+    assert found.fit_report_["rounds"] > 1
+    with dask.config.set({"dtrees.regime": "local"}):
+        alone = dtrees.DecisionTreeClassifier(max_depth=3).fit(scipy.sparse.csr_array(X), y)
+    assert digest(trees_of(alone)) == digest(trees_of(found))
+
+
 def test_too_many_codes_for_histograms(rounds):
     X = np.arange(70_000.0)[:, None]
     y = X[:, 0] > 30_000
@@ -170,6 +182,29 @@ class TestRequests:
             alone = self.forest(max_features=2).fit(X, y)
         assert digest(model.forest_.trees) == digest(alone.forest_.trees)
 
+    @pytest.mark.parametrize("model", ["tree", "drawn", "regression"])
+    def test_stored_cells_of_sparse_columns(self, model, recorded):
+        """A few numbers for each cell of the rows of a node, however many columns there are."""
+        X = scipy.sparse.random_array((N_ROWS, 3000), density=0.002, rng=4, format="csr")
+        y = (X.sum(axis=1) > 2.5).astype(int) + (X[:, [7]].toarray().ravel() > 0)
+        how = {"max_bins": 16, "random_state": 0}
+        model = {
+            "tree": dtrees.DecisionTreeClassifier(**how),
+            "drawn": dtrees.RandomForestClassifier(3, **how),
+            "regression": dtrees.DecisionTreeRegressor(**how),
+        }[model]
+        found = model.fit(X, y)
+        assert len(recorded) > 5
+        per_row = np.diff(X.indptr).max()
+        for each in recorded:
+            assert each.counts.histogram.size == 0
+            assert len(each.counts.stored.places) <= 3 * per_row * sum(each.n_rows)
+            assert len(each.counts.stored.places) <= 3 * len(each.requests) * X.nnz
+        assert any(len(each.counts.stored.places) > 0 for each in recorded)
+        trees = digest(trees_of(found))
+        with dask.config.set({"dtrees.regime": "local"}):
+            assert digest(trees_of(model.fit(X, y))) == trees
+
     @pytest.mark.parametrize("folds", [False, True])
     def test_one_of_two_siblings(self, folds, recorded, table):
         X, y = table
@@ -185,11 +220,12 @@ class TestRequests:
             for split in each.update.splits:
                 pair = [n for n in (split.left, split.right) if n in each.requests]
                 children.update(pair)
-                n_asked = [len(each.requests[node].columns) for node in pair]
+                asked = {node: each.requests[node].columns for node in pair}
+                n_asked = [6 if columns is None else len(columns) for columns in asked.values()]
                 if len(pair) == 2:
                     n_pairs += 1
                     assert sorted(n_asked) == [0, 6]
-                    small, large = sorted(pair, key=lambda node: -len(each.requests[node].columns))
+                    small, large = sorted(pair, key=lambda node: asked[node] is not None)
                     assert each.rows_of(small) <= each.rows_of(large)
                 else:
                     assert n_asked in ([], [6])  # the other one is gathered

@@ -142,7 +142,34 @@ def test_rows_as_an_array_of_known_blocks():
     assert rows_as_array(X, 10) is known
     (X,) = admitted(TABLES["unknown blocks"](), {})
     assert rows_as_array(X, 10).chunks == ((4, 1, 5), (3,))
-    assert rows_as_array(ROWS, 10).shape == (10, 1)
+    assert_same(rows_as_array(X, 10), ROWS)
+    assert_same(rows_as_array(ROWS, 10), ROWS)
+
+
+def assert_same(array, values):
+    np.testing.assert_array_equal(array.compute(scheduler="sync"), values)
+    assert array.dtype == values.dtype
+
+
+def test_rows_of_frames_as_an_array():
+    frame = pd.DataFrame({"a": np.arange(9.0), "b": np.arange(9) % 2 == 0, "c": np.arange(9)})
+    (X,) = admitted(dd.from_pandas(frame, npartitions=2).query("a != 4"), {})
+    assert_same(rows_as_array(X, 8), frame.query("a != 4").to_numpy(dtype=float))
+    for other in (frame.assign(c="x"), frame.astype({"a": "Float64"})):  # no numbers of NumPy
+        (X,) = admitted(dd.from_pandas(other, npartitions=2), {})
+        found = rows_as_array(X, 9)
+        assert found.chunks == ((5, 4), (3,))
+        assert_same(found, np.zeros((9, 3)))
+    assert_same(rows_as_array([["a"], ["b"]], 2), np.zeros((2, 1)))
+    assert_same(rows_as_array(np.array([["a"], ["b"]]), 2), np.zeros((2, 1)))
+
+
+def test_nothing_is_computed_to_have_rows_as_an_array():
+    def fail(block):
+        raise AssertionError("it was computed")
+
+    table = da.ones((10, 3), chunks=4).map_blocks(fail, dtype=float, meta=np.empty((0, 3)))
+    assert rows_as_array(PartitionedTable(table, np.array([4, 4, 2]), 3, None), 10) is table
 
 
 @pytest.mark.parametrize("kind", [da.from_array, dd.from_pandas], ids=["array", "series"])

@@ -25,8 +25,9 @@ class Tuning:
     shared_rows : int, default=700
         Nodes of several training sets of fewer rows are grown set by set, where rows are what all
         sets have and count once for every set beyond the first, less the 50 that any node costs;
-        0: sets stay together as long as they can.
-    interval_rows, interval_codes : int, default=2048, 1024
+        0: sets stay together as long as they can. Twelve times as many where all columns have many
+        codes.
+    interval_rows, interval_codes : int, default=1024, 512
         Nodes of several training sets of fewer rows, and columns of fewer codes, are searched code
         by code. Above, the intervals come first that a better split may lie in.
     """
@@ -35,5 +36,5 @@ class Tuning:
     task_entries: int = 1 << 15
     counted_rows: int = 128
     shared_rows: int = 700
-    interval_rows: int = 2048
-    interval_codes: int = 1024
+    interval_rows: int = 1024
+    interval_codes: int = 512

@@ -29,3 +29,4 @@ cdef class TrainingSets:
 
     cdef bind_class_weights(self, const int64_t[:, ::1] of_class, const double[:, ::1] units)
     cdef choose_cells(self)
+    cdef part_earlier(self)

@@ -62,24 +62,27 @@ class Calibration:
     ----------
     errors : float64 (n,)
         Not negative. inf: the row has no prediction, and makes the interval wider.
-    unseen : bool (n_patterns, n_models)
-        Which models have not seen a row.
+    unseen : bool (n_patterns, n_models) or None
+        Which models have not seen a row. None: there is one pattern for each model, which is the
+        only one that has not.
     pattern : int (n,) or None
         The line of `unseen` of each row; None: its own number.
     """
 
     errors: np.ndarray
-    unseen: np.ndarray
+    unseen: np.ndarray | None
     pattern: np.ndarray | None = None
 
     @cached_property
     def _counts(self) -> np.ndarray:
         """Number of models that have not seen a row; int64 (n_patterns,)."""
+        assert self.unseen is not None
         return np.count_nonzero(self.unseen, axis=1)
 
     @cached_property
     def _only(self) -> np.ndarray:
         """Patterns of one model, and which one that is; int64 (2, n)."""
+        assert self.unseen is not None
         single = np.flatnonzero(self._counts == 1)
         return np.stack([single, self.unseen[single].argmax(axis=1)])
 
@@ -96,6 +99,8 @@ class Calibration:
         float64 (n_rows, n_patterns)
             0 where there is no model.
         """
+        if self.unseen is None:
+            return values
         n_patterns, n_models = self.unseen.shape
         single, model = self._only
         if len(single) == n_patterns:
@@ -128,7 +133,8 @@ class Calibration:
         if high > n:
             found[:] = -np.inf, np.inf
             return found
-        step = max(1, CELLS // max(n, len(self.unseen)))
+        n_patterns = 0 if self.unseen is None else len(self.unseen)
+        step = max(1, CELLS // max(n, n_patterns))
         for first in range(0, len(values), step):
             rows = slice(first, first + step)
             means = self.means(values[rows])

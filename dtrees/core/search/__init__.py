@@ -3,6 +3,8 @@
     sums of a side ──▶ permitted? ──▶ score ──▶ better than the best?     `_search`, `_criterion`
 
     `_entry_scan`       presorted entries, one row after the other      O(rows)
+    `_number_scan`      the same, of one number per row; stretches that cannot win are passed over
+    `_intervals`        which stretches of many codes may hold the best boundary
     `_bins`             distinct codes with their sums                  O(codes)
     `_category_subsets` which categories go left; `_category_penalty`: what they pay
     `_category_order`   an order for categories of several classes      O(codes log codes)

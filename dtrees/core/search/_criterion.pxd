@@ -64,3 +64,11 @@ cdef inline double poisson_score(double S, double w, double rest, double s) noex
     if s <= 0 or S - s <= 0:
         return -1e300
     return s * natural_log(s / w) + (S - s) * natural_log((S - s) / rest)
+
+
+cdef inline double poisson_limit(double S, double W, double w, double s) noexcept nogil:
+    """The same as a bound: a side may be without target, or weight."""
+    cdef double score = s * natural_log(s / w) if s > 0 and w > 0 else 0.0
+    if S - s > 0 and W - w > 0:
+        score += (S - s) * natural_log((S - s) / (W - w))
+    return score

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint32_t
 from dtrees.core.data._structs cimport PresortedFeature, entry_t
 from dtrees.core.search._search cimport Search
 
+cdef void pass_over_short(Search* q) noexcept nogil
 cdef bint search_feature(Search* q, const entry_t* entries,
                          const PresortedFeature* feature) noexcept nogil
 

@@ -23,14 +23,15 @@ A boundary is named by `at`, the index in the feature of the first entry to its 
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 
 from dtrees.core.data._structs cimport (
-    AT_MOST, ENTROPY, GINI, SQUARED, PresortedFeature, RowStatistics, Split, entry_t
+    AT_MOST, ENTROPY, GINI, SQUARED, PresortedFeature, Split, entry_t
 )
-from dtrees.core.histogram._layout cimport CLASSES, COUNT, SUM, WEIGHTED_SUM, CellKind
+from dtrees.core.histogram._layout cimport CLASSES, COUNT
 from dtrees.core.search._bins cimport bins_of_entries, search_bins
 from dtrees.core.search._criterion cimport xlogx
+from dtrees.core.search._number_scan cimport scan_numbers
 from dtrees.core.search._search cimport (
-    BUFFER, NONE, Search, add_row, add_to_class, begin_pass, consider, entropy_score, flush,
-    heavy_enough, take_best
+    BUFFER, NONE, Search, add_row, add_to_class, begin_pass, by_class, consider, entropy_score,
+    flush, heavy_enough, take_best
 )
 
 cdef enum:
@@ -40,92 +41,6 @@ cdef enum:
 
 
 # scans of entries: the hot loops
-
-cdef inline void add_entry(const RowStatistics* of_row, entry_t row, CellKind kind, int64_t* w,
-                           int64_t* s) noexcept nogil:
-    """Add a row to the sums of a side; `kind` is a constant, and w is not kept for unit weights."""
-    if kind == COUNT:
-        s[0] += of_row.label[row]
-    else:
-        s[0] += of_row.target[row]
-    if kind == WEIGHTED_SUM:
-        w[0] += of_row.weight[row]
-
-
-cdef inline void scan_pair(Search* q, const entry_t* entries, int64_t begin, int64_t end,
-                           int64_t close, bint down, CellKind kind, bint distinct) noexcept nogil:
-    """Scan entries begin..end of a column for one number per row (pair modes).
-
-    `down`, `kind` and `distinct` (no two entries of the feature have the same rank) are constants
-    where this is inlined. A boundary is written to the buffer and kept by moving the cursor,
-    without a branch. Two neighbours of the same class are no boundary in a distinct feature:
-    between the ends of a stretch of one class the score is strictly convex, so an end beats what is
-    inside (Fayyad and Irani 1993; [CV] 3.4). The boundary behind the last entry is a candidate
-    named `close`, unless that is NOTHING.
-    """
-    cdef int64_t shift = 4 * sizeof(entry_t)
-    cdef entry_t mask = (<entry_t>1 << shift) - 1
-    cdef int64_t n = q.n
-    cdef int64_t w = q.w
-    cdef int64_t s = q.s
-    cdef int64_t k = 0
-    cdef int64_t W = q.totals.weight
-    cdef int64_t S = q.totals.target
-    cdef bint unit_weights = kind != WEIGHTED_SUM
-    cdef int64_t to_weight = W - n - end if down else n - begin
-    cdef RowStatistics of_row = q.of_row
-    cdef int64_t m = end - begin
-    cdef int64_t first = min(max(q.min_rows - n, 0), m)
-    cdef int64_t stop = min(q.totals.n - q.min_rows - n + 1, m)
-    cdef bint all_allowed = q.min_rows == 1 and q.min_weight <= 1
-    cdef int64_t i, at
-    cdef entry_t entry, rank, previous
-    cdef uint16_t c
-    cdef uint16_t last_class = 0xFFFF
-    if m <= 0:
-        return
-    # Entries before the first permitted boundary are added, those behind the last are not needed.
-    for i in range(first):
-        add_entry(&of_row, entries[end - 1 - i if down else begin + i] & mask, kind, &w, &s)
-    i = max(first, 1) - 1
-    entry = entries[end - 1 - i if down else begin + i]
-    previous = entry >> shift
-    if kind == COUNT and distinct:
-        last_class = of_row.label[entry & mask]
-    for i in range(first, stop):
-        at = end - 1 - i if down else begin + i
-        entry = entries[at]
-        if not unit_weights:
-            q.buffer_w[k] = <double>(W - w if down else w)
-            q.buffer_rest[k] = <double>(w if down else W - w)
-        q.buffer_a[k] = <double>(S - s if down else s)
-        q.buffer_at[k] = <int32_t>(at + 1 if down else at)
-        if kind == COUNT and distinct:
-            c = of_row.label[entry & mask]
-            k += (c != last_class) | ((not all_allowed) & (i > 0))
-            last_class = c
-        elif distinct:
-            k += i > 0
-        else:
-            rank = entry >> shift
-            if unit_weights:
-                k += rank != previous
-            else:
-                k += (rank != previous) & heavy_enough(q, w)
-            previous = rank
-        add_entry(&of_row, entry & mask, kind, &w, &s)
-        if k == BUFFER:
-            q.buffered = k
-            flush(q, down, False, unit_weights, to_weight)
-            k = 0
-    q.n = n + m
-    q.w = q.n if unit_weights else w
-    q.s = s
-    q.buffered = k
-    flush(q, down, False, unit_weights, to_weight)
-    if close != NOTHING:
-        consider(q, close, down)
-
 
 cdef inline void add_one(const Search* q, int64_t* of_class, int64_t t, int64_t* squares,
                          int64_t* cross, bint entropy) noexcept nogil:
@@ -220,26 +135,13 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
             side[label[entries[i] & mask]] = 0
 
 
-cdef inline void scan_kind(Search* q, const entry_t* entries, int64_t begin, int64_t end,
-                           int64_t close, bint down, CellKind kind, bint distinct) noexcept nogil:
-    """Pick the loop that was compiled for the direction and the feature."""
-    if down:
-        scan_pair(q, entries, begin, end, close, True, kind, False)
-    elif distinct and kind != WEIGHTED_SUM:
-        scan_pair(q, entries, begin, end, close, False, kind, True)
-    else:
-        scan_pair(q, entries, begin, end, close, False, kind, False)
-
-
 cdef void scan(Search* q, const entry_t* entries, int64_t begin, int64_t end, int64_t close,
                bint down, bint distinct) noexcept nogil:
     """Pick the loop that was compiled for the cells, the direction and the feature."""
-    if q.kind == COUNT:
-        scan_kind(q, entries, begin, end, close, down, COUNT, distinct)
-    elif q.kind == SUM:
-        scan_kind(q, entries, begin, end, close, down, SUM, distinct)
-    elif q.kind == WEIGHTED_SUM:
-        scan_kind(q, entries, begin, end, close, down, WEIGHTED_SUM, distinct)
+    if not by_class(q):
+        scan_numbers(q, entries, begin, end, down, distinct)
+        if close != NOTHING:
+            consider(q, close, down)
     elif q.criterion.impurity == ENTROPY:
         if q.kind == CLASSES:
             scan_classes(q, entries, begin, end, close, down, False, True)

@@ -6,6 +6,7 @@ functions of these sums, so that the score of a cut is at most that of a corner:
 
     two classes, one number per row    all rows of the highest targets first, or of the lowest
                                        (w0, s0) ──▶ (w0 + p, s0 + p * highest) ──▶ (w1, s1)
+    Poisson                            the same corners
     several classes                    score(end) + sum over classes of rows * largest slope
 
 An interval that cannot reach the best boundary of the node is *dead*: its codes need not be told
@@ -18,10 +19,13 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memset
 
 from dtrees.core.data._cpu cimport is_wide
-from dtrees.core.data._structs cimport GINI, SQUARED, RowStatistics, Totals
+from dtrees.core.data._structs cimport ENTROPY, GINI, POISSON, SQUARED, RowStatistics, Totals
 from dtrees.core.histogram._layout cimport CLASSES, SUM
 from dtrees.core.search._bins cimport reserve_bins
-from dtrees.core.search._criterion cimport Criterion, squared_score
+from dtrees.core.search._criterion cimport (
+    Criterion, poisson_limit, poisson_score, squared_score
+)
+from dtrees.core.search._number_scan cimport LAST_LOGARITHMS
 from dtrees.core.search._parameters cimport Limits
 from dtrees.core.search._search cimport (
     NONE, Bins, Search, begin_node, by_class, free_search, gini_score, heavy_enough, new_search
@@ -45,9 +49,11 @@ cdef double LAST_BITS = 2.0**-50        # of a sum of products
 
 
 cdef bint has_bounds_for(const Criterion* criterion) noexcept nogil:
+    """Whether there are bounds of the scores of a criterion: of all but entropy, and many classes.
+    """
     if criterion.impurity == GINI:
         return criterion.n_classes <= MOST_CLASSES
-    return criterion.impurity == SQUARED
+    return criterion.impurity != ENTROPY
 
 
 cdef void bound_intervals(const Search* q, const uint32_t* last, Bounds* bounds) noexcept nogil:
@@ -104,6 +110,7 @@ cdef void bound_sums(const Search* q, const uint32_t* last, bint missing_left, i
     cdef int64_t n = g.n[0] if missing_left else 0
     cdef int64_t w = g.weight[0] if missing_left else 0
     cdef int64_t s = g.target[0] if missing_left else 0
+    cdef double rest, score
     cdef int64_t i, k
     bounds.w[0] = <double>w
     bounds.s[0] = <double>s
@@ -112,20 +119,48 @@ cdef void bound_sums(const Search* q, const uint32_t* last, bint missing_left, i
         s += g.target[i]
         bounds.w[i - first + 1] = <double>w
         bounds.s[i - first + 1] = <double>s
-    if is_wide:
+    if q.criterion.impurity == POISSON:
+        score_poisson(q, g.count - first, bounds)
+    elif is_wide:
         score_corners_wide(&node, bounds.w, bounds.s, g.count - first, bounds.end, bounds.corner)
     else:
         score_corners_plain(&node, bounds.w, bounds.s, g.count - first, bounds.end, bounds.corner)
+    for i in range(g.count - first if q.criterion.impurity == SQUARED else 0):
+        bounds.corner[i] *= ROUNDED
     w = g.weight[0] if missing_left else 0
     for i in range(first, g.count):
         k = i - first
         if has_cuts(q, last, i, n, w):
-            bounds.inside[i] = max(bounds.inside[i], bounds.corner[k] * ROUNDED)
+            bounds.inside[i] = max(bounds.inside[i], bounds.corner[k])
         n += g.n[i]
         w += g.weight[i]
         if has_end(q, i, n, w, close):
-            bounds.at_end[i] = max(bounds.at_end[i], squared_score(
-                q.W, q.S, bounds.w[k + 1], <double>(q.totals.weight - w), bounds.s[k + 1]))
+            rest = <double>(q.totals.weight - w)
+            if q.criterion.impurity == POISSON:
+                score = poisson_score(q.S, bounds.w[k + 1], rest, bounds.s[k + 1])
+            else:
+                score = squared_score(q.W, q.S, bounds.w[k + 1], rest, bounds.s[k + 1])
+            bounds.at_end[i] = max(bounds.at_end[i], score)
+
+
+cdef void score_poisson(const Search* q, int64_t n, Bounds* bounds) noexcept nogil:
+    """`score_corners` for the Poisson deviance: the sums up to each interval are in `bounds`."""
+    cdef double largest = bounds.highest - bounds.lowest
+    cdef double share = 1 / largest if largest > 0 else 0
+    cdef const double* w = bounds.w
+    cdef const double* s = bounds.s
+    cdef double dw, part, rest
+    cdef int64_t i
+    for i in range(n + 1):
+        bounds.end[i] = poisson_limit(q.S, q.W, w[i], s[i])
+    for i in range(n):
+        dw = w[i + 1] - w[i]
+        part = min(max((s[i + 1] - s[i] - dw * bounds.lowest) * share, 0.0), dw)
+        rest = dw - part
+        bounds.corner[i] = LAST_LOGARITHMS * q.S + max(
+            max(poisson_limit(q.S, q.W, w[i] + part, s[i] + part * bounds.highest),
+                poisson_limit(q.S, q.W, w[i] + rest, s[i] + rest * bounds.lowest)),
+            max(bounds.end[i], bounds.end[i + 1]))
 
 
 # ---------------------------------------------------------------------------------------------
@@ -136,74 +171,41 @@ cdef inline double clamped(double slope) noexcept nogil:
     return -1.0 if slope < -1 else 1.0 if slope > 1 else slope
 
 
-cdef double slopes_of(const Search* q, const double* left, const int64_t* of_class, double n,
-                      double D) noexcept nogil:
-    """How much the score may rise from the beginning of a bin, at most; see `slopes_to`.
+cdef double rise(const double* near, const double* far, const int64_t* of_class, int K, double n,
+                 double m, double D) noexcept nogil:
+    """How much the score may rise from an end of a bin inwards, at most: its slope along a class,
+    times the rows of the class.
 
-    left : by class, up to the bin. n : their sum. D : weight of the bin.
+    near, far : by class, outside of the end and the rest. n, m : their sums. D : weight of the bin.
     """
-    cdef int K = q.criterion.n_classes
-    cdef double m = q.W - n
-    cdef double left_purity = 0
-    cdef double right_purity = 0
-    cdef double rise = 0
-    cdef double d, r, slope
+    cdef double near_purity = 0
+    cdef double far_purity = 0
+    cdef double found = 0
+    cdef double d, slope
     cdef int k
     for k in range(K):
-        r = q.class_totals[k] - left[k]
-        left_purity += left[k] * left[k]
-        right_purity += r * r
-    left_purity /= (n + D) * (n + D)
-    right_purity = min(1.0, right_purity / ((m - D) * (m - D))) if m > D else 1
+        near_purity += near[k] * near[k]
+        far_purity += far[k] * far[k]
+    near_purity /= (n + D) * (n + D)
+    far_purity = min(1.0, far_purity / ((m - D) * (m - D))) if m > D else 1
     for k in range(K):
         d = <double>of_class[k]
         if d == 0:
             continue
-        r = q.class_totals[k] - left[k]
-        slope = clamped(2 * (left[k] + d) / (n + d) - left_purity)
-        slope += clamped(right_purity - (2 * (r - d) / (m - d) if m > d else 0))
-        rise += d * slope if slope > 0 else 0
-    return rise
+        slope = clamped(2 * (near[k] + d) / (n + d) - near_purity)
+        slope += clamped(far_purity - (2 * (far[k] - d) / (m - d) if m > d else 0))
+        found += d * slope if slope > 0 else 0
+    return found
 
 
-cdef double slopes_to(const Search* q, const double* left, const int64_t* of_class, double n,
-                      double D) noexcept nogil:
-    """How much the score may rise from the end of a bin backwards, at most: its slope along a
-    class, times the rows of the class."""
-    cdef int K = q.criterion.n_classes
-    cdef double m = q.W - n
-    cdef double left_purity = 0
-    cdef double right_purity = 0
-    cdef double rise = 0
-    cdef double d, r, slope
-    cdef int k
-    for k in range(K):
-        d = <double>of_class[k]
-        r = q.class_totals[k] - left[k] - d
-        left_purity += (left[k] + d) * (left[k] + d)
-        right_purity += r * r
-    left_purity = min(1.0, left_purity / (n * n)) if n > 0 else 1
-    right_purity /= m * m
-    for k in range(K):
-        d = <double>of_class[k]
-        if d == 0:
-            continue
-        r = q.class_totals[k] - left[k]
-        slope = clamped((2 * left[k] / (n + (D - d)) if n + (D - d) > 0 else 0) - left_purity)
-        slope += clamped(right_purity - (2 * r / (m - (D - d)) if m > D - d else 2))
-        rise -= d * slope if slope < 0 else 0
-    return rise
-
-
-cdef double gini_at(const Search* q, const double* left, double n) noexcept nogil:
+cdef double gini_at(const Search* q, const double* left, const double* right,
+                    double n) noexcept nogil:
     cdef double a = 0
     cdef double b = 0
-    cdef double r
     cdef int k
     for k in range(q.criterion.n_classes):
-        r = q.class_totals[k] - left[k]
         a += left[k] * left[k]
-        b += r * r
+        b += right[k] * right[k]
     if n <= 0:
         return b / q.W
     if n >= q.W:
@@ -216,41 +218,42 @@ cdef void bound_classes(const Search* q, const uint32_t* last, bint missing_left
     cdef const Bins* g = &q.bins
     cdef int K = q.criterion.n_classes
     cdef double left[MOST_CLASSES]
+    cdef double right[MOST_CLASSES]
     cdef int64_t n = g.n[0] if missing_left else 0
     cdef int64_t w = g.weight[0] if missing_left else 0
-    cdef double before, after, D
+    cdef double before, after, score, D
     cdef const int64_t* of_class
+    cdef bint cuts
     cdef int64_t i
     cdef int k
     for k in range(K):
         left[k] = <double>g.target[k] if missing_left else 0.0
-    before = gini_at(q, left, <double>w)
+        right[k] = q.class_totals[k] - left[k]
+    score = gini_at(q, left, right, <double>w)
     for i in range(first, g.count):
         of_class = g.target + i * K
         D = <double>g.weight[i]
-        after = before
-        if has_cuts(q, last, i, n, w):
-            before += slopes_of(q, left, of_class, <double>w, D)
-            after = slopes_to(q, left, of_class, <double>w, D)
-            for k in range(K):
-                left[k] += of_class[k]
-            after += gini_at(q, left, w + D)
+        cuts = has_cuts(q, last, i, n, w)
+        if cuts:
+            before = score + rise(left, right, of_class, K, <double>w, q.W - w, D)
+        for k in range(K):
+            left[k] += of_class[k]
+            right[k] -= of_class[k]
+        score = gini_at(q, left, right, w + D)
+        if cuts:
+            after = score + rise(right, left, of_class, K, q.W - w - D, w + D, D)
             bounds.inside[i] = max(bounds.inside[i], min(before, after) * ROUNDED)
-        else:
-            for k in range(K):
-                left[k] += of_class[k]
         n += g.n[i]
         w += g.weight[i]
-        before = gini_at(q, left, <double>w)
         if has_end(q, i, n, w, first == 1 and not missing_left):
-            bounds.at_end[i] = max(bounds.at_end[i], before)
+            bounds.at_end[i] = max(bounds.at_end[i], score)
 
 
 # ---------------------------------------------------------------------------------------------
 # Python's view
 
 def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t[::1] last,
-              bint has_missing, tuple span=(0.0, 1.0), int64_t min_rows=1):
+              bint has_missing, tuple span=(0.0, 1.0), int64_t min_rows=1, bint poisson=False):
     """Scores and bounds of intervals whose rows weigh one each.
 
     Parameters
@@ -265,6 +268,8 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
     span : (float, float)
         Least and greatest target.
     min_rows : int
+    poisson : bool, default=False
+        The deviance, not the squared error.
 
     Returns
     -------
@@ -287,7 +292,7 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
     memset(&limits, 0, sizeof(Limits))
     memset(&of_row, 0, sizeof(RowStatistics))
     memset(&totals, 0, sizeof(Totals))
-    criterion.impurity = GINI if K > 1 else SQUARED
+    criterion.impurity = GINI if K > 1 else POISSON if poisson else SQUARED
     criterion.n_classes = K if K > 1 else 0
     limits.min_rows = min_rows
     q = new_search(&criterion, CLASSES if K > 1 else SUM, of_row, &limits)

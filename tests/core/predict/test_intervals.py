@@ -74,6 +74,9 @@ def test_one_model_for_each_row_is_its_own_bits():
     pattern = np.array([3, 1, 2, 0, 0, 3])
     found = Calibration(np.zeros(6), np.eye(4, dtype=bool), pattern).means(values)
     np.testing.assert_array_equal(found, values)
+    errors = np.arange(6.0)
+    made = [Calibration(errors, unseen, pattern) for unseen in (np.eye(4, dtype=bool), None)]
+    np.testing.assert_array_equal(made[0].ends(values, 0.6), made[1].ends(values, 0.6))
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1.0, 1e307, 1.7e308])

@@ -1,5 +1,7 @@
 """No cut inside an interval scores higher than its bound, and most intervals are ruled out."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,9 +12,14 @@ from dtrees.core.search._intervals import bounds_of
 NOTHING = -1e289
 
 
-def score(rows, left):
+def score(rows, left, poisson=False):
     """The score of a side, as the kernels have it: larger is better, of one node."""
     W, w = len(rows), int(left.sum())
+    if poisson:
+        sides = [(int(rows[side].sum()), int(side.sum())) for side in (left, ~left)]
+        if min(s for s, _ in sides) == 0:
+            return -1e300
+        return sum(s * math.log(s / w) for s, w in sides)
     if rows.shape[1] == 1:
         D = W * float(rows[left].sum()) - w * float(rows.sum())
         return D * D / (w * (W - w))
@@ -27,7 +34,7 @@ def intervals(rows, codes, last):
     return number, np.ascontiguousarray(sums, dtype=np.int64), n.astype(np.int64)
 
 
-def cuts(rows, codes, number, has_missing, min_rows):
+def cuts(rows, codes, number, has_missing, min_rows, poisson):
     """Scores of all permitted boundaries: behind which code, and in which interval it lies."""
     for missing_left in {False, has_missing}:
         known = codes > 0 if has_missing else np.ones(len(codes), dtype=bool)
@@ -37,7 +44,7 @@ def cuts(rows, codes, number, has_missing, min_rows):
             if min_rows <= n <= len(codes) - min_rows:
                 interval = number[codes == code][0]
                 is_end = code == codes[number == interval].max()
-                yield score(rows, left), interval, is_end
+                yield score(rows, left, poisson), interval, is_end
 
 
 @st.composite
@@ -46,7 +53,7 @@ def tables(draw):
     n_rows, n_codes = draw(st.integers(4, 120)), draw(st.integers(2, 60))
     has_missing = draw(st.booleans())
     codes = np.sort(rng.integers(0 if has_missing else 1, n_codes + 1, n_rows))
-    kind = draw(st.sampled_from(["two", "several", "numbers", "narrow"]))
+    kind = draw(st.sampled_from(["two", "several", "numbers", "narrow", "poisson"]))
     signal = rng.random(n_rows) < codes / n_codes
     if kind == "several":
         labels = (signal + rng.integers(0, draw(st.integers(2, 6)), n_rows)).astype(int)
@@ -54,6 +61,9 @@ def tables(draw):
         rows = rows[:, rows.any(axis=0)]
     elif kind == "two":
         rows = signal.astype(np.int64)[:, None]
+    elif kind == "poisson":
+        rows = rng.poisson(draw(st.sampled_from([0.1, 1.0, 60.0])) * (1 + signal))[:, None]
+        rows[0] = 1
     else:
         scale, middle = (2**45, 0) if kind == "numbers" else (8, 2**40)
         rows = (rng.normal(signal, 1) * scale).astype(np.int64)[:, None] + middle
@@ -67,29 +77,33 @@ def tables(draw):
     taken = np.unique(np.searchsorted(last, codes))
     last = last[taken]  # all intervals have rows
     last[-1] = n_codes
-    return rows, codes, last, has_missing, draw(st.sampled_from([1, 1, 2, 9]))
+    min_rows = draw(st.sampled_from([1, 1, 2, 9]))
+    return rows, codes, last, has_missing, min_rows, kind == "poisson"
 
 
 @given(tables())
 def test_no_cut_is_better_than_its_bound(table):
-    rows, codes, last, has_missing, min_rows = table
+    rows, codes, last, has_missing, min_rows, poisson = table
     if rows.shape[1] == 1 and np.ptp(rows) == 0:
         rows[0] += 1
     number, sums, n = intervals(rows, codes, last)
     span = (float(rows.min()), float(rows.max()))
-    at_end, inside = bounds_of(sums, n, last.astype(np.uint32), has_missing, span, min_rows)
+    ends = last.astype(np.uint32)
+    at_end, inside = bounds_of(sums, n, ends, has_missing, span, min_rows, poisson)
     best = np.full(len(last), -1e290)
     slack = 1e-9 * abs(rows).max() ** 2 * len(rows) ** 2 * 1e-3  # of the scores of this test
-    for found, interval, is_end in cuts(rows, codes, number, has_missing, min_rows):
+    for found, interval, is_end in cuts(rows, codes, number, has_missing, min_rows, poisson):
         if is_end:
             best[interval] = max(best[interval], found)
         else:
-            assert found <= inside[interval] * (1 + 1e-9) + slack
+            assert found <= inside[interval] + slack
     np.testing.assert_allclose(at_end[at_end > NOTHING], best[at_end > NOTHING], 1e-6, slack)
     assert ((at_end > NOTHING) == (best > NOTHING)).all()
 
 
-@pytest.mark.parametrize(("kind", "most"), [("two", 0.05), ("several", 0.1), ("numbers", 0.2)])
+@pytest.mark.parametrize(
+    ("kind", "most"), [("two", 0.05), ("several", 0.1), ("numbers", 0.2), ("poisson", 0.4)]
+)
 def test_most_intervals_are_ruled_out(kind, most):
     rng = np.random.default_rng(0)
     codes = np.arange(1, 20_001)
@@ -98,11 +112,13 @@ def test_most_intervals_are_ruled_out(kind, most):
         "two": (signal > 0.5).astype(np.int64)[:, None],
         "several": np.eye(4, dtype=np.int64)[np.digitize(signal, [-0.5, 0.5, 1.5])],
         "numbers": (signal * 2**20).astype(np.int64)[:, None],
+        "poisson": rng.poisson(np.exp(signal / 2)).astype(np.int64)[:, None],
     }[kind]
     last = np.linspace(0, 20_000, 256).astype(int)[1:]
     _, sums, n = intervals(rows, codes, last)
     span = (float(rows.min()), float(rows.max()))
-    at_end, inside = bounds_of(sums, n, last.astype(np.uint32), False, span)
+    ends, poisson = last.astype(np.uint32), kind == "poisson"
+    at_end, inside = bounds_of(sums, n, ends, False, span, poisson=poisson)
     assert 1 <= np.count_nonzero(inside >= at_end.max()) <= most * len(last)
 
 

@@ -9,6 +9,8 @@ chosen column, and blocks count the rest.
 Of sparse columns only those are searched that have a stored cell in the node: the others are
 constant. Their histograms are lists (`_stored_counts`), to which the cell of the fill code is added
 here, once for each node and column: it is what the node has beyond the stored cells of all blocks.
+Columns of so few stored cells that they cannot beat the split that was found are passed over, as
+where entries are searched (`_entry_scan`).
 """
 import numpy as np
 
@@ -17,9 +19,11 @@ from libc.string cimport memset
 
 from dtrees.core.data._columns cimport STORED_SPARSE, last_ordered
 from dtrees.core.data._structs cimport LEAF
+from dtrees.core.histogram._layout cimport CLASSES, COUNT, CellKind
 from dtrees.core.search._bins cimport (
     append_bin, bins_of_histogram, drop_bin, read_bin, reserve_bins, rest_to_bin, search_bins
 )
+from dtrees.core.search._entry_scan cimport pass_over_short
 from dtrees.core.search._open_node cimport OpenNode, open_children
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
@@ -55,6 +59,7 @@ cdef int64_t size_of(const TrainParameters* params, int32_t column) noexcept nog
 cdef void search_node(Store* store, Member* member) noexcept nogil:
     cdef HistogramStore* s = <HistogramStore*>store
     cdef const int64_t* histogram = s.histogram
+    cdef Search* q = store.search
     cdef int64_t i = 0
     cdef int64_t k
     if s.one_by_one != NULL:
@@ -66,8 +71,14 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
     k = 0
     while i < s.n_places:
         k = column_of(s, k, s.places[i])
+        if q.too_short > 1 and stored_rows(s, s.first[k + 1], i) < q.too_short:
+            while i < s.n_places and s.places[i] < s.first[k + 1]:
+                i += 1
+            continue
         i = stored_bins(s, <int32_t>k, i)
         search_column(store, <int32_t>k)
+        if q.split.column == k:
+            pass_over_short(q)
 
 
 cdef void search_one_by_one(HistogramStore* s) noexcept nogil:
@@ -141,6 +152,20 @@ cdef int64_t first_place(const HistogramStore* s, int32_t column) noexcept nogil
         else:
             high = middle
     return low
+
+
+cdef int64_t stored_rows(const HistogramStore* s, int64_t last, int64_t i) noexcept nogil:
+    """Rows of the stored cells from a place on and before another one; they have no weights."""
+    cdef const TrainParameters* params = s.store.params
+    cdef CellKind kind = params.layout.kind
+    cdef int64_t n = 0
+    while i < s.n_places and s.places[i] < last:
+        if kind == COUNT:
+            n += s.values[i] >> 32
+        elif kind == CLASSES or s.places[i] % 2 == 0:  # in cells of two words, the first one
+            n += s.values[i]
+        i += 1
+    return n
 
 
 cdef int64_t stored_bins(HistogramStore* s, int32_t column, int64_t i) noexcept nogil:

@@ -1,5 +1,5 @@
 """The stored cells of sparse columns of a block; see _stored_cells.pyx."""
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 
 cdef class StoredCells:
@@ -16,6 +16,9 @@ cdef class StoredCells:
     cdef uint32_t[::1] cell_of_row      # cells of the first row, of the second ...
     cdef object making
 
+    cdef int64_t count_codes(self, const int32_t[::1] rows, const uint32_t[::1] codes,
+                             uint32_t fill, int64_t begin, int64_t end, int64_t n_codes,
+                             uint64_t* place, int64_t n) noexcept nogil
     cdef make_rows(self)
 
 

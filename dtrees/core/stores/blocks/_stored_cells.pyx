@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memset
 
 from dtrees.core.search._sort cimport merge_sort
 
@@ -46,36 +47,59 @@ cdef class StoredCells:
         most = int(np.diff(indptr).max(initial=0))
         self.sort_cells(slots, indptr, np.ascontiguousarray(coded.sparse_rows, dtype=np.int32),
                         np.ascontiguousarray(coded.sparse_codes, dtype=np.uint32),
-                        np.ascontiguousarray(coded.fill_code, dtype=np.uint32),
-                        np.empty(2 * most, dtype=np.uint64))
+                        np.ascontiguousarray(coded.fill_code, dtype=np.uint32), n_codes[columns],
+                        np.empty(2 * most + 1, dtype=np.uint64))
 
     def sort_cells(self, const int64_t[::1] slots, const int64_t[::1] indptr,
                    const int32_t[::1] rows, const uint32_t[::1] codes, const uint32_t[::1] fill,
-                   uint64_t[::1] items):
-        """Fill the arrays. items : twice as many as the longest column has cells."""
+                   const int64_t[::1] n_codes, uint64_t[::1] items):
+        """Fill the arrays. items : twice as many as the longest column has cells, and one."""
         cdef int64_t half = len(items) // 2
         cdef int64_t n = 0
         cdef int64_t k, p, s, i, m
-        cdef bint is_sorted
         with nogil:
             for k in range(self.n_columns):
                 s = slots[k]
+                m = indptr[s + 1] - indptr[s]
+                if n_codes[k] <= 2 * m:
+                    n = self.count_codes(rows, codes, fill[s], indptr[s], indptr[s + 1], n_codes[k],
+                                         &items[0], n)
+                    self.start[k + 1] = n
+                    continue
                 m = 0
-                is_sorted = True
                 for p in range(indptr[s], indptr[s + 1]):
-                    if codes[p] == fill[s]:
-                        continue
-                    items[m] = <uint64_t>codes[p] << 32 | <uint32_t>rows[p]
-                    is_sorted &= m == 0 or items[m - 1] < items[m]
-                    m += 1
-                if not is_sorted:
-                    merge_sort(&items[0], &items[half], m)
+                    if codes[p] != fill[s]:
+                        items[m] = <uint64_t>codes[p] << 32 | <uint32_t>rows[p]
+                        m += 1
+                merge_sort(&items[0], &items[half], m)
                 for i in range(m):
                     self.row[n + i] = <int32_t><uint32_t>items[i]
                     self.code[n + i] = <uint32_t>(items[i] >> 32)
                 n += m
                 self.start[k + 1] = n
         self.n_stored = n
+
+    cdef int64_t count_codes(self, const int32_t[::1] rows, const uint32_t[::1] codes,
+                             uint32_t fill, int64_t begin, int64_t end, int64_t n_codes,
+                             uint64_t* place, int64_t n) noexcept nogil:
+        """Sort the cells of a column by counting, to place n and on; returns where they end."""
+        cdef int64_t p, k
+        cdef uint64_t before = n
+        cdef uint64_t count
+        memset(place, 0, n_codes * sizeof(uint64_t))
+        for p in range(begin, end):
+            place[codes[p]] += 1
+        place[fill] = 0
+        for k in range(n_codes):
+            count = place[k]
+            place[k] = before
+            before += count
+        for p in range(begin, end):
+            if codes[p] != fill:
+                self.row[place[codes[p]]] = rows[p]
+                self.code[place[codes[p]]] = codes[p]
+                place[codes[p]] += 1
+        return before
 
     cdef make_rows(self):
         """List the cells by row, unless that is done."""

@@ -81,10 +81,17 @@ cdef class StoredCounter:
         Of the rows as they are, without bags.
     coded : CodedMatrix
         Whose rows these are.
+
+    Attributes
+    ----------
+    by_row, by_column : int
+        Nodes whose cells were marked, and of which all cells of the columns were looked at.
     """
     cdef Dataset dataset
     cdef StoredCells cells
     cdef uint32_t[::1] number
+    cdef readonly int64_t by_row
+    cdef readonly int64_t by_column
 
     def __init__(self, Dataset dataset, coded):
         self.dataset = dataset
@@ -159,11 +166,14 @@ cdef class StoredCounter:
         c.code = &self.cells.code[0]
         c.first = &self.cells.first[0]
         if self.is_by_row(rows, numbers):
+            self.by_row += 1
             self.cells.make_rows()
             marks = np.zeros(self.cells.n_stored // 64 + 1, dtype=np.uint64)
             c.marks = &marks[0]
             c.start_of_row = &self.cells.start_of_row[0]
             c.cell_of_row = &self.cells.cell_of_row[0]
+        else:
+            self.by_column += 1
         try:
             with nogil:
                 fits = make_room(&c) and count_rows(&c, rows, numbers)

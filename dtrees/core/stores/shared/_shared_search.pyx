@@ -69,7 +69,7 @@ cdef void search_columns(SharedStore* s, const SharedNode* node, int64_t first,
     """Search every `step`-th column, from `first` on, for all active members.
 
     Columns of many codes come last: of these only the intervals are searched that may hold a better
-    boundary than all columns before (`_interval_search`).
+    boundary than all columns before (`search_by_intervals`).
     """
     cdef int64_t n_columns = s.store.params.limits.n_columns
     cdef bint any = False
@@ -84,6 +84,32 @@ cdef void search_columns(SharedStore* s, const SharedNode* node, int64_t first,
         search_by_intervals(s, node, first, step)
 
 
+cdef inline void widen_range(SharedStore* s, uint32_t row) noexcept nogil:
+    cdef double target = <double>s.of_row.target[row]
+    if s.of_row.weight != NULL:
+        if s.of_row.weight[row] == 0:
+            return
+        target = target / <double>s.of_row.weight[row]
+    s.bounds.lowest = min(s.bounds.lowest, target)
+    s.bounds.highest = max(s.bounds.highest, target)
+
+
+cdef void find_range(SharedStore* s, const SharedNode* node) noexcept nogil:
+    """The least and the greatest target of the rows of a node, for their weights."""
+    cdef Bounds* bounds = &s.bounds
+    cdef int64_t i
+    bounds.lowest = 0
+    bounds.highest = 1
+    if s.of_row.value == NULL:
+        return
+    bounds.lowest = 1e300
+    bounds.highest = -1e300
+    for i in range(node.n):
+        widen_range(s, node.rows[i])
+    for i in range(node.n_some):
+        widen_range(s, node.some[i])
+
+
 cdef void search_by_intervals(SharedStore* s, const SharedNode* node, int64_t first,
                               int64_t step) noexcept nogil:
     """Search every `step`-th column, of those that have intervals, for all active members."""
@@ -91,6 +117,8 @@ cdef void search_by_intervals(SharedStore* s, const SharedNode* node, int64_t fi
     cdef uint8_t alive[MOST_INTERVALS + 1]
     cdef int64_t j = first
     cdef int m
+    if s.bounds.lowest > s.bounds.highest:
+        find_range(s, node)
     for m in range(node.n_members):
         s.best[m] = s.searches[node.set_of[m]].split.score
     while j < n_columns:

@@ -103,8 +103,8 @@ cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil:
     cdef int64_t least
     cdef int m
     gather_rows(s, node)
-    if s.intervals != NULL and node.n + node.n_some >= s.interval_rows:
-        find_range(s, node)
+    s.bounds.lowest = 1  # of targets: above the highest, not known yet
+    s.bounds.highest = 0
     s.by_classes = (is_wide and params.layout.kind == CLASSES and s.of_class == NULL
                     and not params.limits.random_splits
                     and params.criterion.impurity == GINI
@@ -123,32 +123,6 @@ cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil:
                 else limits.min_rows
         s.classes.scan.least[m] = <int32_t>(least if least < INT32_MAX else INT32_MAX)
         s.classes.scan.most[m] = s.classes.scan.n[m] - s.classes.scan.least[m]
-
-
-cdef inline void widen_range(SharedStore* s, uint32_t row) noexcept nogil:
-    cdef double target = <double>s.of_row.target[row]
-    if s.of_row.weight != NULL:
-        if s.of_row.weight[row] == 0:
-            return
-        target = target / <double>s.of_row.weight[row]
-    s.bounds.lowest = min(s.bounds.lowest, target)
-    s.bounds.highest = max(s.bounds.highest, target)
-
-
-cdef void find_range(SharedStore* s, const SharedNode* node) noexcept nogil:
-    """The least and the greatest target of the rows of a node, for their weights."""
-    cdef Bounds* bounds = &s.bounds
-    cdef int64_t i
-    bounds.lowest = 0
-    bounds.highest = 1
-    if s.of_row.value == NULL:
-        return
-    bounds.lowest = 1e300
-    bounds.highest = -1e300
-    for i in range(node.n):
-        widen_range(s, node.rows[i])
-    for i in range(node.n_some):
-        widen_range(s, node.some[i])
 
 
 cdef void gather_rows(SharedStore* s, const SharedNode* node) noexcept nogil:

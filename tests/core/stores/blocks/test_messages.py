@@ -1,6 +1,9 @@
 """What blocks are told and tell: sums that add up, and tests by code."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from dtrees.coding.target import Target
 from dtrees.core.model.tree import ABOVE, AT_MOST, IN_SUBSET
@@ -8,7 +11,9 @@ from dtrees.core.stores.blocks._node_counts import HIGHEST, LOWEST
 from dtrees.core.stores.blocks.messages import (
     Counts,
     FoundSplit,
+    Histogram,
     Root,
+    StoredCounts,
     add_up,
     codes_left,
     merge_bags,
@@ -32,6 +37,45 @@ def test_counts_add_up_and_ranges_widen():
     for part, (own, histogram) in zip(parts, before, strict=True):  # others may read them
         np.testing.assert_array_equal(part.sums, own)
         np.testing.assert_array_equal(part.histogram, histogram)
+
+
+def stored(seed, n_lists=3):
+    """Lists, and the same in full."""
+    rng = np.random.default_rng(seed)
+    full = rng.integers(-1, 2, (n_lists, 20)) * (rng.random((n_lists, 20)) < 0.4)
+    return StoredCounts.of([(np.flatnonzero(own), own[own != 0]) for own in full]), full
+
+
+def in_full(lists):
+    full = np.zeros((len(lists.ends), 20), dtype=int)
+    for own, (places, values) in zip(full, lists.lists(), strict=True):
+        own[places] = values
+    return full
+
+
+@pytest.mark.parametrize("n_blocks", [1, 2, 3, 7])
+def test_lists_add_up_whatever_their_number(n_blocks):
+    parts, full = zip(*map(stored, range(n_blocks)), strict=True)
+    total = add_up(replace(counts(i), stored=part) for i, part in enumerate(parts))
+    np.testing.assert_array_equal(in_full(total.stored), sum(full))
+    assert 0 not in total.stored.values
+    for part, own in zip(parts, full, strict=True):
+        np.testing.assert_array_equal(in_full(part), own)
+    assert len(list(total.stored_lists())) == 3
+
+
+def test_tables_without_sparse_columns_have_empty_lists():
+    lists = list(counts(0).stored_lists())
+    assert [(len(places), len(values)) for places, values in lists] == [(0, 0)] * 4
+
+
+def test_a_node_less_another_one():
+    (whole, full), (part, own) = stored(1, 1), stored(2, 1)
+    dense = np.arange(5)
+    left = Histogram(3 * dense, *whole.lists()[0]).less(Histogram(dense, *part.lists()[0]))
+    np.testing.assert_array_equal(left.dense, 2 * dense)
+    found = StoredCounts.of([(left.places, left.values)])
+    np.testing.assert_array_equal(in_full(found), full - own)
 
 
 def test_bags_of_several_blocks():

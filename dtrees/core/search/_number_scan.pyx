@@ -1,0 +1,319 @@
+"""Scans of entries whose rows add one number each: two classes, squared error, Poisson.
+
+Very few boundaries of a node reach the best one so far, and most entries lie in stretches in which
+none can::
+
+    entries      |. . . . . . . .|. . . . . . . .|. . . . . . . .|
+    sums         w, s            w, s                                of the side, up to a stretch
+    bound        how far the sums can get away inside of it
+    dead         added as a whole
+    alive        D*D >= best * w * rest ?      without a division
+                 a boundary, and permitted?    then its score, with one
+
+*Squared error*: with W, S the sums of the node, the score D*D / (w * rest), D = W*s - w*S, is at
+most that of the largest |D| and the least product. Inside a stretch D grows by no more than the
+targets above the mean of the node, and falls by no more than those below. *Poisson*: the score is a
+convex function of w and s, which both only grow, so it is at most that of a corner.
+
+What is compared is rounded in favour of the entries; the scores of those that are left are the same
+doubles as everywhere.
+"""
+import numpy as np
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
+from libc.string cimport memset
+
+from dtrees.core.data._structs cimport SQUARED, RowStatistics, entry_t
+from dtrees.core.histogram._layout cimport COUNT, SUM, WEIGHTED_SUM, CellKind
+from dtrees.core.search._criterion cimport poisson_limit, poisson_score, squared_score
+from dtrees.core.search._search cimport NONE, Search, heavy_enough, offer
+
+cdef enum:
+    STRETCH = 16            # entries that are bounded together
+
+cdef double LAST_BITS = 2.0**-49        # of a sum of products
+
+
+cdef struct Stretch:
+    int64_t mean            # of the targets of the node, rounded down
+    int64_t count           # entries
+    int64_t w_before        # sums of the side, up to the stretch
+    int64_t s_before
+    int64_t weight          # sums of the stretch
+    int64_t target
+    int64_t away            # distances of targets from the mean, for their weight
+
+
+cdef inline int64_t magnitude(int64_t x) noexcept nogil:
+    return -x if x < 0 else x
+
+
+cdef inline void add_entry(const RowStatistics* of_row, entry_t row, CellKind kind, int64_t* w,
+                           int64_t* s) noexcept nogil:
+    """Add a row to the sums of a side; `kind` is a constant, and w is not kept for unit weights."""
+    if kind == COUNT:
+        s[0] += of_row.label[row]
+    else:
+        s[0] += of_row.target[row]
+    if kind == WEIGHTED_SUM:
+        w[0] += of_row.weight[row]
+
+
+cdef inline void add_away(const RowStatistics* of_row, entry_t row, CellKind kind,
+                          Stretch* t) noexcept nogil:
+    """Add a row to a stretch. Two classes need no distances: `kind` is a constant."""
+    cdef int64_t w = 1
+    if kind == COUNT:
+        t.target += of_row.label[row]
+        return
+    if kind == WEIGHTED_SUM:
+        w = of_row.weight[row]
+        t.weight += w
+    t.target += of_row.target[row]
+    t.away += magnitude(of_row.target[row] - t.mean * w)
+
+
+cdef inline double least_reaching(const Search* q) noexcept nogil:
+    """What the score of a boundary has to reach, less what roundings may cost."""
+    cdef double best = max(q.best, q.split.score)
+    return best * (1 - 2.0**-50) if best > 0 else best * (1 + 2.0**-50)
+
+
+cdef bint has_bounds(const Search* q) noexcept nogil:
+    """Whether distances from the mean fit 64 bits. Without rows that weigh, there is none."""
+    cdef double largest = max(1.0, abs(<double>q.totals.lowest), abs(<double>q.totals.highest))
+    return q.totals.weight > 0 and q.W * largest < 2.0**61
+
+
+cdef inline bint is_dead(const Search* q, const Stretch* t, CellKind kind,
+                         double reach) noexcept nogil:
+    """Whether no boundary before an entry of a stretch has a score of `reach`; squared error."""
+    cdef double before = <double>t.w_before
+    cdef double after = before + <double>t.weight - (kind != WEIGHTED_SUM)
+    cdef double D = q.W * <double>t.s_before - before * q.S
+    cdef double up, down, lost
+    if kind == COUNT:
+        up = <double>t.target * (q.W - q.S)
+        down = <double>(t.weight - t.target) * q.S
+        lost = LAST_BITS * q.W * q.W
+    else:
+        # the mean was rounded to an integer: it is off by less than one for each weight
+        up = <double>(t.target - t.mean * t.weight)
+        down = q.W * (0.5 * (<double>t.away - up) + <double>t.weight)
+        up = q.W * (0.5 * (<double>t.away + up) + <double>t.weight)
+        lost = LAST_BITS * (q.W * (abs(<double>t.s_before) + abs(<double>t.target)
+                                   + <double>t.away)
+                            + (before + <double>t.weight) * abs(q.S))
+    D = max(D + up, down - D) + lost
+    return D * D < reach * min(before * (q.W - before), after * (q.W - after))
+
+
+cdef bint is_dead_poisson(const Search* q, const Stretch* t, bint down,
+                          double reach) noexcept nogil:
+    """The same for the Poisson deviance. `down`: the side is the right one."""
+    cdef int64_t w = q.totals.weight - t.w_before - t.weight if down else t.w_before
+    cdef int64_t s = q.totals.target - t.s_before - t.target if down else t.s_before
+    cdef double low = <double>w
+    cdef double high = <double>(w + t.weight)
+    cdef double least = <double>s
+    cdef double most = <double>(s + t.target)
+    cdef double best = max(max(poisson_limit(q.S, q.W, low, least),
+                               poisson_limit(q.S, q.W, low, most)),
+                           max(poisson_limit(q.S, q.W, high, least),
+                               poisson_limit(q.S, q.W, high, most)))
+    return best + LAST_LOGARITHMS * q.S < reach
+
+
+cdef inline bint passes_over(const Search* q, const entry_t* entries, Stretch* t, bint down,
+                             CellKind kind, bint squared, double reach) noexcept nogil:
+    """Sum up a stretch of entries; whether it is dead."""
+    cdef entry_t mask = (<entry_t>1 << 4 * sizeof(entry_t)) - 1
+    cdef RowStatistics of_row = q.of_row
+    cdef int64_t i
+    t.weight = 0 if kind == WEIGHTED_SUM else t.count
+    t.target = 0
+    t.away = 0
+    for i in range(t.count):
+        add_away(&of_row, entries[-i if down else i] & mask, kind, t)
+    return is_dead(q, t, kind, reach) if squared else is_dead_poisson(q, t, down, reach)
+
+
+cdef bint look_at(Search* q, const entry_t* entries, int64_t at, int64_t w, int64_t s, bint down,
+                  bint by_label) noexcept nogil:
+    """Offer the boundary beside entry `at`, if it is one.
+
+    w, s : sums of the side. by_label : two neighbours of the same class are no boundary, as no two
+    entries have the same rank: between the ends of a stretch of one class the score is strictly
+    convex, so an end beats what is inside (Fayyad and Irani 1993; [CV] 3.4).
+    """
+    cdef int64_t shift = 4 * sizeof(entry_t)
+    cdef entry_t mask = (<entry_t>1 << shift) - 1
+    cdef entry_t entry = entries[at]
+    cdef entry_t before = entries[at + 1 if down else at - 1]
+    cdef double left = <double>(q.totals.weight - w if down else w)
+    cdef double rest = <double>(w if down else q.totals.weight - w)
+    cdef double score
+    if entry >> shift == before >> shift or not heavy_enough(q, w):
+        return False
+    if (by_label and q.min_rows == 1 and q.min_weight <= 1
+            and q.of_row.label[entry & mask] == q.of_row.label[before & mask]):
+        return False
+    s = q.totals.target - s if down else s
+    if q.criterion.impurity == SQUARED:
+        score = squared_score(q.W, q.S, left, rest, <double>s)
+    else:
+        score = poisson_score(q.S, left, rest, <double>s)
+    return offer(q, score, at + 1 if down else at, down)
+
+
+cdef inline void scan_kind(Search* q, const entry_t* entries, int64_t begin, int64_t end, bint down,
+                           CellKind kind, bint distinct, bint squared) noexcept nogil:
+    """`down`, `kind`, `distinct` and `squared` are constants where this is inlined."""
+    cdef int64_t shift = 4 * sizeof(entry_t)
+    cdef entry_t mask = (<entry_t>1 << shift) - 1
+    cdef RowStatistics of_row = q.of_row
+    cdef int64_t n = q.n
+    cdef int64_t w = q.w
+    cdef int64_t s = q.s
+    cdef int64_t W = q.totals.weight
+    cdef int64_t S = q.totals.target
+    cdef int64_t m = end - begin
+    cdef int64_t first = min(max(q.min_rows - n, 1), m)
+    cdef int64_t stop = min(q.totals.n - q.min_rows - n + 1, m)
+    cdef bint bounded = stop - first >= 2 * STRETCH and has_bounds(q)
+    cdef double reach = least_reaching(q)
+    cdef double left, D
+    cdef int64_t i, at
+    cdef int64_t last = first
+    cdef Stretch t
+    t.mean = S // W if bounded else 0
+    # Entries before the first permitted boundary are added, those behind the last are not needed.
+    for i in range(first):
+        add_entry(&of_row, entries[end - 1 - i if down else begin + i] & mask, kind, &w, &s)
+    while last < stop:
+        i = last
+        last = min(i + STRETCH, stop) if bounded else stop
+        if kind != WEIGHTED_SUM:
+            w = n + i
+        if bounded and reach > NONE:
+            t.count = last - i
+            t.w_before = w
+            t.s_before = s
+            if passes_over(q, entries + (end - 1 - i if down else begin + i), &t, down, kind,
+                           squared, reach):
+                w += t.weight
+                s += t.target
+                continue
+        while i < last:
+            at = end - 1 - i if down else begin + i
+            if kind != WEIGHTED_SUM:
+                w = n + i
+            left = <double>(W - w if down else w)
+            D = q.W * <double>(S - s if down else s) - left * q.S
+            if not squared or D * D >= reach * (left * <double>(w if down else W - w)):
+                if look_at(q, entries, at, w, s, down, kind == COUNT and distinct):
+                    reach = least_reaching(q)
+            add_entry(&of_row, entries[at] & mask, kind, &w, &s)
+            i += 1
+    q.n = n + m
+    q.w = w if kind == WEIGHTED_SUM else q.n
+    q.s = s
+
+
+cdef inline void scan_way(Search* q, const entry_t* entries, int64_t begin, int64_t end,
+                          bint down, CellKind kind, bint squared) noexcept nogil:
+    if down:
+        scan_kind(q, entries, begin, end, True, kind, False, squared)
+    else:
+        scan_kind(q, entries, begin, end, False, kind, False, squared)
+
+
+cdef void scan_numbers(Search* q, const entry_t* entries, int64_t begin, int64_t end, bint down,
+                       bint distinct) noexcept nogil:
+    """Scan entries begin..end of a column and offer the boundaries between them.
+
+    distinct : no two entries of the feature have the same rank. `down`: from the end, the side is
+    the right one.
+    """
+    if begin >= end:
+        return
+    if q.kind == COUNT:
+        if distinct and not down:
+            scan_kind(q, entries, begin, end, False, COUNT, True, True)
+        else:
+            scan_way(q, entries, begin, end, down, COUNT, True)
+    elif q.kind == SUM:
+        if q.criterion.impurity == SQUARED:
+            scan_way(q, entries, begin, end, down, SUM, True)
+        else:
+            scan_way(q, entries, begin, end, down, SUM, False)
+    elif q.criterion.impurity == SQUARED:
+        scan_way(q, entries, begin, end, down, WEIGHTED_SUM, True)
+    else:
+        scan_way(q, entries, begin, end, down, WEIGHTED_SUM, False)
+
+
+# ---------------------------------------------------------------------------------------------
+# Python's view
+
+def dead_stretches(const int64_t[::1] target, double reach, *, weight=None, bint classes=False,
+                   bint poisson=False, bint down=False):
+    """Which stretches of 16 rows hold no boundary that scores so much, by their bounds.
+
+    Parameters
+    ----------
+    target : int64 (n_rows,)
+        Numbers, or classes 0 and 1 of rows that weigh one each.
+    reach : float
+    weight : int64 (n_rows,) or None, default=None
+        `target` is that of the weight.
+    classes, poisson : bool, default=False
+        Which criterion is meant; neither: the squared error.
+    down : bool, default=False
+        Rows are added from the last one on.
+
+    Returns
+    -------
+    uint8 (n_stretches,)
+        Behind the first row, in the order in which they are added; the last one may be shorter.
+    """
+    cdef int64_t n = target.shape[0]
+    cdef uint64_t[::1] entries = np.arange(n, dtype=np.uint64)
+    cdef uint16_t[::1] label = np.asarray(target).astype(np.uint16)
+    cdef int64_t[::1] own = np.array(target, dtype=np.int64)
+    cdef int64_t[::1] weights = np.ones(n, dtype=np.int64) if weight is None else weight
+    cdef uint8_t[::1] dead = np.zeros((n + STRETCH - 2) // STRETCH, dtype=np.uint8)
+    cdef CellKind kind = COUNT if classes else SUM if weight is None else WEIGHTED_SUM
+    cdef Search q
+    cdef Stretch t
+    cdef int64_t first
+    cdef int64_t last = 0
+    cdef int64_t number = -1
+    memset(&q, 0, sizeof(Search))
+    q.totals.weight = np.sum(weights)
+    q.totals.target = np.sum(own)
+    q.W = <double>q.totals.weight
+    q.S = <double>q.totals.target
+    q.of_row.label = &label[0]
+    q.of_row.target = &own[0]
+    q.of_row.weight = &weights[0]
+    t = Stretch(q.totals.target // q.totals.weight, 1, 0, 0, 0, 0, 0)
+    while last < n:
+        first = last
+        last += t.count
+        dead[max(number, 0)] = stretch_is_dead(&q, &entries[n - 1 - first if down else first], &t,
+                                               down, kind, poisson, reach)
+        t.w_before += t.weight
+        t.s_before += t.target
+        t.count = min(STRETCH, n - last)
+        number += 1
+    return np.asarray(dead)
+
+
+cdef bint stretch_is_dead(const Search* q, const uint64_t* entries, Stretch* t, bint down,
+                          CellKind kind, bint poisson, double reach) noexcept nogil:
+    if kind == COUNT:
+        return passes_over(q, entries, t, down, COUNT, True, reach)
+    if kind == SUM:
+        return passes_over(q, entries, t, down, SUM, not poisson, reach)
+    return passes_over(q, entries, t, down, WEIGHTED_SUM, not poisson, reach)

@@ -1,0 +1,115 @@
+"""Stretches that are passed over hold no better boundary; trees are those of histograms."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrees.core.data.tuning import Tuning
+from dtrees.core.search._number_scan import dead_stretches
+from tests.laws.tables import arrays_of, coded_sparse, fit, grow_parts, seeded
+
+SORTED = Tuning(counted_rows=1 << 40)
+COUNTED = Tuning(counted_rows=0)
+WAYS = [
+    ("gini", 2, "none"),
+    ("gini", 2, "integers"),
+    ("gini", 2, "fractions"),
+    ("squared_error", 0, "none"),
+    ("squared_error", 0, "integers"),
+    ("poisson", 0, "none"),
+    ("poisson", 0, "integers"),
+]
+
+
+def scores(target, weight, poisson):
+    """The score of the boundary before each row but the first."""
+    w, s = np.cumsum(weight)[:-1].tolist(), np.cumsum(target)[:-1].tolist()
+    W, S = int(weight.sum()), int(target.sum())
+    if not poisson:
+        return [
+            Fraction((W * a - b * S) ** 2, b * (W - b)) if 0 < b < W else -1
+            for a, b in zip(s, w, strict=True)
+        ]
+    return [
+        a * math.log(a / b) + (S - a) * math.log((S - a) / (W - b))
+        if 0 < a < S and 0 < b < W
+        else -math.inf
+        for a, b in zip(s, w, strict=True)
+    ]
+
+
+@st.composite
+def columns(draw):
+    """Targets by rank, weights, keywords, and whether rows are added from the end."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.integers(20, 300))
+    kind = draw(st.sampled_from(["classes", "numbers", "far", "large", "poisson"]))
+    signal = (np.arange(n) > n * rng.random()) * draw(st.sampled_from([0, 1, 3]))
+    weight = np.ones(n, dtype=np.int64)
+    if kind != "classes" and draw(st.booleans()):
+        weight = rng.integers(0, 2 ** draw(st.integers(1, 20)), n)
+        weight[0] = 1
+    if kind == "classes":
+        target = (rng.normal(signal, 1) > 0.5).astype(np.int64)
+    elif kind == "poisson":
+        target = rng.poisson(draw(st.sampled_from([0.1, 1, 50])) * (1 + signal))
+    else:
+        scale, middle = {"numbers": (100, 0), "far": (8, 2**30), "large": (2**30, 2**28)}[kind]
+        target = (rng.normal(signal, 1) * scale).astype(np.int64) + middle
+    keywords = {"classes": kind == "classes", "poisson": kind == "poisson"}
+    return target.astype(np.int64) * weight, weight, keywords, draw(st.booleans())
+
+
+@given(columns(), st.floats(0, 1))
+def test_no_boundary_of_a_dead_stretch_reaches_the_best(column, share):
+    target, weight, keywords, down = column
+    found = scores(target, weight, keywords["poisson"])
+    best = max(found)
+    if best == -math.inf:
+        return
+    reach = float(best)
+    if share < 0.5 and not keywords["poisson"]:
+        reach *= share  # that of another column
+    ones = bool((weight == 1).all())
+    dead = dead_stretches(target, reach, weight=None if ones else weight, down=down, **keywords)
+    found = found[::-1] if down else found
+    for i, is_dead in enumerate(dead):
+        # the boundary before each of its rows
+        assert not is_dead or max(found[16 * i : 16 * i + 16]) < reach
+
+
+@pytest.mark.parametrize(
+    ("kind", "most"), [("classes", 0.03), ("numbers", 0.06), ("weighted", 0.06), ("poisson", 0.2)]
+)
+@pytest.mark.parametrize("down", [False, True])
+def test_most_stretches_are_dead(kind, most, down):
+    rng = np.random.default_rng(0)
+    signal = rng.normal((np.arange(20_000) > 8000) * 1.0, 1.0)
+    weight = rng.integers(1, 4, 20_000) if kind == "weighted" else np.ones(20_000, dtype=np.int64)
+    target = {
+        "classes": (signal > 0.5).astype(np.int64),
+        "numbers": (signal * 2**20).astype(np.int64),
+        "weighted": (signal * 2**20).astype(np.int64) * weight,
+        "poisson": rng.poisson(np.exp(signal)).astype(np.int64),
+    }[kind]
+    keywords = {"classes": kind == "classes", "poisson": kind == "poisson", "down": down}
+    best = float(max(scores(target, weight, kind == "poisson")))
+    given_weight = weight if kind == "weighted" else None
+    dead = dead_stretches(target, best, weight=given_weight, **keywords)
+    assert 1 <= np.count_nonzero(dead == 0) <= most * len(dead)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("limits", [{}, {"min_samples_leaf": 7}, {"min_weight_leaf": 9.5}], ids=str)
+def test_a_tree_of_entries_is_that_of_histograms(way, limits):
+    """Distinct and tied values, values that most rows hold, missing ones in every second column."""
+    kinds = ("distinct", "distinct", "ties", "counts", "mostly", "missing", "ties")
+    example = seeded(*way, kinds=kinds, n_rows=900, **limits)
+    by_histogram = arrays_of(fit(example, tuning=COUNTED))
+    assert arrays_of(fit(example, tuning=SORTED)) == by_histogram
+    sparse = [(coded_sparse(example.table, 3), example.target)]
+    assert arrays_of(grow_parts(example, sparse, tuning=SORTED)) == by_histogram
