@@ -46,9 +46,7 @@ from dtrees.core.grow._node_buffer cimport (
     NodeBuffer, free_node_buffer, partial_tree_of, stand_for, write_record
 )
 from dtrees.core.grow._node_step cimport record_members, search_members, split_members
-from dtrees.core.grow._single_member cimport (
-    begin_member, reserve_weights, weigh_rows
-)
+from dtrees.core.grow._single_member cimport begin_member, reserve_weights, weigh_rows
 from dtrees.core.grow._training_sets cimport TrainingSets
 
 from dtrees.typing import serial
@@ -372,9 +370,8 @@ cdef class SharedGrowth:
     cdef bint pays(self, const SharedNode* node) noexcept nogil:
         """Whether the sets of a node are better off together."""
         cdef int64_t others = count_bits(node.active) - 1
-        return self.sets.shared_rows == 0 or (
-            (node.n - NODE_COST) * others >= self.sets.shared_rows
-            and node.n >= self.sets.drawn_rows)
+        return self.sets.shared_rows == 0 or (node.n >= self.sets.drawn_rows and (
+            (node.n - NODE_COST) * others >= self.sets.shared_rows))
 
     # -----------------------------------------------------------------------------------------
     # a set that goes on alone
