@@ -19,7 +19,7 @@ cdef class TrainingSets:
     cdef const uint16_t[::1] times  # of a bag, or None
     cdef const int64_t[:, ::1] of_class     # class weights by set, or None
     cdef bint is_packed     # two classes, and what rows add goes into one number
-    cdef int64_t shared_rows    # of a node whose sets stay together
+    cdef readonly int64_t shared_rows   # of a node whose sets stay together
     cdef int64_t drawn_rows     # the same, where splits are drawn: cells cost more than rows
     cdef int64_t interval_rows, interval_codes  # as in `Tuning`
     cdef Layout layout      # of histograms

@@ -67,8 +67,13 @@ cdef inline double poisson_score(double S, double w, double rest, double s) noex
 
 
 cdef inline double poisson_limit(double S, double W, double w, double s) noexcept nogil:
-    """The same as a bound: a side may be without target, or weight."""
-    cdef double score = s * natural_log(s / w) if s > 0 and w > 0 else 0.0
-    if S - s > 0 and W - w > 0:
+    """What the score of sums may come to: a side may be without target. Without weight, it has no
+    limit."""
+    cdef double score = 0
+    if (w <= 0 and s > 0) or (W - w <= 0 and S - s > 0):
+        return 1e300
+    if s > 0:
+        score = s * natural_log(s / w)
+    if S - s > 0:
         score += (S - s) * natural_log((S - s) / (W - w))
     return score

@@ -113,3 +113,15 @@ def test_a_tree_of_entries_is_that_of_histograms(way, limits):
     assert arrays_of(fit(example, tuning=SORTED)) == by_histogram
     sparse = [(coded_sparse(example.table, 3), example.target)]
     assert arrays_of(grow_parts(example, sparse, tuning=SORTED)) == by_histogram
+
+
+@pytest.mark.parametrize("poisson", [False, True])
+@pytest.mark.parametrize("down", [False, True])
+def test_the_last_row_may_be_a_side_of_its_own(poisson, down):
+    """There, a corner has targets without weight: its score has no limit."""
+    target = np.ones(60, dtype=np.int64)
+    target[0 if down else -1] = 1000
+    best = float(max(scores(target, np.ones(60, dtype=np.int64), poisson)))
+    dead = dead_stretches(target, best, poisson=poisson, down=down)
+    assert dead[-1] == 0
+    assert dead[1] == 1

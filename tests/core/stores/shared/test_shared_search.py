@@ -1,15 +1,17 @@
 """Columns of many codes are searched by intervals, and the trees are those of the exact search."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dtrees.core.data import _cpu
+from dtrees.core.data import _columns, _cpu
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow import shared
 from dtrees.parallel import LocalRunner
-from tests.laws.tables import SEVEN_WAYS, Example, coded, seeded
+from tests.laws.tables import SEVEN_WAYS, Example, coded, fit, seeded
 from tests.laws.test_shared import check_sets, folds, grow_sets, masks
 
 CRITERIA = [("gini", 2), ("gini", 4), ("entropy", 2), ("squared_error", 0), ("poisson", 0)]
@@ -83,7 +85,7 @@ def test_law(case, weights, seed, n_sets, wide, random_ties):
 
 
 @pytest.mark.parametrize("storage", [None, 70_000], ids=["16 bits", "32 bits"])
-@pytest.mark.parametrize("shared_rows", [0, 700])
+@pytest.mark.parametrize("shared_rows", [0, 100])
 def test_columns_of_all_widths(storage, shared_rows, counted):
     """Members that go on alone sort the codes of 32 bits themselves."""
     example = example_of("gini", 2, n_rows=900)
@@ -117,3 +119,35 @@ def test_few_columns_of_a_real_size_are_looked_at_code_by_code(counted):
     example = example_of("gini", 2, n_rows=20_000, max_depth=3)
     grow_sets(example, coded(example.table), folds(20_000, 5, 0))
     assert 0 < counted[0].n_alive <= 0.6 * counted[0].n_bounded
+
+
+USED = [("gini", 2, True), ("poisson", 0, True), ("entropy", 2, False)]
+
+
+@pytest.mark.parametrize(("criterion", "n_classes", "used"), USED, ids=str)
+@pytest.mark.parametrize("codes", ["few", "many"])
+def test_intervals_are_made_where_they_are_used(criterion, n_classes, used, codes, monkeypatch):
+    """Not for a tree alone, small tables, columns that are drawn, criteria without bounds."""
+    made = []
+    make = _columns.intervals_of
+    monkeypatch.setattr(_columns, "intervals_of", lambda *of: made.append(of) or make(*of))
+    for n_rows in (1000, 2000):
+        example = example_of(criterion, n_classes, n_rows=n_rows, max_depth=2)
+        columns = slice(3, 4) if codes == "few" else slice(None)
+        example = replace(example, table=example.table[columns])
+        fit(example)
+        drawn = replace(example, limits={"max_depth": 2, "max_features": 1})
+        if codes == "many":
+            grow_sets(drawn, coded(drawn.table), folds(n_rows, 3, 0))
+        assert made == []
+        grow_sets(example, coded(example.table), folds(n_rows, 3, 0))
+        assert (made != []) == (used and codes == "many" and n_rows == 2000)
+
+
+def test_sets_part_earlier_the_more_columns_have_intervals(counted):
+    example = example_of("gini", 2, n_rows=3000, max_depth=2)
+    few = replace(example, table=[*example.table[:1], *example.table[3:4] * 3])
+    for each in (example, few, replace(example, table=example.table[3:4])):
+        grow_sets(each, coded(each.table), folds(3000, 3, 0))
+    parted = [sets.shared_rows for sets in counted]
+    assert parted[0] > parted[1] > parted[2] == Tuning().shared_rows
