@@ -67,6 +67,8 @@ def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled,
     for worker in idle:
         sets.n_bounded += (<SharedGrowth>worker).store.n_bounded
         sets.n_alive += (<SharedGrowth>worker).store.n_alive
+        sets.n_shared_nodes += (<SharedGrowth>worker).n_shared_nodes
+        sets.n_shared_rows += (<SharedGrowth>worker).n_shared_rows
         arena.give_back((<SharedGrowth>worker).memory)
     return pieces
 

@@ -30,6 +30,8 @@ cdef class SharedGrowth:
     cdef const SharedNode* searched     # of which some columns were searched
     cdef int alone          # the set whose subtree grows; -1: none
     cdef Buffers view     # rows of a set that goes on alone
+    cdef int64_t n_shared_nodes     # nodes that were searched for two sets or more,
+    cdef int64_t n_shared_rows      # and their rows, each once
 
     cdef list grow(self, cancelled, run=*, int n_blocks=*, list idle=*)
     cdef search_large(self, run, int n_blocks, list idle)

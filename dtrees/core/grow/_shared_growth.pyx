@@ -317,6 +317,9 @@ cdef class SharedGrowth:
             self.store.top = node
             return False
         record_members(self.records, members, node.n_members, active)
+        if active & (active - 1):
+            self.n_shared_nodes += 1
+            self.n_shared_rows += node.n + node.n_some
         if self.least_divided > 0 and node.n * self.dataset.params.limits.n_columns \
                 >= self.least_divided:
             self.large = node

@@ -19,6 +19,7 @@ cdef class TrainingSets:
     cdef int64_t interval_rows, interval_codes  # as in `Tuning`
     cdef Layout layout      # of histograms
     cdef readonly int64_t n_bounded, n_alive    # of the growths that have ended
+    cdef readonly int64_t n_shared_nodes, n_shared_rows
     cdef const Intervals* intervals     # of the columns; NULL: none
 
     cdef choose_cells(self)

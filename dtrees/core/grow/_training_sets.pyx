@@ -33,6 +33,8 @@ cdef class TrainingSets:
     ----------
     n_bounded, n_alive : int
         Columns of nodes that were searched by intervals, and those of which some were alive.
+    n_shared_nodes, n_shared_rows : int
+        Nodes that were searched for two sets or more at once, and rows that they hold together.
     """
 
     def __cinit__(self, Dataset dataset, const uint16_t[::1] cell, const uint8_t[:, ::1] has,

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dtrees.core.data.tuning import Tuning
+from dtrees.core.grow import shared
 from dtrees.parallel import LocalRunner
 from tests.laws.tables import SEVEN_WAYS, coded, fit, seeded
 from tests.laws.test_shared import check_sets, folds, grow_sets
@@ -11,11 +12,33 @@ from tests.laws.test_shared import check_sets, folds, grow_sets
 KINDS = ("ties", "distinct", "hybrid", "counts")
 
 
+@pytest.fixture(autouse=True)
+def grown(monkeypatch):
+    """Training sets that have grown: they know how many nodes and rows they shared."""
+    found = []
+
+    class Remembered(shared.TrainingSets):
+        def __init__(self, *_):
+            found.append(self)
+
+    monkeypatch.setattr(shared, "TrainingSets", Remembered)
+    return found
+
+
 @pytest.mark.parametrize("shared_rows", [0, 60, 10**6], ids=["stay", "some go", "all go"])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
-def test_nodes_stay_together_as_long_as_that_pays(case, shared_rows):
+def test_nodes_stay_together_as_long_as_that_pays(case, shared_rows, grown):
     example = seeded(*case, kinds=KINDS, n_rows=200, min_samples_leaf=3)
     check_sets(example, folds(200, 4, 0), tuning=Tuning(shared_rows=shared_rows))
+    assert (sum(sets.n_shared_nodes for sets in grown) > 0) == (shared_rows < 10**6)
+    assert (sum(sets.n_shared_rows for sets in grown) >= 200) == (shared_rows < 10**6)
+
+
+def test_shared_nodes_and_their_rows_are_counted(grown):
+    """Without splits that gain there is one node, of all rows that count."""
+    example = seeded("gini", 2, "none", kinds=KINDS, n_rows=90, min_impurity_decrease=1e9)
+    grow_sets(example, coded(example.table), folds(90, 3, 0), tuning=Tuning(shared_rows=0))
+    assert [(sets.n_shared_nodes, sets.n_shared_rows) for sets in grown] == [(1, 90)]
 
 
 @pytest.mark.parametrize("task_entries", [0, 1, 1 << 40])
