@@ -1,8 +1,8 @@
 """Which training sets of a table grow together, and what each of them adds up to.
 
 Sets whose scores are read from the same integers grow together (`dtrees.core.grow._shared`), up to
-64 at a time. What cannot be shared is grown set by set from the same codes: tables with sparse
-columns, random splits, and sets that divide the rows into too many cells::
+64 at a time. What cannot be shared is grown set by set from the same codes: sparse columns of which
+some are drawn, random splits, and sets that divide the rows into too many cells::
 
     sets        0 1 2 3 4 5 6 7 8 9 10          ten folds and all rows
     bundles     [0 1 2 3 4 5 6 7 8 9 10]        one growth, pieces by set
@@ -106,7 +106,8 @@ def pieces_of_sets(
 
 def numbers_of(coded: CodedMatrix, target: Target) -> int:
     """Numbers of the largest histogram of a column: codes that no row can hold take no room."""
-    width = min(int(coded.n_codes.max(initial=0)) + 1, 2 * coded.n_rows)
+    counted = coded.n_codes[coded.storage != SPARSE]
+    width = min(int(counted.max(initial=0)) + 1, 2 * coded.n_rows)
     return width * (target.n_statistics + 1)
 
 
@@ -114,8 +115,9 @@ def why_not_shared(coded: CodedMatrix, rules: GrowthRules) -> str | None:
     """Why no set grows together with another one; None: they may."""
     if rules.random_splits:
         return "splits are drawn"
-    if (coded.storage == SPARSE).any():
-        return "the table has sparse columns"
+    draws = rules.max_features is not None and rules.max_features < coded.n_columns
+    if draws and (coded.storage == SPARSE).any():
+        return "columns are drawn, and some are sparse"
     return None
 
 

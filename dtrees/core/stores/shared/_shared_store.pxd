@@ -1,5 +1,5 @@
 """The store of rows with cell and mask; see _shared_store.pyx."""
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport Column, Intervals
 from dtrees.core.data._structs cimport RowStatistics, Totals
@@ -52,6 +52,16 @@ cdef struct SharedStore:
     double best[MOST_SETS]  # by member: of the boundaries that were looked at
     int64_t n_bounded       # columns of nodes that were searched by intervals,
     int64_t n_alive         # and of these, in which some were alive
+    const int32_t* dense    # columns that are, ascending,
+    int64_t n_dense
+    const int32_t* slot     # and by column its number among them
+    int64_t n_rows          # of the table,
+    int64_t n_stored        # and entries of its sparse columns
+    uint64_t* who_of        # by row, where columns are sparse: members of the node that have it,
+    uint32_t* code_of       # its code of the chosen column,
+    uint8_t* side           # and the children that it goes to, a bit each
+    uint64_t* own_entries   # of a column and a member
+    int64_t n_own_entries   # room
 
 cdef bint begin_store(SharedStore* s) noexcept nogil
 cdef void free_store(SharedStore* s) noexcept nogil
@@ -65,6 +75,11 @@ cdef void bins_of_member(SharedStore* s, Search* q, const SharedNode* node, int 
                          int64_t width) noexcept nogil
 cdef bint search_codes(SharedStore* s, const SharedNode* node, int32_t number, uint64_t members,
                        int64_t width) noexcept nogil
+
+
+cdef inline int64_t cells_of(const SharedStore* s, const SharedNode* node) noexcept nogil:
+    """Cells of the dense columns of a node, and entries of the others."""
+    return node.n * s.n_dense + node.n_entries
 
 
 cdef inline int64_t packed(const RowStatistics* of_row, uint32_t row) noexcept nogil:

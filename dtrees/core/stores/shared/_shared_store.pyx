@@ -8,7 +8,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._bits cimport trailing_zeros
-from dtrees.core.data._columns cimport STORED_U32, Column, last_ordered
+from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, Column, last_ordered
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._memory cimport claim, claim_zeros
 from dtrees.core.data._structs cimport ALL_ORDERED, GINI, IN_SUBSET, RowStatistics, Totals
@@ -20,6 +20,7 @@ from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.shared._class_scan cimport (
     MOST_ROWS, count_classes, free_classes, number_classes, search_classes, take_boundary
 )
+from dtrees.core.stores.shared._shared_entries cimport bins_of_member_entries, note_members
 from dtrees.core.stores.shared._shared_histogram cimport (
     count_rows, count_some, numbers_of_some, rank_codes
 )
@@ -51,6 +52,11 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
     if s.intervals != NULL and not claim(<void**>&s.highest,
                                          n_columns * s.n_sets * sizeof(double)):
         return False
+    if s.n_dense < n_columns and not (
+            claim(<void**>&s.who_of, (s.n_rows + 1) * sizeof(uint64_t))
+            and claim(<void**>&s.code_of, (s.n_rows + 1) * sizeof(uint32_t))
+            and claim(<void**>&s.side, s.n_rows + 1)):
+        return False
     return (claim(<void**>&s.code, (most_codes + 2) * sizeof(uint32_t))
             and claim(<void**>&s.rank, (most_codes + 2) * sizeof(uint32_t))
             and claim_zeros(<void**>&s.hit, ((most_codes >> 6) + 2) * sizeof(uint64_t))
@@ -78,6 +84,10 @@ cdef void free_store(SharedStore* s) noexcept nogil:
     free(s.totals)
     free(s.class_totals)
     free(s.highest)
+    free(s.who_of)
+    free(s.code_of)
+    free(s.side)
+    free(s.own_entries)
 
 
 cdef Member* take_node(SharedStore* s, SharedNode* node) noexcept nogil:
@@ -102,11 +112,13 @@ cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil:
     cdef int64_t least
     cdef int m
     gather_rows(s, node)
+    if s.n_dense < params.limits.n_columns:
+        note_members(s, node)
     if s.intervals != NULL and node.n + node.n_some >= s.interval_rows:
         find_range(s, node)
     s.by_classes = (is_wide and params.layout.kind == CLASSES
                     and params.criterion.impurity == GINI
-                    and node.n + node.n_some <= MOST_ROWS)
+                    and node.n + node.n_some <= MOST_ROWS and s.n_dense > 0)
     if not s.by_classes:
         return
     if not number_classes(&s.classes, node, s.of_row,
@@ -174,10 +186,11 @@ cdef void gather_rows(SharedStore* s, const SharedNode* node) noexcept nogil:
 cdef void search_column(SharedStore* s, const SharedNode* node, int32_t number,
                         uint64_t members) noexcept nogil:
     cdef const Column* column = s.store.params.columns + number
-    if column.n_codes == 0 or node.constant[number] or s.store.out_of_memory:
+    cdef int32_t slot = s.slot[number]
+    if column.n_codes == 0 or node.constant[slot] or s.store.out_of_memory:
         return
-    node.constant[number] = not search_codes(s, node, number, members,
-                                             number_codes(s, node, column))
+    node.constant[slot] = not search_codes(s, node, number, members,
+                                           number_codes(s, node, column))
 
 
 cdef bint search_codes(SharedStore* s, const SharedNode* node, int32_t number, uint64_t members,
@@ -309,6 +322,9 @@ cdef void choose(Store* store, Member* members, uint64_t together) noexcept nogi
     store.last_ordered = last_ordered(column)
     for m in range(s.node.n_members):
         if together >> m & 1 and members[m].search.split.test == IN_SUBSET:
+            if column.storage == STORED_SPARSE:
+                bins_of_member_entries(s, members[m].search, s.node, number, m)
+                continue
             if width == 0:
                 width = number_codes(s, s.node, column)
                 if not count_by_cell(s, s.node, column, width):
