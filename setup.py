@@ -66,6 +66,8 @@ EXTENSIONS = [
     "dtrees.core.stores.shared._shared_histogram",
     "dtrees.core.stores.shared._class_scan",
     "dtrees.core.stores.shared._shared_store",
+    "dtrees.core.stores.shared._shared_blocks",
+    "dtrees.core.stores.shared._entry_histogram",
     "dtrees.core.stores.shared._shared_entries",
     "dtrees.core.stores.shared._shared_search",
     "dtrees.core.stores.shared._shared_sums",

@@ -113,6 +113,20 @@ def coded_sparse(table: list[list], seed: int) -> CodedMatrix:
     )
 
 
+def coded_mixed(table: list[list], seed: int) -> CodedMatrix:
+    """Some of the columns dense, the others as by `coded_sparse`."""
+    dense, sparse = coded(table), coded_sparse(table, seed)
+    is_dense = np.random.default_rng(seed).random(len(table)) < 0.5
+    return replace(
+        sparse,
+        storage=np.where(is_dense, dense.storage, sparse.storage),
+        slot=np.where(is_dense, dense.slot, sparse.slot),
+        u8=dense.u8,
+        u16=dense.u16,
+        u32=dense.u32,
+    )
+
+
 def thresholds_of(table: list[list]):
     """What `CodeBook.thresholds` does, by its definition."""
     numbers = [numbers_of(column) for column in table]

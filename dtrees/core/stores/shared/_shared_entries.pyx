@@ -13,10 +13,14 @@ A column without an entry in a node is not listed there, so it costs nothing the
 the rows without an entry add up to is what the node of a member has, less its entries; the scan of
 `_entry_scan` never needs it. Columns with fewer entries than can beat what every member has found
 are passed over by one comparison.
+
+Columns of few codes are counted in one pass for all sets (`_entry_histogram`). The others are
+scanned set by set, from the fill code outward.
 """
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 
+from dtrees.core.data._bits cimport count_bits
 from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, Column, without_entries
 from dtrees.core.data._memory cimport claim, resize
 from dtrees.core.data._structs cimport ALL_ORDERED, PresortedFeature
@@ -26,9 +30,15 @@ from dtrees.core.search._entry_scan cimport search_feature
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores.presorted._sorted_entries cimport sorted_entries
+from dtrees.core.stores.shared._entry_histogram cimport (
+    codes_of_feature, search_by_codes, sum_node
+)
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
-from dtrees.core.stores.shared._shared_store cimport SharedStore
+from dtrees.core.stores.shared._shared_store cimport NO_CELL, SharedStore
 
+
+cdef enum:
+    MEMBER_BLOCKS = 4       # histograms that reading and searching that of a member costs, about
 
 # ---------------------------------------------------------------------------------------------
 # the root
@@ -73,13 +83,18 @@ cdef bint open_entries(SharedStore* s, SharedNode* root, const uint8_t* live) no
 # members
 
 cdef void note_members(SharedStore* s, const SharedNode* node) noexcept nogil:
-    """By row of a node, a bit for each member that has it."""
-    cdef uint64_t all = <uint64_t>-1
+    """By row of a node, its cell, and a bit for each member that has it."""
     cdef int64_t i
+    cdef int c
     for i in range(node.n):
-        s.who_of[node.rows[i]] = all & ~node.without[node.cell[i]]
+        s.who_of[node.rows[i]] = ~node.without[node.cell[i]]
+        s.cell_of[node.rows[i]] = node.cell[i]
     for i in range(node.n_some):
         s.who_of[node.some[i]] = node.who[i]
+        s.cell_of[node.some[i]] = NO_CELL
+    s.block_cost = 2 * node.n_cells + MEMBER_BLOCKS * node.n_members
+    for c in range(node.n_cells):
+        s.block_cost += count_bits(node.without[c])
 
 
 cdef int64_t entries_of_member(const SharedStore* s, const SharedNode* node,
@@ -119,9 +134,16 @@ cdef void search_entries(SharedStore* s, const SharedNode* node, int64_t first,
     members."""
     cdef int64_t least = shortest(s, node)
     cdef int64_t r = first
+    cdef int64_t width
+    if r < node.n_features:
+        sum_node(s, node)
     while r < node.n_features and not s.store.out_of_memory:
         if node.features[r].length >= least:
-            search_by_members(s, node, &node.features[r])
+            width = codes_of_feature(s, node, &node.features[r])
+            if width > 0:
+                search_by_codes(s, node, &node.features[r], width)
+            else:
+                search_by_members(s, node, &node.features[r])
             least = shortest(s, node)
         r += step
 

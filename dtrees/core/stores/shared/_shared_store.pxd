@@ -12,6 +12,9 @@ from dtrees.core.stores.shared._class_scan cimport ClassCounts
 from dtrees.core.stores.shared._shared_histogram cimport Counting
 from dtrees.core.stores.shared._shared_nodes cimport MOST_SETS, SharedNode
 
+cdef enum:
+    NO_CELL = 255           # of a row that only some of the members have
+
 
 cdef struct SharedStore:
     # Of one thread: searches of all sets, and scratch for one node at a time.
@@ -31,7 +34,7 @@ cdef struct SharedStore:
     const int64_t* lacking[MOST_SETS]  # of them: of what a member lacks
     const int64_t* all      # and of all rows that all have
     int64_t* own            # of one member
-    const int64_t* more     # and, by member, of what only some have; NULL: nothing
+    int64_t* more           # and, by member, of what only some have; NULL: nothing
     Counting counting       # of the node that is searched
     bint by_classes         # its ordered columns are searched for all members at once
     ClassCounts classes
@@ -59,7 +62,12 @@ cdef struct SharedStore:
     int64_t n_stored        # and entries of its sparse columns
     uint64_t* who_of        # by row, where columns are sparse: members of the node that have it,
     uint32_t* code_of       # its code of the chosen column,
+    uint8_t* cell_of        # its cell, or NO_CELL,
     uint8_t* side           # and the children that it goes to, a bit each
+    int64_t block_cost      # histograms of cells that those of all members are made of
+    int64_t* row_words      # what its rows add up to, as a histogram of one code: by cell,
+                            # then of those that only some have
+    int64_t n_row_words     # room
     uint64_t* own_entries   # of a column and a member
     int64_t n_own_entries   # room
 
@@ -71,8 +79,6 @@ cdef void search_column(SharedStore* s, const SharedNode* node, int32_t number,
                         uint64_t members) noexcept nogil
 cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* column,
                         int64_t width) noexcept nogil
-cdef void bins_of_member(SharedStore* s, Search* q, const SharedNode* node, int member,
-                         int64_t width) noexcept nogil
 cdef bint search_codes(SharedStore* s, const SharedNode* node, int32_t number, uint64_t members,
                        int64_t width) noexcept nogil
 

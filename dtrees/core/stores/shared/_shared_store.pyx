@@ -5,24 +5,26 @@
 """
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free
-from libc.string cimport memcpy, memset
 
 from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, Column, last_ordered
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._memory cimport claim, claim_zeros
 from dtrees.core.data._structs cimport ALL_ORDERED, GINI, IN_SUBSET, RowStatistics, Totals
-from dtrees.core.histogram._layout cimport CLASSES, add_words, subtract_words
-from dtrees.core.search._bins cimport bins_of_histogram, search_bins
+from dtrees.core.histogram._layout cimport CLASSES
+from dtrees.core.search._bins cimport search_bins
 from dtrees.core.search._parameters cimport Limits, TrainParameters
 from dtrees.core.search._search cimport Search, free_search, new_search
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.shared._class_scan cimport (
     MOST_ROWS, count_classes, free_classes, number_classes, search_classes, take_boundary
 )
+from dtrees.core.stores.shared._shared_blocks cimport (
+    bins_of_member, combine_cells, reserve_blocks
+)
 from dtrees.core.stores.shared._shared_entries cimport bins_of_member_entries, note_members
 from dtrees.core.stores.shared._shared_histogram cimport (
-    count_rows, count_some, numbers_of_some, rank_codes
+    count_rows, count_some, rank_codes
 )
 from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, SharedNode
 
@@ -55,6 +57,7 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
     if s.n_dense < n_columns and not (
             claim(<void**>&s.who_of, (s.n_rows + 1) * sizeof(uint64_t))
             and claim(<void**>&s.code_of, (s.n_rows + 1) * sizeof(uint32_t))
+            and claim(<void**>&s.cell_of, s.n_rows + 1)
             and claim(<void**>&s.side, s.n_rows + 1)):
         return False
     return (claim(<void**>&s.code, (most_codes + 2) * sizeof(uint32_t))
@@ -86,7 +89,9 @@ cdef void free_store(SharedStore* s) noexcept nogil:
     free(s.highest)
     free(s.who_of)
     free(s.code_of)
+    free(s.cell_of)
     free(s.side)
+    free(s.row_words)
     free(s.own_entries)
 
 
@@ -248,68 +253,13 @@ cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* co
                         int64_t width) noexcept nogil:
     """Histograms of a column, cell by cell, of so many codes (`number_codes`); False without
     memory."""
-    cdef int n_blocks = node.n_cells + 2 + 2 * node.n_members + 4
-    cdef int64_t size, n_more
-    cdef int64_t* block
-    cdef int c, m, n_lacking
-    size = width * s.counting.layout.n_words
-    s.counting.size = size
-    if n_blocks * size > s.n_scratch:
-        s.n_scratch = 0
-        if not claim(<void**>&s.histograms, n_blocks * size * sizeof(int64_t)):
-            s.store.out_of_memory = True
-            return False
-        s.n_scratch = n_blocks * size
-    memset(s.histograms, 0, (node.n_cells + 3) * size * sizeof(int64_t))
+    if not reserve_blocks(s, node, width):
+        return False
     count_rows(node, column, &s.counting, s.histograms)
-    block = s.histograms + node.n_cells * size
-    s.all = block
-    for c in range(node.n_cells):
-        add_words(block, s.histograms + c * size, size)
-    block += size
-    s.own = block
-    block += size
-    for m in range(node.n_members):
-        s.lacking[m] = block  # nothing
-    block += size
-    for m in range(node.n_members):
-        n_lacking = 0
-        for c in range(node.n_cells):
-            if not node.without[c] >> m & 1:
-                continue
-            n_lacking += 1
-            if n_lacking == 1:
-                s.lacking[m] = s.histograms + c * size
-                continue
-            if n_lacking == 2:
-                memcpy(block, s.lacking[m], size * sizeof(int64_t))
-                s.lacking[m] = block
-                block += size
-            add_words(block - size, s.histograms + c * size, size)
-    s.more = NULL
-    if node.n_some > 0:
-        n_more = size * (node.n_members if not s.is_packed else numbers_of_some(node))
-        memset(block, 0, n_more * sizeof(int64_t))
-        count_some(node, column, &s.counting, block)
-        s.more = block
+    combine_cells(s, node)
+    if s.more != NULL:
+        count_some(node, column, &s.counting, s.more)
     return True
-
-
-cdef void bins_of_member(SharedStore* s, Search* q, const SharedNode* node, int member,
-                         int64_t width) noexcept nogil:
-    """The codes that occur in the rows of a member, as bins of its search."""
-    cdef int64_t size = s.counting.size
-    cdef int64_t step = numbers_of_some(node)
-    cdef int64_t i
-    memcpy(s.own, s.all, size * sizeof(int64_t))
-    subtract_words(s.own, s.lacking[member], size)
-    if s.more != NULL and s.is_packed:
-        for i in range(width):
-            s.own[i] += s.more[i * step + member]
-    elif s.more != NULL:
-        add_words(s.own, s.more + member * size, size)
-    bins_of_histogram(q, &s.counting.layout, s.own, width, s.code)
-    s.store.out_of_memory |= q.out_of_memory
 
 
 cdef void choose(Store* store, Member* members, uint64_t together) noexcept nogil:
