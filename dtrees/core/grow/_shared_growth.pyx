@@ -36,8 +36,9 @@ from dtrees.core.stores.shared._shared_nodes cimport (
     SharedNode, free_shared, free_shared_list, new_shared, reserve_rows, work_of
 )
 from dtrees.core.stores.shared._shared_search cimport search_columns, search_node
+from dtrees.core.stores.shared._shared_state cimport SharedStore, cells_of
 from dtrees.core.stores.shared._shared_store cimport (
-    SharedStore, begin_search, begin_store, cells_of, free_store, take_node
+    begin_search, begin_store, free_store, take_node
 )
 from dtrees.core.stores.shared._shared_sums cimport sum_cells, sum_members
 from dtrees.core.grow._arena cimport Arena
@@ -234,8 +235,8 @@ cdef class SharedGrowth:
     cdef open_root(self, int64_t depth, uint64_t path):
         """All rows that count."""
         cdef int n_cells = <int>self.sets.has.shape[1]
-        cdef SharedNode* node = new_shared(self.store.n_sets, n_cells, &self.dataset.params,
-                                          self.store.n_dense)
+        cdef SharedNode* node = new_shared(
+            self.store.n_sets, n_cells, &self.dataset.params, self.store.n_dense)
         cdef bint found = node != NULL
         cdef const uint16_t[::1] cell = self.sets.cell
         cdef const uint8_t[::1] live = self.dataset.live

@@ -1,7 +1,7 @@
 """Declarations of sets that leave a shared node; see _single_member.pyx."""
 from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
-from dtrees.core.stores.shared._shared_store cimport SharedStore
+from dtrees.core.stores.shared._shared_state cimport SharedStore
 from dtrees.core.grow._depth_first cimport Growth
 
 cdef bint begin_member(Growth* growth, Buffers* view, SharedStore* s, const SharedNode* node,

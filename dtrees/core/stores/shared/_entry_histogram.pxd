@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 
 from dtrees.core.data._structs cimport PresortedFeature
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
-from dtrees.core.stores.shared._shared_store cimport SharedStore
+from dtrees.core.stores.shared._shared_state cimport SharedStore
 
 
 cdef void sum_node(SharedStore* s, const SharedNode* node) noexcept nogil

@@ -23,7 +23,7 @@ from dtrees.core.stores.shared._shared_blocks cimport (
 )
 from dtrees.core.stores.shared._shared_histogram cimport numbers_of_some
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
-from dtrees.core.stores.shared._shared_store cimport NO_CELL, SharedStore, packed
+from dtrees.core.stores.shared._shared_state cimport NO_CELL, SharedStore, packed
 
 # ---------------------------------------------------------------------------------------------
 # rows

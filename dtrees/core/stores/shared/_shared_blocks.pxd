@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
-from dtrees.core.stores.shared._shared_store cimport SharedStore
+from dtrees.core.stores.shared._shared_state cimport SharedStore
 
 
 cdef bint reserve_blocks(SharedStore* s, const SharedNode* node, int64_t width) noexcept nogil

@@ -15,7 +15,7 @@ from dtrees.core.search._bins cimport bins_of_histogram
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores.shared._shared_histogram cimport numbers_of_some
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
-from dtrees.core.stores.shared._shared_store cimport SharedStore
+from dtrees.core.stores.shared._shared_state cimport SharedStore
 
 
 cdef bint reserve_blocks(SharedStore* s, const SharedNode* node, int64_t width) noexcept nogil:

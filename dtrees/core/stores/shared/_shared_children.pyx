@@ -11,7 +11,7 @@ from dtrees.core.stores.shared._shared_entries cimport partition_entries, spread
 from dtrees.core.stores.shared._shared_nodes cimport (
     Partitioning, SharedNode, free_shared, mark_codes_left, new_shared, partition_shared
 )
-from dtrees.core.stores.shared._shared_store cimport SharedStore
+from dtrees.core.stores.shared._shared_state cimport SharedStore
 from dtrees.core.stores.shared._shared_sums cimport sum_cells, sum_members
 
 

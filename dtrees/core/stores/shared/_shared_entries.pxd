@@ -5,7 +5,7 @@ from dtrees.core.data._columns cimport Column
 from dtrees.core.data._structs cimport PresortedFeature
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
-from dtrees.core.stores.shared._shared_store cimport SharedStore
+from dtrees.core.stores.shared._shared_state cimport SharedStore
 
 
 cdef bint open_entries(SharedStore* s, SharedNode* root, const uint8_t* live) noexcept nogil

@@ -34,7 +34,7 @@ from dtrees.core.stores.shared._entry_histogram cimport (
     codes_of_feature, search_by_codes, sum_node
 )
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
-from dtrees.core.stores.shared._shared_store cimport NO_CELL, SharedStore
+from dtrees.core.stores.shared._shared_state cimport NO_CELL, SharedStore
 
 
 cdef enum:
@@ -261,8 +261,8 @@ cdef bint partition_entries(SharedStore* s, SharedNode* left, SharedNode* right)
     cdef int64_t n_left = 0
     cdef int64_t n_right = 0
     cdef int64_t r, i
-    cdef uint64_t* l
-    cdef uint64_t* g
+    cdef uint64_t* lower
+    cdef uint64_t* upper
     cdef const uint64_t* e
     if node.n_features == 0 or not (to_left or to_right):
         return True
@@ -277,13 +277,13 @@ cdef bint partition_entries(SharedStore* s, SharedNode* left, SharedNode* right)
     for r in range(node.n_features):
         feature = node.features + r
         e = node.entries + feature.offset
-        l = left.entries + left.n_entries
-        g = right.entries + right.n_entries
+        lower = left.entries + left.n_entries
+        upper = right.entries + right.n_entries
         n_left = 0
         n_right = 0
         for i in range(feature.length):
-            l[n_left] = e[i]
-            g[n_right] = e[i]
+            lower[n_left] = e[i]
+            upper[n_right] = e[i]
             n_left += side[<uint32_t>e[i]] & 1
             n_right += side[<uint32_t>e[i]] >> 1
         append_entries(left, feature, n_left)

@@ -13,6 +13,7 @@ from dtrees.core.data._memory cimport claim, claim_zeros
 from dtrees.core.data._structs cimport ALL_ORDERED, GINI, IN_SUBSET, RowStatistics, Totals
 from dtrees.core.histogram._layout cimport CLASSES
 from dtrees.core.search._bins cimport search_bins
+from dtrees.core.search._intervals cimport Bounds
 from dtrees.core.search._parameters cimport Limits, TrainParameters
 from dtrees.core.search._search cimport Search, free_search, new_search
 from dtrees.core.stores._store cimport Member, Store
@@ -27,6 +28,7 @@ from dtrees.core.stores.shared._shared_histogram cimport (
     count_rows, count_some, rank_codes
 )
 from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, SharedNode
+from dtrees.core.stores.shared._shared_state cimport SharedStore, packed
 
 
 cdef bint begin_store(SharedStore* s) noexcept nogil:

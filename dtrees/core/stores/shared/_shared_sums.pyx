@@ -8,7 +8,7 @@ from dtrees.core.histogram._layout cimport PACKED, decode
 from dtrees.core.histogram._totals cimport add_to_totals, add_totals, clear_totals
 from dtrees.core.search._open_node cimport OpenNode, describe
 from dtrees.core.stores.shared._shared_nodes cimport MOST_SETS, SharedNode
-from dtrees.core.stores.shared._shared_store cimport SharedStore, packed
+from dtrees.core.stores.shared._shared_state cimport SharedStore, packed
 
 
 cdef void sum_cells(SharedStore* s, const SharedNode* node) noexcept nogil:
