@@ -86,7 +86,7 @@ def pieces_of_sets(
     most_columns = rules[0].max_features
     draws = rules[0].random_splits
     draws |= most_columns is not None and most_columns < coded.n_columns
-    weighs = resampling.class_weights is not None
+    weighs = sets.resampling.class_weights is not None
     can_share = why_not_shared(coded, rules[0], weighs, tuning.shared_rows) is None
     for bundle in sets.bundles(numbers_of(coded, target)) if can_share else []:
         scale = sets.scales[bundle[0]]
@@ -147,7 +147,8 @@ def n_alone(
     coded: CodedMatrix, target: Target, rules: GrowthRules, resampling: Resampling
 ) -> tuple[int, str]:
     """How many of some sets grow on their own, and why those do."""
-    reason = why_not_shared(coded, rules, resampling.class_weights is not None)
+    weighs = ClassWeights.of_target(target, resampling.n_sets) or resampling.class_weights
+    reason = why_not_shared(coded, rules, weighs is not None)
     if reason is not None:
         return resampling.n_sets, reason
     if LEAST_BLOCKS * numbers_of(coded, target) > MOST_NUMBERS:
