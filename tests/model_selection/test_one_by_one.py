@@ -24,6 +24,8 @@ X = RNG.normal(size=(120, 4)).round(1)
 Y = (X[:, 0] + RNG.normal(size=120) > 0).astype(int)
 SPARSE = sp.csr_array(np.where(X > 0.5, X, 0.0))
 TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
+DRAWN = DecisionTreeClassifier(max_depth=2, max_features=2, random_state=0)
+WHY = "columns are drawn, and some are sparse"
 
 
 @pytest.fixture
@@ -40,7 +42,12 @@ def datasets(monkeypatch):
 
 
 CASES = {
-    "sparse": (TREE, SPARSE, Y, "the table has sparse columns"),
+    "sparse": (DRAWN, SPARSE, Y, WHY),
+    "sparse, balanced": (
+        DecisionTreeClassifier(class_weight="balanced"),
+        *(SPARSE, Y),
+        "sets have class weights of their own, and some columns are sparse",
+    ),
     "cuts": (
         ExtraTreesClassifier(2, random_state=0, max_bins=None),
         *(RNG.normal(size=(120, 4)), Y),
@@ -78,25 +85,26 @@ def test_the_log_says_why(name, caplog):
 def test_one_line_for_all_growths(caplog):
     grid = {"criterion": ["gini", "entropy"], "min_samples_leaf": [1, 2]}
     with caplog.at_level(logging.INFO, "dtrees"):
-        GridSearchCV(TREE, grid, cv=3).fit(SPARSE, Y)
-    assert lines(caplog) == ["models are fitted one by one: the table has sparse columns"]
+        GridSearchCV(DRAWN, grid, cv=3).fit(SPARSE, Y)
+    assert lines(caplog) == [f"models are fitted one by one: {WHY}"]
 
 
 @pytest.mark.parametrize(
-    "estimator",
+    ("estimator", "table"),
     [
-        TREE,
-        RandomForestClassifier(2, random_state=0),
-        DecisionTreeClassifier(class_weight="balanced"),
-        DecisionTreeClassifier(class_weight={0: 0.3, 1: 2}, criterion="entropy"),
-        RandomForestClassifier(2, class_weight="balanced", random_state=0),
-        RandomForestClassifier(2, class_weight="balanced_subsample", random_state=0),
-        ExtraTreesClassifier(2, random_state=0),
+        (TREE, X),
+        (TREE, SPARSE),
+        (RandomForestClassifier(2, random_state=0), X),
+        (DecisionTreeClassifier(class_weight="balanced"), X),
+        (DecisionTreeClassifier(class_weight={0: 0.3, 1: 2}, criterion="entropy"), X),
+        (RandomForestClassifier(2, class_weight="balanced", random_state=0), X),
+        (RandomForestClassifier(2, class_weight="balanced_subsample", random_state=0), X),
+        (ExtraTreesClassifier(2, random_state=0), X),
     ],
 )
-def test_nothing_is_said_of_models_that_grow_together(estimator, caplog):
+def test_nothing_is_said_of_models_that_grow_together(estimator, table, caplog):
     with caplog.at_level(logging.INFO, "dtrees"):
-        cross_validate(estimator, X, Y, cv=3)
+        cross_validate(estimator, table, Y, cv=3)
     assert lines(caplog) == []
 
 
@@ -124,9 +132,9 @@ class TestWeightsOfZeroAndOne:
     @pytest.mark.parametrize(
         "estimator",
         [
-            TREE,
-            DecisionTreeRegressor(max_depth=3),
-            DecisionTreeRegressor(criterion="poisson", max_depth=3),
+            DRAWN,
+            DecisionTreeRegressor(max_depth=3, max_features=2),
+            DecisionTreeRegressor(criterion="poisson", max_depth=3, max_features=2),
             DecisionTreeClassifier(criterion="entropy", max_features=2, random_state=0),
             ExtraTreesClassifier(2, random_state=0),
         ],
@@ -139,11 +147,11 @@ class TestWeightsOfZeroAndOne:
     def test_weights_of_the_user(self, datasets):
         weight = RNG.integers(0, 2, len(Y)).astype(float)
         for table in (X, SPARSE):
-            cross_validate(TREE, table, Y, cv=3, params={"sample_weight": weight})
+            cross_validate(DRAWN, table, Y, cv=3, params={"sample_weight": weight})
         assert len(datasets) >= 4
         assert not any(dataset.is_weighted for dataset in datasets)
 
     def test_other_weights_stay(self, datasets):
         weight = RNG.integers(0, 3, len(Y)).astype(float)
-        cross_validate(TREE, SPARSE, Y, cv=3, params={"sample_weight": weight})
+        cross_validate(DRAWN, SPARSE, Y, cv=3, params={"sample_weight": weight})
         assert all(dataset.is_weighted for dataset in datasets)

@@ -43,7 +43,7 @@ def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled,
     """
     cdef SharedGrowth top = SharedGrowth(sets, arena)
     cdef int64_t least_offloaded = OFFLOADED * tuning.task_entries
-    cdef int64_t n_columns = sets.dataset.params.limits.n_columns
+    cdef int64_t n_columns = sets.n_dense + sets.n_stored // (sets.dataset.n_rows + 1)  # of a row
     idle = [top]
     top.open_root(depth, path)
     if n_threads > 1 and work_of(top.store.top) * n_columns >= least_offloaded:

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint64_t
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
-from dtrees.core.stores.shared._shared_store cimport SharedStore
+from dtrees.core.stores.shared._shared_state cimport SharedStore
 from dtrees.core.grow._arena cimport GrowthMemory, Arena
 from dtrees.core.grow._node_buffer cimport NodeBuffer
 from dtrees.core.grow._training_sets cimport TrainingSets

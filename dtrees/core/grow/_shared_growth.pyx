@@ -32,12 +32,14 @@ from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.presorted._buffers cimport MAX_NARROW
 from dtrees.core.stores._store cimport Member, begin_members
 from dtrees.core.stores.shared._shared_children cimport partition_members
+from dtrees.core.stores.shared._shared_entries cimport open_entries
 from dtrees.core.stores.shared._shared_nodes cimport (
     SharedNode, free_shared, free_shared_list, new_shared, reserve_rows, work_of
 )
 from dtrees.core.stores.shared._shared_search cimport search_columns, search_node
+from dtrees.core.stores.shared._shared_state cimport SharedStore, cells_of, class_weights
 from dtrees.core.stores.shared._shared_store cimport (
-    SharedStore, begin_search, begin_store, class_weights, free_store, take_node
+    begin_search, begin_store, free_store, take_node
 )
 from dtrees.core.stores.shared._shared_sums cimport sum_cells, sum_members
 from dtrees.core.grow._arena cimport Arena, ArenaLease, RecordMemory
@@ -106,6 +108,8 @@ cdef class SharedGrowth:
         store.counting.of_row = &dataset.of_row
         store.counting.layout = sets.layout
         store.intervals = sets.intervals
+        store.dense, store.n_dense, store.slot = sets.dense, sets.n_dense, sets.slot
+        store.n_rows, store.n_stored = dataset.n_rows, sets.n_stored
         store.interval_rows = sets.interval_rows
         store.interval_codes = sets.interval_codes
         if self.records == NULL or self.n_offloaded == NULL or not begin_store(store):
@@ -126,6 +130,7 @@ cdef class SharedGrowth:
         if self.store.of_class != NULL:
             free(self.view.of_row.weight)
             free(self.view.of_row.target)
+        free(self.view.entries)
         free_store(&self.store)
 
     cdef list grow(self, cancelled, run=serial, int n_blocks=1, list idle=None):
@@ -245,7 +250,8 @@ cdef class SharedGrowth:
     cdef open_root(self, int64_t depth, uint64_t path):
         """All rows that count."""
         cdef int n_cells = <int>self.sets.has.shape[1]
-        cdef SharedNode* node = new_shared(self.store.n_sets, n_cells, &self.dataset.params)
+        cdef SharedNode* node = new_shared(
+            self.store.n_sets, n_cells, &self.dataset.params, self.store.n_dense)
         cdef bint found = node != NULL
         cdef const uint16_t[::1] cell = self.sets.cell
         cdef const uint8_t[::1] live = self.dataset.live
@@ -271,6 +277,7 @@ cdef class SharedGrowth:
             if found:
                 sum_cells(&self.store, node)
                 sum_members(&self.store, node)
+                found = open_entries(&self.store, node, &live[0])
         if not found or self.store.store.out_of_memory:
             raise MemoryError
 
@@ -335,8 +342,7 @@ cdef class SharedGrowth:
         if active & (active - 1):
             self.n_shared_nodes += 1
             self.n_shared_rows += node.n + node.n_some
-        if self.least_divided > 0 and node.n * self.dataset.params.limits.n_columns \
-                >= self.least_divided:
+        if self.least_divided > 0 and cells_of(&self.store, node) >= self.least_divided:
             self.large = node
             return False
         search_members(&self.store.store, members, node.n_members)
@@ -379,7 +385,7 @@ cdef class SharedGrowth:
     cdef void begin_alone(self, SharedNode* node, int member) noexcept nogil:
         """Begin the subtree of one set."""
         cdef int s = node.set_of[member]
-        if not begin_member(self.memory.growth, &self.store.params_of[s], &self.view, node, member):
+        if not begin_member(self.memory.growth, &self.view, &self.store, node, member):
             self.store.store.out_of_memory = True
             return
         if self.store.of_class != NULL:

@@ -2,30 +2,34 @@
 
     rows of the node       12  13  17  20  21  ...
     of set 2               12      17  20      ...     listed in the set's own buffers
-    columns                those that vary in the node, without entries: they are counted
+    columns                those that vary in the node; dense ones are counted
+    entries of sparse ones those whose rows the set has
 
 Where sets have their own class weights, the rows get what they weigh in the set.
 """
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from dtrees.core.data._columns cimport without_entries
 from dtrees.core.data._memory cimport claim
 from dtrees.core.data._structs cimport PresortedFeature, RowStatistics
 from dtrees.core.search._open_node cimport OpenNode, free_node
+from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.stores.shared._shared_entries cimport entries_of_member, note_members
 from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS
 from dtrees.core.grow._depth_first cimport begin_growth
 
 
-cdef bint begin_member(Growth* growth, const TrainParameters* params, Buffers* view,
-                       const SharedNode* node, int member) noexcept nogil:
+cdef bint begin_member(Growth* growth, Buffers* view, SharedStore* s, const SharedNode* node,
+                       int member) noexcept nogil:
     """Begin the subtree of one set of a node; False without memory.
 
-    view : gets the rows of the set.
+    view : gets the rows of the set, and the entries of sparse columns.
     """
+    cdef const TrainParameters* params = &s.params_of[node.set_of[member]]
     cdef OpenNode root = node.open[member]
     cdef size_t n_bytes = params.criterion.n_classes * sizeof(int64_t)
-    if not reserve_root(params, view, &root):
+    if not reserve_root(params, view, &root, s.n_dense + node.n_features, node.n_entries):
         return False
     if root.class_totals != NULL:
         memcpy(root.class_totals, node.open[member].class_totals, n_bytes)
@@ -33,17 +37,19 @@ cdef bint begin_member(Growth* growth, const TrainParameters* params, Buffers* v
     root.start = 0
     root.n_features = 0
     if not params.draws:
-        list_features(params, node, &root)
+        list_features(s, node, member, view, &root)
     if not begin_growth(growth, params, view, &root):
         free_node(&root)
         return False
     return True
 
 
-cdef bint reserve_root(const TrainParameters* params, Buffers* view, OpenNode* root) noexcept nogil:
-    """Memory of its own for a root that was copied, and for its rows; False without any."""
+cdef bint reserve_root(const TrainParameters* params, Buffers* view, OpenNode* root,
+                       int64_t n_features, int64_t n_entries) noexcept nogil:
+    """Memory of its own for a root that was copied, for its rows and its entries; False without
+    any."""
     cdef bint has_classes = root.class_totals != NULL
-    cdef size_t n_bytes = (params.limits.n_columns + 1) * sizeof(PresortedFeature)
+    cdef size_t n_bytes = (n_features + 1) * sizeof(PresortedFeature)
     cdef bint found = claim(<void**>&view.rows, (root.totals.n + 1) * sizeof(uint32_t))
     root.class_totals = NULL
     root.features = NULL
@@ -51,6 +57,8 @@ cdef bint reserve_root(const TrainParameters* params, Buffers* view, OpenNode* r
         found &= claim(<void**>&root.class_totals, params.criterion.n_classes * sizeof(int64_t))
     if not params.draws:
         found &= claim(<void**>&root.features, n_bytes)
+    if n_entries > 0:
+        found &= claim(&view.entries, (n_entries + 1) * sizeof(uint64_t))
     if not found:
         free_node(root)
     return found
@@ -100,12 +108,32 @@ cdef void weigh_rows(Buffers* view, int64_t n, const RowStatistics* of_row,
             target[row] = weight[row] * of_row.label[row]
 
 
-cdef void list_features(const TrainParameters* params, const SharedNode* node,
+cdef void list_features(SharedStore* s, const SharedNode* node, int member, Buffers* view,
                         OpenNode* root) noexcept nogil:
-    """The columns that vary, without entries."""
-    cdef int64_t j
-    for j in range(params.limits.n_columns):
-        if params.columns[j].n_codes == 0 or node.constant[j]:
+    """The columns that vary, ascending: dense ones without entries, and sparse ones with those of
+    the set."""
+    cdef const TrainParameters* params = s.store.params
+    cdef uint64_t* entries = <uint64_t*>view.entries
+    cdef int64_t at = 0
+    cdef int64_t i = 0
+    cdef int64_t r = 0
+    cdef int64_t n
+    cdef int32_t j
+    if node.n_features > 0:
+        note_members(s, node)
+    while i < s.n_dense or r < node.n_features:
+        if r == node.n_features or i < s.n_dense and s.dense[i] < node.features[r].column:
+            j = s.dense[i]
+            if params.columns[j].n_codes > 0 and not node.constant[i]:
+                root.features[root.n_features] = without_entries(&params.columns[j], j)
+                root.n_features += 1
+            i += 1
             continue
-        root.features[root.n_features] = without_entries(&params.columns[j], j)
-        root.n_features += 1
+        n = entries_of_member(s, node, &node.features[r], member, entries + at)
+        if n > 0:
+            root.features[root.n_features] = node.features[r]
+            root.features[root.n_features].offset = at
+            root.features[root.n_features].length = <uint32_t>n
+            root.n_features += 1
+            at += n
+        r += 1

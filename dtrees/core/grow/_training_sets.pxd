@@ -1,5 +1,5 @@
 """Declarations of training sets; see _training_sets.pyx."""
-from libc.stdint cimport int64_t, uint8_t, uint16_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 
 from dtrees.core.data._columns cimport Intervals
 from dtrees.core.histogram._layout cimport Layout
@@ -26,7 +26,12 @@ cdef class TrainingSets:
     cdef readonly int64_t n_bounded, n_alive    # of the growths that have ended
     cdef readonly int64_t n_shared_nodes, n_shared_rows
     cdef const Intervals* intervals     # of the columns; NULL: none
+    cdef int32_t* dense         # columns that are, ascending,
+    cdef int64_t n_dense
+    cdef int32_t* slot          # and by column its number among them
+    cdef int64_t n_stored       # entries of the sparse columns
 
     cdef bind_class_weights(self, const int64_t[:, ::1] of_class, const double[:, ::1] units)
     cdef choose_cells(self)
     cdef part_earlier(self)
+    cdef list_dense(self)

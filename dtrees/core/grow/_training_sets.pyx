@@ -1,9 +1,11 @@
 """Training sets that grow together: what they share, and the limits of each."""
 import numpy as np
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 from libc.stdlib cimport calloc, free
 
+from dtrees.core.data._columns cimport STORED_SPARSE
+from dtrees.core.data._memory cimport claim
 from dtrees.core.data._structs cimport RowStatistics
 from dtrees.core.histogram._layout cimport (
     COUNT, LARGEST_FIELD, PACKED, WEIGHTED_CLASSES, WEIGHTED_SUM, has_classes, words_of
@@ -28,7 +30,7 @@ cdef class TrainingSets:
     Parameters
     ----------
     dataset : Dataset
-        Of all rows. Columns are dense (`why_not_shared`).
+        Of all rows; which ones may share is `why_not_shared`'s to say.
     cell : uint16 (n_rows,)
     has : uint8 (n_sets, n_cells)
         1 where a set has the rows of a cell. At most `MOST_SETS` sets, each of which has rows, and
@@ -86,6 +88,7 @@ cdef class TrainingSets:
         if class_weights is not None:
             self.bind_class_weights(class_weights[0], class_weights[1])
         self.choose_cells()
+        self.list_dense()
         if (not draws and dataset.n_rows >= tuning.interval_rows
                 and has_bounds_for(&dataset.params.criterion)):
             self.intervals = dataset.bound.intervals(dataset.n_rows, tuning.interval_codes)
@@ -94,6 +97,24 @@ cdef class TrainingSets:
 
     def __dealloc__(self):
         free(self.params_of)
+        free(self.dense)
+        free(self.slot)
+
+    cdef list_dense(self):
+        """Which columns are dense; the others have entries."""
+        cdef int64_t n_columns = self.dataset.params.limits.n_columns
+        cdef int64_t j
+        if not (claim(<void**>&self.dense, (n_columns + 1) * sizeof(int32_t))
+                and claim(<void**>&self.slot, (n_columns + 1) * sizeof(int32_t))):
+            raise MemoryError
+        for j in range(n_columns):
+            self.slot[j] = -1
+            if self.dataset.columns[j].storage == STORED_SPARSE:
+                self.n_stored += self.dataset.columns[j].stored
+                continue
+            self.slot[j] = <int32_t>self.n_dense
+            self.dense[self.n_dense] = <int32_t>j
+            self.n_dense += 1
 
     cdef bind_class_weights(self, const int64_t[:, ::1] of_class, const double[:, ::1] units):
         """Parameters of sets whose rows have weights."""

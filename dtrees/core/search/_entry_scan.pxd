@@ -7,6 +7,7 @@ from dtrees.core.search._search cimport Search
 cdef void pass_over_short(Search* q) noexcept nogil
 cdef bint search_feature(Search* q, const entry_t* entries,
                          const PresortedFeature* feature) noexcept nogil
+cdef void pass_over_short(Search* q) noexcept nogil
 
 
 cdef inline int64_t first_above(const entry_t* entries, int64_t begin, int64_t end,

@@ -15,6 +15,7 @@ from tests.laws.test_shared import folds
 
 EXAMPLE = seeded("gini", 3, "integers")
 MATRIX = coded(EXAMPLE.table)
+SPARSE_MATRIX = coded_sparse(EXAMPLE.table, 0)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +28,10 @@ MATRIX = coded(EXAMPLE.table)
             {"random_splits": True},
             "splits are drawn from too many codes",
         ),
-        (coded_sparse(EXAMPLE.table, 0), {}, "the table has sparse columns"),
+        (SPARSE_MATRIX, {}, None),
+        (SPARSE_MATRIX, {"max_features": 3}, "columns are drawn, and some are sparse"),
+        (SPARSE_MATRIX, {"random_splits": True}, "splits are drawn, and some columns are sparse"),
+        (MATRIX, {"max_features": 3}, None),
         (coded(EXAMPLE.table, 70_000), {}, None),
     ],
 )

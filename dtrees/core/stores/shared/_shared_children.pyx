@@ -4,13 +4,14 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from dtrees.core.data._bits cimport trailing_zeros
-from dtrees.core.data._columns cimport Column
+from dtrees.core.data._columns cimport STORED_SPARSE, Column
 from dtrees.core.search._open_node cimport open_child
 from dtrees.core.stores._store cimport Member, Store
+from dtrees.core.stores.shared._shared_entries cimport partition_entries, spread_codes
 from dtrees.core.stores.shared._shared_nodes cimport (
     Partitioning, SharedNode, free_shared, mark_codes_left, new_shared, partition_shared
 )
-from dtrees.core.stores.shared._shared_store cimport SharedStore
+from dtrees.core.stores.shared._shared_state cimport SharedStore
 from dtrees.core.stores.shared._shared_sums cimport sum_cells, sum_members
 
 
@@ -22,6 +23,7 @@ cdef void partition_members(Store* store, Member* members, uint64_t together) no
     cdef int32_t number = members[trailing_zeros(together)].search.split.column
     cdef const Column* column = store.params.columns + number
     cdef int64_t width = column.n_codes + <int64_t>1
+    cdef Column spread
     cdef Partitioning p
     cdef SharedNode* left
     cdef SharedNode* right
@@ -31,12 +33,15 @@ cdef void partition_members(Store* store, Member* members, uint64_t together) no
         if together >> m & 1:
             p.route[p.n] = members[m].route
             p.n += 1
+    if column.storage == STORED_SPARSE:
+        spread_codes(s, node, number, &spread)
+        column = &spread
     p.left_of = NULL
     if width <= 2 * node.n + 64:
         mark_codes_left(p.route, p.n, width, s.left_of)
         p.left_of = s.left_of
-    left = new_shared(p.n, node.n_cells, store.params)
-    right = new_shared(p.n, node.n_cells, store.params)
+    left = new_shared(p.n, node.n_cells, store.params, s.n_dense)
+    right = new_shared(p.n, node.n_cells, store.params, s.n_dense)
     if (left == NULL or right == NULL
             or not fill_children(s, column, together, &p, left, right)):
         store.out_of_memory = True
@@ -54,6 +59,7 @@ cdef void partition_members(Store* store, Member* members, uint64_t together) no
             p.n += 1
     sum_child(s, left, p.left_sums)
     sum_child(s, right, p.right_sums)
+    store.out_of_memory |= not partition_entries(s, left, right)
     right.below = s.top
     left.below = right
     s.top = left
@@ -68,8 +74,8 @@ cdef bint fill_children(SharedStore* s, const Column* column, uint64_t together,
     cdef int64_t i
     left.n_cells = right.n_cells = number_cells(node, together, p, left.without)
     memcpy(right.without, left.without, left.n_cells * sizeof(uint64_t))
-    memcpy(left.constant, node.constant, s.store.params.limits.n_columns)
-    memcpy(right.constant, node.constant, s.store.params.limits.n_columns)
+    memcpy(left.constant, node.constant, s.n_dense)
+    memcpy(right.constant, node.constant, s.n_dense)
     if p.n < node.n_members:
         who = <uint64_t*>malloc((node.n_some + 1) * sizeof(uint64_t))
         if who == NULL:

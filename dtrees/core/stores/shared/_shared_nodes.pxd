@@ -2,6 +2,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport Column
+from dtrees.core.data._structs cimport PresortedFeature
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores._partition cimport Route
@@ -24,7 +25,11 @@ cdef struct SharedNode:
     uint64_t* who           # a bit for each of them
     int64_t n_some
     int64_t room
-    uint8_t* constant       # by column: 1 where it is known to be, for all active members
+    uint8_t* constant       # by dense column: 1 where it is known to be, for all active members
+    PresortedFeature* features  # sparse columns that have entries here, ascending
+    int64_t n_features
+    uint64_t* entries       # (code | row) of these, of rows that somebody has
+    int64_t n_entries
     uint64_t active         # members that are not leaves here
     uint64_t waiting        # members that go on alone, and have not begun
     SharedNode* below       # on the stack
@@ -39,8 +44,8 @@ cdef struct Partitioning:
     int64_t left_sums[MOST_CELLS]   # what the rows of the children add up to, where rows are
     int64_t right_sums[MOST_CELLS]  # packed; by cell of the children
 
-cdef SharedNode* new_shared(int n_members, int n_cells,
-                            const TrainParameters* params) noexcept nogil
+cdef SharedNode* new_shared(int n_members, int n_cells, const TrainParameters* params,
+                            int64_t n_dense) noexcept nogil
 cdef void free_shared(SharedNode* node) noexcept nogil
 cdef void free_shared_list(SharedNode* node) noexcept nogil
 cdef bint reserve_rows(SharedNode* node, int64_t n) noexcept nogil

@@ -26,13 +26,16 @@ cdef enum:                  # where the members that have a row send it
 # ---------------------------------------------------------------------------------------------
 # memory
 
-cdef SharedNode* new_shared(int n_members, int n_cells,
-                            const TrainParameters* params) noexcept nogil:
-    """A node without rows; NULL without memory. Freed by `free_shared`."""
+cdef SharedNode* new_shared(int n_members, int n_cells, const TrainParameters* params,
+                            int64_t n_dense) noexcept nogil:
+    """A node without rows; NULL without memory. Freed by `free_shared`.
+
+    n_dense : columns that are.
+    """
     cdef size_t K = params.criterion.n_classes
     cdef size_t numbers = n_members * K + n_cells
     cdef size_t n_bytes = (n_members * (sizeof(OpenNode) + sizeof(int))
-                           + numbers * sizeof(int64_t) + params.limits.n_columns)
+                           + numbers * sizeof(int64_t) + n_dense)
     cdef SharedNode* node = <SharedNode*>calloc(1, sizeof(SharedNode))
     cdef char* at = <char*>calloc(n_bytes, 1)
     cdef int m
@@ -64,6 +67,8 @@ cdef void free_shared(SharedNode* node) noexcept nogil:
     free(node.cell)
     free(node.some)
     free(node.who)
+    free(node.features)
+    free(node.entries)
     free(node)
 
 

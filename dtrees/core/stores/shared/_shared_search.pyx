@@ -19,9 +19,11 @@ from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport NONE, Search
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.sampled._sampled_columns cimport draw_columns
+from dtrees.core.stores.shared._shared_blocks cimport bins_of_member
+from dtrees.core.stores.shared._shared_entries cimport search_entries
 from dtrees.core.stores.shared._shared_histogram cimport rank_codes
 from dtrees.core.stores.shared._shared_store cimport (
-    begin_search, bins_of_member, count_by_cell, search_codes, search_column
+    begin_search, count_by_cell, search_codes, search_column
 )
 
 
@@ -71,15 +73,17 @@ cdef void search_columns(SharedStore* s, const SharedNode* node, int64_t first,
     Columns of many codes come last: of these only the intervals are searched that may hold a better
     boundary than all columns before (`search_by_intervals`).
     """
-    cdef int64_t n_columns = s.store.params.limits.n_columns
     cdef bint any = False
-    cdef int64_t j = first
-    while j < n_columns:
+    cdef int64_t i = first
+    cdef int32_t j
+    while i < s.n_dense:
+        j = s.dense[i]
         if has_bounds(s, node, j):
             any = True
         else:
-            search_column(s, node, <int32_t>j, node.active)
-        j += step
+            search_column(s, node, j, node.active)
+        i += step
+    search_entries(s, node, first, step)
     if any and not s.store.out_of_memory:
         search_by_intervals(s, node, first, step)
 
@@ -113,32 +117,34 @@ cdef void find_range(SharedStore* s, const SharedNode* node) noexcept nogil:
 cdef void search_by_intervals(SharedStore* s, const SharedNode* node, int64_t first,
                               int64_t step) noexcept nogil:
     """Search every `step`-th column, of those that have intervals, for all active members."""
-    cdef int64_t n_columns = s.store.params.limits.n_columns
     cdef uint8_t alive[MOST_INTERVALS + 1]
-    cdef int64_t j = first
+    cdef int64_t i = first
+    cdef int32_t j
     cdef int m
     if s.bounds.lowest > s.bounds.highest:
         find_range(s, node)
     for m in range(node.n_members):
         s.best[m] = s.searches[node.set_of[m]].split.score
-    while j < n_columns:
-        if has_bounds(s, node, j) and not node.constant[j]:
+    while i < s.n_dense:
+        j = s.dense[i]
+        if has_bounds(s, node, j) and not node.constant[i]:
             bound_column(s, node, j)
             s.n_bounded += 1
         if s.store.out_of_memory:
             return
-        j += step
+        i += step
     for m in range(node.n_members):
         s.best[m] = lowest_best(s.best[m])
-    j = first
-    while j < n_columns:
-        if has_bounds(s, node, j) and not node.constant[j] and reaches(s, node, j):
+    i = first
+    while i < s.n_dense:
+        j = s.dense[i]
+        if has_bounds(s, node, j) and not node.constant[i] and reaches(s, node, j):
             mark_alive(s, node, j, alive)
             s.n_alive += 1
             if s.store.out_of_memory:
                 return
-            search_codes(s, node, <int32_t>j, node.active, number_alive(s, node, j, alive))
-        j += step
+            search_codes(s, node, j, node.active, number_alive(s, node, j, alive))
+        i += step
 
 
 cdef void bound_member(SharedStore* s, const SharedNode* node, int64_t number, int m,

@@ -1,58 +1,11 @@
 """The store of rows with cell and mask; see _shared_store.pyx."""
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 
-from dtrees.core.data._columns cimport Column, Intervals
-from dtrees.core.data._structs cimport RowStatistics, Totals
-from dtrees.core.histogram._layout cimport PACKED, encode
-from dtrees.core.search._intervals cimport Bounds
-from dtrees.core.search._parameters cimport TrainParameters
-from dtrees.core.search._search cimport Search
-from dtrees.core.stores._store cimport Member, Store
-from dtrees.core.stores.shared._class_scan cimport ClassCounts
-from dtrees.core.stores.shared._shared_histogram cimport Counting
-from dtrees.core.stores.shared._shared_nodes cimport MOST_SETS, SharedNode
+from dtrees.core.data._columns cimport Column
+from dtrees.core.stores._store cimport Member
+from dtrees.core.stores.shared._shared_nodes cimport SharedNode
+from dtrees.core.stores.shared._shared_state cimport SharedStore
 
-
-cdef struct SharedStore:
-    # Of one thread: searches of all sets, and scratch for one node at a time.
-    Store store             # its parameters are those of all sets, but for limits
-    int n_sets
-    TrainParameters* params_of             # of the sets
-    Search** searches
-    const RowStatistics* of_row
-    const int64_t* of_class     # (n_sets, n_classes): class weights of the sets; NULL: none
-    bint is_packed          # two classes, and what rows add goes into one number
-    SharedNode* node        # that is searched and split
-    Member members[MOST_SETS]   # of it
-    SharedNode* top         # nodes that wait, children of the last one first
-    int32_t* order          # permutation of the columns, and how to undo a node's draws
-    int32_t* swapped
-    int64_t* histograms     # histograms of one column
-    int64_t n_scratch
-    const int64_t* lacking[MOST_SETS]  # of them: of what a member lacks
-    const int64_t* all      # and of all rows that all have
-    int64_t* own            # of one member
-    const int64_t* more     # and, by member, of what only some have; NULL: nothing
-    Counting counting       # of the node that is searched
-    bint by_classes         # its ordered columns are searched for all members at once
-    ClassCounts classes
-    int64_t* added          # what its rows add, packed
-    int64_t n_added         # room
-    uint32_t* code          # codes that occur in the node
-    uint32_t* rank          # and their numbers; by code
-    uint64_t* hit
-    uint64_t* left_of       # by code: the members that send it left
-    Totals* totals          # by cell
-    int64_t* class_totals
-    int64_t* sums           # where rows are packed
-    const Intervals* intervals  # by column; NULL: none has any
-    int64_t interval_rows   # of a node, at least,
-    int64_t interval_codes  # and of a column, that is searched by them
-    Bounds bounds           # of a column and a member
-    double* highest         # by column and set: no boundary of the node has a higher score
-    double best[MOST_SETS]  # by member: of the boundaries that were looked at
-    int64_t n_bounded       # columns of nodes that were searched by intervals,
-    int64_t n_alive         # and of these, in which some were alive
 
 cdef bint begin_store(SharedStore* s) noexcept nogil
 cdef void free_store(SharedStore* s) noexcept nogil
@@ -62,18 +15,5 @@ cdef void search_column(SharedStore* s, const SharedNode* node, int32_t number,
                         uint64_t members) noexcept nogil
 cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* column,
                         int64_t width) noexcept nogil
-cdef void bins_of_member(SharedStore* s, Search* q, const SharedNode* node, int member,
-                         int64_t width) noexcept nogil
 cdef bint search_codes(SharedStore* s, const SharedNode* node, int32_t number, uint64_t members,
                        int64_t width) noexcept nogil
-
-
-cdef inline const int64_t* class_weights(const SharedStore* s, const SharedNode* node,
-                                         int member) noexcept nogil:
-    """Of a member, where sets have their own."""
-    return s.of_class + <int64_t>node.set_of[member] * s.store.params.criterion.n_classes
-
-
-cdef inline int64_t packed(const RowStatistics* of_row, uint32_t row) noexcept nogil:
-    """Two classes: row, weight and weight of class 1 of a row that counts, in one number."""
-    return encode(PACKED, 1 if of_row.weight == NULL else of_row.weight[row], of_row.label[row])

@@ -5,15 +5,14 @@
 """
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free
-from libc.string cimport memcpy, memset
 
 from dtrees.core.data._bits cimport trailing_zeros
-from dtrees.core.data._columns cimport STORED_U32, Column, last_ordered
+from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, Column, last_ordered
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._memory cimport claim, claim_zeros
 from dtrees.core.data._structs cimport ALL_ORDERED, GINI, IN_SUBSET, RowStatistics, Totals
-from dtrees.core.histogram._layout cimport CLASSES, add_words, subtract_words
-from dtrees.core.search._bins cimport bins_of_histogram, search_bins, weigh_bins
+from dtrees.core.histogram._layout cimport CLASSES
+from dtrees.core.search._bins cimport search_bins
 from dtrees.core.search._parameters cimport Limits, TrainParameters
 from dtrees.core.search._search cimport Search, free_search, new_search
 from dtrees.core.stores._store cimport Member, Store
@@ -21,10 +20,15 @@ from dtrees.core.stores.sampled._random_split cimport search_random
 from dtrees.core.stores.shared._class_scan cimport (
     MOST_ROWS, count_classes, free_classes, number_classes, search_classes, take_boundary
 )
+from dtrees.core.stores.shared._shared_blocks cimport (
+    bins_of_member, combine_cells, reserve_blocks
+)
+from dtrees.core.stores.shared._shared_entries cimport bins_of_member_entries, note_members
 from dtrees.core.stores.shared._shared_histogram cimport (
-    count_rows, count_some, numbers_of_some, rank_codes
+    count_rows, count_some, rank_codes
 )
 from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, SharedNode
+from dtrees.core.stores.shared._shared_state cimport SharedStore, packed
 
 
 cdef bint begin_store(SharedStore* s) noexcept nogil:
@@ -51,6 +55,12 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
             most_codes = s.store.params.columns[j].n_codes
     if s.intervals != NULL and not claim(<void**>&s.highest,
                                          n_columns * s.n_sets * sizeof(double)):
+        return False
+    if s.n_dense < n_columns and not (
+            claim(<void**>&s.who_of, (s.n_rows + 1) * sizeof(uint64_t))
+            and claim(<void**>&s.code_of, (s.n_rows + 1) * sizeof(uint32_t))
+            and claim(<void**>&s.cell_of, s.n_rows + 1)
+            and claim(<void**>&s.side, s.n_rows + 1)):
         return False
     return (claim(<void**>&s.code, (most_codes + 2) * sizeof(uint32_t))
             and claim(<void**>&s.rank, (most_codes + 2) * sizeof(uint32_t))
@@ -79,6 +89,12 @@ cdef void free_store(SharedStore* s) noexcept nogil:
     free(s.totals)
     free(s.class_totals)
     free(s.highest)
+    free(s.who_of)
+    free(s.code_of)
+    free(s.cell_of)
+    free(s.side)
+    free(s.row_words)
+    free(s.own_entries)
 
 
 cdef Member* take_node(SharedStore* s, SharedNode* node) noexcept nogil:
@@ -105,10 +121,12 @@ cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil:
     gather_rows(s, node)
     s.bounds.lowest = 1  # of targets: above the highest, not known yet
     s.bounds.highest = 0
+    if s.n_dense < params.limits.n_columns:
+        note_members(s, node)
     s.by_classes = (is_wide and params.layout.kind == CLASSES and s.of_class == NULL
                     and not params.limits.random_splits
                     and params.criterion.impurity == GINI
-                    and node.n + node.n_some <= MOST_ROWS)
+                    and node.n + node.n_some <= MOST_ROWS and s.n_dense > 0)
     if not s.by_classes:
         return
     if not number_classes(&s.classes, node, s.of_row,
@@ -150,10 +168,11 @@ cdef void gather_rows(SharedStore* s, const SharedNode* node) noexcept nogil:
 cdef void search_column(SharedStore* s, const SharedNode* node, int32_t number,
                         uint64_t members) noexcept nogil:
     cdef const Column* column = s.store.params.columns + number
-    if column.n_codes == 0 or node.constant[number] or s.store.out_of_memory:
+    cdef int32_t slot = s.slot[number]
+    if column.n_codes == 0 or node.constant[slot] or s.store.out_of_memory:
         return
-    node.constant[number] = not search_codes(s, node, number, members,
-                                             number_codes(s, node, column))
+    node.constant[slot] = not search_codes(s, node, number, members,
+                                           number_codes(s, node, column))
 
 
 cdef bint search_codes(SharedStore* s, const SharedNode* node, int32_t number, uint64_t members,
@@ -215,70 +234,13 @@ cdef bint count_by_cell(SharedStore* s, const SharedNode* node, const Column* co
                         int64_t width) noexcept nogil:
     """Histograms of a column, cell by cell, of so many codes (`number_codes`); False without
     memory."""
-    cdef int n_blocks = node.n_cells + 2 + 2 * node.n_members + 4
-    cdef int64_t size, n_more
-    cdef int64_t* block
-    cdef int c, m, n_lacking
-    size = width * s.counting.layout.n_words
-    s.counting.size = size
-    if n_blocks * size > s.n_scratch:
-        s.n_scratch = 0
-        if not claim(<void**>&s.histograms, n_blocks * size * sizeof(int64_t)):
-            s.store.out_of_memory = True
-            return False
-        s.n_scratch = n_blocks * size
-    memset(s.histograms, 0, (node.n_cells + 3) * size * sizeof(int64_t))
+    if not reserve_blocks(s, node, width):
+        return False
     count_rows(node, column, &s.counting, s.histograms)
-    block = s.histograms + node.n_cells * size
-    s.all = block
-    for c in range(node.n_cells):
-        add_words(block, s.histograms + c * size, size)
-    block += size
-    s.own = block
-    block += size
-    for m in range(node.n_members):
-        s.lacking[m] = block  # nothing
-    block += size
-    for m in range(node.n_members):
-        n_lacking = 0
-        for c in range(node.n_cells):
-            if not node.without[c] >> m & 1:
-                continue
-            n_lacking += 1
-            if n_lacking == 1:
-                s.lacking[m] = s.histograms + c * size
-                continue
-            if n_lacking == 2:
-                memcpy(block, s.lacking[m], size * sizeof(int64_t))
-                s.lacking[m] = block
-                block += size
-            add_words(block - size, s.histograms + c * size, size)
-    s.more = NULL
-    if node.n_some > 0:
-        n_more = size * (node.n_members if not s.is_packed else numbers_of_some(node))
-        memset(block, 0, n_more * sizeof(int64_t))
-        count_some(node, column, &s.counting, block)
-        s.more = block
+    combine_cells(s, node)
+    if s.more != NULL:
+        count_some(node, column, &s.counting, s.more)
     return True
-
-
-cdef void bins_of_member(SharedStore* s, Search* q, const SharedNode* node, int member,
-                         int64_t width) noexcept nogil:
-    """The codes that occur in the rows of a member, as bins of its search."""
-    cdef int64_t size = s.counting.size
-    cdef int64_t step = numbers_of_some(node)
-    cdef int64_t i
-    memcpy(s.own, s.all, size * sizeof(int64_t))
-    subtract_words(s.own, s.lacking[member], size)
-    if s.more != NULL and s.is_packed:
-        for i in range(width):
-            s.own[i] += s.more[i * step + member]
-    elif s.more != NULL:
-        add_words(s.own, s.more + member * size, size)
-    bins_of_histogram(q, &s.counting.layout, s.own, width, s.code)
-    if s.of_class != NULL:
-        weigh_bins(q, class_weights(s, node, member))
-    s.store.out_of_memory |= q.out_of_memory
 
 
 cdef void choose(Store* store, Member* members, uint64_t together) noexcept nogil:
@@ -291,6 +253,9 @@ cdef void choose(Store* store, Member* members, uint64_t together) noexcept nogi
     store.last_ordered = last_ordered(column)
     for m in range(s.node.n_members):
         if together >> m & 1 and members[m].search.split.test == IN_SUBSET:
+            if column.storage == STORED_SPARSE:
+                bins_of_member_entries(s, members[m].search, s.node, number, m)
+                continue
             if width == 0:
                 width = number_codes(s, s.node, column)
                 if not count_by_cell(s, s.node, column, width):

@@ -10,7 +10,7 @@ from dtrees.core.histogram._totals cimport (
 )
 from dtrees.core.search._open_node cimport OpenNode, describe
 from dtrees.core.stores.shared._shared_nodes cimport MOST_SETS, SharedNode
-from dtrees.core.stores.shared._shared_store cimport SharedStore, class_weights, packed
+from dtrees.core.stores.shared._shared_state cimport SharedStore, class_weights, packed
 
 
 cdef void sum_cells(SharedStore* s, const SharedNode* node) noexcept nogil:

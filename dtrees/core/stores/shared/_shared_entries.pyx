@@ -1,0 +1,314 @@
+"""Sparse columns of shared nodes: entries that are sorted once, and move with the rows of a node.
+
+An entry says nothing of sets: its row does, by its cell or by who has it. So all sets share the
+entries of a column, and these are partitioned once for all of them ([CV] 2.2; [SP] 3)::
+
+    column 7      | 12 r4 | 12 r9 | 31 r2 | 40 r7 |    codes and rows, ascending
+    member 0        x       x               x          the rows that it has
+    member 1        x               x       x
+
+    at a split    left: those whose row somebody sends left;  right: likewise;  both: some rows
+
+A column without an entry in a node is not listed there, so it costs nothing there or below. What
+the rows without an entry add up to is what the node of a member has, less its entries; the scan of
+`_entry_scan` never needs it. Columns with fewer entries than can beat what every member has found
+are passed over by one comparison.
+
+Columns of few codes are counted in one pass for all sets (`_entry_histogram`). The others are
+scanned set by set, from the fill code outward.
+"""
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+
+from dtrees.core.data._bits cimport count_bits
+from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, Column, without_entries
+from dtrees.core.data._memory cimport claim, resize
+from dtrees.core.data._structs cimport ALL_ORDERED, PresortedFeature
+from dtrees.core.search._bins cimport bins_of_entries
+from dtrees.core.search._bound cimport work_of_bins
+from dtrees.core.search._entry_scan cimport search_feature
+from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.search._search cimport Search
+from dtrees.core.stores.presorted._sorted_entries cimport sorted_entries
+from dtrees.core.stores.shared._entry_histogram cimport (
+    codes_of_feature, search_by_codes, sum_node
+)
+from dtrees.core.stores.shared._shared_nodes cimport SharedNode
+from dtrees.core.stores.shared._shared_state cimport NO_CELL, SharedStore
+
+
+cdef enum:
+    MEMBER_BLOCKS = 4       # histograms that reading and searching that of a member costs, about
+
+# ---------------------------------------------------------------------------------------------
+# the root
+
+cdef bint open_entries(SharedStore* s, SharedNode* root, const uint8_t* live) noexcept nogil:
+    """Sort the entries of all sparse columns; False without memory.
+
+    live : by row of the table.
+    """
+    cdef const TrainParameters* params = s.store.params
+    cdef uint64_t* scratch = NULL
+    cdef PresortedFeature* feature
+    cdef const Column* column
+    cdef int64_t n_columns = params.limits.n_columns
+    cdef int64_t n_sparse = n_columns - s.n_dense
+    cdef int64_t j, n
+    if n_sparse == 0:
+        return True
+    if not (claim(<void**>&scratch, (s.n_rows + 1) * sizeof(uint64_t))
+            and claim(<void**>&root.entries, (s.n_stored + 1) * sizeof(uint64_t))
+            and claim(<void**>&root.features, (n_sparse + 1) * sizeof(PresortedFeature))):
+        free(scratch)
+        return False
+    for j in range(n_columns):
+        column = params.columns + j
+        if column.storage != STORED_SPARSE or column.n_codes == 0 or column.stored == 0:
+            continue
+        n = sorted_entries(column, live, root.entries + root.n_entries, scratch, s.n_rows)
+        if n == 0:
+            continue
+        feature = root.features + root.n_features
+        feature[0] = without_entries(column, j)
+        feature.offset = root.n_entries
+        feature.length = <uint32_t>n
+        root.n_features += 1
+        root.n_entries += n
+    free(scratch)
+    return True
+
+
+# ---------------------------------------------------------------------------------------------
+# members
+
+cdef void note_members(SharedStore* s, const SharedNode* node) noexcept nogil:
+    """By row of a node, its cell, and a bit for each member that has it."""
+    cdef int64_t i
+    cdef int c
+    for i in range(node.n):
+        s.who_of[node.rows[i]] = ~node.without[node.cell[i]]
+        s.cell_of[node.rows[i]] = node.cell[i]
+    for i in range(node.n_some):
+        s.who_of[node.some[i]] = node.who[i]
+        s.cell_of[node.some[i]] = NO_CELL
+    s.block_cost = 2 * node.n_cells + MEMBER_BLOCKS * node.n_members
+    for c in range(node.n_cells):
+        s.block_cost += count_bits(node.without[c])
+
+
+cdef int64_t entries_of_member(const SharedStore* s, const SharedNode* node,
+                               const PresortedFeature* feature, int member,
+                               void* entries) noexcept nogil:
+    """Write the entries of a member; returns how many. `note_members` was called.
+
+    entries : room for those of all members.
+    """
+    cdef const uint64_t* e = node.entries + feature.offset
+    cdef uint64_t* to = <uint64_t*>entries
+    cdef const uint64_t* who_of = s.who_of
+    cdef int64_t n = 0
+    cdef int64_t i
+    for i in range(feature.length):
+        to[n] = e[i]
+        n += who_of[<uint32_t>e[i]] >> member & 1
+    return n
+
+
+# ---------------------------------------------------------------------------------------------
+# search
+
+cdef int64_t shortest(const SharedStore* s, const SharedNode* node) noexcept nogil:
+    """Columns of fewer entries cannot beat what the members have found."""
+    cdef int64_t least = INT64_MAX
+    cdef int m
+    for m in range(node.n_members):
+        if node.active >> m & 1:
+            least = min(least, s.searches[node.set_of[m]].too_short)
+    return least
+
+
+cdef void search_entries(SharedStore* s, const SharedNode* node, int64_t first,
+                         int64_t step) noexcept nogil:
+    """Search every `step`-th sparse column that has entries, from `first` on, for all active
+    members."""
+    cdef int64_t least = shortest(s, node)
+    cdef int64_t r = first
+    cdef int64_t width
+    if r < node.n_features:
+        sum_node(s, node)
+    while r < node.n_features and not s.store.out_of_memory:
+        if node.features[r].length >= least:
+            width = codes_of_feature(s, node, &node.features[r])
+            if width > 0:
+                search_by_codes(s, node, &node.features[r], width)
+            else:
+                search_by_members(s, node, &node.features[r])
+            least = shortest(s, node)
+        r += step
+
+
+cdef void search_by_members(SharedStore* s, const SharedNode* node,
+                            const PresortedFeature* feature) noexcept nogil:
+    """Search one column, member by member."""
+    cdef PresortedFeature own = feature[0]
+    cdef Search* q
+    cdef int m
+    if not reserve_own(s, feature):
+        return
+    own.offset = 0
+    for m in range(node.n_members):
+        q = s.searches[node.set_of[m]]
+        if not node.active >> m & 1 or feature.length < q.too_short:
+            continue
+        own.length = <uint32_t>entries_of_member(s, node, feature, m, s.own_entries)
+        s.store.work += feature.length + own.length
+        if own.length == 0 or own.length < q.too_short:
+            continue
+        if search_feature(q, <const uint64_t*>s.own_entries, &own) \
+                and own.last_ordered != ALL_ORDERED:
+            s.store.work += work_of_bins(q)
+        s.store.out_of_memory |= q.out_of_memory
+
+
+cdef bint reserve_own(SharedStore* s, const PresortedFeature* feature) noexcept nogil:
+    """Room for the entries of one member; False without memory."""
+    cdef int64_t n = feature.length + <int64_t>1
+    if n > s.n_own_entries:
+        s.n_own_entries = n if claim(<void**>&s.own_entries, n * sizeof(uint64_t)) else 0
+        s.store.out_of_memory |= s.n_own_entries == 0
+    return n <= s.n_own_entries
+
+
+cdef const PresortedFeature* feature_of(const SharedNode* node, int32_t number) noexcept nogil:
+    """The feature of a sparse column that has entries in a node: binary search."""
+    cdef int64_t low = 0
+    cdef int64_t high = node.n_features - 1
+    cdef int64_t middle
+    while low < high:
+        middle = (low + high) >> 1
+        if node.features[middle].column < number:
+            low = middle + 1
+        else:
+            high = middle
+    return &node.features[low]
+
+
+cdef void bins_of_member_entries(SharedStore* s, Search* q, const SharedNode* node, int32_t number,
+                                 int member) noexcept nogil:
+    """The codes of a sparse column that occur in the rows of a member, as bins of its search."""
+    cdef PresortedFeature own = feature_of(node, number)[0]
+    if not reserve_own(s, &own):
+        q.bins.count = 0
+        return
+    own.length = <uint32_t>entries_of_member(s, node, &own, member, s.own_entries)
+    own.offset = 0
+    bins_of_entries(q, <const uint64_t*>s.own_entries, &own)
+    s.store.out_of_memory |= q.out_of_memory
+
+
+# ---------------------------------------------------------------------------------------------
+# children
+
+cdef void spread_codes(SharedStore* s, const SharedNode* node, int32_t number,
+                       Column* spread) noexcept nogil:
+    """The codes of a sparse column by row, for the rows of a node."""
+    cdef const PresortedFeature* feature = feature_of(node, number)
+    cdef const uint64_t* e = node.entries + feature.offset
+    cdef int64_t i
+    for i in range(node.n):
+        s.code_of[node.rows[i]] = feature.fill
+    for i in range(node.n_some):
+        s.code_of[node.some[i]] = feature.fill
+    for i in range(feature.length):
+        s.code_of[<uint32_t>e[i]] = <uint32_t>(e[i] >> 32)
+    spread[0] = s.store.params.columns[number]
+    spread.storage = STORED_U32
+    spread.codes = s.code_of
+
+
+cdef bint needs_entries(const SharedNode* child) noexcept nogil:
+    """Whether somebody goes on from here."""
+    cdef int m
+    for m in range(child.n_members):
+        if not child.open[m].is_leaf:
+            return True
+    return False
+
+
+cdef void mark_rows(const SharedNode* child, uint8_t side, uint8_t* sides) noexcept nogil:
+    cdef int64_t i
+    for i in range(child.n):
+        sides[child.rows[i]] |= side
+    for i in range(child.n_some):
+        sides[child.some[i]] |= side
+
+
+cdef bint reserve_child(const SharedNode* node, SharedNode* child) noexcept nogil:
+    """Room for all entries of a node; False without memory."""
+    return (claim(<void**>&child.entries, (node.n_entries + 1) * sizeof(uint64_t))
+            and claim(<void**>&child.features, (node.n_features + 1) * sizeof(PresortedFeature)))
+
+
+cdef bint partition_entries(SharedStore* s, SharedNode* left, SharedNode* right) noexcept nogil:
+    """Partition the entries of the node at hand between its children, whose rows and sums are
+    known; False without memory."""
+    cdef const SharedNode* node = s.node
+    cdef uint8_t* side = s.side
+    cdef const PresortedFeature* feature
+    cdef bint to_left = needs_entries(left)
+    cdef bint to_right = needs_entries(right)
+    cdef int64_t n_left = 0
+    cdef int64_t n_right = 0
+    cdef int64_t r, i
+    cdef uint64_t* lower
+    cdef uint64_t* upper
+    cdef const uint64_t* e
+    if node.n_features == 0 or not (to_left or to_right):
+        return True
+    if not (reserve_child(node, left) and reserve_child(node, right)):
+        return False
+    for i in range(node.n):
+        side[node.rows[i]] = 0
+    for i in range(node.n_some):
+        side[node.some[i]] = 0
+    mark_rows(left, 1, side)
+    mark_rows(right, 2, side)
+    for r in range(node.n_features):
+        feature = node.features + r
+        e = node.entries + feature.offset
+        lower = left.entries + left.n_entries
+        upper = right.entries + right.n_entries
+        n_left = 0
+        n_right = 0
+        for i in range(feature.length):
+            lower[n_left] = e[i]
+            upper[n_right] = e[i]
+            n_left += side[<uint32_t>e[i]] & 1
+            n_right += side[<uint32_t>e[i]] >> 1
+        append_entries(left, feature, n_left)
+        append_entries(right, feature, n_right)
+    s.store.work += node.n_entries
+    return keep_entries(left, to_left) and keep_entries(right, to_right)
+
+
+cdef inline void append_entries(SharedNode* child, const PresortedFeature* feature,
+                                int64_t n) noexcept nogil:
+    """The entries behind those of a child become a feature of it, unless there are none."""
+    cdef PresortedFeature* new = child.features + child.n_features
+    if n == 0:
+        return
+    new[0] = feature[0]
+    new.offset = child.n_entries
+    new.length = <uint32_t>n
+    child.n_entries += n
+    child.n_features += 1
+
+
+cdef bint keep_entries(SharedNode* child, bint needed) noexcept nogil:
+    """Give back the room that is not needed; False without memory."""
+    if not needed:
+        child.n_entries = child.n_features = 0
+    return (resize(<void**>&child.entries, (child.n_entries + 1) * sizeof(uint64_t))
+            and resize(<void**>&child.features,
+                       (child.n_features + 1) * sizeof(PresortedFeature)))
