@@ -76,21 +76,25 @@ def fit_table(
     # rows out of bags walk within the growth, those that are scored do not
     own_rows = coded_rows if coded_rows.is_here else rows_of(encoded.coded, stats)
     training = Training(encoded, own_rows, table.y, run, advance, stats)
-    models, alone, together = _fitted_alone(plan, training, table, sets)
-    for company in together:
-        own = company.of(sets)
-        common = replace(training, encoded=replace(encoded, target=company.target))
+    models, alone, companies = _fitted_alone(plan, training, table, sets)
+    together = [(company, company.of(sets)) for company in companies]
+    for company, own in together:
+        if own.n_sets > 1:
+            common = replace(encoded, target=company.target)
+            n_alone, reason = plan.n_alone(common, own)
+            alone[reason] += n_alone
+        elif len(together) > 1:
+            alone[_reason_of_own_units(plan, table.sample_weight)] += 1
+    table.tell(alone, sets.n_sets)
+    for company, own in together:
         if len(together) > 1 and own.n_sets == 1:
             found = [_fitted(plan, training, own.target_of(0, company.target))]
-            alone[_reason_of_own_units(plan, table.sample_weight)] += 1
         else:
-            n_alone, reason = (0, "") if own.n_sets == 1 else plan.n_alone(common.encoded, own)
-            alone[reason] += n_alone
+            common = replace(encoded, target=company.target)
             with stats.phase("growth"):
-                found = plan.fit_sets(common, own)
+                found = plan.fit_sets(replace(training, encoded=common), own)
         for number, model in zip(company.numbers, found, strict=True):
             models[number] = model
-    table.tell(alone, sets.n_sets)
     n_live = sets.totals(encoded.target.has_weight)
     _report(models, stats)
     return FittedSets(models, encoded, coded_rows, values, n_live)

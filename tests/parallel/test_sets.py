@@ -69,7 +69,7 @@ CASES = {
     "forest": (FOREST, None),
     "weights": (RandomForestRegressor(3, random_state=0, min_weight_fraction_leaf=0.02), WEIGHTS),
     "pruned": (BaggingRegressor(3, random_state=0, ccp_alpha=0.01, max_leaf_nodes=12), None),
-    "one by one": (ExtraTreesClassifier(3, random_state=0), None),
+    "drawn splits": (ExtraTreesClassifier(3, random_state=0), None),
     "classes of their own": (RandomForestClassifier(3, class_weight="balanced_subsample"), None),
     "a forest of one tree": (RandomForestClassifier(1, random_state=0), None),
     "tree": (TREE, None),
@@ -81,6 +81,7 @@ CASES = {
         ),
         None,
     ),
+    "forest of class weights": (RandomForestClassifier(3, class_weight="balanced"), None),
     "tree of class weights": (DecisionTreeClassifier(class_weight="balanced"), None),
 }
 CASES = {
@@ -475,7 +476,15 @@ class TestChoice:
         assert "regime replicated: client of inproc" in self.regimes(caplog, tree)[0]
         with dask.config.set(scheduler="threads"):
             assert self.regimes(caplog, tree) == ["regime local: scheduler 'threads'"]
-        assert self.regimes(caplog, tree, class_weight="balanced") == [few] * len(ROWS)
+        balanced = self.regimes(caplog, tree, class_weight="balanced")
+        assert len(balanced) == 1  # they are one growth, as others are
+        assert "regime replicated: client of inproc" in balanced[0]
+
+    @pytest.mark.parametrize("name", [name for name in CASES if "class" in name])
+    def test_class_weights_in_rounds(self, name, expected):
+        """What rows add depends on the set: a growth for each."""
+        with dask.config.set({"dtrees.regime": "partitioned"}):
+            assert digests(name) == expected[name]
 
     def test_no_such_regime(self):
         with (

@@ -94,24 +94,12 @@ cdef class SharedGrowth:
             self.view.of_row.times = <uint16_t*>&sets.times[0]
             self.view.of_row.weight = NULL
             self.view.of_row.target = dataset.of_row.value
-        if sets.of_class is not None:
-            store.of_class = &sets.of_class[0, 0]
-            if not reserve_weights(&self.view, &dataset.of_row, has_classes(sets.layout.kind)):
-                raise MemoryError
-        store.n_sets = sets.n_sets
-        store.store.params = &dataset.params
+        sets.describe(store)
         store.store.search_node = search_node
         store.store.partition = partition_members
-        store.params_of = sets.params_of
-        store.of_row = &dataset.of_row
-        store.is_packed = sets.is_packed
-        store.counting.of_row = &dataset.of_row
-        store.counting.layout = sets.layout
-        store.intervals = sets.intervals
-        store.dense, store.n_dense, store.slot = sets.dense, sets.n_dense, sets.slot
-        store.n_rows, store.n_stored = dataset.n_rows, sets.n_stored
-        store.interval_rows = sets.interval_rows
-        store.interval_codes = sets.interval_codes
+        if store.of_class != NULL and not reserve_weights(&self.view, &dataset.of_row,
+                                                          has_classes(sets.layout.kind)):
+            raise MemoryError
         if self.records == NULL or self.n_offloaded == NULL or not begin_store(store):
             raise MemoryError
 

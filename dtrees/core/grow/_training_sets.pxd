@@ -5,6 +5,7 @@ from dtrees.core.data._columns cimport Intervals
 from dtrees.core.histogram._layout cimport Layout
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores._dataset cimport Dataset
+from dtrees.core.stores.shared._shared_state cimport SharedStore
 
 cpdef enum:
     ROWS_FOR_A_CODE = 2     # of a node whose splits are drawn, for each code of its columns
@@ -31,6 +32,7 @@ cdef class TrainingSets:
     cdef int32_t* slot          # and by column its number among them
     cdef int64_t n_stored       # entries of the sparse columns
 
+    cdef void describe(self, SharedStore* store)
     cdef bind_class_weights(self, const int64_t[:, ::1] of_class, const double[:, ::1] units)
     cdef choose_cells(self)
     cdef part_earlier(self)

@@ -14,6 +14,7 @@ from dtrees.core.search._intervals cimport has_bounds_for
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, MOST_SETS
+from dtrees.core.stores.shared._shared_state cimport SharedStore
 
 cdef enum:
     EARLIER = 11            # times as many rows more, where all columns have intervals
@@ -115,6 +116,21 @@ cdef class TrainingSets:
             self.slot[j] = <int32_t>self.n_dense
             self.dense[self.n_dense] = <int32_t>j
             self.n_dense += 1
+
+    cdef void describe(self, SharedStore* store):
+        """Tell the store of a thread what it has to know of the sets."""
+        cdef Dataset dataset = self.dataset
+        store.n_sets = self.n_sets
+        store.store.params = &dataset.params
+        store.params_of = self.params_of
+        store.of_row = store.counting.of_row = &dataset.of_row
+        store.of_class = NULL if self.of_class is None else &self.of_class[0, 0]
+        store.is_packed = self.is_packed
+        store.counting.layout = self.layout
+        store.intervals = self.intervals
+        store.interval_rows, store.interval_codes = self.interval_rows, self.interval_codes
+        store.dense, store.n_dense, store.slot = self.dense, self.n_dense, self.slot
+        store.n_rows, store.n_stored = dataset.n_rows, self.n_stored
 
     cdef bind_class_weights(self, const int64_t[:, ::1] of_class, const double[:, ::1] units):
         """Parameters of sets whose rows have weights."""
