@@ -136,10 +136,10 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
 
 
 cdef void scan(Search* q, const entry_t* entries, int64_t begin, int64_t end, int64_t close,
-               bint down, bint distinct) noexcept nogil:
+               bint down, bint distinct, uint32_t ones) noexcept nogil:
     """Pick the loop that was compiled for the cells, the direction and the feature."""
     if not by_class(q):
-        scan_numbers(q, entries, begin, end, down, distinct)
+        scan_numbers(q, entries, begin, end, down, distinct, ones)
         if close != NOTHING:
             consider(q, close, down)
     elif q.criterion.impurity == ENTROPY:
@@ -198,8 +198,11 @@ cdef void pass_over_short(Search* q) noexcept nogil:
 
 
 cdef bint search_feature(Search* q, const entry_t* entries,
-                         const PresortedFeature* feature) noexcept nogil:
+                         const PresortedFeature* feature, uint32_t ones) noexcept nogil:
     """Search one column; keep its best split in q.split if it beats what is there.
+
+    ones : the least row of class 1 behind those of class 0, where there are two classes and entries
+    of 32 bits.
 
     Returns False when the column is constant in the node (nothing to split, here or below).
     O(entries), plus the search over bins for columns with categories.
@@ -242,7 +245,7 @@ cdef bint search_feature(Search* q, const entry_t* entries,
                 close = BEFORE_FILL
             elif n_missing > 0 and not missing:
                 close = LAST
-            scan(q, e, n_missing, fill_at, close, False, feature.distinct)
+            scan(q, e, n_missing, fill_at, close, False, feature.distinct, ones)
         # down: the side is the right one
         if n_fill > 0:
             begin_pass(q, AT_MOST, missing)
@@ -251,7 +254,7 @@ cdef bint search_feature(Search* q, const entry_t* entries,
                     add_row(q, e[i] & mask)
                 consider(q, LAST, True)
             if fill_at < m:
-                scan(q, e, fill_at, m, fill_at, True, feature.distinct)
+                scan(q, e, fill_at, m, fill_at, True, feature.distinct, ones)
     if take_best(q, feature.column, n_missing > 0):
         if n_fill > 0:
             pass_over_short(q)
