@@ -5,10 +5,10 @@ columns stay in the coded matrix and are read by histogram. As soon as a node is
 *relocated*: its rows are numbered 0, 1, 2, ... and every column, however stored, becomes a feature
 of 32-bit entries (rank | row) that lies in a few hundred kilobytes with the targets of its rows, so
 the rest of the subtree works in the processor's caches. Rows of class 0 get the first numbers: the
-number of a row tells which of two classes it has, and nothing has to be looked up. Ranks replace codes: only their order
-matters. A value that more than half of the rows share is left out, as in a sparse column. Columns
-of few codes go on being read by histogram, until nodes are so small that a later relocation sorts
-them too.
+number of a row tells which of two classes it has, and nothing has to be looked up. Ranks replace
+codes: only their order matters. A value that more than half of the rows share is left out, as in a
+sparse column. Columns of few codes go on being read by histogram, until nodes are so small that a
+later relocation sorts them too.
 
     column          large node                    relocated node
     uint8, uint16   codes, by histogram           the same, or entries, sorted once (radix)
