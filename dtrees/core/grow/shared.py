@@ -133,6 +133,7 @@ def work_of(shared: TrainingSets) -> Counter[str]:
         shared_rows=shared.n_shared_rows,
         bounded_columns=shared.n_bounded,
         alive_columns=shared.n_alive,
+        known_nodes=shared.n_known_nodes,
     )
 
 
