@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,22 +47,33 @@ OTHERS = st.lists(
 )
 
 
-def check(example: Example, rows: np.ndarray, leaves, others, matrix=None, **source) -> int:
-    """Every set has the tree of each of the rules; returns how many nodes were known."""
-    assume_weights(example, rows)
+def grow_known(example: Example, rows: np.ndarray, known: KnownTrees, matrix=None, **source):
+    """Trees of the sets, and what the growth says of itself."""
     matrix = coded(example.table) if matrix is None else matrix
-    target, thresholds, resampling = example.target, thresholds_of(example.table), of_sets(rows)
+    source.setdefault("values", values_of(example.table))
+    here = DatasetSource(matrix, example.target, example.rules, **source)
+    thresholds = thresholds_of(example.table)
+    grown = grow(here, example.rules, of_sets(rows), thresholds, known=known)
+    return grown.trees, here.work
+
+
+def check(example: Example, rows: np.ndarray, *rules, **source) -> None:
+    assume_weights(example, rows)
+    check_rules(example, rows, *rules, **source)
+
+
+def check_rules(example: Example, rows: np.ndarray, leaves, others, matrix=None, **source) -> int:
+    """Every set has the tree of each of the rules; returns how many nodes were known."""
+    matrix = coded(example.table) if matrix is None else matrix
+    target = example.target
     known, n_known = None, 0
     for (min_rows, min_weight), limits in zip(leaves, others, strict=False):
         own = {"min_samples_leaf": min_rows, "min_weight_leaf": min_weight, **limits}
         mine = replace(example, limits={**example.limits, **own})
         known = KnownTrees(known)
-        here = DatasetSource(
-            matrix, target, mine.rules, values=values_of(example.table), **source
-        )
-        grown = grow(here, mine.rules, resampling, thresholds, known=known)
-        n_known += here.work["known_nodes"]
-        for some, tree in zip(rows, grown.trees, strict=True):
+        trees, work = grow_known(mine, rows, known, matrix, **source)
+        n_known += work["known_nodes"]
+        for some, tree in zip(rows, trees, strict=True):
             assert_equal(grow_tree(mine, matrix, target.only(some)), tree)
     return n_known
 
