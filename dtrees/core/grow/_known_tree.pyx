@@ -1,4 +1,4 @@
-"""A tree that has grown under wider limits, and how much of it stands under narrower ones.
+r"""A tree that has grown under wider limits, and how much of it stands under narrower ones.
 
 A node takes the best of the splits that its limits allow, by an order that knows no limits: score,
 then column, then boundary. Narrower limits allow fewer splits. So where the best of more splits is
@@ -20,7 +20,7 @@ penalty, the gain has not. Such leaves are searched.
 """
 import numpy as np
 
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t
+from libc.stdint cimport INT64_MAX, int64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 

@@ -33,7 +33,8 @@ cdef inline void search_members(Store* store, Member* members, int n) noexcept n
 
 cdef inline uint64_t split_members(Store* store, NodeBuffer* out, Member* members,
                                    int n) noexcept nogil:
-    """Split a node that is recorded, and searched or known; returns a bit for each member that is split.
+    """Split a node that is recorded, and searched or known; returns a bit for each member that is
+    split.
 
     Members with tests on one column go on together. Where memory ends nothing more is written; the
     children of a node of one member can be freed then.

@@ -34,5 +34,5 @@ cdef struct Replay:
 cdef void free_replay(Replay* r) noexcept nogil
 cdef bint begin_replay(Replay* r, Buffers* view, const SharedStore* s, const Known* tree,
                        const SharedNode* node, int member) noexcept nogil
-cdef bint replay_on(Replay* r, Buffers* view, const SharedStore* s, NodeBuffer* out,
-                    Growth* growth) noexcept nogil
+cdef bint replay_branches(Replay* r, Buffers* view, const SharedStore* s, NodeBuffer* out,
+                          Growth* growth) noexcept nogil

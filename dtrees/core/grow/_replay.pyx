@@ -10,7 +10,7 @@ growth of its own begins, from the rows that are left::
 
 So entries and histograms are made where something is searched, and nowhere above.
 """
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
@@ -67,8 +67,8 @@ cdef inline bint push(Replay* r, Branch branch) noexcept nogil:
     return True
 
 
-cdef bint replay_on(Replay* r, Buffers* view, const SharedStore* s, NodeBuffer* out,
-                    Growth* growth) noexcept nogil:
+cdef bint replay_branches(Replay* r, Buffers* view, const SharedStore* s, NodeBuffer* out,
+                          Growth* growth) noexcept nogil:
     """Go on until a node has to be searched, of which `growth` has begun then, or to the end.
 
     False without memory. out : records of the set.

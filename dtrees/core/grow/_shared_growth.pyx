@@ -20,7 +20,7 @@ Nodes are processed depth first, so the records of each set are in preorder.
 """
 from functools import partial
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint16_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -30,16 +30,14 @@ from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.presorted._buffers cimport MAX_NARROW
 from dtrees.core.stores._store cimport Member, begin_members
 from dtrees.core.stores.shared._shared_children cimport partition_members
-from dtrees.core.stores.shared._shared_entries cimport open_entries
 from dtrees.core.stores.shared._shared_nodes cimport (
-    SharedNode, free_shared, free_shared_list, new_shared, reserve_rows, work_of
+    SharedNode, free_shared, free_shared_list, work_of
 )
 from dtrees.core.stores.shared._shared_search cimport search_columns, search_node, take_better
 from dtrees.core.stores.shared._shared_state cimport SharedStore, cells_of, class_weights
 from dtrees.core.stores.shared._shared_store cimport (
     begin_search, begin_store, free_store, gather_rows, take_node
 )
-from dtrees.core.stores.shared._shared_sums cimport sum_cells, sum_members
 from dtrees.core.grow._arena cimport Arena, ArenaLease, RecordMemory
 from dtrees.core.grow._depth_first cimport Growth, end_growth, grow_for
 from dtrees.core.grow._known_members cimport copy_known, give_tests, leave_out_known
@@ -47,7 +45,7 @@ from dtrees.core.grow._node_buffer cimport (
     NodeBuffer, free_node_buffer, partial_tree_of, stand_for, write_record
 )
 from dtrees.core.grow._node_step cimport record_members, search_members, split_members
-from dtrees.core.grow._replay cimport begin_replay, free_replay, replay_on
+from dtrees.core.grow._replay cimport begin_replay, free_replay, replay_branches
 from dtrees.core.grow._shared_root cimport shared_root
 from dtrees.core.grow._single_member cimport begin_member, reserve_weights, weigh_rows
 from dtrees.core.grow._training_sets cimport TrainingSets
@@ -362,8 +360,8 @@ cdef class SharedGrowth:
     cdef void replay_on(self) noexcept nogil:
         """Go on down the tree that is known of the set that is alone."""
         cdef int s = self.replay.set
-        if not replay_on(&self.replay, &self.view, &self.store, &self.records[s],
-                         self.memory.growth):
+        if not replay_branches(&self.replay, &self.view, &self.store, &self.records[s],
+                               self.memory.growth):
             self.store.store.out_of_memory = True
             self.replay.n_open = 0
             return

@@ -182,8 +182,8 @@ class ForestGrowth:
                 some = some.weighing(ClassWeights.of_totals(totals, target.balanced_multipliers))
             own = self.shares.rules_of_sets(rules, some, self.target, target)
             known = self.known if self.bags is None else None
-            how = {"rules_of_sets": own, "known": known}
-            grown = grow(source, rules, some, self.thresholds, **how).trees
+            how = source, rules, some, self.thresholds
+            grown = grow(*how, rules_of_sets=own, known=known).trees
             trees = dict(zip(together.tolist(), map(self.pruned, grown), strict=True))
         for i in np.flatnonzero(apart).tolist():
             trees[i] = self.of_set(resampling, i).tree(number, run, n_threads)

@@ -20,7 +20,8 @@ from libc.string cimport memset
 from dtrees._random cimport hash64
 from dtrees.core.data._memory cimport resize
 from dtrees.core.data._structs cimport (
-    AT_MOST, ENTROPY, GINI, LEAF, POISSON, SQUARED, KnownTest, RowStatistics, Split, Totals, int128_t
+    AT_MOST, ENTROPY, GINI, LEAF, POISSON, SQUARED, KnownTest, RowStatistics, Split, Totals,
+    int128_t
 )
 from dtrees.core.histogram._layout cimport CLASSES, COUNT, SUM, CellKind, has_classes
 from dtrees.core.search._criterion cimport Criterion, poisson_score, squared_score, xlogx
