@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -49,6 +49,9 @@ class TreeBatch:
         Nodes of few rows, which are finished at the end.
     empty : list of (int, int)
         Trees, and sets that have no row in their bags.
+    shared : Counter
+        ``shared_nodes`` that were searched for several sets, and ``shared_rows`` of the largest
+        set of each.
     """
 
     def __init__(self, spec: RoundSpec, numbers: Sequence[int], blocks: Blocks) -> None:
@@ -70,6 +73,7 @@ class TreeBatch:
         self.waiting: list[WaitingNode] = []
         self.gathered: list[GatheredNode] = []
         self.empty: list[tuple[int, int]] = []
+        self.shared: Counter[str] = Counter()
         self.frontier = Frontier()
         n = int(spec.n_rows.max(initial=0))
         self.frontier.extend(
@@ -180,6 +184,8 @@ class TreeBatch:
                 by_column[split[0].column][number] = split
             elif not can_be_split and searched < len(self._all_columns):
                 again[number] = node.of_sets[number]
+        if len(found.searches) > 1 and node.first == 0:
+            self.shared.update(shared_nodes=1, shared_rows=node.n)
         opened = []
         for column, splits in sorted(by_column.items()):
             opened += self._open_children(node, column, splits, found.histograms)
