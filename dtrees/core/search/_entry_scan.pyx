@@ -22,6 +22,7 @@ A boundary is named by `at`, the index in the feature of the first entry to its 
 """
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 
+from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._structs cimport (
     AT_MOST, ENTROPY, GINI, SQUARED, PresortedFeature, Split, entry_t
 )
@@ -33,6 +34,7 @@ from dtrees.core.search._search cimport (
     BUFFER, NONE, Search, add_row, add_to_class, begin_pass, by_class, consider, entropy_score,
     flush, heavy_enough, take_best
 )
+from dtrees.core.search._two_class_scan cimport scan_two_classes
 
 cdef enum:
     BEFORE_FILL = -1
@@ -139,7 +141,10 @@ cdef void scan(Search* q, const entry_t* entries, int64_t begin, int64_t end, in
                bint down, bint distinct, uint32_t ones) noexcept nogil:
     """Pick the loop that was compiled for the cells, the direction and the feature."""
     if not by_class(q):
-        scan_numbers(q, entries, begin, end, down, distinct, ones)
+        if entry_t is uint32_t and q.kind == COUNT and is_wide and not down and begin < end:
+            scan_two_classes(q, entries, begin, end, ones, distinct)
+        else:
+            scan_numbers(q, entries, begin, end, down, distinct)
         if close != NOTHING:
             consider(q, close, down)
     elif q.criterion.impurity == ENTROPY:

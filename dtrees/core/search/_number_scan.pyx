@@ -15,18 +15,16 @@ most that of the largest |D| and the least product. Inside a stretch D grows by 
 targets above the mean of the node, and falls by no more than those below. *Poisson*: the score is a
 convex function of w and s, which both only grow, so it is at most that of a corner.
 
-*Two classes*, 32-bit entries: rows of class 0 have the lowest numbers, so that 16 labels are a
-comparison of 16 numbers, and a boundary is where two bits differ (`two_classes.h`).
+Two classes in 32-bit entries have a scan of their own (`_two_class_scan`).
 
 What is compared is rounded in favour of the entries; the scores of those that are left are the same
 doubles as everywhere.
 """
 import numpy as np
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
 from libc.string cimport memset
 
-from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._structs cimport SQUARED, RowStatistics, entry_t
 from dtrees.core.histogram._layout cimport COUNT, SUM, WEIGHTED_SUM, CellKind
 from dtrees.core.search._criterion cimport poisson_limit, poisson_score, squared_score
@@ -34,17 +32,6 @@ from dtrees.core.search._search cimport NONE, Search, heavy_enough, offer
 
 cdef enum:
     STRETCH = 16            # entries that are bounded together
-
-cdef extern from "search/two_classes.h" nogil:
-    ctypedef struct TwoClasses:
-        double W                # sums of the node
-        double S
-        double reach            # what a score has to reach
-        bint bounded            # there is something to reach
-        int64_t n               # rows of the side before the first entry
-        int64_t s               # rows of class 1 of the side
-        uint32_t ones           # the least row of class 1
-    int64_t next_boundary(TwoClasses*, const uint32_t*, int64_t, int64_t, bint) noexcept
 
 cdef double LAST_BITS = 2.0**-49        # of a sum of products
 
@@ -88,7 +75,7 @@ cdef inline void add_away(const RowStatistics* of_row, entry_t row, CellKind kin
     t.away += magnitude(of_row.target[row] - t.mean * w)
 
 
-cdef inline double least_reaching(const Search* q) noexcept nogil:
+cdef double least_reaching(const Search* q) noexcept nogil:
     """What the score of a boundary has to reach, less what roundings may cost."""
     cdef double best = max(q.best, q.split.score)
     return best * (1 - 2.0**-50) if best > 0 else best * (1 + 2.0**-50)
@@ -235,37 +222,6 @@ cdef inline void scan_kind(Search* q, const entry_t* entries, int64_t begin, int
     q.s = s
 
 
-cdef void scan_two_classes(Search* q, const uint32_t* entries, int64_t begin, int64_t end,
-                           uint32_t ones, bint distinct) noexcept nogil:
-    """The same upwards for two classes whose rows have numbers by class, 16 entries at a time."""
-    cdef const uint32_t* e = entries + begin
-    cdef int64_t m = end - begin
-    cdef int64_t first = min(max(q.min_rows - q.n, 1), m)
-    cdef int64_t stop = min(q.totals.n - q.min_rows - q.n + 1, m)
-    cdef bint by_label = distinct and q.min_rows == 1 and q.min_weight <= 1
-    cdef int64_t i
-    cdef TwoClasses t
-    t.W = q.W
-    t.S = q.S
-    t.n = q.n
-    t.s = q.s
-    t.ones = ones
-    t.reach = least_reaching(q)
-    t.bounded = t.reach > NONE
-    for i in range(first):
-        t.s += (e[i] & 0xFFFF) >= ones
-    i = next_boundary(&t, e, first, stop, by_label)
-    while i < stop:
-        if look_at(q, entries, begin + i, q.n + i, t.s, False, by_label):
-            t.reach = least_reaching(q)
-            t.bounded = True
-        t.s += (e[i] & 0xFFFF) >= ones
-        i = next_boundary(&t, e, i + 1, stop, by_label)
-    q.n += m
-    q.w = q.n
-    q.s = t.s
-
-
 cdef inline void scan_way(Search* q, const entry_t* entries, int64_t begin, int64_t end,
                           bint down, CellKind kind, bint squared) noexcept nogil:
     if down:
@@ -275,18 +231,16 @@ cdef inline void scan_way(Search* q, const entry_t* entries, int64_t begin, int6
 
 
 cdef void scan_numbers(Search* q, const entry_t* entries, int64_t begin, int64_t end, bint down,
-                       bint distinct, uint32_t ones) noexcept nogil:
+                       bint distinct) noexcept nogil:
     """Scan entries begin..end of a column and offer the boundaries between them.
 
     distinct : no two entries of the feature have the same rank. `down`: from the end, the side is
-    the right one. ones : as in `search_feature`.
+    the right one.
     """
     if begin >= end:
         return
     if q.kind == COUNT:
-        if entry_t is uint32_t and is_wide and not down:
-            scan_two_classes(q, entries, begin, end, ones, distinct)
-        elif distinct and not down:
+        if distinct and not down:
             scan_kind(q, entries, begin, end, False, COUNT, True, True)
         else:
             scan_way(q, entries, begin, end, down, COUNT, True)
@@ -365,47 +319,3 @@ cdef bint stretch_is_dead(const Search* q, const uint64_t* entries, Stretch* t, 
     if kind == SUM:
         return passes_over(q, entries, t, down, SUM, not poisson, reach)
     return passes_over(q, entries, t, down, WEIGHTED_SUM, not poisson, reach)
-
-
-def reaching_boundaries(const uint8_t[::1] label, const uint16_t[::1] rank, double reach, *,
-                        int64_t before=0, bint by_label=False):
-    """Boundaries of two classes whose scores reach, as 16 entries at a time are looked at.
-
-    Parameters
-    ----------
-    label : uint8 (n,)
-        Classes 0 and 1 of rows that weigh one each, by ascending rank.
-    rank : uint16 (n,)
-    reach : float
-        At most `NONE`: everything reaches.
-    before : int, default=0
-        How many rows of class 0 lie before the first one.
-    by_label : bool, default=False
-        Neighbours of one class are no boundary, and all ranks differ.
-
-    Returns
-    -------
-    list of (row behind the boundary, rows of class 1 before it) or None
-        None where there are no registers of 256 bits.
-    """
-    cdef int64_t n = label.shape[0]
-    cdef int64_t ones = n - np.sum(label)
-    cdef uint32_t[::1] entries = np.zeros(n + STRETCH, dtype=np.uint32)
-    cdef int64_t[2] place
-    cdef int64_t i
-    cdef TwoClasses t
-    if not is_wide:
-        return None
-    place[0] = 0
-    place[1] = ones
-    for i in range(n):
-        entries[i] = <uint32_t>rank[i] << 16 | <uint32_t>place[label[i]]
-        place[label[i]] += 1
-    t = TwoClasses(n + before, n - ones, reach, reach > NONE, before, label[0], <uint32_t>ones)
-    found = []
-    i = next_boundary(&t, &entries[0], 1, n, by_label)
-    while i < n:
-        found.append((i, t.s))
-        t.s += label[i]
-        i = next_boundary(&t, &entries[0], i + 1, n, by_label)
-    return found

@@ -1,4 +1,4 @@
-/* Boundaries of a column between rows of two classes, 16 entries at a time, for `_number_scan.pyx`.
+/* Boundaries of a column between rows of two classes, 16 entries at a time, for `_two_class_scan.pyx`.
 
    Entries are of 32 bits, and rows from `ones` on are those of class 1:
 
