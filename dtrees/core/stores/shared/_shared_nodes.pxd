@@ -30,6 +30,7 @@ cdef struct SharedNode:
     int64_t n_features
     uint64_t* entries       # (code | row) of these, of rows that somebody has
     int64_t n_entries
+    bint was_drawn          # these are columns that were drawn, as they came
     uint64_t active         # members that are not leaves here
     uint64_t waiting        # members that go on alone, and have not begun
     SharedNode* below       # on the stack
