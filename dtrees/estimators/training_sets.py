@@ -73,6 +73,8 @@ def fit_table(
     coded_rows = table.coded_rows(plan, seed)
     advance = _counting(bar, plan.n_trees * sets.n_sets)
     stats = table.stats(plan, seed)
+    if sets.n_sets > 1:
+        stats.expect_sets()
     # rows out of bags walk within the growth, those that are scored do not
     own_rows = coded_rows if coded_rows.is_here else rows_of(encoded.coded, stats)
     training = Training(encoded, own_rows, table.y, run, advance, stats)

@@ -60,7 +60,7 @@ def pieces_of_sets(
     Parameters
     ----------
     source : DatasetSource
-        All rows, in units that are those of every set.
+        All rows, in units that are those of every set. Its counter is told what was shared.
     rules : sequence of GrowthRules
         Of each set; they differ in `min_samples_split`, `min_samples_leaf` and `min_weight_leaf`.
     resampling : Resampling
@@ -97,6 +97,7 @@ def pieces_of_sets(
         how = source.run, source.n_threads, source.cancelled, tuning
         grown = grow_together(shared, source.arena, *how, depth, path)
         source.check_cancelled()
+        source.work.update(work_of(shared))
         for member, number in enumerate(bundle):
             found = grown[member]
             grown[member] = []  # records are there twice for one set at a time
@@ -108,6 +109,20 @@ def pieces_of_sets(
             pieces[number] = alone.finish(depth, path)
             del mine, alone
         yield pieces.pop(number)  # nothing is left of it here
+
+
+def work_of(shared: TrainingSets) -> Counter[str]:
+    """What the sets of a growth that is over have shared, by the names of ``fit_report_``.
+
+    None of these counts depends on threads: how a growth is divided decides only who searches a
+    node.
+    """
+    return Counter(
+        shared_nodes=shared.n_shared_nodes,
+        shared_rows=shared.n_shared_rows,
+        bounded_columns=shared.n_bounded,
+        alive_columns=shared.n_alive,
+    )
 
 
 def numbers_of(coded: CodedMatrix, target: Target) -> int:
