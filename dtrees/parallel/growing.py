@@ -20,6 +20,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -160,6 +161,8 @@ def _grown(
 
     Sets that do not grow together come one bundle after the other.
     """
+    if choice.regime != "local":
+        growth = replace(growth, known=None)  # trees are grown elsewhere, or in rounds
     if choice.regime == "partitioned" and resampling.class_weights is not None:
         for i in range(resampling.n_sets):  # what rows add depends on the set
             blocks = _in_blocks(growth.of_set(resampling, i), plain(), numbers, run, choice, stats)

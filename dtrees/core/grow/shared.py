@@ -30,6 +30,7 @@ from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow._shared import grow_together
 from dtrees.core.grow._training_sets import ROWS_FOR_A_CODE, TrainingSets, mean_codes
 from dtrees.core.grow.assembly import join
+from dtrees.core.grow.known import KnownTrees
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
@@ -51,6 +52,7 @@ def pieces_of_sets(
     depth: int = 0,
     path: int = 0,
     scales: Sequence[Scale] | None = None,
+    known: KnownTrees | None = None,
 ) -> Iterator[PartialTree]:
     """Grow the subtree of each set.
 
@@ -69,6 +71,8 @@ def pieces_of_sets(
         As for `DatasetSource.finish`.
     scales : sequence of Scale or None, default=None
         Of each set; None: of its rows.
+    known : KnownTrees or None, default=None
+        What is known of the trees, and where they are kept; not of sets that grow alone.
 
     Yields
     ------
@@ -85,6 +89,7 @@ def pieces_of_sets(
     most_columns = rules[0].max_features
     draws = rules[0].random_splits
     draws |= most_columns is not None and most_columns < coded.n_columns
+    is_read_late = draws and (coded.storage == SPARSE).any()  # columns that nobody has searched
     can_share = why_not_shared(coded, rules[0], tuning.shared_rows) is None
     for bundle in sets.bundles(numbers_of(coded, target)) if can_share else []:
         scale = sets.scales[bundle[0]]
@@ -94,6 +99,9 @@ def pieces_of_sets(
         cells, has = sets.resampling.cells_of(bundle)
         total_weight, least_of = sets.limits_of(bundle)
         shared = TrainingSets(dataset, cells, has, total_weight, least_of, times, tuning, own)
+        trees = None if known is None or is_read_late else known.of_sets(bundle, rules)
+        if trees is not None:
+            shared.know(trees, depth)
         how = source.run, source.n_threads, source.cancelled, tuning
         grown = grow_together(shared, source.arena, *how, depth, path)
         source.check_cancelled()
@@ -102,6 +110,8 @@ def pieces_of_sets(
             found = grown[member]
             grown[member] = []  # records are there twice for one set at a time
             pieces[number] = found[0] if len(found) == 1 else join(found)  # one is in preorder
+            if known is not None:
+                known.keep(number, pieces[number], rules[number])
     for number in range(resampling.n_sets):
         if number not in pieces:
             mine, scale = sets.target(number), sets.scales[number]
@@ -122,6 +132,7 @@ def work_of(shared: TrainingSets) -> Counter[str]:
         shared_rows=shared.n_shared_rows,
         bounded_columns=shared.n_bounded,
         alive_columns=shared.n_alive,
+        known_nodes=shared.n_known_nodes,
     )
 
 

@@ -17,7 +17,7 @@ cdef void search_entries(SharedStore* s, const SharedNode* node, int64_t first, 
                          uint64_t members) noexcept nogil
 cdef bint reserve_own(SharedStore* s, const PresortedFeature* feature) noexcept nogil
 cdef void bins_of_subsets(SharedStore* s, const SharedNode* node, int32_t number,
-                          uint64_t together) noexcept nogil
+                          uint64_t members) noexcept nogil
 cdef void spread_codes(SharedStore* s, const SharedNode* node, int32_t number,
                        Column* spread) noexcept nogil
 cdef bint partition_entries(SharedStore* s, SharedNode* left, SharedNode* right) noexcept nogil

@@ -23,7 +23,7 @@ from libc.stdlib cimport free
 from dtrees.core.data._bits cimport count_bits
 from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, Column, without_entries
 from dtrees.core.data._memory cimport claim, resize
-from dtrees.core.data._structs cimport ALL_ORDERED, IN_SUBSET, PresortedFeature
+from dtrees.core.data._structs cimport ALL_ORDERED, PresortedFeature
 from dtrees.core.search._bins cimport bins_of_entries
 from dtrees.core.search._bound cimport work_of_bins
 from dtrees.core.search._entry_scan cimport search_feature
@@ -232,14 +232,13 @@ cdef const PresortedFeature* feature_of(const SharedNode* node, int32_t number) 
 
 
 cdef void bins_of_subsets(SharedStore* s, const SharedNode* node, int32_t number,
-                          uint64_t together) noexcept nogil:
-    """For members whose split is a subset, the codes of a sparse column as bins of their search."""
-    cdef bint is_subset
+                          uint64_t members) noexcept nogil:
+    """For these members, whose split is a subset, the codes of a sparse column as bins of their
+    search."""
     cdef int m
     note_members(s, node)
     for m in range(node.n_members):
-        is_subset = s.searches[node.set_of[m]].split.test == IN_SUBSET
-        if together >> m & 1 and is_subset:
+        if members >> m & 1:
             bins_of_member_entries(s, s.searches[node.set_of[m]], node, number, m)
     if node.was_drawn:
         forget_members(s, node)

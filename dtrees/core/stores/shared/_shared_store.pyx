@@ -126,6 +126,7 @@ cdef Member* take_node(SharedStore* s, SharedNode* node) noexcept nogil:
         member.node = &node.open[m]
         member.params = &s.params_of[member.number]
         member.search = s.searches[member.number]
+        member.known = NULL
     return s.members
 
 
@@ -200,7 +201,7 @@ cdef bint search_codes(SharedStore* s, const SharedNode* node, int32_t number, u
     cdef const Column* column = s.store.params.columns + number
     cdef int m
     cdef Search* q
-    cdef bint varies = members != node.active
+    cdef bint varies = members != node.active or node.given != 0
     s.store.work += node.n + width * node.n_members
     if (s.by_classes and last_ordered(column) == ALL_ORDERED
             and column.storage != STORED_U32):
@@ -267,14 +268,19 @@ cdef void choose(Store* store, Member* members, uint64_t together) noexcept nogi
     cdef SharedStore* s = <SharedStore*>store
     cdef int32_t number = members[trailing_zeros(together)].search.split.column
     cdef const Column* column = store.params.columns + number
+    cdef uint64_t subsets = 0
     cdef int64_t width = 0
     cdef int m
     store.last_ordered = last_ordered(column)
     for m in range(s.node.n_members):
-        if together >> m & 1 and members[m].search.split.test == IN_SUBSET:
-            if column.storage == STORED_SPARSE:
-                bins_of_subsets(s, s.node, number, together)
-                return
+        if (together >> m & 1 and members[m].search.split.test == IN_SUBSET
+                and members[m].known == NULL):
+            subsets |= <uint64_t>1 << m
+    if column.storage == STORED_SPARSE and subsets != 0:
+        bins_of_subsets(s, s.node, number, subsets)
+        return
+    for m in range(s.node.n_members):
+        if subsets >> m & 1:
             if width == 0:
                 width = number_codes(s, s.node, column)
                 if not count_by_cell(s, s.node, column, width):
