@@ -51,11 +51,6 @@ CASES = {
         *(X, Y),
         "class_weight is counted in other units for each training side",
     ),
-    "oob_tol": (
-        RandomForestClassifier(30, oob_tol=0.5, random_state=0),
-        *(X, Y),
-        "oob_tol ends each forest at a tree of its own",
-    ),
 }
 
 
@@ -89,6 +84,7 @@ def test_one_line_for_all_growths(caplog):
         (TREE, SPARSE),
         (RandomForestClassifier(2, random_state=0), X),
         (RandomForestClassifier(2, random_state=0), SPARSE),
+        (RandomForestClassifier(30, oob_tol=0.5, random_state=0), X),
         (ExtraTreesClassifier(2, random_state=0), SPARSE),
         (DecisionTreeClassifier(class_weight="balanced"), SPARSE),
         (DecisionTreeClassifier(class_weight="balanced"), X),
