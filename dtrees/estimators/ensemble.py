@@ -353,8 +353,7 @@ class BaseForest(GrowingForest):
     def _with_out_of_bag(
         self, oob: OutOfBag, training: Training, resampling: Resampling, number: int
     ) -> Any:
-        """This model of a set, with what it learns from rows out of its bags; or the error of it.
-        """
+        """This model of a set, with what it learns from rows out of its bags; or the error of it."""
         try:
             rows = None if resampling.cells is None else resampling.rows(number)
             self.__dict__.update(self._learned_out_of_bag(oob, training, rows))
