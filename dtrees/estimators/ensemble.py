@@ -299,8 +299,15 @@ class BaseForest(GrowingForest):
         self, training: Training, growth: ForestGrowth, numbers: range, resampling: Resampling
     ) -> list[tuple[Tree, ...]]:
         """Trees of these numbers, by set."""
-        how = {"advance": training.advance, "stats": training.stats}
-        return grow_sets(growth, numbers, resampling, training.run, regime=self.regime, **how)
+        return grow_sets(
+            growth,
+            numbers,
+            resampling,
+            training.run,
+            regime=self.regime,
+            advance=training.advance,
+            stats=training.stats,
+        )
 
     def _models_of(self, encoded: Encoded, grown: Sequence[tuple[Tree, ...]]) -> list[Any]:
         facts = self._facts_of(encoded, self._bags_of(encoded))
@@ -335,6 +342,7 @@ class BaseForest(GrowingForest):
         encoded = training.encoded
         growth = self._growth_of(encoded, self._bags_of(encoded))
         made = []
+        assert self.oob_tol is not None
         for _ in range(resampling.n_sets):
             oob = OutOfBag(growth, training.coded_rows)
             score = partial(self._score_out_of_bag, oob, training)
@@ -353,7 +361,7 @@ class BaseForest(GrowingForest):
     def _with_out_of_bag(
         self, oob: OutOfBag, training: Training, resampling: Resampling, number: int
     ) -> Any:
-        """This model of a set, with what it learns from rows out of its bags; or the error of it."""
+        """The model of a set, with what it learns from rows out of its bags; or an error."""
         try:
             rows = None if resampling.cells is None else resampling.rows(number)
             self.__dict__.update(self._learned_out_of_bag(oob, training, rows))

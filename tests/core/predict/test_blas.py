@@ -1,5 +1,7 @@
 """Products of matrices take one thread, and leave what was set before."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_friedman1
@@ -53,6 +55,17 @@ def test_one_thread_and_as_before():
     assert n_threads() == {3}
     with pytest.raises(ZeroDivisionError), one_blas_thread():
         1 / 0  # noqa: B018
+
+
+def test_the_last_of_several_threads_takes_the_limit_back():
+    first, second = one_blas_thread(), one_blas_thread()
+    with ThreadPoolExecutor(1) as other:
+        first.__enter__()
+        other.submit(second.__enter__).result()
+        first.__exit__(None, None, None)
+        assert n_threads() == {1}  # the second one is still within
+        other.submit(second.__exit__, None, None, None).result()
+    assert n_threads() == {3}
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

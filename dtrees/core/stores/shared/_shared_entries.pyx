@@ -181,7 +181,7 @@ cdef void search_by_members(SharedStore* s, const SharedNode* node,
         if s.store.params.limits.random_splits:
             bins_of_entries(q, <const uint64_t*>s.own_entries, &own)
             draw_from_bins(s, q, &own)
-        elif (search_feature(q, <const uint64_t*>s.own_entries, &own)
+        elif (search_feature(q, <const uint64_t*>s.own_entries, &own, 0)
                 and own.last_ordered != ALL_ORDERED):
             s.store.work += work_of_bins(q)
         s.store.out_of_memory |= q.out_of_memory
