@@ -6,8 +6,8 @@ blocks of rows, and blocks are tasks of a `Runner`. So each product gets one thr
     n_jobs=2     thread 1   block 0: product   block 2: product
                  thread 2   block 1: product   block 3: product
 
-The limit is one of the process. Several threads may want it at a time: the first one sets it, and
-the last one takes it back.
+The limit is one of the process, and is set by the thread that hands out the blocks. Only one
+thread at a time is within, so that each finds the limit that was there before, and leaves it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from threading import Lock
-from typing import Any
+from threading import RLock
 
 from threadpoolctl import ThreadpoolController
 
-_lock = Lock()
-_limits: list[Any] = []  # the limit that is in force, once for each who is within
+_turn = RLock()
 
 
 @cache
@@ -33,13 +31,5 @@ def _controller() -> ThreadpoolController:
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Within it, a product is computed on the thread that asks for it; costs 0.1 ms."""
-    with _lock:
-        limit = _limits[0] if _limits else _controller().limit(limits=1, user_api="blas")
-        _limits.append(limit)
-    try:
+    with _turn, _controller().limit(limits=1, user_api="blas"):
         yield
-    finally:
-        with _lock:
-            _limits.pop()
-            if not _limits:
-                limit.restore_original_limits()

@@ -57,14 +57,19 @@ def test_one_thread_and_as_before():
         1 / 0  # noqa: B018
 
 
-def test_the_last_of_several_threads_takes_the_limit_back():
-    first, second = one_blas_thread(), one_blas_thread()
-    with ThreadPoolExecutor(1) as other:
-        first.__enter__()
-        other.submit(second.__enter__).result()
-        first.__exit__(None, None, None)
-        assert n_threads() == {1}  # the second one is still within
-        other.submit(second.__exit__, None, None, None).result()
+def test_threads_take_turns():
+    within, together = [], []
+
+    def enter(number):
+        for _ in range(20):
+            with one_blas_thread():
+                within.append(number)
+                together.append(len(within))
+                within.pop()
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(enter, range(3)))
+    assert together == [1] * 60
     assert n_threads() == {3}
 
 
