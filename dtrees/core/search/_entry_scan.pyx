@@ -34,12 +34,6 @@ from dtrees.core.search._search cimport (
     flush, heavy_enough, take_best
 )
 
-cdef enum:
-    BEFORE_FILL = -1
-    LAST = -2
-    NOTHING = -3
-
-
 # scans of entries: the hot loops
 
 cdef inline void add_one(const Search* q, int64_t* of_class, int64_t t, int64_t* squares,

@@ -17,6 +17,7 @@ from dtrees.core.search._parameters cimport Limits, TrainParameters
 from dtrees.core.search._search cimport Search, free_search, new_search
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.sampled._random_split cimport search_random
+from dtrees.core.stores.shared._alive_scan cimport free_alive
 from dtrees.core.stores.shared._class_scan cimport (
     MOST_ROWS, count_classes, free_classes, number_classes, search_classes, take_boundary
 )
@@ -89,6 +90,7 @@ cdef void free_store(SharedStore* s) noexcept nogil:
     free(s.totals)
     free(s.class_totals)
     free(s.highest)
+    free_alive(s)
     free(s.who_of)
     free(s.code_of)
     free(s.cell_of)
