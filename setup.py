@@ -138,7 +138,10 @@ if not SLOW:
 
 # Cells of a few words are cleared by a loop: a call of memset for each takes longer (measured:
 # forests of letter and covertype 1.05 and 1.09 times).
-OWN_ARGS = {"dtrees.core.stores.sampled._sampled_histogram": ["-fno-tree-loop-distribute-patterns"]}
+OWN_ARGS = {
+    "dtrees.core.search._intervals": ["-fno-trapping-math"],  # else choices are branches
+    "dtrees.core.stores.sampled._sampled_histogram": ["-fno-tree-loop-distribute-patterns"],
+}
 
 
 def extension(name):

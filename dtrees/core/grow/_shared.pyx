@@ -1,16 +1,18 @@
-"""Trees of several training sets on several threads: large nodes first, then subtrees as tasks."""
-from functools import partial
+"""Trees of several training sets on several threads: upper nodes first, and subtrees as they come.
 
-import numpy as np
+One thread grows the upper nodes and leaves the subtrees below them in a queue (`work_queue`), where
+the other threads find them at once. Large nodes are searched by all, in blocks of columns.
+"""
+from functools import partial
 
 from libc.stdint cimport int64_t, uint64_t
 
 from dtrees.core.stores.shared._shared_nodes cimport work_of
 from dtrees.core.grow._arena cimport Arena
-from dtrees.core.grow._shared_growth cimport SharedGrowth, SharedTask
+from dtrees.core.grow._shared_growth cimport SharedGrowth
 from dtrees.core.grow._training_sets cimport TrainingSets
 
-from dtrees.typing import serial
+from dtrees.core.grow.work_queue import WorkQueue
 
 cdef enum:
     TASKS = 4               # subtrees for each thread
@@ -42,42 +44,39 @@ def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled,
         By set: pieces, as those of `LevelWiseBuilder.grow`. Empty when the growth was cancelled.
     """
     cdef SharedGrowth top = SharedGrowth(sets, arena)
-    cdef int64_t least_offloaded = OFFLOADED * tuning.task_entries
     cdef int64_t n_columns = sets.n_dense + sets.n_stored // (sets.dataset.n_rows + 1)  # of a row
-    idle = [top]
+    cdef SharedGrowth worker
+    idle = []
     top.open_root(depth, path)
-    if n_threads > 1 and work_of(top.store.top) * n_columns >= least_offloaded:
+    if n_threads == 1 or work_of(top.store.top) * n_columns < OFFLOADED * tuning.task_entries:
+        found = top.grow(cancelled)
+    else:
         top.most_offloaded = work_of(top.store.top) // (TASKS * n_threads)
         if not sets.params_of[0].draws:
             top.least_divided = tuning.level_entries
-    found = top.grow(cancelled, run, BLOCKS * n_threads, idle)
-    if found is None:
+        queue = WorkQueue()
+        upper = partial(grow_upper, top, cancelled, queue, BLOCKS * n_threads, idle)
+        found = run([upper, *[queue.help] * (n_threads - 1)])[0]
+    if found is None or cancelled():
         return []
     pieces = [[subtree] for subtree in found]
-    tasks = top.take_offloaded()
-    by_size = sorted(range(len(tasks)), key=lambda i: -(<SharedTask>tasks[i]).work)
-    left = sum((<SharedTask>task).work for task in tasks) * n_columns
-    run_tasks = run if left >= least_offloaded // 2 else serial
-    grown = run_tasks([partial(grow_task, sets, tasks[i], arena, idle, cancelled) for i in by_size])
-    if cancelled():
-        return []
-    for i in np.argsort(by_size):  # each after those that were offloaded before it
-        for s, subtree in grown[i]:
+    for subtrees in top.left:  # each after those that were offloaded before it
+        for s, subtree in subtrees:
             pieces[s].append(subtree)
-    for worker in idle:
-        sets.n_bounded += (<SharedGrowth>worker).store.n_bounded
-        sets.n_alive += (<SharedGrowth>worker).store.n_alive
-        sets.n_shared_nodes += (<SharedGrowth>worker).n_shared_nodes
-        sets.n_shared_rows += (<SharedGrowth>worker).n_shared_rows
-        arena.give_back((<SharedGrowth>worker).memory)
+    for worker in [top, *idle]:
+        sets.n_bounded += worker.store.n_bounded
+        sets.n_alive += worker.store.n_alive
+        sets.n_shared_nodes += worker.n_shared_nodes
+        sets.n_shared_rows += worker.n_shared_rows
+        arena.give_back(worker.memory)
     return pieces
 
 
-def grow_task(TrainingSets sets, SharedTask task, Arena arena, list idle, cancelled):
-    """Subtrees of a node, in the scratch of a thread that has none to do."""
-    cdef SharedGrowth worker = idle.pop() if idle else SharedGrowth(sets, arena)
-    worker.most_offloaded = worker.least_divided = 0
-    subtrees = worker.grow_task(task, cancelled)
-    if subtrees is not None:
-        idle.append(worker)
-    return subtrees
+def grow_upper(SharedGrowth top, cancelled, queue, int n_blocks, list idle):
+    """What is above the subtrees that are left to whoever helps; then help."""
+    try:
+        found = top.grow(cancelled, queue, n_blocks, idle)
+    finally:
+        queue.close()
+    queue.help()
+    return found

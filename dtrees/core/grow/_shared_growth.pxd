@@ -24,6 +24,7 @@ cdef class SharedGrowth:
     cdef SharedStore store
     cdef SharedNode* offloaded     # to other threads, the last one first
     cdef int64_t* n_offloaded  # by set
+    cdef list left          # of each offloaded node in turn: sets and subtrees
     cdef int64_t most_offloaded    # work of a node that is
     cdef int64_t least_divided  # rows times columns of a node that several threads search
     cdef SharedNode* large  # such a node, which waits for them
@@ -33,10 +34,14 @@ cdef class SharedGrowth:
     cdef int64_t n_shared_nodes     # nodes that were searched for two sets or more,
     cdef int64_t n_shared_rows      # and their rows, each once
 
-    cdef list grow(self, cancelled, run=*, int n_blocks=*, list idle=*)
+    cdef list grow(self, cancelled, queue=*, int n_blocks=*, list idle=*)
     cdef partial_tree(self, NodeBuffer* records)
-    cdef search_large(self, run, int n_blocks, list idle)
-    cdef void search_block(self, SharedNode* node, int64_t first, int64_t step) noexcept nogil
+    cdef leave_subtrees(self, queue, list idle, cancelled)
+    cdef search_large(self, queue, int n_blocks, list idle)
+    cdef void look_at(self, SharedGrowth top) noexcept nogil
+    cdef void search_block(self, SharedGrowth top, int64_t first, int64_t step) noexcept nogil
+    cdef void search_block_inside(self, SharedGrowth top, const double* best, int64_t first,
+                                  int64_t step) noexcept nogil
     cdef take_better(self, SharedGrowth other)
     cdef list grow_task(self, SharedTask task, cancelled)
     cdef list take_offloaded(self)

@@ -20,6 +20,8 @@ Nodes are processed depth first, so the records of each set are in preorder.
 """
 from functools import partial
 
+import numpy as np
+
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
@@ -36,6 +38,7 @@ from dtrees.core.stores.shared._shared_entries cimport open_entries
 from dtrees.core.stores.shared._shared_nodes cimport (
     SharedNode, free_shared, free_shared_list, new_shared, reserve_rows, work_of
 )
+from dtrees.core.stores.shared._shared_intervals cimport search_intervals
 from dtrees.core.stores.shared._shared_search cimport search_columns, search_node
 from dtrees.core.stores.shared._shared_state cimport SharedStore, cells_of, class_weights
 from dtrees.core.stores.shared._shared_store cimport (
@@ -51,8 +54,6 @@ from dtrees.core.grow._node_step cimport record_members, search_members, split_m
 from dtrees.core.grow._single_member cimport begin_member, reserve_weights, weigh_rows
 from dtrees.core.grow._training_sets cimport TrainingSets
 
-from dtrees.typing import serial
-
 cdef enum:
     SLICE = 1 << 24         # entries between two looks at signals
     NODE_COST = 50          # of a shared node for each set, in rows
@@ -66,13 +67,44 @@ cdef class SharedTask:
             free_shared(self.node)
 
 
-def search_columns_of(SharedGrowth top, int first, int step, list idle, list busy):
-    """Search every `step`-th column of a large node."""
-    cdef SharedGrowth worker = idle.pop() if idle else SharedGrowth(top.sets, top.arena)
+def pop_any(list idle):
+    """One of those that are idle, or None: another thread may be faster."""
+    try:
+        return idle.pop()
+    except IndexError:
+        return None
+
+
+def search_columns_of(SharedGrowth top, int first, int step, list idle, list searchers,
+                      best=None):
+    """Search every `step`-th column of a large node; by intervals, when the best boundary between
+    them is known.
+
+    idle, searchers : threads' growths that have nothing to do, and of these, those that have looked
+    at the node.
+    """
+    cdef SharedGrowth worker
+    cdef const double[::1] of_all = best
+    cdef int n = top.large.n_members
+    cdef int m
+    worker = pop_any(searchers) or pop_any(idle) or SharedGrowth(top.sets, top.arena)
     with nogil:
-        worker.search_block(top.large, first, step)
-    busy.append(worker)
-    idle.append(worker)
+        if best is None:
+            worker.search_block(top, first, step)
+        else:
+            worker.search_block_inside(top, &of_all[0], first, step)
+    searchers.append(worker)
+    return [worker.store.best[m] for m in range(n)]
+
+
+def grow_task(TrainingSets sets, SharedTask task, Arena arena, list idle, cancelled, list found):
+    """Subtrees of a node, in the scratch of a thread that has none to do, added to `found`."""
+    cdef SharedGrowth worker = pop_any(idle) or SharedGrowth(sets, arena)
+    worker.most_offloaded = worker.least_divided = 0
+    subtrees = worker.grow_task(task, cancelled)
+    if subtrees is not None:
+        found.extend(subtrees)
+        idle.append(worker)
 
 
 cdef class SharedGrowth:
@@ -86,6 +118,7 @@ cdef class SharedGrowth:
         self.memory = arena.take()
         self.arena = arena
         self.alone = -1
+        self.left = []
         self.records = <NodeBuffer*>calloc(sets.n_sets, sizeof(NodeBuffer))
         self.n_offloaded = <int64_t*>calloc(sets.n_sets, sizeof(int64_t))
         self.view.n_rows = dataset.n_rows
@@ -121,10 +154,11 @@ cdef class SharedGrowth:
         free(self.view.entries)
         free_store(&self.store)
 
-    cdef list grow(self, cancelled, run=serial, int n_blocks=1, list idle=None):
+    cdef list grow(self, cancelled, queue=None, int n_blocks=1, list idle=None):
         """Grow what is on the stack; a subtree for every set, None when it was cancelled.
 
-        The columns of large nodes are searched in blocks, by the threads of `run`.
+        The columns of large nodes are searched in blocks, by those who help with the queue, and
+        subtrees are left in it.
         """
         cdef int s
         cdef bint more = True
@@ -140,7 +174,9 @@ cdef class SharedGrowth:
             if self.store.store.out_of_memory:
                 raise MemoryError
             if self.large != NULL:
-                self.search_large(run, n_blocks, idle)
+                self.search_large(queue, n_blocks, idle)
+            if self.offloaded != NULL:
+                self.leave_subtrees(queue, idle, cancelled)
         for s in range(self.store.n_sets):
             found.append(self.partial_tree(&self.records[s]))
         return found
@@ -151,25 +187,35 @@ cdef class SharedGrowth:
         return partial_tree_of(&(<RecordMemory>lease.memory).records,
                                self.dataset.params.n_statistics, lease)
 
-    cdef search_large(self, run, int n_blocks, list idle):
+    cdef leave_subtrees(self, queue, list idle, cancelled):
+        """Put the nodes that were offloaded into the queue; what becomes of them is in `left`."""
+        for task in self.take_offloaded():
+            found = []
+            self.left.append(found)
+            queue.put(partial(grow_task, self.sets, task, self.arena, idle, cancelled, found))
+
+    cdef search_large(self, queue, int n_blocks, list idle):
         """Search a large node on several threads, and partition it."""
         cdef SharedGrowth worker
         cdef Member* members
-        cdef int64_t block
-        cdef int n
-        busy = []
-        idle.remove(self)
-        run([partial(search_columns_of, self, block, n_blocks, idle, busy)
-             for block in range(n_blocks)])
-        idle.append(self)
+        cdef int n = self.large.n_members
+        searchers = [self]
+        blocks = [partial(search_columns_of, self, block, n_blocks, idle, searchers)
+                  for block in range(n_blocks)]
+        best = np.max(queue.run(blocks), axis=0)
+        if self.sets.intervals != NULL:
+            queue.run([partial(block, best=best) for block in blocks])
         members = take_node(&self.store, self.large)
-        n = self.large.n_members
-        with nogil:
-            begin_members(members, n)
-            begin_search(&self.store, self.large)
-        for worker in {id(worker): worker for worker in busy}.values():
-            self.take_better(worker)
-            self.store.store.out_of_memory |= worker.store.store.out_of_memory
+        if self.searched != self.large:
+            with nogil:
+                begin_members(members, n)
+                begin_search(&self.store, self.large)
+        self.searched = NULL
+        for worker in searchers:
+            if worker is not self:
+                self.take_better(worker)
+                self.store.store.out_of_memory |= worker.store.store.out_of_memory
+                idle.append(worker)
         if self.store.store.out_of_memory:
             raise MemoryError
         with nogil:
@@ -180,13 +226,26 @@ cdef class SharedGrowth:
         if self.store.store.out_of_memory:
             raise MemoryError
 
-    cdef void search_block(self, SharedNode* node, int64_t first, int64_t step) noexcept nogil:
+    cdef void look_at(self, SharedGrowth top) noexcept nogil:
+        """Begin with a large node, beside others who search it."""
+        if self.searched != top.large:
+            begin_members(take_node(&self.store, top.large), top.large.n_members)
+            begin_search(&self.store, top.large)
+            self.searched = top.large
+        self.store.highest = top.store.own_highest
+
+    cdef void search_block(self, SharedGrowth top, int64_t first, int64_t step) noexcept nogil:
         """Search some of the columns of a node, beside those that were searched before."""
-        if self.searched != node:
-            begin_members(take_node(&self.store, node), node.n_members)
-            begin_search(&self.store, node)
-            self.searched = node
-        search_columns(&self.store, node, first, step)
+        self.look_at(top)
+        search_columns(&self.store, top.large, first, step)
+        self.store.highest = self.store.own_highest
+
+    cdef void search_block_inside(self, SharedGrowth top, const double* best, int64_t first,
+                                  int64_t step) noexcept nogil:
+        """The same, inside of intervals."""
+        self.look_at(top)
+        search_intervals(&self.store, top.large, best, first, step)
+        self.store.highest = self.store.own_highest
 
     cdef take_better(self, SharedGrowth other):
         """Take the splits that another thread has found, where they are better."""
@@ -295,7 +354,8 @@ cdef class SharedGrowth:
                     self.begin_alone(node, m)
                     if node.waiting == 0:
                         free_shared(node)
-            if self.store.store.work > stop or self.large != NULL or self.store.store.out_of_memory:
+            if (self.store.store.work > stop or self.large != NULL or self.offloaded != NULL
+                    or self.store.store.out_of_memory):
                 return True
 
     cdef bint process_node(self, SharedNode* node) noexcept nogil:

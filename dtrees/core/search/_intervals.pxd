@@ -11,6 +11,7 @@ cdef struct Bounds:
     # Of the intervals of a column, by number; 0 is that of missing values.
     double lowest           # least and greatest target of a row of the node, for its weight
     double highest
+    double least            # scores below are of no use: Poisson's are not worked out
     int64_t mean            # of the targets, about,
     bint has_away
     int64_t away[MOST_INTERVALS + 1]    # and distances from it, of all rows of an interval

@@ -22,6 +22,7 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memset
 
 from dtrees.core.data._cpu cimport is_wide
+from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._structs cimport ENTROPY, GINI, POISSON, SQUARED, RowStatistics, Totals
 from dtrees.core.histogram._layout cimport CLASSES, SUM
 from dtrees.core.search._bins cimport reserve_bins
@@ -97,6 +98,8 @@ cdef void bound_pass(const Search* q, Bounds* bounds, bint missing_left, int64_t
     cdef double w[MOST_INTERVALS + 1]
     cdef double s[MOST_INTERVALS + 1]
     cdef double end[MOST_INTERVALS + 1]
+    cdef double at_end[MOST_INTERVALS + 1]
+    cdef double inside[MOST_INTERVALS + 1]
     cdef int64_t n_missing = 0 if missing_left else bounds.n[1]
     cdef int64_t w_missing = 0 if missing_left else bounds.weight[1]
     cdef int64_t s_missing = 0 if missing_left else bounds.target[1]
@@ -109,44 +112,63 @@ cdef void bound_pass(const Search* q, Bounds* bounds, bint missing_left, int64_t
         n[i] = <double>(bounds.n[i + 1] - n_missing)
         w[i] = <double>(bounds.weight[i + 1] - w_missing)
         s[i] = <double>(bounds.target[i + 1] - s_missing)
-    if q.criterion.impurity == POISSON:
-        score_poisson(q, &node, n, w, s, many + 1, count - 1, bounds)
-    elif is_wide:
-        score_intervals_wide(&node, n, w, s, many + 1, away + 1 if away != NULL else NULL,
-                             count - 1, end, bounds.at_end + 1, bounds.inside + 1)
+    if q.criterion.impurity != POISSON:
+        score_squares(&node, n, w, s, many, away, count, end, bounds.at_end, bounds.inside)
+        return
+    for i in range(1, count):
+        at_end[i] = inside[i] = NONE
+    score_squares(&node, n, w, s, many, away, count, end, at_end, inside)
+    for i in range(1, count):
+        score_poisson(q, w, s, i, at_end[i] > NONE, end[i], inside[i], bounds)
+
+
+cdef inline void score_squares(const NodeSums* node, const double* n, const double* w,
+                               const double* s, const double* many, const double* away,
+                               int64_t count, double* end, double* at_end,
+                               double* inside) noexcept nogil:
+    """The same for the squared error, of two classes too. end : gets the scores up to each
+    interval, rounded up."""
+    if away != NULL:
+        away += 1
+    if is_wide:
+        score_intervals_wide(node, n, w, s, many + 1, away, count - 1, end, at_end + 1, inside + 1)
     else:
-        score_intervals_plain(&node, n, w, s, many + 1, away + 1 if away != NULL else NULL,
-                              count - 1, end, bounds.at_end + 1, bounds.inside + 1)
+        score_intervals_plain(node, n, w, s, many + 1, away, count - 1, end, at_end + 1,
+                              inside + 1)
 
 
-cdef void score_poisson(const Search* q, const NodeSums* node, const double* n, const double* w,
-                        const double* s, const double* many, int64_t count,
+cdef void score_poisson(const Search* q, const double* w, const double* s, int64_t i,
+                        bint has_end, double of_end, double inside,
                         Bounds* bounds) noexcept nogil:
-    """`score_intervals` for the Poisson deviance."""
-    cdef double largest = bounds.highest - bounds.lowest
-    cdef double share = 1 / largest if largest > 0 else 0
-    cdef double after = poisson_limit(q.S, q.W, w[0], s[0])
-    cdef double before, dw, part, rest, bound
-    cdef int64_t i
-    for i in range(count):
-        before = after
-        after = poisson_limit(q.S, q.W, w[i + 1], s[i + 1])
-        if (n[i + 1] >= node.min_rows and node.n - n[i + 1] >= node.min_rows
-                and w[i + 1] >= node.min_weight and node.weight - w[i + 1] >= node.min_weight):
-            bounds.at_end[i + 1] = max(bounds.at_end[i + 1], poisson_score(
-                q.S, w[i + 1], node.weight - w[i + 1], s[i + 1]))
-        if (n[i + 1] - n[i] <= many[i] or n[i + 1] <= node.min_rows
-                or node.n - n[i] <= node.min_rows or w[i + 1] < node.min_weight
-                or node.weight - w[i] < node.min_weight):
-            continue
-        dw = w[i + 1] - w[i]
-        part = min(max((s[i + 1] - s[i] - dw * bounds.lowest) * share, 0.0), dw)
+    """Poisson's scores of an interval, from those of the squared error at its end and inside.
+
+    log(x) <= x - 1, so that a score is at most  S log(S/W) + squared score / S. Where that is not
+    enough, no logarithm is taken.
+    """
+    cdef double lost = LAST_LOGARITHMS * q.S
+    cdef double base = q.S * natural_log(q.S / q.W) + 2 * lost if q.S > 0 else -NONE
+    cdef double scale = ROUNDED / q.S if q.S > 0 else 0
+    cdef double span = bounds.highest - bounds.lowest
+    cdef double bound, dw, part, rest
+    if has_end:
+        bound = base + of_end * scale
+        if bound >= bounds.least:
+            bound = poisson_score(q.S, w[i], q.W - w[i], s[i])
+        bounds.at_end[i] = max(bounds.at_end[i], bound)
+    if inside <= NONE:
+        return
+    bound = base + inside * scale
+    if bound >= bounds.least:
+        dw = w[i] - w[i - 1]
+        part = (s[i] - s[i - 1] - dw * bounds.lowest) / span if span > 0 else 0
+        part = min(max(part, 0.0), dw)
         rest = dw - part
-        bound = LAST_LOGARITHMS * q.S + max(
-            max(poisson_limit(q.S, q.W, w[i] + part, s[i] + part * bounds.highest),
-                poisson_limit(q.S, q.W, w[i] + rest, s[i] + rest * bounds.lowest)),
-            max(before, after))
-        bounds.inside[i + 1] = max(bounds.inside[i + 1], bound)
+        bound = min(bound, lost + max(
+            max(poisson_limit(q.S, q.W, w[i - 1] + part, s[i - 1] + part * bounds.highest),
+                poisson_limit(q.S, q.W, w[i - 1] + rest, s[i - 1] + rest * bounds.lowest)),
+            max(poisson_limit(q.S, q.W, w[i - 1], s[i - 1]),
+                poisson_limit(q.S, q.W, w[i], s[i]))))
+    bounds.inside[i] = max(bounds.inside[i], bound)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -332,7 +354,7 @@ cdef void bound_bins(const Search* q, const uint32_t* last, bint missing_left, i
 
 def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t[::1] last,
               bint has_missing, tuple span=(0.0, 1.0), *, int64_t min_rows=1, impurity="",
-              away=None, double fixed_point=2.0**30):
+              away=None, double least=-1e300, double fixed_point=2.0**30):
     """Scores and bounds of intervals whose rows weigh one each.
 
     Parameters
@@ -351,6 +373,8 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
         What is not the squared error, or the Gini index of classes.
     away : (int, int64 (n_intervals,)) or None, default=None
         About the mean of the targets, and sums of their distances from it.
+    least : float, default=-1e300
+        Scores of Poisson below that are bounds only.
     fixed_point : float, default=2**30
         Of entropy.
 
@@ -399,6 +423,7 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
     totals.weight = totals.n
     begin_node(q, &totals, &of_class[0], 0)
     bounds.lowest, bounds.highest = span
+    bounds.least = least
     bounds.has_away = away is not None
     if bounds.has_away:
         bounds.mean = away[0]

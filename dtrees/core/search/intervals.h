@@ -22,16 +22,16 @@ typedef struct {
     double none;
 } NodeSums;
 
-static inline double larger(double a, double b) { return a > b ? a : b; }
-static inline double smaller(double a, double b) { return a < b ? a : b; }
+static inline __attribute__((always_inline)) double larger(double a, double b) { return a > b ? a : b; }
+static inline __attribute__((always_inline)) double smaller(double a, double b) { return a < b ? a : b; }
 
 /* |D| at (w, s), and what may be lost of it. */
-static inline double distance(const NodeSums *node, double w, double s) {
+static inline __attribute__((always_inline)) double distance(const NodeSums *node, double w, double s) {
     return fabs(node->weight * s - w * node->target) + node->slack;
 }
 
 /* The highest D*D / product of two corners, with one division. */
-static inline double higher_corner(double D, double product, double E, double other) {
+static inline __attribute__((always_inline)) double higher_corner(double D, double product, double E, double other) {
     D = product > 0 ? D * D : 0;
     E = other > 0 ? E * E : 0;
     product = product > 0 ? product : 1;
@@ -44,7 +44,7 @@ static inline double higher_corner(double D, double product, double E, double ot
 
 /* A cut inside scores less than the corners of what its sums may be (all rows of the highest
    targets first, or of the lowest), and less than the largest |D| over the least product. */
-static inline double bound_inside(const NodeSums *node, double w0, double s0, double w1, double s1,
+static inline __attribute__((always_inline)) double bound_inside(const NodeSums *node, double w0, double s0, double w1, double s1,
                                   double away, int has_away, double ends) {
     double W = node->weight, range = node->highest - node->lowest;
     double share = range > 0 ? 1 / range : 0;
@@ -73,11 +73,11 @@ static inline double bound_inside(const NodeSums *node, double w0, double s0, do
 /* n, w, s : (count + 1,) sums up to each interval. many : by interval, 1 where it has boundaries,
    else 0. away : by interval, distances of targets from the mean; NULL: not known. at_end, inside :
    by interval; become larger, where a boundary is permitted. end : (count + 1,) scratch. */
-static inline void score_intervals_in(const NodeSums *node, const double *n, const double *w,
-                                      const double *s, const double *many, const double *away,
-                                      int64_t count, double *end, double *at_end,
-                                      double *inside) {
-    NodeSums t = *node;
+static inline __attribute__((always_inline)) void score_intervals_in(
+    const NodeSums *node, const double *restrict n, const double *restrict w,
+    const double *restrict s, const double *restrict many, const double *restrict away,
+    int64_t count, double *restrict end, double *restrict at_end, double *restrict inside) {
+    const NodeSums t = *node;
     for (int64_t i = 0; i <= count; i++) {
         double product = w[i] * (t.weight - w[i]);
         double D = distance(&t, w[i], s[i]);

@@ -5,5 +5,7 @@ from dtrees.core.stores.shared._shared_nodes cimport SharedNode
 from dtrees.core.stores.shared._shared_state cimport SharedStore
 
 cdef bint has_bounds(const SharedStore* s, const SharedNode* node, int64_t number) noexcept nogil
-cdef void search_by_intervals(SharedStore* s, const SharedNode* node, int64_t first,
-                              int64_t step) noexcept nogil
+cdef void bound_columns(SharedStore* s, const SharedNode* node, int64_t first,
+                        int64_t step) noexcept nogil
+cdef void search_intervals(SharedStore* s, const SharedNode* node, const double* best,
+                           int64_t first, int64_t step) noexcept nogil

@@ -16,7 +16,6 @@ from libc.string cimport memset
 
 from dtrees.core.data._columns cimport Column
 from dtrees.core.data._memory cimport claim
-from dtrees.core.data._structs cimport SQUARED
 from dtrees.core.histogram._layout cimport COUNT, PACKED, SUM, WEIGHTED_SUM, CellKind, decode
 from dtrees.core.search._intervals cimport (
     Bounds, bound_classes, bound_sums, lowest_best
@@ -36,28 +35,41 @@ cdef bint has_bounds(const SharedStore* s, const SharedNode* node, int64_t numbe
             and node.n + node.n_some >= s.interval_rows)
 
 
-cdef void search_by_intervals(SharedStore* s, const SharedNode* node, int64_t first,
-                              int64_t step) noexcept nogil:
-    """Search every `step`-th column, of those that have intervals, for all active members."""
+cdef void bound_columns(SharedStore* s, const SharedNode* node, int64_t first,
+                        int64_t step) noexcept nogil:
+    """The first pass: bounds of every `step`-th column, of those that have intervals, for all
+    active members. `s.best` has the best boundary of all columns so far."""
     cdef int64_t i = first
     cdef int32_t j
     cdef int m
-    if s.bounds.lowest > s.bounds.highest:
-        find_range(s, node)
     for m in range(node.n_members):
-        s.best[m] = s.searches[node.set_of[m]].split.score
+        s.best[m] = max(s.best[m], s.searches[node.set_of[m]].split.score)
     while i < s.n_dense and not s.store.out_of_memory:
         j = s.dense[i]
         if has_bounds(s, node, j) and not node.constant[i]:
+            if s.bounds.lowest > s.bounds.highest:
+                find_range(s, node)
             bound_column(s, node, j)
             s.n_bounded += 1
         i += step
+
+
+cdef void search_intervals(SharedStore* s, const SharedNode* node, const double* best,
+                           int64_t first, int64_t step) noexcept nogil:
+    """The second pass: those columns that may hold the best boundary of a member.
+
+    best : by member, of the boundaries of all columns that were looked at.
+    """
+    cdef int64_t i = first
+    cdef int32_t j
+    cdef int m
     for m in range(node.n_members):
-        s.best[m] = lowest_best(s.best[m])
-    i = first
+        s.best[m] = lowest_best(best[m])
     while i < s.n_dense and not s.store.out_of_memory:
         j = s.dense[i]
         if has_bounds(s, node, j) and not node.constant[i] and reaches(s, node, j):
+            if s.bounds.lowest > s.bounds.highest:
+                find_range(s, node)
             search_alive(s, node, j)
             s.n_alive += 1
         i += step
@@ -77,8 +89,8 @@ cdef inline void widen_range(SharedStore* s, uint32_t row) noexcept nogil:
 
 
 cdef void find_range(SharedStore* s, const SharedNode* node) noexcept nogil:
-    """The least and the greatest target of the rows of a node, for their weights; where the squared
-    error is meant, their distances from the mean."""
+    """The least and the greatest target of the rows of a node, for their weights, and where they are
+    numbers, their distances from the mean."""
     cdef Bounds* bounds = &s.bounds
     cdef int64_t i
     bounds.lowest = 0
@@ -93,8 +105,7 @@ cdef void find_range(SharedStore* s, const SharedNode* node) noexcept nogil:
         widen_range(s, node.rows[i])
     for i in range(node.n_some):
         widen_range(s, node.some[i])
-    if s.store.params.criterion.impurity == SQUARED:
-        measure_away(s, node)
+    measure_away(s, node)
 
 
 cdef inline int64_t distance(const SharedStore* s, uint32_t row) noexcept nogil:
@@ -228,6 +239,7 @@ cdef void mark_alive(SharedStore* s, int member, int64_t width) noexcept nogil:
 cdef void bound_member(SharedStore* s, const SharedNode* node, int64_t number, int m,
                        int64_t width) noexcept nogil:
     cdef Search* q = s.searches[node.set_of[m]]
+    s.bounds.least = lowest_best(s.best[m])
     if by_class(q):
         bins_of_member(s, q, node, m, width)
         bound_classes(q, s.intervals[number].last, width, &s.bounds)
@@ -252,21 +264,21 @@ cdef inline void sum_up(SharedStore* s, const SharedNode* node, int m, int64_t w
     cdef const int64_t* lacking = s.lacking[m]
     cdef const int64_t* more = s.more
     cdef const int64_t* of_class = NULL
-    cdef int64_t step = n_words
+    cdef int64_t step = 1
     cdef int64_t[3] sums
     cdef int64_t i, k, weight
     if s.of_class != NULL:
         of_class = class_weights(s, node, m)
     if more != NULL:
-        step = numbers_of_some(node) if kind == PACKED else n_words
-        more += m if kind == PACKED else m * s.counting.size
+        step = numbers_of_some(node) if kind == PACKED or kind == SUM else 1
+        more += m if kind == PACKED or kind == SUM else m * s.counting.size
     sums[0] = sums[1] = sums[2] = 0
     bounds.n[0] = bounds.weight[0] = bounds.target[0] = 0
     for i in range(width):
         for k in range(n_words):
             sums[k] += all[i * n_words + k] - lacking[i * n_words + k]
             if more != NULL:
-                sums[k] += more[i * step + k]
+                sums[k] += more[(i * n_words + k) * step]
         bounds.n[i + 1] = decode(sums, kind, 2, &bounds.weight[i + 1], &bounds.target[i + 1])
     for i in range(1, width + 1 if s.of_class != NULL else 0):
         weight = of_class[0] * (bounds.weight[i] - bounds.target[i])

@@ -6,7 +6,9 @@ from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.sampled._sampled_columns cimport draw_columns
 from dtrees.core.stores.shared._shared_entries cimport search_entries
-from dtrees.core.stores.shared._shared_intervals cimport has_bounds, search_by_intervals
+from dtrees.core.stores.shared._shared_intervals cimport (
+    bound_columns, has_bounds, search_intervals
+)
 from dtrees.core.stores.shared._shared_store cimport begin_search, search_column
 
 
@@ -25,6 +27,7 @@ cdef void search_node(Store* store, Member* members) noexcept nogil:
     begin_search(s, node)
     if count >= n_columns:
         search_columns(s, node, 0, 1)
+        search_intervals(s, node, s.best, 0, 1)
     else:
         while first < n_columns and wanting != 0:
             count = draw_columns(params, node.open[0].path, s.order, s.swapped, first,
@@ -46,19 +49,15 @@ cdef void search_columns(SharedStore* s, const SharedNode* node, int64_t first,
                          int64_t step) noexcept nogil:
     """Search every `step`-th column, from `first` on, for all active members.
 
-    Columns of many codes come last: of these only the intervals are searched that may hold a better
-    boundary than all columns before (`search_by_intervals`).
+    Columns of many codes come last, and of these only the boundaries between intervals are looked
+    at. What is inside is left to `search_intervals`, when the best boundary of all is known.
     """
-    cdef bint any = False
     cdef int64_t i = first
     cdef int32_t j
     while i < s.n_dense:
         j = s.dense[i]
-        if has_bounds(s, node, j):
-            any = True
-        else:
+        if not has_bounds(s, node, j):
             search_column(s, node, j, node.active)
         i += step
     search_entries(s, node, first, step)
-    if any and not s.store.out_of_memory:
-        search_by_intervals(s, node, first, step)
+    bound_columns(s, node, first, step)

@@ -51,6 +51,7 @@ cdef struct SharedStore:
     const int64_t* all      # and of all rows that all have
     int64_t* own            # of one member
     int64_t* more           # and, by member, of what only some have; NULL: nothing
+    bint beside             # the numbers of all members stand side by side in it
     Counting counting       # of the node that is searched
     bint by_classes         # its ordered columns are searched for all members at once
     ClassCounts classes
@@ -67,7 +68,8 @@ cdef struct SharedStore:
     int64_t interval_rows   # of a node, at least,
     int64_t interval_codes  # and of a column, that is searched by them
     Bounds bounds           # of a column and a member
-    double* highest         # by column and set: no boundary of the node has a higher score
+    double* highest         # by column and set: no boundary of the node has a higher score;
+    double* own_highest     # of this thread, or of one that searches the node with others
     double best[MOST_SETS]  # by member: of the boundaries that were looked at
     AliveRows alive         # of a column
     int64_t n_bounded       # columns of nodes that were searched by intervals,
