@@ -24,6 +24,7 @@ from dtrees.core.search._search cimport NONE, Search, by_class
 from dtrees.core.stores.shared._alive_scan cimport scan_alive
 from dtrees.core.stores.shared._shared_blocks cimport bins_of_member
 from dtrees.core.stores.shared._shared_histogram cimport numbers_of_some
+from dtrees.core.stores.shared._shared_nodes cimport MOST_SETS
 from dtrees.core.stores.shared._shared_state cimport class_weights
 from dtrees.core.stores.shared._shared_store cimport count_by_cell
 
@@ -60,14 +61,15 @@ cdef void search_intervals(SharedStore* s, const SharedNode* node, const double*
 
     best : by member, of the boundaries of all columns that were looked at.
     """
+    cdef double floor[MOST_SETS]  # what decides is the same for any division of the columns
     cdef int64_t i = first
     cdef int32_t j
     cdef int m
     for m in range(node.n_members):
-        s.best[m] = lowest_best(best[m])
+        s.best[m] = floor[m] = lowest_best(best[m])
     while i < s.n_dense and not s.store.out_of_memory:
         j = s.dense[i]
-        if has_bounds(s, node, j) and not node.constant[i] and reaches(s, node, j):
+        if has_bounds(s, node, j) and not node.constant[i] and reaches(s, node, floor, j):
             if s.bounds.lowest > s.bounds.highest:
                 find_range(s, node)
             search_alive(s, node, j)
@@ -188,13 +190,14 @@ cdef void bound_column(SharedStore* s, const SharedNode* node, int64_t number) n
         s.highest[number * s.n_sets + m] = highest
 
 
-cdef bint reaches(const SharedStore* s, const SharedNode* node, int64_t number) noexcept nogil:
+cdef bint reaches(const SharedStore* s, const SharedNode* node, const double* floor,
+                  int64_t number) noexcept nogil:
     """Whether a column may have the best boundary of a member."""
     cdef double highest
     cdef int m
     for m in range(node.n_members):
         highest = s.highest[number * s.n_sets + m]
-        if node.active >> m & 1 and highest > NONE and highest >= s.best[m]:
+        if node.active >> m & 1 and highest > NONE and highest >= floor[m]:
             return True
     return False
 

@@ -1,8 +1,10 @@
 """The search of a shared node, column by column; those of many codes last, and by intervals."""
 from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.string cimport memcpy
 
-from dtrees.core.data._structs cimport LEAF
+from dtrees.core.data._structs cimport IN_SUBSET, LEAF
 from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.search._search cimport Search, enlarge, is_better
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.sampled._sampled_columns cimport draw_columns
 from dtrees.core.stores.shared._shared_entries cimport search_entries
@@ -61,3 +63,25 @@ cdef void search_columns(SharedStore* s, const SharedNode* node, int64_t first,
         i += step
     search_entries(s, node, first, step)
     bound_columns(s, node, first, step)
+
+
+cdef void take_better(SharedStore* s, const SharedStore* other) noexcept nogil:
+    """Take the splits that another thread has found of the node at hand, where they are better."""
+    cdef Search* mine
+    cdef const Search* found
+    cdef int64_t n_bytes
+    cdef int i
+    s.store.out_of_memory |= other.store.out_of_memory
+    for i in range(s.n_sets):
+        mine = s.searches[i]
+        found = other.searches[i]
+        if not is_better(mine, &found.split):
+            continue
+        mine.split = found.split
+        if found.split.test == IN_SUBSET:
+            n_bytes = found.split_subset_words * sizeof(uint64_t)
+            if not enlarge(mine, <void**>&mine.split_subset, n_bytes):
+                s.store.out_of_memory = True
+                return
+            mine.split_subset_words = found.split_subset_words
+            memcpy(mine.split_subset, found.split_subset, n_bytes)
