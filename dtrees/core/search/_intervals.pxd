@@ -2,6 +2,7 @@
 from libc.stdint cimport int64_t, uint32_t
 
 from dtrees.core.data._columns cimport MOST_INTERVALS
+from dtrees.core.search._criterion cimport Criterion
 from dtrees.core.search._search cimport Search
 
 cdef enum:
@@ -21,6 +22,8 @@ cdef struct Bounds:
     int64_t weight[MOST_INTERVALS + 2]
     int64_t target[MOST_INTERVALS + 2]
 
+cdef bint has_bounds_for(const Criterion* criterion) noexcept nogil
+cdef void bound_intervals(const Search* q, const uint32_t* last, Bounds* bounds) noexcept nogil
 cdef void bound_classes(const Search* q, const uint32_t* last, int64_t count,
                         Bounds* bounds) noexcept nogil
 cdef void bound_sums(const Search* q, const uint32_t* last, int64_t count,

@@ -30,7 +30,8 @@ from dtrees.core.search._criterion cimport Criterion, poisson_limit, poisson_sco
 from dtrees.core.search._number_scan cimport LAST_LOGARITHMS
 from dtrees.core.search._parameters cimport Limits
 from dtrees.core.search._search cimport (
-    NONE, Bins, Search, begin_node, entropy_score, free_search, gini_score, heavy_enough, new_search
+    NONE, Bins, Search, begin_node, by_class, entropy_score, free_search, gini_score, heavy_enough,
+    new_search
 )
 
 cdef extern from "search/intervals.h" nogil:
@@ -58,6 +59,12 @@ cdef double LAST_BITS = 2.0**-50        # of a sum of products
 cdef double NO_CUTS = 1e300             # rows that no interval has
 
 
+cdef bint has_bounds_for(const Criterion* criterion) noexcept nogil:
+    """Whether rounds of blocks bound the scores of a criterion: all but entropy, and many classes.
+    """
+    return criterion.impurity != ENTROPY and criterion.n_classes <= MOST_CLASSES
+
+
 cdef double lowest_best(double best) noexcept nogil:
     """What a boundary or a bound has to reach, not to be below the best score of boundaries."""
     return best / ROUNDED if best > 0 else best
@@ -68,6 +75,33 @@ cdef inline void clear_bounds(int64_t count, Bounds* bounds) noexcept nogil:
     for i in range(count):
         bounds.at_end[i] = NONE
         bounds.inside[i] = NONE
+
+
+cdef void bound_intervals(const Search* q, const uint32_t* last, Bounds* bounds) noexcept nogil:
+    """Scores and bounds of the intervals that are the bins of a search, by their ranks.
+
+    last : the last code of each rank. bounds : `lowest` and `highest` are given.
+    """
+    cdef const Bins* g = &q.bins
+    cdef int64_t count = <int64_t>g.rank[g.count - 1] + 1 if g.count > 0 else 0
+    cdef int64_t i
+    cdef int64_t k = 0
+    if by_class(q):
+        bound_classes(q, last, count, bounds)
+        return
+    bounds.has_away = False
+    bounds.least = 2 * NONE
+    bounds.n[0] = bounds.weight[0] = bounds.target[0] = 0
+    for i in range(count):
+        bounds.n[i + 1] = bounds.n[i]
+        bounds.weight[i + 1] = bounds.weight[i]
+        bounds.target[i + 1] = bounds.target[i]
+        if g.rank[k] == i:
+            bounds.n[i + 1] += g.n[k]
+            bounds.weight[i + 1] += g.weight[k]
+            bounds.target[i + 1] += g.target[k]
+            k += 1
+    bound_sums(q, last, count, bounds)
 
 
 # ---------------------------------------------------------------------------------------------
