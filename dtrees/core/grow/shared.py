@@ -100,7 +100,9 @@ def pieces_of_sets(
         scale = sets.scales[bundle[0]]
         dataset = Dataset(coded, sets.counts, rules[0], scale, source.values, alone=True)
         own = sets.class_weights_of(bundle)
-        times = target.times if draws(rules[0], coded) and dataset.is_weighted and own is None else None
+        times = (
+            target.times if draws(rules[0], coded) and dataset.is_weighted and own is None else None
+        )
         cells, has = sets.resampling.cells_of(bundle)
         total_weight, least_of = sets.limits_of(bundle)
         shared = TrainingSets(dataset, cells, has, total_weight, least_of, times, tuning, own)
@@ -144,7 +146,7 @@ def work_of(shared: TrainingSets) -> Counter[str]:
 def draws(rules: GrowthRules, coded: CodedMatrix) -> bool:
     """Whether columns or splits are drawn."""
     most = rules.max_features
-    return rules.random_splits or most is not None and most < coded.n_columns
+    return rules.random_splits or (most is not None and most < coded.n_columns)
 
 
 def numbers_of(

@@ -66,7 +66,9 @@ def tables(draw):
     kind = draw(st.sampled_from(["two", "several", "entropy", "numbers", "narrow", "poisson"]))
     signal = rng.random(n_rows) < codes / n_codes
     if kind in ("several", "entropy"):
-        labels = (signal + rng.integers(0, draw(st.integers(1 if kind == "entropy" else 2, 6)), n_rows)).astype(int)
+        labels = (
+            signal + rng.integers(0, draw(st.integers(1 if kind == "entropy" else 2, 6)), n_rows)
+        ).astype(int)
         rows = np.eye(labels.max() + 1, dtype=np.int64)[labels]
         rows = rows[:, rows.any(axis=0)]
     elif kind == "two":
@@ -129,7 +131,7 @@ def test_no_cut_is_better_than_its_bound(table, by_distance, wide, beside):
     np.testing.assert_allclose(at_end[permitted], best[permitted], 1e-6, slack)
     assert (permitted == (best > NOTHING)).all()
     for i in np.flatnonzero(n[1:] == 0) + 1:
-        assert n[:i].sum() == 0 or at_end[i] == at_end[i - 1] or has_missing and i == 1
+        assert n[:i].sum() == 0 or at_end[i] == at_end[i - 1] or (has_missing and i == 1)
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ cdef inline void widen_range(SharedStore* s, uint32_t row) noexcept nogil:
 
 
 cdef void find_range(SharedStore* s, const SharedNode* node) noexcept nogil:
-    """The least and the greatest target of the rows of a node, for their weights, and where they are
+    """The least and the greatest target of the rows of a node, for their weights; where these are
     numbers, their distances from the mean."""
     cdef Bounds* bounds = &s.bounds
     cdef int64_t i

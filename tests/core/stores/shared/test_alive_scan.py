@@ -12,7 +12,7 @@ from dtrees.core.membership.resampling import of_sets
 from tests.core.stores.shared.test_shared_intervals import BY_INTERVALS, example_of
 from tests.laws.tables import Example, coded
 from tests.laws.test_class_weights import check_sets as check_weighed
-from tests.laws.test_shared import check_sets, folds, masks
+from tests.laws.test_shared import check_sets, folds, grow_sets, masks
 
 TOGETHER = Tuning(shared_rows=0, **BY_INTERVALS)
 few = settings(max_examples=max(10, settings.default.max_examples // 5))
@@ -92,7 +92,7 @@ def test_many_codes_take_no_memory(counted, monkeypatch):
     assert counted[0].n_alive > 0
     assert counted[0].n_shared_nodes > 0
     counted.clear()
-    check_sets(example, rows, matrix, tuning=Tuning(shared_rows=0, interval_rows=2**40))
+    grow_sets(example, matrix, rows, tuning=Tuning(shared_rows=0, interval_rows=2**40))
     assert counted == []
     sets = of_sets(rows)
     monkeypatch.setattr(shared, "MOST_NUMBERS", 100)

@@ -18,8 +18,6 @@ def test_columns_of_32_bits_code_by_code(case, shared_rows):
     check_sets(example, folds(300, 4, 2), matrix, tuning=Tuning(shared_rows=shared_rows))
 
 
-
-
 @pytest.mark.parametrize("max_features", [1, 3])
 @pytest.mark.parametrize("case", SEVEN_WAYS, ids=str)
 def test_columns_that_are_drawn(case, max_features):
