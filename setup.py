@@ -47,6 +47,8 @@ EXTENSIONS = [
     "dtrees.core.search._category_subsets",
     "dtrees.core.search._bins",
     "dtrees.core.search._number_scan",
+    "dtrees.core.search._two_class_scan",
+    "dtrees.core.search._class_bounds",
     "dtrees.core.search._intervals",
     "dtrees.core.search._entry_scan",
     "dtrees.core.stores._dataset",

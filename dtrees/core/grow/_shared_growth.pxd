@@ -26,7 +26,6 @@ cdef class SharedGrowth:
     cdef SharedStore store
     cdef SharedNode* offloaded     # to other threads, the last one first
     cdef int64_t* n_offloaded  # by set
-    cdef list left          # of each offloaded node in turn: sets and subtrees
     cdef int64_t most_offloaded    # work of a node that is
     cdef int64_t least_divided  # rows times columns of a node that several threads search
     cdef SharedNode* large  # such a node, which waits for them
@@ -38,10 +37,9 @@ cdef class SharedGrowth:
     cdef int64_t n_known_nodes      # nodes of all sets that were taken over from known trees
     cdef Replay replay      # of the set that goes on alone
 
-    cdef list grow(self, cancelled, queue=*, int n_blocks=*, list idle=*)
+    cdef list grow(self, cancelled, helpers=*)
     cdef partial_tree(self, NodeBuffer* records)
-    cdef leave_subtrees(self, queue, list idle, cancelled)
-    cdef search_large(self, queue, int n_blocks, list idle)
+    cdef split_large(self, list searchers)
     cdef void look_at(self, SharedGrowth top) noexcept nogil
     cdef void search_block(self, SharedGrowth top, int64_t first, int64_t step) noexcept nogil
     cdef void search_block_inside(self, SharedGrowth top, const double* best, int64_t first,

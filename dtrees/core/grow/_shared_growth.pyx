@@ -18,10 +18,6 @@ bit for bit, since every score comes from the same integers.
 
 Nodes are processed depth first, so the records of each set are in preorder.
 """
-from functools import partial
-
-import numpy as np
-
 from libc.stdint cimport int64_t, uint16_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
@@ -66,46 +62,6 @@ cdef class SharedTask:
             free_shared(self.node)
 
 
-def pop_any(list idle):
-    """One of those that are idle, or None: another thread may be faster."""
-    try:
-        return idle.pop()
-    except IndexError:
-        return None
-
-
-def search_columns_of(SharedGrowth top, int first, int step, list idle, list searchers,
-                      best=None):
-    """Search every `step`-th column of a large node; by intervals, when the best boundary between
-    them is known.
-
-    idle, searchers : threads' growths that have nothing to do, and of these, those that have looked
-    at the node.
-    """
-    cdef SharedGrowth worker
-    cdef const double[::1] of_all = best
-    cdef int n = top.large.n_members
-    cdef int m
-    worker = pop_any(searchers) or pop_any(idle) or SharedGrowth(top.sets, top.arena)
-    with nogil:
-        if best is None:
-            worker.search_block(top, first, step)
-        else:
-            worker.search_block_inside(top, &of_all[0], first, step)
-    searchers.append(worker)
-    return [worker.store.best[m] for m in range(n)]
-
-
-def grow_task(TrainingSets sets, SharedTask task, Arena arena, list idle, cancelled, list found):
-    """Subtrees of a node, in the scratch of a thread that has none to do, added to `found`."""
-    cdef SharedGrowth worker = pop_any(idle) or SharedGrowth(sets, arena)
-    worker.most_offloaded = worker.least_divided = 0
-    subtrees = worker.grow_task(task, cancelled)
-    if subtrees is not None:
-        found.extend(subtrees)
-        idle.append(worker)
-
-
 cdef class SharedGrowth:
     """What one thread needs to grow shared nodes, and those that wait for it."""
 
@@ -117,7 +73,6 @@ cdef class SharedGrowth:
         self.memory = arena.take()
         self.arena = arena
         self.alone = -1
-        self.left = []
         self.records = <NodeBuffer*>calloc(sets.n_sets, sizeof(NodeBuffer))
         self.n_offloaded = <int64_t*>calloc(sets.n_sets, sizeof(int64_t))
         self.view.n_rows = dataset.n_rows
@@ -154,11 +109,10 @@ cdef class SharedGrowth:
         free_replay(&self.replay)
         free_store(&self.store)
 
-    cdef list grow(self, cancelled, queue=None, int n_blocks=1, list idle=None):
+    cdef list grow(self, cancelled, helpers=None):
         """Grow what is on the stack; a subtree for every set, None when it was cancelled.
 
-        The columns of large nodes are searched in blocks, by those who help with the queue, and
-        subtrees are left in it.
+        helpers : the `Helpers` that search large nodes, and to whom subtrees are left.
         """
         cdef int s
         cdef bint more = True
@@ -174,9 +128,9 @@ cdef class SharedGrowth:
             if self.store.store.out_of_memory:
                 raise MemoryError
             if self.large != NULL:
-                self.search_large(queue, n_blocks, idle)
+                helpers.search_large(self)
             if self.offloaded != NULL:
-                self.leave_subtrees(queue, idle, cancelled)
+                helpers.leave(self.take_offloaded())
         for s in range(self.store.n_sets):
             found.append(self.partial_tree(&self.records[s]))
         return found
@@ -187,25 +141,11 @@ cdef class SharedGrowth:
         return partial_tree_of(&(<RecordMemory>lease.memory).records,
                                self.dataset.params.n_statistics, lease)
 
-    cdef leave_subtrees(self, queue, list idle, cancelled):
-        """Put the nodes that were offloaded into the queue; what becomes of them is in `left`."""
-        for task in self.take_offloaded():
-            found = []
-            self.left.append(found)
-            queue.put(partial(grow_task, self.sets, task, self.arena, idle, cancelled, found))
-
-    cdef search_large(self, queue, int n_blocks, list idle):
-        """Search a large node on several threads, and partition it."""
+    cdef split_large(self, list searchers):
+        """Partition a large node by the best of what some threads have found."""
         cdef SharedGrowth worker
-        cdef Member* members
+        cdef Member* members = take_node(&self.store, self.large)
         cdef int n = self.large.n_members
-        searchers = [self]
-        blocks = [partial(search_columns_of, self, block, n_blocks, idle, searchers)
-                  for block in range(n_blocks)]
-        best = np.max(queue.run(blocks), axis=0)
-        if self.sets.intervals != NULL:
-            queue.run([partial(block, best=best) for block in blocks])
-        members = take_node(&self.store, self.large)
         if self.searched != self.large:
             with nogil:
                 begin_members(members, n)
@@ -215,12 +155,9 @@ cdef class SharedGrowth:
             if worker is not self:
                 worker.searched = NULL
                 take_better(&self.store, &worker.store)
-                self.store.store.out_of_memory |= worker.store.store.out_of_memory
-                idle.append(worker)
         if self.store.store.out_of_memory:
             raise MemoryError
         with nogil:
-            give_tests(&self.store, self.sets.known, self.large)
             split_members(&self.store.store, self.records, members, n)
             self.note_lost(self.large)
             free_shared(self.large)

@@ -202,10 +202,9 @@ def n_alone(
         return resampling.n_sets, reason
     if LEAST_BLOCKS * numbers_of(coded, target, rules) > MOST_NUMBERS:
         return resampling.n_sets, "counts of two of them would take too much memory"
-    sets = Sets(target, [rules] * resampling.n_sets, resampling)
-    if not sets.have_one_scale:
+    if rules.criterion not in LOGARITHMS or weighs is not None:  # any scale will do
         return 0, ""
-    scales = sets.scales
+    scales = Sets(target, [rules] * resampling.n_sets, resampling).scales
     company = Counter(scale.fixed_point for scale in scales)
     alone = [scale for scale in scales if company[scale.fixed_point] == 1]
     return len(alone), "no other one has the same scale of logarithms"

@@ -10,9 +10,9 @@ cdef enum:                  # boundaries without an entry to their right, see _e
     NOTHING = -3
 
 cdef void scan(Search* q, const entry_t* entries, int64_t begin, int64_t end, int64_t close,
-               bint down, bint distinct) noexcept nogil
+               bint down, bint distinct, uint32_t ones) noexcept nogil
 cdef bint search_feature(Search* q, const entry_t* entries,
-                         const PresortedFeature* feature) noexcept nogil
+                         const PresortedFeature* feature, uint32_t ones) noexcept nogil
 cdef void pass_over_short(Search* q) noexcept nogil
 
 

@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t, uint32_t
 
 from dtrees.core.data._columns cimport MOST_INTERVALS
 from dtrees.core.search._criterion cimport Criterion
-from dtrees.core.search._search cimport Search
+from dtrees.core.search._search cimport NONE, Search
 
 cdef enum:
     MOST_CLASSES = 64       # of targets whose intervals have bounds
@@ -24,8 +24,13 @@ cdef struct Bounds:
 
 cdef bint has_bounds_for(const Criterion* criterion) noexcept nogil
 cdef void bound_intervals(const Search* q, const uint32_t* last, Bounds* bounds) noexcept nogil
-cdef void bound_classes(const Search* q, const uint32_t* last, int64_t count,
-                        Bounds* bounds) noexcept nogil
 cdef void bound_sums(const Search* q, const uint32_t* last, int64_t count,
                      Bounds* bounds) noexcept nogil
 cdef double lowest_best(double best) noexcept nogil
+
+
+cdef inline void clear_bounds(int64_t count, Bounds* bounds) noexcept nogil:
+    cdef int64_t i
+    for i in range(count):
+        bounds.at_end[i] = NONE
+        bounds.inside[i] = NONE

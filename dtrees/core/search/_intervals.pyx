@@ -26,12 +26,12 @@ from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._structs cimport ENTROPY, GINI, POISSON, SQUARED, RowStatistics, Totals
 from dtrees.core.histogram._layout cimport CLASSES, SUM
 from dtrees.core.search._bins cimport reserve_bins
-from dtrees.core.search._criterion cimport Criterion, poisson_limit, poisson_score, xlogx
+from dtrees.core.search._class_bounds cimport bound_classes
+from dtrees.core.search._criterion cimport Criterion, poisson_limit, poisson_score
 from dtrees.core.search._number_scan cimport LAST_LOGARITHMS
 from dtrees.core.search._parameters cimport Limits
 from dtrees.core.search._search cimport (
-    NONE, Bins, Search, begin_node, by_class, entropy_score, free_search, gini_score, heavy_enough,
-    new_search
+    NONE, Bins, Search, begin_node, by_class, free_search, new_search
 )
 
 cdef extern from "search/intervals.h" nogil:
@@ -68,13 +68,6 @@ cdef bint has_bounds_for(const Criterion* criterion) noexcept nogil:
 cdef double lowest_best(double best) noexcept nogil:
     """What a boundary or a bound has to reach, not to be below the best score of boundaries."""
     return best / ROUNDED if best > 0 else best
-
-
-cdef inline void clear_bounds(int64_t count, Bounds* bounds) noexcept nogil:
-    cdef int64_t i
-    for i in range(count):
-        bounds.at_end[i] = NONE
-        bounds.inside[i] = NONE
 
 
 cdef void bound_intervals(const Search* q, const uint32_t* last, Bounds* bounds) noexcept nogil:
@@ -146,29 +139,21 @@ cdef void bound_pass(const Search* q, Bounds* bounds, bint missing_left, int64_t
         n[i] = <double>(bounds.n[i + 1] - n_missing)
         w[i] = <double>(bounds.weight[i + 1] - w_missing)
         s[i] = <double>(bounds.target[i + 1] - s_missing)
-    if q.criterion.impurity != POISSON:
-        score_squares(&node, n, w, s, many, away, count, end, bounds.at_end, bounds.inside)
-        return
-    for i in range(1, count):
+    cdef bint poisson = q.criterion.impurity == POISSON
+    cdef double* to_end = at_end if poisson else bounds.at_end
+    cdef double* to_inside = inside if poisson else bounds.inside
+    for i in range(1, count if poisson else 0):
         at_end[i] = inside[i] = NONE
-    score_squares(&node, n, w, s, many, away, count, end, at_end, inside)
-    for i in range(1, count):
-        score_poisson(q, w, s, i, at_end[i] > NONE, end[i], inside[i], bounds)
-
-
-cdef inline void score_squares(const NodeSums* node, const double* n, const double* w,
-                               const double* s, const double* many, const double* away,
-                               int64_t count, double* end, double* at_end,
-                               double* inside) noexcept nogil:
-    """The same for the squared error, of two classes too. end : gets the scores up to each
-    interval, rounded up."""
     if away != NULL:
         away += 1
     if is_wide:
-        score_intervals_wide(node, n, w, s, many + 1, away, count - 1, end, at_end + 1, inside + 1)
+        score_intervals_wide(&node, n, w, s, many + 1, away, count - 1, end, to_end + 1,
+                             to_inside + 1)
     else:
-        score_intervals_plain(node, n, w, s, many + 1, away, count - 1, end, at_end + 1,
-                              inside + 1)
+        score_intervals_plain(&node, n, w, s, many + 1, away, count - 1, end, to_end + 1,
+                              to_inside + 1)
+    for i in range(1, count if poisson else 0):
+        score_poisson(q, w, s, i, at_end[i] > NONE, end[i], inside[i], bounds)
 
 
 cdef void score_poisson(const Search* q, const double* w, const double* s, int64_t i,
@@ -206,189 +191,11 @@ cdef void score_poisson(const Search* q, const double* w, const double* s, int64
 
 
 # ---------------------------------------------------------------------------------------------
-# several classes
-
-cdef void bound_classes(const Search* q, const uint32_t* last, int64_t count,
-                        Bounds* bounds) noexcept nogil:
-    """Scores and bounds of the intervals that are the bins of a search, by number. An interval that
-    does not occur has the score of the one before at its end."""
-    cdef const uint32_t* rank = q.bins.rank
-    cdef int64_t first = 1 if q.bins.count > 0 and rank[0] == 0 else 0
-    cdef int64_t i
-    clear_bounds(count, bounds)
-    bound_bins(q, last, False, first, bounds)
-    if first == 1:
-        bound_bins(q, last, True, first, bounds)
-    for i in range(1, q.bins.count):
-        fill_gap(bounds, rank[i - 1], rank[i])
-
-
-cdef inline void fill_gap(Bounds* bounds, int64_t before, int64_t after) noexcept nogil:
-    cdef int64_t i
-    for i in range(before + 1, after):
-        bounds.at_end[i] = bounds.at_end[before]
-
-
-cdef inline bint has_cuts(const Search* q, const uint32_t* last, int64_t i, int64_t n,
-                          int64_t w) noexcept nogil:
-    """Whether a boundary inside a bin may be permitted. n, w : of what is left of the bin."""
-    cdef const Bins* g = &q.bins
-    return (g.n[i] > 1 and last[g.rank[i]] > last[g.rank[i] - 1] + 1
-            and n + g.n[i] > q.min_rows and q.totals.n - n > q.min_rows
-            and w + g.weight[i] >= q.min_weight and q.totals.weight - w >= q.min_weight)
-
-
-cdef inline bint has_end(const Search* q, int64_t n, int64_t w) noexcept nogil:
-    """Whether the boundary behind a bin is permitted. n, w : up to there."""
-    return n >= q.min_rows and q.totals.n - n >= q.min_rows and heavy_enough(q, w)
-
-
-cdef inline double clamped(double slope) noexcept nogil:
-    """A side of weight n scores at most n: the slope is between -1 and 1."""
-    return -1.0 if slope < -1 else 1.0 if slope > 1 else slope
-
-
-cdef double gini_rise(const int64_t* near, const int64_t* far, const int64_t* of_class, int K,
-                      double n, double m, double D) noexcept nogil:
-    """How much the score may rise from an end of a bin inwards, at most: its slope along a class,
-    times the rows of the class.
-
-    near, far : by class, outside of the end and the rest. n, m : their sums. D : weight of the bin.
-    """
-    cdef double near_purity = 0
-    cdef double far_purity = 0
-    cdef double found = 0
-    cdef double d, slope
-    cdef int k
-    for k in range(K):
-        near_purity += <double>near[k] * <double>near[k]
-        far_purity += <double>far[k] * <double>far[k]
-    near_purity /= (n + D) * (n + D)
-    far_purity = min(1.0, far_purity / ((m - D) * (m - D))) if m > D else 1
-    for k in range(K):
-        d = <double>of_class[k]
-        if d == 0:
-            continue
-        slope = clamped(2 * (<double>near[k] + d) / (n + d) - near_purity)
-        slope += clamped(far_purity - (2 * (<double>far[k] - d) / (m - d) if m > d else 0))
-        found += d * slope if slope > 0 else 0
-    return found
-
-
-cdef double gini_at(const Search* q, const int64_t* left, const int64_t* right,
-                    double n) noexcept nogil:
-    cdef double a = 0
-    cdef double b = 0
-    cdef int k
-    for k in range(q.criterion.n_classes):
-        a += <double>left[k] * <double>left[k]
-        b += <double>right[k] * <double>right[k]
-    if n <= 0:
-        return b / q.W
-    if n >= q.W:
-        return a / q.W
-    return gini_score(n, q.W - n, a, b)
-
-
-cdef double entropy_rise(const Search* q, const int64_t* near, const int64_t* far,
-                         const int64_t* of_class, int64_t n, int64_t m) noexcept nogil:
-    """The same for entropy: what all rows of a class change, if they come first, where that is
-    more than nothing.
-
-    The weights of the sides make a row of a class worth less the later it comes.
-    """
-    cdef const Criterion* criterion = q.criterion
-    cdef int64_t of_n = xlogx(criterion, n)
-    cdef int64_t of_m = xlogx(criterion, m)
-    cdef double found = 0
-    cdef double most = 0
-    cdef double change
-    cdef int64_t d
-    cdef int k
-    for k in range(criterion.n_classes):
-        d = of_class[k]
-        if d == 0:
-            continue
-        change = <double>((xlogx(criterion, near[k] + d) - xlogx(criterion, near[k]))
-                          + (xlogx(criterion, far[k] - d) - xlogx(criterion, far[k]))
-                          + (of_n - xlogx(criterion, n + d)) + (of_m - xlogx(criterion, m - d)))
-        found += change if change > 0 else 0
-        most = max(most, change)
-    return most if criterion.n_classes == 2 else found
-
-
-cdef double entropy_at(const Search* q, const int64_t* left, const int64_t* right,
-                       int64_t w) noexcept nogil:
-    """The score of the search: sums of whole numbers."""
-    cdef int64_t sides = 0
-    cdef int k
-    for k in range(q.criterion.n_classes):
-        sides += xlogx(q.criterion, left[k]) + xlogx(q.criterion, right[k])
-    return entropy_score(q, sides, w)
-
-
-cdef double lost_of_entropy(const Search* q) noexcept nogil:
-    """What roundings of x log x may make of a bound: of twelve for each class, and of large ones in
-    the last bits."""
-    cdef double W = <double>xlogx(q.criterion, q.totals.weight)
-    return 12.0 * (q.criterion.n_classes + 1) * (1 + LAST_BITS * W)
-
-
-cdef void bound_bins(const Search* q, const uint32_t* last, bint missing_left, int64_t first,
-                     Bounds* bounds) noexcept nogil:
-    cdef const Bins* g = &q.bins
-    cdef int K = q.criterion.n_classes
-    cdef bint entropy = q.criterion.impurity == ENTROPY
-    cdef int64_t left[MOST_CLASSES]
-    cdef int64_t right[MOST_CLASSES]
-    cdef int64_t n = g.n[0] if missing_left else 0
-    cdef int64_t w = g.weight[0] if missing_left else 0
-    cdef double lost = lost_of_entropy(q) if entropy else 0
-    cdef double before, after, score, D
-    cdef const int64_t* of_class
-    cdef bint cuts
-    cdef int64_t i
-    cdef uint32_t number
-    cdef int k
-    for k in range(K):
-        left[k] = g.target[k] if missing_left else 0
-        right[k] = q.class_totals[k] - left[k]
-    score = entropy_at(q, left, right, w) if entropy else gini_at(q, left, right, <double>w)
-    for i in range(first, g.count):
-        of_class = g.target + i * K
-        number = g.rank[i]
-        D = <double>g.weight[i]
-        cuts = has_cuts(q, last, i, n, w)
-        before = score
-        if cuts and entropy:
-            before += entropy_rise(q, left, right, of_class, w, q.totals.weight - w)
-        elif cuts:
-            before += gini_rise(left, right, of_class, K, <double>w, q.W - <double>w, D)
-        for k in range(K):
-            left[k] += of_class[k]
-            right[k] -= of_class[k]
-        n += g.n[i]
-        w += g.weight[i]
-        after = score
-        score = entropy_at(q, left, right, w) if entropy else gini_at(q, left, right, <double>w)
-        if cuts and entropy and K == 2:
-            bounds.inside[number] = max(bounds.inside[number], max(before, score) + lost)
-        elif cuts:
-            if entropy:
-                after = score + entropy_rise(q, right, left, of_class, q.totals.weight - w, w)
-            else:
-                after = score + gini_rise(right, left, of_class, K, q.W - <double>w, <double>w, D)
-            bounds.inside[number] = max(bounds.inside[number], min(before, after) * ROUNDED + lost)
-        if has_end(q, n, w):
-            bounds.at_end[number] = max(bounds.at_end[number], score)
-
-
-# ---------------------------------------------------------------------------------------------
 # Python's view
 
 def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t[::1] last,
               bint has_missing, tuple span=(0.0, 1.0), *, int64_t min_rows=1, impurity="",
-              away=None, double least=-1e300, double fixed_point=2.0**30):
+              away=None):
     """Scores and bounds of intervals whose rows weigh one each.
 
     Parameters
@@ -404,13 +211,10 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
         Least and greatest target.
     min_rows : int
     impurity : {"", "poisson", "entropy"}, default=""
-        What is not the squared error, or the Gini index of classes.
+        What is not the squared error, or the Gini index of classes. The fixed point of entropy has
+        30 bits.
     away : (int, int64 (n_intervals,)) or None, default=None
         About the mean of the targets, and sums of their distances from it.
-    least : float, default=-1e300
-        Scores of Poisson below that are bounds only.
-    fixed_point : float, default=2**30
-        Of entropy.
 
     Returns
     -------
@@ -437,35 +241,30 @@ def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t
     criterion.impurity = {"poisson": POISSON, "entropy": ENTROPY}.get(
         impurity, GINI if K > 1 else SQUARED)
     criterion.n_classes = K if K > 1 else 0
-    criterion.fixed_point = fixed_point
+    criterion.fixed_point = 2.0**30
     limits.min_rows = min_rows
     q = new_search(&criterion, CLASSES if K > 1 else SUM, of_row, &limits)
     if q == NULL or not reserve_bins(q, count):
         free_search(q)
         raise MemoryError
+    q.bins.count = 0
     for i in range(n.shape[0]):
+        totals.n += n[i]
+        totals.target += target[i, 0]
         if n[i] > 0:
             q.bins.rank[q.bins.count] = <uint32_t>(i + first)
             q.bins.n[q.bins.count] = q.bins.weight[q.bins.count] = n[i]
             for k in range(K):
                 q.bins.target[q.bins.count * K + k] = target[i, k]
             q.bins.count += 1
-        totals.n += n[i]
-        totals.target += target[i, 0]
-        bounds.n[i + first + 1] = bounds.weight[i + first + 1] = totals.n
-        bounds.target[i + first + 1] = totals.target
     totals.weight = totals.n
     begin_node(q, &totals, &of_class[0], 0)
     bounds.lowest, bounds.highest = span
-    bounds.least = least
-    bounds.has_away = away is not None
-    if bounds.has_away:
-        bounds.mean = away[0]
+    bound_intervals(q, &ends[0], &bounds)
+    if away is not None:
+        bounds.has_away, bounds.mean = True, away[0]
         for i in range(n.shape[0]):
             bounds.away[i + first] = away[1][i]
-    if K > 1:
-        bound_classes(q, &ends[0], count, &bounds)
-    else:
         bound_sums(q, &ends[0], count, &bounds)
     free_search(q)
     return (np.array([bounds.at_end[i] for i in range(first, count)]),

@@ -17,6 +17,8 @@ convex function of w and s, which both only grow, so it is at most that of a cor
 most  S log(S/W) + D*D / (w * rest) / S,  as log(x) <= x - 1: no logarithm is taken where that is
 not enough.
 
+Two classes in 32-bit entries have a scan of their own (`_two_class_scan`).
+
 What is compared is rounded in favour of the entries; the scores of those that are left are the same
 doubles as everywhere.
 """
@@ -76,7 +78,7 @@ cdef inline void add_away(const RowStatistics* of_row, entry_t row, CellKind kin
     t.away += magnitude(of_row.target[row] - t.mean * w)
 
 
-cdef inline double least_reaching(const Search* q) noexcept nogil:
+cdef double least_reaching(const Search* q) noexcept nogil:
     """What the score of a boundary has to reach, less what roundings may cost."""
     cdef double best = max(q.best, q.split.score)
     return best * (1 - 2.0**-50) if best > 0 else best * (1 + 2.0**-50)

@@ -228,5 +228,5 @@ cdef void scan_intervals(SharedStore* s, Search* q, int member, int64_t first,
             i += 1
         q.side_is_clear = False  # by what is added, or for all that the scan may know
         scan(q, <const uint64_t*>s.alive.own, begin, end,
-             LAST if close and i == q.bins.count else NOTHING, False, False)
+             LAST if close and i == q.bins.count else NOTHING, False, False, 0)
         begin = end

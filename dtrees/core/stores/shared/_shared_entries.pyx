@@ -165,7 +165,7 @@ cdef void search_by_members(SharedStore* s, const SharedNode* node,
         s.store.work += feature.length + own.length
         if own.length == 0 or own.length < q.too_short:
             continue
-        if search_feature(q, <const uint64_t*>s.own_entries, &own) \
+        if search_feature(q, <const uint64_t*>s.own_entries, &own, 0) \
                 and own.last_ordered != ALL_ORDERED:
             s.store.work += work_of_bins(q)
         s.store.out_of_memory |= q.out_of_memory

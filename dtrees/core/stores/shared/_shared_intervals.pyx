@@ -17,9 +17,8 @@ from libc.string cimport memset
 from dtrees.core.data._columns cimport Column
 from dtrees.core.data._memory cimport claim
 from dtrees.core.histogram._layout cimport COUNT, PACKED, SUM, WEIGHTED_SUM, CellKind, decode
-from dtrees.core.search._intervals cimport (
-    Bounds, bound_classes, bound_sums, lowest_best
-)
+from dtrees.core.search._class_bounds cimport bound_classes
+from dtrees.core.search._intervals cimport Bounds, bound_sums, lowest_best
 from dtrees.core.search._search cimport NONE, Search, by_class
 from dtrees.core.stores.shared._alive_scan cimport scan_alive
 from dtrees.core.stores.shared._shared_blocks cimport bins_of_member
