@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t, uint32_t
 
 from dtrees.core.data._structs cimport ENTROPY
 from dtrees.core.search._criterion cimport Criterion, xlogx
-from dtrees.core.search._search cimport NONE, Bins, Search, entropy_score, gini_score, heavy_enough
+from dtrees.core.search._search cimport Bins, Search, entropy_score, gini_score, heavy_enough
 
 cdef double ROUNDED = 1.0 + 1e-9        # what scores may be off by
 cdef double LAST_BITS = 2.0**-50        # of a large value of x log x

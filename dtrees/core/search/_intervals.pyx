@@ -140,10 +140,12 @@ cdef void bound_pass(const Search* q, Bounds* bounds, bint missing_left, int64_t
         w[i] = <double>(bounds.weight[i + 1] - w_missing)
         s[i] = <double>(bounds.target[i + 1] - s_missing)
     cdef bint poisson = q.criterion.impurity == POISSON
-    cdef double* to_end = at_end if poisson else bounds.at_end
-    cdef double* to_inside = inside if poisson else bounds.inside
-    for i in range(1, count if poisson else 0):
-        at_end[i] = inside[i] = NONE
+    cdef double* to_end = &bounds.at_end[0]
+    cdef double* to_inside = &bounds.inside[0]
+    if poisson:
+        to_end, to_inside = &at_end[0], &inside[0]
+        for i in range(1, count):
+            at_end[i] = inside[i] = NONE
     if away != NULL:
         away += 1
     if is_wide:
