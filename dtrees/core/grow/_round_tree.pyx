@@ -17,7 +17,7 @@ from dtrees.core.search._open_node cimport OpenNode, describe, free_node
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport NONE, Search, free_search, new_search
 from dtrees.core.stores._dataset cimport Dataset
-from dtrees.core.stores._store cimport Member
+from dtrees.core.stores._store cimport Member, only_member
 from dtrees.core.stores.blocks._histogram_store cimport (
     AliveColumn, HistogramStore, Places, bound_intervals_of, histogram_store, mark_intervals_of,
     search_again, words_of_alive
@@ -228,14 +228,7 @@ cdef class RoundSearch:
         return found
 
     cdef Member member(self, OpenNode* left, OpenNode* right):
-        cdef Member member
-        member.node = &self.node.node
-        member.params = self.tree.params
-        member.search = self.q
-        member.number = 0
-        member.left = left
-        member.right = right
-        return member
+        return only_member(&self.node.node, self.tree.params, self.q, left, right)
 
     cdef check_memory(self):
         if self.store.store.out_of_memory or self.q.out_of_memory or self.tree.out.out_of_memory:

@@ -74,15 +74,16 @@ class Resolution:
 
     Attributes
     ----------
-    interval_codes : int, default=2048
+    interval_codes : int, default=65,535
         Ordered columns of more codes are counted by intervals of codes, where there are bounds.
+        With fewer codes, one histogram is cheaper than a second request (measured: 1 to 12 times).
     n_intervals : int, default=255
         At most so many.
     listed_codes : int, default=65,535
         Other columns of more codes are listed.
     """
 
-    interval_codes: int = 2048
+    interval_codes: int = 65_535
     n_intervals: int = 255
     listed_codes: int = 65_535
 
