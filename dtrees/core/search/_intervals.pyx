@@ -196,7 +196,7 @@ cdef void score_poisson(const Search* q, const double* w, const double* s, int64
 # Python's view
 
 def bounds_of(const int64_t[:, ::1] target, const int64_t[::1] n, const uint32_t[::1] last,
-              bint has_missing, tuple span=(0.0, 1.0), *, int64_t min_rows=1, impurity="",
+              bint has_missing, tuple span=(0.0, 1.0), int64_t min_rows=1, impurity="",
               away=None):
     """Scores and bounds of intervals whose rows weigh one each.
 
