@@ -32,6 +32,7 @@ from dtrees.core.stores.boosted._boosted_store cimport (
 LEAST_HESSIAN = 1e-3     # of a side, as in scikit-learn
 SMOOTHING = 10.0         # hessian of a step of zero, where categories are put in order: the same
 
+cdef double NOTHING = 2.0**-45      # of a score: what a difference of scores may be by rounding
 cdef int64_t UNLIMITED = 0x7FFFFFFFFFFFFFFF
 
 
@@ -194,6 +195,11 @@ cdef class LeafWiseGrower:
         return found
 
     @property
+    def n_histograms(self):
+        """Histograms that are there: as many as were in use at a time."""
+        return self.store.n_free
+
+    @property
     def rows_of_leaves(self):
         """Rows, leaf after leaf: uint32 (n_rows,)."""
         return np.asarray(self.rows)[:self.n_rows]
@@ -247,7 +253,8 @@ cdef class LeafWiseGrower:
         choose_split(s, &leaf.node, &leaf.split)
         finish_node(q)
         leaf.split.gain = q.split.gain
-        leaf.is_open = leaf.split.test != LEAF and leaf.split.gain > 0
+        leaf.is_open = (leaf.split.test != LEAF
+                        and leaf.split.gain > NOTHING * leaf.split.score * q.criterion.gain_unit)
         if not leaf.is_open:
             give_back_histogram(s, &leaf.node)
 

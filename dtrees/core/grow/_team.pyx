@@ -14,6 +14,9 @@ worked on. A helper without work spins for some microseconds, then gives way, th
 Chunks of a job write to different places, and the leader sees what they wrote when its call
 returns. Who worked on a chunk changes nothing.
 """
+import numpy as np
+
+from libc.stdint cimport int64_t
 
 
 cdef class Helpers:
@@ -27,3 +30,18 @@ cdef class Helpers:
     def close(self):
         """Send all helpers away; those who come later leave at once."""
         close_team(&self.team)
+
+
+cdef void count_chunk(void* job, int64_t number) noexcept nogil:
+    (<int64_t*>job)[number] += 1
+
+
+def times_done(Helpers team not None, int64_t n_chunks, int64_t n_jobs):
+    """How often each chunk was done, over some jobs of a team; int64 (n_chunks,). For tests."""
+    found = np.zeros(n_chunks, dtype=np.int64)
+    cdef int64_t[::1] counts = found
+    cdef int64_t _job
+    with nogil:
+        for _job in range(n_jobs):
+            lead(&team.team, count_chunk, &counts[0], n_chunks)
+    return found

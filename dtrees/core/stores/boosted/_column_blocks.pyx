@@ -151,3 +151,34 @@ cdef void count_block(const ColumnBlock* block, const uint8_t* codes, int64_t st
     else:
         count_rows(block.n_columns, rows, n, codes + block.byte, stride, derivatives,
                    <uint64_t>1 << shift, cells)
+
+
+def histogram_of(ColumnBlocks blocks not None, int64_t j, rows, const uint64_t[::1] derivatives):
+    """Sums by the codes of a column, as its block counts them. For tests.
+
+    Parameters
+    ----------
+    rows : uint32 (n,), ascending, or None
+        None: all of them.
+
+    Returns
+    -------
+    int64 (n_codes + 1, 3)
+        Rows, hessian, gradient.
+    """
+    cdef int64_t shift = 40
+    cdef const uint32_t[::1] some
+    cdef const uint32_t* first = NULL
+    cdef int64_t n = blocks.n_rows
+    cdef int64_t b
+    cdef int64_t[::1] cells = np.zeros(CELL * blocks.n_cells, dtype=np.int64)
+    if rows is not None:
+        some = rows
+        first = &some[0]
+        n = len(rows)
+    for b in range(blocks.n_blocks):
+        count_block(&blocks.blocks[b], blocks.codes, blocks.stride, blocks.columns, first, n,
+                    &derivatives[0], <int>shift, &cells[0])
+    begin = CELL * blocks.cell_of_column[j]
+    own = np.asarray(cells)[begin:begin + CELL * (blocks.columns[j].n_codes + 1)].reshape(-1, CELL)
+    return np.column_stack([own[:, 0] >> shift, own[:, 0] & ((<int64_t>1 << shift) - 1), own[:, 1]])
