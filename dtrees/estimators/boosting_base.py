@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -31,6 +31,7 @@ from dtrees.core.losses.losses import Loss
 from dtrees.core.model.tree import Forest
 from dtrees.estimators.constraints import (
     ArrayLike,
+    Constraint,
     InstanceOf,
     IntegerIn,
     Nothing,
@@ -48,7 +49,7 @@ from dtrees.parallel import is_lazy, map_rows, threaded
 class BaseBoosting(BaseEstimator, ABC):
     """What boosted models of classes and of numbers share; not meant to be used itself."""
 
-    _constraints: ClassVar = {
+    _constraints: ClassVar[Mapping[str, tuple[Constraint, ...]]] = {
         "learning_rate": (RealIn(0, math.inf, "()"),),
         "max_iter": (IntegerIn(1),),
         "max_leaf_nodes": (IntegerIn(2), Nothing()),
@@ -136,10 +137,9 @@ class BaseBoosting(BaseEstimator, ABC):
         table, values = plan.read(X, y)
         target = self._encode_target(values, sample_weight)
         book, coded = plan.code(table, plan.seed(), run)
+        assert isinstance(coded, CodedMatrix)  # the table is in memory
         rows, growing = self._rows_of(target, values, coded, loss)
-        trees = boost(
-            rows, growing, book.thresholds, run, run.n_threads, run.cancelled.is_set
-        )
+        trees = boost(rows, growing, book.thresholds, run, run.n_threads, run.cancelled.is_set)
         self.__dict__.update(
             self._learned(target),
             n_features_in_=book.n_columns,

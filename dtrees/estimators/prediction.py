@@ -203,7 +203,9 @@ class BoostedPredictor(ForestPredictor):
         """Shares of classes or a number of raw predictions, float64 (n_rows, n_classes or 1)."""
         if self.classes is None:
             return self.loss.predictions(np.ascontiguousarray(raw[:, 0]))[:, None]
-        return shares_of_classes(raw)[:, : len(self.classes)]
+        if len(self.classes) == 1:
+            return np.ones((len(raw), 1))
+        return shares_of_classes(raw)
 
     def labels_of(self, values: np.ndarray) -> np.ndarray:
         """A label or a number for every row."""

@@ -51,18 +51,16 @@ def derivatives_of(loss, y, raw, weight):
         p = [logistic_of(r) for r in raw]
         g = [pi - yi for pi, yi in zip(p, y, strict=True)]
         h = [pi * (1 - pi) for pi in p]
-        most_g, most_h = max(weight), 0.25 * max(weight)
-        total = 0.25 * math.fsum(weight)
+        most_g, most_h = 1.0, 0.25
     else:
         g = [ri - yi for ri, yi in zip(raw, y, strict=True)]
         h = [1.0] * n
-        most_g = max(abs(gi * wi) for gi, wi in zip(g, weight, strict=True))
-        most_h = max(weight)
-        total = most_h * n
-    of_gradients = 30 - bits(most_g)
-    of_hessians = min(31 - bits(most_h), 64 - n.bit_length() - 1 - bits(total))
-    g = [nearest(gi * wi * 2.0**of_gradients) for gi, wi in zip(g, weight, strict=True)]
-    h = [nearest(hi * wi * 2.0**of_hessians) for hi, wi in zip(h, weight, strict=True)]
+        most_g, most_h = max(map(abs, g)), 1.0
+    total = most_h * math.fsum(weight)
+    of_gradients = 30 - bits(most_g * 7)
+    of_hessians = min(31 - bits(most_h * 7), 64 - n.bit_length() - 1 - bits(total))
+    g = [nearest(gi * 2.0**of_gradients) * int(wi) for gi, wi in zip(g, weight, strict=True)]
+    h = [nearest(hi * 2.0**of_hessians) * int(wi) for hi, wi in zip(h, weight, strict=True)]
     return g, h, Units(Fraction(2) ** -of_gradients, Fraction(2) ** -of_hessians)
 
 
@@ -139,8 +137,10 @@ def grow(columns, g, h, units, rules):
         leaf = max(open_ones, key=lambda leaf: (leaf[2][0], -leaf[0]))
         leaves.remove(leaf)
         used.append(leaf[2][1])
-        for side in ([r for r in leaf[1] if r in leaf[2][2]],
-                     [r for r in leaf[1] if r not in leaf[2][2]]):
+        for side in (
+            [r for r in leaf[1] if r in leaf[2][2]],
+            [r for r in leaf[1] if r not in leaf[2][2]],
+        ):
             leaves.append((made, side, best_split(columns, side, g, h, units, rules)))
             made += 1
     return [leaf[1] for leaf in leaves], used

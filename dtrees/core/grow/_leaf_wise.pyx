@@ -6,8 +6,8 @@
 
 A leaf knows its best split as soon as it is there. Splits do not depend on the order in which
 leaves are split; the order only says which of them are made before there are `max_leaf_nodes`.
-Equal gains: the leaf that was recorded first. Without `max_leaf_nodes` the last leaf is split first,
-so that few histograms wait.
+Equal gains: the leaf that was recorded first. Without `max_leaf_nodes` the last leaf is split
+first, so that few histograms wait.
 
 The trees of a boosted model are grown from the same rows and codes. A grower makes what they share
 once, and grows one after the other, from the derivatives of each row.

@@ -89,7 +89,7 @@ cdef class RowDerivatives:
             self.rows.weight = &of_weight[0]
 
     def largest_of_all(self):
-        """The largest absolute gradient and the largest hessian of all rows, weights included."""
+        """The largest absolute gradient and the largest hessian of all rows, without weights."""
         cdef Pass work
         work.rows = &self.rows
         work.largest = &self.largest[0, 0]

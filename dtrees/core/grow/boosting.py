@@ -11,9 +11,10 @@ moved by the very number that the stored tree gives.
 
 Fixed point. With n rows, the sum of all hessians has ``64 - bits of n`` bits of a word, and the
 number of rows the others (`dtrees.core.histogram._layout`). Scales are powers of two, the largest
-with which nothing overflows: a gradient has 29 bits or more; a hessian 28 with up to 260,000 rows,
+with which nothing overflows: a gradient has 26 bits or more; a hessian 26 with up to 500,000 rows,
 and two bits less for each doubling of their number. They follow from bounds of the loss, or from
-the largest derivative, which is the same in any order.
+the largest derivative, which is the same in any order. Whole weights up to 7 multiply what is
+rounded already, so a row of weight two adds what two rows add.
 
 All of it is one task of the runner, on the leader's thread; helpers join it (`_team`).
 """
@@ -21,9 +22,8 @@ All of it is one task of the runner, on the leader's thread; helpers join it (`_
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -43,6 +43,7 @@ from dtrees.typing import Runner
 
 GRADIENT_BITS = 30  # a row's gradient is below 2**30
 HESSIAN_BITS = 31
+PLAIN_WEIGHT = 7.0  # whole weights up to it change no scale
 STEP_BITS = 61  # of the sum of weighted steps
 COPIED_ROWS = 2**15  # at a time
 
@@ -170,6 +171,7 @@ class Booster:
         weight = None if rows.weight is None else rows.weight * rows.weight_unit
         self._weight = weight
         self._largest_weight = 1.0 if weight is None else float(weight.max())
+        self._is_whole = weight is None or bool((weight == np.rint(weight)).all())
         self._total_weight = float(n_rows) if weight is None else float(math.fsum(weight))
         self._derivatives = RowDerivatives(growing.loss, growing.initial, rows.y, weight, helpers)
         blocks = ColumnBlocks(rows.coded)
@@ -204,14 +206,13 @@ class Booster:
         loss = self._growing.loss
         gradient, hessian = loss.largest_gradient, loss.largest_hessian
         if gradient is None or hessian is None:
-            largest = self._derivatives.largest_of_all()
-            gradient, hessian = largest
-            total = hessian * self._rows.coded.n_rows
-        else:
-            total = hessian * self._total_weight
-            gradient, hessian = gradient * self._largest_weight, hessian * self._largest_weight
-        of_sums = self._hessian_bits - 1 - _bits(total)
-        return GRADIENT_BITS - _bits(gradient), min(HESSIAN_BITS - _bits(hessian), of_sums)
+            gradient, hessian = self._derivatives.largest_of_all()
+        weight = self._largest_weight
+        if self._is_whole:
+            weight = max(weight, PLAIN_WEIGHT)
+        of_sums = self._hessian_bits - 1 - _bits(hessian * self._total_weight)
+        of_rows = HESSIAN_BITS - _bits(hessian * weight)
+        return GRADIENT_BITS - _bits(gradient * weight), min(of_rows, of_sums)
 
     def _with_steps(self, piece: PartialTree, k: int, shift: int) -> GrownTree:
         """The tree with steps instead of derivatives; rows are moved."""
@@ -220,9 +221,9 @@ class Booster:
         if self._growing.loss.level is None:
             sums = piece.statistics[leaves[:, 0]]
             # - gradient / (hessian + l2), in the units of both
-            steps = -np.ldexp(sums[:, 1].astype(np.float64), -shift) / (
-                sums[:, 0] + self._grower.l2
-            )
+            below = sums[:, 0] + self._grower.l2
+            above = -np.ldexp(sums[:, 1].astype(np.float64), -shift)
+            steps = np.divide(above, below, out=np.zeros(len(below)), where=below > 0)
         else:
             steps = self._quantiles_of(leaves, k)
         steps = steps * self._growing.learning_rate
@@ -240,9 +241,7 @@ class Booster:
             n_rows: np.ndarray = leaves[:, 2]
             return n_rows
         order = np.argsort(leaves[:, 1])
-        sums = np.add.reduceat(
-            self._rows.weight[self._grower.rows_of_leaves], leaves[order, 1]
-        )
+        sums = np.add.reduceat(self._rows.weight[self._grower.rows_of_leaves], leaves[order, 1])
         weights = np.empty(len(leaves), dtype=np.int64)
         weights[order] = sums
         return weights

@@ -12,7 +12,8 @@
     PAIRED             rows << 32 | weight, target                 WEIGHTED_SUM, smaller sums
     CLASSES_PAIRED     rows << 32 | weight, of each class          WEIGHTED_CLASSES, smaller sums
 
-The last three (PACKED, PAIRED, CLASSES_PAIRED) are for cells whose sums fit their fields (`LARGEST_FIELD`, `LARGEST_HALF`). Every
+The last three (PACKED, PAIRED, CLASSES_PAIRED) are for cells whose sums fit their fields
+(`LARGEST_FIELD`, `LARGEST_HALF`). Every
 kind is linear: words of cells are added and subtracted, whatever they mean. `encode`, `add` and
 `decode` know what they mean, and nothing else does.
 

@@ -9,8 +9,8 @@
     poisson           log of the mean   log of the mean     Newton
     gamma             log of the mean   log of the mean     Newton
 
-A Newton step is ``- sum of gradients / (sum of hessians + l2)``. The losses of medians and quantiles
-have no second derivative. So their trees are grown by gradients alone and get their steps
+A Newton step is ``- sum of gradients / (sum of hessians + l2)``. The losses of medians and
+quantiles have no second derivative. So their trees are grown by gradients alone and get their steps
 afterwards, as in scikit-learn.
 
 Sources: Friedman 2001; scikit-learn's ``HistGradientBoosting*``, whose losses these are.

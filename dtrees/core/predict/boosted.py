@@ -61,7 +61,7 @@ def raw_predictions(
 def staged_raw_predictions(
     forest: Forest, initial: np.ndarray, book: CodeBook, table: Table, run: Runner = serial
 ) -> Iterator[np.ndarray]:
-    """Raw predictions after each iteration, float64 (n_rows, n_values); the caller may keep them."""
+    """Raw predictions after each iteration, float64 (n_rows, n_values), copied."""
     raw = np.repeat(initial[None, :], table.n_rows, axis=0)
     for number, leaves in enumerate(leaves_by_tree(forest.trees, book, table, run)):
         k = number % len(initial)

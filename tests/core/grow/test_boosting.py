@@ -92,5 +92,7 @@ def test_a_cancelled_growth_ends():
         asked.append(1)
         return len(asked) > 3
 
-    found = boost(BoostedRows(coded, np.arange(100.0)), growing, book.thresholds, serial, 1, cancelled)
+    found = boost(
+        BoostedRows(coded, np.arange(100.0)), growing, book.thresholds, serial, 1, cancelled
+    )
     assert len(found) == 3

@@ -21,7 +21,8 @@ def rows_of(team, loss, initial, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("loss", "n_values"), [(CLASSES["log_loss"], 1), (CLASSES["log_loss"], 3), (NUMBERS["poisson"], 1)]
+    ("loss", "n_values"),
+    [(CLASSES["log_loss"], 1), (CLASSES["log_loss"], 3), (NUMBERS["poisson"], 1)],
 )
 def test_helpers_change_nothing(loss, n_values):
     alone = rows_of(Helpers(), loss, np.zeros(n_values))
@@ -41,13 +42,18 @@ def test_helpers_change_nothing(loss, n_values):
 
 
 def test_all_rows_begin_alike():
-    rows = RowDerivatives(CLASSES["log_loss"], np.array([1.0, 2.0, 3.0]), np.zeros(4), None, Helpers())
+    initial = np.array([1.0, 2.0, 3.0])
+    rows = RowDerivatives(
+        CLASSES["log_loss"], np.array([1.0, 2.0, 3.0]), np.zeros(4), None, Helpers()
+    )
     np.testing.assert_array_equal(rows.raw, np.repeat([[1.0], [2.0], [3.0]], 4, axis=1))
     assert (rows.n_values, rows.n_rows) == (3, 4)
 
 
 def test_a_scale_is_a_factor():
-    rows = RowDerivatives(NUMBERS["squared_error"], np.zeros(1), np.array([1.0, -2.0]), None, Helpers())
+    rows = RowDerivatives(
+        NUMBERS["squared_error"], np.zeros(1), np.array([1.0, -2.0]), None, Helpers()
+    )
     np.testing.assert_array_equal(rows.derive(8.0, 4.0), [[8, 8]])
     np.testing.assert_array_equal(rows.packed.view(np.int64)[0] >> 32, [-8, 16])
     assert rows.largest_of_all() == (2.0, 1.0)

@@ -10,13 +10,13 @@ The histogram of the node becomes that of its larger child. Histograms of leaves
 searched any more are used again.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport malloc
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport (
     STORED_SPARSE, STORED_U16, STORED_U8, Column, code_t, last_ordered, next_code
 )
-from dtrees.core.data._structs cimport ALL_ORDERED, IN_SUBSET, LEAF, Split
+from dtrees.core.data._structs cimport ALL_ORDERED, IN_SUBSET, Split
 from dtrees.core.histogram._layout cimport decode_gradients, subtract_words
 from dtrees.core.search._bins cimport search_histogram
 from dtrees.core.search._gradient_scan cimport scan_gradients

@@ -39,7 +39,9 @@ def test_cells_have_the_sums_of_their_rows(n_codes, n_blocks, some):
 
 def test_sparse_columns():
     indptr, rows, codes = [0, 2, 3], [1, 4, 0], [2, 3, 1]
-    coded = CodedMatrix.sparse(5, np.array(indptr), np.array(rows), np.array(codes), [3, 2], [3, 2], [1, 2])
+    coded = CodedMatrix.sparse(
+        5, np.array(indptr), np.array(rows), np.array(codes), [3, 2], [3, 2], [1, 2]
+    )
     blocks = ColumnBlocks(coded)
     blocks.fill(0, 5)
     packed = np.ones(5, dtype=np.uint64)
