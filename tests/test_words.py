@@ -62,7 +62,8 @@ def without_ends(text):
 @pytest.mark.usefixtures("few_rows", "threads")
 def test_the_commands_on_the_pages_run_on_a_few_rows():
     for words in commands():
-        done = ask(*words, *(["--folds", "2"] if words[0] == "cv" else []))
+        folds = "3" if "--nested-error" in words else "2"
+        done = ask(*words, *(["--folds", folds] if words[0] == "cv" else []))
         assert done.exit_code == 0, (words, done.output)
         assert done.stdout
 

@@ -110,9 +110,9 @@ def _bar_picture(found: dict[str, tuple[float, float]]) -> bytes:
     ):
         axes.bar(places + shift, [v[side] for v in found.values()], 0.36, color=color, label=label)
     axes.axhline(CV_BAGS, color="0.5", linewidth=0.8)
-    drawing.plain(axes, f"{CV_BAGS} bags, in units of one fit of all rows")
+    drawing.plain(axes, f"{CV_BAGS} bags; the line: {CV_BAGS} fits", y="times one fit of all rows")
     drawing.names_below(axes, [*found])
-    drawing.legend(axes, ncols=2)
+    drawing.legend(axes, 2)
     return drawing.png(figure)
 
 
@@ -182,7 +182,7 @@ def _curves(what: str, scale: Scale) -> Survey:
     return Survey(
         Table(("data set", *(f"{point} {unit}" for point in points)), note),
         lambda: _curve_lines(what, sets, points, turns, found),
-        None,
+        lambda: drawing.gains(found, unit, "Serial / forest"),
         lambda: _curve_findings(what, found),
     )
 

@@ -159,9 +159,9 @@ def _phase_picture(found: dict[str, dict[str, list[float]]]) -> bytes:
             axes.bar(at, heights, 0.24, bottom, color=color, label=label)
             bottom += heights
     axes.axhline(1.0, color="0.4", linewidth=0.8)
-    drawing.plain(axes, "Serial, overlapping sets, folds (left to right), in units of one fit")
+    drawing.plain(axes, "Serial, overlapping sets, folds (left to right)", y="times one fit")
     drawing.names_below(axes, names)
-    drawing.legend(axes, ncols=3)
+    drawing.legend(axes, 3)
     return drawing.png(figure)
 
 
@@ -233,7 +233,7 @@ def _level_picture(found: dict[str, tuple[list[Level], list[Level]]]) -> bytes:
         )
         axes.set_ylim(0, 10.5)
         axes.locator_params(axis="x", integer=True)
-        drawing.plain(axes, name, "level")
+        drawing.plain(axes, name, "level", "folds")
     for axes in grid.ravel()[len(most) :]:
         axes.set_visible(False)
     handles, labels = grid[0, 0].get_legend_handles_labels()

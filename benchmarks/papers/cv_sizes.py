@@ -79,21 +79,6 @@ def _findings(what: str, found: Points) -> str:
     )
 
 
-def _picture(what: str, found: Points) -> bytes:
-    figure, axes = drawing.canvas(6.0, 3.4)
-    points = [*found]
-    spread = [interval([*each.values()]) for each in found.values()]
-    for name in next(iter(found.values())):
-        axes.plot(points, [found[p][name] for p in points], color="0.82", linewidth=1)
-    means, halves = zip(*spread, strict=True)
-    axes.errorbar(points, means, halves, color=drawing.OURS, capsize=4, marker="o")
-    axes.axhline(1.0, color="0.5", linewidth=0.8)
-    axes.set_xticks(points)
-    unit = "folds" if what == "folds" else "% of the rows, ten folds"
-    drawing.plain(axes, "Serial / together: mean and 90 % interval; grey: each set", unit)
-    return drawing.png(figure)
-
-
 def _survey(what: str, scale: Scale) -> Survey:
     points = OVER_FOLDS if what == "folds" else OVER_ROWS
     names, turns = NAMES, TURNS
@@ -101,10 +86,11 @@ def _survey(what: str, scale: Scale) -> Survey:
         names, points, turns = [n for n in QUICK_SETS if n in NAMES], (points[0], points[-2]), 1
     sets = present(CV_SETS, scale, names)
     found: Points = {}
+    unit = "folds" if what == "folds" else "% of the rows, ten folds"
     return Survey(
         table(what, points),
         lambda: _lines(what, sets, points, turns, found),
-        lambda: _picture(what, found),
+        lambda: drawing.gains(found, unit, "Serial / together"),
         lambda: _findings(what, found),
     )
 

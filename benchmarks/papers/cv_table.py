@@ -143,9 +143,9 @@ def _picture(found: Found) -> bytes:
     ):
         axes.plot(places, value, mark, color=drawing.PAPER, label=label, markersize=7)
     axes.axhline(1.0, color="0.5", linewidth=0.8)
-    drawing.plain(axes, "Ten folds and the actual tree: serial / together")
+    drawing.plain(axes, "Ten folds and the actual tree: serial / together", y="times")
     drawing.names_below(axes, names)
-    drawing.legend(axes, ncols=3)
+    drawing.legend(axes, 3)
     return drawing.png(figure)
 
 

@@ -148,6 +148,7 @@ SF_TABLE_7 = {
 SF_LARGEST_SPLIT, SF_SPLITS = 0.04, 200  # [SF] 4: min_split from 0 to 4 % in steps of 0.02 %
 
 SP_FIGURE_2 = {"1": 188.0, "full": 58.0}  # [SP] 4.2: 20 newsgroups, dense / sparse, by depth
+SP_FIGURE_3 = (800.0, 900.0)  # [SP] 4.2: "a factor between"; a regression, KDD cup, density .014
 SP_FIGURE_4 = {"shallow": 2.0, "full": 1.0}  # "approximately twice"; "for fully grown trees it is
 #                                              the opposite": less than 1
 SP_CROSSING = 0.2  # [SP] 4.3, figure 6: above this density the array is the better one

@@ -155,9 +155,10 @@ def _selection_picture(found: dict[int, tuple[float, float, float]]) -> bytes:
     for side, style, label in ((0, "--", "generic, paper"), (1, ":", "superfast, paper")):
         values = [each[side] for each in SF_TABLE_5.values()]
         axes.plot([*SF_TABLE_5], values, style, color=drawing.PAPER, label=label)
-    axes.set_yscale("log")
-    drawing.plain(axes, "One column, milliseconds", "rows")
-    drawing.legend(axes, ncols=2)
+    drawing.plain(axes, "The best test on one column", "rows", "ms")
+    drawing.logarithmic(axes.yaxis)
+    drawing.thousands(axes.xaxis)
+    drawing.legend(axes, 2)
     return drawing.png(figure)
 
 
@@ -276,9 +277,9 @@ def _tree_picture(found: dict[str, tuple[dict[str, float], Any]]) -> bytes:
         (0.2, drawing.OURS, "dtrees", [o["tune"] / o["train"] for o, _ in found.values()]),
     ):
         axes.bar(places + shift, values, 0.36, color=color, label=label)
-    drawing.plain(axes, "Tuning, in units of growing the full tree")
+    drawing.plain(axes, "Tuning", y="times growing the full tree")
     drawing.names_below(axes, [*found])
-    drawing.legend(axes, ncols=2)
+    drawing.legend(axes, 2)
     return drawing.png(figure)
 
 

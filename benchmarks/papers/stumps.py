@@ -83,8 +83,9 @@ def _picture(found: Found) -> bytes:
     for side, name, color in ((0, OWN, drawing.OURS), (1, OTHER, drawing.SERIAL)):
         values = [each[side] for each in found.values()]
         axes.plot([*found], values, color=color, marker="o", markersize=4, label=f"over {name}")
-    axes.set_ylim(0)
-    drawing.plain(axes, "AdaBoost over stumps on 20 newsgroups, s", "rounds")
+    axes.set_ylim(0, 1.1 * max(map(max, found.values())))
+    axes.set_xticks([*found])
+    drawing.plain(axes, "AdaBoost over stumps on 20 newsgroups", "rounds", "s")
     drawing.legend(axes)
     return drawing.png(figure)
 

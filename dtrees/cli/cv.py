@@ -58,12 +58,14 @@ if TYPE_CHECKING:
 
     from dtrees.callbacks import Bar
     from dtrees.io import Problem
+    from dtrees.model_selection import NestedStandardError
     from dtrees.model_selection.folds import Split
 
 CHOSEN_BY_TUNING = ("min_samples_split", "ccp_alpha")
 MANY_ROWS = 50_000_000  # whose lists of folds are worth a word
 PAGES = (".html", ".htm")
 BYTES_OF_A_ROW = 8  # in the list of a fold
+LEAST_NESTED = 3  # folds, of which two are left out
 
 
 @click.command("cv")
@@ -103,6 +105,14 @@ BYTES_OF_A_ROW = 8  # in the list of a fold
         "anew for each fold from the rows outside of it. Takes a cross-validation for each fold.",
     ),
     click.option(
+        "--nested-error",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Also the standard error by nested cross-validation, which knows that folds share "
+        "rows, with N divisions into folds: 20 or more. Grows --folds times (--folds + 1) / 2 "
+        "models for each. Of numbers it is that of the squared error.",
+    ),
+    click.option(
         "--pruning-table",
         is_flag=True,
         help="The errors of a tree under cost-complexity pruning; --tune shows them, too.",
@@ -136,6 +146,7 @@ def command(
     tune: bool,
     tune_simplest: bool,
     tune_nested: bool,
+    nested_error: int | None,
     pruning_table: bool,
     report: Path | None,
     force: bool,
@@ -160,8 +171,7 @@ def command(
         check_options(**model)
         scorers = check_scoring(scoring)
         rule = rule_of(tune, tune_simplest, model)
-        if tune_nested and rule is None:
-            raise RequestError("--tune-nested is for --tune or --tune-simplest: add either")
+        check_nested(folds, scorers, rule, tune_nested, nested_error)
         if pruning_table and model["model"] != "tree":
             raise RequestError(f"--pruning-table is for --model tree, not for {model['model']}")
         if report is not None:
@@ -191,6 +201,7 @@ def command(
                 rule=rule,
                 wants_nested=tune_nested,
                 wants_path=pruning_table,
+                n_divisions=nested_error,
             )
             with notes():
                 with trees_grown(show=not as_json) as bar:
@@ -222,6 +233,31 @@ def rule_of(tune: bool, tune_simplest: bool, model: dict[str, Any]) -> str | Non
         if model[name] is not None:
             raise RequestError(f"{option_of(name)} is what --tune chooses: give either")
     return "simplest" if tune_simplest else "best"
+
+
+def check_nested(
+    folds: int,
+    scorers: Sequence[str],
+    rule: str | None,
+    tune_nested: bool,
+    nested_error: int | None,
+) -> None:
+    """Refuse nested choices of nothing.
+
+    And nested standard errors of too few folds, of a size that is to be chosen, or of scorers.
+    """
+    if tune_nested and rule is None:
+        raise RequestError("--tune-nested is for --tune or --tune-simplest: add either")
+    if nested_error is None:
+        return
+    if folds < LEAST_NESTED:
+        raise RequestError(f"--nested-error needs --folds {LEAST_NESTED} or more, not {folds}")
+    if rule is not None:
+        raise RequestError("--nested-error is for a size that is given, not for --tune")
+    if scorers:
+        raise RequestError(
+            "--nested-error is of the accuracy, or of the squared error: not with --scoring"
+        )
 
 
 def check_report(report: Path, files: Sequence[str], force: bool) -> None:
@@ -296,11 +332,26 @@ def validated(request: Request, estimator: Any, bar: Bar | None = None) -> Run:
         if found.tuned is not None:
             estimator.set_params(**found.tuned.chosen.parameters)
         final = estimator.fit(X, y)
+    nested = None if request.n_divisions is None else nested_error_of(request, of_fold)
     seconds = perf_counter() - start
     baseline = baseline_scores(y, request.problem.task, splits, request.scoring)
     if not request.scoring:
         baseline = dict(zip([SCORE_NAME[request.problem.task]], baseline.values(), strict=False))
-    return Run(request, found, final, seconds, baseline)
+    return Run(request, found, final, seconds, baseline, nested)
+
+
+def nested_error_of(request: Request, estimator: Any) -> NestedStandardError:
+    """The standard error of an estimator by nested cross-validation."""
+    from dtrees.model_selection import nested_standard_error
+
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # check_folds notes it
+        return nested_standard_error(
+            estimator,
+            *(request.problem.X, request.problem.y),
+            cv=request.n_folds,
+            n_repeats=request.n_divisions,
+            random_state=estimator.random_state,
+        )
 
 
 def check_folds(problem: Problem, folds: int, *, nested: bool = False) -> None:

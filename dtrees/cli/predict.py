@@ -63,6 +63,7 @@ from dtrees.cli.terminal import say
 
 PREDICTION = "prediction"
 PROBABILITY = "probability_"
+ENDS = ("lower", "upper")  # of an interval
 
 
 @click.command("predict")
@@ -80,6 +81,13 @@ PROBABILITY = "probability_"
     force_option,
     click.option(
         "--proba", is_flag=True, help="Also the probability of every class, a column for each."
+    ),
+    click.option(
+        "--interval",
+        type=float,
+        metavar="SHARE",
+        help="Also an interval that holds the target of so many rows, such as 0.9: columns lower "
+        "and upper. For numbers, by a forest that was fitted with --oob.",
     ),
     click.option(
         "--keep",
@@ -105,6 +113,7 @@ def command(
     out: str,
     force: bool,
     proba: bool,
+    interval: float | None,
     keep: tuple[str, ...],
     raw: bool,
     drop: tuple[str, ...],
@@ -131,12 +140,15 @@ def command(
         fitted = load_model(model)
         if proba and task_of_model(fitted) == "regression":
             raise RequestError("--proba is for classes, and the model predicts numbers")
+        if interval is not None:
+            check_interval(fitted, interval)
         book = codebook_of(fitted)
         is_csv = is_stream(Path(out)) or not out.lower().endswith(PARQUET)
         is_safe = is_csv and not raw
-        wanted = Wanted(label_of(files), proba, list(dict.fromkeys(keep)), list(drop), is_safe)
+        kept = list(dict.fromkeys(keep))
+        wanted = Wanted(label_of(files), proba, kept, list(drop), is_safe, interval)
         if not is_stream(Path(out)) and not is_folder:
-            is_ours = partial(is_predictions, names=[*wanted.kept, *names_of(fitted, proba)])
+            is_ours = partial(is_predictions, names=[*kept, *names_of(fitted, wanted)])
             what = "a table of predictions with the columns that are asked for"
             check_replaceable(Path(out), is_ours, what, force)
         as_written = {*text_columns(book), *wanted.kept} - set(number_columns(book))
@@ -179,6 +191,20 @@ class Wanted:
     kept: list[str]  # columns in front of the predictions
     dropped: list[str]  # columns that the model does not see
     for_sheets: bool = False  # text is to be safe in a spreadsheet (`dtrees.cli.cells`)
+    confidence: float | None = None  # of intervals; None: there are none
+
+
+def check_interval(fitted: Any, confidence: float) -> None:
+    """Refuse intervals that the model does not have, or a share that none has."""
+    if task_of_model(fitted) != "regression":
+        raise RequestError("--interval is for numbers, and the model predicts classes")
+    if not 0.5 <= confidence < 1:
+        raise RequestError(f"--interval {confidence:g}: a share from 0.5 to below 1, such as 0.9")
+    has_errors = getattr(fitted, "oob_score", False) or getattr(fitted, "oob_tol", None) is not None
+    if not has_errors:
+        raise RequestError(
+            "--interval needs the errors of rows out of bags: fit a forest with --oob"
+        )
 
 
 def answers(table: Any, fitted: Any, wanted: Wanted) -> Any:
@@ -195,7 +221,7 @@ def answers(table: Any, fitted: Any, wanted: Wanted) -> Any:
         if name not in table.columns:
             raise RequestError(f"no column {name!r} in {wanted.label}{near(name, table.columns)}")
     X = columns_as_fitted(table.drop(columns=wanted.dropped), codebook_of(fitted), wanted.label)
-    found = predictions(fitted, X, wanted.proba)
+    found = predictions(fitted, X, wanted)
     taken = [name for name in wanted.kept if name in found]
     if taken:
         raise RequestError(f"--keep {taken[0]} has the name of a column of predictions")
@@ -222,26 +248,33 @@ def lazy_answers(table: Any, fitted: Any, wanted: Wanted) -> Any:
     return map_parts(partial(told, wanted=wanted), fitted, table)
 
 
-def predictions(fitted: Any, X: Any, proba: bool) -> dict[str, Any]:
+def predictions(fitted: Any, X: Any, wanted: Wanted) -> dict[str, Any]:
     """The columns of predictions by name, for the model's columns; there may be no rows."""
     import numpy as np
     from pandas import Series
 
     classes = getattr(fitted, "classes_", np.empty(0))
-    shares: dict[str, Any] = {}
-    if proba:
+    more: dict[str, Any] = {}
+    if wanted.proba:
         of_rows = fitted.predict_proba(X) if len(X) else np.empty((0, len(classes)))
         said = classes.take(of_rows.argmax(axis=1))  # as predict does
-        shares = dict(zip(names_of(fitted, proba)[1:], of_rows.T, strict=True))
+        more = dict(zip(names_of(fitted, wanted)[1:], of_rows.T, strict=True))
     else:
         said = fitted.predict(X) if len(X) else classes[:0]
+    if wanted.confidence is not None:
+        ends = np.empty((0, 2))
+        if len(X):
+            ends = fitted.prediction_interval(X, wanted.confidence)
+        more = dict(zip(ENDS, ends.T, strict=True))
     # where there are no rows, pandas has to be told the type of labels
-    return {PREDICTION: Series(said, X.index, dtype=Series(classes).dtype), **shares}
+    return {PREDICTION: Series(said, X.index, dtype=Series(classes).dtype), **more}
 
 
-def names_of(fitted: Any, proba: bool) -> list[str]:
+def names_of(fitted: Any, wanted: Wanted) -> list[str]:
     """Names of the columns of predictions."""
-    classes = fitted.classes_ if proba else ()
+    if wanted.confidence is not None:
+        return [PREDICTION, *ENDS]
+    classes = fitted.classes_ if wanted.proba else ()
     return [PREDICTION, *(f"{PROBABILITY}{label}" for label in classes)]
 
 

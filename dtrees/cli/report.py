@@ -40,7 +40,14 @@ from dtrees.cli.figures import (
 )
 from dtrees.cli.formatting import counted
 from dtrees.cli.models import chosen_parameters
-from dtrees.cli.run import Run, path_lines, size_lines, untuned_score, with_error
+from dtrees.cli.run import (
+    Run,
+    nested_lines,
+    path_lines,
+    size_lines,
+    untuned_score,
+    with_error,
+)
 from dtrees.parallel import computed
 
 MOST_COLUMNS, MOST_CLASSES, MOST_FOLDS, MOST_LEVELS, MOST_STEPS = 40, 12, 50, 8, 12
@@ -111,6 +118,7 @@ def _facts(run: Run) -> dict[str, Any]:
         "model_leaves": leaves,
         "shown_levels": TEXT_LEVELS if is_cut else None,
         "seconds": f"{run.seconds:.1f}",
+        "nested_lines": nested_lines(run.nested, run.problem.task) if run.nested else [],
         "oob_score": f"{run.model.oob_score_:.4f}" if hasattr(run.model, "oob_score_") else None,
     }
 

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     import numpy as np
 
     from dtrees.io import Problem
-    from dtrees.model_selection import CostComplexity, SizeChoice, TunedSize
+    from dtrees.model_selection import CostComplexity, NestedStandardError, SizeChoice, TunedSize
     from dtrees.model_selection.validated import ValidatedFolds
+
+CONFIDENCE = 0.9  # of the interval that is told beside a nested standard error
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Request:
     rule: Any  # by which the size is chosen: 'best', 'simplest' or None
     wants_nested: bool  # it is also chosen without each fold, to be scored there
     wants_path: bool  # cost-complexity pruning is to be told
+    n_divisions: int | None = None  # into folds, of a nested cross-validation; None: not asked
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class Run:
     model: Any  # fitted on all rows
     seconds: float  # of all of it, but for reading the file
     baseline: dict[str, float]  # mean scores of a guess, by name; those that can be had
+    nested: NestedStandardError | None = None  # if it was asked for
 
     @property
     def problem(self) -> Problem:
@@ -133,6 +137,8 @@ class Run:
                 mean, standard_error = self.nested_mean_and_error
                 nested = {"mean": mean, "standard_error": standard_error}
                 document["tuned"]["nested"] = nested
+        if self.nested is not None:
+            document["nested_error"] = nested_document(self.nested, self.problem.task)
         if self.found.path is not None:
             document["cost_complexity"] = _path_document(self.found.path)
         return document
@@ -161,6 +167,33 @@ class Run:
         if hasattr(self.model, "oob_score_"):
             found["oob_score"] = float(self.model.oob_score_)
         return found
+
+
+def nested_document(nested: NestedStandardError, task: str) -> dict[str, Any]:
+    """A standard error by nested cross-validation; errors are positive."""
+    is_error = task == "regression"
+    lower, upper = nested.interval(CONFIDENCE)
+    return {
+        "score": "squared error" if is_error else "accuracy",
+        "mean": -nested.mean if is_error else nested.mean,
+        "standard_error": nested.standard_error,
+        "naive_standard_error": nested.naive_standard_error,
+        "interval": [-upper, -lower] if is_error else [lower, upper],
+        "confidence": CONFIDENCE,
+        "divisions": nested.n_repeats,
+    }
+
+
+def nested_lines(nested: NestedStandardError, task: str) -> list[str]:
+    """The same in words."""
+    told = nested_document(nested, task)
+    of, mean, error = told["score"], told["mean"], told["standard_error"]
+    lower, upper = told["interval"]
+    return [
+        f"{of} {mean:.4g} ± {error:.2g} by nested cross-validation, "
+        f"{told['naive_standard_error']:.2g} if rows of different folds were independent",
+        f"{CONFIDENCE:.0%} interval for new rows: {lower:.4g} to {upper:.4g}",
+    ]
 
 
 def with_error(mean: float, standard_error: float) -> str:

@@ -14,7 +14,14 @@ from dtrees.cli.description import (
     oob_line,
     size_in_words,
 )
-from dtrees.cli.run import Run, path_lines, size_lines, untuned_score, with_error
+from dtrees.cli.run import (
+    Run,
+    nested_lines,
+    path_lines,
+    size_lines,
+    untuned_score,
+    with_error,
+)
 from dtrees.cli.tables import kinds_line
 from dtrees.cli.terminal import console, say
 
@@ -49,6 +56,9 @@ def print_run(run: Run) -> None:
     if run.nested_mean_and_error is not None:
         out.print(f"[bold]{score} {with_error(*run.nested_mean_and_error)}[/bold]", end="")
         out.print(" on new rows: the size was chosen anew for each fold, without it")
+    if run.nested is not None:
+        for line in nested_lines(run.nested, run.problem.task):
+            say(line)
     out.print(importance_table(columns))
     model = run.model
     is_cut = is_tree(model) and model.get_depth() > TEXT_LEVELS

@@ -230,6 +230,15 @@ class BaseTrees(BaseEstimator, ABC):
         - ``regime``, ``reason``: where trees were grown, and why there.
         - ``seconds``: dict of the phases: ``coding``, ``growth``, ``reading`` of what else a Dask
           collection has to tell, and, within growth on a cluster, what was waited for.
+        - Of several training sets, over all trees: ``shared_nodes``, which were searched for two
+          sets or more at once, and ``shared_rows``, the rows of these nodes, each once (in the
+          partitioned regime those of the node's largest set). ``bounded_columns`` of these nodes
+          were searched by bounds of intervals, and of ``alive_columns`` some codes had to be
+          looked at. In a search, ``known_nodes`` were taken over from trees of candidates with
+          smaller leaves. All are 0 where every set grew on its own. They depend on no number of
+          threads.
+          In the replicated regime, fewer nodes are shared where a cluster has more threads than the
+          forest has trees: the sets are divided then.
         - On a cluster, ``lost_workers``, and where it happened ``retries`` of tasks and
           ``restarts``: everything had to be sent or made again.
         - In the replicated regime: ``tasks``, and ``bytes_moved``: the table, once for every worker

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from dtrees.core.membership.resampling import Bags
+from dtrees.core.predict.blas import one_blas_thread
 from dtrees.core.predict.intervals import Calibration
 from dtrees.core.predict.out_of_bag import rows_out_of
 from dtrees.core.predict.raw import forest_blocks
@@ -100,5 +101,6 @@ class IntervalPredictor(ForestPredictor):
         def see(first: int, end: int, values: np.ndarray) -> None:
             found[first:end] = calibration.ends(values, self.confidence)
 
-        forest_blocks(self.forest, self.book, table, run, see)
+        with one_blas_thread():  # blocks are what has threads
+            forest_blocks(self.forest, self.book, table, run, see)
         return found

@@ -96,7 +96,7 @@ class BaseDecisionTree(BaseTrees):
         ]
 
     def _grow_sets(self, training: Training, resampling: Resampling) -> list[Tree]:
-        growth = self._growth_of(training.encoded)
+        growth = replace(self._growth_of(training.encoded), known=training.known)
         advance, stats = training.advance, training.stats
         grown = grow_sets(growth, 1, resampling, training.run, advance=advance, stats=stats)
         return [tree for (tree,) in grown]

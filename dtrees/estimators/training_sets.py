@@ -27,6 +27,7 @@ import numpy as np
 from dtrees.callbacks import Bar
 from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
+from dtrees.core.grow.known import KnownTrees
 from dtrees.core.membership.resampling import Resampling, of_sets
 from dtrees.estimators.base import BaseTrees
 from dtrees.estimators.common_units import Companies, Company
@@ -51,9 +52,17 @@ def fit_sets(
 
 
 def fit_table(
-    estimator: BaseTrees, table: TrainingTable, sets: Resampling, *, bar: Bar | None = None
+    estimator: BaseTrees,
+    table: TrainingTable,
+    sets: Resampling,
+    *,
+    bar: Bar | None = None,
+    known: KnownTrees | None = None,
 ) -> FittedSets:
     """Fit a clone of an estimator to each training set; `bar` counts the trees of all sets.
+
+    `known` has what is known of the trees from a growth of the same sets, and keeps those of this
+    one. Forests make no use of it.
 
     Raises ClusterError where a Dask cluster is in force, or asked for, and cannot be used.
     ValueError: a parameter or the table is not what it should be.
@@ -73,6 +82,8 @@ def fit_table(
     coded_rows = table.coded_rows(plan, seed)
     advance = _counting(bar, plan.n_trees * sets.n_sets)
     stats = table.stats(plan, seed)
+    if sets.n_sets > 1:
+        stats.expect_sets()
     # rows out of bags walk within the growth, those that are scored do not
     own_rows = coded_rows if coded_rows.is_here else rows_of(encoded.coded, stats)
     training = Training(encoded, own_rows, table.y, run, advance, stats)
@@ -91,8 +102,9 @@ def fit_table(
             found = [_fitted(plan, training, own.target_of(0, company.target))]
         else:
             common = replace(encoded, target=company.target)
+            theirs = None if known is None else known.part(company.numbers)
             with stats.phase("growth"):
-                found = plan.fit_sets(replace(training, encoded=common), own)
+                found = plan.fit_sets(replace(training, encoded=common, known=theirs), own)
         for number, model in zip(company.numbers, found, strict=True):
             models[number] = model
     n_live = sets.totals(encoded.target.has_weight)

@@ -24,6 +24,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.core.membership.resampling import of_sets
+from dtrees.core.predict.blas import one_blas_thread
 from dtrees.core.predict.intervals import Calibration, check_confidence
 from dtrees.estimators.base import BaseTrees
 from dtrees.estimators.intervals import ENDS
@@ -34,7 +35,7 @@ from dtrees.model_selection.pipelines import ends_in_dtrees
 from dtrees.model_selection.prepare import Prepared
 from dtrees.model_selection.shared_search import SharedSearch
 from dtrees.model_selection.splits import Split
-from dtrees.parallel import Answer, is_lazy, map_rows
+from dtrees.parallel import Answer, is_lazy, map_rows, threaded
 
 NO_REGRESSOR = "they are of numbers, and it is of"
 
@@ -94,7 +95,7 @@ class CrossValidation(dict[str, Any]):
         and neither number need hold for them.
 
         Costs a prediction of `X` by each model, and O(n) for each of its rows, in blocks of a few
-        MB.
+        MB on the ``n_jobs`` threads of the models.
         """
         confidence = check_confidence(confidence)
         held_out = self._held_out
@@ -115,7 +116,9 @@ class CrossValidation(dict[str, Any]):
             )
             return map_rows(predictors, "prediction_interval", X)
         values = np.column_stack([model.predict(X) for model in models])
-        return held_out.ends(values.astype(np.float64, copy=False), confidence)
+        run = threaded(getattr(models[0], "n_jobs", None))
+        with one_blas_thread():
+            return held_out.ends(values.astype(np.float64, copy=False), confidence, run)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +140,8 @@ class Predictors:
     def of_block(self, method: str, block: Any) -> np.ndarray:
         """The ends for the rows of a block."""
         predicted = [model.of_block("predict", block) for model in self.models]
-        return self.held_out.ends(np.column_stack(predicted), self.confidence)
+        with one_blas_thread():
+            return self.held_out.ends(np.column_stack(predicted), self.confidence)
 
 
 def unsupported_intervals(estimator: Any, return_estimator: Any) -> str | None:

@@ -11,14 +11,18 @@ fold: the cross-validation of all other rows, whose models lack two folds::
     a = (mean e_in - mean e_out)^2      b = var(e_out) / rows of j           of each j and repeat
     squared standard error = (mean a - mean b) (k - 1) / k
 
+The factor is there since ``mean a - mean b`` is of cross-validations of all rows but one fold. The
+result is kept between the naive standard error, as if folds told k independent things, and that
+times the root of k, as if they all told one. Of unequal folds all rows count.
+
 k folds take k models without one fold and k (k - 1) / 2 without two. All are training sets of one
-growth, 55 of them for ten folds.
+growth, 55 of them for ten folds (`dtrees.model_selection.nested_models`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from numbers import Integral
@@ -29,17 +33,15 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
-from dtrees.core.membership.resampling import of_sets
 from dtrees.core.predict.intervals import check_confidence
-from dtrees.estimators.fitted_sets import FittedSets
-from dtrees.estimators.training_sets import fit_table
 from dtrees.model_selection.folds import LARGEST_SEED, shuffled_folds
-from dtrees.model_selection.prepare import Arguments, SplitTable, prepare_shared, splits_of
+from dtrees.model_selection.nested_models import Answers, Models, models_of
+from dtrees.model_selection.prepare import Arguments, prepare, splits_of
+from dtrees.model_selection.row_scores import OfShares, Scores, score_of_rows
 from dtrees.model_selection.splits import Split, Splits
 
 N_REPEATS = 20  # where folds are drawn here
 LEAST_FOLDS = 3  # two of them are left out
-Scores = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of y and what a model says, by row
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,14 @@ class NestedStandardError:
 
     @property
     def corrected(self) -> float:
-        """The mean score that a model of all rows has, as far as it is told by smaller ones."""
+        """The mean score that a model of all rows has, as far as it is told by smaller ones.
+
+        The bias is that of errors which are a constant more, in inverse proportion to the rows that
+        a model is grown on: the paper's ``(1 + (k - 2) / k) (nested_mean - mean)``. The authors' R
+        package has ``((k - 2) / k) ** 1.5`` in place of ``(k - 2) / k``.
+        """
         k = self.n_folds
-        bias = (1 + ((k - 2) / k) ** 1.5) * (self.nested_mean - self.mean)
+        bias = (1 + (k - 2) / k) * (self.nested_mean - self.mean)
         return self.nested_mean - bias
 
     def interval(self, confidence: float = 0.9) -> tuple[float, float]:
@@ -114,10 +121,11 @@ def nested_standard_error(
 
     Parameters
     ----------
-    estimator : tree or forest of dtrees
-        Never fitted itself.
+    estimator : estimator
+        Never fitted itself. Models of trees and forests of dtrees grow together. Searches of
+        dtrees share one coded table. Pipelines and other estimators are fitted one by one.
     X : table of shape (n_rows, n_columns)
-        As for `cross_validate`; Dask collections included.
+        As for `cross_validate`; a Dask collection for trees, forests and searches of dtrees.
     y : array-like of shape (n_rows,)
         The target.
     groups : array-like of shape (n_rows,), default=None
@@ -134,7 +142,8 @@ def nested_standard_error(
         How often all rows are divided anew, if `cv` is a number. None: 20. More of them make the
         standard error more exact.
     params : dict, default=None
-        For ``fit``: ``sample_weight``. Scores are not weighted.
+        For ``fit``: ``sample_weight``, or what the fit of a pipeline takes. Scores are not
+        weighted.
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffles.
 
@@ -146,7 +155,7 @@ def nested_standard_error(
     Raises
     ------
     TypeError
-        Models of the estimator cannot be grown together.
+        There is no `y`, or rows of a Dask collection would have to be taken.
     ValueError
         There are less than three folds, a fold has less than two rows, test sides do not divide the
         rows, or `scoring` is no mean over rows. Errors of fits are raised.
@@ -154,7 +163,8 @@ def nested_standard_error(
     Notes
     -----
     Costs one coding of the table, and for each repeat one shared growth of ``k (k + 1) / 2`` models
-    for k folds. The naive standard error ignores that folds share training rows, and its intervals
+    for k folds. Of searches these are ``k (k + 1) / 2 + 1`` searches, and of pipelines as many
+    fits. The naive standard error ignores that folds share training rows, and its intervals
     hold the truth too seldom (Bates, Hastie, Tibshirani 2023).
 
     Examples
@@ -168,7 +178,7 @@ def nested_standard_error(
     >>> found.standard_error >= found.naive_standard_error
     True
     """
-    score = _score_of(scoring, is_class=is_classifier(estimator))
+    score = score_of_rows(scoring, is_class=is_classifier(estimator))
     if isinstance(cv, Integral):
         n_repeats = N_REPEATS if n_repeats is None else n_repeats
         _check_numbers(cv, n_repeats)
@@ -185,9 +195,14 @@ def nested_standard_error(
         return Splits(found, len(y))
 
     arguments = Arguments("nested_standard_error", estimator, cv, groups, params)
-    work = prepare_shared(arguments, X, y, draw=draw)
-    n_rows = len(work.table.y)
-    repeats = [_of_repeat(estimator, work, fold, score) for fold in divisions(work.splits, n_rows)]
+    if y is None:
+        raise TypeError("nested_standard_error needs y, the target of each row.")
+    prepared = prepare(arguments, X, y, reason=None, draw=draw)
+    if prepared.reason is not None:
+        raise ValueError(f"Nested cross-validation needs folds: {prepared.reason}.")
+    models = models_of(prepared)
+    folds = divisions(prepared.arguments.cv, len(prepared.y))
+    repeats = [_of_repeat(models, fold, score) for fold in folds]
     n_folds = {repeat.n_folds for repeat in repeats}
     if len(n_folds) > 1:
         raise ValueError(f"Every repeat needs as many folds: they have {sorted(n_folds)}.")
@@ -263,8 +278,8 @@ class WithoutFolds:
         return ~np.isin(self._fold, self.lacking[number])
 
 
-def _of_repeat(estimator: Any, work: SplitTable, fold: np.ndarray, score: Scores) -> Repeat:
-    """Grow all models of a division, and score them."""
+def _of_repeat(models: Models, fold: np.ndarray, score: Scores) -> Repeat:
+    """Fit all models of a division, and score them."""
     rows_of = [np.flatnonzero(fold == i) for i in range(int(fold.max()) + 1)]
     k, sizes = len(rows_of), np.array([len(rows) for rows in rows_of])
     if k < LEAST_FOLDS or sizes.min() < 2:
@@ -273,16 +288,12 @@ def _of_repeat(estimator: Any, work: SplitTable, fold: np.ndarray, score: Scores
             f"are {k}, of {sizes.min()} to {sizes.max()} rows."
         )
     sets = WithoutFolds(fold)
-    fitted = fit_table(estimator, work.table, of_sets(sets), bar=work.bar)
-    for model in fitted.models:
-        if isinstance(model, Exception):
-            raise model
     sides = [np.concatenate([rows_of[i] for i in lacking]) for lacking in sets.lacking]
-    fitted.bring_values(enumerate(sides))
+    answers = models(sets, sides)
     outer: list[np.ndarray] = []
     inner_sum = np.zeros(k)
     for number, (lacking, rows) in enumerate(zip(sets.lacking, sides, strict=True)):
-        found = _scores(fitted, number, rows, score)
+        found = _scores(answers, number, rows, score)
         if len(lacking) == 1:
             outer.append(found)
             continue
@@ -300,13 +311,16 @@ def _of_repeat(estimator: Any, work: SplitTable, fold: np.ndarray, score: Scores
     )
 
 
-def _scores(fitted: FittedSets, number: int, rows: np.ndarray, score: Scores) -> np.ndarray:
-    """The score of each row by the model of a set."""
-    values, y, classes = fitted.values(number, rows), fitted.y[rows], fitted.classes
-    if isinstance(score, RowScore):
-        return score(y, values if classes is not None else values[:, 0])
-    predicted = values[:, 0] if classes is None else classes.take(values.argmax(axis=1))
-    found = np.asarray(score(y if classes is None else classes.take(y), predicted), np.float64)
+def _scores(answers: Answers, number: int, rows: np.ndarray, score: Scores) -> np.ndarray:
+    """The score of each row by a model."""
+    y, classes = answers.y[rows], answers.classes
+    if isinstance(score, OfShares):
+        return score(y, answers.values(number, rows))
+    if classes is None:
+        said = score(y, answers.values(number, rows)[:, 0])
+    else:
+        said = score(classes.take(y), answers.labels(number, rows))
+    found = np.asarray(said, dtype=np.float64)
     if found.shape != rows.shape:
         raise ValueError(
             f"scoring must return a number for each row: got shape {found.shape} for "
@@ -332,59 +346,3 @@ def _combined(repeats: Sequence[Repeat]) -> NestedStandardError:
         n_folds=k,
         n_repeats=len(repeats),
     )
-
-
-@dataclass(frozen=True)
-class RowScore:
-    """A score of rows, of numbers of classes and shares, or of numbers and predictions."""
-
-    of_rows: Scores
-
-    def __call__(self, y: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """One number per row; the larger the better."""
-        return self.of_rows(y, values)
-
-
-def _accuracy(y: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    return (shares.argmax(axis=1) == y).astype(np.float64)
-
-
-def _log_loss(y: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    tiny = np.finfo(np.float64).eps
-    found: np.ndarray = np.log(np.clip(shares[np.arange(len(y)), y], tiny, 1 - tiny))
-    return found
-
-
-def _brier_score(y: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    away = shares.copy()
-    away[np.arange(len(y)), y] -= 1
-    halves = 2 if shares.shape[1] == 2 else 1  # as scikit-learn: of two classes, of one of them
-    found: np.ndarray = -(away**2).sum(axis=1) / halves
-    return found
-
-
-OF_CLASSES = {
-    "accuracy": RowScore(_accuracy),
-    "neg_log_loss": RowScore(_log_loss),
-    "neg_brier_score": RowScore(_brier_score),
-}
-OF_NUMBERS = {
-    "neg_mean_squared_error": RowScore(lambda y, predicted: -((y - predicted) ** 2)),
-    "neg_mean_absolute_error": RowScore(lambda y, predicted: -np.abs(y - predicted)),
-}
-
-
-def _score_of(scoring: Any, *, is_class: bool) -> Scores:
-    """The score of rows that `scoring` stands for; ValueError: there is none."""
-    if callable(scoring):
-        return scoring
-    known = OF_CLASSES if is_class else OF_NUMBERS
-    name = next(iter(known)) if scoring is None else scoring
-    if name not in known:
-        raise ValueError(
-            f"scoring must be a mean over rows: got {scoring!r}. Give one of "
-            f"{', '.join(map(repr, known))}, or a function of the true values and the predictions "
-            "that returns a number for each row."
-        )
-    found: Scores = known[name]
-    return found

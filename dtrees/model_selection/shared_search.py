@@ -28,6 +28,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from dtrees.callbacks import Bar
+from dtrees.core.grow.known import KnownTrees
 from dtrees.core.membership.resampling import Resampling, of_sets
 from dtrees.estimators.constraints import InvalidParameterError
 from dtrees.estimators.ensemble import BaseForest
@@ -57,6 +58,7 @@ from dtrees.model_selection.prepare import (
 )
 from dtrees.model_selection.search_scores import SearchScores
 from dtrees.model_selection.splits import TrainingRows
+from dtrees.model_selection.widest_first import with_known_trees
 from dtrees.parallel import PartitionedTable
 
 logger = logging.getLogger(__name__)
@@ -201,9 +203,9 @@ class SharedSearch(PipelineSearch):
         keeps_final = bool(self.refit) and len(growths) == 1
         sets = of_sets(TrainingRows(splits, len(rows), rows if keeps_final else None))
         cells = None
-        for growth in growths:
+        for growth, known in with_known_trees(growths):
             lines.start(growth.places)
-            cells = self._grown(growth, work, sets, found)
+            cells = self._grown(growth, work, sets, found, known)
             lines.end(growth.places, found)
         self._conclude(found, candidates, len(splits), (scorers, refit_metric))
         if not self.refit:
@@ -217,12 +219,17 @@ class SharedSearch(PipelineSearch):
         return fitted
 
     def _grown(
-        self, growth: Growth, work: SplitTable, sets: Resampling, found: SearchScores
+        self,
+        growth: Growth,
+        work: SplitTable,
+        sets: Resampling,
+        found: SearchScores,
+        known: KnownTrees,
     ) -> Cells | None:
         """Grow the models of some candidates, and score them; None: every fit fails."""
         start = time.perf_counter()
         try:
-            fitted = fit_table(growth.estimator, work.table, sets, bar=work.bar)
+            fitted = fit_table(growth.estimator, work.table, sets, bar=work.bar, known=known)
         except InvalidParameterError as error:  # of every fit
             if self.error_score == "raise":
                 raise

@@ -220,7 +220,7 @@ def finish_nodes(
     for place, node in enumerate(nodes):
         rows = [of_blocks[place] for of_blocks, _ in gathered]
         work["bytes_moved"] += sum(each.coded.nbytes for each in rows)
-        trees += grow_gathered(rows, node, values, arena, run)
+        trees += grow_gathered(rows, node, values, arena, run, work)
     packed = PackedPartialTrees.of(trees)
     work["bytes_moved"] += packed.nbytes
     return packed, work

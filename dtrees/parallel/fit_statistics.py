@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+SHARED = ("shared_nodes", "shared_rows", "bounded_columns", "alive_columns", "known_nodes")
+
 
 @dataclass
 class FitStatistics:
@@ -25,7 +27,7 @@ class FitStatistics:
     counts : Counter
         lost_workers (that have gone, whatever the reason), retries (tasks that were submitted
         again), restarts (of all that is on the workers: codes that are learned, the table that was
-        sent, blocks), bytes_moved, and by regime:
+        sent, blocks), bytes_moved, `SHARED` where several training sets grew, and by regime:
 
         replicated: tasks (that trees were grown in); bytes_moved is the table, once for every
         worker, and the packed trees on their way back.
@@ -55,6 +57,10 @@ class FitStatistics:
     def add(self, name: str, began: float) -> None:
         """Add the seconds since a moment of `time.perf_counter` to those of a phase."""
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - began
+
+    def expect_sets(self) -> None:
+        """Say from now on what training sets have shared, also where that is nothing."""
+        self.counts.update(dict.fromkeys(SHARED, 0))
 
     def see_workers(self, addresses: Iterable[str], n_gone: int | None = None) -> None:
         """Count the workers that have gone since the last time; those at `addresses` are there.

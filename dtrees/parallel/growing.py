@@ -17,8 +17,10 @@ on adult, covertype, california, letter and 300,000 x 30, against eleven sets to
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -159,6 +161,8 @@ def _grown(
 
     Sets that do not grow together come one bundle after the other.
     """
+    if choice.regime != "local":
+        growth = replace(growth, known=None)  # trees are grown elsewhere, or in rounds
     if choice.regime == "partitioned" and resampling.class_weights is not None:
         for i in range(resampling.n_sets):  # what rows add depends on the set
             blocks = _in_blocks(growth.of_set(resampling, i), plain(), numbers, run, choice, stats)
@@ -192,16 +196,35 @@ def _grown(
                     yield units.sets(unit), trees, look(unit, trees)
             return
 
-    def grow(unit: int, run: LocalRunner) -> tuple[range, list[Tree], Any]:
-        trees = units.trees(unit, run, run.n_threads)
-        return units.sets(unit), trees, look(unit, trees)
+    yield from _grown_here(units, todo, run, stats, look)
 
-    if len(todo) == 1:
-        yield grow(todo[0], run)
-        return
-    alone = run.alone()
-    with closing(run.stream([partial(grow, unit, alone) for unit in todo])) as results:
-        yield from results
+
+def _grown_here(
+    units: UnitsOfGrowth,
+    todo: Sequence[int],
+    run: LocalRunner,
+    stats: FitStatistics,
+    look: Callable[[int, list[Tree]], Any],
+) -> Generator[tuple[range, list[Tree], Any]]:
+    """What `_grown` yields, of some units, grown on threads of this process."""
+
+    def grow(unit: int, run: LocalRunner) -> tuple[list[Tree], Any, Counter[str]]:
+        work: Counter[str] = Counter()
+        trees = units.trees(unit, run, run.n_threads, work)
+        return trees, look(unit, trees), work
+
+    def grown() -> Generator[tuple[list[Tree], Any, Counter[str]]]:
+        if len(todo) == 1:
+            yield grow(todo[0], run)
+            return
+        alone = run.alone()
+        with closing(run.stream([partial(grow, unit, alone) for unit in todo])) as results:
+            yield from results
+
+    with closing(grown()) as found:
+        for unit, (trees, seen, work) in zip(todo, found, strict=True):
+            stats.counts.update(work)
+            yield units.sets(unit), trees, seen
 
 
 def _in_blocks(

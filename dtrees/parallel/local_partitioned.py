@@ -142,8 +142,8 @@ def grow_here(
         stats.counts[what + "s"] += 1
 
     spec = whole.round_spec()
-    local = LocalBlocks(blocks, growth.values, run)
+    local = LocalBlocks(blocks, growth.values, run, stats.counts)
     with stats.phase("rounds"):
         for batch in whole.tree_batches(numbers, room_of_positions(None, CPU_COUNT), run.n_threads):
-            for number, trees in grow_in_rounds(spec, batch, local, hear):
+            for number, trees in grow_in_rounds(spec, batch, local, hear, stats.counts):
                 yield number, [growth.pruned(tree) for tree in trees]

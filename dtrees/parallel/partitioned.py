@@ -97,7 +97,9 @@ def grow_partitioned(
                 blocks.make()
             spec = whole.round_spec()
             for batch in blocks.tree_batches(numbers):
-                with closing(grow_in_rounds(spec, batch, blocks, blocks.hear)) as grown:
+                with closing(
+                    grow_in_rounds(spec, batch, blocks, blocks.hear, stats.counts)
+                ) as grown:
                     for number, trees in grown:
                         yield number, [whole.growth.pruned(tree) for tree in trees]
         finally:

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
 from functools import partial
@@ -90,7 +91,8 @@ def grow_replicated(
             batches = batches_of(growth, units, n_threads, units_per_task)
             stats.counts["tasks"] += len(batches)
             calls = partial(_calls, tasks, table, batches)
-            for number, packed in tasks.each(len(batches), calls):
+            for number, (packed, work) in tasks.each(len(batches), calls):
+                stats.counts.update(work)
                 stats.counts["bytes_moved"] += packed_bytes(packed)
                 trees = iter(unpack(packed))
                 for unit in batches[number]:
@@ -136,12 +138,16 @@ def _calls(
         yield Call("grow-trees", grow_batch, (sent, list(units)), those, about)
 
 
-def grow_batch(table: SharedGrowth, units: Sequence[int]) -> dict[str, Any]:
-    """What a task does: grow a few units on one thread, as long as somebody wants them; packed."""
+def grow_batch(table: SharedGrowth, units: Sequence[int]) -> tuple[dict[str, Any], Counter[str]]:
+    """What a task does: grow a few units on one thread, as long as somebody wants them.
+
+    Returns the trees, packed, and what training sets have shared.
+    """
     run = TaskRunner()
+    work: Counter[str] = Counter()
     trees: list[Tree] = []
     for unit in units:
         if run.cancelled.is_set():
             raise CancelledError
-        trees += table.growth.trees(unit, run)
-    return pack(trees)
+        trees += table.growth.trees(unit, run, work=work)
+    return pack(trees), work

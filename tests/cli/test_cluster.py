@@ -280,6 +280,18 @@ def test_what_predict_refuses(models, folder, address, tmp_path):
     check_refused(ask("predict", models["amount"], many, "--proba", *there), "is for classes")
 
 
+def test_intervals_of_many_files(folder, address, tmp_path):
+    model = tmp_path / "amount.dtrees"
+    how = ("--target", "amount", "--model", "forest", "--trees", 30, "--oob", "--out", model)
+    assert ask("fit", folder / "whole.parquet", *how).exit_code == 0
+    here = ask("predict", model, folder / "whole.parquet", "--interval", 0.9)
+    there = ask(
+        *("predict", model, folder / "part-*.parquet", "--interval", 0.9, "--cluster", address)
+    )
+    assert here.stdout.startswith("prediction,lower,upper\n")
+    assert there.stdout == here.stdout
+
+
 @pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
 def test_what_a_worker_refuses_leaves_nothing(name, table, models, address, tmp_path):
     for part, last in enumerate(["5", "many"]):

@@ -7,6 +7,8 @@ import tomllib
 import pytest
 
 import dtrees
+from dtrees.io import problem_of, read_table
+from dtrees.model_selection import nested_standard_error
 from tests.cli.asking import ADULT, ROOT, check_refused, cv, cv_json, process, without_seconds
 
 pd = pytest.importorskip("pandas")
@@ -115,3 +117,46 @@ def test_version_and_help():
         assert words in help_.stdout
     for words in ("--cluster", "FILE...", "URL"):
         assert words in process("predict", "--help").stdout
+
+
+@pytest.mark.parametrize("target", ["class", "amount"])
+@pytest.mark.parametrize("kind", ["tree", "forest"])
+def test_the_nested_standard_error(target, kind, csv):
+    how = ("--target", target, "--folds", 3, "--seed", 2, "--model", kind, "--max-depth", 2)
+    how = (*how, *(("--trees", 3) * (kind == "forest")), "--nested-error", 4)
+    told = cv_json(csv, *how)["nested_error"]
+    problem = problem_of(read_table(csv), target)
+    stem = {"tree": "DecisionTree", "forest": "RandomForest"}[kind]
+    is_class = target == "class"
+    size = {"n_estimators": 3} if kind == "forest" else {}
+    model = getattr(dtrees, stem + ("Classifier" if is_class else "Regressor"))
+    found = nested_standard_error(
+        model(max_depth=2, random_state=2, **size),
+        *(problem.X, problem.y),
+        cv=3,
+        n_repeats=4,
+        random_state=2,
+    )
+    sign = 1 if is_class else -1
+    ends = sorted(sign * end for end in found.interval(0.9))
+    assert told == {
+        "score": "accuracy" if is_class else "squared error",
+        "mean": sign * found.mean,
+        "standard_error": found.standard_error,
+        "naive_standard_error": found.naive_standard_error,
+        "interval": ends,
+        "confidence": 0.9,
+        "divisions": 4,
+    }
+    out = cv(csv, *how).stdout
+    assert f"{told['score']} {told['mean']:.4g} ± {told['standard_error']:.2g} by nested" in out
+    assert f"90% interval for new rows: {ends[0]:.4g} to {ends[1]:.4g}" in out
+
+
+def test_nested_standard_errors_that_are_refused(csv):
+    for how, said in (
+        (("--folds", 2), "--nested-error needs --folds 3 or more, not 2"),
+        (("--tune",), "--nested-error is for a size that is given, not for --tune"),
+        (("--scoring", "roc_auc"), "--nested-error is of the accuracy, or of the squared error"),
+    ):
+        check_refused(cv(csv, "--target", "class", "--nested-error", 2, *how), said)

@@ -87,3 +87,33 @@ def test_refusals(model, table, csv, tmp_path):
     numbers = fit_table(table, tmp_path, target="amount")
     check_refused(ask("predict", numbers, csv, "--proba"), "--proba is for classes")
     check_refused(ask("predict", model, tmp_path / "no.csv"), "no such file")
+
+
+@pytest.fixture
+def numbers(table, tmp_path):
+    folder = tmp_path / "numbers"
+    folder.mkdir()
+    return fit_table(table, folder, "--model", "forest", "--trees", 40, "--oob", target="amount")
+
+
+def test_intervals(numbers, csv, tmp_path):
+    answers = predict(numbers, csv, "--interval", 0.8)
+    assert list(answers) == ["prediction", "lower", "upper"]
+    read = pd.read_csv(csv).drop(columns="amount")
+    expected = load(numbers).prediction_interval(read, 0.8)
+    np.testing.assert_allclose(answers[["lower", "upper"]], expected, rtol=1e-12)
+    assert (answers["lower"] <= answers["upper"]).all()
+    none = ask("predict", numbers, "-", "--interval", 0.9, text="number,word,mixed,class\n")
+    assert none.stdout == "prediction,lower,upper\n"
+    out = tmp_path / "p.csv"
+    for _ in range(2):  # it may replace its own
+        assert ask("predict", numbers, csv, "--interval", 0.9, "--out", out).exit_code == 0
+
+
+def test_intervals_that_a_model_does_not_have(model, numbers, table, csv, tmp_path):
+    check_refused(ask("predict", model, csv, "--interval", 0.9), "--interval is for numbers, and")
+    check_refused(ask("predict", numbers, csv, "--interval", 90), "a share from 0.5 to below 1")
+    for kind in ("tree", "forest"):
+        other = fit_table(table, tmp_path, "--model", kind, target="amount")
+        refused = ask("predict", other, csv, "--interval", 0.9)
+        check_refused(refused, "--interval needs the errors of rows out of bags")

@@ -156,6 +156,16 @@ def test_a_page_says_that_a_chosen_size_is_scored_too_well(csv, tmp_path, option
     assert re.search(expected, words_of(out))
 
 
+def test_a_nested_standard_error_is_told(csv, tmp_path):
+    page = tmp_path / "page.html"
+    how = ("--target", "amount", "--folds", 3, "--nested-error", 2, "--max-depth", 2)
+    done = ask("cv", csv, *how, "--report", page)
+    assert done.exit_code == 0, done.output
+    lines = [line for line in done.stdout.splitlines() if "nested cross-validation" in line]
+    assert len(lines) == 1
+    assert f'<p class="note">{lines[0]}.</p>' in page.read_text(encoding="utf-8")
+
+
 def test_only_the_pruning_is_on_the_page_if_only_that_is_asked_for(csv, tmp_path):
     out = tmp_path / "a.html"
     ask("cv", csv, "--target", "class", "--folds", 2, "--pruning-table", "--report", out)

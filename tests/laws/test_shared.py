@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from dtrees.core.data import _cpu
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow.grower import grow
-from dtrees.core.grow.shared import MOST_NUMBERS, Sets
+from dtrees.core.grow.shared import LOGARITHMS, MOST_NUMBERS, Sets, why_not_shared
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import Resampling, of_sets
 from dtrees.core.membership.shares import Shares
@@ -72,15 +73,30 @@ def check(example: Example, rows: np.ndarray, matrix=None, shares=None, **source
 
 
 def check_sets(example: Example, rows: np.ndarray, matrix=None, shares=None, **source) -> None:
-    """Every set has the tree that it gets alone."""
+    """Every set has the tree that it gets alone, and what sets have shared is counted."""
     matrix = coded(example.table) if matrix is None else matrix
-    trees = grow_sets(example, matrix, rows, shares=shares, **source)
+    work: Counter[str] = Counter()
+    trees = grow_sets(example, matrix, rows, shares=shares, work=work, **source)
+    check_counts(example, matrix, [tree.node_count for tree in trees], work, **source)
     assert len(trees.trees) == len(rows)
     for mine, tree in zip(rows, trees.trees, strict=True):
         own = example
         if shares is not None:
             own = replace(example, limits=limits_of(example, shares, mine))
         assert_equal(grow_tree(own, matrix, example.target.only(mine)), tree)
+
+
+def check_counts(example: Example, matrix, sizes: list[int], work, **source) -> None:
+    """A shared node is one of two sets or more; sets that may never part share their roots."""
+    assert 2 * work["shared_nodes"] <= sum(sizes)
+    assert work["shared_nodes"] <= work["shared_rows"] <= work["shared_nodes"] * example.n_rows
+    assert work["alive_columns"] <= work["bounded_columns"]
+    stays = source.get("tuning", Tuning()).shared_rows == 0
+    has_one_scale = example.criterion not in LOGARITHMS
+    weighs = example.target.class_multiplier is not None
+    may = why_not_shared(matrix, example.rules, weighs, 0) is None
+    if stays and has_one_scale and may and len(sizes) > 1 and min(sizes) > 1:
+        assert work["shared_nodes"] > 0
 
 
 def limits_of(example: Example, shares: Shares, rows: np.ndarray) -> dict:

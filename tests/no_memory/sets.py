@@ -9,14 +9,19 @@ import ctypes
 import itertools
 import os
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
 import dtrees
 from dtrees.core.data import _cpu
+from dtrees.core.grow.known import KnownTrees
+from dtrees.core.membership.resampling import of_sets
 from dtrees.estimators.fitted_sets import FittedSets, trees_of
-from dtrees.estimators.training_sets import fit_sets
+from dtrees.estimators.training_sets import fit_sets, fit_table
+from dtrees.estimators.training_table import TrainingTable
 from tests.laws.test_growth import assert_equal
 from tests.no_memory.models import FOREVER
 
@@ -33,6 +38,7 @@ WORKS = {
     "many codes": (2, dtrees.DecisionTreeClassifier, {"max_depth": 4}),
     "many codes, regression": (9, dtrees.DecisionTreeRegressor, {"max_depth": 4}),
     "threads": (5, dtrees.DecisionTreeClassifier, {"n_jobs": 2}),
+    "known trees": (5, dtrees.DecisionTreeClassifier, {}),
 }
 
 
@@ -54,6 +60,14 @@ def sets() -> np.ndarray:
     return np.vstack([fold != np.arange(5)[:, None], np.ones((1, N_ROWS), dtype=bool)])
 
 
+def from_known_trees(estimator, X, y, rows):
+    """A growth that knows the trees of smaller leaves."""
+    given = TrainingTable(X, y, None), of_sets(rows)
+    wider = KnownTrees()
+    fit_table(clone(estimator).set_params(min_samples_leaf=2), *given, known=wider)
+    return lambda: fit_table(estimator, *given, known=KnownTrees(wider, keeps=False))
+
+
 def main() -> None:
     """Print how often the trees were grown while calls failed, and how often that was told."""
     n_classes, kind, parameters = WORKS[sys.argv[1]]
@@ -69,18 +83,21 @@ def main() -> None:
         y, rows = np.tile(y, 2), np.tile(rows, (1, 2))
         ends.append(0)
     estimator = kind(min_samples_leaf=5, random_state=0, **{"n_jobs": 1, **parameters})
+    grown = partial(fit_sets, estimator, X, y, None, rows)
+    if sys.argv[1] == "known trees":
+        grown = from_known_trees(estimator, X, y, rows)
     n_grown = n_lost = 0
     for wide in (False, True):
         before = _cpu.use_wide(wide)
-        expected = fit_sets(estimator, X, y, None, rows)
+        expected = grown()
         library.no_memory_begin(ctypes.c_int64(-1), ctypes.c_int64(-1))
-        fit_sets(estimator, X, y, None, rows)
+        grown()
         n_calls = library.no_memory_end()
         firsts = range(0, n_calls, max(1, n_calls // int(sys.argv[2])))
         for first, end in itertools.product(firsts, ends):  # one call fails, or all from then on
             library.no_memory_begin(ctypes.c_int64(first), ctypes.c_int64(max(first, end)))
             try:
-                found = fit_sets(estimator, X, y, None, rows)
+                found = grown()
             except MemoryError:
                 found = None
                 n_lost += 1
@@ -89,7 +106,7 @@ def main() -> None:
             n_grown += 1
             if found is not None:
                 assert_same(found, expected)
-        assert_same(fit_sets(estimator, X, y, None, rows), expected)
+        assert_same(grown(), expected)
         _cpu.use_wide(before)
     print(n_grown, n_lost)
 

@@ -19,7 +19,7 @@ from dtrees.model_selection import (
     cross_validate,
     validation_surface,
 )
-from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.fit_statistics import SHARED, FitStatistics
 from dtrees.parallel.serialization import SharedGrowth, pack, packed_bytes
 from tests.parallel.test_collections import on
 from tests.parallel.test_replicated import (
@@ -71,6 +71,8 @@ class TestModelsThatGrowTogether:
             found = cross_validate(ESTIMATORS[name], X, Y, cv=3, return_estimator=True)
         report = found["final_estimator"].fit_report_
         check(report, regime)
+        is_apart = name == "apart" or (regime, name) == ("partitioned", "own targets")
+        assert (report["shared_nodes"] > 0) == (report["shared_rows"] > 0) == (not is_apart)
         for model in found["estimator"]:
             assert model.fit_report_ == report
 
@@ -99,6 +101,14 @@ class TestModelsThatGrowTogether:
         ]
         assert len({report["seconds"]["coding"] for report in reports}) == 1  # the table's
         assert len({report["seconds"]["growth"] for report in reports}) == 4  # each side's own
+
+    def test_what_is_shared_is_counted_on_workers_as_here(self, here):
+        found = []
+        for regime in ("local", "replicated"):
+            with forced(regime):
+                found.append(cross_validate(FOREST, X, Y, cv=3)["final_estimator"].fit_report_)
+        local, replicated = ({name: report[name] for name in SHARED} for report in found)
+        assert local == replicated
 
     def test_sizes(self):
         surface = validation_surface(TREE, X, Y, cv=3)

@@ -392,7 +392,7 @@ class TestNothingIsLeft:
         """Units that would go on for half a minute end, as they look whether they are wanted."""
         begun, ended = threading.Event(), threading.Event()
 
-        def endless(self, number, resampling, run, n_threads):
+        def endless(self, number, resampling, run, n_threads, work):
             begun.set()
             for _ in range(3000):
                 if run.cancelled.is_set():

@@ -2,7 +2,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport Column
-from dtrees.core.data._structs cimport Totals
+from dtrees.core.data._structs cimport LEAF, KnownTest, Totals
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
@@ -37,11 +37,29 @@ cdef struct NodeBuffer:
 
 
 cdef void free_node_buffer(NodeBuffer* out) noexcept nogil
+cdef int64_t append_record(NodeBuffer* out, int64_t n_statistics) noexcept nogil
+cdef int64_t copy_words(NodeBuffer* out, const uint64_t* words, int64_t count) noexcept nogil
 cdef int64_t write_record(NodeBuffer* out, const TrainParameters* params,
                           OpenNode* node) noexcept nogil
 cdef void write_test(NodeBuffer* out, int64_t index, const TrainParameters* params, const Search* q,
                      const CodesOfRanks* codes, const Totals* left,
                      const Totals* right) noexcept nogil
+
+
+cdef void write_known(NodeBuffer* out, int64_t index, const KnownTest* known) noexcept nogil
+
+
+cdef inline void make_leaf(Record* record) noexcept nogil:
+    """A record without a test; what its rows add up to stays."""
+    record.subset = -1
+    record.gain = 0
+    record.left = -1
+    record.right = -1
+    record.column = -2
+    record.boundary = 0
+    record.beyond = 0
+    record.test = LEAF
+    record.missing_left = 0
 
 
 cdef inline void stand_for(NodeBuffer* out, int64_t record, int64_t piece) noexcept nogil:

@@ -17,7 +17,7 @@ from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport Column
 from dtrees.core.data._memory cimport resize
-from dtrees.core.data._structs cimport IN_SUBSET, LEAF, Split, Totals
+from dtrees.core.data._structs cimport IN_SUBSET, KnownTest, Split, Totals
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
@@ -44,32 +44,30 @@ cdef bint enlarge(NodeBuffer* out, int64_t n_statistics) noexcept nogil:
     return True
 
 
+cdef int64_t append_record(NodeBuffer* out, int64_t n_statistics) noexcept nogil:
+    """Room for one more record; returns its number, -1 without memory."""
+    if out.count == out.capacity and not enlarge(out, n_statistics):
+        return -1
+    out.count += 1
+    return out.count - 1
+
+
 cdef int64_t write_record(NodeBuffer* out, const TrainParameters* params,
                           OpenNode* node) noexcept nogil:
     """Append a node as a leaf, linked to its parent; returns its number, which the node gets.
 
     Without memory it is -1.
     """
-    cdef int64_t i = out.count
     cdef int64_t S = params.n_statistics
+    cdef int64_t i = append_record(out, S)
     cdef Record* record
-    if i == out.capacity and not enlarge(out, S):
-        node.record = -1
-        return -1
-    out.count = i + 1
     node.record = i
+    if i < 0:
+        return -1
     record = out.nodes + i
     record.n = node.totals.n
-    record.subset = -1
     record.impurity = node.impurity
-    record.gain = 0
-    record.left = -1
-    record.right = -1
-    record.column = -2
-    record.boundary = 0
-    record.beyond = 0
-    record.test = LEAF
-    record.missing_left = 0
+    make_leaf(record)
     if node.class_totals != NULL:
         memcpy(out.statistics + i * S, node.class_totals, S * sizeof(int64_t))
     else:
@@ -95,6 +93,29 @@ cdef int64_t reserve_words(NodeBuffer* out, int64_t count) noexcept nogil:
     memset(out.words + offset, 0, count * sizeof(uint64_t))
     out.n_words = offset + count
     return offset
+
+
+cdef int64_t copy_words(NodeBuffer* out, const uint64_t* words, int64_t count) noexcept nogil:
+    """Append a subset; returns its offset, -1 without memory."""
+    cdef int64_t offset = reserve_words(out, count)
+    if offset >= 0:
+        memcpy(out.words + offset, words, count * sizeof(uint64_t))
+    return offset
+
+
+cdef void write_known(NodeBuffer* out, int64_t index, const KnownTest* known) noexcept nogil:
+    """Write the test of a known tree into a record of the same rows."""
+    cdef Record* record = out.nodes + index
+    if out.out_of_memory:
+        return
+    record.column = known.column
+    record.test = known.test
+    record.gain = known.gain
+    record.missing_left = known.missing_left
+    record.boundary = known.boundary
+    record.beyond = known.beyond
+    if known.words != NULL:
+        record.subset = copy_words(out, known.words, known.n_words)
 
 
 cdef void write_test(NodeBuffer* out, int64_t index, const TrainParameters* params, const Search* q,

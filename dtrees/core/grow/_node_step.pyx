@@ -29,6 +29,7 @@ cdef bint grow_node(Store* store, NodeBuffer* out, OpenNode* node, OpenNode* lef
     member.params = store.params
     member.search = store.search
     member.number = 0
+    member.known = NULL
     member.left = left
     member.right = right
     if first == RECORD:

@@ -69,6 +69,7 @@ def grow_together(TrainingSets sets, Arena arena, run, int n_threads, cancelled,
         sets.n_alive += (<SharedGrowth>worker).store.n_alive
         sets.n_shared_nodes += (<SharedGrowth>worker).n_shared_nodes
         sets.n_shared_rows += (<SharedGrowth>worker).n_shared_rows
+        sets.n_known_nodes += (<SharedGrowth>worker).n_known_nodes
         arena.give_back((<SharedGrowth>worker).memory)
     return pieces
 

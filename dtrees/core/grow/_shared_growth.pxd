@@ -2,11 +2,13 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from dtrees.core.stores._dataset cimport Dataset
+from dtrees.core.stores._store cimport Member
 from dtrees.core.stores.presorted._buffers cimport Buffers
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
 from dtrees.core.stores.shared._shared_state cimport SharedStore
 from dtrees.core.grow._arena cimport GrowthMemory, Arena
 from dtrees.core.grow._node_buffer cimport NodeBuffer
+from dtrees.core.grow._replay cimport Replay
 from dtrees.core.grow._training_sets cimport TrainingSets
 
 
@@ -32,19 +34,23 @@ cdef class SharedGrowth:
     cdef Buffers view     # rows of a set that goes on alone
     cdef int64_t n_shared_nodes     # nodes that were searched for two sets or more,
     cdef int64_t n_shared_rows      # and their rows, each once
+    cdef int64_t n_known_nodes      # nodes of all sets that were taken over from known trees
+    cdef Replay replay      # of the set that goes on alone
 
     cdef list grow(self, cancelled, run=*, int n_blocks=*, list idle=*)
     cdef partial_tree(self, NodeBuffer* records)
     cdef search_large(self, run, int n_blocks, list idle)
     cdef void search_block(self, SharedNode* node, int64_t first, int64_t step) noexcept nogil
-    cdef take_better(self, SharedGrowth other)
     cdef list grow_task(self, SharedTask task, cancelled)
     cdef list take_offloaded(self)
     cdef open_root(self, int64_t depth, uint64_t path)
     cdef bint go_on(self, int64_t work) noexcept nogil
     cdef bint process_node(self, SharedNode* node) noexcept nogil
+    cdef bint split_node(self, SharedNode* node, Member* members) noexcept nogil
     cdef void note_lost(self, const SharedNode* node) noexcept nogil
     cdef void offload(self, SharedNode* node) noexcept nogil
     cdef bint pays(self, const SharedNode* node) noexcept nogil
     cdef void begin_alone(self, SharedNode* node, int member) noexcept nogil
+    cdef void replay_on(self) noexcept nogil
+    cdef void lend_records(self, int s) noexcept nogil
     cdef void end_alone(self) noexcept nogil

@@ -20,34 +20,33 @@ Nodes are processed depth first, so the records of each set are in preorder.
 """
 from functools import partial
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint16_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from dtrees.core.data._bits cimport count_bits, trailing_zeros
-from dtrees.core.data._structs cimport IN_SUBSET
-from dtrees.core.search._search cimport Search, enlarge, is_better
 from dtrees.core.histogram._layout cimport has_classes
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.presorted._buffers cimport MAX_NARROW
 from dtrees.core.stores._store cimport Member, begin_members
 from dtrees.core.stores.shared._shared_children cimport partition_members
-from dtrees.core.stores.shared._shared_entries cimport open_entries
 from dtrees.core.stores.shared._shared_nodes cimport (
-    SharedNode, free_shared, free_shared_list, new_shared, reserve_rows, work_of
+    SharedNode, free_shared, free_shared_list, work_of
 )
-from dtrees.core.stores.shared._shared_search cimport search_columns, search_node
+from dtrees.core.stores.shared._shared_search cimport search_columns, search_node, take_better
 from dtrees.core.stores.shared._shared_state cimport SharedStore, cells_of, class_weights
 from dtrees.core.stores.shared._shared_store cimport (
-    begin_search, begin_store, free_store, take_node
+    begin_search, begin_store, free_store, gather_rows, take_node
 )
-from dtrees.core.stores.shared._shared_sums cimport sum_cells, sum_members
 from dtrees.core.grow._arena cimport Arena, ArenaLease, RecordMemory
 from dtrees.core.grow._depth_first cimport Growth, end_growth, grow_for
+from dtrees.core.grow._known_members cimport copy_known, give_tests, leave_out_known
 from dtrees.core.grow._node_buffer cimport (
     NodeBuffer, free_node_buffer, partial_tree_of, stand_for, write_record
 )
 from dtrees.core.grow._node_step cimport record_members, search_members, split_members
+from dtrees.core.grow._replay cimport begin_replay, free_replay, replay_branches
+from dtrees.core.grow._shared_root cimport shared_root
 from dtrees.core.grow._single_member cimport begin_member, reserve_weights, weigh_rows
 from dtrees.core.grow._training_sets cimport TrainingSets
 
@@ -119,6 +118,7 @@ cdef class SharedGrowth:
             free(self.view.of_row.weight)
             free(self.view.of_row.target)
         free(self.view.entries)
+        free_replay(&self.replay)
         free_store(&self.store)
 
     cdef list grow(self, cancelled, run=serial, int n_blocks=1, list idle=None):
@@ -168,11 +168,12 @@ cdef class SharedGrowth:
             begin_members(members, n)
             begin_search(&self.store, self.large)
         for worker in {id(worker): worker for worker in busy}.values():
-            self.take_better(worker)
-            self.store.store.out_of_memory |= worker.store.store.out_of_memory
+            worker.searched = NULL
+            take_better(&self.store, &worker.store)
         if self.store.store.out_of_memory:
             raise MemoryError
         with nogil:
+            give_tests(&self.store, self.sets.known, self.large)
             split_members(&self.store.store, self.records, members, n)
             self.note_lost(self.large)
             free_shared(self.large)
@@ -187,26 +188,6 @@ cdef class SharedGrowth:
             begin_search(&self.store, node)
             self.searched = node
         search_columns(&self.store, node, first, step)
-
-    cdef take_better(self, SharedGrowth other):
-        """Take the splits that another thread has found, where they are better."""
-        cdef Search* mine
-        cdef const Search* found
-        cdef int64_t n_bytes
-        cdef int s
-        other.searched = NULL
-        for s in range(self.store.n_sets):
-            mine = self.store.searches[s]
-            found = other.store.searches[s]
-            if not is_better(mine, &found.split):
-                continue
-            mine.split = found.split
-            if found.split.test == IN_SUBSET:
-                n_bytes = found.split_subset_words * sizeof(uint64_t)
-                if not enlarge(mine, <void**>&mine.split_subset, n_bytes):
-                    raise MemoryError
-                mine.split_subset_words = found.split_subset_words
-                memcpy(mine.split_subset, found.split_subset, n_bytes)
 
     cdef list grow_task(self, SharedTask task, cancelled):
         """Pairs of the number of a set and its subtree; None when it was cancelled."""
@@ -237,37 +218,7 @@ cdef class SharedGrowth:
 
     cdef open_root(self, int64_t depth, uint64_t path):
         """All rows that count."""
-        cdef int n_cells = <int>self.sets.has.shape[1]
-        cdef SharedNode* node = new_shared(
-            self.store.n_sets, n_cells, &self.dataset.params, self.store.n_dense)
-        cdef bint found = node != NULL
-        cdef const uint16_t[::1] cell = self.sets.cell
-        cdef const uint8_t[::1] live = self.dataset.live
-        cdef int64_t i
-        cdef int s, c
-        if not found:
-            raise MemoryError
-        self.store.top = node
-        for s in range(self.store.n_sets):
-            node.set_of[s] = s
-            node.open[s].parent = -1
-            node.open[s].depth = depth
-            node.open[s].path = path
-            for c in range(n_cells):
-                if not self.sets.has[s, c]:
-                    node.without[c] |= <uint64_t>1 << s
-        with nogil:
-            found = reserve_rows(node, self.dataset.n_rows)
-            for i in range(self.dataset.n_rows if found else 0):
-                node.rows[node.n] = <uint32_t>i
-                node.cell[node.n] = <uint8_t>cell[i]
-                node.n += live[i]
-            if found:
-                sum_cells(&self.store, node)
-                sum_members(&self.store, node)
-                found = open_entries(&self.store, node, &live[0])
-        if not found or self.store.store.out_of_memory:
-            raise MemoryError
+        self.store.top = shared_root(self.sets, &self.store, depth, path)
 
     cdef bint go_on(self, int64_t work) noexcept nogil:
         """Grow until about `work` entries were looked at; False when all trees are complete."""
@@ -279,6 +230,8 @@ cdef class SharedGrowth:
                 if grow_for(self.memory.growth, work):
                     return True
                 self.end_alone()
+            elif self.replay.n_open > 0:
+                self.replay_on()
             elif self.store.top == NULL:
                 return False
             else:
@@ -313,6 +266,8 @@ cdef class SharedGrowth:
                 if node.open[m].totals.n > most:
                     most = node.open[m].totals.n
         record_members(self.records, members, node.n_members, node.active & ~active)
+        if self.sets.known != NULL:
+            active &= ~copy_known(self.records, self.sets.known, node, active, &self.n_known_nodes)
         self.note_lost(node)
         node.active = active
         if active == 0:
@@ -327,13 +282,26 @@ cdef class SharedGrowth:
             self.store.top = node
             return False
         record_members(self.records, members, node.n_members, active)
-        if active & (active - 1):
+        return self.split_node(node, members)
+
+    cdef bint split_node(self, SharedNode* node, Member* members) noexcept nogil:
+        """Search a node, but for members whose test is known, and split it, or leave that to all
+        threads; returns whether it is done with."""
+        if self.sets.known != NULL:
+            self.n_known_nodes += leave_out_known(node)
+        if node.active & (node.active - 1):
             self.n_shared_nodes += 1
             self.n_shared_rows += node.n + node.n_some
-        if self.least_divided > 0 and cells_of(&self.store, node) >= self.least_divided:
+        if node.active == 0:
+            begin_members(members, node.n_members)
+            gather_rows(&self.store, node)
+            self.store.store.work += node.n + node.n_some
+        elif self.least_divided > 0 and cells_of(&self.store, node) >= self.least_divided:
             self.large = node
             return False
-        search_members(&self.store.store, members, node.n_members)
+        else:
+            search_members(&self.store.store, members, node.n_members)
+        give_tests(&self.store, self.sets.known, node)
         split_members(&self.store.store, self.records, members, node.n_members)
         self.note_lost(node)
         return True
@@ -371,14 +339,40 @@ cdef class SharedGrowth:
     # a set that goes on alone
 
     cdef void begin_alone(self, SharedNode* node, int member) noexcept nogil:
-        """Begin the subtree of one set."""
+        """Begin the subtree of one set, down the tree that is known of it, if there is one."""
         cdef int s = node.set_of[member]
+        if node.known[member] >= 0 and node.n_features == 0:
+            if not begin_replay(&self.replay, &self.view, &self.store, &self.sets.known[s], node,
+                                member):
+                self.store.store.out_of_memory = True
+            elif self.store.of_class != NULL:
+                weigh_rows(&self.view, node.open[member].totals.n, self.store.of_row,
+                           class_weights(&self.store, node, member))
+            return
         if not begin_member(self.memory.growth, &self.view, &self.store, node, member):
             self.store.store.out_of_memory = True
             return
         if self.store.of_class != NULL:
             weigh_rows(&self.view, node.open[member].totals.n, self.store.of_row,
                        class_weights(&self.store, node, member))
+        self.lend_records(s)
+
+    cdef void replay_on(self) noexcept nogil:
+        """Go on down the tree that is known of the set that is alone."""
+        cdef int s = self.replay.set
+        if not replay_branches(&self.replay, &self.view, &self.store, &self.records[s],
+                               self.memory.growth):
+            self.store.store.out_of_memory = True
+            self.replay.n_open = 0
+            return
+        self.store.store.work += self.replay.work
+        self.n_known_nodes += self.replay.n_known
+        self.replay.work = self.replay.n_known = 0
+        if self.memory.growth.n_frames > 0:
+            self.lend_records(s)
+
+    cdef void lend_records(self, int s) noexcept nogil:
+        """Let the growth that has begun write the records of a set."""
         free_node_buffer(&self.memory.growth.out)  # what it held for its next growth
         self.memory.growth.out = self.records[s]
         memset(&self.records[s], 0, sizeof(NodeBuffer))

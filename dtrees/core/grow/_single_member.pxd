@@ -12,3 +12,4 @@ cdef bint begin_member(Growth* growth, Buffers* view, SharedStore* s, const Shar
 cdef bint reserve_weights(Buffers* view, const RowStatistics* of_row, bint by_class) noexcept nogil
 cdef void weigh_rows(Buffers* view, int64_t n, const RowStatistics* of_row,
                      const int64_t* of_class) noexcept nogil
+cdef void list_rows(Buffers* view, const SharedNode* node, int member) noexcept nogil

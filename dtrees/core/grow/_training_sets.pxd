@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 from dtrees.core.data._columns cimport Intervals
 from dtrees.core.histogram._layout cimport Layout
 from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.grow._known_tree cimport Known
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.shared._shared_state cimport SharedStore
 
@@ -26,6 +27,9 @@ cdef class TrainingSets:
     cdef Layout layout      # of histograms
     cdef readonly int64_t n_bounded, n_alive    # of the growths that have ended
     cdef readonly int64_t n_shared_nodes, n_shared_rows
+    cdef readonly int64_t n_known_nodes
+    cdef Known* known       # by set, without nodes where none is known; NULL: none is of any
+    cdef list known_trees   # which hold their memory
     cdef const Intervals* intervals     # of the columns; NULL: none
     cdef int32_t* dense         # columns that are, ascending,
     cdef int64_t n_dense

@@ -5,13 +5,14 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 from libc.stdlib cimport calloc, free
 
 from dtrees.core.data._columns cimport STORED_SPARSE
-from dtrees.core.data._memory cimport claim
+from dtrees.core.data._memory cimport claim, claim_zeros
 from dtrees.core.data._structs cimport RowStatistics
 from dtrees.core.histogram._layout cimport (
     COUNT, LARGEST_FIELD, PACKED, WEIGHTED_CLASSES, WEIGHTED_SUM, has_classes, words_of
 )
 from dtrees.core.search._intervals cimport has_bounds_for
 from dtrees.core.search._parameters cimport TrainParameters
+from dtrees.core.grow._known_tree cimport Known, KnownTree
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS, MOST_SETS
 from dtrees.core.stores.shared._shared_state cimport SharedStore
@@ -54,6 +55,8 @@ cdef class TrainingSets:
         Columns of nodes that were searched by intervals, and those of which some were alive.
     n_shared_nodes, n_shared_rows : int
         Nodes that were searched for two sets or more at once, and rows that they hold together.
+    n_known_nodes : int
+        Nodes of all sets, leaves among them, that were taken over from trees that are known.
     """
 
     def __cinit__(self, Dataset dataset, const uint16_t[::1] cell, const uint8_t[:, ::1] has,
@@ -100,6 +103,28 @@ cdef class TrainingSets:
         free(self.params_of)
         free(self.dense)
         free(self.slot)
+        free(self.known)
+
+    def know(self, trees, int64_t depth=0):
+        """Take trees that are known of the sets: of the same rows, under limits that allow more.
+
+        Parameters
+        ----------
+        trees : list of KnownTree or None
+            By set.
+        depth : int, default=0
+            Of the node that has all rows.
+        """
+        cdef KnownTree tree
+        cdef int s
+        if not claim_zeros(<void**>&self.known, self.n_sets * sizeof(Known)):
+            raise MemoryError
+        self.known_trees = trees
+        for s in range(self.n_sets):
+            if trees[s] is not None:
+                tree = trees[s]
+                tree.judge(&self.params_of[s], depth)
+                self.known[s] = tree.tree
 
     cdef list_dense(self):
         """Which columns are dense; the others have entries."""

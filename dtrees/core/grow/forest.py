@@ -15,6 +15,7 @@ A forest that is fitted has one set, and its units are its trees.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -27,6 +28,7 @@ from dtrees.core.data.rules import GrowthRules
 from dtrees.core.grow._arena import Arena
 from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.grower import grow
+from dtrees.core.grow.known import KnownTrees
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.class_weights import ClassWeights
 from dtrees.core.membership.resampling import Bags, Resampling, plain
@@ -73,6 +75,8 @@ class ForestGrowth:
     max_leaf_nodes : int or None, default=None
     ccp_alpha : float, default=0.0
         Decided on the grown tree (`dtrees.core.model.pruning`).
+    known : KnownTrees or None, default=None
+        Of several sets and a tree without bags, in one place: what is known of their trees.
     arena : Arena
         Memory that a tree leaves to the next one.
     """
@@ -87,6 +91,7 @@ class ForestGrowth:
     shares: Shares = field(default_factory=Shares)
     max_leaf_nodes: int | None = None
     ccp_alpha: float = 0.0
+    known: KnownTrees | None = None
     arena: Arena = field(default_factory=Arena, repr=False)
 
     def tree(self, number: int, run: Runner = serial, n_threads: int = 1) -> Tree:
@@ -108,7 +113,12 @@ class ForestGrowth:
         return self.pruned(grow(source, rules, plain(), self.thresholds)[0])
 
     def _source(
-        self, target: Target, rules: GrowthRules, run: Runner, n_threads: int
+        self,
+        target: Target,
+        rules: GrowthRules,
+        run: Runner,
+        n_threads: int,
+        work: Counter[str] | None = None,
     ) -> DatasetSource:
         """The rows that a growth reads, with the memory that others have left."""
         assert isinstance(self.coded, CodedMatrix)
@@ -120,6 +130,7 @@ class ForestGrowth:
             n_threads=n_threads,
             values=self.values,
             arena=self.arena,
+            work=Counter() if work is None else work,
         )
 
     def pruned(self, tree: Tree) -> Tree:
@@ -128,7 +139,12 @@ class ForestGrowth:
         return limits.prune(tree)
 
     def trees_of_sets(
-        self, number: int, resampling: Resampling, run: Runner = serial, n_threads: int = 1
+        self,
+        number: int,
+        resampling: Resampling,
+        run: Runner = serial,
+        n_threads: int = 1,
+        work: Counter[str] | None = None,
     ) -> list[Tree]:
         """Grow a tree for each training set: the one of a forest in which other rows weigh nothing.
 
@@ -142,6 +158,8 @@ class ForestGrowth:
             Its event ``cancelled`` ends the growth.
         n_threads : int, default=1
             As for `tree`.
+        work : Counter or None, default=None
+            Told what the sets have shared (`dtrees.core.grow.shared.work_of`).
         """
         if resampling.is_plain and resampling.class_weights is None:
             return [self.tree(number, run, n_threads)]
@@ -155,7 +173,7 @@ class ForestGrowth:
         together = np.flatnonzero(~apart)
         trees = {}
         if len(together) > 0:
-            source = self._source(target, rules, run, n_threads)
+            source = self._source(target, rules, run, n_threads, work)
             some = resampling
             if apart.any():
                 some = resampling.some(together)
@@ -163,7 +181,9 @@ class ForestGrowth:
                 totals = some.class_totals(target)
                 some = some.weighing(ClassWeights.of_totals(totals, target.balanced_multipliers))
             own = self.shares.rules_of_sets(rules, some, self.target, target)
-            grown = grow(source, rules, some, self.thresholds, rules_of_sets=own).trees
+            known = self.known if self.bags is None else None
+            how = source, rules, some, self.thresholds
+            grown = grow(*how, rules_of_sets=own, known=known).trees
             trees = dict(zip(together.tolist(), map(self.pruned, grown), strict=True))
         for i in np.flatnonzero(apart).tolist():
             trees[i] = self.of_set(resampling, i).tree(number, run, n_threads)
@@ -218,7 +238,13 @@ class UnitsOfGrowth:
         bundle, n_sets = unit % self.n_bundles, self.resampling.n_sets
         return range(n_sets * bundle // self.n_bundles, n_sets * (bundle + 1) // self.n_bundles)
 
-    def trees(self, unit: int, run: Runner = serial, n_threads: int = 1) -> list[Tree]:
+    def trees(
+        self,
+        unit: int,
+        run: Runner = serial,
+        n_threads: int = 1,
+        work: Counter[str] | None = None,
+    ) -> list[Tree]:
         """Grow the trees of a unit, one for each of its sets.
 
         Parameters
@@ -229,11 +255,14 @@ class UnitsOfGrowth:
             Its event ``cancelled`` ends the growth.
         n_threads : int, default=1
             Of this unit alone.
+        work : Counter or None, default=None
+            As for `ForestGrowth.trees_of_sets`.
         """
         some = self.resampling
         if self.n_bundles > 1:
             some = some.some(self.sets(unit))
-        return self.growth.trees_of_sets(unit // self.n_bundles, some, run, n_threads)
+        number = unit // self.n_bundles
+        return self.growth.trees_of_sets(number, some, run, n_threads, work)
 
     def name(self, units: Sequence[int]) -> str:
         """What some units are, for messages."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -69,6 +70,7 @@ def grow_gathered(
     values: tuple[np.ndarray, np.ndarray] | None,
     arena: Arena,
     run: Runner = serial,
+    work: Counter[str] | None = None,
 ) -> tuple[PartialTree, ...]:
     """Grow the subtrees of a node, a piece for each of its sets, on one thread.
 
@@ -82,6 +84,8 @@ def grow_gathered(
     arena : Arena
     run : Runner, default=serial
         Its event ``cancelled`` ends the growth.
+    work : Counter or None, default=None
+        Told what the sets have shared (`dtrees.core.grow.shared.work_of`).
 
     Raises
     ------
@@ -95,4 +99,8 @@ def grow_gathered(
     bits = np.array(node.sets, dtype=np.uint64)
     mix = (rows.masks >> bits[:, None]) & np.uint64(1) > 0
     resampling = Resampling(rows.combination, mix)
-    return tuple(pieces_of_sets(source, node.rules, resampling, node.depth, node.path, node.scales))
+    where = node.depth, node.path
+    pieces = tuple(pieces_of_sets(source, node.rules, resampling, *where, node.scales))
+    if work is not None:
+        work.update(source.work)
+    return pieces

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -34,6 +35,8 @@ class LocalBlocks:
         `CodeBook.code_values`, for random splits.
     run : Runner, default=serial
         A block is a task in a round, and so is a node that is finished.
+    work : Counter or None, default=None
+        Told what training sets have shared in nodes that were finished.
     """
 
     def __init__(
@@ -41,12 +44,14 @@ class LocalBlocks:
         blocks: Sequence[Block],
         values: tuple[np.ndarray, np.ndarray] | None = None,
         run: Runner = serial,
+        work: Counter[str] | None = None,
     ) -> None:
         self._given = blocks
         self._blocks: list[BlockOfRows] = []
         self._positions: list[PositionIndex] = []
         self._values = values
         self._run = run
+        self._work = Counter() if work is None else work
         self._arena = Arena()
 
     def begin(self, common: Common) -> None:
@@ -74,15 +79,18 @@ class LocalBlocks:
         self._run([partial(self._advance, number, update) for number in range(len(self._blocks))])
         for first in range(0, len(nodes), AT_ONCE):
             some = nodes[first : first + AT_ONCE]
-            pieces = self._run([partial(self._finish, node) for node in some])
-            yield from enumerate(pieces, first)
+            finished = self._run([partial(self._finish, node) for node in some])
+            for number, (pieces, work) in enumerate(finished, first):
+                self._work.update(work)
+                yield number, pieces
 
     def _advance(self, number: int, update: SplitUpdate) -> None:
         self._positions[number] = self._blocks[number].advance(self._positions[number], update)
 
-    def _finish(self, node: GatheredNode) -> tuple[PartialTree, ...]:
+    def _finish(self, node: GatheredNode) -> tuple[tuple[PartialTree, ...], Counter[str]]:
         gathered = [
             block.gather(positions, [node.node])[0]
             for block, positions in zip(self._blocks, self._positions, strict=True)
         ]
-        return grow_gathered(gathered, node, self._values, self._arena)
+        work: Counter[str] = Counter()
+        return grow_gathered(gathered, node, self._values, self._arena, work=work), work

@@ -38,6 +38,7 @@ def grow_in_rounds(
     numbers: Sequence[int],
     blocks: Blocks,
     heard: Callable[[str, int], object] = lambda what, n: None,
+    work: Counter[str] | None = None,
 ) -> Generator[tuple[int, list[Tree]]]:
     """Grow the trees of a batch.
 
@@ -49,6 +50,9 @@ def grow_in_rounds(
     blocks : Blocks
     heard : callable
         Called with "round" and the least depth of its nodes before each of them.
+    work : Counter or None, default=None
+        Told in how many nodes, and of how many rows, several sets were searched together: of each
+        node the rows of its largest set. What `blocks` finish is not part of it.
 
     Yields
     ------
@@ -58,7 +62,7 @@ def grow_in_rounds(
     """
     if spec.n_sets > 1 and spec.is_apart:
         found = [
-            dict(grow_in_rounds(spec.only(number), numbers, blocks, heard))
+            dict(grow_in_rounds(spec.only(number), numbers, blocks, heard, work))
             for number in range(spec.n_sets)
         ]
         yield from ((tree, [of_set[tree][0] for of_set in found]) for tree in numbers)
@@ -69,6 +73,8 @@ def grow_in_rounds(
         nodes = batch.next_nodes()
         heard("round", min(node.depth for node in nodes))
         batch.take(nodes, blocks.count(batch.take_update(), batch.requests(nodes)))
+    if work is not None:
+        work.update(batch.shared)
     missing = Counter(node.tree for node in batch.gathered)
     empty: dict[int, list[int]] = defaultdict(list)  # sets without a row in the bag of a tree
     for tree, number in batch.empty:

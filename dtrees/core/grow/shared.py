@@ -31,6 +31,7 @@ from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow._shared import grow_together
 from dtrees.core.grow._training_sets import ROWS_FOR_A_CODE, TrainingSets, mean_codes
 from dtrees.core.grow.assembly import join
+from dtrees.core.grow.known import KnownTrees
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.class_weights import ClassWeights, without_class_weights
@@ -52,6 +53,7 @@ def pieces_of_sets(
     depth: int = 0,
     path: int = 0,
     scales: Sequence[Scale] | None = None,
+    known: KnownTrees | None = None,
 ) -> Iterator[PartialTree]:
     """Grow the subtree of each set.
 
@@ -61,7 +63,7 @@ def pieces_of_sets(
     Parameters
     ----------
     source : DatasetSource
-        All rows, in units that are those of every set.
+        All rows, in units that are those of every set. Its counter is told what was shared.
     rules : sequence of GrowthRules
         Of each set; they differ in `min_samples_split`, `min_samples_leaf` and `min_weight_leaf`.
     resampling : Resampling
@@ -70,6 +72,8 @@ def pieces_of_sets(
         As for `DatasetSource.finish`.
     scales : sequence of Scale or None, default=None
         Of each set; None: of its rows.
+    known : KnownTrees or None, default=None
+        What is known of the trees, and where they are kept; not of sets that grow alone.
 
     Yields
     ------
@@ -96,13 +100,19 @@ def pieces_of_sets(
         cells, has = sets.resampling.cells_of(bundle)
         total_weight, least_of = sets.limits_of(bundle)
         shared = TrainingSets(dataset, cells, has, total_weight, least_of, times, tuning, own)
+        trees = None if known is None else known.of_sets(bundle, rules)
+        if trees is not None:
+            shared.know(trees, depth)
         how = source.run, source.n_threads, source.cancelled, tuning
         grown = grow_together(shared, source.arena, *how, depth, path)
         source.check_cancelled()
+        source.work.update(work_of(shared))
         for member, number in enumerate(bundle):
             found = grown[member]
             grown[member] = []  # records are there twice for one set at a time
             pieces[number] = found[0] if len(found) == 1 else join(found)  # one is in preorder
+            if known is not None:
+                known.keep(number, pieces[number], rules[number])
     for number in range(resampling.n_sets):
         if number not in pieces:
             mine, scale = sets.target(number), sets.scales[number]
@@ -110,6 +120,21 @@ def pieces_of_sets(
             pieces[number] = alone.finish(depth, path)
             del mine, alone
         yield pieces.pop(number)  # nothing is left of it here
+
+
+def work_of(shared: TrainingSets) -> Counter[str]:
+    """What the sets of a growth that is over have shared, by the names of ``fit_report_``.
+
+    None of these counts depends on threads: how a growth is divided decides only who searches a
+    node.
+    """
+    return Counter(
+        shared_nodes=shared.n_shared_nodes,
+        shared_rows=shared.n_shared_rows,
+        bounded_columns=shared.n_bounded,
+        alive_columns=shared.n_alive,
+        known_nodes=shared.n_known_nodes,
+    )
 
 
 def numbers_of(coded: CodedMatrix, target: Target) -> int:

@@ -6,6 +6,7 @@ Rows in several places are `dtrees.core.stores.blocks.block`, and grow in rounds
 
 from __future__ import annotations
 
+from collections import Counter
 from concurrent.futures import CancelledError
 from dataclasses import KW_ONLY, dataclass, field
 
@@ -46,6 +47,8 @@ class DatasetSource:
         Shared by the growths of a forest.
     scale : Scale or None, default=None
         Of all rows of the tree, where these are the rows of one of its nodes; None: of the rows.
+    work : Counter, default=Counter()
+        Told what several training sets share (`dtrees.core.grow.shared`), by this thread.
     """
 
     coded: CodedMatrix
@@ -58,6 +61,7 @@ class DatasetSource:
     values: tuple[np.ndarray, np.ndarray] | None = None
     arena: Arena = field(default_factory=Arena)
     scale: Scale | None = None
+    work: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         assert self.target.n_rows < MOST_ROWS

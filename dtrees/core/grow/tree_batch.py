@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -48,6 +48,9 @@ class TreeBatch:
         Nodes of few rows, which are finished at the end.
     empty : list of (int, int)
         Trees, and sets that have no row in their bags.
+    shared : Counter
+        ``shared_nodes`` that were searched for several sets, and ``shared_rows`` of the largest
+        set of each.
     """
 
     def __init__(self, spec: RoundSpec, numbers: Sequence[int], blocks: Blocks) -> None:
@@ -74,6 +77,7 @@ class TreeBatch:
         self._put_off: list[OpenNode] = []
         self.gathered: list[GatheredNode] = []
         self.empty: list[tuple[int, int]] = []
+        self.shared: Counter[str] = Counter()
         self.frontier = Frontier()
         n = int(spec.n_rows.max(initial=0))
         self._n_rows = max(1, n)
@@ -178,10 +182,12 @@ class TreeBatch:
         searched = node.first + len(node.columns)
         in_order = None if node.first == 0 else node.columns
         dense = self._dense_of(node.columns)
+        n_searched = 0
         for (number, own), row in zip(node.of_sets.items(), rows, strict=True):
             is_leaf = node.first == 0 and self._record(node, number, row)
             if is_leaf or len(node.columns) == 0:
                 continue
+            n_searched += 1
             split, can_be_split = self._trees[node.tree][number].split(
                 own, histograms[number], dense, self._first, in_order
             )
@@ -189,6 +195,8 @@ class TreeBatch:
                 by_column[split[0].column][number] = split
             elif not can_be_split and searched < len(self._all_columns):
                 again[number] = own
+        if n_searched > 1 and node.first == 0:
+            self.shared.update(shared_nodes=1, shared_rows=node.n)
         opened = []
         for column, splits in sorted(by_column.items()):
             opened += self._open_children(node, column, splits, histograms)

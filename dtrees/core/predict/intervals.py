@@ -22,12 +22,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil
 from numbers import Real
 from typing import Any
 
 import numpy as np
+
+from dtrees.typing import Runner, serial
 
 CELLS = 2**20  # rows that are asked about times rows that calibrate, of a block
 BITS = 51  # of a sum in fixed point
@@ -119,8 +121,11 @@ class Calibration:
         found[:, single] = values.take(model, axis=1)
         return found
 
-    def ends(self, values: np.ndarray, confidence: float) -> np.ndarray:
+    def ends(self, values: np.ndarray, confidence: float, run: Runner = serial) -> np.ndarray:
         """Lower and upper ends for rows, of which `values` are as for `means`.
+
+        A block of rows is a task of `run`. Products of matrices run on all threads of BLAS, unless
+        these are limited (`dtrees.core.predict.blas`).
 
         Returns
         -------
@@ -135,7 +140,8 @@ class Calibration:
             return found
         n_patterns = 0 if self.unseen is None else len(self.unseen)
         step = max(1, CELLS // max(n, n_patterns))
-        for first in range(0, len(values), step):
+
+        def block(first: int) -> None:
             rows = slice(first, first + step)
             means = self.means(values[rows])
             if self.pattern is not None:
@@ -144,6 +150,8 @@ class Calibration:
                 ends = away(means, self.errors)
                 ends.partition(rank - 1, axis=1)
                 found[rows, side] = ends[:, rank - 1]
+
+        run([partial(block, first) for first in range(0, len(values), step)])
         return found
 
 

@@ -15,7 +15,9 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from dtrees.core.data._columns cimport STORED_U16, STORED_U32, STORED_U8, Column, code_t, next_code
-from dtrees.core.data._structs cimport AT_MOST, IN_SUBSET, PresortedFeature, Split, entry_t
+from dtrees.core.data._structs cimport (
+    AT_MOST, IN_SUBSET, KnownTest, PresortedFeature, Split, entry_t
+)
 
 
 cdef Route route_of(const Split* split, uint32_t last_ordered, const uint64_t* subset,
@@ -36,6 +38,15 @@ cdef Route route_of(const Split* split, uint32_t last_ordered, const uint64_t* s
         route.low = split.boundary
         route.high = last_ordered
     return route
+
+
+cdef Route route_of_known(const KnownTest* known, uint32_t last_ordered) noexcept nogil:
+    """A test on codes that is known. last_ordered : of its column, in codes."""
+    cdef Split split
+    split.test = known.test
+    split.boundary = known.boundary
+    split.missing_left = known.missing_left
+    return route_of(&split, last_ordered, known.words, known.n_words)
 
 
 cdef void mark_feature(const Route* route, const entry_t* entries, const PresortedFeature* feature,

@@ -2,6 +2,7 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from dtrees.core.data._columns cimport Column, code_at
+from dtrees.core.data._structs cimport KnownTest
 from dtrees.core.search._open_node cimport OpenNode
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search, begin_node
@@ -20,6 +21,7 @@ cdef struct Member:
     const TrainParameters* params
     Search* search
     int number              # of the set
+    const KnownTest* known  # its test, where the node is not searched; NULL: it is
     Route route             # of its split
     OpenNode* left          # its children, once the rows are partitioned
     OpenNode* right

@@ -42,7 +42,6 @@ def test_helpers_change_nothing(loss, n_values):
 
 
 def test_all_rows_begin_alike():
-    initial = np.array([1.0, 2.0, 3.0])
     rows = RowDerivatives(
         CLASSES["log_loss"], np.array([1.0, 2.0, 3.0]), np.zeros(4), None, Helpers()
     )

@@ -52,6 +52,8 @@ cdef void partition_members(Store* store, Member* members, uint64_t together) no
     for m in range(node.n_members):
         if together >> m & 1:
             left.set_of[p.n] = right.set_of[p.n] = members[m].number
+            if members[m].known != NULL:
+                left.known[p.n], right.known[p.n] = members[m].known.left, members[m].known.right
             members[m].left = &left.open[p.n]
             members[m].right = &right.open[p.n]
             open_child(members[m].node, True, members[m].left)

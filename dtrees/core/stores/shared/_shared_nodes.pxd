@@ -30,7 +30,9 @@ cdef struct SharedNode:
     int64_t n_features
     uint64_t* entries       # (code | row) of these, of rows that somebody has
     int64_t n_entries
-    uint64_t active         # members that are not leaves here
+    int64_t* known          # by member: its node in the tree that is known of it; -1: none
+    uint64_t active         # members that are not leaves here, and then those that are searched
+    uint64_t given          # those whose test is known
     uint64_t waiting        # members that go on alone, and have not begun
     SharedNode* below       # on the stack
 

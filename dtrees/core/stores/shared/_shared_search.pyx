@@ -10,13 +10,13 @@ that is alive; that is one column, rarely two. A boundary that wins lies between
 intervals that are alive, so that the split is that of the exact search.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport MOST_INTERVALS, Column
-from dtrees.core.data._structs cimport LEAF
+from dtrees.core.data._structs cimport IN_SUBSET, LEAF
 from dtrees.core.search._intervals cimport Bounds, bound_intervals, lowest_best
 from dtrees.core.search._parameters cimport TrainParameters
-from dtrees.core.search._search cimport NONE, Search
+from dtrees.core.search._search cimport NONE, Search, enlarge, is_better
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.sampled._sampled_columns cimport draw_columns
 from dtrees.core.stores.shared._shared_blocks cimport bins_of_member
@@ -86,6 +86,28 @@ cdef void search_columns(SharedStore* s, const SharedNode* node, int64_t first,
     search_entries(s, node, first, step)
     if any and not s.store.out_of_memory:
         search_by_intervals(s, node, first, step)
+
+
+cdef void take_better(SharedStore* s, const SharedStore* other) noexcept nogil:
+    """Take the splits that another thread has found of the node at hand, where they are better."""
+    cdef Search* mine
+    cdef const Search* found
+    cdef int64_t n_bytes
+    cdef int i
+    s.store.out_of_memory |= other.store.out_of_memory
+    for i in range(s.n_sets):
+        mine = s.searches[i]
+        found = other.searches[i]
+        if not is_better(mine, &found.split):
+            continue
+        mine.split = found.split
+        if found.split.test == IN_SUBSET:
+            n_bytes = found.split_subset_words * sizeof(uint64_t)
+            if not enlarge(mine, <void**>&mine.split_subset, n_bytes):
+                s.store.out_of_memory = True
+                return
+            mine.split_subset_words = found.split_subset_words
+            memcpy(mine.split_subset, found.split_subset, n_bytes)
 
 
 cdef inline void widen_range(SharedStore* s, uint32_t row) noexcept nogil:

@@ -1,0 +1,63 @@
+"""The growths of a search, in an order in which the later ones know much of their trees.
+
+Candidates that differ in what leaves must hold are growths of their own. But the narrower ones go
+down the trees of the wider ones (`dtrees.core.grow.known`)::
+
+    min_samples_leaf=1  ───▶ grown
+    min_samples_leaf=5  ───▶ grown where the tests of the first are not allowed
+    min_samples_leaf=20 ───▶ grown where those of the second are not
+
+Trees are held as long as a later growth asks for them: those of one growth, in a list of numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import joblib
+
+from dtrees.core.grow.known import KnownTrees
+from dtrees.model_selection.candidates import LATE, Growth
+
+OF_LEAVES = ("min_samples_leaf", "min_weight_fraction_leaf")  # the greater, the fewer splits
+
+
+def with_known_trees(growths: Sequence[Growth]) -> Iterator[tuple[Growth, KnownTrees]]:
+    """Growths, the widest first, and what is known of the trees of each, which keeps its own."""
+    ordered = widest_first(growths)
+    last = {id(wider): number for number, (_, wider) in enumerate(ordered) if wider is not None}
+    known: dict[int, KnownTrees] = {}
+    for number, (growth, wider) in enumerate(ordered):
+        mine = KnownTrees(known.get(id(wider)), keeps=id(growth) in last)
+        yield growth, mine
+        mine.forget_wider()
+        known[id(growth)] = mine
+        known = {key: trees for key, trees in known.items() if last.get(key, 0) > number}
+
+
+def widest_first(growths: Sequence[Growth]) -> list[tuple[Growth, Growth | None]]:
+    """Growths in their order, and for each the narrowest one before it that allows more splits.
+
+    Growths are compared that differ in limits only; shares and numbers of rows are not compared.
+    """
+    if not all(isinstance(limit, Real) for growth in growths for limit in _of_leaves(growth)):
+        return [(growth, None) for growth in growths]  # some fits will fail
+    alike: dict[str, list[Growth]] = {}
+    found: list[tuple[Growth, Growth | None]] = []
+    for growth in sorted(growths, key=_of_leaves):
+        rows, weight = _of_leaves(growth)
+        parameters = growth.estimator.get_params(deep=False)
+        others = {name: parameters[name] for name in parameters.keys() - {*LATE, *OF_LEAVES}}
+        key = str(joblib.hash((isinstance(rows, Integral), sorted(others.items()))))
+        wider = alike.setdefault(key, [])
+        known = [each for each in wider if _of_leaves(each)[1] <= weight]
+        found.append((growth, known[-1] if known else None))
+        wider.append(growth)
+    return found
+
+
+def _of_leaves(growth: Growth) -> tuple[Any, ...]:
+    """What the leaves of a growth must hold: rows, and a share of the weight."""
+    return tuple(getattr(growth.estimator, name) for name in OF_LEAVES)
