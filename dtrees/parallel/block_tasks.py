@@ -97,14 +97,18 @@ def count_blocks(
     numbers: Sequence[int],
     growth: GrowthOfBlocks,
     before: Sequence[SplitUpdate],
-    update: SplitUpdate,
+    update: SplitUpdate | None,
     requests: Sequence[HistogramRequest],
 ) -> tuple[Counts, Work]:
-    """A round of some blocks, which have `numbers`: an update, and what some nodes add up to."""
+    """A round of some blocks, which have `numbers`: an update, and what some nodes add up to.
+
+    There is no update where more is asked about the nodes of the last one.
+    """
     work = Work(cache_hits=0, rebuilds=0)
+    updates = list(before) if update is None else [*before, update]
 
     def of_block(block: Block, number: int) -> Counts:
-        rows, positions = positions_of(block, number, growth, [*before, update], work)
+        rows, positions = positions_of(block, number, growth, updates, work)
         return rows.count(positions, requests)
 
     return add_up(map(of_block, blocks, numbers)), work

@@ -40,7 +40,7 @@ from dtrees.parallel.limits import (
 from dtrees.parallel.position_cache import room_of_positions
 
 DRAWN = 1 - math.exp(-1.0)  # of the rows, in a bag
-SUMS = 8  # numbers of a node, beside its classes
+SUMS = 10  # numbers of a node, beside its classes
 SMALL_ROWS = 1000  # nodes of fewer cost more for a row
 THREADS_ROUND = 2e-4  # seconds of a round of tasks on threads
 

@@ -23,7 +23,8 @@ class FitStatistics:
     seconds : dict of str to float
         By phase: reading (of what belongs to rows of Dask collections, and of the lengths of their
         partitions), coding, growth. Parts of growth: table (until a worker has it, in the
-        replicated regime), and blocks, bags, rounds, subtrees (in the partitioned one).
+        replicated regime), and blocks, bags, rounds, codes (second requests),
+        subtrees (in the partitioned one).
     counts : Counter
         lost_workers (that have gone, whatever the reason), retries (tasks that were submitted
         again), restarts (of all that is on the workers: codes that are learned, the table that was
@@ -32,9 +33,10 @@ class FitStatistics:
         replicated: tasks (that trees were grown in); bytes_moved is the table, once for every
         worker, and the packed trees on their way back.
 
-        partitioned: rounds, passes (over the codes), cache_hits, rebuilds (places that were
-        computed again). bytes_moved is counts, rows that left a block, and blocks that were moved
-        to idle threads.
+        partitioned: rounds, code_rounds (second requests, for the codes of some intervals),
+        code_requests (nodes and columns of these), passes (over the codes), cache_hits, rebuilds
+        (places that were computed again). bytes_moved is counts (code_bytes: those of codes), rows
+        that left a block, and blocks that were moved to idle threads.
     """
 
     regime: str = "local"
@@ -53,6 +55,10 @@ class FitStatistics:
             yield
         finally:
             self.add(name, began)
+
+    def see(self, what: str) -> None:
+        """Count one of the things that `grow_in_rounds` tells."""
+        self.counts[what.replace(" ", "_") + "s"] += 1
 
     def add(self, name: str, began: float) -> None:
         """Add the seconds since a moment of `time.perf_counter` to those of a phase."""

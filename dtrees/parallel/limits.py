@@ -7,6 +7,7 @@ What grows (`dtrees.parallel.partitioned`) and what says beforehand how long it 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import pairwise
 from numbers import Integral
 
@@ -14,6 +15,7 @@ import dask
 from dask.utils import parse_bytes
 
 from dtrees.core.grow.round_spec import GATHER_ROWS, HISTOGRAM_BUDGET
+from dtrees.core.stores.blocks.block import Resolution
 
 SPREAD_NODES = 2048  # of a level, at most: the client searches them one after the other
 WAVE_CELLS = 2**30  # of bags and drawn columns, that a thread counts in a level of all trees
@@ -28,6 +30,11 @@ PROCESS_BYTES = 200 * 2**20  # of a worker that holds nothing yet
 CLIENT_BYTES = "8 MiB"  # of histograms that the client adds up itself
 STRETCH_BYTES = 32 * 2**20  # of a histogram that a task adds up, at most
 ADDED_AT_ONCE = 8  # counts that a task adds up
+
+
+RESOLUTION = Resolution()
+ROWS_OF_INTERVAL = 1024  # of a column of many codes
+MOST_INTERVALS = 1023
 
 
 def histogram_budget() -> int:
@@ -54,6 +61,16 @@ def gather_rows_of(n_rows: int) -> int:
             "more."
         )
     return int(given)
+
+
+def resolution_of(n_rows: int) -> Resolution:
+    """How finely columns of many codes are counted, of a table of so many rows.
+
+    Intervals of fewer rows leave fewer codes to be asked for, where nothing tells one split from
+    another one; those of more are sent in fewer bytes.
+    """
+    n_intervals = min(max(RESOLUTION.n_intervals, n_rows // ROWS_OF_INTERVAL), MOST_INTERVALS)
+    return replace(RESOLUTION, n_intervals=n_intervals)
 
 
 def configured_bytes(key: str, default: int | str | Callable[[], int]) -> int:

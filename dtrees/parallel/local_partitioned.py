@@ -30,6 +30,7 @@ from dtrees.parallel.limits import (
     even_stretches,
     gather_rows_of,
     histogram_budget,
+    resolution_of,
     trees_at_once,
 )
 from dtrees.parallel.local import LocalRunner
@@ -37,7 +38,6 @@ from dtrees.parallel.one_kind import computed
 from dtrees.parallel.position_cache import room_of_positions
 
 BLOCKS_PER_THREAD = 2
-MOST_CODES = 65_535  # of a dense column, whose histogram is sent
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,22 +65,11 @@ class PartitionedGrowth:
             numbers = np.arange(sets.n_sets, dtype=np.uint64)
             has = (sets.mix[:].T > 0).astype(np.uint64)
             masks = (has << numbers).sum(axis=1, dtype=np.uint64)
-        return Common(growth.rules, draws, masks)
+        return Common(growth.rules, draws, masks, resolution_of(self.parts.n_rows))
 
     def round_spec(self) -> RoundSpec:
-        """What the driver grows from; ValueError: a column has too many codes for a histogram."""
+        """What the driver grows from."""
         growth, sets = self.growth, self.resampling
-        n_codes = np.where(self.parts.facts.fill < 0, self.parts.n_codes, 0)
-        most = int(n_codes.max(initial=0))
-        if most > MOST_CODES:
-            column = int(np.argmax(n_codes))
-            raise ValueError(
-                f"Column {column} has {most} distinct values or categories, each with a code of "
-                f"its own; in the partitioned regime ({self.parts.reason}) a column may have "
-                f"{MOST_CODES}. Set max_bins=255, or another number up to {MOST_CODES}, to cut "
-                "it at quantiles, or fit with regime='replicated' or 'local', if the codes fit "
-                "there."
-            )
         live = growth.target.has_weight
         n_rows = np.array([growth.target.n_live]) if sets.is_plain else sets.totals(live)
         bags = growth.bags
@@ -139,7 +128,7 @@ def grow_here(
     parts.learn([facts_of_block(block) for block in blocks])
 
     def hear(what: str, depth: int) -> None:
-        stats.counts[what + "s"] += 1
+        stats.see(what)
 
     spec = whole.round_spec()
     local = LocalBlocks(blocks, growth.values, run, stats.counts)

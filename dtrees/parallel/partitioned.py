@@ -126,8 +126,9 @@ class BlocksOnWorkers(WorkerBlocks):
 
     def hear(self, what: str, depth: int) -> None:
         """Take note of a round."""
-        self._stats.counts[what + "s"] += 1
-        logger.info("%s %d of growth %s", what, depth, self._known.name)
+        self._stats.see(what)
+        if what != "code request":
+            logger.info("%s %d of growth %s", what, depth, self._known.name)
 
     def bags(self, roots: Sequence[Root]) -> list[tuple[Counts, list[int]]]:
         """What bags add up to."""
@@ -143,7 +144,7 @@ class BlocksOnWorkers(WorkerBlocks):
         self._stats.counts["passes"] += 1
         return merge_bags(found)
 
-    def count(self, update: SplitUpdate, requests: Sequence[HistogramRequest]) -> Counts:
+    def count(self, update: SplitUpdate | None, requests: Sequence[HistogramRequest]) -> Counts:
         """What some nodes add up to."""
         n_numbers = sum(request.n_numbers for request in requests)
         of_stored = NUMBER_BYTES * sum(request.n_stored for request in requests)
@@ -152,8 +153,9 @@ class BlocksOnWorkers(WorkerBlocks):
 
         def calls() -> list[Call]:
             nonlocal merge
-            self._send_updates(len(self._updates) - 1)
-            before = self._sent[: len(self._updates) - 1]
+            n_before = len(self._updates) - (update is not None)
+            self._send_updates(n_before)
+            before = self._sent[:n_before]
             made = [
                 Call(
                     "count-blocks",
@@ -167,13 +169,16 @@ class BlocksOnWorkers(WorkerBlocks):
             merge = joined if is_large else add_up
             return self._added_on_workers(made, n_numbers) if is_large else made
 
-        self._updates.append(update)
-        with self._stats.phase("rounds"):
+        if update is not None:
+            self._updates.append(update)
+        with self._stats.phase("rounds" if update is not None else "codes"):
             found: list[tuple[Counts, Work]] = self._all(calls)
             total = merge([counts for counts, _ in found])
         for counts, work in found:
             self._stats.counts.update(work)
             self._stats.counts["bytes_moved"] += counts.nbytes
+            if update is None:
+                self._stats.counts["code_bytes"] += counts.nbytes
         self._stats.counts["passes"] += 1
         return total
 

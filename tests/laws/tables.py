@@ -26,7 +26,7 @@ from dtrees.core.grow.rounds import grow_in_rounds
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.membership.resampling import plain
 from dtrees.core.model.tree import Tree
-from dtrees.core.stores.blocks.block import Block, Common, Draws
+from dtrees.core.stores.blocks.block import Block, Common, Draws, Resolution
 from tests.oracle.candidates import categories_of, numbers_of
 from tests.oracle.tree import threshold_of
 
@@ -46,6 +46,7 @@ ORDERED = ("distinct", "ties", "constant", "counts", "mostly", "missing")
 MANY = 22  # categories of a column that pays a penalty in nodes of more than eleven of them
 CLASSIFICATION = ("gini", "entropy")
 REGRESSION = ("squared_error", "poisson")
+FINE = Resolution()
 
 
 @dataclass(frozen=True)
@@ -200,11 +201,13 @@ def spec_of(
     rules: GrowthRules,
     thresholds,
     draws: Draws | None = None,
+    resolution: Resolution = FINE,
     **limits,
 ) -> RoundSpec:
     """What trees of all rows of some parts are grown from."""
     n_rows = np.array([sum(target.n_live for _, target in parts)])
-    return RoundSpec(Common(rules, draws, None), *parts[0], thresholds, 1, n_rows, **limits)
+    common = Common(rules, draws, None, resolution)
+    return RoundSpec(common, *parts[0], thresholds, 1, n_rows, **limits)
 
 
 def cut_in_parts(example: Example, *ends: int) -> list[tuple[CodedMatrix, Target]]:

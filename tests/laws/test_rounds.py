@@ -13,7 +13,7 @@ from dtrees.core.grow.local_blocks import LocalBlocks
 from dtrees.core.grow.round_spec import RoundSpec
 from dtrees.core.grow.rounds import grow_in_rounds
 from dtrees.core.membership.resampling import Bags, of_sets
-from dtrees.core.stores.blocks.block import Block, Common, Draws
+from dtrees.core.stores.blocks.block import Block, Common, Draws, Resolution
 from tests.laws.tables import (
     coded,
     coded_mixed,
@@ -26,7 +26,14 @@ from tests.laws.tables import (
 from tests.laws.test_growth import assert_equal
 from tests.laws.test_shared import SEEDS, assume_weights, folds, masks
 
+RESOLUTIONS = st.builds(
+    Resolution,
+    interval_codes=st.sampled_from([0, 5, 2048]),
+    n_intervals=st.sampled_from([1, 2, 3, 7, 255]),
+    listed_codes=st.sampled_from([0, 3, 65_535]),
+)
 LIMITS = {
+    "resolution": RESOLUTIONS,
     "gather_rows": st.sampled_from([0, 3, 10, 65_536]),
     "histogram_budget": st.sampled_from([1, 20_000, 2**28]),
 }
@@ -45,13 +52,15 @@ def cut(n_rows: int, n_blocks: int, seed: int) -> list[np.ndarray]:
     return np.split(np.arange(n_rows), ends)
 
 
-def grow_sets_in_rounds(example, matrix, resampling, n_blocks, seed, bags=None, **limits):
+def grow_sets_in_rounds(
+    example, matrix, resampling, n_blocks, seed, bags=None, *, resolution, **limits
+):
     """The trees of all sets, by set."""
     target, rules = example.target, example.rules
     draws = None if bags is None else Draws(bags.seed, bags.rate)
     numbers = np.arange(resampling.n_sets, dtype=np.uint64)
     of_cell = (resampling.mix[:].T.astype(np.uint64) << numbers).sum(axis=1, dtype=np.uint64)
-    common = Common(rules, draws, of_cell)
+    common = Common(rules, draws, of_cell, resolution)
     blocks = [
         Block(
             matrix.take(rows),

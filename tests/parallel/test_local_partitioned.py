@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import defaultdict
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,10 +17,11 @@ from sklearn.model_selection import KFold
 import dtrees
 from dtrees.core.grow.local_blocks import LocalBlocks
 from dtrees.core.stores.blocks._node_counts import N
+from dtrees.core.stores.blocks.block import Resolution
 from dtrees.core.stores.blocks.messages import Counts, HistogramRequest, SplitUpdate
 from dtrees.estimators.fitted_sets import trees_of
 from dtrees.model_selection import cross_validate
-from dtrees.parallel import local_partitioned
+from dtrees.parallel import limits, local_partitioned
 from tests.parallel.clusters import digest
 
 N_ROWS = 900
@@ -60,14 +62,21 @@ MODELS = {
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("model", MODELS)
 def test_fits(model, weighted, table, rounds):
+    report = fitted_in_rounds(model, weighted, table)
+    assert model == "small bags" or report["rounds"] > 1
+    assert "code_rounds" not in report
+
+
+def fitted_in_rounds(model, weighted, table):
+    """The report of a fit in rounds, whose model is that of a local one."""
     X, y = table
     weight = np.random.default_rng(1).integers(0, 4, N_ROWS) * 0.3 if weighted else None
     found = MODELS[model].fit(X, y, sample_weight=weight)
-    assert found.fit_report_["regime"] == "partitioned"
-    assert model == "small bags" or found.fit_report_["rounds"] > 1
-    trees = digest(trees_of(found))
+    trees, report = digest(trees_of(found)), found.fit_report_
+    assert report["regime"] == "partitioned"
     with dask.config.set({"dtrees.regime": "local"}):
         assert digest(trees_of(MODELS[model].fit(X, y, sample_weight=weight))) == trees
+    return report
 
 
 @pytest.mark.one_of(3)
@@ -105,12 +114,47 @@ def test_columns_of_many_codes_that_are_sparse(rounds):
     assert digest(trees_of(alone)) == digest(trees_of(found))
 
 
-def test_too_many_codes_for_histograms(rounds):
-    X = np.arange(70_000.0)[:, None]
-    y = X[:, 0] > 30_000
-    with pytest.raises(ValueError, match=r"Column 0 has 70000 distinct .* Set max_bins=255"):
-        dtrees.DecisionTreeClassifier().fit(X, y)
-    assert dtrees.DecisionTreeClassifier(max_bins=255).fit(X, y).score(X, y) > 0.99
+@pytest.mark.parametrize("model", ["classes", "numbers"])
+def test_columns_of_more_than_65535_codes(model):
+    """Second requests happen, of a column or two of a node, and of few of their codes."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.permutation(70_000), rng.normal(size=(70_000, 3))])
+    X[::50, 1] = np.nan
+    signal = X[:, 0] / 20_000 + np.nan_to_num(X[:, 1]) + rng.normal(size=len(X)) / 3
+    if model == "classes":
+        fit = dtrees.DecisionTreeClassifier(max_depth=3).fit
+        y = np.digitize(signal, [1.0, 2.5])
+    else:
+        fit = dtrees.DecisionTreeRegressor(max_depth=3).fit
+        y = signal
+    with dask.config.set({"dtrees.regime": "partitioned", "dtrees.gather-rows": 0}):
+        found = fit(X, y)
+        trees, report = digest(trees_of(found)), found.fit_report_
+    assert report["rounds"] == 4
+    assert report["code_rounds"] == 3
+    assert 7 <= report["code_requests"] <= 14
+    with dask.config.set({"dtrees.regime": "local"}):
+        assert digest(trees_of(fit(X, y))) == trees
+
+
+@pytest.fixture
+def coarse(monkeypatch):
+    """Columns of a few codes are counted by a few intervals, those of categories listed."""
+    monkeypatch.setattr(limits, "RESOLUTION", Resolution(8, 20, 5))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("model", MODELS)
+def test_fits_by_intervals(model, weighted, table, rounds, coarse):
+    report = fitted_in_rounds(model, weighted, table)
+    if model not in ("entropy", "cuts", "small bags"):  # the first two have no bounds
+        assert report["code_requests"] > report["code_rounds"] > 1
+
+
+@pytest.mark.one_of(2)
+@pytest.mark.parametrize("model", MODELS)
+def test_cross_validation_by_intervals(model, table, rounds, coarse):
+    test_cross_validation(model, 3, table, nullcontext())
 
 
 class Recorded(LocalBlocks):

@@ -22,9 +22,8 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from dtrees import DecisionTreeClassifier, ExtraTreesRegressor, RandomForestClassifier
-from dtrees.core.stores.blocks._node_counts import HIGHEST, LOWEST
 from dtrees.core.stores.blocks.block import BlockOfRows
-from dtrees.core.stores.blocks.messages import Counts, add_up
+from dtrees.core.stores.blocks.messages import LEAST, MOST, Counts, add_up
 from dtrees.exceptions import SchedulerLostError, WorkerLostError
 from dtrees.parallel import client as clients
 from dtrees.parallel import limits, liveness, partitioned, tasks
@@ -792,21 +791,21 @@ class TestAddUp:
     def counts(self, seed):
         rng = np.random.default_rng(seed)
         sums = rng.integers(0, 100, (3, 10))
-        sums[:, LOWEST], sums[:, HIGHEST] = rng.integers(-9, 0, 3), rng.integers(0, 9, 3)
+        sums[:, LEAST], sums[:, MOST] = rng.integers(-9, 0, (3, 2)), rng.integers(0, 9, (3, 2))
         return Counts(sums, rng.integers(0, 100, 7))
 
     def test_of_several(self):
         parts = [self.counts(seed) for seed in range(4)]
         before = [(part.sums.copy(), part.histogram.copy()) for part in parts]
         total = add_up(parts)
-        plain = [c for c in range(10) if c not in (LOWEST, HIGHEST)]
+        plain = [c for c in range(10) if c not in (*LEAST, *MOST)]
         assert_array_equal(total.sums[:, plain], sum(part.sums for part in parts)[:, plain])
         assert_array_equal(total.histogram, sum(part.histogram for part in parts))
         assert_array_equal(
-            total.sums[:, LOWEST], np.min([part.sums[:, LOWEST] for part in parts], axis=0)
+            total.sums[:, LEAST], np.min([part.sums[:, LEAST] for part in parts], axis=0)
         )
         assert_array_equal(
-            total.sums[:, HIGHEST], np.max([part.sums[:, HIGHEST] for part in parts], axis=0)
+            total.sums[:, MOST], np.max([part.sums[:, MOST] for part in parts], axis=0)
         )
         for part, (sums, histogram) in zip(parts, before, strict=True):
             assert_array_equal(part.sums, sums)

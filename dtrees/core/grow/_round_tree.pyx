@@ -2,28 +2,33 @@
 
     blocks ──▶ sums, histograms added up ──▶ `RoundTree` ──▶ FoundSplit ──▶ blocks
 
-A node is recorded as soon as its sums are known, and split when its histogram is
-(`_histogram_store`). Records are those of every other growth, in the order of the rounds.
+A node is recorded as soon as its sums are known, and searched when its histogram is
+(`_histogram_store`). It is split then, or when the codes are known of some intervals, which the
+search asks for. Records are those of every other growth, in the order of the rounds.
 """
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.stdlib cimport malloc
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._structs cimport IN_SUBSET, LEAF, int128_t
 from dtrees.core.search._open_node cimport OpenNode, describe, free_node
 from dtrees.core.search._parameters cimport TrainParameters
-from dtrees.core.search._search cimport Search, free_search, new_search
+from dtrees.core.search._search cimport NONE, Search, free_search, new_search
 from dtrees.core.stores._dataset cimport Dataset
-from dtrees.core.stores.blocks._histogram_store cimport HistogramStore, histogram_store
+from dtrees.core.stores._store cimport Member
+from dtrees.core.stores.blocks._histogram_store cimport (
+    AliveColumn, HistogramStore, Places, bound_intervals_of, histogram_store, mark_intervals_of,
+    search_again, words_of_alive
+)
 from dtrees.core.stores.blocks._node_counts cimport (
-    CLASS_0, HIGHEST, LOWEST, MOMENT, N, TARGET, WEIGHT
+    CLASS_0, HIGHEST, HIGHEST_SHARE, LOWEST, LOWEST_SHARE, MOMENT, N, TARGET, WEIGHT
 )
 from dtrees.core.grow._node_buffer cimport (
     NodeBuffer, Record, free_node_buffer, partial_tree_of, stand_for, words_of_subset, write_record
 )
-from dtrees.core.grow._node_step cimport SEARCH, grow_node
+from dtrees.core.grow._node_step cimport search_members, split_members
 
 from dtrees.core.stores.blocks.messages import FoundSplit
 
@@ -31,11 +36,15 @@ from dtrees.core.stores.blocks.messages import FoundSplit
 cdef class RoundNode:
     """A node of one training set, which has no split yet; a root is given its depth and key."""
     cdef OpenNode node
+    cdef double lowest          # of targets for their weights, of a regression
+    cdef double highest
 
     def __cinit__(self, int64_t depth=0, uint64_t path=0):
         self.node.depth = depth
         self.node.path = path
         self.node.parent = -1
+        self.lowest = 0
+        self.highest = 1
 
     def __dealloc__(self):
         free_node(&self.node)
@@ -85,6 +94,9 @@ cdef class RoundTree:
         open.totals.moment += sums[MOMENT + 2]
         open.totals.lowest = sums[LOWEST]
         open.totals.highest = sums[HIGHEST]
+        if n_bytes == 0:
+            node.lowest = <double>sums[LOWEST_SHARE]
+            node.highest = <double>sums[HIGHEST_SHARE]
         if n_bytes > 0:
             if open.class_totals == NULL:
                 open.class_totals = <int64_t*>malloc(n_bytes)
@@ -100,65 +112,9 @@ cdef class RoundTree:
         if self.out.out_of_memory:
             raise MemoryError
 
-    def split(self, RoundNode node, histogram, const int32_t[::1] dense_columns,
-              const int64_t[::1] first, const int32_t[::1] one_by_one=None):
-        """Split a recorded node, if that gains enough.
-
-        Parameters
-        ----------
-        node : RoundNode
-        histogram : Histogram
-            Of some columns.
-        dense_columns : int32 (k,)
-            The dense ones, as the histogram has them.
-        first : int64 (n_columns + 1,)
-            Places of the columns before each one.
-        one_by_one : int32 (k,) or None, default=None
-            All of the columns, where the first one that can be split is the last to be looked at.
-
-        Returns
-        -------
-        split : (FoundSplit, RoundNode, RoundNode) or None
-            The test, and the children without sums. None: there is none, or it gains too little.
-        can_be_split : bool
-        """
-        cdef RoundNode left = RoundNode()
-        cdef RoundNode right = RoundNode()
-        cdef const int64_t[::1] dense = histogram.dense
-        cdef const int64_t[::1] places = histogram.places
-        cdef const int64_t[::1] values = histogram.values
-        cdef int64_t[::1] cell = np.empty(self.params.layout.n_words, dtype=np.int64)
-        cdef HistogramStore store
-        cdef bint is_split, can_be_split, lost
-        cdef Search* q = new_search(&self.params.criterion, self.params.layout.kind,
-                                    self.dataset.of_row, &self.params.limits)
-        if q == NULL:
-            raise MemoryError
-        store = histogram_store(self.params, q)
-        store.first = &first[0]
-        store.cell = &cell[0]
-        if len(dense) > 0:
-            store.histogram = &dense[0]
-            store.columns = &dense_columns[0]
-            store.n_columns = len(dense_columns)
-        if len(places) > 0:
-            store.places = &places[0]
-            store.values = &values[0]
-            store.n_places = len(places)
-        if one_by_one is not None:
-            store.one_by_one = &one_by_one[0]
-            store.n_one_by_one = len(one_by_one)
-        with nogil:
-            is_split = grow_node(&store.store, &self.out, &node.node, &left.node, &right.node,
-                                 SEARCH)
-            can_be_split = q.split.test != LEAF
-            lost = store.store.out_of_memory or q.out_of_memory or self.out.out_of_memory
-            free_search(q)
-        if lost:
-            raise MemoryError
-        if not is_split:
-            return None, can_be_split
-        return (self.test_of(self.out.nodes + node.node.record), left, right), True
+    def search(self, RoundNode node, histogram, columns, ways, first, one_by_one=None):
+        """Search a recorded node; see `RoundSearch`."""
+        return RoundSearch(self, node, histogram, columns, ways, first, one_by_one)
 
     cdef test_of(self, const Record* record):
         cdef int64_t n_words
@@ -185,3 +141,167 @@ cdef class RoundTree:
     def pieces(self):
         """The records and the grafted subtrees, for `dtrees.core.grow.assembly.join`."""
         return [partial_tree_of(&self.out, self.params.n_statistics), *self.subtrees]
+
+
+cdef class RoundSearch:
+    """The search of a node of one set, which may want to know more of some columns.
+
+    Parameters
+    ----------
+    tree : RoundTree
+    node : RoundNode
+        That is recorded.
+    histogram : Histogram
+        Of some columns.
+    columns : int32 (k,)
+        Those that are not listed, as the histogram has them.
+    ways : uint8 (n_columns,)
+        By column, as `_code_ways` has them.
+    first : int64 (n_columns + 1,)
+        Places of the columns before each one.
+    one_by_one : int32 (k,) or None, default=None
+        All of the columns, where the first one that can be split is the last to be looked at. None
+        of them is counted by interval.
+
+    Attributes
+    ----------
+    wanted : dict of int to uint64 (n_intervals // 64 + 1,)
+        Columns whose codes are wanted, and a bit for each interval that is.
+    """
+    cdef RoundTree tree
+    cdef RoundNode node
+    cdef HistogramStore store
+    cdef Search* q
+    cdef list arrays            # whose memory the store points to
+    cdef AliveColumn* again
+    cdef readonly dict wanted
+
+    def __cinit__(self, RoundTree tree, RoundNode node, histogram, const int32_t[::1] columns,
+                  const uint8_t[::1] ways, const int64_t[::1] first,
+                  const int32_t[::1] one_by_one):
+        cdef const int64_t[::1] dense = histogram.dense
+        cdef int64_t[::1] cell = np.empty(3 * tree.params.layout.n_words, dtype=np.int64)
+        cdef Member member
+        cdef Search* q = new_search(&tree.params.criterion, tree.params.layout.kind,
+                                    tree.dataset.of_row, &tree.params.limits)
+        if q == NULL:
+            raise MemoryError
+        self.q = q
+        self.tree = tree
+        self.node = node
+        self.wanted = {}
+        self.arrays = [dense, cell, columns, ways, first, one_by_one]
+        self.store = histogram_store(tree.params, q)
+        self.store.first = &first[0]
+        self.store.cell = &cell[0]
+        self.store.ways = &ways[0]
+        self.store.lowest = node.lowest
+        self.store.highest = node.highest
+        self.store.listed = self.places_of(histogram.places, histogram.values)
+        if len(dense) > 0:
+            self.store.histogram = &dense[0]
+            self.store.columns = &columns[0]
+            self.store.n_columns = len(columns)
+        if one_by_one is not None:
+            self.store.one_by_one = &one_by_one[0]
+            self.store.n_one_by_one = len(one_by_one)
+        member = self.member(NULL, NULL)
+        with nogil:
+            search_members(&self.store.store, &member, 1)
+        self.check_memory()
+        if one_by_one is None and len(dense) > 0:
+            self.want()
+
+    def __dealloc__(self):
+        free_search(self.q)
+        free(self.again)
+
+    cdef Places places_of(self, places, values):
+        """A list, which lives as long as the search."""
+        cdef const int64_t[::1] place = places
+        cdef const int64_t[::1] value = values
+        cdef Places found = Places(NULL, NULL, len(place))
+        self.arrays += [place, value]
+        if len(place) > 0:
+            found.place = &place[0]
+            found.value = &value[0]
+        return found
+
+    cdef Member member(self, OpenNode* left, OpenNode* right):
+        cdef Member member
+        member.node = &self.node.node
+        member.params = self.tree.params
+        member.search = self.q
+        member.number = 0
+        member.left = left
+        member.right = right
+        return member
+
+    cdef check_memory(self):
+        if self.store.store.out_of_memory or self.q.out_of_memory or self.tree.out.out_of_memory:
+            raise MemoryError
+
+    cdef want(self):
+        """Find out which codes are wanted."""
+        cdef double[::1] reach = np.empty(self.store.n_columns)
+        cdef uint64_t[::1] alive
+        cdef int64_t k
+        cdef bint any
+        self.store.reach = &reach[0]
+        with nogil:
+            any = bound_intervals_of(&self.store)
+        for k in range(self.store.n_columns if any else 0):
+            if reach[k] <= NONE or reach[k] < self.store.best:
+                continue
+            alive = np.zeros(words_of_alive(&self.store, k), dtype=np.uint64)
+            mark_intervals_of(&self.store, k, &alive[0])
+            self.wanted[self.store.columns[k]] = np.asarray(alive)
+        self.store.reach = NULL
+        self.check_memory()
+
+    def take(self, wanted, places, values):
+        """Search once more, with the codes that were wanted.
+
+        Parameters
+        ----------
+        wanted : dict of int to uint64 (n,)
+            As the attribute, columns ascending; may have more than this node wanted.
+        places, values : int64 (n,)
+            The codes of these intervals, as a list.
+        """
+        cdef const uint64_t[::1] alive
+        cdef int64_t k
+        self.again = <AliveColumn*>calloc(len(wanted) + 1, sizeof(AliveColumn))
+        if self.again == NULL:
+            raise MemoryError
+        for k, (column, bits) in enumerate(wanted.items()):
+            alive = bits
+            self.arrays.append(alive)
+            self.again[k] = AliveColumn(column, &alive[0])
+        self.store.again = self.again
+        self.store.n_again = len(wanted)
+        self.store.codes = self.places_of(places, values)
+        with nogil:
+            search_again(&self.store)
+        self.check_memory()
+
+    def split(self):
+        """Split the node, if that gains enough; once, when nothing is wanted any more.
+
+        Returns
+        -------
+        split : (FoundSplit, RoundNode, RoundNode) or None
+            The test, and the children without sums. None: there is none, or it gains too little.
+        can_be_split : bool
+        """
+        cdef RoundNode left = RoundNode()
+        cdef RoundNode right = RoundNode()
+        cdef Member member = self.member(&left.node, &right.node)
+        cdef bint can_be_split = self.q.split.test != LEAF
+        cdef bint is_split
+        with nogil:
+            is_split = split_members(&self.store.store, &self.tree.out, &member, 1) != 0
+        self.check_memory()
+        if not is_split:
+            return None, can_be_split
+        return (self.tree.test_of(self.tree.out.nodes + self.node.node.record), left, right), True

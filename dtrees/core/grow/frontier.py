@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dtrees.core.grow._round_tree import RoundNode
+from dtrees.core.grow._round_tree import RoundNode, RoundSearch
 from dtrees.core.stores.blocks.messages import Histogram
 
 
@@ -81,6 +81,47 @@ class Pair:
     small: int
     large: int
     histograms: dict[int, Histogram]
+
+
+class WaitingNode:
+    """A node whose histograms were searched.
+
+    Parameters
+    ----------
+    node : OpenNode
+    searches : dict of int to RoundSearch
+        By set.
+    histograms : dict of int to Histogram
+        By set.
+
+    Attributes
+    ----------
+    asking : dict of int to RoundSearch
+        Those that want the codes of some intervals.
+    wanted : dict of int to uint64 (n,)
+        By column, ascending: the intervals whose codes one of them wants, a bit each.
+    """
+
+    def __init__(
+        self,
+        node: OpenNode,
+        searches: dict[int, RoundSearch],
+        histograms: dict[int, Histogram],
+    ) -> None:
+        self.node = node
+        self.searches = searches
+        self.histograms = histograms
+        self.asking = {number: each for number, each in searches.items() if each.wanted}
+        wanted: dict[int, np.ndarray] = {}
+        for search in self.asking.values():
+            for column, alive in search.wanted.items():
+                wanted[column] = wanted[column] | alive if column in wanted else alive
+        self.wanted = dict(sorted(wanted.items()))
+
+    @property
+    def members(self) -> int:
+        """A bit for each set that asks."""
+        return sum(1 << number for number in self.asking)
 
 
 class Frontier:

@@ -63,11 +63,12 @@ class LocalBlocks:
         """Sums of bags."""
         return merge_bags(self._run([partial(block.bags, roots) for block in self._blocks]))
 
-    def count(self, update: SplitUpdate, requests: Sequence[HistogramRequest]) -> Counts:
+    def count(self, update: SplitUpdate | None, requests: Sequence[HistogramRequest]) -> Counts:
         """Sums and histograms of some nodes."""
 
         def of_block(number: int) -> Counts:
-            self._advance(number, update)
+            if update is not None:
+                self._advance(number, update)
             return self._blocks[number].count(self._positions[number], requests)
 
         return add_up(self._run([partial(of_block, i) for i in range(len(self._blocks))]))

@@ -84,7 +84,7 @@ def tree_of(
     training_set : int
     target : Target
         As `target_of`.
-    sums : int64 (8 + n_classes,)
+    sums : int64 (10 + n_classes,)
     """
     scale = _scale_of(spec, target, sums)
     n_rows = int(spec.n_rows[training_set])

@@ -87,8 +87,8 @@ class Blocks(Protocol):
     def bags(self, roots: Sequence[Root]) -> list[tuple[Counts, list[int]]]:
         """For each tree the sums of its bag, and the key of the largest draw of each block."""
 
-    def count(self, update: SplitUpdate, requests: Sequence[HistogramRequest]) -> Counts:
-        """Take an update; then return sums and histograms of some nodes."""
+    def count(self, update: SplitUpdate | None, requests: Sequence[HistogramRequest]) -> Counts:
+        """Take an update, if there is one; then return sums and histograms of some nodes."""
 
     def finish(
         self, update: SplitUpdate, nodes: Sequence[GatheredNode]

@@ -15,6 +15,12 @@ The last line is ours: a node is spread only as long as it is large, so what is 
 rows and not with 2^depth. How many bytes a round sends is bounded by a budget, beyond which nodes
 of one depth take several rounds; a node whose draw of columns is to be extended takes one more.
 
+Columns of many codes send a histogram of intervals of codes. The driver bounds what a split in each
+interval can gain, and asks in a second request for the codes of those that may hold the best one:
+of one column, rarely two, of a node. So the split is exact, however many codes there are::
+
+    driver    open nodes --requests--> blocks --intervals--> bounds --requests--> blocks --codes-->
+
 Where all columns are searched and both children of a node are spread, the smaller one is counted,
 and the larger one is the parent less the smaller one: integers, exact.
 
@@ -49,7 +55,8 @@ def grow_in_rounds(
         Of the trees.
     blocks : Blocks
     heard : callable
-        Called with "round" and the least depth of its nodes before each of them.
+        Called with "round" and the least depth of its nodes before each of them; with "code round"
+        before a second request, and with "code request" for each node and column of it.
     work : Counter or None, default=None
         Told in how many nodes, and of how many rows, several sets were searched together: of each
         node the rows of its largest set. What `blocks` finish is not part of it.
@@ -73,6 +80,14 @@ def grow_in_rounds(
         nodes = batch.next_nodes()
         heard("round", min(node.depth for node in nodes))
         batch.take(nodes, blocks.count(batch.take_update(), batch.requests(nodes)))
+        while batch.waiting:
+            waiting = batch.take_waiting()
+            requests = batch.code_requests(waiting)
+            heard("code round", min(each.node.depth for each in waiting))
+            for each in waiting:
+                for _ in each.wanted:
+                    heard("code request", each.node.depth)
+            batch.take_codes(waiting, blocks.count(None, requests))
     if work is not None:
         work.update(batch.shared)
     missing = Counter(node.tree for node in batch.gathered)

@@ -8,16 +8,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from dtrees.coding.coded import SPARSE
-from dtrees.core.grow._round_tree import RoundNode, RoundTree
+from dtrees.core.grow._round_tree import RoundNode, RoundSearch, RoundTree
 from dtrees.core.grow.assembly import join, trees_of
-from dtrees.core.grow.frontier import Frontier, OpenNode, Pair
+from dtrees.core.grow.counting_plan import CountingPlan
+from dtrees.core.grow.frontier import Frontier, OpenNode, Pair, WaitingNode
 from dtrees.core.grow.gathered import GatheredNode
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.round_roots import columns_of, roots_of, target_of, tree_of
 from dtrees.core.grow.round_spec import Blocks, RoundSpec
 from dtrees.core.model.tree import Tree
-from dtrees.core.stores.blocks._histogram_store import histogram_sizes
 from dtrees.core.stores.blocks._node_counts import N
 from dtrees.core.stores.blocks.messages import (
     NUMBER_BYTES,
@@ -44,6 +43,8 @@ class TreeBatch:
     Attributes
     ----------
     frontier : Frontier
+    waiting : list of WaitingNode
+        Nodes that were searched, and wait for the codes of some intervals.
     gathered : list of GatheredNode
         Nodes of few rows, which are finished at the end.
     empty : list of (int, int)
@@ -61,13 +62,7 @@ class TreeBatch:
         self._n_drawn = n_columns if most is None else min(most, n_columns)
         self._all_columns = np.arange(n_columns, dtype=np.int32)
         self._columns = [columns_of(spec, number) for number in numbers]
-        self._cells = histogram_sizes(self._columns[0])
-        self._first = np.concatenate([[0], np.cumsum(self._cells)])
-        self._is_dense = spec.sample.storage != SPARSE
-        self._dense_columns = np.flatnonzero(self._is_dense).astype(np.int32)
-        self._n_numbers = int(self._cells[self._is_dense].sum())  # of all dense columns,
-        self._n_places = int(self._cells.sum()) - self._n_numbers  # and of all others
-        self._most_numbers = self._most_of_draw()
+        self._plan = CountingPlan(spec, self._columns[0], self._all_columns, self._n_drawn)
         self._roots = roots_of(spec, numbers, blocks)
         self._n_nodes = len(self._roots)
         self._targets = [target_of(spec, root) for root in self._roots]
@@ -75,12 +70,12 @@ class TreeBatch:
         self._splits: list[NodeSplit] = []
         self._done: list[int] = []
         self._put_off: list[OpenNode] = []
+        self.waiting: list[WaitingNode] = []
         self.gathered: list[GatheredNode] = []
         self.empty: list[tuple[int, int]] = []
         self.shared: Counter[str] = Counter()
         self.frontier = Frontier()
         n = int(spec.n_rows.max(initial=0))
-        self._n_rows = max(1, n)
         self.frontier.extend(
             OpenNode(root.node, tree, {number: RoundNode() for number in range(spec.n_sets)}, n)
             for tree, root in enumerate(self._roots)
@@ -94,22 +89,9 @@ class TreeBatch:
         nodes = self.frontier.next_nodes(self._bytes_of, self._spec.histogram_budget)
         return sorted(nodes, key=lambda node: node.tree)
 
-    def _most_of_draw(self) -> int:
-        """Most numbers that the dense columns of a draw have."""
-        dense = np.sort(self._cells[self._is_dense])
-        return int(dense[-self._n_drawn :].sum())
-
     def _bytes_of(self, node: OpenNode) -> int:
         """Bytes of the histograms of a node, about; of its dense columns, at most."""
-        of_set = 8 * self._most_numbers + NUMBER_BYTES * self._n_stored(node, self._n_drawn)
-        return of_set * len(node.of_sets)
-
-    def _n_stored(self, node: OpenNode, n_columns: int) -> int:
-        """Numbers of the sparse ones among so many columns, of a set, about."""
-        share = node.n / self._n_rows * n_columns / len(self._all_columns)
-        n_words = int(self._cells[0]) // (int(self._spec.sample.n_codes[0]) + 1)
-        most = n_columns * self._n_places // len(self._all_columns)
-        return int(min(share * self._spec.n_stored * min(3, n_words), most))
+        return self._plan.bytes_of_node(node.n) * len(node.of_sets)
 
     def take_update(self) -> SplitUpdate:
         """What has changed since the last one."""
@@ -124,14 +106,12 @@ class TreeBatch:
         return [self._request(node) for node in nodes]
 
     def _request(self, node: OpenNode) -> HistogramRequest:
-        n_sets, columns = len(node.of_sets), node.columns
-        asked = columns[:0] if node.is_large else columns
-        n_stored = n_sets * self._n_stored(node, len(asked))
-        if asked is self._all_columns:
-            n_numbers = n_sets * self._n_numbers
-            return HistogramRequest(node.node, node.members, None, n_numbers, n_stored)
-        n_numbers = n_sets * int(self._cells[asked[self._is_dense[asked]]].sum())
-        return HistogramRequest(node.node, node.members, asked, n_numbers, n_stored)
+        n_sets, by_code = len(node.of_sets), node.first > 0
+        asked = node.columns[:0] if node.is_large else node.columns
+        n_numbers = n_sets * self._plan.n_numbers(asked, by_code)
+        n_listed = n_sets * self._plan.n_listed(node.n, asked, by_code)
+        columns = None if asked is self._all_columns else asked
+        return HistogramRequest(node.node, node.members, columns, n_numbers, n_listed, by_code)
 
     def _columns_of(self, node: OpenNode) -> np.ndarray:
         """Columns that are searched next; none where the node is a leaf whatever it adds up to."""
@@ -177,40 +157,78 @@ class TreeBatch:
         self, node: OpenNode, rows: np.ndarray, histograms: dict[int, Histogram]
     ) -> list[OpenNode]:
         """Search a node for each of its sets; returns what is open next."""
+        in_order = None if node.first == 0 else node.columns
+        dense, ways = self._plan.searched(node.columns, node.first > 0)
+        searches: dict[int, RoundSearch] = {}
+        for (number, own), row in zip(node.of_sets.items(), rows, strict=True):
+            is_leaf = node.first == 0 and self._record(node, number, row)
+            if not is_leaf and len(node.columns) > 0:
+                searches[number] = self._trees[node.tree][number].search(
+                    own, histograms[number], dense, ways, self._plan.first, in_order
+                )
+        found = WaitingNode(node, searches, histograms)
+        if found.wanted:
+            self.waiting.append(found)
+            return []
+        return self._split(found)
+
+    def _split(self, found: WaitingNode) -> list[OpenNode]:
+        """Split a node that is searched, for each of its sets; returns what is open next."""
+        node = found.node
         again: dict[int, RoundNode] = {}
         by_column: dict[int, dict[int, Split]] = defaultdict(dict)
         searched = node.first + len(node.columns)
-        in_order = None if node.first == 0 else node.columns
-        dense = self._dense_of(node.columns)
-        n_searched = 0
-        for (number, own), row in zip(node.of_sets.items(), rows, strict=True):
-            is_leaf = node.first == 0 and self._record(node, number, row)
-            if is_leaf or len(node.columns) == 0:
-                continue
-            n_searched += 1
-            split, can_be_split = self._trees[node.tree][number].split(
-                own, histograms[number], dense, self._first, in_order
-            )
+        for number, search in found.searches.items():
+            split, can_be_split = search.split()
             if split is not None:
                 by_column[split[0].column][number] = split
             elif not can_be_split and searched < len(self._all_columns):
-                again[number] = own
-        if n_searched > 1 and node.first == 0:
+                again[number] = node.of_sets[number]
+        if len(found.searches) > 1 and node.first == 0:
             self.shared.update(shared_nodes=1, shared_rows=node.n)
         opened = []
         for column, splits in sorted(by_column.items()):
-            opened += self._open_children(node, column, splits, histograms)
+            opened += self._open_children(node, column, splits, found.histograms)
         if again:
             return [replace(node, of_sets=again, first=searched, pair=None), *opened]
         self._done.append(node.node)
         return opened
 
-    def _dense_of(self, columns: np.ndarray) -> np.ndarray:
-        """The dense ones among some columns."""
-        if columns is self._all_columns:
-            return self._dense_columns
-        dense: np.ndarray = columns[self._is_dense[columns]]
-        return dense
+    # ---------------------------------------------------------------------------------------------
+    # codes of some intervals
+
+    def take_waiting(self) -> list[WaitingNode]:
+        """Nodes whose codes fit into the budget; at least one."""
+        used, n = 0, 0
+        for node in self.waiting:
+            used += NUMBER_BYTES * self._code_request(node).n_stored
+            if n > 0 and used > self._spec.histogram_budget:
+                break
+            n += 1
+        taken, self.waiting = self.waiting[:n], self.waiting[n:]
+        return taken
+
+    def code_requests(self, waiting: Sequence[WaitingNode]) -> list[HistogramRequest]:
+        """What the blocks are asked for."""
+        return [self._code_request(node) for node in waiting]
+
+    def _code_request(self, waiting: WaitingNode) -> HistogramRequest:
+        columns = np.array(list(waiting.wanted), dtype=np.int32)
+        alive = np.concatenate(list(waiting.wanted.values()))
+        n_listed = self._plan.n_alive(waiting.node.n, waiting.wanted) * len(waiting.asking)
+        number = waiting.node.node
+        return HistogramRequest(number, waiting.members, columns, 0, n_listed, alive=alive)
+
+    def take_codes(self, waiting: Sequence[WaitingNode], counts: Counts) -> None:
+        """Search once more with the codes that have come, and open the children."""
+        lists = counts.stored_lists()
+        for node in waiting:
+            for search in node.asking.values():
+                search.take(node.wanted, *next(lists))
+            self.frontier.extend(self._split(node))
+
+    # ---------------------------------------------------------------------------------------------
+    # nodes
 
     def _record(self, node: OpenNode, number: int, sums: np.ndarray) -> bool:
         """Record a node of a set; whether it stays a leaf."""

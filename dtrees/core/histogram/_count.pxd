@@ -17,6 +17,7 @@ cdef struct NodeRows:
     const uint16_t* combination     # the same, of many
     int64_t size                # words of a histogram
     const uint32_t* rank        # by code: its number in the histogram; NULL: the code
+    uint8_t way                 # of gathered rows: 1 .. 2**way share a cell, and so on
 
 cdef bint count_column(const Column* column, const NodeRows* rows, const Layout* layout,
                        int64_t* cells) noexcept nogil

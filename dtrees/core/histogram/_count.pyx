@@ -28,6 +28,7 @@ cdef enum:
     GATHERED = 4            # statistics in the order of the rows (`weight`, `target`)
     BY_CELL = 8             # a histogram for each set of rows (`cell`)
     BY_COMBINATION = 16     # the same, of many (`combination`)
+    BY_INTERVAL = 32        # a cell for several codes (`way`)
 
 
 cdef inline void count_in(const code_t* codes, const NodeRows* r, CellKind kind, int64_t n_words,
@@ -38,6 +39,7 @@ cdef inline void count_in(const code_t* codes, const NodeRows* r, CellKind kind,
     cdef const int64_t* weight = r.weight
     cdef const int64_t* target = r.target
     cdef int64_t size = r.size
+    cdef int64_t rest = (<int64_t>1 << r.way) - 1
     cdef int64_t i
     cdef uint32_t row, code
     cdef int64_t* cell
@@ -46,6 +48,8 @@ cdef inline void count_in(const code_t* codes, const NodeRows* r, CellKind kind,
         code = codes[r.row_id[row] if how & RENUMBERED else row]
         if how & RANKED:
             code = rank[code]
+        elif how & BY_INTERVAL:
+            code = <uint32_t>((code + rest) >> r.way)
         cell = cells + <int64_t>code * n_words
         if how & BY_CELL:
             cell += r.cell[i] * size
@@ -64,8 +68,12 @@ cdef inline void count_gathered(const code_t* codes, const NodeRows* r, CellKind
         count_in(codes, r, kind, n_words, GATHERED | BY_CELL | RANKED, cells)
     elif r.cell != NULL:
         count_in(codes, r, kind, n_words, GATHERED | BY_CELL, cells)
+    elif r.combination != NULL and r.way > 0:
+        count_in(codes, r, kind, n_words, GATHERED | BY_COMBINATION | BY_INTERVAL, cells)
     elif r.combination != NULL:
         count_in(codes, r, kind, n_words, GATHERED | BY_COMBINATION, cells)
+    elif r.way > 0:
+        count_in(codes, r, kind, n_words, GATHERED | BY_INTERVAL, cells)
     else:
         count_in(codes, r, kind, n_words, GATHERED, cells)
 

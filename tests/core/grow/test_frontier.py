@@ -1,9 +1,12 @@
 """Nodes between rounds: which of those that are open come next."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 from dtrees.core.grow._round_tree import RoundNode
-from dtrees.core.grow.frontier import Frontier, OpenNode, Pair
+from dtrees.core.grow.frontier import Frontier, OpenNode, Pair, WaitingNode
 
 
 def node(number, sets=(0,), pair=None):
@@ -48,3 +51,23 @@ def test_members_are_a_bit_for_each_set():
 
 def test_depth_and_path_are_those_of_its_sets():
     assert (node(0, (2, 3)).depth, node(0, (2, 3)).path) == (1, 7)
+
+
+def test_sets_of_a_node_ask_together():
+    """Of each column what one of them wants, columns ascending; who wants nothing, does not ask."""
+
+    def search(**wanted):
+        bits = {int(name[1:]): np.array([alive], dtype=np.uint64) for name, alive in wanted.items()}
+        return SimpleNamespace(wanted=bits)
+
+    searches = {0: search(), 2: search(c5=0b11, c7=0b1), 3: search(c1=0b100, c5=0b110)}
+    found = WaitingNode(node(0, (0, 2, 3)), searches, {})
+    assert found.members == 0b1100
+    assert list(found.asking) == [2, 3]
+    assert {column: alive.tolist() for column, alive in found.wanted.items()} == {
+        1: [0b100],
+        5: [0b111],
+        7: [0b1],
+    }
+    assert list(found.wanted) == [1, 5, 7]
+    assert searches[2].wanted[5].tolist() == [0b11]  # its own is as it was

@@ -9,9 +9,10 @@ from dtrees.core.grow.assembly import join
 from dtrees.core.grow.source import DatasetSource
 from dtrees.core.model.tree import IN_SUBSET, LEAF
 from dtrees.core.stores._dataset import Dataset
+from dtrees.core.stores.blocks._code_ways import ways_of
 from dtrees.core.stores.blocks._histogram_store import histogram_sizes
 from dtrees.core.stores.blocks._node_counts import N
-from dtrees.core.stores.blocks.block import Block, BlockOfRows, Common
+from dtrees.core.stores.blocks.block import Block, BlockOfRows, Common, Resolution
 from dtrees.core.stores.blocks.messages import (
     Histogram,
     HistogramRequest,
@@ -37,7 +38,9 @@ class Growing:
         scale = scale_of([example.target], example.rules)
         root = Root(0, 0, fixed_point=scale.fixed_point)
         self.index = self.block.advance({}, SplitUpdate((root,)))
-        dataset = Dataset(self.matrix, example.target, example.rules, scale, self.values)
+        dataset = self.dataset = Dataset(
+            self.matrix, example.target, example.rules, scale, self.values
+        )
         self.tree = RoundTree(dataset, example.rules, scale)
         self.columns = np.arange(self.matrix.n_columns, dtype=np.int32)
         self.dense = self.columns[: 0 if sparse else None]
@@ -50,12 +53,16 @@ class Growing:
         counts = self.block.count(self.index, [request])
         return counts.sums[0], Histogram(counts.histogram, *next(counts.stored_lists()))
 
+    def search(self, node, histogram, one_by_one=None):
+        ways = ways_of(self.dataset, Resolution())
+        return self.tree.search(node, histogram, self.dense, ways, self.first, one_by_one)
+
     def split(self, node, number):
         """Record and split a node; its children with their numbers, none of a leaf."""
         sums, histogram = self.counts(number)
         found = None
         if not self.tree.record(node, sums):
-            found, _ = self.tree.split(node, histogram, self.dense, self.first)
+            found, _ = self.search(node, histogram).split()
         self.tests.append(None if found is None else found[0])
         if found is None:
             return []
@@ -124,9 +131,7 @@ def test_columns_one_by_one_end_at_the_first_that_can_be_split(sparse):
         sums, histogram = growing.counts(0)
         growing.tree.record(node, sums)
         columns_of = growing.columns if one_by_one else None
-        split, can_be_split = growing.tree.split(
-            node, histogram, growing.dense, growing.first, columns_of
-        )
+        split, can_be_split = growing.search(node, histogram, columns_of).split()
         assert can_be_split
         assert split[0].column in columns
 
@@ -138,7 +143,7 @@ def test_a_column_that_does_not_vary_is_no_split(sparse):
     growing.columns, growing.dense = growing.columns[:1], growing.dense[:1]
     sums, histogram = growing.counts(0)
     growing.tree.record(node, sums)
-    assert growing.tree.split(node, histogram, growing.dense, growing.first) == (None, False)
+    assert growing.search(node, histogram).split() == (None, False)
 
 
 @pytest.mark.parametrize("is_left", [True, False])

@@ -11,25 +11,32 @@ constant. Their histograms are lists (`_stored_counts`), to which the cell of th
 here, once for each node and column: it is what the node has beyond the stored cells of all blocks.
 Columns of so few stored cells that they cannot beat the split that was found are passed over, as
 where entries are searched (`_entry_scan`).
+
+Columns of many codes are counted by intervals of codes first. Then the store tells which of these
+may hold a better boundary than all other columns (`_code_bounds`), and searches once more when it
+is given their codes: one column, rarely two, whose other intervals are bins as they are.
 """
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from dtrees.core.data._columns cimport STORED_SPARSE, last_ordered
+from dtrees.core.data._columns cimport STORED_SPARSE, Column, last_ordered
 from dtrees.core.data._structs cimport LEAF
 from dtrees.core.histogram._layout cimport CLASSES, COUNT, CellKind
 from dtrees.core.search._bins cimport (
     append_bin, bins_of_histogram, drop_bin, read_bin, reserve_bins, rest_to_bin, search_bins
 )
 from dtrees.core.search._entry_scan cimport pass_over_short
+from dtrees.core.search._intervals cimport Bounds, lowest_best
 from dtrees.core.search._open_node cimport OpenNode, open_children
 from dtrees.core.search._parameters cimport TrainParameters
-from dtrees.core.search._search cimport Search
+from dtrees.core.search._search cimport NONE, Search
 from dtrees.core.stores._dataset cimport Dataset
 from dtrees.core.stores._partition cimport goes_left
 from dtrees.core.stores._store cimport Member, Store
+from dtrees.core.stores.blocks._code_bounds cimport IntervalCells, bound_cells, mark_cells
+from dtrees.core.stores.blocks._code_ways cimport LISTED, cells_of, last_code
 from dtrees.core.stores.sampled._random_split cimport search_random
 
 
@@ -56,6 +63,16 @@ cdef int64_t size_of(const TrainParameters* params, int32_t column) noexcept nog
     return (params.columns[column].n_codes + <int64_t>1) * params.layout.n_words
 
 
+cdef inline uint8_t way_of(const HistogramStore* s, int32_t column) noexcept nogil:
+    return 0 if s.ways == NULL else s.ways[column]
+
+
+cdef inline int64_t sent_of(const HistogramStore* s, int32_t column) noexcept nogil:
+    """Words of a histogram, by code or by interval."""
+    cdef const TrainParameters* params = s.store.params
+    return cells_of(params.columns + column, way_of(s, column)) * params.layout.n_words
+
+
 cdef void search_node(Store* store, Member* member) noexcept nogil:
     cdef HistogramStore* s = <HistogramStore*>store
     cdef const int64_t* histogram = s.histogram
@@ -66,16 +83,18 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
         search_one_by_one(s)
         return
     for k in range(s.n_columns):
-        search_dense(s, histogram, s.columns[k])
-        histogram += size_of(store.params, s.columns[k])
+        if way_of(s, s.columns[k]) == 0:
+            search_dense(s, histogram, s.columns[k])
+        histogram += sent_of(s, s.columns[k])
     k = 0
-    while i < s.n_places:
-        k = column_of(s, k, s.places[i])
-        if q.too_short > 1 and stored_rows(s, s.first[k + 1], i) < q.too_short:
-            while i < s.n_places and s.places[i] < s.first[k + 1]:
+    while i < s.listed.n:
+        k = column_of(s, k, s.listed.place[i])
+        if (q.too_short > 1 and store.params.columns[k].storage == STORED_SPARSE
+                and stored_rows(s, s.first[k + 1], i) < q.too_short):
+            while i < s.listed.n and s.listed.place[i] < s.first[k + 1]:
                 i += 1
             continue
-        i = stored_bins(s, <int32_t>k, i)
+        i = listed_bins(s, <int32_t>k, i)
         search_column(store, <int32_t>k)
         if q.split.column == k:
             pass_over_short(q)
@@ -88,8 +107,8 @@ cdef void search_one_by_one(HistogramStore* s) noexcept nogil:
     cdef int32_t j
     for i in range(s.n_one_by_one):
         j = s.one_by_one[i]
-        if s.store.params.columns[j].storage == STORED_SPARSE:
-            stored_bins(s, j, first_place(s, j))
+        if way_of(s, j) == LISTED:
+            listed_bins(s, j, first_place(s, &s.listed, j))
             search_column(&s.store, j)
         else:
             search_dense(s, histogram, j)
@@ -140,14 +159,15 @@ cdef int64_t column_of(const HistogramStore* s, int64_t k, int64_t place) noexce
     return k
 
 
-cdef int64_t first_place(const HistogramStore* s, int32_t column) noexcept nogil:
+cdef int64_t first_place(const HistogramStore* s, const Places* places,
+                         int32_t column) noexcept nogil:
     """Index of the first place of a column, or of what is behind it."""
     cdef int64_t low = 0
-    cdef int64_t high = s.n_places
+    cdef int64_t high = places.n
     cdef int64_t middle
     while low < high:
         middle = (low + high) >> 1
-        if s.places[middle] < s.first[column]:
+        if places.place[middle] < s.first[column]:
             low = middle + 1
         else:
             high = middle
@@ -159,59 +179,167 @@ cdef int64_t stored_rows(const HistogramStore* s, int64_t last, int64_t i) noexc
     cdef const TrainParameters* params = s.store.params
     cdef CellKind kind = params.layout.kind
     cdef int64_t n = 0
-    while i < s.n_places and s.places[i] < last:
+    while i < s.listed.n and s.listed.place[i] < last:
         if kind == COUNT:
-            n += s.values[i] >> 32
-        elif kind == CLASSES or s.places[i] % 2 == 0:  # in cells of two words, the first one
-            n += s.values[i]
+            n += s.listed.value[i] >> 32
+        elif kind == CLASSES or s.listed.place[i] % 2 == 0:  # in cells of two words, the first one
+            n += s.listed.value[i]
         i += 1
     return n
 
 
-cdef int64_t stored_bins(HistogramStore* s, int32_t column, int64_t i) noexcept nogil:
-    """Make the places of a sparse column bins, and what the node has beyond them that of its fill.
+cdef int64_t read_place(HistogramStore* s, const Places* places, int32_t column,
+                        int64_t i) noexcept nogil:
+    """Make the cell at a place the last bin; returns the index of the first place behind it."""
+    cdef const TrainParameters* params = s.store.params
+    cdef Search* q = s.store.search
+    cdef int64_t n_words = params.layout.n_words
+    cdef int64_t code = (places.place[i] - s.first[column]) // n_words
+    cdef int64_t end = s.first[column] + (code + 1) * n_words
+    memset(s.cell, 0, n_words * sizeof(int64_t))
+    while i < places.n and places.place[i] < end:
+        s.cell[n_words - (end - places.place[i])] = places.value[i]
+        i += 1
+    if reserve_bins(q, q.bins.count + 1):
+        q.bins.count += read_bin(q, s.cell, params.layout.kind, <uint32_t>code, q.bins.count)
+    return i
+
+
+cdef int64_t listed_bins(HistogramStore* s, int32_t column, int64_t i) noexcept nogil:
+    """Make the places of a column bins; of a sparse one, what the node has beyond them is its fill.
 
     i : index of the first place. Returns that of the first one behind the column. Without memory
     there are no bins, which the search notes.
     """
     cdef const TrainParameters* params = s.store.params
     cdef Search* q = s.store.search
-    cdef int64_t n_words = params.layout.n_words
-    cdef int64_t last = s.first[column + 1]
-    cdef uint32_t fill = params.columns[column].fill
+    cdef bint has_fill = params.columns[column].storage == STORED_SPARSE
     cdef int64_t of_fill = -1
-    cdef int64_t code, end
     q.bins.count = 0
-    while i < s.n_places and s.places[i] < last:
-        code = (s.places[i] - s.first[column]) // n_words
-        if of_fill < 0 and code > fill:
-            of_fill = append_bin(q, fill, -1)
-        memset(s.cell, 0, n_words * sizeof(int64_t))
-        end = s.first[column] + (code + 1) * n_words
-        while i < s.n_places and s.places[i] < end:
-            s.cell[n_words - (end - s.places[i])] = s.values[i]
-            i += 1
-        if reserve_bins(q, q.bins.count + 1):
-            q.bins.count += read_bin(q, s.cell, params.layout.kind, <uint32_t>code, q.bins.count)
-    if of_fill < 0:
-        of_fill = append_bin(q, fill, -1)
+    while i < s.listed.n and s.listed.place[i] < s.first[column + 1]:
+        if has_fill and of_fill < 0 and (s.listed.place[i] - s.first[column]) // (
+                params.layout.n_words) > params.columns[column].fill:
+            of_fill = append_bin(q, params.columns[column].fill, -1)
+        i = read_place(s, &s.listed, column, i)
+    if has_fill and of_fill < 0:
+        of_fill = append_bin(q, params.columns[column].fill, -1)
     if q.out_of_memory:
         q.bins.count = 0
         return i
-    rest_to_bin(q, of_fill)
-    if q.bins.n[of_fill] == 0:
-        drop_bin(q, of_fill)
+    if has_fill:
+        rest_to_bin(q, of_fill)
+        if q.bins.n[of_fill] == 0:
+            drop_bin(q, of_fill)
     return i
 
+
+# ---------------------------------------------------------------------------------------------
+# intervals, and their codes
+
+cdef IntervalCells intervals_of(const HistogramStore* s, int32_t column,
+                                const int64_t* cells) noexcept nogil:
+    cdef const Column* own = s.store.params.columns + column
+    return IntervalCells(cells, cells_of(own, way_of(s, column)), own.n_codes, way_of(s, column))
+
+
+cdef Bounds empty_bounds(const HistogramStore* s) noexcept nogil:
+    cdef Bounds bounds
+    bounds.lowest = s.lowest
+    bounds.highest = s.highest
+    return bounds
+
+
+cdef bint bound_intervals_of(HistogramStore* s) noexcept nogil:
+    """Find what each column may score that is counted by interval; whether one may be the best.
+
+    The others are searched. Fills `reach`, and `best`.
+    """
+    cdef const int64_t* histogram = s.histogram
+    cdef const TrainParameters* params = s.store.params
+    cdef Bounds bounds = empty_bounds(s)
+    cdef double highest = NONE
+    cdef IntervalCells cells
+    cdef int64_t k
+    s.best = s.store.search.split.score
+    for k in range(s.n_columns):
+        s.reach[k] = NONE
+        if way_of(s, s.columns[k]) > 0:
+            cells = intervals_of(s, s.columns[k], histogram)
+            s.reach[k] = bound_cells(s.store.search, &params.layout, &cells, s.cell, &bounds,
+                                     &s.best)
+            highest = max(highest, s.reach[k])
+        histogram += sent_of(s, s.columns[k])
+    s.best = lowest_best(s.best)
+    return highest > NONE and highest >= s.best
+
+
+cdef int64_t words_of_alive(const HistogramStore* s, int64_t k) noexcept nogil:
+    """Words of the bits of the intervals of column k."""
+    return cells_of(s.store.params.columns + s.columns[k], way_of(s, s.columns[k])) // 64 + 1
+
+
+cdef void mark_intervals_of(HistogramStore* s, int64_t k, uint64_t* alive) noexcept nogil:
+    """Mark the intervals of column k whose codes are needed. alive : zeros."""
+    cdef Bounds bounds = empty_bounds(s)
+    cdef IntervalCells cells = intervals_of(s, s.columns[k], histogram_of(s, s.columns[k]))
+    mark_cells(s.store.search, &s.store.params.layout, &cells, s.cell, &bounds, s.best, alive)
+
+
+cdef const int64_t* histogram_of(const HistogramStore* s, int32_t column) noexcept nogil:
+    cdef const int64_t* histogram = s.histogram
+    cdef int64_t k = 0
+    while s.columns[k] != column:
+        histogram += sent_of(s, s.columns[k])
+        k += 1
+    return histogram
+
+
+cdef void search_again(HistogramStore* s) noexcept nogil:
+    """Search the columns whose codes have come."""
+    cdef int64_t k
+    for k in range(s.n_again):
+        bins_of_alive(s, s.again + k)
+        search_column(&s.store, s.again[k].column)
+
+
+cdef void bins_of_alive(HistogramStore* s, const AliveColumn* own) noexcept nogil:
+    """The codes of intervals that are alive, and each of the others as one bin."""
+    cdef const TrainParameters* params = s.store.params
+    cdef Search* q = s.store.search
+    cdef int64_t words = params.layout.n_words
+    cdef uint8_t way = way_of(s, own.column)
+    cdef IntervalCells cells = intervals_of(s, own.column, histogram_of(s, own.column))
+    cdef int64_t i = first_place(s, &s.codes, own.column)
+    cdef int64_t c, end
+    q.bins.count = 0
+    for c in range(cells.count):
+        if own.alive[c >> 6] >> (c & 63) & 1:
+            end = s.first[own.column] + (last_code(c, way, cells.n_codes) + <int64_t>1) * words
+            while i < s.codes.n and s.codes.place[i] < end:
+                i = read_place(s, &s.codes, own.column, i)
+        elif reserve_bins(q, q.bins.count + 1):
+            q.bins.count += read_bin(q, cells.cells + c * words, params.layout.kind,
+                                     last_code(c, way, cells.n_codes), q.bins.count)
+    if q.out_of_memory:
+        q.bins.count = 0
+
+
+# ---------------------------------------------------------------------------------------------
+# the split
 
 cdef void choose(Store* store, Member* member, uint64_t together) noexcept nogil:
     cdef HistogramStore* s = <HistogramStore*>store
     cdef int32_t column = store.search.split.column
     store.last_ordered = last_ordered(store.params.columns + column)
-    if store.params.columns[column].storage == STORED_SPARSE:
-        stored_bins(s, column, first_place(s, column))
-    else:
+    cdef int64_t k = 0
+    if way_of(s, column) == LISTED:
+        listed_bins(s, column, first_place(s, &s.listed, column))
+    elif way_of(s, column) == 0:
         bins_of(store, s.chosen, column)
+    else:
+        while s.again[k].column != column:
+            k += 1
+        bins_of_alive(s, s.again + k)
 
 
 cdef void partition(Store* store, Member* member, uint64_t together) noexcept nogil:

@@ -13,7 +13,9 @@ cpdef enum:
     MOMENT = 3
     LOWEST = 6
     HIGHEST = 7
-    CLASS_0 = 8
+    LOWEST_SHARE = 8        # of targets for their weights, rounded down,
+    HIGHEST_SHARE = 9       # and up
+    CLASS_0 = 10
 
 
 cdef Layout layout_of_node(Dataset dataset, node)

@@ -5,7 +5,7 @@ the combinations that it is in: integers, exact. Blocks add up in the same way.
 """
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
@@ -17,12 +17,14 @@ from dtrees.core.histogram._layout cimport (
 )
 from dtrees.core.histogram._totals cimport add_label, add_value, clear_totals
 from dtrees.core.stores._dataset cimport Dataset
+from dtrees.core.stores.blocks._code_ways cimport cells_of
 
 cdef enum:
     LIMB = 32               # bits of a part of a moment
 
 
-def count(Dataset dataset, node, uint64_t members, const int32_t[::1] columns):
+def count(Dataset dataset, node, uint64_t members, const int32_t[::1] columns,
+          const uint8_t[::1] ways=None):
     """What the rows of a node add up to, for some of its sets, and by code of some columns.
 
     Parameters
@@ -34,10 +36,13 @@ def count(Dataset dataset, node, uint64_t members, const int32_t[::1] columns):
         A bit for each of the sets that are asked for.
     columns : int32 (k,)
         Dense ones; `_stored_counts` counts the others.
+    ways : uint8 (n_columns,) or None, default=None
+        By column, as `_code_ways` has them; none of these columns is listed. None: a cell for each
+        code.
 
     Returns
     -------
-    sums : int64 (n_members, 8 + n_classes)
+    sums : int64 (n_members, 10 + n_classes)
     histogram : int64 (n_members, cells of the columns)
         Column behind column.
     """
@@ -56,11 +61,12 @@ def count(Dataset dataset, node, uint64_t members, const int32_t[::1] columns):
     cdef NodeRows of_node
     cdef Layout layout = layout_of_node(dataset, node)
     for j in range(len(columns)):
-        n_cells += words_of_column(dataset, columns[j], &layout)
+        n_cells += words_of_column(dataset, columns[j], ways, &layout)
     cdef int64_t[:, ::1] sums = np.zeros((n_members, CLASS_0 + K), dtype=np.int64)
     cdef int64_t[:, ::1] histogram = np.zeros((n_members, n_cells), dtype=np.int64)
-    sums[:, LOWEST] = 0x7FFFFFFFFFFFFFFF
-    sums[:, HIGHEST] = -0x7FFFFFFFFFFFFFFF
+    for j in range(n_members):
+        sums[j, LOWEST] = sums[j, LOWEST_SHARE] = 0x7FFFFFFFFFFFFFFF
+        sums[j, HIGHEST] = sums[j, HIGHEST_SHARE] = -0x7FFFFFFFFFFFFFFF
     if n == 0 or n_members == 0:
         return np.asarray(sums), np.asarray(histogram)
     cdef int64_t[::1] weight = np.empty(n, dtype=np.int64)
@@ -79,7 +85,7 @@ def count(Dataset dataset, node, uint64_t members, const int32_t[::1] columns):
     write_statistics(&dataset.of_row, layout.kind, &rows[0], times_of, multiplier_of, n, &weight[0],
                      &target[0])
     sum_members(dataset, &of_node, &layout, masks, members, sums)
-    count_columns(dataset, &of_node, &layout, masks, members, columns, histogram)
+    count_columns(dataset, &of_node, &layout, masks, members, columns, ways, histogram)
     return np.asarray(sums), np.asarray(histogram)
 
 
@@ -100,9 +106,14 @@ cdef CellKind weighted_kind(CellKind kind, bint weighs) noexcept nogil:
     return WEIGHTED_CLASSES if kind == CLASSES else WEIGHTED_SUM
 
 
-cdef int64_t words_of_column(Dataset dataset, int32_t column, const Layout* layout) noexcept nogil:
+cdef int64_t words_of_column(Dataset dataset, int32_t column, const uint8_t[::1] ways,
+                             const Layout* layout) noexcept nogil:
     """Words of a histogram."""
-    return (dataset.columns[column].n_codes + <int64_t>1) * layout.n_words
+    return cells_of(dataset.columns + column, way_of(ways, column)) * layout.n_words
+
+
+cdef inline uint8_t way_of(const uint8_t[::1] ways, int32_t column) noexcept nogil:
+    return 0 if ways is None else ways[column]
 
 
 cdef void write_statistics(const RowStatistics* of_row, CellKind kind, const uint32_t* rows,
@@ -130,7 +141,7 @@ cdef void write_statistics(const RowStatistics* of_row, CellKind kind, const uin
 
 cdef count_columns(Dataset dataset, const NodeRows* rows, const Layout* layout,
                    const uint64_t[::1] masks, uint64_t members, const int32_t[::1] columns,
-                   int64_t[:, ::1] histogram):
+                   const uint8_t[::1] ways, int64_t[:, ::1] histogram):
     """Histograms of each set, column behind column."""
     cdef bint is_alone = len(masks) == 1 and len(histogram) == 1 and masks[0] & members != 0
     cdef NodeRows r = rows[0]
@@ -139,11 +150,12 @@ cdef count_columns(Dataset dataset, const NodeRows* rows, const Layout* layout,
     cdef int64_t j
     cdef int64_t* cells
     for j in range(len(columns)):
-        most = max(most, words_of_column(dataset, columns[j], layout))
+        most = max(most, words_of_column(dataset, columns[j], ways, layout))
     cdef int64_t[::1] room = np.empty(0 if is_alone else len(masks) * most, dtype=np.int64)
     with nogil:
         for j in range(len(columns)):
-            r.size = words_of_column(dataset, columns[j], layout)
+            r.size = words_of_column(dataset, columns[j], ways, layout)
+            r.way = way_of(ways, columns[j])
             cells = &histogram[0, start] if is_alone else &room[0]
             if not is_alone:
                 memset(cells, 0, len(masks) * r.size * sizeof(int64_t))
@@ -175,32 +187,37 @@ cdef sum_members(Dataset dataset, const NodeRows* rows, const Layout* layout,
     cdef int64_t n_combinations = len(masks)
     cdef Totals* totals = <Totals*>malloc(n_combinations * sizeof(Totals))
     cdef int64_t* classes = <int64_t*>calloc(n_combinations * K + 1, sizeof(int64_t))
+    cdef int64_t* shares = <int64_t*>malloc(2 * n_combinations * sizeof(int64_t))
     cdef int64_t k, m
     cdef uint64_t bits
-    if totals == NULL or classes == NULL:
+    if totals == NULL or classes == NULL or shares == NULL:
         free(totals)
         free(classes)
+        free(shares)
         raise MemoryError
     with nogil:
-        sum_combinations(&dataset.of_row, rows, layout, n_combinations, totals, classes)
+        sum_combinations(&dataset.of_row, rows, layout, n_combinations, totals, classes, shares)
         for k in range(n_combinations):
             bits = masks[k] & members
             while bits != 0:
                 m = count_bits(members & ((bits & -bits) - 1))
                 bits &= bits - 1
-                add_sums(&sums[m, 0], &totals[k], classes + k * K, K)
+                add_sums(&sums[m, 0], &totals[k], classes + k * K, shares + 2 * k, K)
         free(totals)
         free(classes)
+        free(shares)
 
 
 cdef void sum_combinations(const RowStatistics* of_row, const NodeRows* rows,
                            const Layout* layout, int64_t n_combinations, Totals* totals,
-                           int64_t* classes) noexcept nogil:
-    """Sums of the rows of each combination."""
+                           int64_t* classes, int64_t* shares) noexcept nogil:
+    """Sums of the rows of each combination. shares : pairs, of targets for their weights."""
     cdef int64_t K = layout.n_classes
     cdef int64_t i, k, row
     for k in range(n_combinations):
         clear_totals(&totals[k])
+        shares[2 * k] = totals[k].lowest
+        shares[2 * k + 1] = totals[k].highest
     for i in range(rows.n):
         k = 0 if rows.combination == NULL else rows.combination[i]
         row = rows.rows[i]
@@ -208,10 +225,20 @@ cdef void sum_combinations(const RowStatistics* of_row, const NodeRows* rows,
             add_label(&totals[k], classes + k * K, of_row.label[row], rows.weight[i])
         else:
             add_value(&totals[k], layout, of_row.value[row], rows.weight[i], rows.target[i])
+            widen(shares + 2 * k, rows.weight[i], rows.target[i])
+
+
+cdef inline void widen(int64_t* shares, int64_t weight, int64_t target) noexcept nogil:
+    """Widen the range of targets for their weights, to whole numbers."""
+    cdef int64_t down = target
+    if weight != 1:
+        down = target // weight if target >= 0 else -((weight - 1 - target) // weight)
+    shares[0] = min(shares[0], down)
+    shares[1] = max(shares[1], down + (down * weight != target))
 
 
 cdef inline void add_sums(int64_t* sums, const Totals* totals, const int64_t* classes,
-                          int64_t K) noexcept nogil:
+                          const int64_t* shares, int64_t K) noexcept nogil:
     """Add the sums of a combination to those of a set."""
     cdef int64_t k
     sums[N] += totals.n
@@ -222,5 +249,7 @@ cdef inline void add_sums(int64_t* sums, const Totals* totals, const int64_t* cl
     sums[MOMENT + 2] += <int64_t>(<uint32_t>totals.moment)
     sums[LOWEST] = min(sums[LOWEST], totals.lowest)
     sums[HIGHEST] = max(sums[HIGHEST], totals.highest)
+    sums[LOWEST_SHARE] = min(sums[LOWEST_SHARE], shares[0])
+    sums[HIGHEST_SHARE] = max(sums[HIGHEST_SHARE], shares[1])
     for k in range(K):
         sums[CLASS_0 + k] += classes[k]

@@ -74,7 +74,8 @@ cdef struct Sides:
     Combinations* right
 
 
-def partition(Dataset dataset, node, int32_t column, const uint64_t[::1] left_of, uint64_t members):
+def partition(Dataset dataset, node, int32_t column, const uint64_t[::1] left_of,
+              uint64_t members, const uint32_t[::1] ends=None):
     """Partition the rows of a node by the tests of some sets, all on one column.
 
     Parameters
@@ -82,10 +83,13 @@ def partition(Dataset dataset, node, int32_t column, const uint64_t[::1] left_of
     dataset : Dataset
     node : NodeRows
     column : int
-    left_of : uint64 (n_codes + 1,)
+    left_of : uint64 (n_codes + 1,), or (k,)
         A bit for each set that sends a code left.
     members : int
         A bit for each of these sets.
+    ends : uint32 (k,) or None, default=None
+        Last code of stretches of codes that the tests do not tell apart, ascending: `left_of` is
+        by stretch then.
 
     Returns
     -------
@@ -125,12 +129,27 @@ def partition(Dataset dataset, node, int32_t column, const uint64_t[::1] left_of
                       &left.masks, &right.masks)
         with nogil:
             read_codes(dataset.columns + column, &rows[0], n, &codes[0])
+            if ends is not None:
+                number_stretches(ends, codes)
             fits = move_rows_of(&given, &codes[0], &found, &left.out, &right.out)
     if not fits and max(left.masks.count, right.masks.count) < MOST_COMBINATIONS:
         raise MemoryError
     if not fits:
         raise MemoryError("more than 65,536 combinations of training sets in a node")
     return left.taken(), right.taken()
+
+
+cdef void number_stretches(const uint32_t[::1] ends, uint32_t[::1] codes) noexcept nogil:
+    """Codes become the numbers of their stretches. O(codes x stretches): these are few."""
+    cdef int64_t n = len(ends) - 1
+    cdef int64_t i, k
+    cdef uint32_t code, number
+    for i in range(len(codes)):
+        code = codes[i]
+        number = 0
+        for k in range(n):
+            number += ends[k] < code
+        codes[i] = number
 
 
 cdef bint find_sides(Sides* sides, int64_t combination, uint32_t code,

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +30,12 @@ from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.membership.resampling import poisson_steps
 from dtrees.core.stores._dataset import Dataset
+from dtrees.core.stores.blocks._code_lists import list_codes
+from dtrees.core.stores.blocks._code_ways import LISTED, ways_of, without_intervals
 from dtrees.core.stores.blocks._node_counts import count
 from dtrees.core.stores.blocks._node_partition import partition
 from dtrees.core.stores.blocks._stored_counts import StoredCounter
+from dtrees.core.stores.blocks._stored_lists import merged
 from dtrees.core.stores.blocks.messages import (
     Counts,
     HistogramRequest,
@@ -40,9 +44,11 @@ from dtrees.core.stores.blocks.messages import (
     SplitUpdate,
     StoredCounts,
     codes_left,
+    ends_of_codes,
 )
 
 EVERYONE = np.ones(1, dtype=np.uint64)
+FEW_CODES = 4096  # of a column whose tests are looked up by code
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,25 @@ class Draws:
     seed: int
     rate: float
     balanced: bool = False
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """How finely columns of many codes are counted (`_code_ways`). No tree depends on it.
+
+    Attributes
+    ----------
+    interval_codes : int, default=2048
+        Ordered columns of more codes are counted by intervals of codes, where there are bounds.
+    n_intervals : int, default=255
+        At most so many.
+    listed_codes : int, default=65,535
+        Other columns of more codes are listed.
+    """
+
+    interval_codes: int = 2048
+    n_intervals: int = 255
+    listed_codes: int = 65_535
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +129,13 @@ class Common:
         None: every tree sees every row once.
     masks : uint64 (n_cells,) or None
         By cell: a bit for each training set that has its rows.
+    resolution : Resolution, default=Resolution()
     """
 
     rules: GrowthRules
     draws: Draws | None
     masks: np.ndarray | None
+    resolution: Resolution = Resolution()
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +203,11 @@ class BlockOfRows:
         self._block = block
         self._common = common
         self._dataset = Dataset(block.coded, block.target, common.rules)
+        self._ways: np.ndarray = ways_of(self._dataset, common.resolution)
+        self._ways_by_code = without_intervals(self._ways)
+        self._is_sparse = block.coded.storage == SPARSE
+        self._all_columns = np.arange(block.coded.n_columns, dtype=np.int32)
+        self._first = np.concatenate([[0], np.cumsum(block.coded.n_codes + 1)])
 
     def advance(self, positions: PositionIndex, update: SplitUpdate) -> PositionIndex:
         """The positions after an update, in a new index. O(rows of nodes that are split)."""
@@ -190,39 +222,68 @@ class BlockOfRows:
 
     def count(self, positions: PositionIndex, requests: Sequence[HistogramRequest]) -> Counts:
         """Sums and histograms of nodes. O(rows x dense columns + their stored cells)."""
-        is_dense = self._block.coded.storage != SPARSE
-        of_all = np.flatnonzero(is_dense).astype(np.int32)
-        found = []
-        for request in requests:
-            columns = request.columns
-            columns = of_all if columns is None else columns[is_dense[columns]]
-            found.append(self._count(positions[request.node], request.members, columns))
+        found = [self._count(positions[each.node], each) for each in requests]
         sums, histograms = zip(*found, strict=True)
-        stored = None if len(of_all) == len(is_dense) else self._stored(positions, requests)
+        stored = None
+        if any(each.alive is not None or self._has_lists(each) for each in requests):
+            stored = self._listed(positions, requests)
         return Counts(
             np.concatenate(sums), np.concatenate([each.ravel() for each in histograms]), stored
         )
 
-    def _stored(
+    def _count(self, node: NodeRows, request: HistogramRequest) -> tuple[np.ndarray, np.ndarray]:
+        """Sums, and the histograms of the columns that have one."""
+        ways = self._ways_of(request)
+        columns = self._columns_of(request)
+        columns = columns[(ways[columns] != LISTED) & (request.alive is None)]
+        found: tuple[np.ndarray, np.ndarray] = count(
+            self._dataset, node, request.members, columns, ways
+        )
+        return found
+
+    def _listed(
         self, positions: PositionIndex, requests: Sequence[HistogramRequest]
     ) -> StoredCounts:
-        """Histograms of the sparse columns."""
-        counter = StoredCounter(self._dataset, self._block.coded)
+        """The lists of each request and set."""
+        counter = StoredCounter(self._dataset, self._block.coded) if self._is_sparse.any() else None
         return StoredCounts.of(
             [
                 of_set
                 for request in requests
-                for of_set in counter.count(
-                    positions[request.node], request.members, request.columns
-                )
+                for of_set in self._lists_of(positions[request.node], request, counter)
             ]
         )
 
-    def _count(
-        self, node: NodeRows, members: int, columns: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        found: tuple[np.ndarray, np.ndarray] = count(self._dataset, node, members, columns)
-        return found
+    def _lists_of(
+        self, node: NodeRows, request: HistogramRequest, counter: Any
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The lists of each set of a request: of sparse columns, and of dense ones."""
+        ways, columns = self._ways_of(request), self._columns_of(request)
+        listed = np.sort(columns[~self._is_sparse[columns] & (ways[columns] == LISTED)])
+        if request.alive is not None:
+            listed, ways = columns, self._ways
+        dense = list_codes(
+            self._dataset, node, request.members, listed, self._first, ways, request.alive
+        )
+        if counter is None or request.alive is not None:
+            return dense
+        stored: list[tuple[np.ndarray, np.ndarray]] = counter.count(
+            node, request.members, request.columns
+        )
+        if len(listed) == 0:
+            return stored
+        return [merged(*own, *theirs) for own, theirs in zip(stored, dense, strict=True)]
+
+    def _columns_of(self, request: HistogramRequest) -> np.ndarray:
+        return self._all_columns if request.columns is None else request.columns
+
+    def _ways_of(self, request: HistogramRequest) -> np.ndarray:
+        """How the columns of a request are counted."""
+        return self._ways_by_code if request.by_code else self._ways
+
+    def _has_lists(self, request: HistogramRequest) -> bool:
+        """Whether a request could be of columns that are listed: the same for all blocks."""
+        return bool((self._ways_of(request) == LISTED).any())
 
     def gather(self, positions: PositionIndex, nodes: Sequence[int]) -> list[GatheredRows]:
         """The rows of nodes. O(rows x columns)."""
@@ -245,7 +306,8 @@ class BlockOfRows:
         return [self._bag_counts(root) for root in roots]
 
     def _bag_counts(self, root: Root) -> tuple[Counts, list[int]]:
-        sums, histogram = self._count(self._all_rows(root), 1, np.zeros(0, dtype=np.int32))
+        nothing = HistogramRequest(root.node, 1, self._all_columns[:0], 0)
+        sums, histogram = self._count(self._all_rows(root), nothing)
         counts = Counts(sums, histogram.ravel())
         draws = self._common.draws
         _, keys = self._counting
@@ -296,11 +358,14 @@ class BlockOfRows:
         column = split.column
         n_codes = int(self._block.coded.n_codes[column]) + 1
         n_ordered = int(self._block.coded.n_ordered[column])
-        left_of = np.zeros(n_codes, dtype=np.uint64)
+        ends = None
+        if n_codes > FEW_CODES:
+            ends = ends_of_codes([found for _, found in split.tests], n_codes, n_ordered)
+        left_of = np.zeros(n_codes if ends is None else len(ends), dtype=np.uint64)
         members = 0
         for number, found in split.tests:
             members |= 1 << number
-            goes_left = codes_left(found, n_codes, n_ordered)
+            goes_left = codes_left(found, n_codes, n_ordered, ends)
             left_of |= goes_left.astype(np.uint64) << np.uint64(number)
-        left, right = partition(self._dataset, node, column, left_of, members)
+        left, right = partition(self._dataset, node, column, left_of, members, ends)
         return NodeRows(node.root, *left), NodeRows(node.root, *right)

@@ -10,8 +10,10 @@ import numpy as np
 from dtrees._pickling import SmallArraysInside
 from dtrees.coding.target import Target
 from dtrees.core.model.tree import ABOVE, AT_MOST
-from dtrees.core.stores.blocks._node_counts import HIGHEST, LOWEST
+from dtrees.core.stores.blocks._node_counts import HIGHEST, HIGHEST_SHARE, LOWEST, LOWEST_SHARE
 from dtrees.core.stores.blocks._stored_lists import merged
+
+LEAST, MOST = [LOWEST, LOWEST_SHARE], [HIGHEST, HIGHEST_SHARE]  # of sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +119,14 @@ class HistogramRequest:
     columns : int32 (k,) or None
         Of the histogram; the sums come with it. None: all.
     n_numbers : int
-        Of the histogram, of the dense columns and all sets.
+        Of the histogram, of the columns that have one and of all sets.
     n_stored : int, default=0
-        Numbers of the sparse columns, about.
+        Numbers of the columns that are listed, about.
+    by_code : bool, default=False
+        Whether columns are listed that else have a cell for each interval.
+    alive : uint64 (n,) or None, default=None
+        A bit for each interval of each column, from bit 0 of a word on, column behind column: of
+        these the codes are listed, and nothing else is asked for.
     """
 
     node: int
@@ -127,6 +134,8 @@ class HistogramRequest:
     columns: np.ndarray | None
     n_numbers: int
     n_stored: int = 0
+    by_code: bool = False
+    alive: np.ndarray | None = None
 
 
 NUMBER_BYTES = 16  # of a number of a sparse column, and of its place
@@ -134,7 +143,7 @@ NUMBER_BYTES = 16  # of a number of a sparse column, and of its place
 
 @dataclass(frozen=True, eq=False)
 class StoredCounts(SmallArraysInside):
-    """Histograms of sparse columns: a list for each set of each request, one behind the other.
+    """Histograms of listed columns: a list for each set of each request, one behind the other.
 
     Attributes
     ----------
@@ -203,7 +212,7 @@ class Counts(SmallArraysInside):
 
     Attributes
     ----------
-    sums : int64 (members of all requests, 8 + n_classes)
+    sums : int64 (members of all requests, 10 + n_classes)
         As `dtrees.core.stores.blocks._node_counts.count`.
     histogram : int64 (n,)
         Of dense columns.
@@ -242,10 +251,10 @@ def add_up(counts: Iterable[Counts]) -> Counts:
             total = Counts(np.array(total.sums), np.array(total.histogram))
             is_own = True
         sums = total.sums
-        lowest = np.minimum(sums[:, LOWEST], other.sums[:, LOWEST])
-        highest = np.maximum(sums[:, HIGHEST], other.sums[:, HIGHEST])
+        lowest = np.minimum(sums[:, LEAST], other.sums[:, LEAST])
+        highest = np.maximum(sums[:, MOST], other.sums[:, MOST])
         sums += other.sums
-        sums[:, LOWEST], sums[:, HIGHEST] = lowest, highest
+        sums[:, LEAST], sums[:, MOST] = lowest, highest
         histogram = total.histogram
         histogram += other.histogram
     return replace(total, stored=stored.total())
@@ -285,15 +294,36 @@ def merge_bags(
     ]
 
 
-def codes_left(found: FoundSplit, n_codes: int, n_ordered: int) -> np.ndarray:
-    """Which codes of a column go left; bool (n_codes,), missing first.
+def ends_of_codes(tests: Sequence[FoundSplit], n_codes: int, n_ordered: int) -> np.ndarray | None:
+    """The last code of each stretch of codes that the tests of a column do not tell apart.
+
+    uint32 (k,), ascending, from the missing one on; None: tests are subsets of the codes. Other
+    arguments are as for `codes_left`.
+    """
+    if any(found.test not in (AT_MOST, ABOVE) for found in tests):
+        return None
+    ends = {0, n_ordered, n_codes - 1, *(found.boundary for found in tests)}
+    return np.array(sorted(ends), dtype=np.uint32)
+
+
+def codes_left(
+    found: FoundSplit, n_codes: int, n_ordered: int, codes: np.ndarray | None = None
+) -> np.ndarray:
+    """Which codes of a column go left; bool, missing first.
 
     Parameters
     ----------
     found : FoundSplit
     n_codes, n_ordered : int
         Codes with the missing one, and how many of them are ordered.
+    codes : uint32 (k,) or None, default=None
+        Of which, of a test that is a comparison. None: all, (n_codes,).
     """
+    if codes is not None:
+        is_above = (codes > found.boundary) & (codes <= n_ordered)
+        goes = (codes <= found.boundary) if found.test == AT_MOST else is_above
+        goes[0] = found.missing_left
+        return goes
     goes = np.zeros(n_codes, dtype=bool)
     if found.test == AT_MOST:
         goes[1 : found.boundary + 1] = True

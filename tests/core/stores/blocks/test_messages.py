@@ -7,7 +7,7 @@ import pytest
 
 from dtrees.coding.target import Target
 from dtrees.core.model.tree import ABOVE, AT_MOST, IN_SUBSET
-from dtrees.core.stores.blocks._node_counts import HIGHEST, LOWEST
+from dtrees.core.stores.blocks._node_counts import HIGHEST, HIGHEST_SHARE, LOWEST, LOWEST_SHARE
 from dtrees.core.stores.blocks.messages import (
     Counts,
     FoundSplit,
@@ -16,13 +16,14 @@ from dtrees.core.stores.blocks.messages import (
     StoredCounts,
     add_up,
     codes_left,
+    ends_of_codes,
     merge_bags,
 )
 
 
 def counts(seed):
     rng = np.random.default_rng(seed)
-    return Counts(rng.integers(-99, 99, (4, 8)), rng.integers(0, 99, 50))
+    return Counts(rng.integers(-99, 99, (4, 10)), rng.integers(0, 99, 50))
 
 
 def test_counts_add_up_and_ranges_widen():
@@ -31,7 +32,8 @@ def test_counts_add_up_and_ranges_widen():
     total = add_up(iter(parts))
     sums = np.stack([part.sums for part in parts])
     expected = sums.sum(axis=0)
-    expected[:, LOWEST], expected[:, HIGHEST] = sums[..., LOWEST].min(0), sums[..., HIGHEST].max(0)
+    for least, most in ((LOWEST, HIGHEST), (LOWEST_SHARE, HIGHEST_SHARE)):
+        expected[:, least], expected[:, most] = sums[..., least].min(0), sums[..., most].max(0)
     np.testing.assert_array_equal(total.sums, expected)
     np.testing.assert_array_equal(total.histogram, sum(part.histogram for part in parts))
     for part, (own, histogram) in zip(parts, before, strict=True):  # others may read them
@@ -99,6 +101,19 @@ def test_codes_that_go_left():
         (split(IN_SUBSET, subset=subset), [1, 4, 6]),
     ):
         assert np.flatnonzero(codes_left(found, 7, 4)).tolist() == codes
+
+
+@pytest.mark.parametrize("n_ordered", [4, 6])
+def test_stretches_of_codes_that_tests_do_not_tell_apart(n_ordered):
+    tests = [split(AT_MOST), split(AT_MOST, 1, missing_left=True), split(ABOVE)]
+    ends = ends_of_codes(tests, 7, n_ordered)
+    number = np.searchsorted(ends, np.arange(7))
+    assert number[0] == 0 < number[1]
+    for found in tests:
+        of_stretch = codes_left(found, 7, n_ordered, ends)
+        np.testing.assert_array_equal(of_stretch[number], codes_left(found, 7, n_ordered))
+    subset = np.array([0b1010010], dtype=np.uint64)
+    assert ends_of_codes([*tests, split(IN_SUBSET, subset=subset)], 7, 4) is None
 
 
 def test_weights_of_the_classes_of_a_bag():

@@ -1,0 +1,76 @@
+"""Second requests of a round, for the codes of some intervals, on the workers of a cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import pytest
+
+from dtrees import RandomForestClassifier, RandomForestRegressor
+from dtrees.core.stores.blocks.block import Resolution
+from dtrees.parallel import limits
+from tests.parallel.faults import Fault, assert_nothing_is_left, expected, fitted, pids
+from tests.parallel.test_collections import Folds, hash_of
+
+pytestmark = pytest.mark.timeout(90)  # a hang is a failure
+FOREST = RandomForestClassifier(4, random_state=5, regime="partitioned")
+MODELS = {
+    "forest": FOREST,
+    "folds": Folds(FOREST),
+    "regression": RandomForestRegressor(2, max_depth=5, random_state=1, regime="partitioned"),
+}
+
+
+@pytest.fixture(autouse=True)
+def coarse(monkeypatch):
+    """Columns of some hundred codes are counted by few intervals."""
+    monkeypatch.setattr(limits, "RESOLUTION", Resolution(50, 20))
+
+
+def assert_they_came(model):
+    report = model.fit_report_
+    assert report["code_rounds"] > 1
+    assert report["code_requests"] > report["code_rounds"]
+    assert 0 < report["code_bytes"] < report["bytes_moved"]
+    assert report["seconds"]["codes"] > 0
+
+
+@pytest.mark.parametrize("client_bytes", ["0 B", "8 MiB"])
+@pytest.mark.parametrize("name", MODELS)
+def test_the_same_model(name, client_bytes, here):
+    model = fitted(here, MODELS[name], **{"dtrees.client-histograms": client_bytes})
+    assert hash_of(model) == expected(MODELS[name])
+    assert_they_came(model)
+    assert_nothing_is_left(here)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+@pytest.mark.parametrize(
+    ("name", "number", "n_killed"),
+    [
+        ("forest", 2, 1),
+        *(
+            pytest.param(name, number, n_killed, marks=pytest.mark.chaos)
+            for name in MODELS
+            for number in (0, 3)
+            for n_killed in (1, 2)
+        ),
+    ],
+)
+def test_workers_that_die(name, number, n_killed, processes):
+    before = pids(processes, 2)
+
+    def kill():
+        for pid in before[:n_killed]:
+            os.kill(pid, signal.SIGKILL)
+
+    with Fault(kill, "codes", number).set() as fault:
+        model = fitted(processes, MODELS[name])
+    assert fault.has_happened
+    assert hash_of(model) == expected(MODELS[name])
+    assert model.fit_report_["lost_workers"] >= n_killed
+    assert model.fit_report_["rebuilds"] > 0  # places went with the worker
+    assert_they_came(model)
+    assert_nothing_is_left(processes)
