@@ -1,7 +1,7 @@
 """What a thread knows of shared nodes: the store of rows with cell and mask."""
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from dtrees.core.data._columns cimport Column, Intervals
+from dtrees.core.data._columns cimport MOST_INTERVALS, Column, Intervals
 from dtrees.core.data._structs cimport KnownTest, RowStatistics, Totals
 from dtrees.core.histogram._layout cimport PACKED, encode
 from dtrees.core.search._intervals cimport Bounds
@@ -14,6 +14,21 @@ from dtrees.core.stores.shared._shared_nodes cimport MOST_SETS, SharedNode
 
 cdef enum:
     NO_CELL = 255           # of a row that only some of the members have
+
+
+cdef struct AliveRows:
+    # Rows of a node in the intervals of a column that are alive; see _alive_scan.pyx.
+    uint64_t of_interval[MOST_INTERVALS + 1]    # members for which an interval is alive, a bit each
+    uint64_t members        # for which any is
+    uint64_t* entries       # code | row, ascending
+    uint64_t* who           # by entry: the members that have it, in an interval alive for them
+    uint32_t* row
+    uint64_t* scratch
+    int64_t n
+    int64_t room
+    uint64_t* own           # entries of one member
+    int64_t n_own
+    RowStatistics of_row    # weights of rows in a set with class weights of its own; or NULL
 
 
 cdef struct SharedStore:
@@ -37,6 +52,7 @@ cdef struct SharedStore:
     const int64_t* all      # and of all rows that all have
     int64_t* own            # of one member
     int64_t* more           # and, by member, of what only some have; NULL: nothing
+    bint beside             # the numbers of all members stand side by side in it
     Counting counting       # of the node that is searched
     bint by_classes         # its ordered columns are searched for all members at once
     ClassCounts classes
@@ -53,8 +69,10 @@ cdef struct SharedStore:
     int64_t interval_rows   # of a node, at least,
     int64_t interval_codes  # and of a column, that is searched by them
     Bounds bounds           # of a column and a member
-    double* highest         # by column and set: no boundary of the node has a higher score
+    double* highest         # by column and set: no boundary of the node has a higher score;
+    double* own_highest     # of this thread, or of one that searches the node with others
     double best[MOST_SETS]  # by member: of the boundaries that were looked at
+    AliveRows alive         # of a column
     int64_t n_bounded       # columns of nodes that were searched by intervals,
     int64_t n_alive         # and of these, in which some were alive
     const int32_t* dense    # columns that are, ascending,
@@ -86,3 +104,17 @@ cdef inline const int64_t* class_weights(const SharedStore* s, const SharedNode*
 cdef inline int64_t packed(const RowStatistics* of_row, uint32_t row) noexcept nogil:
     """Two classes: row, weight and weight of class 1 of a row that counts, in one number."""
     return encode(PACKED, 1 if of_row.weight == NULL else of_row.weight[row], of_row.label[row])
+
+
+cdef inline void weigh_row(const RowStatistics* of_row, uint32_t row, const int64_t* of_class,
+                           RowStatistics* weighed) noexcept nogil:
+    """What a row weighs in a set with class weights of its own, and its target, if asked for.
+
+    of_row : of all sets. weighed : arrays by row of the table, of which those of the row are set.
+    """
+    cdef int64_t weight = of_class[of_row.label[row]]
+    if of_row.weight != NULL:
+        weight *= of_row.weight[row]
+    weighed.weight[row] = weight
+    if weighed.target != NULL:
+        weighed.target[row] = weight * of_row.label[row]
