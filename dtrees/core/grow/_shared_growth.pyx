@@ -158,6 +158,7 @@ cdef class SharedGrowth:
         if self.store.store.out_of_memory:
             raise MemoryError
         with nogil:
+            give_tests(&self.store, self.sets.known, self.large)
             split_members(&self.store.store, self.records, members, n)
             self.note_lost(self.large)
             free_shared(self.large)
