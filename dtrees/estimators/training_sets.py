@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 
 from dtrees.callbacks import Bar
-from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.grow.known import KnownTrees
 from dtrees.core.membership.resampling import Resampling, of_sets
@@ -122,11 +121,10 @@ def _fitted_alone(
     models: list[Any] = [None] * sets.n_sets
     alone: Counter[str] = Counter()
     encoded = training.encoded
-    is_here = isinstance(encoded.coded, CodedMatrix)  # in rounds only equal units are shared
     companies = Companies(encoded.target, sets, plan)
     for number, target in enumerate(_targets(plan, encoded, table, sets)):
         if isinstance(target, Target):
-            if is_here and companies.join(number, target):
+            if companies.join(number, target):
                 continue
             models[number] = _fitted(plan, training, target)
             alone[plan.apart or _reason_of_own_units(plan, table.sample_weight)] += 1
@@ -192,7 +190,7 @@ def _targets(
     weight = np.ones(whole.n_rows) if sample_weight is None else np.asarray(sample_weight, float)
     counts = sets.totals(whole.has_weight) > 0
     weighs_classes = plan.class_weight is not None
-    if weighs_classes and plan.apart is None and isinstance(encoded.coded, CodedMatrix):
+    if weighs_classes and plan.apart is None:
         weighs_classes = whole.w_exponent != 0  # else classes weigh what they do in each set
     same_units = (
         not weighs_classes

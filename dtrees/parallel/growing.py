@@ -163,13 +163,6 @@ def _grown(
     """
     if choice.regime != "local":
         growth = replace(growth, known=None)  # trees are grown elsewhere, or in rounds
-    if choice.regime == "partitioned" and resampling.class_weights is not None:
-        for i in range(resampling.n_sets):  # what rows add depends on the set
-            blocks = _in_blocks(growth.of_set(resampling, i), plain(), numbers, run, choice, stats)
-            with closing(blocks) as found:
-                for number, trees in in_order(numbers, found):
-                    yield range(i, i + 1), trees, look(number, trees)
-        return
     if choice.regime == "partitioned":
         for first in range(0, resampling.n_sets, MOST_SETS):  # a bit each
             sets = range(resampling.n_sets)[first : first + MOST_SETS]

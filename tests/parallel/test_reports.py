@@ -71,7 +71,7 @@ class TestModelsThatGrowTogether:
             found = cross_validate(ESTIMATORS[name], X, Y, cv=3, return_estimator=True)
         report = found["final_estimator"].fit_report_
         check(report, regime)
-        is_apart = name == "apart" or (regime, name) == ("partitioned", "own targets")
+        is_apart = name == "apart"
         assert (report["shared_nodes"] > 0) == (report["shared_rows"] > 0) == (not is_apart)
         for model in found["estimator"]:
             assert model.fit_report_ == report
