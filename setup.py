@@ -71,6 +71,7 @@ EXTENSIONS = [
     "dtrees.core.stores.shared._entry_histogram",
     "dtrees.core.stores.shared._shared_entries",
     "dtrees.core.stores.shared._shared_store",
+    "dtrees.core.stores.shared._drawn_entries",
     "dtrees.core.stores.shared._shared_search",
     "dtrees.core.stores.shared._shared_sums",
     "dtrees.core.stores.shared._shared_children",

@@ -99,7 +99,7 @@ def grow_trees(
 
 def grow_sets(
     growth: ForestGrowth,
-    n_trees: int,
+    numbers: Sequence[int],
     resampling: Resampling,
     run: LocalRunner,
     *,
@@ -107,9 +107,9 @@ def grow_sets(
     advance: Callable[[int], object] | None = None,
     stats: FitStatistics | None = None,
 ) -> list[tuple[Tree, ...]]:
-    """Grow the trees of several training sets; returns those of each set.
+    """Grow the trees of these numbers of several training sets; returns those of each set.
 
-    The trees of a set have the numbers 0, 1, 2, ... The sets are those of `resampling`, as for
+    The sets are those of `resampling`, as for
     `ForestGrowth.trees_of_sets`. The other arguments are as for `grow_trees`, but sets of a single
     tree go to a cluster only if they are many enough, and the table large enough, unless it is
     asked for. `advance` is called in this thread with the number of trees that have come, as often
@@ -117,8 +117,8 @@ def grow_sets(
     """
     trees: list[list[Tree]] = [[] for _ in range(resampling.n_sets)]
     stats = FitStatistics() if stats is None else stats
-    choice = _choice(regime, growth, stats, n_trees, resampling.n_sets)
-    with closing(_grown(growth, resampling, range(n_trees), run, choice, stats)) as grown:
+    choice = _choice(regime, growth, stats, len(numbers), resampling.n_sets)
+    with closing(_grown(growth, resampling, numbers, run, choice, stats)) as grown:
         for sets, found, _ in grown:
             for number, tree in zip(sets, found, strict=True):
                 trees[number].append(tree)
