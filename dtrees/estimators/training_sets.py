@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 
 from dtrees.callbacks import Bar
-from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.grow.known import KnownTrees
 from dtrees.core.membership.resampling import Resampling, of_sets
@@ -35,7 +34,7 @@ from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training import Encoded, Training, rows_of
 from dtrees.estimators.training_table import TrainingTable
-from dtrees.parallel import FitStatistics, threaded
+from dtrees.parallel import FitStatistics, tables_kept, threaded
 
 
 def fit_sets(
@@ -51,6 +50,7 @@ def fit_sets(
     return fit_table(estimator, TrainingTable(X, y, sample_weight), of_sets(rows), bar=bar)
 
 
+@tables_kept()
 def fit_table(
     estimator: BaseTrees,
     table: TrainingTable,
@@ -122,11 +122,10 @@ def _fitted_alone(
     models: list[Any] = [None] * sets.n_sets
     alone: Counter[str] = Counter()
     encoded = training.encoded
-    is_here = isinstance(encoded.coded, CodedMatrix)  # in rounds only equal units are shared
     companies = Companies(encoded.target, sets, plan)
     for number, target in enumerate(_targets(plan, encoded, table, sets)):
         if isinstance(target, Target):
-            if is_here and companies.join(number, target):
+            if companies.join(number, target):
                 continue
             models[number] = _fitted(plan, training, target)
             alone[_reason_of_own_units(plan, table.sample_weight)] += 1
@@ -188,7 +187,7 @@ def _targets(
     weight = np.ones(whole.n_rows) if sample_weight is None else np.asarray(sample_weight, float)
     counts = sets.totals(whole.has_weight) > 0
     weighs_classes = plan.class_weight is not None
-    if weighs_classes and isinstance(encoded.coded, CodedMatrix):
+    if weighs_classes:
         weighs_classes = whole.w_exponent != 0  # else classes weigh what they do in each set
     same_units = (
         not weighs_classes

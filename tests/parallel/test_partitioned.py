@@ -33,9 +33,11 @@ from tests.pairs import parametrize_pairs
 from tests.parallel import test_collections as collections
 from tests.parallel.clusters import connect, noted
 from tests.parallel.faults import (
+    BALANCED,
     FOLDS,
     FOREST,
     ROUNDS,
+    WEIGHED,
     Fault,
     assert_nothing_is_left,
     expected,
@@ -237,6 +239,25 @@ class TestWorkersThatDie:
         assert model.fit_report_["rounds"] > 1
         if phase != "blocks":
             assert model.fit_report_["rebuilds"] > 0
+
+    @pytest.mark.parametrize(
+        ("model", "phase"),
+        [
+            pytest.param(WEIGHED, "rounds", id="weights"),
+            pytest.param(WEIGHED, "subtrees", id="weights-end", marks=chaos),
+            pytest.param(BALANCED, "bags", id="bags"),
+            pytest.param(BALANCED, "rounds", id="bags-rounds", marks=chaos),
+        ],
+    )
+    def test_while_folds_of_class_weights_grow(self, model, phase, processes):
+        """Sets share rounds, and what their classes weigh is known here only."""
+        with killed(processes, 1, phase, number=4 if phase == "rounds" else 0):
+            found = fitted(processes, model)
+        assert hash_of(found) == expected(model)
+        report = found.fit_report_
+        assert report["lost_workers"] >= 1
+        assert report["shared_nodes"] > 0
+        assert report["rounds"] < 20
 
     @pytest.mark.parametrize("number", [3, pytest.param(10, marks=chaos)])
     def test_while_they_code(self, number, processes, tmp_path):
