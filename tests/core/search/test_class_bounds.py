@@ -1,5 +1,7 @@
 """Bounds of several classes hold where slopes have none, and are the best ones for two classes."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -37,8 +39,10 @@ def test_no_mix_of_rows_is_better(impurity, data):
     behind[-1] += behind.sum() == 0
     inside[0] += 2 * (inside.sum() < 2)
     part = np.array([data.draw(st.integers(0, int(most))) for most in inside])
-    found = score_of(before + part, behind + inside - part, impurity)
-    assert found <= bound([before, inside, behind], impurity) + (1e-9 * before.sum())
+    corners = [inside * np.array(has) for has in itertools.product((0, 1), repeat=K)]
+    most = bound([before, inside, behind], impurity) + 1e-9 * before.sum()
+    for each in (part, *corners):
+        assert score_of(before + each, behind + inside - each, impurity) <= most
 
 
 @given(st.lists(st.integers(1, 30), min_size=6, max_size=6))

@@ -158,6 +158,22 @@ def test_most_intervals_are_ruled_out(kind, most):
     assert 1 <= np.count_nonzero(inside >= at_end.max()) <= most * len(last)
 
 
+@pytest.mark.parametrize("sign", [1, -1], ids=["highest first", "lowest first"])
+@pytest.mark.parametrize("beside", [-400, -20, 0, 20, 400])
+def test_what_is_called_the_mean_may_be_far_from_it(beside, sign):
+    """It is that of another set: what is above it alone is not what a cut may gain."""
+    rng = np.random.default_rng(0)
+    rows = (rng.normal(size=400) * 50).astype(np.int64) + 1000 * (np.arange(400) < 200)
+    rows = sign * np.sort(rows.reshape(20, 20))[:, ::-1].reshape(-1, 1)
+    last, codes = np.arange(20, 401, 20), np.arange(1, 401)
+    number, sums, n = intervals(rows, codes, last)
+    away = distances(rows, number, 20, beside)
+    span = (float(rows.min()), float(rows.max()))
+    _, inside = bounds_of(sums, n, last.astype(np.uint32), False, span, away=away)
+    for found, interval, is_end in cuts(rows, codes, number, False, 1, ""):
+        assert is_end or found <= inside[interval]
+
+
 def test_intervals_of_one_code_have_no_cut():
     target = np.array([[3], [1], [2]])
     n = np.array([4, 5, 6])

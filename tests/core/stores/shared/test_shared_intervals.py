@@ -111,6 +111,7 @@ def test_several_threads_search_a_large_node(case, counted):
     assert counted[0].n_bounded > 0
     one_thread = grow_sets(example, matrix, rows, tuning=tuning)
     assert counted[1].n_bounded == counted[0].n_bounded
+    assert counted[1].n_alive == counted[0].n_alive
     assert one_thread.trees[0].node_count > 1
     alone = grow_sets(example, matrix, rows, tuning=Tuning(interval_rows=2**40))
     for mine, other in zip(trees.trees, alone.trees, strict=True):
