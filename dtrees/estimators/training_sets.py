@@ -189,11 +189,11 @@ def _targets(
     weighs_classes = plan.class_weight is not None
     if weighs_classes:
         weighs_classes = whole.w_exponent != 0  # else classes weigh what they do in each set
-    same_units = (
-        not weighs_classes
-        and (whole.w is None or (whole.kind == "classification" and whole.w_exponent == 0))
-        and encoded.rules.criterion != "poisson"  # whose targets are looked at set by set
+    same_units = not weighs_classes and (
+        whole.w is None or (whole.kind == "classification" and whole.w_exponent == 0)
     )
+    if same_units and encoded.rules.criterion == "poisson":
+        counts &= sets.totals(whole.y) > 0  # else `fit` raises
     for number, has_rows in enumerate(counts.tolist()):
         if same_units and has_rows:
             yield None

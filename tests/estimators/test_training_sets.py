@@ -5,6 +5,7 @@ import pytest
 from sklearn.base import clone
 
 import dtrees
+from dtrees.coding.target import Target
 from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import trees_of
 from dtrees.estimators.training_sets import fit_sets
@@ -320,6 +321,19 @@ def test_random_states(parameters):
     for number, model in enumerate(found.models):
         values = found.values(number, np.arange(N_ROWS))
         np.testing.assert_array_equal(values[:, 0], model.predict(X))
+
+
+def test_counts_are_read_once_for_all_sets(monkeypatch):
+    """Of Poisson, too: the integers of a set are those of all rows, unless its sum is zero."""
+    read = []
+    regression = Target.regression
+    monkeypatch.setattr(
+        Target, "regression", lambda *of, **how: read.append(1) or regression(*of, **how)
+    )
+    X, y, _ = table(7)
+    rows = np.arange(N_ROWS) % 4 != np.arange(5)[:, None]
+    fit_sets(dtrees.DecisionTreeRegressor(criterion="poisson"), X, np.exp(y), None, rows)
+    assert len(read) == 1
 
 
 def test_a_set_whose_target_is_zero():

@@ -69,7 +69,10 @@ cdef double gini_rise(const int64_t* near, const int64_t* far, const int64_t* of
     cdef double near_purity = 0
     cdef double far_purity = 0
     cdef double found = 0
-    cdef double d, slope
+    cdef double per_n = 1 / n if n > 0 else 0
+    cdef double per_m = 1 / m
+    cdef double rise = per_m / (m - D) if m > D else 0  # of 1 / x, to the end of the bin
+    cdef double d, share, slope
     cdef int k
     for k in range(K):
         near_purity += <double>near[k] * <double>near[k]
@@ -80,8 +83,11 @@ cdef double gini_rise(const int64_t* near, const int64_t* far, const int64_t* of
         d = <double>of_class[k]
         if d == 0:
             continue
-        slope = clamped(2 * (<double>near[k] + d) / (n + d) - near_purity)
-        slope += clamped(far_purity - (2 * (<double>far[k] - d) / (m - d) if m > d else 0))
+        # Shares at the end of a class, without a division: 1 / x is convex.
+        share = per_n * (<double>near[k] + (n - <double>near[k]) * d * per_n) if n > 0 else 1
+        slope = clamped(2 * min(1.0, share) - near_purity)
+        share = 1 - (m - <double>far[k]) * (per_m + d * rise) if m > D else 0
+        slope += clamped(far_purity - 2 * max(0.0, share))
         found += d * slope if slope > 0 else 0
     return found
 
@@ -184,6 +190,8 @@ cdef void bound_bins(const Search* q, const uint32_t* last, bint missing_left, i
         score = entropy_at(q, left, right, w) if entropy else gini_at(q, left, right, <double>w)
         if cuts and entropy and K == 2:
             bounds.inside[number] = max(bounds.inside[number], max(before, score) + lost)
+        elif cuts and before * ROUNDED + lost < bounds.least:  # dead from this end
+            bounds.inside[number] = max(bounds.inside[number], before * ROUNDED + lost)
         elif cuts:
             if entropy:
                 after = score + entropy_rise(q, right, left, of_class, q.totals.weight - w, w)

@@ -81,11 +81,11 @@ cdef void bound_intervals(const Search* q, const uint32_t* last, Bounds* bounds)
     cdef int64_t count = <int64_t>g.rank[g.count - 1] + 1 if g.count > 0 else 0
     cdef int64_t i
     cdef int64_t k = 0
+    bounds.least = 2 * NONE
     if by_class(q):
         bound_classes(q, last, count, bounds)
         return
     bounds.has_away = False
-    bounds.least = 2 * NONE
     bounds.n[0] = bounds.weight[0] = bounds.target[0] = 0
     for i in range(count):
         bounds.n[i + 1] = bounds.n[i]

@@ -15,7 +15,8 @@ most that of the largest |D| and the least product. Inside a stretch D grows by 
 targets above the mean of the node, and falls by no more than those below. *Poisson*: the score is a
 convex function of w and s, which both only grow, so it is at most that of a corner. It is also at
 most  S log(S/W) + D*D / (w * rest) / S,  as log(x) <= x - 1: no logarithm is taken where that is
-not enough.
+not enough. Nor is one where  log(x) <= log(c) + x/c - 1  is not, c being the mean of a side at the
+last boundary whose logarithms were taken: those that are nearly as good have nearly the same means.
 
 Two classes in 32-bit entries have a scan of their own (`_two_class_scan`).
 
@@ -47,6 +48,15 @@ cdef struct Stretch:
     int64_t weight          # sums of the stretch
     int64_t target
     int64_t away            # distances of targets from the mean, for their weight
+
+
+cdef struct Rates:
+    # Poisson: means of the sides of a boundary whose logarithms are known.
+    bint known
+    double left
+    double rest
+    double log_left         # less 1
+    double log_rest
 
 
 cdef inline int64_t magnitude(int64_t x) noexcept nogil:
@@ -140,9 +150,45 @@ cdef bint is_dead_poisson(const Search* q, const Stretch* t, bint down,
     return best + LAST_LOGARITHMS * q.S < reach
 
 
+cdef inline void note_rates(const Search* q, double w, double s, Rates* rates) noexcept nogil:
+    """Take the logarithms of a boundary. w, s : of what is on the left."""
+    if s <= 0 or q.S - s <= 0:
+        return
+    rates.known = True
+    rates.left = s / w
+    rates.rest = (q.S - s) / (q.W - w)
+    rates.log_left = natural_log(rates.left) - 1
+    rates.log_rest = natural_log(rates.rest) - 1
+
+
+cdef inline bint may_reach(const Search* q, const Rates* rates, double w, double s,
+                           double reach) noexcept nogil:
+    """Whether a boundary may score so much, by the logarithms of another one; no division by a
+    weight. w, s : of what is on the left."""
+    cdef double right = q.S - s
+    cdef double rest = q.W - w
+    cdef double linear = s * rates.log_left + right * rates.log_rest
+    reach -= 2 * LAST_LOGARITHMS * q.S
+    return (s * s * rest / rates.left + right * right * w / rates.rest
+            + w * rest * (linear - reach) >= 0)
+
+
+cdef bint is_dead_by_rates(const Search* q, const Rates* rates, const Stretch* t, bint down,
+                           double reach) noexcept nogil:
+    """The same from the logarithms of another boundary: what these bound is convex, too."""
+    cdef double low = <double>(q.totals.weight - t.w_before - t.weight if down else t.w_before)
+    cdef double least = <double>(q.totals.target - t.s_before - t.target if down else t.s_before)
+    cdef double high = low + <double>t.weight
+    cdef double most = least + <double>t.target
+    return not (may_reach(q, rates, low, least, reach) or may_reach(q, rates, low, most, reach)
+                or may_reach(q, rates, high, least, reach)
+                or may_reach(q, rates, high, most, reach))
+
+
 cdef inline bint passes_over(const Search* q, const entry_t* entries, Stretch* t, bint down,
-                             CellKind kind, bint squared, double reach) noexcept nogil:
-    """Sum up a stretch of entries; whether no score in it reaches so much."""
+                             CellKind kind, bint squared, double reach, double limit,
+                             const Rates* rates) noexcept nogil:
+    """Sum up a stretch of entries; whether no score in it reaches so much. limit : `limit_of`."""
     cdef entry_t mask = (<entry_t>1 << 4 * sizeof(entry_t)) - 1
     cdef RowStatistics of_row = q.of_row
     cdef int64_t i
@@ -151,9 +197,13 @@ cdef inline bint passes_over(const Search* q, const entry_t* entries, Stretch* t
     t.away = 0
     for i in range(t.count):
         add_away(&of_row, entries[-i if down else i] & mask, kind, t)
-    if is_dead(q, t, kind, limit_of(q, reach, squared)):
+    if is_dead(q, t, kind, limit):
         return True
-    return not squared and is_dead_poisson(q, t, down, reach)
+    if squared:
+        return False
+    if rates.known:
+        return is_dead_by_rates(q, rates, t, down, reach)
+    return is_dead_poisson(q, t, down, reach)
 
 
 cdef bint look_at(Search* q, const entry_t* entries, int64_t at, int64_t w, int64_t s, bint down,
@@ -202,10 +252,12 @@ cdef inline void scan_kind(Search* q, const entry_t* entries, int64_t begin, int
     cdef double reach = least_reaching(q)
     cdef double limit = limit_of(q, reach, squared)
     cdef double lost = 0 if squared else LAST_BITS * q.W * q.S
-    cdef double left, D
+    cdef double left, target, D
     cdef int64_t i, at
     cdef int64_t last = first
     cdef Stretch t
+    cdef Rates rates
+    rates.known = False
     t.mean = S // W if bounded else 0
     # Entries before the first permitted boundary are added, those behind the last are not needed.
     for i in range(first):
@@ -220,7 +272,7 @@ cdef inline void scan_kind(Search* q, const entry_t* entries, int64_t begin, int
             t.w_before = w
             t.s_before = s
             if passes_over(q, entries + (end - 1 - i if down else begin + i), &t, down, kind,
-                           squared, reach):
+                           squared, reach, limit, &rates):
                 w += t.weight
                 s += t.target
                 continue
@@ -229,12 +281,17 @@ cdef inline void scan_kind(Search* q, const entry_t* entries, int64_t begin, int
             if kind != WEIGHTED_SUM:
                 w = n + i
             left = <double>(W - w if down else w)
-            D = q.W * <double>(S - s if down else s) - left * q.S
+            target = <double>(S - s if down else s)
+            D = q.W * target - left * q.S
             D = D if squared else abs(D) + lost
-            if D * D >= limit * (left * <double>(w if down else W - w)):
+            if (D * D >= limit * (left * <double>(w if down else W - w))
+                    and (squared or not rates.known
+                         or may_reach(q, &rates, left, target, reach))):
                 if look_at(q, entries, at, w, s, down, kind == COUNT and distinct):
                     reach = least_reaching(q)
                     limit = limit_of(q, reach, squared)
+                if not squared:
+                    note_rates(q, left, target, &rates)
             add_entry(&of_row, entries[at] & mask, kind, &w, &s)
             i += 1
     q.n = n + m
@@ -279,7 +336,7 @@ cdef void scan_numbers(Search* q, const entry_t* entries, int64_t begin, int64_t
 # Python's view
 
 def dead_stretches(const int64_t[::1] target, double reach, *, weight=None, bint classes=False,
-                   bint poisson=False, bint down=False):
+                   bint poisson=False, bint down=False, tuple rates=None):
     """Which stretches of 16 rows hold no boundary that scores so much, by their bounds.
 
     Parameters
@@ -293,6 +350,8 @@ def dead_stretches(const int64_t[::1] target, double reach, *, weight=None, bint
         Which criterion is meant; neither: the squared error.
     down : bool, default=False
         Rows are added from the last one on.
+    rates : (int, int) or None, default=None
+        Weight and target on the left of a boundary whose logarithms are known, of Poisson.
 
     Returns
     -------
@@ -308,6 +367,7 @@ def dead_stretches(const int64_t[::1] target, double reach, *, weight=None, bint
     cdef CellKind kind = COUNT if classes else SUM if weight is None else WEIGHTED_SUM
     cdef Search q
     cdef Stretch t
+    cdef Rates of_other
     cdef int64_t first
     cdef int64_t last = 0
     cdef int64_t number = -1
@@ -319,12 +379,15 @@ def dead_stretches(const int64_t[::1] target, double reach, *, weight=None, bint
     q.of_row.label = &label[0]
     q.of_row.target = &own[0]
     q.of_row.weight = &weights[0]
+    of_other.known = False
+    if rates is not None:
+        note_rates(&q, rates[0], rates[1], &of_other)
     t = Stretch(q.totals.target // q.totals.weight, 1, 0, 0, 0, 0, 0)
     while last < n:
         first = last
         last += t.count
         dead[max(number, 0)] = stretch_is_dead(&q, &entries[n - 1 - first if down else first], &t,
-                                               down, kind, poisson, reach)
+                                               down, kind, poisson, reach, &of_other)
         t.w_before += t.weight
         t.s_before += t.target
         t.count = min(STRETCH, n - last)
@@ -333,9 +396,11 @@ def dead_stretches(const int64_t[::1] target, double reach, *, weight=None, bint
 
 
 cdef bint stretch_is_dead(const Search* q, const uint64_t* entries, Stretch* t, bint down,
-                          CellKind kind, bint poisson, double reach) noexcept nogil:
+                          CellKind kind, bint poisson, double reach,
+                          const Rates* rates) noexcept nogil:
+    cdef double limit = limit_of(q, reach, not poisson)
     if kind == COUNT:
-        return passes_over(q, entries, t, down, COUNT, True, reach)
+        return passes_over(q, entries, t, down, COUNT, True, reach, limit, rates)
     if kind == SUM:
-        return passes_over(q, entries, t, down, SUM, not poisson, reach)
-    return passes_over(q, entries, t, down, WEIGHTED_SUM, not poisson, reach)
+        return passes_over(q, entries, t, down, SUM, not poisson, reach, limit, rates)
+    return passes_over(q, entries, t, down, WEIGHTED_SUM, not poisson, reach, limit, rates)
