@@ -32,7 +32,8 @@ from dtrees.core.search._bins cimport (
     weigh_bins
 )
 from dtrees.core.search._entry_scan cimport pass_over_short
-from dtrees.core.search._intervals cimport Bounds, lowest_best
+from dtrees.core.search._bounds cimport Bounds
+from dtrees.core.search._intervals cimport lowest_best
 from dtrees.core.search._open_node cimport OpenNode, open_children
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport NONE, Search
