@@ -30,8 +30,8 @@ from dtrees.core.search._bins cimport reserve_bins
 from dtrees.core.search._bounds cimport MOST_CLASSES, Bounds, clear_bounds
 from dtrees.core.search._class_bounds cimport bound_classes
 from dtrees.core.search._criterion cimport Criterion, poisson_limit, poisson_score
-from dtrees.core.search._number_scan cimport LAST_LOGARITHMS
 from dtrees.core.search._parameters cimport Limits
+from dtrees.core.search._reach cimport LAST_LOGARITHMS
 from dtrees.core.search._search cimport (
     NONE, Bins, Search, begin_node, by_class, free_search, new_search
 )

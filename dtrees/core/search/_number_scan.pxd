@@ -4,12 +4,6 @@ from libc.stdint cimport int64_t
 from dtrees.core.data._structs cimport entry_t
 from dtrees.core.search._search cimport Search
 
-cdef extern from *:
-    """
-    #define DTREES_LAST_LOGARITHMS 0x1p-40
-    """
-    const double LAST_LOGARITHMS "DTREES_LAST_LOGARITHMS"  # of a Poisson score, for its target
-
 
 cdef void scan_numbers(Search* q, const entry_t* entries, int64_t begin, int64_t end, bint down,
                        bint distinct) noexcept nogil

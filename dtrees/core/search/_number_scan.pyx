@@ -32,6 +32,7 @@ from dtrees.core.data._fixed_point cimport natural_log
 from dtrees.core.data._structs cimport SQUARED, RowStatistics, entry_t
 from dtrees.core.histogram._layout cimport COUNT, SUM, WEIGHTED_SUM, CellKind
 from dtrees.core.search._criterion cimport poisson_limit, poisson_score, squared_score
+from dtrees.core.search._reach cimport LAST_LOGARITHMS, Reach, may_reach, note_rates
 from dtrees.core.search._search cimport NONE, Search, heavy_enough, offer
 
 cdef enum:
@@ -48,15 +49,6 @@ cdef struct Stretch:
     int64_t weight          # sums of the stretch
     int64_t target
     int64_t away            # distances of targets from the mean, for their weight
-
-
-cdef struct Rates:
-    # Poisson: means of the sides of a boundary whose logarithms are known.
-    bint known
-    double left
-    double rest
-    double log_left         # less 1
-    double log_rest
 
 
 cdef inline int64_t magnitude(int64_t x) noexcept nogil:
@@ -105,6 +97,12 @@ cdef inline double limit_of(const Search* q, double reach, bint squared) noexcep
     return (reach - base) * q.S * (1 - 2.0**-50)
 
 
+cdef inline void find_reach(const Search* q, bint squared, Reach* reach) noexcept nogil:
+    """What is to be reached from here on; the logarithms that are known stay."""
+    reach.score = least_reaching(q)
+    reach.limit = limit_of(q, reach.score, squared)
+
+
 cdef bint has_bounds(const Search* q) noexcept nogil:
     """Whether distances from the mean fit 64 bits. Without rows that weigh, there is none."""
     cdef double largest = max(1.0, abs(<double>q.totals.lowest), abs(<double>q.totals.highest))
@@ -150,45 +148,20 @@ cdef bint is_dead_poisson(const Search* q, const Stretch* t, bint down,
     return best + LAST_LOGARITHMS * q.S < reach
 
 
-cdef inline void note_rates(const Search* q, double w, double s, Rates* rates) noexcept nogil:
-    """Take the logarithms of a boundary. w, s : of what is on the left."""
-    if s <= 0 or q.S - s <= 0:
-        return
-    rates.known = True
-    rates.left = s / w
-    rates.rest = (q.S - s) / (q.W - w)
-    rates.log_left = natural_log(rates.left) - 1
-    rates.log_rest = natural_log(rates.rest) - 1
-
-
-cdef inline bint may_reach(const Search* q, const Rates* rates, double w, double s,
-                           double reach) noexcept nogil:
-    """Whether a boundary may score so much, by the logarithms of another one; no division by a
-    weight. w, s : of what is on the left."""
-    cdef double right = q.S - s
-    cdef double rest = q.W - w
-    cdef double linear = s * rates.log_left + right * rates.log_rest
-    reach -= 2 * LAST_LOGARITHMS * q.S
-    return (s * s * rest / rates.left + right * right * w / rates.rest
-            + w * rest * (linear - reach) >= 0)
-
-
-cdef bint is_dead_by_rates(const Search* q, const Rates* rates, const Stretch* t, bint down,
-                           double reach) noexcept nogil:
+cdef bint is_dead_by_rates(const Search* q, const Stretch* t, bint down,
+                           const Reach* reach) noexcept nogil:
     """The same from the logarithms of another boundary: what these bound is convex, too."""
     cdef double low = <double>(q.totals.weight - t.w_before - t.weight if down else t.w_before)
     cdef double least = <double>(q.totals.target - t.s_before - t.target if down else t.s_before)
     cdef double high = low + <double>t.weight
     cdef double most = least + <double>t.target
-    return not (may_reach(q, rates, low, least, reach) or may_reach(q, rates, low, most, reach)
-                or may_reach(q, rates, high, least, reach)
-                or may_reach(q, rates, high, most, reach))
+    return not (may_reach(q, low, least, reach) or may_reach(q, low, most, reach)
+                or may_reach(q, high, least, reach) or may_reach(q, high, most, reach))
 
 
 cdef inline bint passes_over(const Search* q, const entry_t* entries, Stretch* t, bint down,
-                             CellKind kind, bint squared, double reach, double limit,
-                             const Rates* rates) noexcept nogil:
-    """Sum up a stretch of entries; whether no score in it reaches so much. limit : `limit_of`."""
+                             CellKind kind, bint squared, const Reach* reach) noexcept nogil:
+    """Sum up a stretch of entries; whether no score in it reaches so much."""
     cdef entry_t mask = (<entry_t>1 << 4 * sizeof(entry_t)) - 1
     cdef RowStatistics of_row = q.of_row
     cdef int64_t i
@@ -197,13 +170,13 @@ cdef inline bint passes_over(const Search* q, const entry_t* entries, Stretch* t
     t.away = 0
     for i in range(t.count):
         add_away(&of_row, entries[-i if down else i] & mask, kind, t)
-    if is_dead(q, t, kind, limit):
+    if is_dead(q, t, kind, reach.limit):
         return True
     if squared:
         return False
-    if rates.known:
-        return is_dead_by_rates(q, rates, t, down, reach)
-    return is_dead_poisson(q, t, down, reach)
+    if reach.known:
+        return is_dead_by_rates(q, t, down, reach)
+    return is_dead_poisson(q, t, down, reach.score)
 
 
 cdef bint look_at(Search* q, const entry_t* entries, int64_t at, int64_t w, int64_t s, bint down,
@@ -249,15 +222,14 @@ cdef inline void scan_kind(Search* q, const entry_t* entries, int64_t begin, int
     cdef int64_t first = min(max(q.min_rows - n, 1), m)
     cdef int64_t stop = min(q.totals.n - q.min_rows - n + 1, m)
     cdef bint bounded = stop - first >= 2 * STRETCH and has_bounds(q)
-    cdef double reach = least_reaching(q)
-    cdef double limit = limit_of(q, reach, squared)
     cdef double lost = 0 if squared else LAST_BITS * q.W * q.S
     cdef double left, target, D
     cdef int64_t i, at
     cdef int64_t last = first
     cdef Stretch t
-    cdef Rates rates
-    rates.known = False
+    cdef Reach reach
+    reach.known = False
+    find_reach(q, squared, &reach)
     t.mean = S // W if bounded else 0
     # Entries before the first permitted boundary are added, those behind the last are not needed.
     for i in range(first):
@@ -267,12 +239,12 @@ cdef inline void scan_kind(Search* q, const entry_t* entries, int64_t begin, int
         last = min(i + STRETCH, stop) if bounded else stop
         if kind != WEIGHTED_SUM:
             w = n + i
-        if bounded and reach > NONE:
+        if bounded and reach.score > NONE:
             t.count = last - i
             t.w_before = w
             t.s_before = s
             if passes_over(q, entries + (end - 1 - i if down else begin + i), &t, down, kind,
-                           squared, reach, limit, &rates):
+                           squared, &reach):
                 w += t.weight
                 s += t.target
                 continue
@@ -284,14 +256,12 @@ cdef inline void scan_kind(Search* q, const entry_t* entries, int64_t begin, int
             target = <double>(S - s if down else s)
             D = q.W * target - left * q.S
             D = D if squared else abs(D) + lost
-            if (D * D >= limit * (left * <double>(w if down else W - w))
-                    and (squared or not rates.known
-                         or may_reach(q, &rates, left, target, reach))):
+            if (D * D >= reach.limit * (left * <double>(w if down else W - w))
+                    and (squared or not reach.known or may_reach(q, left, target, &reach))):
                 if look_at(q, entries, at, w, s, down, kind == COUNT and distinct):
-                    reach = least_reaching(q)
-                    limit = limit_of(q, reach, squared)
+                    find_reach(q, squared, &reach)
                 if not squared:
-                    note_rates(q, left, target, &rates)
+                    note_rates(q, left, target, &reach)
             add_entry(&of_row, entries[at] & mask, kind, &w, &s)
             i += 1
     q.n = n + m
@@ -367,7 +337,7 @@ def dead_stretches(const int64_t[::1] target, double reach, *, weight=None, bint
     cdef CellKind kind = COUNT if classes else SUM if weight is None else WEIGHTED_SUM
     cdef Search q
     cdef Stretch t
-    cdef Rates of_other
+    cdef Reach needed
     cdef int64_t first
     cdef int64_t last = 0
     cdef int64_t number = -1
@@ -379,15 +349,17 @@ def dead_stretches(const int64_t[::1] target, double reach, *, weight=None, bint
     q.of_row.label = &label[0]
     q.of_row.target = &own[0]
     q.of_row.weight = &weights[0]
-    of_other.known = False
+    needed.known = False
+    needed.score = reach
+    needed.limit = limit_of(&q, reach, not poisson)
     if rates is not None:
-        note_rates(&q, rates[0], rates[1], &of_other)
+        note_rates(&q, rates[0], rates[1], &needed)
     t = Stretch(q.totals.target // q.totals.weight, 1, 0, 0, 0, 0, 0)
     while last < n:
         first = last
         last += t.count
         dead[max(number, 0)] = stretch_is_dead(&q, &entries[n - 1 - first if down else first], &t,
-                                               down, kind, poisson, reach, &of_other)
+                                               down, kind, poisson, &needed)
         t.w_before += t.weight
         t.s_before += t.target
         t.count = min(STRETCH, n - last)
@@ -396,11 +368,9 @@ def dead_stretches(const int64_t[::1] target, double reach, *, weight=None, bint
 
 
 cdef bint stretch_is_dead(const Search* q, const uint64_t* entries, Stretch* t, bint down,
-                          CellKind kind, bint poisson, double reach,
-                          const Rates* rates) noexcept nogil:
-    cdef double limit = limit_of(q, reach, not poisson)
+                          CellKind kind, bint poisson, const Reach* reach) noexcept nogil:
     if kind == COUNT:
-        return passes_over(q, entries, t, down, COUNT, True, reach, limit, rates)
+        return passes_over(q, entries, t, down, COUNT, True, reach)
     if kind == SUM:
-        return passes_over(q, entries, t, down, SUM, not poisson, reach, limit, rates)
-    return passes_over(q, entries, t, down, WEIGHTED_SUM, not poisson, reach, limit, rates)
+        return passes_over(q, entries, t, down, SUM, not poisson, reach)
+    return passes_over(q, entries, t, down, WEIGHTED_SUM, not poisson, reach)
