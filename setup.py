@@ -47,8 +47,10 @@ EXTENSIONS = [
     "dtrees.core.search._category_subsets",
     "dtrees.core.search._bins",
     "dtrees.core.search._number_scan",
+    "dtrees.core.search._gradient_scan",
     "dtrees.core.search._intervals",
     "dtrees.core.search._entry_scan",
+    "dtrees.core.losses._derivatives",
     "dtrees.core.stores._dataset",
     "dtrees.core.stores._partition",
     "dtrees.core.stores.presorted._sorted_entries",
@@ -82,6 +84,8 @@ EXTENSIONS = [
     "dtrees.core.stores.blocks._stored_cells",
     "dtrees.core.stores.blocks._stored_lists",
     "dtrees.core.stores.blocks._stored_counts",
+    "dtrees.core.stores.boosted._column_blocks",
+    "dtrees.core.stores.boosted._boosted_store",
     "dtrees.core.grow._node_buffer",
     "dtrees.core.grow._node_step",
     "dtrees.core.grow._depth_first",
@@ -97,6 +101,9 @@ EXTENSIONS = [
     "dtrees.core.grow._single_member",
     "dtrees.core.grow._replay",
     "dtrees.core.grow._shared_growth",
+    "dtrees.core.grow._team",
+    "dtrees.core.grow._row_derivatives",
+    "dtrees.core.grow._leaf_wise",
     "dtrees.core.grow._shared",
     "dtrees.core.grow._round_tree",
     "dtrees.core.model._pruning",
@@ -143,7 +150,11 @@ if not SLOW:
 
 # Cells of a few words are cleared by a loop: a call of memset for each takes longer (measured:
 # forests of letter and covertype 1.05 and 1.09 times).
-OWN_ARGS = {"dtrees.core.stores.sampled._sampled_histogram": ["-fno-tree-loop-distribute-patterns"]}
+OWN_ARGS = {
+    "dtrees.core.stores.sampled._sampled_histogram": ["-fno-tree-loop-distribute-patterns"],
+    # Nobody looks at the exceptions of floating point: bounds of an exponent are no branch then.
+    "dtrees.core.losses._derivatives": ["-fno-trapping-math"],
+}
 
 
 def extension(name):
