@@ -91,6 +91,8 @@ WORKS = {
     # weights and classes
     "adult, balanced, leaves of 50": Work("adult", BINS | LEAVES | BALANCED),
     "adult, balanced, full": Work("adult", BINS | BALANCED),
+    "text, balanced, full": Work("text", BALANCED),
+    "text, balanced, depth 6": Work("text", DEPTH | BALANCED),
     "adult, row weights, leaves of 50": Work("adult", BINS | LEAVES, weighted=True),
     "california, row weights, leaves of 50": Work(
         "california_housing", BINS | LEAVES, weighted=True
@@ -115,7 +117,16 @@ WORKS = {
         "california_housing", BINS | FEW | LEAVES, "RandomForest"
     ),
     "adult, extra trees, depth 8": Work("adult", BINS | FEW | {"max_depth": 8}, "ExtraTrees"),
+    "text, forest, depth 4": Work("text", FEW | {"max_depth": 4}, "RandomForest"),
     "text, forest, depth 8": Work("text", FEW | {"max_depth": 8}, "RandomForest"),
+    "text, forest, full": Work("text", FEW, "RandomForest"),
+    "text, forest of balanced bags": Work(
+        "text", FEW | {"max_depth": 8, "class_weight": "balanced_subsample"}, "RandomForest"
+    ),
+    "text, extra trees, depth 8": Work("text", FEW | {"max_depth": 8}, "ExtraTrees"),
+    "one-hot adult, sparse, forest, depth 8": Work(
+        "one-hot", FEW | {"max_depth": 8}, "RandomForest"
+    ),
 }
 
 

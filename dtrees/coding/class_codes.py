@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,9 @@ from dtrees.coding.labels import is_missing, object_array
 from dtrees.coding.weights import check_finite
 
 COUNTED_ROWS = 2**16  # at a time
+FEW_ROWS = 256  # that are sorted to look for distinct strings
+LOOKS = 4  # after which there are many
+FEW_LETTERS = 2  # which are counted one by one
 LONGEST_STRING = 16  # letters of labels that are counted; longer ones are sorted
 
 
@@ -85,35 +88,68 @@ def _count(
 def _string_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """`class_codes` of strings of a fixed width; None where sorting is the better way.
 
-    Rows get the number of their first letter, then of their first two, and so on; counting keeps
-    the order. A string that ends is followed by zeros, which come before every letter.
+    Strings are numbers of up to eight letters. Rows get the number of their first letters, then of
+    their next ones, too; counting keeps the order. A string that ends is followed by zeros, which
+    come before every letter.
     """
     width = labels.dtype.itemsize // 4
     if not 0 < width <= LONGEST_STRING or not labels.dtype.isnative:
         return None
     letters = np.ascontiguousarray(labels).view(np.uint32).reshape(len(labels), width)
-    codes = np.zeros(len(labels), dtype=np.uint8)
+    codes = np.zeros(len(labels), dtype=np.intp)
     n_classes = 1
-    for column in letters.T:
-        low, high = int(column.min()), int(column.max())
-        if low == high:
-            continue
-        n_letters = high - low + 1
-        if n_classes * n_letters > _most_counted(len(labels)):
+    for numbers, n_numbers in _parts_of_strings(letters):
+        if n_classes * n_numbers > _most_counted(len(labels)):
             return None
-        letter = partial(_with_letter, codes, column, low, n_letters)
-        values, codes = _count(letter, len(labels), n_classes * n_letters)
+        if n_numbers == 1:
+            continue
+        part = partial(_with_part, codes, numbers, n_numbers)
+        values, codes = _count(part, len(labels), n_classes * n_numbers)
         n_classes = len(values)
     row = np.empty(n_classes, dtype=np.intp)
     row[codes] = np.arange(len(labels))
-    return labels[row], codes
+    return labels[row], codes.astype(_code_type(n_classes), copy=False)
 
 
-def _with_letter(
-    codes: np.ndarray, letters: np.ndarray, lowest: int, n_letters: int, rows: slice
-) -> np.ndarray:
-    """Numbers of strings up to a letter, from those up to the letter before, in the same order."""
-    return codes[rows].astype(np.intp) * n_letters + (letters[rows].astype(np.intp) - lowest)
+def _parts_of_strings(letters: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+    """Numbers of the letters of every string, in their order, and below what they are.
+
+    A few letters at a time, where the number of distinct ones is small; else one by one.
+    """
+    n_rows, width = letters.shape
+    if width > FEW_LETTERS and letters.max() < 256:
+        in_bytes = np.zeros((n_rows, -(-width // 8) * 8), dtype=np.uint8)
+        in_bytes[:, :width] = letters
+        words = in_bytes.view(">u8").astype(np.uint64)
+        parts = list(filter(None, map(_few_words, words.T)))
+        if len(parts) == words.shape[1]:
+            yield from parts
+            return
+    for letter in letters.T:
+        low, high = int(letter.min()), int(letter.max())
+        yield letter - np.uint32(low), high - low + 1
+
+
+def _few_words(words: np.ndarray) -> tuple[np.ndarray, int] | None:
+    """The place of every number among the distinct ones, and how many these are; None: many.
+
+    Distinct numbers are looked for among the first rows, then among the first that lack there.
+    """
+    distinct = words[:0]
+    missing = words
+    for _ in range(LOOKS):
+        distinct = np.union1d(distinct, missing[:FEW_ROWS])
+        places = np.searchsorted(distinct, words)
+        places[places == len(distinct)] = 0
+        missing = words[distinct[places] != words]
+        if len(missing) == 0:
+            return places, len(distinct)
+    return None
+
+
+def _with_part(codes: np.ndarray, part: np.ndarray, n_numbers: int, rows: slice) -> np.ndarray:
+    """Numbers of strings up to a part, from those up to the part before, in the same order."""
+    return codes[rows].astype(np.intp) * n_numbers + part[rows].astype(np.intp)
 
 
 def _object_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

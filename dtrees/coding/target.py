@@ -181,8 +181,9 @@ class Target(SmallArraysInside):
     def total_weight(self) -> float:
         """Weight of all rows in the user's units, class weights included."""
         if self.class_multiplier is not None:
-            of_class = np.bincount(self.y, weights=self.w, minlength=self.n_classes)
-            total = float((of_class * self.class_multiplier).sum())
+            of_class = class_totals(self.y, self.w, self.n_classes)
+            of_all = zip(of_class, self.class_multiplier.tolist(), strict=True)
+            total = float(sum(weight * many for weight, many in of_all))
         else:
             total = float(self.n_rows if self.w is None else self.w.sum())
         return total * self.weight_unit

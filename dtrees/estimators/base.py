@@ -26,6 +26,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from functools import lru_cache
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -183,7 +184,7 @@ class BaseTrees(BaseEstimator, ABC):
         if not isinstance(self.random_state, Integral | None):
             return clone(self)
         made = type(self).__new__(type(self))
-        made.__dict__.update({name: getattr(self, name) for name in self._get_param_names()})
+        made.__dict__.update({name: getattr(self, name) for name in _parameter_names(type(self))})
         return made
 
     def _answer(self, method: str, X: Any, predictor: Predictor | None = None) -> Any:
@@ -276,6 +277,12 @@ class BaseTrees(BaseEstimator, ABC):
             {name: getattr(self, name) for name in self._constraints},
             type(self).__name__,
         )
+
+
+@lru_cache(maxsize=64)
+def _parameter_names(kind: type[BaseTrees]) -> tuple[str, ...]:
+    """Of an estimator's signature, which is read once: that takes longer than a small tree."""
+    return tuple(kind._get_param_names())
 
 
 def _is_small(X: Any, n_jobs: Any) -> bool:

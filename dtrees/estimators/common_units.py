@@ -99,7 +99,7 @@ class Companies:
         self._first = Company(whole)
         self._by_unit: dict[Any, Company] = {}
         self._largest = LARGEST_SUM / 2**plan.spare_bits
-        self._shares = plan.apart is None and plan.class_weight != "balanced"
+        self._shares = plan.class_weight != "balanced"
         self._plan = plan
 
     def add(self, number: int) -> None:

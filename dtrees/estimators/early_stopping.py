@@ -60,17 +60,24 @@ class OobStopping(Callback):
         scores.append(self._score())
         return is_flat(scores, self._tol)
 
-    def on_tree_end(self, fit: ForestFit, number: int) -> bool:
-        """Stop when the scores are flat."""
-        flat = self.see(fit.oob_scores)
+    def ends(self, scores: list[float], n_trees: int) -> bool:
+        """Add the score of the trees so far; returns whether these are enough, and logs it.
+
+        n_trees : how many there might be.
+        """
+        flat = self.see(scores)
         if flat:
             logger.info(
                 "stopped after %d of %d trees: the out-of-bag score, %.6g, has not improved by "
                 "more than oob_tol=%g in the last %d trees",
-                number + 1,
-                fit.numbers.stop,
-                fit.oob_scores[-1],
+                len(scores),
+                n_trees,
+                scores[-1],
                 self._tol,
-                len(fit.oob_scores) - len(fit.oob_scores) // 2,
+                len(scores) - len(scores) // 2,
             )
         return flat
+
+    def on_tree_end(self, fit: ForestFit, number: int) -> bool:
+        """Stop when the scores are flat."""
+        return self.ends(fit.oob_scores, fit.numbers.stop)

@@ -28,9 +28,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dtrees.callbacks import Callback, ProgressBar, check_callbacks
+from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.membership.resampling import Bags, Resampling
 from dtrees.core.model.tree import Forest, Tree
-from dtrees.core.predict.out_of_bag import sums_of_sets
+from dtrees.core.predict.out_of_bag import OutOfBag, sums_of_sets
 from dtrees.estimators.bags import bags_of, check_bootstrap
 from dtrees.estimators.base import BaseTrees
 from dtrees.estimators.constraints import (
@@ -43,7 +44,9 @@ from dtrees.estimators.constraints import (
     OneOf,
     RealIn,
 )
+from dtrees.estimators.early_stopping import OobStopping
 from dtrees.estimators.fit_plan import LARGEST_SEED, FitPlan
+from dtrees.estimators.flat_forests import FlatForest, grow_until_flat
 from dtrees.estimators.growing_forest import GrowingForest, TreeCounter
 from dtrees.estimators.resume import Saving, SoFar, earlier_trees, facts_of, seed_of
 from dtrees.estimators.training import Encoded, Training, rows_of
@@ -65,6 +68,7 @@ from dtrees.parallel import (
     learn_rows,
     threaded,
 )
+from dtrees.typing import serial
 
 SPARE_BITS = 5  # a row is in a bag at most 20 times
 
@@ -277,11 +281,9 @@ class BaseForest(GrowingForest):
         return self
 
     def _fit_plan(self, **own: Any) -> FitPlan:
-        apart = None if self.oob_tol is None else "oob_tol ends each forest at a tree of its own"
         return super()._fit_plan(
             spare_bits=SPARE_BITS,
             n_trees=self.n_estimators,
-            apart=apart,
             weighs_bags=self.bootstrap
             and getattr(self, "class_weight", None) == "balanced_subsample",
             **own,
@@ -290,9 +292,16 @@ class BaseForest(GrowingForest):
     def _grow_sets(self, training: Training, resampling: Resampling) -> list[tuple[Tree, ...]]:
         encoded = training.encoded
         check_bootstrap(self)
+        growth = self._growth_of(encoded, self._bags_of(encoded))
+        return self._grow_numbers(training, growth, range(self.n_estimators), resampling)
+
+    def _grow_numbers(
+        self, training: Training, growth: ForestGrowth, numbers: range, resampling: Resampling
+    ) -> list[tuple[Tree, ...]]:
+        """Trees of these numbers, by set."""
         return grow_sets(
-            self._growth_of(encoded, self._bags_of(encoded)),
-            self.n_estimators,
+            growth,
+            numbers,
             resampling,
             training.run,
             regime=self.regime,
@@ -309,6 +318,8 @@ class BaseForest(GrowingForest):
         return models
 
     def _fit_sets(self, training: Training, resampling: Resampling) -> list[Any]:
+        if self.oob_tol is not None:
+            return self._fit_flat(training, resampling)
         models = super()._fit_sets(training, resampling)
         if not self.oob_score:
             return models
@@ -320,13 +331,43 @@ class BaseForest(GrowingForest):
             training.coded_rows,
             training.run,
         )
-        for number, (model, oob) in enumerate(zip(models, sums, strict=True)):
-            try:
-                rows = None if resampling.cells is None else resampling.rows(number)
-                model.__dict__.update(model._learned_out_of_bag(oob, training, rows))
-            except ValueError as error:  # of a scorer
-                models[number] = error
-        return models
+        return [
+            model._with_out_of_bag(oob, training, resampling, number)
+            for number, (model, oob) in enumerate(zip(models, sums, strict=True))
+        ]
+
+    def _fit_flat(self, training: Training, resampling: Resampling) -> list[Any]:
+        """The same where each forest ends at a tree of its own (``oob_tol``)."""
+        check_bootstrap(self)
+        encoded = training.encoded
+        growth = self._growth_of(encoded, self._bags_of(encoded))
+        made = []
+        assert self.oob_tol is not None
+        for _ in range(resampling.n_sets):
+            oob = OutOfBag(growth, training.coded_rows)
+            score = partial(self._score_out_of_bag, oob, training)
+            made.append(FlatForest(oob, OobStopping(self.oob_tol, score)))
+        run = serial if callable(self.oob_score) else training.run  # a scorer may not be shared
+        grow = partial(self._grow_numbers, training)
+        grow_until_flat(made, self.n_estimators, resampling, grow, run, training.advance)
+        models = self._models_of(encoded, [tuple(each.trees) for each in made])
+        found = []
+        for number, (model, each) in enumerate(zip(models, made, strict=True)):
+            model.oob_scores_ = np.array(each.scores)
+            own = each.error or model._with_out_of_bag(each.oob, training, resampling, number)
+            found.append(own)
+        return found
+
+    def _with_out_of_bag(
+        self, oob: OutOfBag, training: Training, resampling: Resampling, number: int
+    ) -> Any:
+        """The model of a set, with what it learns from rows out of its bags; or an error."""
+        try:
+            rows = None if resampling.cells is None else resampling.rows(number)
+            self.__dict__.update(self._learned_out_of_bag(oob, training, rows))
+        except ValueError as error:  # of a scorer
+            return error
+        return self
 
     def _bags_of(self, encoded: Encoded) -> Bags | None:
         """The bags of a table without groups."""

@@ -131,7 +131,6 @@ class FitPlan(TablePlan):
     n_trees: int = 1  # of a fit
     random_splits: bool = False  # splits are drawn
     random_ties: bool = True  # one of several columns with the same gain is drawn
-    apart: str | None = None  # why training sets are fitted one by one; None: they are not
     weighs_bags: bool = False  # classes have the same weight in every bag
 
     @classmethod

@@ -98,7 +98,7 @@ class BaseDecisionTree(BaseTrees):
     def _grow_sets(self, training: Training, resampling: Resampling) -> list[Tree]:
         growth = replace(self._growth_of(training.encoded), known=training.known)
         advance, stats = training.advance, training.stats
-        grown = grow_sets(growth, 1, resampling, training.run, advance=advance, stats=stats)
+        grown = grow_sets(growth, range(1), resampling, training.run, advance=advance, stats=stats)
         return [tree for (tree,) in grown]
 
     def _growth_of(self, encoded: Encoded) -> ForestGrowth:
@@ -231,5 +231,5 @@ class BaseDecisionTree(BaseTrees):
         """The tree before cost-complexity pruning."""
         growth = replace(self._growth_of(training.encoded), ccp_alpha=0.0)
         with training.stats.phase("growth"):
-            ((tree,),) = grow_sets(growth, 1, plain(), training.run, stats=training.stats)
+            ((tree,),) = grow_sets(growth, range(1), plain(), training.run, stats=training.stats)
         return tree

@@ -9,9 +9,9 @@ outside of a set weigh nothing. What they say of rows of the table is read from 
                                              +---------- codes of any rows ------> answers
 
 Weights of a set are integers in the unit that its own fit would choose. Sets share sums where units
-agree, or can be made to (`dtrees.estimators.common_units`). The others, and forests that end each
-at a tree of its own (``oob_tol``), grow one by one from the same codes. So do sets where the growth
-of a table cannot be shared (`dtrees.core.grow.shared`). The log says so, and why, once for a table.
+agree, or can be made to (`dtrees.estimators.common_units`). The others grow one by one from the
+same codes. So do sets where the growth of a table cannot be shared (`dtrees.core.grow.shared`). The
+log says so, and why, once for a table.
 Out-of-bag results come from the same codes, too, when the trees have grown.
 """
 
@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 
 from dtrees.callbacks import Bar
-from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.grow.known import KnownTrees
 from dtrees.core.membership.resampling import Resampling, of_sets
@@ -122,21 +121,16 @@ def _fitted_alone(
     models: list[Any] = [None] * sets.n_sets
     alone: Counter[str] = Counter()
     encoded = training.encoded
-    is_here = isinstance(encoded.coded, CodedMatrix)  # in rounds only equal units are shared
     companies = Companies(encoded.target, sets, plan)
     for number, target in enumerate(_targets(plan, encoded, table, sets)):
         if isinstance(target, Target):
-            if is_here and companies.join(number, target):
+            if companies.join(number, target):
                 continue
             models[number] = _fitted(plan, training, target)
-            alone[plan.apart or _reason_of_own_units(plan, table.sample_weight)] += 1
+            alone[_reason_of_own_units(plan, table.sample_weight)] += 1
         elif target is not None:
             models[number] = target
             training.advance(plan.n_trees)
-        elif plan.apart is not None:
-            own = encoded.target.only(sets.rows(number))
-            models[number] = _fitted(plan, training, own)
-            alone[plan.apart] += 1
         else:
             companies.add(number)
     return models, alone, companies.settled()
@@ -192,7 +186,7 @@ def _targets(
     weight = np.ones(whole.n_rows) if sample_weight is None else np.asarray(sample_weight, float)
     counts = sets.totals(whole.has_weight) > 0
     weighs_classes = plan.class_weight is not None
-    if weighs_classes and plan.apart is None and isinstance(encoded.coded, CodedMatrix):
+    if weighs_classes:
         weighs_classes = whole.w_exponent != 0  # else classes weigh what they do in each set
     same_units = (
         not weighs_classes

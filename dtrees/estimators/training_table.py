@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,7 +47,7 @@ class TrainingTable:
         self.X, self.y, self.sample_weight = admitted(X, columns, self._stats)
         self._read: tuple[Table | PartitionedTable, np.ndarray] | None = None
         self._seed: int | None = None
-        self._codes: dict[str, Codes] = {}
+        self._codes: dict[Hashable, Codes] = {}
         self._told: set[str] = set()
 
     def tell(self, alone: Mapping[str, int], n_sets: int) -> None:
@@ -102,6 +102,9 @@ class TrainingTable:
         assert self._read is not None
         return self._read[1]
 
-    def _key(self, plan: FitPlan, seed: int) -> str:
-        """What codes depend on, as text."""
-        return joblib.hash(plan.coding(self.n_rows, seed))
+    def _key(self, plan: FitPlan, seed: int) -> Hashable:
+        """What codes depend on; lists of columns as text."""
+        coding = plan.coding(self.n_rows, seed)
+        if all(value is None or type(value) in (str, int) for value in coding):
+            return coding
+        return str(joblib.hash(coding))

@@ -86,10 +86,10 @@ def positions_of(
 
 
 def sum_bags(
-    blocks: Sequence[Block], growth: GrowthOfBlocks, roots: Sequence[Root]
+    blocks: Sequence[Block], growth: GrowthOfBlocks, roots: Sequence[Root], n_sets: int
 ) -> list[list[tuple[Counts, list[int]]]]:
     """What `BlockOfRows.bags` says of each block."""
-    return [BlockOfRows(block, growth.common).bags(roots) for block in blocks]
+    return [BlockOfRows(block, growth.common).bags(roots, n_sets) for block in blocks]
 
 
 def count_blocks(

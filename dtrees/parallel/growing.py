@@ -99,7 +99,7 @@ def grow_trees(
 
 def grow_sets(
     growth: ForestGrowth,
-    n_trees: int,
+    numbers: Sequence[int],
     resampling: Resampling,
     run: LocalRunner,
     *,
@@ -107,9 +107,9 @@ def grow_sets(
     advance: Callable[[int], object] | None = None,
     stats: FitStatistics | None = None,
 ) -> list[tuple[Tree, ...]]:
-    """Grow the trees of several training sets; returns those of each set.
+    """Grow the trees of these numbers of several training sets; returns those of each set.
 
-    The trees of a set have the numbers 0, 1, 2, ... The sets are those of `resampling`, as for
+    The sets are those of `resampling`, as for
     `ForestGrowth.trees_of_sets`. The other arguments are as for `grow_trees`, but sets of a single
     tree go to a cluster only if they are many enough, and the table large enough, unless it is
     asked for. `advance` is called in this thread with the number of trees that have come, as often
@@ -117,8 +117,8 @@ def grow_sets(
     """
     trees: list[list[Tree]] = [[] for _ in range(resampling.n_sets)]
     stats = FitStatistics() if stats is None else stats
-    choice = _choice(regime, growth, stats, n_trees, resampling.n_sets)
-    with closing(_grown(growth, resampling, range(n_trees), run, choice, stats)) as grown:
+    choice = _choice(regime, growth, stats, len(numbers), resampling.n_sets)
+    with closing(_grown(growth, resampling, numbers, run, choice, stats)) as grown:
         for sets, found, _ in grown:
             for number, tree in zip(sets, found, strict=True):
                 trees[number].append(tree)
@@ -163,13 +163,6 @@ def _grown(
     """
     if choice.regime != "local":
         growth = replace(growth, known=None)  # trees are grown elsewhere, or in rounds
-    if choice.regime == "partitioned" and resampling.class_weights is not None:
-        for i in range(resampling.n_sets):  # what rows add depends on the set
-            blocks = _in_blocks(growth.of_set(resampling, i), plain(), numbers, run, choice, stats)
-            with closing(blocks) as found:
-                for number, trees in in_order(numbers, found):
-                    yield range(i, i + 1), trees, look(number, trees)
-        return
     if choice.regime == "partitioned":
         for first in range(0, resampling.n_sets, MOST_SETS):  # a bit each
             sets = range(resampling.n_sets)[first : first + MOST_SETS]

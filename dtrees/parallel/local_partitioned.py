@@ -89,6 +89,7 @@ class PartitionedGrowth:
             histogram_budget=histogram_budget(),
             gather_rows=gather_rows_of(self.parts.n_rows),
             n_stored=self.parts.facts.n_stored,
+            class_weights=sets.class_weights,
         )
 
     def tree_batches(

@@ -130,12 +130,17 @@ class BlocksOnWorkers(WorkerBlocks):
         if what != "code request":
             logger.info("%s %d of growth %s", what, depth, self._known.name)
 
-    def bags(self, roots: Sequence[Root]) -> list[tuple[Counts, list[int]]]:
+    def bags(self, roots: Sequence[Root], n_sets: int) -> list[tuple[Counts, list[int]]]:
         """What bags add up to."""
 
         def calls() -> list[Call]:
             return [
-                Call("sum-bags", sum_bags, (self._futures(group), self._known, roots), (worker,))
+                Call(
+                    "sum-bags",
+                    sum_bags,
+                    (self._futures(group), self._known, roots, n_sets),
+                    (worker,),
+                )
                 for worker, group in self._by_worker()
             ]
 

@@ -53,6 +53,20 @@ def test_strings_are_counted_as_they_are_sorted(labels):
         assert np.array_equal(target.y, codes)
 
 
+@pytest.mark.parametrize("width", [3, 8, 9, 16, 17])
+@pytest.mark.parametrize("n_classes", [1, 2, 5, 200, 300, 2_000])
+def test_long_strings(width, n_classes):
+    """Few distinct ones are looked for eight letters at a time, the last of them late."""
+    own = np.random.default_rng(width * n_classes)
+    names = np.array(["".join(own.choice([*"ab~\xff"], width)) for _ in range(n_classes)])
+    names[0] = ""
+    y = names[np.sort(own.integers(0, n_classes, 3_000))]
+    classes, codes = np.unique(y, return_inverse=True)
+    target = Target.classification(y)
+    assert np.array_equal(target.classes, classes)
+    assert np.array_equal(target.y, codes)
+
+
 @pytest.mark.parametrize(("n_classes", "dtype"), [(256, "u1"), (257, "u2"), (65_535, "u2")])
 @pytest.mark.parametrize("as_float", [False, True])
 def test_width_of_class_codes(n_classes, dtype, as_float):

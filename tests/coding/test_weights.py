@@ -1,5 +1,6 @@
 """Weights of rows and classes as integers."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -86,3 +87,14 @@ def test_total_weight_includes_class_weights():
     assert weighted.total_weight == pytest.approx(11.0)
     assert Target.regression([0.1, 0.2], [0.25, 0.5]).total_weight == pytest.approx(0.75)
     assert Target.regression([0.1, 0.2]).total_weight == 2.0
+
+
+def test_total_weight_is_rounded_once():
+    """Products that a float64 cannot hold; weights of one are as no weights."""
+    multiplier = np.array([32175632738014876, 9914735161325271, 28723655234645487])
+    plain = Target.classification(np.repeat([0, 1, 2], [7, 11, 13]))
+    weighted = plain.only(np.ones(31, dtype=bool))
+    exact = float(int(np.array([7, 11, 13]) @ multiplier))
+    assert exact != (np.array([7.0, 11.0, 13.0]) * multiplier).sum()
+    for target in plain, weighted:
+        assert replace(target, class_multiplier=multiplier).total_weight == exact

@@ -109,6 +109,7 @@ def arguments_for(function: Any, estimator: Any, given: dict[str, Any]) -> dict[
         "X": sp.csr_array(table()),
         "y": ROWS % 2,
         "splits": [(ROWS[:20], ROWS[20:]), (ROWS[20:], ROWS[:20])],
+        "n_repeats": 2,
     }
     parameters = inspect.signature(function).parameters
     needed = {name: known[name] for name in known if name in parameters}

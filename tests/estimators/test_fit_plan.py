@@ -39,11 +39,6 @@ def test_a_plan_is_of_a_clone_with_checked_parameters():
         FitPlan.of(RandomForestClassifier(max_depth=0))
 
 
-def test_what_grows_alone_says_why():
-    assert FitPlan.of(RandomForestClassifier()).apart is None
-    assert "oob_tol" in FitPlan.of(RandomForestClassifier(oob_tol=0.1)).apart
-
-
 def test_class_weights_are_of_the_target_or_of_bags():
     tree = FitPlan.of(DecisionTreeClassifier(class_weight={0: 2.0}))
     assert (tree.class_weight, tree.spare_bits, tree.weighs_bags) == ({0: 2.0}, 0, False)

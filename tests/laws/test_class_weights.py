@@ -22,6 +22,8 @@ from dtrees.parallel import LocalRunner
 from tests.laws.tables import (
     CLASSIFICATION,
     coded,
+    coded_mixed,
+    coded_sparse,
     examples,
     grow_tree,
     seeded,
@@ -120,6 +122,13 @@ class TestSetsAreFits:
         rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
         check(example, rows, kind, matrix=coded(example.table, largest_code))
 
+    @given(tables(max_rows=80), st.integers(2, 5), SEEDS, KINDS, st.sampled_from([0, 40]))
+    def test_sparse_columns(self, example, n_folds, seed, kind, shared_rows):
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        code = coded_sparse if seed % 2 else coded_mixed
+        matrix, tuning = code(example.table, seed), Tuning(shared_rows=shared_rows)
+        check(example, rows, kind, matrix=matrix, tuning=tuning)
+
     @given(tables(), st.integers(2, 5), SEEDS, KINDS)
     def test_plain_loops(self, example, n_folds, seed, kind):
         rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
@@ -147,17 +156,20 @@ class TestSetsAreFits:
 
 
 @pytest.mark.parametrize("shared_rows", [0, 60, 10**6], ids=["stay", "some go", "all go"])
+@pytest.mark.parametrize("code", [coded, coded_sparse], ids=["dense", "sparse"])
 @pytest.mark.parametrize("draws", [{}, {"max_features": 2}], ids=["all", "drawn"])
 @pytest.mark.parametrize("weights", ["none", "integers"])
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("criterion", CLASSIFICATION)
-def test_every_kind_of_sums(criterion, n_classes, weights, draws, shared_rows, grown):
+def test_every_kind_of_sums(criterion, n_classes, weights, draws, code, shared_rows, grown):
     kinds = ("ties", "distinct", "hybrid", "many categories")
     limits = {"min_samples_leaf": 3, **draws}
     example = seeded(criterion, n_classes, weights, kinds=kinds, n_rows=200, **limits)
+    matrix = code(example.table, *([3] if code is coded_sparse else []))
+    tuning = Tuning(shared_rows=shared_rows)
     grown.clear()
     for kind in ("balanced", "any"):
-        check_sets(example, folds(200, 4, 0), kind, tuning=Tuning(shared_rows=shared_rows))
+        check_sets(example, folds(200, 4, 0), kind, matrix=matrix, tuning=tuning)
         assert (sum(sets.n_shared_nodes for sets in grown) > 0) == (shared_rows < 10**6)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from dtrees.core.grow.forest import ForestGrowth
 from dtrees.core.grow.local_blocks import LocalBlocks
 from dtrees.core.grow.round_spec import RoundSpec
 from dtrees.core.grow.rounds import grow_in_rounds
+from dtrees.core.membership.class_weights import without_class_weights
 from dtrees.core.membership.resampling import Bags, of_sets
 from dtrees.core.stores.blocks.block import Block, Common, Draws, Resolution
 from tests.laws.tables import (
@@ -23,6 +25,7 @@ from tests.laws.tables import (
     thresholds_of,
     values_of,
 )
+from tests.laws.test_class_weights import KINDS, tables, weighing
 from tests.laws.test_growth import assert_equal
 from tests.laws.test_shared import SEEDS, assume_weights, folds, masks
 
@@ -53,11 +56,12 @@ def cut(n_rows: int, n_blocks: int, seed: int) -> list[np.ndarray]:
 
 
 def grow_sets_in_rounds(
-    example, matrix, resampling, n_blocks, seed, bags=None, *, resolution, **limits
+    example, matrix, resampling, n_blocks, seed, draws=None, *, resolution, work=None, **limits
 ):
     """The trees of all sets, by set."""
     target, rules = example.target, example.rules
-    draws = None if bags is None else Draws(bags.seed, bags.rate)
+    if resampling.class_weights is not None:
+        target = without_class_weights(target)
     numbers = np.arange(resampling.n_sets, dtype=np.uint64)
     of_cell = (resampling.mix[:].T.astype(np.uint64) << numbers).sum(axis=1, dtype=np.uint64)
     common = Common(rules, draws, of_cell, resolution)
@@ -80,9 +84,10 @@ def grow_sets_in_rounds(
         resampling.totals(target.has_weight),
         values=values,
         may_be_empty=True,
+        class_weights=resampling.class_weights,
         **limits,
     )
-    grown = grow_in_rounds(spec, [rules.tree], LocalBlocks(blocks, values))
+    grown = grow_in_rounds(spec, [rules.tree], LocalBlocks(blocks, values), work=work)
     ((_, trees),) = grown
     return trees
 
@@ -120,23 +125,53 @@ class TestSetsInRounds:
             assert_equal(grow_tree(example, matrix, example.target.only(mine)), tree)
 
     @given(
+        tables(max_rows=120),
+        st.integers(2, 7),
+        st.integers(1, 4),
+        KINDS,
+        st.sampled_from(sorted(LAYOUTS)),
+        st.fixed_dictionaries(LIMITS),
+        SEEDS,
+    )
+    def test_class_weights(self, example, n_folds, n_blocks, kind, layout, limits, seed):
+        rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
+        assume_weights(example, rows)
+        matrix = LAYOUTS[layout](example.table, seed)
+        target = without_class_weights(example.target)
+        sets = weighing(target, of_sets(rows), kind, seed)
+        work = Counter()
+        trees = grow_sets_in_rounds(example, matrix, sets, n_blocks, seed, work=work, **limits)
+        for number, tree in enumerate(trees):
+            assert_equal(grow_tree(example, matrix, sets.target_of(number, target)), tree)
+        if limits["gather_rows"] == 0 and sum(tree.node_count > 1 for tree in trees) > 1:
+            assert work["shared_nodes"] > 0
+
+    @given(
         examples(draws=True, max_rows=120),
         st.integers(2, 5),
         st.integers(0, 3),
         st.sampled_from(sorted(LAYOUTS)),
         st.fixed_dictionaries(LIMITS),
         SEEDS,
+        st.booleans(),
     )
-    def test_bags(self, example, n_folds, number, layout, limits, seed):
+    def test_bags(self, example, n_folds, number, layout, limits, seed, balanced):
         assume(example.target.class_multiplier is None)
+        balanced &= example.target.kind == "classification"
         example = replace(example, limits={**example.limits, "tree": number})
         rows = folds(example.n_rows, min(n_folds, example.n_rows), seed)
         assume_weights(example, rows)
         matrix = LAYOUTS[layout](example.table, seed)
         bags = Bags(3, 1.0, np.arange(example.n_rows, dtype=np.uint64))
-        trees = grow_sets_in_rounds(example, matrix, of_sets(rows), 3, seed, bags, **limits)
+        draws = Draws(bags.seed, bags.rate, balanced)
+        trees = grow_sets_in_rounds(example, matrix, of_sets(rows), 3, seed, draws, **limits)
         growth = ForestGrowth(
-            matrix, example.target, example.rules, bags, thresholds_of(example.table)
+            matrix,
+            example.target,
+            example.rules,
+            bags,
+            thresholds_of(example.table),
+            balanced=balanced,
         )
         expected = growth.trees_of_sets(number, of_sets(rows))
         for tree, other in zip(expected, trees, strict=True):

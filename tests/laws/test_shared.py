@@ -93,8 +93,7 @@ def check_counts(example: Example, matrix, sizes: list[int], work, **source) -> 
     assert work["alive_columns"] <= work["bounded_columns"]
     stays = source.get("tuning", Tuning()).shared_rows == 0
     has_one_scale = example.criterion not in LOGARITHMS
-    weighs = example.target.class_multiplier is not None
-    may = why_not_shared(matrix, example.rules, weighs, 0) is None
+    may = why_not_shared(matrix, example.rules, 0) is None
     if stays and has_one_scale and may and len(sizes) > 1 and min(sizes) > 1:
         assert work["shared_nodes"] > 0
 

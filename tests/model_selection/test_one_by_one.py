@@ -15,7 +15,7 @@ from dtrees import (
     ExtraTreesClassifier,
     RandomForestClassifier,
 )
-from dtrees.core.grow import source
+from dtrees.core.grow import shared, source
 from dtrees.core.stores._dataset import Dataset
 from dtrees.model_selection import GridSearchCV, cross_validate
 
@@ -25,12 +25,14 @@ Y = (X[:, 0] + RNG.normal(size=120) > 0).astype(int)
 SPARSE = sp.csr_array(np.where(X > 0.5, X, 0.0))
 TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
 DRAWN = DecisionTreeClassifier(max_depth=2, max_features=2, random_state=0)
-WHY = "columns are drawn, and some are sparse"
+CUTS = ExtraTreesClassifier(2, random_state=0, max_bins=None)
+MOSTLY = RNG.normal(size=(120, 4))  # as many values as rows
+WHY = "splits are drawn from too many codes"
 
 
 @pytest.fixture
 def datasets(monkeypatch):
-    """Datasets that grow whole trees."""
+    """Datasets that grow whole trees, of one set or of several."""
     made = []
 
     def watched(*arguments, **named):
@@ -38,30 +40,16 @@ def datasets(monkeypatch):
         return made[-1]
 
     monkeypatch.setattr(source, "Dataset", watched)
+    monkeypatch.setattr(shared, "Dataset", watched)
     return made
 
 
 CASES = {
-    "sparse": (DRAWN, SPARSE, Y, WHY),
-    "sparse, balanced": (
-        DecisionTreeClassifier(class_weight="balanced"),
-        *(SPARSE, Y),
-        "sets have class weights of their own, and some columns are sparse",
-    ),
-    "cuts": (
-        ExtraTreesClassifier(2, random_state=0, max_bins=None),
-        *(RNG.normal(size=(120, 4)), Y),
-        "splits are drawn from too many codes",
-    ),
+    "cuts": (CUTS, MOSTLY, Y, WHY),
     "balanced": (
         DecisionTreeClassifier(class_weight="balanced"),
         *(X, Y),
         "class_weight is counted in other units for each training side",
-    ),
-    "oob_tol": (
-        RandomForestClassifier(30, oob_tol=0.5, random_state=0),
-        *(X, Y),
-        "oob_tol ends each forest at a tree of its own",
     ),
 }
 
@@ -85,7 +73,7 @@ def test_the_log_says_why(name, caplog):
 def test_one_line_for_all_growths(caplog):
     grid = {"criterion": ["gini", "entropy"], "min_samples_leaf": [1, 2]}
     with caplog.at_level(logging.INFO, "dtrees"):
-        GridSearchCV(DRAWN, grid, cv=3).fit(SPARSE, Y)
+        GridSearchCV(CUTS, grid, cv=3).fit(MOSTLY, Y)
     assert lines(caplog) == [f"models are fitted one by one: {WHY}"]
 
 
@@ -95,6 +83,10 @@ def test_one_line_for_all_growths(caplog):
         (TREE, X),
         (TREE, SPARSE),
         (RandomForestClassifier(2, random_state=0), X),
+        (RandomForestClassifier(2, random_state=0), SPARSE),
+        (RandomForestClassifier(30, oob_tol=0.5, random_state=0), X),
+        (ExtraTreesClassifier(2, random_state=0), SPARSE),
+        (DecisionTreeClassifier(class_weight="balanced"), SPARSE),
         (DecisionTreeClassifier(class_weight="balanced"), X),
         (DecisionTreeClassifier(class_weight={0: 0.3, 1: 2}, criterion="entropy"), X),
         (RandomForestClassifier(2, class_weight="balanced", random_state=0), X),
@@ -139,16 +131,21 @@ class TestWeightsOfZeroAndOne:
             ExtraTreesClassifier(2, random_state=0),
         ],
     )
-    def test_sets_that_grow_on_their_own(self, estimator, datasets):
+    def test_sets_that_grow_together(self, estimator, datasets):
         cross_validate(estimator, SPARSE, Y, cv=3)
-        assert len(datasets) >= 3
+        assert 1 <= len(datasets) <= 2
+        assert not any(dataset.is_weighted for dataset in datasets)
+
+    def test_sets_that_grow_on_their_own(self, datasets):
+        cross_validate(CUTS, MOSTLY, Y, cv=3)
+        assert len(datasets) == 8
         assert not any(dataset.is_weighted for dataset in datasets)
 
     def test_weights_of_the_user(self, datasets):
         weight = RNG.integers(0, 2, len(Y)).astype(float)
         for table in (X, SPARSE):
             cross_validate(DRAWN, table, Y, cv=3, params={"sample_weight": weight})
-        assert len(datasets) >= 4
+        assert len(datasets) >= 2
         assert not any(dataset.is_weighted for dataset in datasets)
 
     def test_other_weights_stay(self, datasets):

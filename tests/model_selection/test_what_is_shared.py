@@ -71,6 +71,10 @@ TOGETHER = {  # the lines of the table in docs/user_guide/validation.md
     "sparse": (DecisionTreeClassifier(**TREE), ENTRIES, None),
     "sparse, of numbers": (DecisionTreeRegressor(**TREE), ENTRIES, None),
     "sparse bags": (BaggingClassifier(**FOREST), ENTRIES, None),
+    "sparse forest": (RandomForestClassifier(**FOREST), ENTRIES, None),
+    "sparse, balanced": (DecisionTreeClassifier(**TREE, class_weight="balanced"), ENTRIES, None),
+    "oob_tol": (RandomForestClassifier(21, max_depth=4, oob_tol=0.5, random_state=0), FEW, None),
+    "sparse extra trees": (ExtraTreesClassifier(**FOREST), ENTRIES, None),
 }
 ONE_BY_ONE = {
     "products with fractions": (
@@ -78,9 +82,6 @@ ONE_BY_ONE = {
         *(FEW, NO_UNIT),
     ),
     "cuts of many codes": (ExtraTreesClassifier(**FOREST, max_bins=None), MANY, None),
-    "sparse forest": (RandomForestClassifier(**FOREST), ENTRIES, None),
-    "sparse, balanced": (DecisionTreeClassifier(**TREE, class_weight="balanced"), ENTRIES, None),
-    "oob_tol": (RandomForestClassifier(21, max_depth=4, oob_tol=0.5, random_state=0), FEW, None),
 }
 
 

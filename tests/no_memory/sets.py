@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+import scipy.sparse
 from sklearn.base import clone
 
 import dtrees
@@ -39,6 +40,13 @@ WORKS = {
     "many codes, regression": (9, dtrees.DecisionTreeRegressor, {"max_depth": 4}),
     "threads": (5, dtrees.DecisionTreeClassifier, {"n_jobs": 2}),
     "known trees": (5, dtrees.DecisionTreeClassifier, {}),
+    "sparse": (2, dtrees.DecisionTreeClassifier, {}),
+    "sparse, a forest": (5, dtrees.RandomForestClassifier, {"n_estimators": 2}),
+    "sparse, extra trees": (
+        2,
+        dtrees.ExtraTreesClassifier,
+        {"n_estimators": 2, "class_weight": "balanced"},
+    ),
 }
 
 
@@ -52,6 +60,13 @@ def table(n_classes: int) -> tuple[pd.DataFrame, np.ndarray]:
     X = pd.DataFrame(numbers).assign(letter=pd.Categorical(letters))
     X.columns = X.columns.astype(str)
     return X, np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
+
+
+def sparse(y: np.ndarray) -> scipy.sparse.csc_array:
+    """Counts, some of them of a class, in more columns than a node draws."""
+    rng = np.random.default_rng(6)
+    counts = rng.poisson(0.3 + (y[:, None] % 3 == np.arange(9) % 3) * 0.4)
+    return scipy.sparse.csc_array(counts.astype(float))
 
 
 def sets() -> np.ndarray:
@@ -82,6 +97,8 @@ def main() -> None:
         X.columns = X.columns.astype(str)
         y, rows = np.tile(y, 2), np.tile(rows, (1, 2))
         ends.append(0)
+    if sys.argv[1].startswith("sparse"):
+        X = sparse(y)
     estimator = kind(min_samples_leaf=5, random_state=0, **{"n_jobs": 1, **parameters})
     grown = partial(fit_sets, estimator, X, y, None, rows)
     if sys.argv[1] == "known trees":

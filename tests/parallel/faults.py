@@ -19,6 +19,8 @@ ROUNDS = {"dtrees.regime": "partitioned", "dtrees.gather-rows": 100}
 PHASES = ("blocks", "bags", "rounds", "subtrees")
 FOREST = RandomForestClassifier(4, random_state=5, max_bins=32, regime="partitioned")
 FOLDS = Folds(FOREST)
+WEIGHED = Folds(clone(FOREST).set_params(n_estimators=2, class_weight="balanced"))
+BALANCED = Folds(clone(FOREST).set_params(n_estimators=2, class_weight="balanced_subsample"))
 
 
 class Fault:

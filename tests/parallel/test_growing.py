@@ -45,7 +45,7 @@ def test_trees_of_sets(regime):
     heard = []
     with dask.config.set({"dtrees.gather-rows": 100}):
         found = grow_sets(
-            growth, 2, of_sets(ROWS), threaded(2), regime=regime, advance=heard.append
+            growth, range(2), of_sets(ROWS), threaded(2), regime=regime, advance=heard.append
         )
     assert [digest(trees) for trees in found] == growing_here(growth, 2, ROWS)
     assert sum(heard) == 2 * len(ROWS)

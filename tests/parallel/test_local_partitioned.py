@@ -55,6 +55,8 @@ MODELS = {
     ),
     "deviance": dtrees.RandomForestRegressor(3, criterion="poisson", random_state=3),
     "cuts": dtrees.ExtraTreesClassifier(3, random_state=4),
+    "balanced tree": dtrees.DecisionTreeClassifier(class_weight="balanced", min_samples_leaf=3),
+    "dict": dtrees.DecisionTreeClassifier(class_weight={0: 2.0, 2: 0.3}),
     "small bags": dtrees.RandomForestClassifier(9, max_samples=1, random_state=5),
 }
 
@@ -92,6 +94,30 @@ def test_cross_validation(model, n_folds, table, rounds):
     np.testing.assert_array_equal(found["test_score"], expected["test_score"])
     for mine, other in zip(found["estimator"], expected["estimator"], strict=True):
         assert digest(trees_of(mine)) == digest(trees_of(other))
+    report = found["final_estimator"].fit_report_
+    if model not in ("deviance", "small bags"):  # sets of other scales, and of a row each
+        assert report["shared_rows"] > n_folds * N_ROWS / 20
+
+
+@pytest.mark.parametrize("kind", ["halves", "tenths"])
+@pytest.mark.parametrize("criterion", ["gini", "squared_error"])
+def test_weights_of_several_units(criterion, kind, table):
+    """A weight of 1,000 is in all sets but one. Sets of one unit share rounds, in any case."""
+    X, y = table
+    weight = np.random.default_rng(2).integers(1, 9, N_ROWS) * {"halves": 0.5, "tenths": 0.1}[kind]
+    weight[0] = 1000.0
+    is_classifier = criterion == "gini"
+    tree = dtrees.DecisionTreeClassifier if is_classifier else dtrees.DecisionTreeRegressor
+    how = {"cv": KFold(4), "return_estimator": True, "params": {"sample_weight": weight}}
+    with dask.config.set({"dtrees.regime": "partitioned", "dtrees.gather-rows": 0}):
+        found = cross_validate(tree(max_depth=4), X, y, **how)
+    expected = cross_validate(tree(max_depth=4), X, y, **how)
+    for mine, other in zip(found["estimator"], expected["estimator"], strict=True):
+        assert digest(trees_of(mine)) == digest(trees_of(other))
+    report = found["final_estimator"].fit_report_
+    n_growths = 1 if (criterion, kind) == ("gini", "halves") else 2
+    assert report["rounds"] <= n_growths * 5
+    assert report["shared_nodes"] > 0
 
 
 def test_the_report_is_not_part_of_the_model(table):

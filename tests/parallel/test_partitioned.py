@@ -33,9 +33,11 @@ from tests.pairs import parametrize_pairs
 from tests.parallel import test_collections as collections
 from tests.parallel.clusters import connect, noted
 from tests.parallel.faults import (
+    BALANCED,
     FOLDS,
     FOREST,
     ROUNDS,
+    WEIGHED,
     Fault,
     assert_nothing_is_left,
     expected,
@@ -237,6 +239,25 @@ class TestWorkersThatDie:
         assert model.fit_report_["rounds"] > 1
         if phase != "blocks":
             assert model.fit_report_["rebuilds"] > 0
+
+    @pytest.mark.parametrize(
+        ("model", "phase"),
+        [
+            pytest.param(WEIGHED, "rounds", id="weights"),
+            pytest.param(WEIGHED, "subtrees", id="weights-end", marks=chaos),
+            pytest.param(BALANCED, "bags", id="bags"),
+            pytest.param(BALANCED, "rounds", id="bags-rounds", marks=chaos),
+        ],
+    )
+    def test_while_folds_of_class_weights_grow(self, model, phase, processes):
+        """Sets share rounds, and what their classes weigh is known here only."""
+        with killed(processes, 1, phase, number=4 if phase == "rounds" else 0):
+            found = fitted(processes, model)
+        assert hash_of(found) == expected(model)
+        report = found.fit_report_
+        assert report["lost_workers"] >= 1
+        assert report["shared_nodes"] > 0
+        assert report["rounds"] < 20
 
     @pytest.mark.parametrize("number", [3, pytest.param(10, marks=chaos)])
     def test_while_they_code(self, number, processes, tmp_path):
@@ -917,7 +938,7 @@ class TestBudgets:
 
 
 class TestExactCodes:
-    """A code for each of 65,535 values of a column, and no more."""
+    """A code for each value of a column: as many as fit 16 bits, and one more."""
 
     def table(self, n_values):
         rng = np.random.default_rng(0)
@@ -933,26 +954,17 @@ class TestExactCodes:
     def models(self):
         return [
             DecisionTreeClassifier(),
-            RandomForestClassifier(2, random_state=0, max_bins=65_535),
+            RandomForestClassifier(2, random_state=0, max_bins=65_536),
             ExtraTreesRegressor(2, random_state=0, max_bins=None, max_depth=4),
         ]
 
-    def test_of_65_535_values(self, here):
-        X, y = self.table(65_535)
+    @pytest.mark.parametrize("n_values", [65_535, 65_536])
+    def test_of_so_many_values(self, here, n_values):
+        X, y = self.table(n_values)
         for model in self.models():
             expected = hash_of(model.fit(X, y))
             found = self.partitioned(model, X, y, here)
             assert hash_of(found) == expected, model
             assert found.fit_report_["regime"] == "partitioned"
             assert found.fit_report_["rounds"] > 1
-        assert_nothing_is_left(here)
-
-    def test_of_65_536_values(self, here):
-        X, y = self.table(65_536)
-        for model in self.models()[::2]:
-            with pytest.raises(
-                ValueError,
-                match=r"Column 0 has 65536 distinct .* a column may have 65535\. Set max_bins=255",
-            ):
-                self.partitioned(model, X, y, here)
         assert_nothing_is_left(here)

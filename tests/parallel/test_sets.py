@@ -120,14 +120,14 @@ def growing(growth, n_trees, rows, client, advance=None, regime="replicated"):
     """A hash for each set."""
     with client.as_current():
         grown = grow_sets(
-            growth, n_trees, of_sets(rows), threaded(1), regime=regime, advance=advance
+            growth, range(n_trees), of_sets(rows), threaded(1), regime=regime, advance=advance
         )
     return [digest(trees) for trees in grown]
 
 
 def growing_here(growth, n_trees, rows):
     """The same on threads."""
-    grown = grow_sets(growth, n_trees, of_sets(rows), threaded(2), regime="local")
+    grown = grow_sets(growth, range(n_trees), of_sets(rows), threaded(2), regime="local")
     return [digest(trees) for trees in grown]
 
 

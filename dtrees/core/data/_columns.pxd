@@ -29,6 +29,7 @@ cdef struct Column:
 
 cdef enum:
     MOST_INTERVALS = 255
+    SEARCH_COST = 4         # steps of a binary search against one of a scan
 
 cdef struct Intervals:
     # Neighbouring codes of a column as one number of 8 bits. 0 is missing, and nothing else.
@@ -72,6 +73,17 @@ cdef inline int64_t first_at_least(const int32_t* rows, int64_t low, int64_t hig
         else:
             high = middle
     return low
+
+
+cdef inline bint is_looked_up(const Column* column, int64_t n) noexcept nogil:
+    """Whether n rows of a sparse column are found by binary search of each, rather than by a look
+    at all stored rows, which costs more ([SP] 3.2, eq. 8)."""
+    cdef int64_t bits = 0
+    cdef int64_t x = column.stored
+    while x > 0:
+        bits += 1
+        x >>= 1
+    return n * SEARCH_COST * bits < column.stored
 
 
 cdef inline uint32_t code_at(const Column* column, int64_t row) noexcept nogil:

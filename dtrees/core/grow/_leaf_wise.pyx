@@ -77,8 +77,6 @@ cdef class LeafWiseGrower:
         self.store.blocks = blocks.blocks
         self.store.n_blocks = blocks.n_blocks
         self.store.n_cells = blocks.n_cells
-        self.store.codes = blocks.codes
-        self.store.stride = blocks.stride
         self.store.cell_of_column = blocks.cell_of_column
         self.store.rows = &self.rows[0]
         self.store.scratch = &self.scratch[0]

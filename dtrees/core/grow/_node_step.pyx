@@ -17,21 +17,14 @@ An order of growth takes the whole step, or its parts when it has what they need
 Children get their keys, sums and limits where the store opens them (`search._open_node`).
 """
 from dtrees.core.search._open_node cimport OpenNode
-from dtrees.core.stores._store cimport Member, Store
+from dtrees.core.stores._store cimport Member, Store, only_member
 from dtrees.core.grow._node_buffer cimport NodeBuffer
 
 
 cdef bint grow_node(Store* store, NodeBuffer* out, OpenNode* node, OpenNode* left, OpenNode* right,
                     Part first) noexcept nogil:
     """The step for one member; False: the node stays a leaf, and there are no children."""
-    cdef Member member
-    member.node = node
-    member.params = store.params
-    member.search = store.search
-    member.number = 0
-    member.known = NULL
-    member.left = left
-    member.right = right
+    cdef Member member = only_member(node, store.params, store.search, left, right)
     if first == RECORD:
         record_members(out, &member, 1, 1)
     if first != SPLIT:

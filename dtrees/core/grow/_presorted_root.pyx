@@ -102,14 +102,24 @@ cdef class PresortedRoot:
         return np.asarray(lengths)
 
     cdef list column_blocks(self, int n_blocks):
-        """Stretches of columns with about equal numbers of entries: [(first, last), ...]."""
+        """Stretches of columns with about equal numbers of entries: [(first, last), ...].
+
+        One that is empty where rows are all that is kept: a look at each column of a sparse table
+        would cost more than a tree that draws some.
+        """
+        cdef int64_t n_columns = self.params.limits.n_columns
         cdef int64_t j
-        cost = np.empty(self.params.limits.n_columns, dtype=np.float64)
-        for j in range(self.params.limits.n_columns):
+        cdef double[::1] cost
+        if self.dataset.rows_only:
+            return [(0, 0)]
+        if n_blocks == 1:
+            return [(0, n_columns)]
+        cost = np.empty(n_columns, dtype=np.float64)
+        for j in range(n_columns):
             cost[j] = 16.0 + (self.columns[j].stored if self.columns[j].storage == STORED_SPARSE
                               else self.dataset.n_live)
         total = np.cumsum(cost)
-        edges = np.searchsorted(total, cost.sum() * np.arange(1, n_blocks) / n_blocks)
+        edges = np.searchsorted(total, np.sum(cost) * np.arange(1, n_blocks) / n_blocks)
         edges = [0, *np.unique(edges[edges > 0]).tolist(), len(cost)]
         return list(zip(edges, edges[1:]))
 
@@ -121,15 +131,16 @@ cdef class PresortedRoot:
         cdef int64_t[::1] lengths
         cdef const int64_t[::1] offsets
         cdef PresortedFeature* feature_of
-        sizes = np.zeros(self.params.limits.n_columns + 1, dtype=np.int64)
-        for j in range(0 if self.dataset.rows_only else self.params.limits.n_columns):
+        cdef int64_t n_columns = 0 if self.dataset.rows_only else self.params.limits.n_columns
+        cdef int64_t[::1] sizes = np.zeros(n_columns + 1, dtype=np.int64)
+        for j in range(n_columns):
             if self.columns[j].storage == STORED_SPARSE:
                 sizes[j + 1] = self.columns[j].stored
             elif self.is_sorted(&self.columns[j]):
                 sizes[j + 1] = self.n_rows
         offsets = self.offsets = np.cumsum(sizes)
         free(w.entries)
-        w.entries = malloc((offsets[self.params.limits.n_columns] + 1) * sizeof(uint64_t))
+        w.entries = malloc((offsets[n_columns] + 1) * sizeof(uint64_t))
         if w.entries == NULL:
             raise MemoryError
         all_lengths = run([partial(self._sort_block, first, last) for first, last in blocks])

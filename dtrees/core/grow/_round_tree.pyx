@@ -13,11 +13,12 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._structs cimport IN_SUBSET, LEAF, int128_t
+from dtrees.core.histogram._layout cimport Layout
 from dtrees.core.search._open_node cimport OpenNode, describe, free_node
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport NONE, Search, free_search, new_search
 from dtrees.core.stores._dataset cimport Dataset
-from dtrees.core.stores._store cimport Member
+from dtrees.core.stores._store cimport Member, only_member
 from dtrees.core.stores.blocks._histogram_store cimport (
     AliveColumn, HistogramStore, Places, bound_intervals_of, histogram_store, mark_intervals_of,
     search_again, words_of_alive
@@ -64,16 +65,33 @@ cdef class RoundNode:
 
 
 cdef class RoundTree:
-    """A tree of a training set. The dataset is of a few rows, with the columns and units of all."""
+    """A tree of a training set.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Of a few rows, with the columns and units of all.
+    rules : GrowthRules
+    scale : Scale
+    counted : Dataset or None, default=None
+        The same as blocks have it, where these count without the class weights of the set.
+    of_class : int64 (n_classes,) or None, default=None
+        These weights, which are in the sums of nodes, and not in histograms.
+    """
     cdef Dataset dataset
+    cdef Dataset counted
+    cdef const int64_t[::1] of_class
     cdef TrainParameters* params
     cdef NodeBuffer out
     cdef list subtrees
     cdef readonly object rules
     cdef readonly object scale
 
-    def __cinit__(self, Dataset dataset, rules, scale):
+    def __cinit__(self, Dataset dataset, rules, scale, Dataset counted=None,
+                  const int64_t[::1] of_class=None):
         self.dataset = dataset
+        self.counted = dataset if counted is None else counted
+        self.of_class = of_class
         self.params = &dataset.params
         self.subtrees = []
         self.rules = rules
@@ -180,7 +198,8 @@ cdef class RoundSearch:
                   const uint8_t[::1] ways, const int64_t[::1] first,
                   const int32_t[::1] one_by_one):
         cdef const int64_t[::1] dense = histogram.dense
-        cdef int64_t[::1] cell = np.empty(3 * tree.params.layout.n_words, dtype=np.int64)
+        cdef const Layout* layout = &tree.counted.params.layout
+        cdef int64_t[::1] cell = np.empty(3 * layout.n_words, dtype=np.int64)
         cdef Member member
         cdef Search* q = new_search(&tree.params.criterion, tree.params.layout.kind,
                                     tree.dataset.of_row, &tree.params.limits)
@@ -191,7 +210,9 @@ cdef class RoundSearch:
         self.node = node
         self.wanted = {}
         self.arrays = [dense, cell, columns, ways, first, one_by_one]
-        self.store = histogram_store(tree.params, q)
+        self.store = histogram_store(tree.params, layout, q)
+        if tree.of_class is not None:
+            self.store.of_class = &tree.of_class[0]
         self.store.first = &first[0]
         self.store.cell = &cell[0]
         self.store.ways = &ways[0]
@@ -228,14 +249,7 @@ cdef class RoundSearch:
         return found
 
     cdef Member member(self, OpenNode* left, OpenNode* right):
-        cdef Member member
-        member.node = &self.node.node
-        member.params = self.tree.params
-        member.search = self.q
-        member.number = 0
-        member.left = left
-        member.right = right
-        return member
+        return only_member(&self.node.node, self.tree.params, self.q, left, right)
 
     cdef check_memory(self):
         if self.store.store.out_of_memory or self.q.out_of_memory or self.tree.out.out_of_memory:

@@ -17,6 +17,7 @@ from dtrees.core.search._open_node cimport OpenNode, free_node
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.stores.shared._shared_entries cimport entries_of_member, note_members
 from dtrees.core.stores.shared._shared_nodes cimport MOST_CELLS
+from dtrees.core.stores.shared._shared_state cimport weigh_row
 from dtrees.core.grow._depth_first cimport begin_growth
 
 
@@ -96,16 +97,9 @@ cdef bint reserve_weights(Buffers* view, const RowStatistics* of_row, bint by_cl
 cdef void weigh_rows(Buffers* view, int64_t n, const RowStatistics* of_row,
                      const int64_t* of_class) noexcept nogil:
     """Weights of the first n rows that are listed, for a set with these class weights."""
-    cdef int64_t* weight = view.of_row.weight
-    cdef int64_t* target = view.of_row.target
-    cdef int64_t i, row
+    cdef int64_t i
     for i in range(n):
-        row = view.rows[i]
-        weight[row] = of_class[of_row.label[row]]
-        if of_row.weight != NULL:
-            weight[row] *= of_row.weight[row]
-        if target != NULL:
-            target[row] = weight[row] * of_row.label[row]
+        weigh_row(of_row, of_class, view.rows[i], view.of_row.weight, view.of_row.target)
 
 
 cdef void list_features(SharedStore* s, const SharedNode* node, int member, Buffers* view,

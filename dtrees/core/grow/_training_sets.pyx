@@ -22,7 +22,7 @@ cdef enum:
 
 
 def mean_codes(n_codes):
-    """Of the columns of a table, from the numbers of their codes."""
+    """Of dense columns, from the numbers of their codes; 0 without any."""
     return int(np.mean(n_codes)) if len(n_codes) > 0 else 0
 
 
@@ -77,7 +77,8 @@ cdef class TrainingSets:
         self.interval_codes = tuning.interval_codes
         if dataset.params.limits.random_splits and tuning.shared_rows > 0:
             self.drawn_rows = ROWS_FOR_A_CODE * mean_codes(
-                [dataset.columns[s].n_codes for s in range(dataset.params.limits.n_columns)])
+                [dataset.columns[s].n_codes for s in range(dataset.params.limits.n_columns)
+                 if dataset.columns[s].storage != STORED_SPARSE])
         self.params_of = <TrainParameters*>calloc(self.n_sets, sizeof(TrainParameters))
         if self.params_of == NULL:
             raise MemoryError

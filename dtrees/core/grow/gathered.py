@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from dtrees.core.grow._arena import Arena
 from dtrees.core.grow.node_record import PartialTree
 from dtrees.core.grow.shared import pieces_of_sets
 from dtrees.core.grow.source import DatasetSource
+from dtrees.core.membership.class_weights import ClassWeights
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.stores.blocks.block import EVERYONE, GatheredRows
 from dtrees.typing import Runner, serial
@@ -38,6 +39,8 @@ class GatheredNode:
         By set.
     scales : tuple of Scale
         By set.
+    class_weights : ClassWeights or None, default=None
+        By set, where rows are without them.
     """
 
     node: int
@@ -49,6 +52,7 @@ class GatheredNode:
     n: int
     rules: tuple[GrowthRules, ...]
     scales: tuple[Scale, ...]
+    class_weights: ClassWeights | None = None
 
 
 def stacked(parts: Sequence[GatheredRows]) -> GatheredRows:
@@ -91,14 +95,16 @@ def grow_gathered(
     ------
     CancelledError
     """
-    rows = stacked(gathered)
+    rows, weights = stacked(gathered), node.class_weights
     how = {"run": run, "values": values, "arena": arena, "scale": node.scales[0]}
     source = DatasetSource(rows.coded, rows.target, node.rules[0], **how)
     if rows.combination is None:
+        if weights is not None:
+            source = replace(source, target=weights.of(rows.target, 0))
         return (source.finish(node.depth, node.path),)
     bits = np.array(node.sets, dtype=np.uint64)
     mix = (rows.masks >> bits[:, None]) & np.uint64(1) > 0
-    resampling = Resampling(rows.combination, mix)
+    resampling = Resampling(rows.combination, mix, weights)
     where = node.depth, node.path
     pieces = tuple(pieces_of_sets(source, node.rules, resampling, *where, node.scales))
     if work is not None:

@@ -59,9 +59,9 @@ class LocalBlocks:
         self._blocks = [BlockOfRows(block, common) for block in self._given]
         self._positions = [{} for _ in self._given]
 
-    def bags(self, roots: Sequence[Root]) -> list[tuple[Counts, list[int]]]:
+    def bags(self, roots: Sequence[Root], n_sets: int) -> list[tuple[Counts, list[int]]]:
         """Sums of bags."""
-        return merge_bags(self._run([partial(block.bags, roots) for block in self._blocks]))
+        return merge_bags(self._run([partial(block.bags, roots, n_sets) for block in self._blocks]))
 
     def count(self, update: SplitUpdate | None, requests: Sequence[HistogramRequest]) -> Counts:
         """Sums and histograms of some nodes."""

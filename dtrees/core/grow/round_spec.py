@@ -13,6 +13,7 @@ from dtrees.coding.target import Target
 from dtrees.core.grow.assembly import Thresholds
 from dtrees.core.grow.gathered import GatheredNode
 from dtrees.core.grow.node_record import PartialTree
+from dtrees.core.membership.class_weights import ClassWeights
 from dtrees.core.membership.shares import Shares
 from dtrees.core.stores.blocks.block import Common
 from dtrees.core.stores.blocks.messages import Counts, HistogramRequest, Root, SplitUpdate
@@ -48,6 +49,8 @@ class RoundSpec:
         Nodes of at most so many rows are gathered in one place.
     n_stored : int, default=0
         Cells that the sparse columns of all rows store, about.
+    class_weights : ClassWeights or None, default=None
+        Of each set, where they are not those of the target, which then has none.
     """
 
     common: Common
@@ -62,12 +65,12 @@ class RoundSpec:
     histogram_budget: int = HISTOGRAM_BUDGET
     gather_rows: int = GATHER_ROWS
     n_stored: int = 0
+    class_weights: ClassWeights | None = None
 
     @property
     def is_apart(self) -> bool:
         """Whether what rows add depends on the set that they are in."""
-        draws = self.common.draws
-        return self.common.rules.criterion == "poisson" or (draws is not None and draws.balanced)
+        return self.common.rules.criterion == "poisson"
 
     def only(self, number: int) -> RoundSpec:
         """The same for one of the sets."""
@@ -75,7 +78,9 @@ class RoundSpec:
         own = (self.common.masks >> np.uint64(number)) & np.uint64(1)
         common = replace(self.common, masks=own)
         n_rows = self.n_rows[number : number + 1]
-        return replace(self, common=common, n_sets=1, n_rows=n_rows, may_be_empty=True)
+        weights = None if self.class_weights is None else self.class_weights.some([number])
+        found = replace(self, common=common, n_sets=1, n_rows=n_rows, class_weights=weights)
+        return replace(found, may_be_empty=True)
 
 
 class Blocks(Protocol):
@@ -84,8 +89,8 @@ class Blocks(Protocol):
     def begin(self, common: Common) -> None:
         """Begin a growth; the positions of the one before are forgotten."""
 
-    def bags(self, roots: Sequence[Root]) -> list[tuple[Counts, list[int]]]:
-        """For each tree the sums of its bag, and the key of the largest draw of each block."""
+    def bags(self, roots: Sequence[Root], n_sets: int) -> list[tuple[Counts, list[int]]]:
+        """By tree: sums of its bag in each set, and the key of the largest draw of each block."""
 
     def count(self, update: SplitUpdate | None, requests: Sequence[HistogramRequest]) -> Counts:
         """Take an update, if there is one; then return sums and histograms of some nodes."""

@@ -2,9 +2,8 @@
 
 Sets whose scores are read from the same integers grow together (`dtrees.core.grow._shared`), up to
 64 at a time; class weights are multiplied when they are read, and may be other ones in each set.
-What cannot be shared is grown set by set from the same codes: sparse columns where columns or
-splits are drawn or sets have class weights of their own, splits that are drawn from many codes, and
-sets that divide the rows into too many cells::
+What cannot be shared is grown set by set from the same codes: splits that are drawn from many
+codes, and sets that divide the rows into too many cells::
 
     sets        0 1 2 3 4 5 6 7 8 9 10          ten folds and all rows
     bundles     [0 1 2 3 4 5 6 7 8 9 10]        one growth, pieces by set
@@ -90,8 +89,8 @@ def pieces_of_sets(
     most_columns = rules[0].max_features
     draws = rules[0].random_splits
     draws |= most_columns is not None and most_columns < coded.n_columns
-    weighs = sets.resampling.class_weights is not None
-    can_share = why_not_shared(coded, rules[0], weighs, tuning.shared_rows) is None
+    is_read_late = draws and (coded.storage == SPARSE).any()  # columns that nobody has searched
+    can_share = why_not_shared(coded, rules[0], tuning.shared_rows) is None
     for bundle in sets.bundles(numbers_of(coded, target)) if can_share else []:
         scale = sets.scales[bundle[0]]
         dataset = Dataset(coded, sets.counts, rules[0], scale, source.values, alone=True)
@@ -100,7 +99,7 @@ def pieces_of_sets(
         cells, has = sets.resampling.cells_of(bundle)
         total_weight, least_of = sets.limits_of(bundle)
         shared = TrainingSets(dataset, cells, has, total_weight, least_of, times, tuning, own)
-        trees = None if known is None else known.of_sets(bundle, rules)
+        trees = None if known is None or is_read_late else known.of_sets(bundle, rules)
         if trees is not None:
             shared.know(trees, depth)
         how = source.run, source.n_threads, source.cancelled, tuning
@@ -145,26 +144,15 @@ def numbers_of(coded: CodedMatrix, target: Target) -> int:
 
 
 def why_not_shared(
-    coded: CodedMatrix,
-    rules: GrowthRules,
-    weighs: bool = False,
-    shared_rows: int = Tuning.shared_rows,
+    coded: CodedMatrix, rules: GrowthRules, shared_rows: int = Tuning.shared_rows
 ) -> str | None:
     """Why no set grows together with another one; None: they may.
 
-    weighs : whether sets have class weights of their own. shared_rows : of `Tuning`.
+    shared_rows : of `Tuning`.
     """
-    many_codes = ROWS_FOR_A_CODE * mean_codes(coded.n_codes) > coded.n_rows
+    many_codes = ROWS_FOR_A_CODE * mean_codes(coded.n_codes[coded.storage != SPARSE]) > coded.n_rows
     if rules.random_splits and shared_rows > 0 and many_codes:
         return "splits are drawn from too many codes"
-    if not (coded.storage == SPARSE).any():
-        return None
-    if rules.random_splits:
-        return "splits are drawn, and some columns are sparse"
-    if rules.max_features is not None and rules.max_features < coded.n_columns:
-        return "columns are drawn, and some are sparse"
-    if weighs:
-        return "sets have class weights of their own, and some columns are sparse"
     return None
 
 
@@ -172,16 +160,15 @@ def n_alone(
     coded: CodedMatrix, target: Target, rules: GrowthRules, resampling: Resampling
 ) -> tuple[int, str]:
     """How many of some sets grow on their own, and why those do."""
-    weighs = ClassWeights.of_target(target, resampling.n_sets) or resampling.class_weights
-    reason = why_not_shared(coded, rules, weighs is not None)
+    reason = why_not_shared(coded, rules)
     if reason is not None:
         return resampling.n_sets, reason
     if LEAST_BLOCKS * numbers_of(coded, target) > MOST_NUMBERS:
         return resampling.n_sets, "counts of two of them would take too much memory"
-    sets = Sets(target, [rules] * resampling.n_sets, resampling)
-    if not sets.have_one_scale:
+    weighs = ClassWeights.of_target(target, resampling.n_sets) or resampling.class_weights
+    if rules.criterion not in LOGARITHMS or weighs is not None:  # any scale will do
         return 0, ""
-    scales = sets.scales
+    scales = Sets(target, [rules] * resampling.n_sets, resampling).scales
     company = Counter(scale.fixed_point for scale in scales)
     alone = [scale for scale in scales if company[scale.fixed_point] == 1]
     return len(alone), "no other one has the same scale of logarithms"

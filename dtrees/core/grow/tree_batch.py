@@ -14,7 +14,7 @@ from dtrees.core.grow.counting_plan import CountingPlan
 from dtrees.core.grow.frontier import Frontier, OpenNode, Pair, WaitingNode
 from dtrees.core.grow.gathered import GatheredNode
 from dtrees.core.grow.node_record import PartialTree
-from dtrees.core.grow.round_roots import columns_of, roots_of, target_of, tree_of
+from dtrees.core.grow.round_roots import columns_of, roots_of, target_of, tree_of, weighed
 from dtrees.core.grow.round_spec import Blocks, RoundSpec
 from dtrees.core.model.tree import Tree
 from dtrees.core.stores.blocks._node_counts import N
@@ -63,9 +63,8 @@ class TreeBatch:
         self._all_columns = np.arange(n_columns, dtype=np.int32)
         self._columns = [columns_of(spec, number) for number in numbers]
         self._plan = CountingPlan(spec, self._columns[0], self._all_columns, self._n_drawn)
-        self._roots = roots_of(spec, numbers, blocks)
+        self._roots, self._class_weights = roots_of(spec, numbers, blocks)
         self._n_nodes = len(self._roots)
-        self._targets = [target_of(spec, root) for root in self._roots]
         self._trees: list[dict[int, RoundTree]] = [{} for _ in numbers]
         self._splits: list[NodeSplit] = []
         self._done: list[int] = []
@@ -144,7 +143,10 @@ class TreeBatch:
             for node, own in zip(nodes, np.split(counts.histogram, n_cells[:-1]), strict=True)
         }
         opened: list[OpenNode] = []
-        for node, rows in zip(nodes, sums, strict=True):
+        for node, counted in zip(nodes, sums, strict=True):
+            rows, weights = counted, self._class_weights[node.tree]
+            if weights is not None:
+                rows = weighed(counted, weights, list(node.of_sets))
             of_sets, pair = histograms[node.node], node.pair
             if pair is not None and node.is_large:
                 small = histograms[pair.small]
@@ -238,8 +240,8 @@ class TreeBatch:
             self.empty.append((node.tree, number))
             return True
         if number not in trees:
-            target = self._targets[node.tree]
-            trees[number] = tree_of(self._spec, self._numbers[node.tree], number, target, sums)
+            weights = self._class_weights[node.tree]
+            trees[number] = tree_of(self._spec, self._numbers[node.tree], number, sums, weights)
         is_leaf: bool = trees[number].record(node.of_sets[number], sums)
         return is_leaf
 
@@ -284,7 +286,9 @@ class TreeBatch:
         number, sets = self._numbers[node.tree], tuple(node.of_sets)
         identity = (node.node, node.tree, number, sets, node.depth, node.path, node.n)
         rules, scales = zip(*[(tree.rules, tree.scale) for tree in trees], strict=True)
-        self.gathered.append(GatheredNode(*identity, rules, scales))
+        weights = self._class_weights[node.tree]
+        own = None if weights is None else weights.some(list(sets))
+        self.gathered.append(GatheredNode(*identity, rules, scales, own))
 
     def graft(self, index: int, pieces: Sequence[PartialTree]) -> int:
         """Take the finished subtrees of a node, one for each of its sets; returns the tree."""
@@ -299,5 +303,7 @@ class TreeBatch:
         pieces = [join(each.pieces()) for each in growing.values()]
         spec = self._spec
         rules = replace(spec.common.rules, tree=self._numbers[tree])
-        trees = trees_of(pieces, self._targets[tree], spec.sample.n_codes, spec.thresholds, rules)
+        target, own = target_of(spec), self._class_weights[tree]
+        units = None if own is None else [own.unit(target, number) for number in growing]
+        trees = trees_of(pieces, target, spec.sample.n_codes, spec.thresholds, rules, units)
         return dict(zip(growing, trees, strict=True))

@@ -8,8 +8,10 @@ The rows that a tree is grown from are there as codes, and need not be read agai
     code         1     2      3     4     0     code  <= 3
 
 Codes are read where they are (`dtrees.core.predict._binned`), so rows that are not asked for cost
-nothing. Only tables of sparse columns are walked by all rows, as storage by column has no quick way
-to a row: a code walks as the number that it is, less the fill code, and missing (code 0) as nan.
+nothing. In tables of sparse columns a code walks as the number that it is, less the fill code, and
+missing (code 0) as nan. What is stored of the columns that a tree tests is taken from all rows, or,
+where that is less, what is stored of the rows that are asked for: the codes are then held by row as
+well.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
-from scipy.sparse import csc_array
+from scipy.sparse import csc_array, csr_array
 
 from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.core.model.tree import Tree
@@ -93,11 +95,11 @@ class CodedRows:
     def leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
         """Leaf of some rows, intp (n,); on any thread.
 
-        O(nodes + n x depth), and O(all stored codes of used columns) for sparse tables. Rows that
-        ascend are found in the caches.
+        O(nodes + n x depth), and for sparse tables O(stored codes of used columns, or of the rows).
+        Rows that ascend are found in the caches.
         """
         if self._is_sparse:
-            return self._sparse_leaves(tree)[rows]
+            return self._sparse_leaves(tree, rows)
         leaves = np.empty(len(rows), dtype=np.intp)
         find_leaves(tree, self._coded, np.ascontiguousarray(rows, dtype=np.int64), leaves)
         return leaves
@@ -129,8 +131,20 @@ class CodedRows:
         parts = (codes, coded.sparse_rows, coded.sparse_indptr)
         return csc_array(parts, shape=(coded.n_rows, coded.n_columns))
 
-    def _sparse_leaves(self, tree: Tree) -> np.ndarray:
-        """Leaf of every row of a sparse table; see `dtrees.core.predict._raw.walk_sparse`."""
+    @cached_property
+    def _stored_by_row(self) -> csr_array:
+        return self._stored.tocsr()
+
+    def _stored_in(self, columns: np.ndarray, rows: np.ndarray) -> csc_array | None:
+        """Codes of some columns and rows; None where taking them from all rows costs less."""
+        stored = self._stored
+        of_columns = (stored.indptr[columns + 1] - stored.indptr[columns]).sum()
+        if stored.nnz * len(rows) >= of_columns * stored.shape[0]:
+            return None
+        return self._stored_by_row[rows][:, columns].tocsc()
+
+    def _sparse_leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
+        """Leaf of rows of a sparse table; see `dtrees.core.predict._raw.walk_sparse`."""
         coded, used = self._coded, used_columns(tree)
         fill = coded.fill_code[np.maximum(tree.feature, 0)].astype(np.float64)
         packed = PackedTree(
@@ -140,7 +154,8 @@ class CodedRows:
             coded.n_codes,
             coded.n_ordered,
         )
-        parts = parts_of(self._stored[:, used])
-        leaves = np.empty(coded.n_rows, dtype=np.intp)
-        walk_sparse(packed, *parts, sparse_block(len(used), self._dtype), 0, leaves)
-        return leaves
+        own = self._stored_in(used, rows)
+        cells = self._stored[:, used] if own is None else own
+        leaves = np.empty(cells.shape[0], dtype=np.intp)
+        walk_sparse(packed, *parts_of(cells), sparse_block(len(used), self._dtype), 0, leaves)
+        return leaves[rows] if own is None else leaves

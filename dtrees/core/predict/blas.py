@@ -6,16 +6,20 @@ blocks of rows, and blocks are tasks of a `Runner`. So each product gets one thr
     n_jobs=2     thread 1   block 0: product   block 2: product
                  thread 2   block 1: product   block 3: product
 
-The limit is one of the process, and is set by the thread that hands out the blocks.
+The limit is one of the process, and is set by the thread that hands out the blocks. Only one
+thread at a time is within, so that each finds the limit that was there before, and leaves it.
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from threading import RLock
 
 from threadpoolctl import ThreadpoolController
+
+_turn = RLock()
 
 
 @cache
@@ -24,7 +28,8 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
     """Within it, a product is computed on the thread that asks for it; costs 0.1 ms."""
-    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return limit
+    with _turn, _controller().limit(limits=1, user_api="blas"):
+        yield

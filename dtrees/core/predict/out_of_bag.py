@@ -20,7 +20,7 @@ time, which adds up its trees in their order.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -66,6 +66,8 @@ class OutOfBag:
 
     Attributes
     ----------
+    growth, coded_rows
+        As given.
     total : float64 (n_rows, n_classes or 1)
         Shares of the classes or means, added up.
     votes : int64 (n_rows,)
@@ -73,8 +75,8 @@ class OutOfBag:
     """
 
     def __init__(self, growth: ForestGrowth, coded_rows: LeafLookup) -> None:
-        self._growth = growth
-        self._rows = coded_rows
+        self.growth = growth
+        self.coded_rows = coded_rows
         self.total = np.zeros((growth.coded.n_rows, max(1, growth.target.n_classes)))
         self.votes = np.zeros(growth.coded.n_rows, dtype=np.int64)
         self._offsets: list[float] = []
@@ -82,11 +84,11 @@ class OutOfBag:
     @property
     def is_here(self) -> bool:
         """Whether rows walk in this process."""
-        return self._rows.is_here
+        return self.coded_rows.is_here
 
     def rows(self, number: int) -> np.ndarray:
         """Rows out of the bag of a tree; int64 (n,), ascending. O(n_rows)."""
-        return rows_out_of(self._growth.times(number))
+        return rows_out_of(self.growth.times(number))
 
     def votes_of(self, number: int, tree: Tree) -> Votes:
         """The rows out of the bag of a tree of this growth, and their leaves; on any thread."""
@@ -94,7 +96,7 @@ class OutOfBag:
 
     def votes_of_rows(self, rows: np.ndarray, tree: Tree) -> Votes:
         """The same, where it is known which rows these are."""
-        return Votes(rows, self._rows.leaves(tree, rows))
+        return Votes(rows, self.coded_rows.leaves(tree, rows))
 
     def seen(self, grown: Iterable[tuple[int, Tree, Any]]) -> Iterator[tuple[int, Tree, Votes]]:
         """Trees as they come, with their votes; where codes are not here, some at a time.
@@ -107,7 +109,7 @@ class OutOfBag:
         grown = iter(grown)
         while some := list(itertools.islice(grown, TREES_AT_A_PASS)):
             rows = [self.rows(number) for number, _, _ in some]
-            self._rows.bring(
+            self.coded_rows.bring(
                 [((tree,), mine) for (_, tree, _), mine in zip(some, rows, strict=True)]
             )
             for (number, tree, _), mine in zip(some, rows, strict=True):
@@ -157,6 +159,34 @@ def sums_of_sets(
         The same bits as of a growth of the set alone.
     """
     sums = [OutOfBag(growth, coded_rows) for _ in trees]
+    add_to_sums(sums, range(len(trees[0])), trees, resampling, run)
+    return sums
+
+
+def add_to_sums(
+    sums: Sequence[OutOfBag],
+    numbers: range,
+    trees: Sequence[Sequence[Tree]],
+    resampling: Resampling,
+    run: Runner,
+    enough: Callable[[int], bool] = lambda number: False,
+) -> None:
+    """Add the next trees of several training sets to their sums, of one growth and its rows.
+
+    Parameters
+    ----------
+    sums : sequence of OutOfBag
+        By set.
+    numbers : range
+        Of the trees.
+    trees, resampling, run
+        As for `sums_of_sets`; `trees` are those of the numbers.
+    enough : callable (int) -> bool
+        Asked after every tree of a set, with the number of the set and on its thread; where it says
+        True, the other trees of the set are left out.
+    """
+    growth, coded_rows = sums[0].growth, sums[0].coded_rows
+    ended: set[int] = set()
 
     def out_of(number: int) -> list[np.ndarray]:
         times = growth.times_of_sets(number, resampling)
@@ -165,21 +195,24 @@ def sums_of_sets(
 
     def add(number: int, first: int, rows: list[list[np.ndarray]]) -> None:
         for tree, of_sets in zip(trees[number][first:], rows, strict=False):
+            if number in ended:
+                return
             sums[number].add(tree, sums[number].votes_of_rows(of_sets[number], tree))
+            if enough(number):
+                ended.add(number)
 
-    n_trees = len(trees[0])
     step = (
         TREES_AT_ONCE if coded_rows.is_here else max(TREES_AT_ONCE, TREES_AT_A_PASS // len(trees))
     )
-    for first in range(0, n_trees, step):
-        some = range(first, min(first + step, n_trees))
+    for first in range(0, len(numbers), step):
+        some = numbers[first : first + step]
         rows = run([partial(out_of, number) for number in some])
         coded_rows.bring(
             [
-                ((own[number],), of_sets[i])
-                for number, of_sets in zip(some, rows, strict=True)
+                ((own[first + k],), of_sets[i])
+                for k, of_sets in enumerate(rows)
                 for i, own in enumerate(trees)
+                if i not in ended
             ]
         )
         run([partial(add, number, first, rows) for number in range(len(trees))])
-    return sums

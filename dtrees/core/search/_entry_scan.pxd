@@ -6,7 +6,7 @@ from dtrees.core.search._search cimport Search
 
 cdef void pass_over_short(Search* q) noexcept nogil
 cdef bint search_feature(Search* q, const entry_t* entries,
-                         const PresortedFeature* feature) noexcept nogil
+                         const PresortedFeature* feature, uint32_t ones) noexcept nogil
 cdef void pass_over_short(Search* q) noexcept nogil
 
 

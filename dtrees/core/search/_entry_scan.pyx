@@ -22,6 +22,7 @@ A boundary is named by `at`, the index in the feature of the first entry to its 
 """
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 
+from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._structs cimport (
     AT_MOST, ENTROPY, GINI, SQUARED, PresortedFeature, Split, entry_t
 )
@@ -33,6 +34,7 @@ from dtrees.core.search._search cimport (
     BUFFER, NONE, Search, add_row, add_to_class, begin_pass, by_class, consider, entropy_score,
     flush, heavy_enough, take_best
 )
+from dtrees.core.search._two_class_scan cimport scan_two_classes
 
 cdef enum:
     BEFORE_FILL = -1
@@ -136,10 +138,13 @@ cdef inline void scan_classes(Search* q, const entry_t* entries, int64_t begin, 
 
 
 cdef void scan(Search* q, const entry_t* entries, int64_t begin, int64_t end, int64_t close,
-               bint down, bint distinct) noexcept nogil:
+               bint down, bint distinct, uint32_t ones) noexcept nogil:
     """Pick the loop that was compiled for the cells, the direction and the feature."""
     if not by_class(q):
-        scan_numbers(q, entries, begin, end, down, distinct)
+        if entry_t is uint32_t and q.kind == COUNT and is_wide and not down and begin < end:
+            scan_two_classes(q, entries, begin, end, ones, distinct)
+        else:
+            scan_numbers(q, entries, begin, end, down, distinct)
         if close != NOTHING:
             consider(q, close, down)
     elif q.criterion.impurity == ENTROPY:
@@ -198,8 +203,11 @@ cdef void pass_over_short(Search* q) noexcept nogil:
 
 
 cdef bint search_feature(Search* q, const entry_t* entries,
-                         const PresortedFeature* feature) noexcept nogil:
+                         const PresortedFeature* feature, uint32_t ones) noexcept nogil:
     """Search one column; keep its best split in q.split if it beats what is there.
+
+    ones : the least row of class 1 behind those of class 0, where there are two classes and entries
+    of 32 bits.
 
     Returns False when the column is constant in the node (nothing to split, here or below).
     O(entries), plus the search over bins for columns with categories.
@@ -242,7 +250,7 @@ cdef bint search_feature(Search* q, const entry_t* entries,
                 close = BEFORE_FILL
             elif n_missing > 0 and not missing:
                 close = LAST
-            scan(q, e, n_missing, fill_at, close, False, feature.distinct)
+            scan(q, e, n_missing, fill_at, close, False, feature.distinct, ones)
         # down: the side is the right one
         if n_fill > 0:
             begin_pass(q, AT_MOST, missing)
@@ -251,7 +259,7 @@ cdef bint search_feature(Search* q, const entry_t* entries,
                     add_row(q, e[i] & mask)
                 consider(q, LAST, True)
             if fill_at < m:
-                scan(q, e, fill_at, m, fill_at, True, feature.distinct)
+                scan(q, e, fill_at, m, fill_at, True, feature.distinct, ones)
     if take_best(q, feature.column, n_missing > 0):
         if n_fill > 0:
             pass_over_short(q)

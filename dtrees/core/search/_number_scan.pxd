@@ -13,3 +13,6 @@ cdef extern from *:
 
 cdef void scan_numbers(Search* q, const entry_t* entries, int64_t begin, int64_t end, bint down,
                        bint distinct) noexcept nogil
+cdef double least_reaching(const Search* q) noexcept nogil
+cdef bint look_at(Search* q, const entry_t* entries, int64_t at, int64_t w, int64_t s, bint down,
+                  bint by_label) noexcept nogil

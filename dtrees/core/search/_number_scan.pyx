@@ -15,6 +15,8 @@ most that of the largest |D| and the least product. Inside a stretch D grows by 
 targets above the mean of the node, and falls by no more than those below. *Poisson*: the score is a
 convex function of w and s, which both only grow, so it is at most that of a corner.
 
+Two classes in 32-bit entries have a scan of their own (`_two_class_scan`).
+
 What is compared is rounded in favour of the entries; the scores of those that are left are the same
 doubles as everywhere.
 """
@@ -73,7 +75,7 @@ cdef inline void add_away(const RowStatistics* of_row, entry_t row, CellKind kin
     t.away += magnitude(of_row.target[row] - t.mean * w)
 
 
-cdef inline double least_reaching(const Search* q) noexcept nogil:
+cdef double least_reaching(const Search* q) noexcept nogil:
     """What the score of a boundary has to reach, less what roundings may cost."""
     cdef double best = max(q.best, q.split.score)
     return best * (1 - 2.0**-50) if best > 0 else best * (1 + 2.0**-50)

@@ -9,15 +9,28 @@ again and are features of the children:
     after                          a1 c2 d2 f7 | b1 e5
 
 Left entries are written back in place, right ones to scratch and copied behind them: every entry
-is written twice and a cursor moves, without a branch. O(entries).
+is written twice and a cursor moves, without a branch. Entries of 32 bits move eight at a time where
+there are registers for it (`partition.h`; measured: .55 of the time). O(entries).
 """
+import numpy as np
+
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport STORED_U16, STORED_U32, STORED_U8, Column, code_t, next_code
+from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._structs cimport (
     AT_MOST, IN_SUBSET, KnownTest, PresortedFeature, Split, entry_t
 )
+
+cdef extern from "stores/partition.h" nogil:
+    void fill_in_front() noexcept
+    int64_t partition_eights(uint32_t*, int64_t, const uint8_t*, uint32_t*) noexcept
+
+cdef enum:
+    LEAST_WIDE = 16         # entries of a feature that move eight at a time
+
+fill_in_front()
 
 
 cdef Route route_of(const Split* split, uint32_t last_ordered, const uint64_t* subset,
@@ -103,6 +116,24 @@ cdef int64_t split_feature(entry_t* entries, const PresortedFeature* feature, co
                            entry_t* scratch) noexcept nogil:
     """Partition a feature in place; returns how many entries went left."""
     cdef entry_t* e = entries + feature.offset
+    cdef int64_t left, right
+    cdef int64_t i
+    if entry_t is uint32_t and is_wide and feature.length >= LEAST_WIDE:
+        left = partition_eights(e, feature.length, side, scratch)
+    else:
+        left = partition_entries(e, feature.length, side, scratch)
+    right = feature.length - left
+    if right > 16:
+        memcpy(e + left, scratch, right * sizeof(entry_t))
+    else:
+        for i in range(right):
+            e[left + i] = scratch[i]
+    return left
+
+
+cdef inline int64_t partition_entries(entry_t* e, int64_t n, const uint8_t* side,
+                                      entry_t* scratch) noexcept nogil:
+    """The left ones of n entries to the front, the right ones to scratch; how many went left."""
     cdef int64_t shift = 4 * sizeof(entry_t)
     cdef entry_t mask = (<entry_t>1 << shift) - 1
     cdef int64_t i
@@ -110,18 +141,13 @@ cdef int64_t split_feature(entry_t* entries, const PresortedFeature* feature, co
     cdef int64_t right = 0
     cdef entry_t entry
     cdef uint8_t is_left
-    for i in range(feature.length):
+    for i in range(n):
         entry = e[i]
         is_left = side[entry & mask]
         e[left] = entry
         scratch[right] = entry
         left += is_left
         right += 1 - is_left
-    if right > 16:
-        memcpy(e + left, scratch, right * sizeof(entry_t))
-    else:
-        for i in range(right):
-            e[left + i] = scratch[i]
     return left
 
 
@@ -160,3 +186,23 @@ cdef int64_t partition_features(entry_t* entries, const PresortedFeature* featur
         append_feature(children.left, children.n_left, feature, feature.offset, n_left)
         append_feature(children.right, children.n_right, feature, feature.offset + n_left, n_right)
     return n_entries
+
+
+def partitioned(const uint32_t[::1] entries, const uint8_t[::1] side):
+    """Entries of 32 bits, partitioned by the sides of their rows, and how many went left.
+
+    Parameters
+    ----------
+    entries : uint32 (n,)
+        The row of an entry is its lower half.
+    side : uint8 (n_rows,)
+        1 where the row goes left.
+    """
+    cdef uint32_t[::1] own = np.append(entries, np.uint32(0))
+    cdef uint32_t[::1] scratch = np.empty(len(own), dtype=np.uint32)
+    cdef PresortedFeature feature
+    cdef int64_t left
+    memset(&feature, 0, sizeof(PresortedFeature))
+    feature.length = <uint32_t>len(entries)
+    left = split_feature(&own[0], &feature, &side[0], &scratch[0])
+    return np.asarray(own)[:len(entries)], left

@@ -44,6 +44,20 @@ cdef struct Store:
     void (*partition)(Store* store, Member* members, uint64_t together) noexcept nogil
 
 
+cdef inline Member only_member(OpenNode* node, const TrainParameters* params, Search* search,
+                               OpenNode* left, OpenNode* right) noexcept nogil:
+    """The member of a node that one set has; its test is not known."""
+    cdef Member member
+    member.node = node
+    member.params = params
+    member.search = search
+    member.number = 0
+    member.known = NULL
+    member.left = left
+    member.right = right
+    return member
+
+
 cdef inline void begin_members(Member* members, int n) noexcept nogil:
     """Prepare the searches of a node."""
     cdef int m

@@ -27,7 +27,7 @@ def test_counts_and_bags_do_not_depend_on_the_blocks():
     found = []
     for ends in ((), (50,), (0, 30, 150)):
         blocks = begun(*ends, draws=draws)
-        ((sums, keys),) = blocks.bags([Root(0, 4)])
+        ((sums, keys),) = blocks.bags([Root(0, 4)], 1)
         counts = blocks.count(SplitUpdate((Root(0, 4),)), [request])
         np.testing.assert_array_equal(sums.sums, counts.sums)
         assert len(keys) == len([n for n in np.diff([0, *ends, 150]) if n > 0])

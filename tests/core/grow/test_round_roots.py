@@ -7,9 +7,11 @@ import pytest
 
 from dtrees.core.data.scale import scale_of
 from dtrees.core.grow.local_blocks import LocalBlocks
-from dtrees.core.grow.round_roots import columns_of, roots_of, target_of, tree_of
+from dtrees.core.grow.round_roots import columns_of, roots_of, target_of, tree_of, weighed
+from dtrees.core.membership.class_weights import ClassWeights
 from dtrees.core.membership.resampling import Bags
 from dtrees.core.membership.shares import Shares
+from dtrees.core.stores.blocks._node_counts import CLASS_0, TARGET, WEIGHT, N
 from dtrees.core.stores.blocks.block import Draws
 from dtrees.core.stores.sampled._sampled_columns import drawn_columns
 from tests.laws.tables import blocks_of, cut_in_parts, seeded, spec_of
@@ -26,7 +28,7 @@ def roots(example, draws, **limits):
     spec = spec_of(parts, example.rules, None, draws=draws, **limits)
     blocks = LocalBlocks(blocks_of(parts))
     blocks.begin(spec.common)
-    return spec, roots_of(spec, NUMBERS, blocks)
+    return spec, *roots_of(spec, NUMBERS, blocks)
 
 
 def bagged(example, draws, number):
@@ -38,14 +40,15 @@ def bagged(example, draws, number):
 def test_most_roots_ask_for_nothing():
     example = seeded("gini", 3, "none")
     spec = spec_of(cut_in_parts(example, 40), example.rules, None, draws=Draws(1, 1.0))
-    found = roots_of(spec, NUMBERS, Uncalled())
+    found, weights = roots_of(spec, NUMBERS, Uncalled())
     assert [root.number for root in found] == list(NUMBERS)
-    assert all(root.key is None and root.class_multiplier is None for root in found)
+    assert all(root.key is None for root in found)
+    assert weights == [None] * len(found)
 
 
 def test_an_empty_bag_has_the_row_of_the_largest_draw():
     example, draws = seeded("gini", 3, "zeros"), Draws(1, 0.005)
-    _, found = roots(example, draws, may_be_empty=True)
+    _, found, _ = roots(example, draws, may_be_empty=True)
     alone = [root for root in found if root.key is not None]
     assert 0 < len(alone) < len(found)
     for root in alone:
@@ -55,10 +58,10 @@ def test_an_empty_bag_has_the_row_of_the_largest_draw():
 
 def test_balanced_bags_have_the_weights_of_one_place():
     example, draws = seeded("gini", 3, "none"), Draws(1, 0.4, balanced=True)
-    spec, found = roots(example, draws)
-    for root in found:
+    spec, found, weights = roots(example, draws)
+    for root, own in zip(found, weights, strict=True):
         _, expected = bagged(example, draws, root.number)
-        target = target_of(spec, root)
+        target = own.of(target_of(spec), 0)
         np.testing.assert_array_equal(target.class_multiplier, expected.class_multiplier)
         assert target.weight_unit == expected.weight_unit
 
@@ -66,7 +69,7 @@ def test_balanced_bags_have_the_weights_of_one_place():
 @pytest.mark.parametrize("draws", [None, Draws(1, 0.4)])
 def test_a_deviance_has_the_scale_of_one_place(draws):
     example = seeded("poisson", 0, "none")
-    _, found = roots(example, draws)
+    _, found, _ = roots(example, draws)
     for root in found:
         target = example.target if draws is None else bagged(example, draws, root.number)[1]
         assert root.fixed_point == scale_of([target], example.rules).fixed_point
@@ -92,6 +95,17 @@ def test_shares_are_those_of_the_set():
     spec = spec_of(cut_in_parts(example, 40), example.rules, None)
     spec = replace(spec, shares=Shares(min_samples_leaf=0.1), n_rows=np.array([95]))
     sums = np.array([95, 170, 0, 0, 0, 0, 0, 0, 60, 60, 50])
-    found = tree_of(spec, 5, 0, spec.target, sums)
+    found = tree_of(spec, 5, 0, sums)
     assert (found.rules.min_samples_leaf, found.rules.tree) == (10, 5)
     assert found.scale.total_weight == 170 * spec.target.weight_unit
+
+
+def test_sums_of_sets_with_the_weights_of_their_classes():
+    sums = np.array(
+        [[9, 9, 4, 0, 0, 0, 0, 0, 0, 0, 3, 4, 2], [5, 5, 1, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0]]
+    )
+    weights = ClassWeights(np.array([[1, 1, 1], [2, 3, 1], [1, 5, 7]]), np.zeros(3, dtype=int))
+    found = weighed(sums, weights, [2, 1])
+    assert found[:, [N, WEIGHT, TARGET]].tolist() == [[9, 37, 20], [5, 11, 3]]
+    assert found[:, CLASS_0:].tolist() == [[3, 20, 14], [8, 3, 0]]
+    assert sums[0, WEIGHT] == 9

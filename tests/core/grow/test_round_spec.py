@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dtrees.core.membership.class_weights import ClassWeights
 from dtrees.core.stores.blocks.block import Draws
 from tests.laws.tables import cut_in_parts, seeded, spec_of
 
@@ -14,10 +15,13 @@ SPEC = spec_of(cut_in_parts(EXAMPLE, 70), EXAMPLE.rules, None)
 
 def test_one_of_the_sets():
     common = replace(SPEC.common, masks=np.array([0b01, 0b11, 0b10], dtype=np.uint64))
-    spec = replace(SPEC, common=common, n_sets=2, n_rows=np.array([40, 60]))
+    weights = ClassWeights(np.array([[1, 2], [3, 4]]), np.array([0, 5]))
+    spec = replace(SPEC, common=common, n_sets=2, n_rows=np.array([40, 60]), class_weights=weights)
     alone = spec.only(1)
     assert alone.common.masks.tolist() == [0, 1, 1]
     assert (alone.n_sets, alone.n_rows.tolist()) == (1, [60])
+    assert alone.class_weights.multiplier.tolist() == [[3, 4]]
+    assert alone.class_weights.exponent.tolist() == [5]
     assert alone.may_be_empty  # a bag of all rows may have none of the set
 
 
@@ -26,7 +30,7 @@ def test_one_of_the_sets():
     [
         ("gini", None, False),
         ("gini", Draws(0, 1.0), False),
-        ("gini", Draws(0, 1.0, balanced=True), True),  # weights of classes are those of the set
+        ("gini", Draws(0, 1.0, balanced=True), False),  # weights of classes multiply sums of rows
         ("poisson", None, True),  # the scale of logarithms is
     ],
 )

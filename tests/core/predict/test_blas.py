@@ -1,5 +1,7 @@
 """Products of matrices take one thread, and leave what was set before."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_friedman1
@@ -53,6 +55,22 @@ def test_one_thread_and_as_before():
     assert n_threads() == {3}
     with pytest.raises(ZeroDivisionError), one_blas_thread():
         1 / 0  # noqa: B018
+
+
+def test_threads_take_turns():
+    within, together = [], []
+
+    def enter(number):
+        for _ in range(20):
+            with one_blas_thread():
+                within.append(number)
+                together.append(len(within))
+                within.pop()
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(enter, range(3)))
+    assert together == [1] * 60
+    assert n_threads() == {3}
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

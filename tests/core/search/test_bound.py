@@ -1,10 +1,24 @@
 """A search that ends at a split that no other can beat has the split of one that goes on."""
 
+from itertools import product
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dtrees.core.data.tuning import Tuning
-from tests.laws.tables import Example, arrays_of, coded, coded_sparse, fit, grow_tree
+from dtrees.core.search._bound import best_of_few_rows
+from tests.laws.tables import (
+    Example,
+    arrays_of,
+    coded,
+    coded_sparse,
+    cut_in_parts,
+    fit,
+    grow_parts,
+    grow_tree,
+)
 from tests.oracle.greedy import assert_tree_is_greedy
 
 TUNINGS = [Tuning(), Tuning(counted_rows=0), Tuning(counted_rows=1 << 40)]
@@ -67,6 +81,49 @@ def test_two_rows_of_a_regression():
     tree = fit(Example(table, np.array([1.0, 5.0]), None, "squared_error"))
     assert tree.feature.tolist() == [1, -2, -2]
     assert tree.gain[0] == pytest.approx(8.0)
+
+
+def scores_of_all_splits(target, least):
+    """Of every way to part the rows, as a search computes it: the left side is given."""
+    n, total = len(target), sum(target)
+    for is_left in product([False, True], repeat=n):
+        w = sum(is_left)
+        if least <= w <= n - least:
+            s = sum(y for y, left in zip(target, is_left, strict=True) if left)
+            D = float(n) * float(s) - float(w) * float(total)
+            yield D * D / (float(w) * float(n - w))
+
+
+targets = st.one_of(
+    st.integers(-3, 3),  # ties
+    st.integers(-(2**58), 2**58),  # rounded
+    st.integers(2**57 - 9, 2**57 + 9),  # nothing but rounding
+)
+
+
+@given(st.lists(targets, min_size=1, max_size=8), st.integers(1, 3), st.integers(1, 3))
+def test_no_order_of_few_rows_is_better(target, min_rows, min_weight):
+    """And one is as good, to the last bit."""
+    found = best_of_few_rows(np.array(target), min_rows, min_weight)
+    assert found == max(scores_of_all_splits(target, max(min_rows, min_weight)), default=-1e290)
+
+
+@pytest.mark.parametrize("random_ties", [False, True])
+@pytest.mark.parametrize("n", range(3, 12))
+def test_few_rows_of_a_regression(n, random_ties):
+    """Where columns behind the best one are passed over, and where rows are one too many for it."""
+    rng = np.random.default_rng(n)
+    for seed in range(6):
+        y = rng.integers(0, 4, n).astype(float)
+        table = [rng.permutation(n).astype(float).tolist() for _ in range(20)]
+        table.append(y.tolist())
+        limits = {"random_ties": random_ties, "seed": seed}
+        example = Example(table, y, None, "squared_error", limits)
+        tree = fit(example)
+        in_rounds = grow_parts(example, cut_in_parts(example, n // 2), gather_rows=0)
+        assert arrays_of(in_rounds) == arrays_of(tree)
+        if not random_ties:
+            assert_tree_is_greedy(tree, example.table, example.target, example.rules)
 
 
 def test_scores_of_more_weight_than_they_are_exact_for():

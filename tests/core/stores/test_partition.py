@@ -1,8 +1,13 @@
 """Rows that go to the children of a node: those that the written tests send there."""
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from dtrees.core.data import _cpu
 from dtrees.core.data.tuning import Tuning
+from dtrees.core.stores._partition import partitioned
 from tests.core.walk import rows_of_nodes
 from tests.laws.tables import SEVEN_WAYS, coded, coded_sparse, grow_parts, seeded
 
@@ -22,3 +27,19 @@ def test_every_row_goes_where_its_tests_say(case, counted_rows, storage):
     rows = rows_of_nodes(tree, example)
     assert [len(rows[node]) for node in range(tree.node_count)] == tree.n_node_samples.tolist()
     assert tree.node_count > 20
+
+
+@given(st.integers(0, 200), st.floats(0, 1), st.integers(0, 2**32 - 1), st.booleans())
+def test_entries_keep_their_order_on_both_sides(n, share, seed, wide):
+    rng = np.random.default_rng(seed)
+    side = (rng.random(max(n, 1)) < share).astype(np.uint8)
+    rows = rng.permutation(max(n, 1))[:n]
+    entries = (np.sort(rng.integers(0, 2**16, n)) << 16 | rows).astype(np.uint32)
+    before = _cpu.use_wide(wide)
+    try:
+        found, n_left = partitioned(entries, side)
+    finally:
+        _cpu.use_wide(before)
+    is_left = side[rows] == 1
+    assert n_left == np.count_nonzero(is_left)
+    assert found.tolist() == [*entries[is_left], *entries[~is_left]]

@@ -11,6 +11,7 @@ cdef struct IntervalCells:
     int64_t count           # of cells, with that of missing values
     uint32_t n_codes
     uint8_t way             # `_code_ways`
+    const int64_t* of_class     # class weights, not in the cells; NULL: none
 
 cdef double bound_cells(Search* q, const Layout* layout, const IntervalCells* column,
                         int64_t* scratch, Bounds* bounds, double* best) noexcept nogil

@@ -14,7 +14,7 @@ from libc.string cimport memset
 
 from dtrees.core.data._columns cimport MOST_INTERVALS
 from dtrees.core.histogram._layout cimport add_words
-from dtrees.core.search._bins cimport read_bin, reserve_bins
+from dtrees.core.search._bins cimport read_bin, reserve_bins, weigh_bins
 from dtrees.core.search._intervals cimport bound_intervals
 from dtrees.core.search._search cimport NONE
 from dtrees.core.stores.blocks._code_ways cimport last_code
@@ -61,6 +61,8 @@ cdef bint next_stretch(Search* q, const Layout* layout, const IntervalCells* col
     stretch.last[i] = column.n_codes
     g += read_bin(q, stretch.behind, layout.kind, <uint32_t>i, g)
     q.bins.count = g
+    if column.of_class != NULL:
+        weigh_bins(q, column.of_class)
     return True
 
 

@@ -52,7 +52,6 @@ def list_codes(Dataset dataset, node, uint64_t members, const int32_t[::1] colum
     """
     cdef const uint32_t[::1] rows = node.rows
     cdef const uint16_t[::1] times = node.times
-    cdef const int64_t[::1] multiplier = node.root.class_multiplier
     cdef int64_t n = len(rows)
     cdef int n_members = count_bits(members)
     cdef Layout layout = layout_of_node(dataset, node)
@@ -61,7 +60,6 @@ def list_codes(Dataset dataset, node, uint64_t members, const int32_t[::1] colum
     cdef uint32_t[::1] codes = np.empty(n, dtype=np.uint32)
     cdef uint32_t[::1] chosen
     cdef const uint16_t* times_of = NULL
-    cdef const int64_t* multiplier_of = NULL
     cdef int64_t used = 0
     cdef int64_t k, n_chosen
     cdef int32_t j
@@ -69,10 +67,8 @@ def list_codes(Dataset dataset, node, uint64_t members, const int32_t[::1] colum
     if n > 0 and n_members > 0 and len(columns) > 0:
         if times is not None:
             times_of = &times[0]
-        if multiplier is not None:
-            multiplier_of = &multiplier[0]
-        write_statistics(&dataset.of_row, layout.kind, &rows[0], times_of, multiplier_of, n,
-                         &weight[0], &target[0])
+        write_statistics(&dataset.of_row, layout.kind, &rows[0], times_of, n, &weight[0],
+                         &target[0])
         lists_of = lists_of_rows(node, members)
     for k in range(len(columns) if n > 0 and n_members > 0 else 0):
         j = columns[k]

@@ -1,6 +1,7 @@
 """The store whose rows are elsewhere; see _histogram_store.pyx."""
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
+from dtrees.core.histogram._layout cimport Layout
 from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores._store cimport Store
@@ -19,6 +20,8 @@ cdef struct AliveColumn:
 
 cdef struct HistogramStore:
     Store store
+    const Layout* layout    # of what blocks count
+    const int64_t* of_class     # class weights, by which it is multiplied; NULL: none
     const int64_t* histogram    # of the columns that are searched and not listed, one behind the
     const int32_t* columns      # other
     int64_t n_columns
@@ -37,7 +40,8 @@ cdef struct HistogramStore:
     double* reach           # by searched column: the highest score that its intervals may have
     double best             # what a boundary has to reach, as far as histograms tell
 
-cdef HistogramStore histogram_store(const TrainParameters* params, Search* q) noexcept nogil
+cdef HistogramStore histogram_store(const TrainParameters* params, const Layout* layout,
+                                    Search* q) noexcept nogil
 cdef bint bound_intervals_of(HistogramStore* s) noexcept nogil
 cdef int64_t words_of_alive(const HistogramStore* s, int64_t k) noexcept nogil
 cdef void mark_intervals_of(HistogramStore* s, int64_t k, uint64_t* alive) noexcept nogil

@@ -15,6 +15,9 @@ where entries are searched (`_entry_scan`).
 Columns of many codes are counted by intervals of codes first. Then the store tells which of these
 may hold a better boundary than all other columns (`_code_bounds`), and searches once more when it
 is given their codes: one column, rarely two, whose other intervals are bins as they are.
+
+Blocks count rows, the same for all training sets. Class weights of a set multiply the bins when
+they are read.
 """
 import numpy as np
 
@@ -23,9 +26,10 @@ from libc.string cimport memset
 
 from dtrees.core.data._columns cimport STORED_SPARSE, Column, last_ordered
 from dtrees.core.data._structs cimport LEAF
-from dtrees.core.histogram._layout cimport CLASSES, COUNT, CellKind
+from dtrees.core.histogram._layout cimport CLASSES, COUNT, CellKind, Layout
 from dtrees.core.search._bins cimport (
-    append_bin, bins_of_histogram, drop_bin, read_bin, reserve_bins, rest_to_bin, search_bins
+    append_bin, bins_of_histogram, drop_bin, read_bin, reserve_bins, rest_to_bin, search_bins,
+    weigh_bins
 )
 from dtrees.core.search._entry_scan cimport pass_over_short
 from dtrees.core.search._intervals cimport Bounds, lowest_best
@@ -43,14 +47,17 @@ from dtrees.core.stores.sampled._random_split cimport search_random
 def histogram_sizes(Dataset dataset):
     """Numbers in the histogram of every column; int64 (n_columns,)."""
     cdef int64_t n_columns = dataset.params.limits.n_columns
-    return np.array([size_of(&dataset.params, j) for j in range(n_columns)], dtype=np.int64)
+    cdef const Layout* layout = &dataset.params.layout
+    return np.array([size_of(&dataset.params, layout, j) for j in range(n_columns)], dtype=np.int64)
 
 
-cdef HistogramStore histogram_store(const TrainParameters* params, Search* q) noexcept nogil:
+cdef HistogramStore histogram_store(const TrainParameters* params, const Layout* layout,
+                                    Search* q) noexcept nogil:
     """A store without histograms."""
     cdef HistogramStore s
     memset(&s, 0, sizeof(HistogramStore))
     s.store.params = params
+    s.layout = layout
     s.store.search = q
     s.store.codes.same = True
     s.store.search_node = search_node
@@ -59,8 +66,9 @@ cdef HistogramStore histogram_store(const TrainParameters* params, Search* q) no
     return s
 
 
-cdef int64_t size_of(const TrainParameters* params, int32_t column) noexcept nogil:
-    return (params.columns[column].n_codes + <int64_t>1) * params.layout.n_words
+cdef int64_t size_of(const TrainParameters* params, const Layout* layout,
+                     int32_t column) noexcept nogil:
+    return (params.columns[column].n_codes + <int64_t>1) * layout.n_words
 
 
 cdef inline uint8_t way_of(const HistogramStore* s, int32_t column) noexcept nogil:
@@ -69,8 +77,7 @@ cdef inline uint8_t way_of(const HistogramStore* s, int32_t column) noexcept nog
 
 cdef inline int64_t sent_of(const HistogramStore* s, int32_t column) noexcept nogil:
     """Words of a histogram, by code or by interval."""
-    cdef const TrainParameters* params = s.store.params
-    return cells_of(params.columns + column, way_of(s, column)) * params.layout.n_words
+    return cells_of(s.store.params.columns + column, way_of(s, column)) * s.layout.n_words
 
 
 cdef void search_node(Store* store, Member* member) noexcept nogil:
@@ -112,14 +119,14 @@ cdef void search_one_by_one(HistogramStore* s) noexcept nogil:
             search_column(&s.store, j)
         else:
             search_dense(s, histogram, j)
-            histogram += size_of(s.store.params, j)
+            histogram += size_of(s.store.params, s.layout, j)
         if s.store.search.split.test != LEAF:
             return
 
 
 cdef void search_dense(HistogramStore* s, const int64_t* histogram, int32_t j) noexcept nogil:
     cdef const Search* q = s.store.search
-    bins_of(&s.store, histogram, j)
+    bins_of(s, histogram, j)
     search_column(&s.store, j)
     if q.split.test != LEAF and q.split.column == j:
         s.chosen = histogram
@@ -136,9 +143,16 @@ cdef void search_column(Store* store, int32_t j) noexcept nogil:
         search_bins(q, j, last_ordered(params.columns + j))
 
 
-cdef void bins_of(Store* store, const int64_t* histogram, int32_t column) noexcept nogil:
-    bins_of_histogram(store.search, &store.params.layout, histogram,
-                      store.params.columns[column].n_codes + <int64_t>1, NULL)
+cdef void bins_of(HistogramStore* s, const int64_t* histogram, int32_t column) noexcept nogil:
+    bins_of_histogram(s.store.search, s.layout, histogram,
+                      s.store.params.columns[column].n_codes + <int64_t>1, NULL)
+    weigh(s)
+
+
+cdef inline void weigh(HistogramStore* s) noexcept nogil:
+    """Multiply bins of rows by the class weights of the set."""
+    if s.of_class != NULL:
+        weigh_bins(s.store.search, s.of_class)
 
 
 cdef int64_t column_of(const HistogramStore* s, int64_t k, int64_t place) noexcept nogil:
@@ -176,8 +190,7 @@ cdef int64_t first_place(const HistogramStore* s, const Places* places,
 
 cdef int64_t stored_rows(const HistogramStore* s, int64_t last, int64_t i) noexcept nogil:
     """Rows of the stored cells from a place on and before another one; they have no weights."""
-    cdef const TrainParameters* params = s.store.params
-    cdef CellKind kind = params.layout.kind
+    cdef CellKind kind = s.layout.kind
     cdef int64_t n = 0
     while i < s.listed.n and s.listed.place[i] < last:
         if kind == COUNT:
@@ -191,9 +204,8 @@ cdef int64_t stored_rows(const HistogramStore* s, int64_t last, int64_t i) noexc
 cdef int64_t read_place(HistogramStore* s, const Places* places, int32_t column,
                         int64_t i) noexcept nogil:
     """Make the cell at a place the last bin; returns the index of the first place behind it."""
-    cdef const TrainParameters* params = s.store.params
     cdef Search* q = s.store.search
-    cdef int64_t n_words = params.layout.n_words
+    cdef int64_t n_words = s.layout.n_words
     cdef int64_t code = (places.place[i] - s.first[column]) // n_words
     cdef int64_t end = s.first[column] + (code + 1) * n_words
     memset(s.cell, 0, n_words * sizeof(int64_t))
@@ -201,7 +213,7 @@ cdef int64_t read_place(HistogramStore* s, const Places* places, int32_t column,
         s.cell[n_words - (end - places.place[i])] = places.value[i]
         i += 1
     if reserve_bins(q, q.bins.count + 1):
-        q.bins.count += read_bin(q, s.cell, params.layout.kind, <uint32_t>code, q.bins.count)
+        q.bins.count += read_bin(q, s.cell, s.layout.kind, <uint32_t>code, q.bins.count)
     return i
 
 
@@ -218,7 +230,7 @@ cdef int64_t listed_bins(HistogramStore* s, int32_t column, int64_t i) noexcept 
     q.bins.count = 0
     while i < s.listed.n and s.listed.place[i] < s.first[column + 1]:
         if has_fill and of_fill < 0 and (s.listed.place[i] - s.first[column]) // (
-                params.layout.n_words) > params.columns[column].fill:
+                s.layout.n_words) > params.columns[column].fill:
             of_fill = append_bin(q, params.columns[column].fill, -1)
         i = read_place(s, &s.listed, column, i)
     if has_fill and of_fill < 0:
@@ -226,6 +238,7 @@ cdef int64_t listed_bins(HistogramStore* s, int32_t column, int64_t i) noexcept 
     if q.out_of_memory:
         q.bins.count = 0
         return i
+    weigh(s)
     if has_fill:
         rest_to_bin(q, of_fill)
         if q.bins.n[of_fill] == 0:
@@ -239,7 +252,8 @@ cdef int64_t listed_bins(HistogramStore* s, int32_t column, int64_t i) noexcept 
 cdef IntervalCells intervals_of(const HistogramStore* s, int32_t column,
                                 const int64_t* cells) noexcept nogil:
     cdef const Column* own = s.store.params.columns + column
-    return IntervalCells(cells, cells_of(own, way_of(s, column)), own.n_codes, way_of(s, column))
+    return IntervalCells(cells, cells_of(own, way_of(s, column)), own.n_codes, way_of(s, column),
+                         s.of_class)
 
 
 cdef Bounds empty_bounds(const HistogramStore* s) noexcept nogil:
@@ -255,7 +269,6 @@ cdef bint bound_intervals_of(HistogramStore* s) noexcept nogil:
     The others are searched. Fills `reach`, and `best`.
     """
     cdef const int64_t* histogram = s.histogram
-    cdef const TrainParameters* params = s.store.params
     cdef Bounds bounds = empty_bounds(s)
     cdef double highest = NONE
     cdef IntervalCells cells
@@ -265,8 +278,7 @@ cdef bint bound_intervals_of(HistogramStore* s) noexcept nogil:
         s.reach[k] = NONE
         if way_of(s, s.columns[k]) > 0:
             cells = intervals_of(s, s.columns[k], histogram)
-            s.reach[k] = bound_cells(s.store.search, &params.layout, &cells, s.cell, &bounds,
-                                     &s.best)
+            s.reach[k] = bound_cells(s.store.search, s.layout, &cells, s.cell, &bounds, &s.best)
             highest = max(highest, s.reach[k])
         histogram += sent_of(s, s.columns[k])
     s.best = lowest_best(s.best)
@@ -282,7 +294,7 @@ cdef void mark_intervals_of(HistogramStore* s, int64_t k, uint64_t* alive) noexc
     """Mark the intervals of column k whose codes are needed. alive : zeros."""
     cdef Bounds bounds = empty_bounds(s)
     cdef IntervalCells cells = intervals_of(s, s.columns[k], histogram_of(s, s.columns[k]))
-    mark_cells(s.store.search, &s.store.params.layout, &cells, s.cell, &bounds, s.best, alive)
+    mark_cells(s.store.search, s.layout, &cells, s.cell, &bounds, s.best, alive)
 
 
 cdef const int64_t* histogram_of(const HistogramStore* s, int32_t column) noexcept nogil:
@@ -304,9 +316,8 @@ cdef void search_again(HistogramStore* s) noexcept nogil:
 
 cdef void bins_of_alive(HistogramStore* s, const AliveColumn* own) noexcept nogil:
     """The codes of intervals that are alive, and each of the others as one bin."""
-    cdef const TrainParameters* params = s.store.params
     cdef Search* q = s.store.search
-    cdef int64_t words = params.layout.n_words
+    cdef int64_t words = s.layout.n_words
     cdef uint8_t way = way_of(s, own.column)
     cdef IntervalCells cells = intervals_of(s, own.column, histogram_of(s, own.column))
     cdef int64_t i = first_place(s, &s.codes, own.column)
@@ -318,10 +329,11 @@ cdef void bins_of_alive(HistogramStore* s, const AliveColumn* own) noexcept nogi
             while i < s.codes.n and s.codes.place[i] < end:
                 i = read_place(s, &s.codes, own.column, i)
         elif reserve_bins(q, q.bins.count + 1):
-            q.bins.count += read_bin(q, cells.cells + c * words, params.layout.kind,
+            q.bins.count += read_bin(q, cells.cells + c * words, s.layout.kind,
                                      last_code(c, way, cells.n_codes), q.bins.count)
     if q.out_of_memory:
         q.bins.count = 0
+    weigh(s)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -335,7 +347,7 @@ cdef void choose(Store* store, Member* member, uint64_t together) noexcept nogil
     if way_of(s, column) == LISTED:
         listed_bins(s, column, first_place(s, &s.listed, column))
     elif way_of(s, column) == 0:
-        bins_of(store, s.chosen, column)
+        bins_of(s, s.chosen, column)
     else:
         while s.again[k].column != column:
             k += 1

@@ -20,5 +20,5 @@ cpdef enum:
 
 cdef Layout layout_of_node(Dataset dataset, node)
 cdef void write_statistics(const RowStatistics* of_row, CellKind kind, const uint32_t* rows,
-                           const uint16_t* times, const int64_t* multiplier, int64_t n,
-                           int64_t* weight, int64_t* target) noexcept nogil
+                           const uint16_t* times, int64_t n, int64_t* weight,
+                           int64_t* target) noexcept nogil

@@ -50,14 +50,12 @@ def count(Dataset dataset, node, uint64_t members, const int32_t[::1] columns,
     cdef const uint16_t[::1] times = node.times
     cdef const uint16_t[::1] combination = node.combination
     cdef const uint64_t[::1] masks = node.masks
-    cdef const int64_t[::1] multiplier = node.root.class_multiplier
     cdef int64_t n = len(rows)
     cdef int64_t K = dataset.params.criterion.n_classes
     cdef int n_members = count_bits(members)
     cdef int64_t n_cells = 0
     cdef int64_t j
     cdef const uint16_t* times_of = NULL
-    cdef const int64_t* multiplier_of = NULL
     cdef NodeRows of_node
     cdef Layout layout = layout_of_node(dataset, node)
     for j in range(len(columns)):
@@ -80,10 +78,7 @@ def count(Dataset dataset, node, uint64_t members, const int32_t[::1] columns,
         of_node.combination = &combination[0]
     if times is not None:
         times_of = &times[0]
-    if multiplier is not None:
-        multiplier_of = &multiplier[0]
-    write_statistics(&dataset.of_row, layout.kind, &rows[0], times_of, multiplier_of, n, &weight[0],
-                     &target[0])
+    write_statistics(&dataset.of_row, layout.kind, &rows[0], times_of, n, &weight[0], &target[0])
     sum_members(dataset, &of_node, &layout, masks, members, sums)
     count_columns(dataset, &of_node, &layout, masks, members, columns, ways, histogram)
     return np.asarray(sums), np.asarray(histogram)
@@ -92,8 +87,7 @@ def count(Dataset dataset, node, uint64_t members, const int32_t[::1] columns,
 cdef Layout layout_of_node(Dataset dataset, node):
     """How the rows of a node are counted."""
     cdef Layout layout = dataset.params.layout
-    weighs = node.times is not None or node.root.class_multiplier is not None
-    layout.kind = weighted_kind(layout.kind, weighs)
+    layout.kind = weighted_kind(layout.kind, node.times is not None)
     layout.n_words = words_of(layout.kind, layout.n_classes)
     layout.fixed_point = node.root.fixed_point
     return layout
@@ -117,8 +111,8 @@ cdef inline uint8_t way_of(const uint8_t[::1] ways, int32_t column) noexcept nog
 
 
 cdef void write_statistics(const RowStatistics* of_row, CellKind kind, const uint32_t* rows,
-                           const uint16_t* times, const int64_t* multiplier, int64_t n,
-                           int64_t* weight, int64_t* target) noexcept nogil:
+                           const uint16_t* times, int64_t n, int64_t* weight,
+                           int64_t* target) noexcept nogil:
     """What each row adds, one behind the other."""
     cdef int64_t i, w, row
     cdef int64_t many = 1
@@ -128,8 +122,6 @@ cdef void write_statistics(const RowStatistics* of_row, CellKind kind, const uin
         if times != NULL:
             many = times[i]
             w *= many
-        if multiplier != NULL:
-            w *= multiplier[of_row.label[row]]
         weight[i] = w
         if of_row.label == NULL:
             target[i] = of_row.target[row] * many

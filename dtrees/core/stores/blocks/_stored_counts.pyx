@@ -114,11 +114,9 @@ cdef class StoredCounter:
         cdef const uint32_t[::1] rows = node.rows
         cdef const uint16_t[::1] times = node.times
         cdef const uint16_t[::1] combination = node.combination
-        cdef const int64_t[::1] multiplier = node.root.class_multiplier
         cdef int64_t n = len(rows)
         cdef Layout layout = layout_of_node(self.dataset, node)
         cdef const uint16_t* times_of = NULL
-        cdef const int64_t* multiplier_of = NULL
         cdef Counting c
         cdef int64_t[::1] weight, target
         cdef uint64_t[::1] members_of
@@ -134,10 +132,8 @@ cdef class StoredCounter:
         target = np.empty(n, dtype=np.int64)
         if times is not None:
             times_of = &times[0]
-        if multiplier is not None:
-            multiplier_of = &multiplier[0]
-        write_statistics(&self.dataset.of_row, layout.kind, &rows[0], times_of, multiplier_of, n,
-                         &weight[0], &target[0])
+        write_statistics(&self.dataset.of_row, layout.kind, &rows[0], times_of, n, &weight[0],
+                         &target[0])
         members_of = lists_of(node.masks, members)
         c.weight = &weight[0]
         c.target = &target[0]

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dtrees._pickling import SmallArraysInside
-from dtrees.coding.target import Target
 from dtrees.core.model.tree import ABOVE, AT_MOST
 from dtrees.core.stores.blocks._node_counts import HIGHEST, HIGHEST_SHARE, LOWEST, LOWEST_SHARE
 from dtrees.core.stores.blocks._stored_lists import merged
@@ -49,9 +48,6 @@ class Root:
         Of the tree.
     key : int or None
         The only one in a bag that would be empty.
-    class_multiplier : int64 (n_classes,) or None
-        Of a bag whose classes are balanced.
-    class_exponent : int
     fixed_point : float
         `Scale.fixed_point`, where the sums of rows depend on it.
     """
@@ -59,16 +55,7 @@ class Root:
     node: int
     number: int
     key: int | None = None
-    class_multiplier: np.ndarray | None = None
-    class_exponent: int = 0
     fixed_point: float = 1.0
-
-    def balanced(self, target: Target) -> Target:
-        """A target with the weights of the classes of this bag, if it has any."""
-        if self.class_multiplier is None:
-            return target
-        multiplier, exponent = self.class_multiplier, self.class_exponent
-        return replace(target, class_multiplier=multiplier, class_exponent=exponent)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 """A store of rows that grow leaf after leaf; see _boosted_store.pyx."""
-from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from dtrees.core.data._structs cimport Split
 from dtrees.core.search._open_node cimport OpenNode
@@ -12,8 +12,6 @@ cdef struct BoostedStore:
     const ColumnBlock* blocks
     int64_t n_blocks
     int64_t n_cells
-    const uint8_t* codes        # by row
-    int64_t stride
     const int64_t* cell_of_column
     uint64_t* derivatives       # by row
     uint32_t* rows              # leaf after leaf, ascending in each

@@ -91,8 +91,8 @@ cdef void search_chunk(void* job, int64_t number) noexcept nogil:
     cdef int64_t first = CELL * block.first_cell
     cdef const uint32_t* rows = NULL if s.is_root else s.rows + lesser.start
     memset(lesser.histogram + first, 0, CELL * block.n_cells * sizeof(int64_t))
-    count_block(block, s.codes, s.stride, s.store.params.columns, rows, lesser.totals.n,
-                s.derivatives, s.store.params.layout.shift, lesser.histogram)
+    count_block(block, s.store.params.columns, rows, lesser.totals.n, s.derivatives,
+                s.store.params.layout.shift, lesser.histogram)
     if search.search_lesser:
         search_block(s, number, lesser, s.found + 2 * number)
     if search.search_other:

@@ -9,7 +9,9 @@ cdef enum:
 
 cdef struct ColumnBlock:
     int n_columns
-    int64_t byte            # of the first column in a row of codes; -1: one column, read by column
+    bint is_narrow          # codes are bytes, by row; otherwise one column, read by column
+    uint8_t* codes          # of its first column, in row 0
+    int64_t stride          # bytes from row to row
     int64_t first_cell      # in a histogram of all columns
     int64_t n_cells
     int32_t column[WIDTH]
@@ -28,8 +30,9 @@ cdef class ColumnBlocks:
     cdef int64_t* cell_of_column        # (n_columns,)
 
     cdef _lay_out(self, coded, int64_t width)
+    cdef void _point_at_codes(self) noexcept
 
 
-cdef void count_block(const ColumnBlock* block, const uint8_t* codes, int64_t stride,
-                      const Column* columns, const uint32_t* rows, int64_t n,
-                      const uint64_t* derivatives, int shift, int64_t* histogram) noexcept nogil
+cdef void count_block(const ColumnBlock* block, const Column* columns, const uint32_t* rows,
+                      int64_t n, const uint64_t* derivatives, int shift,
+                      int64_t* histogram) noexcept nogil

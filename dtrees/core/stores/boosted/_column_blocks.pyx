@@ -58,6 +58,7 @@ cdef class ColumnBlocks:
         self.codes = <uint8_t*>PyMem_RawMalloc(self.n_rows * self.stride + WIDTH)
         if self.codes == NULL:
             raise MemoryError
+        self._point_at_codes()
 
     def __dealloc__(self):
         PyMem_RawFree(self.codes)
@@ -75,7 +76,7 @@ cdef class ColumnBlocks:
             if block == NULL or not is_narrow or block.n_columns == width:
                 block = self.blocks + self.n_blocks
                 self.n_blocks += 1
-                block.byte = self.stride if is_narrow else -1
+                block.is_narrow = is_narrow
                 block.first_cell = self.n_cells
             self.stride += is_narrow
             self.cell_of_column[j] = self.n_cells
@@ -85,18 +86,28 @@ cdef class ColumnBlocks:
             block.n_cells += self.columns[j].n_codes + 1
             self.n_cells += self.columns[j].n_codes + 1
 
+    cdef void _point_at_codes(self) noexcept:
+        """Blocks of narrow columns come first, and stand side by side in a row."""
+        cdef uint8_t* codes = self.codes
+        cdef int64_t b
+        for b in range(self.n_blocks):
+            if self.blocks[b].is_narrow:
+                self.blocks[b].codes = codes
+                self.blocks[b].stride = self.stride
+                codes += self.blocks[b].n_columns
+
     def fill(self, int64_t begin, int64_t end):
         """Copy the codes of rows begin..end; callable from any thread, by stretches."""
         cdef int64_t b
         assert 0 <= begin <= end <= self.n_rows
         with nogil:
             for b in range(self.n_blocks):
-                if self.blocks[b].byte >= 0:
-                    copy_block(&self.blocks[b], self.columns, begin, end, self.stride, self.codes)
+                if self.blocks[b].is_narrow:
+                    copy_block(&self.blocks[b], self.columns, begin, end)
 
 
-cdef void copy_block(const ColumnBlock* block, const Column* columns, int64_t begin, int64_t end,
-                     int64_t stride, uint8_t* codes) noexcept nogil:
+cdef void copy_block(const ColumnBlock* block, const Column* columns, int64_t begin,
+                     int64_t end) noexcept nogil:
     cdef const uint8_t* of_column[WIDTH]
     cdef uint8_t* row
     cdef int64_t i
@@ -104,7 +115,7 @@ cdef void copy_block(const ColumnBlock* block, const Column* columns, int64_t be
     for j in range(block.n_columns):
         of_column[j] = <const uint8_t*>columns[block.column[j]].codes
     for i in range(begin, end):
-        row = codes + i * stride + block.byte
+        row = block.codes + i * block.stride
         for j in range(block.n_columns):
             row[j] = of_column[j][i]
 
@@ -131,9 +142,9 @@ cdef void count_wide(const Column* column, const uint32_t* rows, int64_t n,
         add_derivatives(cells + CELL * <int64_t>code, derivatives[row], shift)
 
 
-cdef void count_block(const ColumnBlock* block, const uint8_t* codes, int64_t stride,
-                      const Column* columns, const uint32_t* rows, int64_t n,
-                      const uint64_t* derivatives, int shift, int64_t* histogram) noexcept nogil:
+cdef void count_block(const ColumnBlock* block, const Column* columns, const uint32_t* rows,
+                      int64_t n, const uint64_t* derivatives, int shift,
+                      int64_t* histogram) noexcept nogil:
     """Add rows of a node to the cells of a block.
 
     rows : ascending, (n,); NULL: the first n rows of the table
@@ -146,11 +157,11 @@ cdef void count_block(const ColumnBlock* block, const uint8_t* codes, int64_t st
         return
     for j in range(block.n_columns):
         cells[j] = histogram + CELL * block.cell[j]
-    if block.byte < 0:
-        count_wide(columns + block.column[0], rows, n, derivatives, shift, cells[0])
-    else:
-        count_rows(block.n_columns, rows, n, codes + block.byte, stride, derivatives,
+    if block.is_narrow:
+        count_rows(block.n_columns, rows, n, block.codes, block.stride, derivatives,
                    <uint64_t>1 << shift, cells)
+    else:
+        count_wide(columns + block.column[0], rows, n, derivatives, shift, cells[0])
 
 
 def histogram_of(ColumnBlocks blocks not None, int64_t j, rows, const uint64_t[::1] derivatives):
@@ -177,8 +188,8 @@ def histogram_of(ColumnBlocks blocks not None, int64_t j, rows, const uint64_t[:
         first = &some[0]
         n = len(rows)
     for b in range(blocks.n_blocks):
-        count_block(&blocks.blocks[b], blocks.codes, blocks.stride, blocks.columns, first, n,
-                    &derivatives[0], <int>shift, &cells[0])
+        count_block(&blocks.blocks[b], blocks.columns, first, n, &derivatives[0], <int>shift,
+                    &cells[0])
     begin = CELL * blocks.cell_of_column[j]
     own = np.asarray(cells)[begin:begin + CELL * (blocks.columns[j].n_codes + 1)].reshape(-1, CELL)
     return np.column_stack([own[:, 0] >> shift, own[:, 0] & ((<int64_t>1 << shift) - 1), own[:, 1]])

@@ -25,6 +25,7 @@ cdef struct Buffers:
     uint32_t* number        # scratch of a relocation: row -> new number
     uint8_t* side           # by row: 1 goes left
     uint32_t* row_id        # row of the dataset, NULL: the same
+    uint32_t ones           # narrow: rows from here on are not of class 0, where there are classes
     Counted counted
     RowStatistics of_row
     bint owns_statistics

@@ -4,10 +4,11 @@ A large table starts in buffers of 64-bit entries for its wide and sparse column
 columns stay in the coded matrix and are read by histogram. As soon as a node is small enough it is
 *relocated*: its rows are numbered 0, 1, 2, ... and every column, however stored, becomes a feature
 of 32-bit entries (rank | row) that lies in a few hundred kilobytes with the targets of its rows, so
-the rest of the subtree works in the processor's caches. Ranks replace codes: only their order
-matters. A value that more than half of the rows share is left out, as in a sparse column. Columns
-of few codes go on being read by histogram, until nodes are so small that a later relocation sorts
-them too.
+the rest of the subtree works in the processor's caches. Rows of class 0 get the first numbers: the
+number of a row tells which of two classes it has, and nothing has to be looked up. Ranks replace
+codes: only their order matters. A value that more than half of the rows share is left out, as in a
+sparse column. Columns of few codes go on being read by histogram, until nodes are so small that a
+later relocation sorts them too.
 
     column          large node                    relocated node
     uint8, uint16   codes, by histogram           the same, or entries, sorted once (radix)
@@ -31,6 +32,7 @@ from dtrees.core.stores.presorted._sorted_entries cimport (
 )
 
 cdef enum:
+    READ_BEYOND = 16        # entries that scans read at once
     GENERATIONS = 4         # buffers are so many times larger than their smallest counted node
 
 
@@ -43,7 +45,8 @@ cdef Buffers* new_buffers(int64_t n_rows, int64_t n_entries, bint narrow) noexce
     w.n_rows = n_rows
     w.narrow = narrow
     w.owns_rows = True
-    if not (claim(&w.entries, (n_entries + 1) * width) and claim(&w.scratch, (n_rows + 1) * width)
+    if not (claim(&w.entries, (n_entries + READ_BEYOND) * width)
+            and claim(&w.scratch, (n_rows + 1) * width)
             and claim(<void**>&w.rows, (n_rows + 1) * sizeof(uint32_t))
             and claim(<void**>&w.row_scratch, (n_rows + 1) * sizeof(uint32_t))
             and claim(<void**>&w.side, n_rows + 1)):
@@ -102,27 +105,40 @@ cdef Buffers* relocate_rows(Buffers* old, const OpenNode* node, int64_t n_entrie
 
 
 cdef bint move_rows(Buffers* old, Buffers* new, const uint32_t* rows, int64_t n) noexcept nogil:
-    """Number n rows from 0, and gather what they add; False without memory."""
-    cdef int64_t i
+    """Number n rows from 0, those of class 0 first, and gather what they add; False without memory.
+    """
+    cdef uint32_t* source = new.row_scratch  # by new number
+    cdef const uint16_t* label = old.of_row.label
+    cdef int64_t[2] place
+    cdef int64_t i, to
     new.owns_statistics = True
     if not claim(<void**>&new.row_id, (n + 1) * sizeof(uint32_t)):
         return False
-    if old.of_row.label != NULL and not claim(<void**>&new.of_row.label,
-                                              (n + 1) * sizeof(uint16_t)):
+    if label != NULL and not claim(<void**>&new.of_row.label, (n + 1) * sizeof(uint16_t)):
         return False
+    place[0] = 0
+    place[1] = 0
+    for i in range(n if label != NULL else 0):
+        place[1] += label[rows[i]] == 0
+    new.ones = <uint32_t>place[1]
     for i in range(n):
-        new.row_id[i] = rows[i] if old.row_id == NULL else old.row_id[rows[i]]
+        to = i
+        if label != NULL:
+            to = place[label[rows[i]] != 0]
+            place[label[rows[i]] != 0] += 1
+            new.of_row.label[to] = label[rows[i]]
+        source[to] = rows[i]
+        old.number[rows[i]] = <uint32_t>to
+    for i in range(n):
+        new.row_id[i] = source[i] if old.row_id == NULL else old.row_id[source[i]]
         new.rows[i] = <uint32_t>i
-        old.number[rows[i]] = <uint32_t>i
-    for i in range(n if old.of_row.label != NULL else 0):
-        new.of_row.label[i] = old.of_row.label[rows[i]]
-    if not (gather(&new.of_row.weight, old.of_row.weight, rows, n)
-            and gather(&new.of_row.target, old.of_row.target, rows, n)):
+    if not (gather(&new.of_row.weight, old.of_row.weight, source, n)
+            and gather(&new.of_row.target, old.of_row.target, source, n)):
         return False
     if old.of_row.value == old.of_row.target:
         new.of_row.value = new.of_row.target
         return True
-    return gather(&new.of_row.value, old.of_row.value, rows, n)
+    return gather(&new.of_row.value, old.of_row.value, source, n)
 
 
 cdef bint is_counted(const Relocation* move, const Column* column,

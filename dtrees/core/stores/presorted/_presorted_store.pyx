@@ -9,7 +9,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from dtrees.core.data._columns cimport Column
-from dtrees.core.data._structs cimport ALL_ORDERED, IN_SUBSET, PresortedFeature
+from dtrees.core.data._structs cimport ALL_ORDERED, IN_SUBSET, LEAF, PresortedFeature
 from dtrees.core.histogram._count cimport NodeRows, count_column
 from dtrees.core.histogram._totals cimport range_of_rows, sum_rows
 from dtrees.core.search._bins cimport bins_of_entries, bins_of_histogram, search_histogram
@@ -65,13 +65,12 @@ cdef void search_node(Store* store, Member* member) noexcept nogil:
 cdef void search_columns(PresortedStore* s, OpenNode* node) noexcept nogil:
     """The best split over the columns that vary in the node; constant ones lose their features."""
     cdef Search* q = s.store.search
-    cdef double perfect = perfect_score(s.store.params, node)
+    cdef double perfect = perfect_score(q, s.store.params, node,
+                                        s.w.rows + node.start)
     cdef int64_t n = node.n_features
-    cdef int64_t i, r
+    cdef int64_t r
     cdef int64_t kept = 0
     cdef bint ordered = q.random_ties and perfect < 1e300 and n <= MOST_ORDERED
-    cdef uint8_t[MOST_ORDERED] order
-    cdef uint8_t[MOST_ORDERED] varies
     if not ordered:
         for r in range(n):
             if (cannot_win(q, perfect, node.features[r].column)
@@ -79,25 +78,48 @@ cdef void search_columns(PresortedStore* s, OpenNode* node) noexcept nogil:
                 node.features[kept] = node.features[r]
                 kept += 1
         node.n_features = kept
-        return
-    order_by_key(q, node, order)
+    else:
+        search_by_key(s, node, perfect)
+
+
+cdef void search_by_key(PresortedStore* s, OpenNode* node, double perfect) noexcept nogil:
+    """The same where the column of the greatest key wins a tie: columns in the order of their keys.
+
+    Behind a perfect split only columns of the same head of the key are looked at.
+    """
+    cdef Search* q = s.store.search
+    cdef int64_t n = node.n_features
+    cdef uint8_t[MOST_ORDERED] order
+    cdef uint8_t[MOST_ORDERED] bucket
+    cdef uint8_t[MOST_ORDERED] varies
+    cdef int64_t n_constant = 0
+    cdef int64_t kept = 0
+    cdef int64_t i, r
+    cdef int64_t last = BUCKETS
+    order_by_key(q, node, order, bucket)
+    memset(varies, 1, n)
     for i in range(n):
         r = order[i]
-        varies[r] = (cannot_win(q, perfect, node.features[r].column)
-                     or search_presorted(s, node, &node.features[r]))
+        if bucket[r] > last:
+            break
+        if cannot_win(q, perfect, node.features[r].column):
+            continue
+        varies[r] = search_presorted(s, node, &node.features[r])
+        n_constant += 1 - varies[r]
+        if q.split.test != LEAF and q.split.score >= perfect:
+            last = min(last, bucket[r])
+    if n_constant == 0:
+        return
     for r in range(n):
         node.features[kept] = node.features[r]
         kept += varies[r]
     node.n_features = kept
 
 
-cdef void order_by_key(const Search* q, const OpenNode* node, uint8_t* order) noexcept nogil:
-    """The features of a node, those first whose columns win ties, about: by the head of the key.
-
-    A perfect split of an early one is the end of the search.
-    """
+cdef void order_by_key(const Search* q, const OpenNode* node, uint8_t* order,
+                       uint8_t* bucket) noexcept nogil:
+    """The features of a node, those first whose columns win ties, about: by the head of the key."""
     cdef int64_t n = node.n_features
-    cdef uint8_t[MOST_ORDERED] bucket
     cdef int32_t[BUCKETS] begin
     cdef int32_t before = 0
     cdef int32_t count
@@ -138,9 +160,9 @@ cdef bint search_presorted(PresortedStore* s, const OpenNode* node,
     else:
         s.store.work += feature.length + 8
         if s.w.narrow:
-            varies = search_feature(q, <const uint32_t*>s.w.entries, feature)
+            varies = search_feature(q, <const uint32_t*>s.w.entries, feature, s.w.ones)
         else:
-            varies = search_feature(q, <const uint64_t*>s.w.entries, feature)
+            varies = search_feature(q, <const uint64_t*>s.w.entries, feature, 0)
     if varies and feature.last_ordered != ALL_ORDERED:
         s.store.work += work_of_bins(q)
     return varies

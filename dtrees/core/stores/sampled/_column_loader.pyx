@@ -31,6 +31,9 @@ from dtrees.core.stores.sampled._row_partition cimport (
     times_of, weight_at
 )
 
+cdef enum:
+    NO_POSITION = 0xFFFFFFFF    # of a row that the growth has not
+
 
 cdef ColumnLoader* new_loader(const TrainParameters* params, const RowStatistics* of_row, int64_t n,
                               int64_t n_table_rows) noexcept nogil:
@@ -66,6 +69,8 @@ cdef ColumnLoader* new_loader(const TrainParameters* params, const RowStatistics
             found &= claim(<void**>&loader.small_target, n_rows + 1)
     if loader.lists.start != NULL:
         found &= claim(<void**>&loader.position, (n_table_rows + 1) * sizeof(uint32_t))
+        if loader.position != NULL:
+            memset(loader.position, 0xFF, n_table_rows * sizeof(uint32_t))  # NO_POSITION
         found &= claim_zeros(<void**>&loader.present, loader.lists.n_words * sizeof(uint64_t))
     if not found:
         free_loader(loader)
@@ -91,6 +96,7 @@ cdef void take_rows(ColumnLoader* loader, const TrainParameters* params,
                     const RowStatistics* of_row, const uint32_t* rows, int64_t n) noexcept nogil:
     """The rows of a growth; `rows` may be the loader's own scratch (`codes`)."""
     cdef int64_t i
+    forget_positions(loader)
     loader.n_rows = n
     loader.lists = params.lists
     loader.local = params.criterion
@@ -100,9 +106,16 @@ cdef void take_rows(ColumnLoader* loader, const TrainParameters* params,
         if times_of(loader.partition.item[i]) > loader.most_times:
             loader.most_times = times_of(loader.partition.item[i])
     if loader.position != NULL:
-        memset(loader.position, 0xFF, loader.n_table_rows * sizeof(uint32_t))
         for i in range(n):
             loader.position[rows[i]] = <uint32_t>i
+
+
+cdef void forget_positions(ColumnLoader* loader) noexcept nogil:
+    """Nobody has the rows of the growth before. O(its rows), which may be few of the table's."""
+    cdef int64_t i
+    if loader.position != NULL:
+        for i in range(loader.n_rows):
+            loader.position[row_of(loader.partition.item[i])] = NO_POSITION
 
 
 cdef void note_positions(ColumnLoader* loader, const OpenNode* node) noexcept nogil:

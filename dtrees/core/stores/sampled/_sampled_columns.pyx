@@ -106,7 +106,7 @@ cdef bint search_read(ColumnLoader* loader, Search* q, const OpenNode* node, con
         q.of_row = loader.of_row
         if q.criterion == &loader.local:
             q.of_row.label = loader.label
-        varies = search_feature(q, <const uint64_t*>loader.entries, &loader.feature)
+        varies = search_feature(q, <const uint64_t*>loader.entries, &loader.feature, 0)
         q.of_row = of_row
         return varies
     bins_of_dense(loader, q, column, node)

@@ -16,7 +16,7 @@ from libc.string cimport memset
 from dtrees.core.data._bits cimport trailing_zeros
 from dtrees.core.data._columns cimport (
     STORED_SPARSE, STORED_U16, STORED_U8, Column, RowLists, code_at, code_t, first_at_least,
-    last_ordered
+    is_looked_up, last_ordered
 )
 from dtrees.core.data._memory cimport claim_zeros
 from dtrees.core.data._structs cimport NO_RANK, PresortedFeature
@@ -30,7 +30,6 @@ from dtrees.core.stores.sampled._row_partition cimport row_of
 
 cdef enum:
     LEAST_COUNTED = 16      # rows: so few are sorted by comparison
-    SEARCH_COST = 4         # steps of a binary search against one of a scan
     MOST_MARKED = 1 << 13   # cells of a node whose columns are marked
 
 
@@ -137,8 +136,12 @@ cdef bint sort_by_counts(ColumnLoader* loader, const code_t* codes, const uint64
 
 cdef int64_t find_entries(ColumnLoader* loader, const OpenNode* node,
                           const Column* column) noexcept nogil:
-    """Stored rows of the column that are in the node, whose rows ascend: entries of code and
-    position. Returns how many there are."""
+    """Stored rows of the column that are in the node, as entries of code and position. Returns how
+    many there are.
+
+    The rows of a node ascend, or are a few stretches that do: those of a set that leaves a shared
+    node.
+    """
     cdef const uint32_t* codes = <const uint32_t*>column.codes
     cdef const uint64_t* item = loader.partition.item
     cdef int64_t start = node.start
@@ -146,14 +149,14 @@ cdef int64_t find_entries(ColumnLoader* loader, const OpenNode* node,
     cdef int64_t m = 0
     cdef int64_t i, at
     cdef uint32_t row, position
-    if n * SEARCH_COST * bits_of(column.stored) < column.stored:
+    cdef uint32_t before = 0
+    if is_looked_up(column, n):
         at = 0
         for i in range(n):
             row = row_of(item[start + i])
-            at = first_at_least(column.rows, at, column.stored, row)
-            if at == column.stored:
-                break
-            if <uint32_t>column.rows[at] == row:
+            at = first_at_least(column.rows, at if row >= before else 0, column.stored, row)
+            before = row
+            if at < column.stored and <uint32_t>column.rows[at] == row:
                 loader.entries[m] = <uint64_t>codes[at] << 32 | <uint64_t>i
                 m += 1
     else:
@@ -162,14 +165,6 @@ cdef int64_t find_entries(ColumnLoader* loader, const OpenNode* node,
             loader.entries[m] = <uint64_t>codes[at] << 32 | position
             m += position < <uint32_t>n
     return m
-
-
-cdef int64_t bits_of(int64_t x) noexcept nogil:
-    cdef int64_t bits = 0
-    while x > 0:
-        bits += 1
-        x >>= 1
-    return bits
 
 
 cdef void sort_sparse_entries(ColumnLoader* loader, const Column* column, int64_t m) noexcept nogil:

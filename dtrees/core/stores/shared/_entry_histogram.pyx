@@ -18,6 +18,7 @@ from dtrees.core.histogram._layout cimport add_row, add_words, subtract_words
 from dtrees.core.search._bins cimport search_bins
 from dtrees.core.search._entry_scan cimport pass_over_short
 from dtrees.core.search._search cimport Search
+from dtrees.core.stores.sampled._random_split cimport search_random
 from dtrees.core.stores.shared._shared_blocks cimport (
     bins_of_member, combine_cells, reserve_blocks
 )
@@ -63,6 +64,7 @@ cdef void sum_node(SharedStore* s, const SharedNode* node) noexcept nogil:
         if s.n_row_words == 0:
             s.store.out_of_memory = True
             return
+    s.has_row_words = True
     memset(s.row_words, 0, room * sizeof(int64_t))
     s.counting.size = n_words
     for i in range(node.n):
@@ -105,23 +107,29 @@ cdef int64_t codes_of_feature(SharedStore* s, const SharedNode* node,
 
 
 cdef void search_by_codes(SharedStore* s, const SharedNode* node, const PresortedFeature* feature,
-                          int64_t width) noexcept nogil:
-    """Search one column by histograms of the codes in `code`: one pass for all members."""
+                          int64_t width, uint64_t members) noexcept nogil:
+    """Search one column by histograms of the codes in `code`, for these members: one pass."""
     cdef Search* q
     cdef double before
     cdef int m
-    if not count_entries(s, node, feature, width):
+    if not s.has_row_words:
+        sum_node(s, node)
+    if s.store.out_of_memory or not count_entries(s, node, feature, width):
         return
     s.store.work += feature.length + width * node.n_members
     for m in range(node.n_members):
-        if not node.active >> m & 1:
+        if not members >> m & 1:
             continue
         q = s.searches[node.set_of[m]]
         bins_of_member(s, q, node, m, width)
         if q.bins.count < 2:
             continue
         before = q.split.score
-        search_bins(q, feature.column, feature.last_ordered)
+        if s.store.params.limits.random_splits:
+            search_random(q, feature.column, feature.last_ordered,
+                          s.store.params.values + s.store.params.first_value[feature.column])
+        else:
+            search_bins(q, feature.column, feature.last_ordered)
         if q.split.test != LEAF and (q.split.score > before or q.too_short == 0):
             pass_over_short(q)
         s.store.out_of_memory |= q.out_of_memory

@@ -31,10 +31,13 @@ from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport Search
 from dtrees.core.stores.presorted._sorted_entries cimport sorted_entries
 from dtrees.core.stores.shared._entry_histogram cimport (
-    codes_of_feature, search_by_codes, sum_node
+    codes_of_feature, search_by_codes
 )
 from dtrees.core.stores.shared._shared_nodes cimport SharedNode
-from dtrees.core.stores.shared._shared_state cimport NO_CELL, SharedStore
+from dtrees.core.stores.sampled._random_split cimport search_random
+from dtrees.core.stores.shared._shared_state cimport (
+    NO_CELL, SharedStore, class_weights, weigh_row
+)
 
 
 cdef enum:
@@ -44,7 +47,8 @@ cdef enum:
 # the root
 
 cdef bint open_entries(SharedStore* s, SharedNode* root, const uint8_t* live) noexcept nogil:
-    """Sort the entries of all sparse columns; False without memory.
+    """Sort the entries of all sparse columns, unless nodes draw some and read these afresh; False
+    without memory.
 
     live : by row of the table.
     """
@@ -55,7 +59,7 @@ cdef bint open_entries(SharedStore* s, SharedNode* root, const uint8_t* live) no
     cdef int64_t n_columns = params.limits.n_columns
     cdef int64_t n_sparse = n_columns - s.n_dense
     cdef int64_t j, n
-    if n_sparse == 0:
+    if n_sparse == 0 or s.params_of[0].draws:
         return True
     if not (claim(<void**>&scratch, (s.n_rows + 1) * sizeof(uint64_t))
             and claim(<void**>&root.entries, (s.n_stored + 1) * sizeof(uint64_t))
@@ -97,6 +101,15 @@ cdef void note_members(SharedStore* s, const SharedNode* node) noexcept nogil:
         s.block_cost += count_bits(node.without[c])
 
 
+cdef void forget_members(SharedStore* s, const SharedNode* node) noexcept nogil:
+    """Take back who has the rows of a node: nobody has those of another one."""
+    cdef int64_t i
+    for i in range(node.n):
+        s.who_of[node.rows[i]] = 0
+    for i in range(node.n_some):
+        s.who_of[node.some[i]] = 0
+
+
 cdef int64_t entries_of_member(const SharedStore* s, const SharedNode* node,
                                const PresortedFeature* feature, int member,
                                void* entries) noexcept nogil:
@@ -118,39 +131,37 @@ cdef int64_t entries_of_member(const SharedStore* s, const SharedNode* node,
 # ---------------------------------------------------------------------------------------------
 # search
 
-cdef int64_t shortest(const SharedStore* s, const SharedNode* node) noexcept nogil:
-    """Columns of fewer entries cannot beat what the members have found."""
+cdef int64_t shortest(const SharedStore* s, const SharedNode* node,
+                      uint64_t members) noexcept nogil:
+    """Columns of fewer entries cannot beat what these members have found."""
     cdef int64_t least = INT64_MAX
     cdef int m
     for m in range(node.n_members):
-        if node.active >> m & 1:
+        if members >> m & 1:
             least = min(least, s.searches[node.set_of[m]].too_short)
     return least
 
 
-cdef void search_entries(SharedStore* s, const SharedNode* node, int64_t first,
-                         int64_t step) noexcept nogil:
-    """Search every `step`-th sparse column that has entries, from `first` on, for all active
-    members."""
-    cdef int64_t least = shortest(s, node)
+cdef void search_entries(SharedStore* s, const SharedNode* node, int64_t first, int64_t step,
+                         uint64_t members) noexcept nogil:
+    """Search every `step`-th sparse column that has entries, from `first` on, for these members."""
+    cdef int64_t least = shortest(s, node, members)
     cdef int64_t r = first
     cdef int64_t width
-    if r < node.n_features:
-        sum_node(s, node)
     while r < node.n_features and not s.store.out_of_memory:
         if node.features[r].length >= least:
             width = codes_of_feature(s, node, &node.features[r])
             if width > 0:
-                search_by_codes(s, node, &node.features[r], width)
+                search_by_codes(s, node, &node.features[r], width, members)
             else:
-                search_by_members(s, node, &node.features[r])
-            least = shortest(s, node)
+                search_by_members(s, node, &node.features[r], members)
+            least = shortest(s, node, members)
         r += step
 
 
 cdef void search_by_members(SharedStore* s, const SharedNode* node,
-                            const PresortedFeature* feature) noexcept nogil:
-    """Search one column, member by member."""
+                            const PresortedFeature* feature, uint64_t members) noexcept nogil:
+    """Search one column, member by member, for these."""
     cdef PresortedFeature own = feature[0]
     cdef Search* q
     cdef int m
@@ -159,16 +170,38 @@ cdef void search_by_members(SharedStore* s, const SharedNode* node,
     own.offset = 0
     for m in range(node.n_members):
         q = s.searches[node.set_of[m]]
-        if not node.active >> m & 1 or feature.length < q.too_short:
+        if not members >> m & 1 or feature.length < q.too_short:
             continue
         own.length = <uint32_t>entries_of_member(s, node, feature, m, s.own_entries)
         s.store.work += feature.length + own.length
         if own.length == 0 or own.length < q.too_short:
             continue
-        if search_feature(q, <const uint64_t*>s.own_entries, &own) \
-                and own.last_ordered != ALL_ORDERED:
+        if s.of_class != NULL:
+            weigh_entries(s, node, own.length, m)
+        if s.store.params.limits.random_splits:
+            bins_of_entries(q, <const uint64_t*>s.own_entries, &own)
+            draw_from_bins(s, q, &own)
+        elif (search_feature(q, <const uint64_t*>s.own_entries, &own, 0)
+                and own.last_ordered != ALL_ORDERED):
             s.store.work += work_of_bins(q)
         s.store.out_of_memory |= q.out_of_memory
+
+
+cdef void draw_from_bins(const SharedStore* s, Search* q,
+                         const PresortedFeature* feature) noexcept nogil:
+    """Draw a split of a column whose codes are the bins of a search."""
+    if q.bins.count > 1:
+        search_random(q, feature.column, feature.last_ordered,
+                      s.store.params.values + s.store.params.first_value[feature.column])
+
+
+cdef void weigh_entries(SharedStore* s, const SharedNode* node, int64_t n,
+                        int member) noexcept nogil:
+    """What the rows of n entries of a member weigh, where sets have class weights of their own."""
+    cdef const int64_t* of_class = class_weights(s, node, member)
+    cdef int64_t i
+    for i in range(n):
+        weigh_row(s.of_row, of_class, <uint32_t>s.own_entries[i], s.own_weight, s.own_target)
 
 
 cdef bint reserve_own(SharedStore* s, const PresortedFeature* feature) noexcept nogil:
@@ -181,10 +214,14 @@ cdef bint reserve_own(SharedStore* s, const PresortedFeature* feature) noexcept 
 
 
 cdef const PresortedFeature* feature_of(const SharedNode* node, int32_t number) noexcept nogil:
-    """The feature of a sparse column that has entries in a node: binary search."""
+    """The feature of a sparse column that has entries in a node: binary search, if they ascend."""
     cdef int64_t low = 0
     cdef int64_t high = node.n_features - 1
     cdef int64_t middle
+    if node.was_drawn:
+        while node.features[low].column != number:
+            low += 1
+        return &node.features[low]
     while low < high:
         middle = (low + high) >> 1
         if node.features[middle].column < number:
@@ -192,6 +229,19 @@ cdef const PresortedFeature* feature_of(const SharedNode* node, int32_t number) 
         else:
             high = middle
     return &node.features[low]
+
+
+cdef void bins_of_subsets(SharedStore* s, const SharedNode* node, int32_t number,
+                          uint64_t members) noexcept nogil:
+    """For these members, whose split is a subset, the codes of a sparse column as bins of their
+    search."""
+    cdef int m
+    note_members(s, node)
+    for m in range(node.n_members):
+        if members >> m & 1:
+            bins_of_member_entries(s, s.searches[node.set_of[m]], node, number, m)
+    if node.was_drawn:
+        forget_members(s, node)
 
 
 cdef void bins_of_member_entries(SharedStore* s, Search* q, const SharedNode* node, int32_t number,
@@ -203,6 +253,8 @@ cdef void bins_of_member_entries(SharedStore* s, Search* q, const SharedNode* no
         return
     own.length = <uint32_t>entries_of_member(s, node, &own, member, s.own_entries)
     own.offset = 0
+    if s.of_class != NULL:
+        weigh_entries(s, node, own.length, member)
     bins_of_entries(q, <const uint64_t*>s.own_entries, &own)
     s.store.out_of_memory |= q.out_of_memory
 
@@ -264,7 +316,7 @@ cdef bint partition_entries(SharedStore* s, SharedNode* left, SharedNode* right)
     cdef uint64_t* lower
     cdef uint64_t* upper
     cdef const uint64_t* e
-    if node.n_features == 0 or not (to_left or to_right):
+    if node.n_features == 0 or node.was_drawn or not (to_left or to_right):
         return True
     if not (reserve_child(node, left) and reserve_child(node, right)):
         return False

@@ -30,6 +30,7 @@ cdef struct SharedNode:
     int64_t n_features
     uint64_t* entries       # (code | row) of these, of rows that somebody has
     int64_t n_entries
+    bint was_drawn          # these are columns that were drawn, as they came
     int64_t* known          # by member: its node in the tree that is known of it; -1: none
     uint64_t active         # members that are not leaves here, and then those that are searched
     uint64_t given          # those whose test is known

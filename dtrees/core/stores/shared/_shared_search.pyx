@@ -20,7 +20,8 @@ from dtrees.core.search._search cimport NONE, Search, enlarge, is_better
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.sampled._sampled_columns cimport draw_columns
 from dtrees.core.stores.shared._shared_blocks cimport bins_of_member
-from dtrees.core.stores.shared._shared_entries cimport search_entries
+from dtrees.core.stores.shared._drawn_entries cimport search_drawn
+from dtrees.core.stores.shared._shared_entries cimport forget_members, search_entries
 from dtrees.core.stores.shared._shared_histogram cimport rank_codes
 from dtrees.core.stores.shared._shared_store cimport (
     begin_search, count_by_cell, search_codes, search_column
@@ -47,14 +48,15 @@ cdef void search_node(Store* store, Member* members) noexcept nogil:
     cdef int32_t column
     cdef int m
     begin_search(s, node)
-    if count >= n_columns:
+    if not s.params_of[0].draws:
         search_columns(s, node, 0, 1)
+    elif count >= n_columns:
+        search_drawn(s, node, s.order, n_columns, node.active)
     else:
         while first < n_columns and wanting != 0:
             count = draw_columns(params, node.open[0].path, s.order, s.swapped, first,
                                  count)
-            for i in range(first, first + count):
-                search_column(s, node, s.order[i], wanting)
+            search_drawn(s, node, s.order + first, count, wanting)
             for m in range(node.n_members):
                 if members[m].search.split.test != LEAF:
                     wanting &= ~(<uint64_t>1 << m)
@@ -64,6 +66,8 @@ cdef void search_node(Store* store, Member* members) noexcept nogil:
             column = s.order[i]
             s.order[i] = s.order[s.swapped[i]]
             s.order[s.swapped[i]] = column
+    if s.params_of[0].draws and s.n_dense < n_columns:
+        forget_members(s, node)
 
 
 cdef void search_columns(SharedStore* s, const SharedNode* node, int64_t first,
@@ -83,7 +87,7 @@ cdef void search_columns(SharedStore* s, const SharedNode* node, int64_t first,
         else:
             search_column(s, node, j, node.active)
         i += step
-    search_entries(s, node, first, step)
+    search_entries(s, node, first, step, node.active)
     if any and not s.store.out_of_memory:
         search_by_intervals(s, node, first, step)
 

@@ -67,10 +67,13 @@ cdef struct SharedStore:
     uint8_t* cell_of        # its cell, or NO_CELL,
     uint8_t* side           # and the children that it goes to, a bit each
     int64_t block_cost      # histograms of cells that those of all members are made of
+    bint has_row_words      # of the node at hand
     int64_t* row_words      # what its rows add up to: by cell, then that of `some` by member
     int64_t n_row_words     # room
     uint64_t* own_entries   # of a column and a member
     int64_t n_own_entries   # room
+    int64_t* own_weight     # by row: of its entries, where sets have class weights of their own
+    int64_t* own_target
 
 cdef inline int64_t cells_of(const SharedStore* s, const SharedNode* node) noexcept nogil:
     """Cells of the dense columns of a node, and entries of the others."""
@@ -81,6 +84,19 @@ cdef inline const int64_t* class_weights(const SharedStore* s, const SharedNode*
                                          int member) noexcept nogil:
     """Of a member, where sets have their own."""
     return s.of_class + <int64_t>node.set_of[member] * s.store.params.criterion.n_classes
+
+
+cdef inline void weigh_row(const RowStatistics* of_row, const int64_t* of_class, int64_t row,
+                           int64_t* weight, int64_t* target) noexcept nogil:
+    """What a row weighs in a set with these class weights.
+
+    target : its weighted target, too; NULL: a weight per class is summed.
+    """
+    weight[row] = of_class[of_row.label[row]]
+    if of_row.weight != NULL:
+        weight[row] *= of_row.weight[row]
+    if target != NULL:
+        target[row] = weight[row] * of_row.label[row]
 
 
 cdef inline int64_t packed(const RowStatistics* of_row, uint32_t row) noexcept nogil:

@@ -11,7 +11,7 @@ from dtrees.core.data._columns cimport STORED_SPARSE, STORED_U32, Column, last_o
 from dtrees.core.data._cpu cimport is_wide
 from dtrees.core.data._memory cimport claim, claim_zeros
 from dtrees.core.data._structs cimport ALL_ORDERED, GINI, IN_SUBSET, RowStatistics, Totals
-from dtrees.core.histogram._layout cimport CLASSES
+from dtrees.core.histogram._layout cimport CLASSES, has_classes
 from dtrees.core.search._bins cimport search_bins
 from dtrees.core.search._parameters cimport Limits, TrainParameters
 from dtrees.core.search._search cimport Search, free_search, new_search
@@ -23,7 +23,7 @@ from dtrees.core.stores.shared._class_scan cimport (
 from dtrees.core.stores.shared._shared_blocks cimport (
     bins_of_member, combine_cells, reserve_blocks
 )
-from dtrees.core.stores.shared._shared_entries cimport bins_of_member_entries, note_members
+from dtrees.core.stores.shared._shared_entries cimport bins_of_subsets, note_members
 from dtrees.core.stores.shared._shared_histogram cimport (
     count_rows, count_some, rank_codes
 )
@@ -57,10 +57,12 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
                                          n_columns * s.n_sets * sizeof(double)):
         return False
     if s.n_dense < n_columns and not (
-            claim(<void**>&s.who_of, (s.n_rows + 1) * sizeof(uint64_t))
+            claim_zeros(<void**>&s.who_of, (s.n_rows + 1) * sizeof(uint64_t))
             and claim(<void**>&s.code_of, (s.n_rows + 1) * sizeof(uint32_t))
             and claim(<void**>&s.cell_of, s.n_rows + 1)
             and claim(<void**>&s.side, s.n_rows + 1)):
+        return False
+    if s.n_dense < n_columns and s.of_class != NULL and not reserve_weights(s):
         return False
     return (claim(<void**>&s.code, (most_codes + 2) * sizeof(uint32_t))
             and claim(<void**>&s.rank, (most_codes + 2) * sizeof(uint32_t))
@@ -69,6 +71,20 @@ cdef bint begin_store(SharedStore* s) noexcept nogil:
             and claim(<void**>&s.sums, MOST_CELLS * sizeof(int64_t))
             and claim(<void**>&s.totals, MOST_CELLS * sizeof(Totals))
             and claim(<void**>&s.class_totals, MOST_CELLS * (K + 1) * sizeof(int64_t)))
+
+
+cdef bint reserve_weights(SharedStore* s) noexcept nogil:
+    """What rows with entries weigh in a set, which the searches read; False without memory."""
+    cdef size_t n_bytes = (s.n_rows + 1) * sizeof(int64_t)
+    cdef int i
+    if not claim(<void**>&s.own_weight, n_bytes):
+        return False
+    if not has_classes(s.params_of[0].layout.kind) and not claim(<void**>&s.own_target, n_bytes):
+        return False
+    for i in range(s.n_sets):
+        s.searches[i].of_row.weight = s.own_weight
+        s.searches[i].of_row.target = s.own_target
+    return True
 
 
 cdef void free_store(SharedStore* s) noexcept nogil:
@@ -95,6 +111,8 @@ cdef void free_store(SharedStore* s) noexcept nogil:
     free(s.side)
     free(s.row_words)
     free(s.own_entries)
+    free(s.own_weight)
+    free(s.own_target)
 
 
 cdef Member* take_node(SharedStore* s, SharedNode* node) noexcept nogil:
@@ -122,6 +140,7 @@ cdef void begin_search(SharedStore* s, const SharedNode* node) noexcept nogil:
     gather_rows(s, node)
     s.bounds.lowest = 1  # of targets: above the highest, not known yet
     s.bounds.highest = 0
+    s.has_row_words = False
     if s.n_dense < params.limits.n_columns:
         note_members(s, node)
     s.by_classes = (is_wide and params.layout.kind == CLASSES and s.of_class == NULL
@@ -249,15 +268,19 @@ cdef void choose(Store* store, Member* members, uint64_t together) noexcept nogi
     cdef SharedStore* s = <SharedStore*>store
     cdef int32_t number = members[trailing_zeros(together)].search.split.column
     cdef const Column* column = store.params.columns + number
+    cdef uint64_t subsets = 0
     cdef int64_t width = 0
     cdef int m
     store.last_ordered = last_ordered(column)
     for m in range(s.node.n_members):
         if (together >> m & 1 and members[m].search.split.test == IN_SUBSET
                 and members[m].known == NULL):
-            if column.storage == STORED_SPARSE:
-                bins_of_member_entries(s, members[m].search, s.node, number, m)
-                continue
+            subsets |= <uint64_t>1 << m
+    if column.storage == STORED_SPARSE and subsets != 0:
+        bins_of_subsets(s, s.node, number, subsets)
+        return
+    for m in range(s.node.n_members):
+        if subsets >> m & 1:
             if width == 0:
                 width = number_codes(s, s.node, column)
                 if not count_by_cell(s, s.node, column, width):

@@ -5,14 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dtrees.coding.target import Target
 from dtrees.core.model.tree import ABOVE, AT_MOST, IN_SUBSET
 from dtrees.core.stores.blocks._node_counts import HIGHEST, HIGHEST_SHARE, LOWEST, LOWEST_SHARE
 from dtrees.core.stores.blocks.messages import (
     Counts,
     FoundSplit,
     Histogram,
-    Root,
     StoredCounts,
     add_up,
     codes_left,
@@ -114,12 +112,3 @@ def test_stretches_of_codes_that_tests_do_not_tell_apart(n_ordered):
         np.testing.assert_array_equal(of_stretch[number], codes_left(found, 7, n_ordered))
     subset = np.array([0b1010010], dtype=np.uint64)
     assert ends_of_codes([*tests, split(IN_SUBSET, subset=subset)], 7, 4) is None
-
-
-def test_weights_of_the_classes_of_a_bag():
-    target = Target.classification([0, 1, 1])
-    assert Root(0, 0).balanced(target) is target
-    multiplier = np.array([2, 1])
-    found = Root(0, 0, class_multiplier=multiplier, class_exponent=-1).balanced(target)
-    np.testing.assert_array_equal(found.class_multiplier, multiplier)
-    assert found.class_exponent == -1

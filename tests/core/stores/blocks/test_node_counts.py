@@ -40,19 +40,15 @@ def histogram_of(codes, n_codes, values):
     return np.stack([np.bincount(codes, v, n_codes + 1) for v in values.T], axis=1).astype(int)
 
 
-@pytest.mark.parametrize("multiplier", [None, np.array([3, 1, 2])])
 @pytest.mark.parametrize("times", [None, TIMES])
-def test_classes(times, multiplier):
-    root = Root(0, 0, class_multiplier=multiplier)
-    node = NodeRows(root, ROWS, times, None, EVERYONE)
+def test_classes(times):
+    node = NodeRows(Root(0, 0), ROWS, times, None, EVERYONE)
     sums, histogram = count(shard_of(Target.classification(LABELS), "gini"), node, 1, COLUMNS)
     weight = np.ones(len(ROWS), dtype=int) if times is None else times.astype(int)
-    if multiplier is not None:
-        weight = weight * multiplier[LABELS[ROWS]]
     by_class = np.eye(3, dtype=int)[LABELS[ROWS]] * weight[:, None]
     assert sums[0, [N, WEIGHT]].tolist() == [len(ROWS), by_class.sum()]
     np.testing.assert_array_equal(sums[0, CLASS_0:], by_class.sum(axis=0))
-    if times is not None or multiplier is not None:  # cells begin with the number of rows
+    if times is not None:  # cells begin with the number of rows
         by_class = np.column_stack([np.ones(len(ROWS), int), by_class])
     expected = [histogram_of(CODES[j][ROWS], N_CODES[j], by_class).ravel() for j in COLUMNS]
     np.testing.assert_array_equal(histogram[0], np.concatenate(expected))

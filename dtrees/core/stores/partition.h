@@ -1,0 +1,67 @@
+/* Entries of 32 bits to the children of a node, eight at a time, for `_partition.pyx`.
+
+   Left ones move to the front of `entries`, right ones to `scratch`, each in their order; returns how
+   many went left. The row of an entry is its lower half, and side[row] is 1 where it goes left.
+
+   eight entries      a b c d e f g h          in_front[sides]      1 3 4 6 - - - -
+   their sides        0 1 0 1 1 0 1 0     ->   moved together       b d e g . . . .
+
+   What stands behind those that were moved is written over by the next eight. */
+#ifndef DTREES_PARTITION_H
+#define DTREES_PARTITION_H
+
+#include <stdint.h>
+
+#include "data/cpu.h"
+
+#ifdef DTREES_X86
+
+static uint8_t in_front[256][8]; /* the places of the bits of a number */
+
+static void fill_in_front(void) {
+    for (int sides = 0; sides < 256; sides++)
+        for (int i = 0, k = 0; i < 8; i++)
+            if (sides >> i & 1) in_front[sides][k++] = (uint8_t)i;
+}
+
+/* `to` is never ahead of where the eight were. */
+WIDE static inline void move_eight(uint32_t *to, __m256i eight, uint32_t sides) {
+    __m256i order = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)in_front[sides]));
+    _mm256_storeu_si256((__m256i *)to, _mm256_permutevar8x32_epi32(eight, order));
+}
+
+WIDE static int64_t partition_eights(uint32_t *entries, int64_t n, const uint8_t *side,
+                                     uint32_t *scratch) {
+    int64_t left = 0, right = 0, i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const uint32_t *e = entries + i;
+        uint32_t low = side[e[0] & 0xFFFF] | side[e[1] & 0xFFFF] << 1 | side[e[2] & 0xFFFF] << 2
+                       | side[e[3] & 0xFFFF] << 3;
+        uint32_t high = side[e[4] & 0xFFFF] | side[e[5] & 0xFFFF] << 1 | side[e[6] & 0xFFFF] << 2
+                        | side[e[7] & 0xFFFF] << 3;
+        uint32_t sides = low | high << 4;
+        __m256i eight = _mm256_loadu_si256((const __m256i *)e);
+        int64_t count = __builtin_popcount(sides);
+        move_eight(entries + left, eight, sides);
+        move_eight(scratch + right, eight, 255 ^ sides);
+        left += count;
+        right += 8 - count;
+    }
+    for (; i < n; i++) {
+        uint32_t entry = entries[i];
+        uint8_t is_left = side[entry & 0xFFFF];
+        entries[left] = entry;
+        scratch[right] = entry;
+        left += is_left;
+        right += 1 - is_left;
+    }
+    return left;
+}
+
+#else
+
+#define fill_in_front()
+#define partition_eights(...) 0
+
+#endif
+#endif

@@ -1,0 +1,68 @@
+"""Of two classes, 16 entries at a time find the boundaries that one at a time finds."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrees.core.data import _cpu
+from dtrees.core.data.tuning import Tuning
+from dtrees.core.search._two_class_scan import reaching_boundaries
+from tests.laws.tables import arrays_of, fit, seeded
+
+SORTED = Tuning(counted_rows=1 << 40)
+
+
+def scores(label):
+    """The score of the boundary before each row but the first."""
+    w, s = np.arange(1, len(label)), np.cumsum(label)[:-1]
+    W, S = len(label), label.sum()
+    return (W * s - w * S) ** 2 / (w * (W - w))
+
+
+@given(
+    st.integers(2, 120),
+    st.floats(0, 1),
+    st.integers(0, 40),
+    st.sampled_from([1.0, 0.9, 0.3, 0.0]),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+)
+def test_boundaries_of_two_classes(n, share, before, factor, by_label, seed):
+    """All that reach are found, with the sums before them, whatever is passed over."""
+    rng = np.random.default_rng(seed)
+    label = (rng.random(n) < np.where(np.arange(n) < n // 2, share, share / 4)).astype(np.uint8)
+    rank = np.arange(n) if by_label else np.sort(rng.integers(0, n, n))
+    target = np.concatenate([np.zeros(before), label]).astype(np.int64)
+    found = [float(score) for score in scores(target)[before:]]
+    reach = max(found) * factor if factor > 0 else -1e300
+    expected = [
+        (i, int(label[:i].sum()))
+        for i, score in enumerate(found, start=1)
+        if rank[i] != rank[i - 1]
+        and not (by_label and label[i] == label[i - 1])
+        and (factor == 0 or score >= reach * (1 + 1e-12))
+    ]
+    given_reach = reach * (1 - 1e-12) if factor > 0 else reach
+    boundaries = reaching_boundaries(
+        label, rank.astype(np.uint16), given_reach, before=before, by_label=by_label
+    )
+    assert boundaries is None or set(expected) <= set(boundaries)
+    if boundaries is not None:
+        least = given_reach * (1 - 1e-12) if factor > 0 else -1
+        assert all(found[i - 1] >= least for i, _ in boundaries)
+
+
+@pytest.mark.parametrize("limits", [{}, {"min_samples_leaf": 4}, {"min_weight_leaf": 3}], ids=str)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_tree_of_two_classes_is_the_same_with_and_without_registers(limits, seed):
+    kinds = ("distinct", "distinct", "ties", "counts", "mostly", "missing", "ties")
+    example = seeded("gini", 2, "none", kinds=kinds, n_rows=300 + seed, **limits)
+    trees = []
+    for wide in (False, True):
+        before = _cpu.use_wide(wide)
+        try:
+            trees.append(arrays_of(fit(example, tuning=SORTED)))
+        finally:
+            _cpu.use_wide(before)
+    assert trees[0] == trees[1]
