@@ -34,7 +34,7 @@ from dtrees.estimators.fit_plan import FitPlan
 from dtrees.estimators.fitted_sets import FittedSets
 from dtrees.estimators.training import Encoded, Training, rows_of
 from dtrees.estimators.training_table import TrainingTable
-from dtrees.parallel import FitStatistics, threaded
+from dtrees.parallel import FitStatistics, tables_kept, threaded
 
 
 def fit_sets(
@@ -50,6 +50,7 @@ def fit_sets(
     return fit_table(estimator, TrainingTable(X, y, sample_weight), of_sets(rows), bar=bar)
 
 
+@tables_kept()
 def fit_table(
     estimator: BaseTrees,
     table: TrainingTable,

@@ -22,6 +22,7 @@ from dtrees.model_selection.eligibility import unsupported_reason
 from dtrees.model_selection.prepare import SplitTable
 from dtrees.model_selection.shared_search import SharedSearch, search_rows
 from dtrees.model_selection.splits import TrainingRows
+from dtrees.parallel import tables_kept
 
 
 def unsupported_search(search: Any, y: Any, params: Sequence[str]) -> str | None:
@@ -55,6 +56,7 @@ class FittedSearches:
     a fit are kept for it, but for ClusterError and MemoryError.
     """
 
+    @tables_kept()
     def __init__(self, search: SharedSearch, work: SplitTable) -> None:
         n_rows = len(work.table.y)
         self._found: list[tuple[Any, FittedSets] | Exception] = []

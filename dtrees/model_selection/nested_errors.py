@@ -158,7 +158,8 @@ def nested_standard_error(
         There is no `y`, or rows of a Dask collection would have to be taken.
     ValueError
         There are less than three folds, a fold has less than two rows, test sides do not divide the
-        rows, or `scoring` is no mean over rows. Errors of fits are raised.
+        rows, or `scoring` is no mean over rows; or a search leaves no model (``refit=False``).
+        Errors of fits are raised.
 
     Notes
     -----
@@ -197,6 +198,12 @@ def nested_standard_error(
     arguments = Arguments("nested_standard_error", estimator, cv, groups, params)
     if y is None:
         raise TypeError("nested_standard_error needs y, the target of each row.")
+    if not getattr(estimator, "refit", True):
+        raise ValueError(
+            f"nested_standard_error scores the model that a search ends with, and this "
+            f"{type(estimator).__name__} has refit={estimator.refit!r}, which leaves none. Give "
+            "refit=True, or the name of the score that decides."
+        )
     prepared = prepare(arguments, X, y, reason=None, draw=draw)
     if prepared.reason is not None:
         raise ValueError(f"Nested cross-validation needs folds: {prepared.reason}.")

@@ -26,6 +26,7 @@ from dtrees.model_selection.nested import unsupported_search
 from dtrees.model_selection.prepare import Prepared
 from dtrees.model_selection.shared_search import SharedSearch, search_rows
 from dtrees.model_selection.splits import Split
+from dtrees.parallel import tables_kept
 
 
 class Answers(Protocol):
@@ -88,6 +89,7 @@ class Searched:
         self._search, self._table = prepared.arguments.estimator, prepared.shared().table
         self._one_by_one = OneByOne(prepared)
 
+    @tables_kept()
     def __call__(self, sets: Rows, sides: Sequence[np.ndarray]) -> Answers:
         """Answers of the best estimators of all sets."""
         found = []

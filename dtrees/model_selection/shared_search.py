@@ -59,7 +59,7 @@ from dtrees.model_selection.prepare import (
 from dtrees.model_selection.search_scores import SearchScores
 from dtrees.model_selection.splits import TrainingRows
 from dtrees.model_selection.widest_first import with_known_trees
-from dtrees.parallel import PartitionedTable
+from dtrees.parallel import PartitionedTable, tables_kept
 
 logger = logging.getLogger(__name__)
 
@@ -178,6 +178,7 @@ class SharedSearch(PipelineSearch):
         params = prepared.arguments.params
         return super().fit(X, prepared.y, **params, **own)  # type: ignore[misc]
 
+    @tables_kept()
     def _search_splits(self, work: SplitTable) -> FittedSets | None:
         """Search by splits of some rows of a table; returns the growth of the best model.
 

@@ -18,6 +18,7 @@ from dtrees.parallel.distributed_apply import PartitionedRows
 from dtrees.parallel.encoding import encode_partitions
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.growing import grow_sets, grow_trees
+from dtrees.parallel.kept_tables import tables_kept
 from dtrees.parallel.local import LocalRunner, threaded
 from dtrees.parallel.one_kind import computed, is_lazy
 from dtrees.parallel.partitions import (
@@ -56,6 +57,7 @@ __all__ = [
     "read_files",
     "regime_asked_for",
     "rows_as_array",
+    "tables_kept",
     "threaded",
     "write_csv",
     "write_parquet",

@@ -12,8 +12,9 @@ or others may have pushed them out. Then they are computed again from the update
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from dtrees.core.stores.blocks.messages import Counts, HistogramRequest, Root, S
 from dtrees.parallel.coded_partitions import PartFacts
 from dtrees.parallel.on_worker import TaskRunner
 from dtrees.parallel.position_cache import cache
-from dtrees.parallel.result_sizes import StoredBlock
+from dtrees.parallel.result_sizes import StoredCodes, StoredRows
 
 Work = Counter[str]  # what a task did beside its result, by the names of `FitStatistics.counts`
 
@@ -40,20 +41,22 @@ class GrowthOfBlocks:
     common: Common
 
 
-def make_block(
-    coded: Sequence[CodedMatrix],
+def make_codes(coded: Sequence[CodedMatrix]) -> StoredCodes:
+    """Codes of a block from those of partitions that lie one behind the other."""
+    return StoredCodes(coded[0] if len(coded) == 1 else CodedMatrix.stack(coded))
+
+
+def make_rows(
     targets: Sequence[Target],
     first_row: int,
     keys: Sequence[np.ndarray],
     cells: Sequence[np.ndarray],
-) -> Block:
-    """A block from codes of partitions that lie one behind the other, and from what goes with them.
+) -> StoredRows:
+    """What else a growth knows of the rows of a block, as the attributes of `Block`.
 
-    `targets`, `keys` and `cells` are as the attributes of `Block`, cut in any way; the last two are
-    empty for None.
+    They are cut in any way; the last two are empty for None.
     """
-    return StoredBlock(
-        coded[0] if len(coded) == 1 else CodedMatrix.stack(coded),
+    return StoredRows(
         targets[0] if len(targets) == 1 else Target.stack(targets),
         first_row,
         np.concatenate(keys) if keys else None,
@@ -61,9 +64,15 @@ def make_block(
     )
 
 
-def facts_of_block(block: Block) -> PartFacts:
-    """What a growth learns of the codes of a block."""
-    return PartFacts.of(block.coded, block.first_row)
+def blocks_of(halves: Sequence[Any]) -> Iterator[Block]:
+    """Blocks from the results of `make_codes` and `make_rows`, one behind the other in turn."""
+    for codes, rows in zip(halves[::2], halves[1::2], strict=True):
+        yield Block(codes.coded, rows.target, rows.first_row, rows.keys, rows.cells)
+
+
+def facts_of_codes(codes: StoredCodes, first_row: int) -> PartFacts:
+    """What a growth learns of the codes of a block, by the number of its first row."""
+    return PartFacts.of(codes.coded, first_row)
 
 
 def positions_of(
@@ -86,14 +95,14 @@ def positions_of(
 
 
 def sum_bags(
-    blocks: Sequence[Block], growth: GrowthOfBlocks, roots: Sequence[Root], n_sets: int
+    halves: Sequence[Any], growth: GrowthOfBlocks, roots: Sequence[Root], n_sets: int
 ) -> list[list[tuple[Counts, list[int]]]]:
     """What `BlockOfRows.bags` says of each block."""
-    return [BlockOfRows(block, growth.common).bags(roots, n_sets) for block in blocks]
+    return [BlockOfRows(block, growth.common).bags(roots, n_sets) for block in blocks_of(halves)]
 
 
 def count_blocks(
-    blocks: Sequence[Block],
+    halves: Sequence[Any],
     numbers: Sequence[int],
     growth: GrowthOfBlocks,
     before: Sequence[SplitUpdate],
@@ -111,7 +120,7 @@ def count_blocks(
         rows, positions = positions_of(block, number, growth, updates, work)
         return rows.count(positions, requests)
 
-    return add_up(map(of_block, blocks, numbers)), work
+    return add_up(map(of_block, blocks_of(halves), numbers)), work
 
 
 def cut_counts(counted: tuple[Counts, Work], first: int, last: int) -> tuple[Counts, Work]:
@@ -138,7 +147,7 @@ def joined(parts: Sequence[Counts]) -> Counts:
 
 
 def gather_nodes(
-    blocks: Sequence[Block],
+    halves: Sequence[Any],
     numbers: Sequence[int],
     growth: GrowthOfBlocks,
     updates: Sequence[SplitUpdate],
@@ -147,7 +156,7 @@ def gather_nodes(
     """The rows of some nodes, from some blocks; one entry for each node."""
     work = Work(cache_hits=0, rebuilds=0)
     of_blocks = []
-    for block, number in zip(blocks, numbers, strict=True):
+    for block, number in zip(blocks_of(halves), numbers, strict=True):
         rows, positions = positions_of(block, number, growth, updates, work)
         of_blocks.append(rows.gather(positions, nodes))
     nodes_of = zip(*of_blocks, strict=True)

@@ -31,6 +31,7 @@ from dtrees.core.stores.shared._shared_nodes import MOST_SETS
 from dtrees.parallel.client import await_workers, cluster_client
 from dtrees.parallel.coded_partitions import CodedPartitions
 from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.kept_tables import kept_table
 from dtrees.parallel.local import LocalRunner
 from dtrees.parallel.local_partitioned import PartitionedGrowth, grow_here
 from dtrees.parallel.regimes import Choice, choose_regime
@@ -229,20 +230,17 @@ def _in_blocks(
     stats: FitStatistics,
 ) -> Generator[tuple[int, list[Tree]]]:
     """Numbers and their trees by set, grown in rounds, in any order."""
-    parts: Any = growth.coded
-    if not isinstance(parts, CodedPartitions):
-        parts = CodedPartitions.cut(parts, choice.reason)
-    whole = PartitionedGrowth(growth, parts, resampling)
     if not choice.on_cluster:
-        yield from grow_here(whole, numbers, run, stats)
+        with kept_table(growth.coded) as kept:
+            whole = PartitionedGrowth(growth, kept.in_parts(choice.reason), resampling)
+            yield from grow_here(whole, kept, numbers, run, stats)
         return
     from dtrees.parallel.partitioned import grow_partitioned
 
-    with (
-        cluster_client() as client,
-        closing(grow_partitioned(whole, numbers, client, stats)) as found,
-    ):
-        yield from found
+    with cluster_client() as client, kept_table(growth.coded, client) as kept:
+        whole = PartitionedGrowth(growth, kept.in_parts(choice.reason), resampling)
+        with closing(grow_partitioned(whole, kept, numbers, client, stats)) as found:
+            yield from found
 
 
 def in_order(numbers: Iterable[int], found: Iterator[tuple[int, T]]) -> Iterator[tuple[int, T]]:

@@ -21,10 +21,11 @@ from dtrees.core.grow.round_spec import RoundSpec
 from dtrees.core.grow.rounds import grow_in_rounds
 from dtrees.core.membership.resampling import Resampling
 from dtrees.core.model.tree import Tree
-from dtrees.core.stores.blocks.block import Common, Draws
-from dtrees.parallel.block_tasks import facts_of_block, make_block
+from dtrees.core.stores.blocks.block import Block, Common, Draws
+from dtrees.parallel.block_tasks import facts_of_codes, make_codes
 from dtrees.parallel.coded_partitions import CodedPartitions
 from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.kept_tables import KeptTable
 from dtrees.parallel.limits import (
     bytes_of_open_row,
     even_stretches,
@@ -109,24 +110,39 @@ class PartitionedGrowth:
         return [numbers[start:end] for start, end in batches]
 
 
+def _blocks_here(whole: PartitionedGrowth, kept: KeptTable, n_threads: int) -> list[Block]:
+    """The blocks of a growth, from codes that stay for the next one."""
+    parts = whole.parts
+    if not kept.blocks:
+        groups = parts.groups(max(1, -(-parts.n_rows // (BLOCKS_PER_THREAD * n_threads))))
+        coded = iter(computed(*chain.from_iterable(codes for codes, _ in groups)))
+        kept.lengths = [length for _, length in groups]
+        kept.blocks = [make_codes([next(coded) for _ in codes]) for codes, _ in groups]
+    blocks, facts = [], []
+    first = 0
+    for codes, length in zip(kept.blocks, kept.lengths, strict=True):
+        rows = slice(first, first + length)
+        own = (
+            each if each is None else each[rows] for each in (whole.keys, whole.resampling.cells)
+        )
+        blocks.append(Block(codes.coded, whole.growth.target.take(rows), first, *own))
+        facts.append(facts_of_codes(codes, first))
+        first += length
+    if not parts.is_known:
+        parts.learn(facts)
+    return blocks
+
+
 def grow_here(
-    whole: PartitionedGrowth, numbers: Sequence[int], run: LocalRunner, stats: FitStatistics
+    whole: PartitionedGrowth,
+    kept: KeptTable,
+    numbers: Sequence[int],
+    run: LocalRunner,
+    stats: FitStatistics,
 ) -> Iterator[tuple[int, list[Tree]]]:
     """Grow trees in rounds, on threads of this process; yields numbers and trees by set."""
-    growth, parts = whole.growth, whole.parts
-    n_rows = -(-parts.n_rows // (BLOCKS_PER_THREAD * run.n_threads))
-    groups = parts.groups(max(1, n_rows))
-    parts_of = iter(computed(*chain.from_iterable(codes for codes, _ in groups)))
-    coded = [[next(parts_of) for _ in codes] for codes, _ in groups]
-    keys, cells = whole.keys, whole.resampling.cells
-    blocks = []
-    first = 0
-    for codes, (_, length) in zip(coded, groups, strict=True):
-        rows = slice(first, first + length)
-        own = ([] if each is None else [each[rows]] for each in (keys, cells))
-        blocks.append(make_block(codes, [growth.target.take(rows)], first, *own))
-        first += length
-    parts.learn([facts_of_block(block) for block in blocks])
+    growth = whole.growth
+    blocks = _blocks_here(whole, kept, run.n_threads)
 
     def hear(what: str, depth: int) -> None:
         stats.see(what)

@@ -59,6 +59,7 @@ from dtrees.parallel.block_tasks import (
 from dtrees.parallel.client import machines
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred_inside
+from dtrees.parallel.kept_tables import KeptTable
 from dtrees.parallel.limits import (
     ADDED_AT_ONCE,
     BESIDE_CODES,
@@ -82,7 +83,11 @@ logger = logging.getLogger(__name__)
 
 @interrupts_deferred_inside
 def grow_partitioned(
-    whole: PartitionedGrowth, numbers: Sequence[int], client: Client, stats: FitStatistics
+    whole: PartitionedGrowth,
+    kept: KeptTable,
+    numbers: Sequence[int],
+    client: Client,
+    stats: FitStatistics,
 ) -> Generator[tuple[int, list[Tree]]]:
     """Grow trees from partitions on the workers of a cluster; the client is synchronous.
 
@@ -91,7 +96,7 @@ def grow_partitioned(
     (`contextlib.closing`). Raises WorkerLostError, SchedulerLostError, ClusterError.
     """
     with distributed.span("dtrees.fit"):
-        blocks = BlocksOnWorkers(client, whole, stats)
+        blocks = BlocksOnWorkers(client, whole, kept, stats)
         try:
             with stats.phase("blocks"):
                 blocks.make()
@@ -122,7 +127,7 @@ class BlocksOnWorkers(WorkerBlocks):
         """Begin a growth."""
         self._rename(common)
         self._updates, self._sent = [], []
-        self._tasks.run(self._spread, self._make)  # also to workers that have joined
+        self._tasks.run(self._spread, self._make_again)  # also to workers that have joined
 
     def hear(self, what: str, depth: int) -> None:
         """Take note of a round."""
@@ -238,7 +243,7 @@ class BlocksOnWorkers(WorkerBlocks):
             calls = partial(self._subtrees, batches=batches, nodes=nodes)
             at_once = UNDER_WAY * sum(self._tasks.workers().values())
             for number, (packed, work) in self._tasks.each(
-                len(batches), calls, self._make, at_once
+                len(batches), calls, self._make_again, at_once
             ):
                 batch = batches[number]
                 trees = iter(packed.trees())
@@ -305,4 +310,4 @@ class BlocksOnWorkers(WorkerBlocks):
             found = dict(self._tasks.results(calls(), together=True, then=self._send_updates))
             return [found[i] for i in range(len(found))]
 
-        return self._tasks.run(work, self._make)
+        return self._tasks.run(work, self._make_again)

@@ -4,12 +4,14 @@ The table is the result of a task, which workers fetch from each other, so that 
 once. Another task grows a few trees from it, on one thread, and returns them as a few flat arrays::
 
     client   table ──submit──▶ scheduler
-    tasks    "coded-table-<fit>-<number>" : () ──▶ table             worker A ──▶ worker B ──▶ ...
-             ("grow-trees-<fit>", number) : (table, units) ──▶ packed trees
+    tasks    "coded-table-<fit>-<number>" : () ──▶ codes             worker A ──▶ worker B ──▶ ...
+             "growth-<fit>-<number>" : () ──▶ targets, rules, sets
+             ("grow-trees-<fit>", number) : (codes, growth, units) ──▶ packed trees
     client   ◀── every batch as soon as it is there
 
 A unit is a tree, or the trees of several training sets that share their growth. The rows of each
-set go with the table (`dtrees.core.grow.forest.UnitsOfGrowth`). A batch is a few units.
+set go with the growth (`dtrees.core.grow.forest.UnitsOfGrowth`). A batch is a few units. Several
+growths of one scope share the codes (`dtrees.parallel.kept_tables`).
 
 There are several batches per thread, if there are so many units, each a fraction of a second of
 work. They wait in the scheduler's queue: a worker that joins takes the next one and gets the table
@@ -44,9 +46,10 @@ from dtrees.core.model.tree import Tree
 from dtrees.parallel.client import check_open
 from dtrees.parallel.fit_statistics import FitStatistics
 from dtrees.parallel.interrupts import interrupts_deferred_inside
+from dtrees.parallel.kept_tables import KeptTable, kept_table
 from dtrees.parallel.limits import even_stretches
 from dtrees.parallel.on_worker import TaskRunner
-from dtrees.parallel.serialization import SharedGrowth, pack, packed_bytes, unpack
+from dtrees.parallel.serialization import SharedArrays, pack, packed_bytes, unpack
 from dtrees.parallel.tasks import Call, Tasks
 
 if TYPE_CHECKING:
@@ -83,15 +86,14 @@ def grow_replicated(
     check_open(client)
     stats = FitStatistics() if stats is None else stats
     tasks = Tasks(client, stats)
-    table = SharedGrowth(growth)
-    with distributed.span("dtrees.fit"):
+    with distributed.span("dtrees.fit"), kept_table(growth.growth.coded, client) as kept:
         try:
             tasks.begin()
             n_threads = sum(tasks.workers().values())
             batches = batches_of(growth, units, n_threads, units_per_task)
             stats.counts["tasks"] += len(batches)
-            calls = partial(_calls, tasks, table, batches)
-            for number, (packed, work) in tasks.each(len(batches), calls):
+            calls = partial(_calls, tasks, kept, growth, batches)
+            for number, (packed, work) in tasks.each(len(batches), calls, kept.forget):
                 stats.counts.update(work)
                 stats.counts["bytes_moved"] += packed_bytes(packed)
                 trees = iter(unpack(packed))
@@ -115,39 +117,53 @@ def batches_of(
 
 
 def _calls(
-    tasks: Tasks, table: SharedGrowth, batches: Sequence[Sequence[int]], left: Sequence[int]
+    tasks: Tasks,
+    kept: KeptTable,
+    growth: UnitsOfGrowth,
+    batches: Sequence[Sequence[int]],
+    left: Sequence[int],
 ) -> Iterator[Call]:
-    """Send the table; tasks for some batches.
+    """Send the table, unless it is there, and what else the growth is made of; then tasks.
 
     The scheduler spreads tasks that are many for its threads, wherever the table is, and gives few
     of them to the worker that has it. These are spread here.
     """
     threads, stats = tasks.workers(), tasks.stats
-    stats.counts["bytes_moved"] += min(len(threads), len(left)) * sys.getsizeof(table)
-    began = time.perf_counter()
-    sent = tasks.send("coded-table", table)
+    n_copies = min(len(threads), len(left))
     stats.seconds.setdefault("table", 0.0)
-    sent.add_done_callback(lambda _: stats.add("table", began))
+    table = SharedArrays(growth.growth.coded)
+    if kept.whole is not None:
+        tasks.take_over(kept.whole, "coded-table", table)
+    else:
+        stats.counts["bytes_moved"] += n_copies * sys.getsizeof(table)
+        began = time.perf_counter()
+        kept.whole = tasks.send("coded-table", table)
+        tasks.hand_over([kept.whole])
+        kept.whole.add_done_callback(lambda _: stats.add("table", began))
+    rest = SharedArrays(growth.on(None))
+    stats.counts["bytes_moved"] += n_copies * sys.getsizeof(rest)
+    sent = kept.whole, tasks.send("growth", rest)
     numbered = [(number, address) for address in threads for number in range(threads[address])]
     workers: Iterator[tuple[str, ...]] = cycle([()])
     if len(left) <= SPREAD_BY_DASK * len(numbered):
         workers = cycle((address,) for _, address in sorted(numbered))
     for number, those in zip(left, workers, strict=False):
         units = batches[number]
-        about = table.growth.name(units)
-        yield Call("grow-trees", grow_batch, (sent, list(units)), those, about)
+        yield Call("grow-trees", grow_batch, (*sent, list(units)), those, growth.name(units))
 
 
-def grow_batch(table: SharedGrowth, units: Sequence[int]) -> tuple[dict[str, Any], Counter[str]]:
+def grow_batch(
+    table: SharedArrays, rest: SharedArrays, units: Sequence[int]
+) -> tuple[dict[str, Any], Counter[str]]:
     """What a task does: grow a few units on one thread, as long as somebody wants them.
 
     Returns the trees, packed, and what training sets have shared.
     """
-    run = TaskRunner()
+    run, growth = TaskRunner(), rest.value.on(table.value)
     work: Counter[str] = Counter()
     trees: list[Tree] = []
     for unit in units:
         if run.cancelled.is_set():
             raise CancelledError
-        trees += table.growth.trees(unit, run, work=work)
+        trees += growth.trees(unit, run, work=work)
     return pack(trees), work

@@ -3,8 +3,9 @@
 A message costs a frame for each of its arrays. Arrays may come out of it unaligned, which the
 kernels cannot read safely. So
 
-    the table    UnitsOfGrowth ──▶ SharedGrowth: every array is a buffer of its own beside the
-                 pickle; buffers that arrive unaligned are copied once, when a worker unpacks them
+    the table    codes, and all else of a growth, ──▶ SharedArrays: every array is a buffer of its
+                 own beside the pickle; buffers that arrive unaligned are copied once, when a worker
+                 unpacks them
     the trees    trees ──▶ one array per attribute (`dtrees.core.model.flat`), integers in the
                  narrowest type that holds them, and nothing that the others imply
 
@@ -19,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from dtrees.core.grow.forest import UnitsOfGrowth
 from dtrees.core.model.flat import flatten, split_trees
 from dtrees.core.model.tree import LEAF, NO_CHILD, UNITS, Tree
 
@@ -27,15 +27,15 @@ ALIGNMENT = 64  # bytes: a cache line, and more than any item needs
 NARROW = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32)
 
 
-class SharedGrowth:
-    """A growth that every worker has a copy of."""
+class SharedArrays:
+    """A value of many arrays that every worker has a copy of."""
 
-    def __init__(self, growth: UnitsOfGrowth) -> None:
-        self.growth = growth
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
     def __reduce__(self) -> tuple:
         buffers: list[pickle.PickleBuffer] = []
-        rest = pickle.dumps(self.growth, protocol=5, buffer_callback=buffers.append)
+        rest = pickle.dumps(self.value, protocol=5, buffer_callback=buffers.append)
         return _unpickled, (rest, [np.asarray(buffer.raw()) for buffer in buffers])
 
     def __sizeof__(self) -> int:
@@ -43,8 +43,8 @@ class SharedGrowth:
         return len(rest) + sum(buffer.nbytes for buffer in buffers)
 
 
-def _unpickled(rest: bytes, buffers: Iterable[np.ndarray]) -> SharedGrowth:
-    return SharedGrowth(pickle.loads(rest, buffers=[aligned(buffer) for buffer in buffers]))
+def _unpickled(rest: bytes, buffers: Iterable[np.ndarray]) -> SharedArrays:
+    return SharedArrays(pickle.loads(rest, buffers=[aligned(buffer) for buffer in buffers]))
 
 
 def aligned(buffer: np.ndarray) -> np.ndarray:

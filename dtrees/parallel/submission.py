@@ -168,6 +168,14 @@ class Submitter:
         self._made.update(found)
         return found
 
+    def hand_over(self, futures: Iterable[Future]) -> None:
+        """Leave futures to whoever keeps them beyond the end."""
+        self._made.difference_update(futures)
+
+    def take_over(self, future: Future, name: str, value: Any) -> None:
+        """Use a value that somebody has sent, and keeps."""
+        self._values[future] = name, value
+
     def with_values_anew(self, calls: Sequence[tuple[int, Call]]) -> list[tuple[int, Call]]:
         """Tasks whose arguments are sent once more, where they were sent from here."""
         future_type = sys.modules["distributed"].Future

@@ -17,10 +17,16 @@ from dtrees.coding.coded import CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.stores.blocks.block import Common
 from dtrees.core.stores.blocks.messages import SplitUpdate
-from dtrees.parallel.block_tasks import GrowthOfBlocks, facts_of_block, make_block
+from dtrees.parallel.block_tasks import (
+    GrowthOfBlocks,
+    facts_of_codes,
+    make_codes,
+    make_rows,
+)
 from dtrees.parallel.client import RELEASE_SECONDS, call_with_timeout, memory_limits, release
 from dtrees.parallel.coded_partitions import PART_BYTES, CodedPartitions
 from dtrees.parallel.fit_statistics import FitStatistics
+from dtrees.parallel.kept_tables import KeptTable
 from dtrees.parallel.limits import BLOCK_SHARE
 from dtrees.parallel.local_partitioned import PartitionedGrowth
 from dtrees.parallel.on_worker import identity
@@ -41,13 +47,16 @@ GROUP_SHARE = 1 / 12  # of the memory of a worker, for the codes of the blocks o
 class WorkerBlocks:
     """Blocks of a growth, by the worker that has them."""
 
-    def __init__(self, client: Client, growth: PartitionedGrowth, stats: FitStatistics) -> None:
+    def __init__(
+        self, client: Client, growth: PartitionedGrowth, kept: KeptTable, stats: FitStatistics
+    ) -> None:
         self._client = client
         self._tasks = Tasks(client, stats)
         self._growth = growth
         self._parts: CodedPartitions = growth.parts
         self._stats = stats
-        self._blocks: list[Future] = []
+        self._kept = kept
+        self._rows: list[Future] = []  # of the blocks: what is not kept
         self._lengths: list[int] = []  # their rows
         self._updates: list[SplitUpdate] = []
         self._sent: list[Future] = []  # the updates, as the workers have them
@@ -61,43 +70,64 @@ class WorkerBlocks:
     def make(self) -> None:
         """Make the blocks from the partitions, and wait for them."""
         self._tasks.begin()
-        self._tasks.run(self._make)
+        self._tasks.run(self._make, self._kept.forget)
+
+    def _make_again(self) -> None:
+        self._kept.forget()
+        self._make()
 
     def _make(self) -> None:
         self._rename(self._known.common)  # where workers have gone, blocks are cut elsewhere
         self._sent, self._values, self._groups = [], None, []
-        self._held, self._blocks = [], []
-        make = dask.delayed(make_block, pure=False)
-        learn = dask.delayed(facts_of_block, pure=False)
+        self._held, self._rows = [], []
+        if self._kept.blocks:
+            self._tasks.wait(self._kept.blocks)
+        else:
+            self._make_codes()
+        self._lengths = self._kept.lengths
+        self._spread()
+        self._make_rows()
+
+    def _make_codes(self) -> None:
+        """Make the codes of the blocks, which stay for the next growth."""
+        make = dask.delayed(make_codes, pure=False)
+        learn = dask.delayed(facts_of_codes, pure=False)
         tasks, facts = [], []
-        first_row, keys = 0, self._growth.keys
-        self._lengths = []
+        lengths: list[int] = []
         for coded, n_rows in self._parts.groups(self._rows_of_block()):
-            self._lengths.append(n_rows)
-            rows = slice(first_row, first_row + n_rows)
-            block = make(
-                [self._sent_codes(each) for each in coded],
-                self._sent_rows(self._growth.growth.target, rows),
-                first_row,
-                self._sent_rows(keys, rows),
-                self._sent_rows(self._growth.resampling.cells, rows),
-                dask_key_name=self._tasks.key("block"),
-            )
-            tasks.append(block)
-            facts.append(learn(block, dask_key_name=self._tasks.key("facts")))
-            first_row += n_rows
+            parts = [self._sent_codes(each) for each in coded]
+            tasks.append(make(parts, dask_key_name=self._tasks.key("block")))
+            key = self._tasks.key("facts")
+            facts.append(learn(tasks[-1], sum(lengths), dask_key_name=key))
+            lengths.append(n_rows)
         futures = self._tasks.compute([*tasks, *facts])
-        self._blocks, facts = futures[: len(tasks)], futures[len(tasks) :]
+        self._kept.blocks, facts = futures[: len(tasks)], futures[len(tasks) :]
+        self._kept.lengths = lengths
+        self._tasks.hand_over(self._kept.blocks)
         self._tasks.wait(facts)
         self._parts.learn(self._tasks.gather(facts))
         release(self._client, facts)
         self._stats.counts["passes"] += 1
-        self._spread()
+
+    def _make_rows(self) -> None:
+        """Send what else there is of the rows of the blocks, to where their codes are."""
+        calls: list[Call] = []
+        first_row, keys, cells = 0, self._growth.keys, self._growth.resampling.cells
+        holders = self._tasks.holders(self._kept.blocks)
+        for n_rows, workers in zip(self._lengths, holders, strict=True):
+            rows = slice(first_row, first_row + n_rows)
+            targets = self._sent_rows(self._growth.growth.target, rows)
+            own = self._sent_rows(keys, rows), self._sent_rows(cells, rows)
+            calls.append(Call("block-rows", make_rows, (targets, first_row, *own), tuple(workers)))
+            first_row += n_rows
+        self._rows = self._tasks.submit(calls)
+        self._tasks.wait(self._rows)
+        self._held = []
 
     def _spread(self) -> None:
         """Move blocks until every thread has about as many rows, some at a time."""
         threads = self._tasks.workers()
-        holders = self._tasks.holders(self._blocks)
+        holders = self._tasks.holders(self._kept.blocks)
         moves = even_moves(self._lengths, share_out(self._lengths, holders, threads), threads)
         wanted = [(number, to) for number, to in moves.items() if to not in holders[number]]
         per_row = self._parts.n_bytes / max(1, self._parts.n_rows)
@@ -106,13 +136,14 @@ class WorkerBlocks:
             some = wanted[start : start + at_once]
             moved = self._tasks.submit(
                 [
-                    Call("move-block", identity, (self._blocks[number],), (worker,))
+                    Call("move-block", identity, (self._kept.blocks[number],), (worker,))
                     for number, worker in some
                 ]
             )
             self._tasks.wait(moved)
             for (number, _), future in zip(some, moved, strict=True):
-                self._blocks[number] = future  # the other worker may forget it
+                self._tasks.hand_over([future])
+                self._kept.blocks[number] = future  # the other worker may forget it
                 self._stats.counts["bytes_moved"] += int(per_row * self._lengths[number])
         self._groups = []
 
@@ -148,7 +179,7 @@ class WorkerBlocks:
 
     def end(self) -> None:
         """Leave nothing on the cluster."""
-        self._held, self._blocks, self._sent, self._values = [], [], [], None
+        self._held, self._rows, self._sent, self._values = [], [], [], None
         self._tasks.end()
         self._forget()
 
@@ -170,7 +201,8 @@ class WorkerBlocks:
             call_with_timeout(self._client, forget, RELEASE_SECONDS)
 
     def _futures(self, group: Sequence[int]) -> list[Future]:
-        return [self._blocks[number] for number in group]
+        """Codes and the rest of each block, in turn."""
+        return [half for n in group for half in (self._kept.blocks[n], self._rows[n])]
 
     def _by_worker(self) -> list[tuple[str, list[int]]]:
         """Blocks by the worker that has them, a group for each of its threads."""
@@ -179,7 +211,7 @@ class WorkerBlocks:
             return self._groups
         threads = self._tasks.workers()
         of_worker: dict[str, list[int]] = defaultdict(list)
-        holders = self._tasks.holders(self._blocks)
+        holders = self._tasks.holders(self._kept.blocks)
         for number, worker in enumerate(share_out(self._lengths, holders, threads)):
             of_worker[worker].append(number)
         self._groups = [
@@ -196,7 +228,7 @@ class WorkerBlocks:
 
         A task has all of its blocks in memory.
         """
-        n_bytes = self._parts.n_bytes * n_blocks // max(1, len(self._blocks))
+        n_bytes = self._parts.n_bytes * n_blocks // max(1, len(self._kept.blocks))
         limits = memory_limits(self._client)
         most = min((int(GROUP_SHARE * limit) for limit in limits), default=n_bytes)
         return min(n_blocks, max(n_threads, -(-n_bytes // max(1, most))))

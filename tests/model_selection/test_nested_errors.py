@@ -9,6 +9,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+import sklearn.model_selection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
@@ -29,7 +30,7 @@ from dtrees import (
 )
 from dtrees.core.grow import shared
 from dtrees.estimators import InvalidParameterError
-from dtrees.model_selection import cross_val_score, nested_standard_error
+from dtrees.model_selection import GridSearchCV, cross_val_score, nested_standard_error
 from dtrees.model_selection.nested_errors import (
     NestedStandardError,
     WithoutFolds,
@@ -259,6 +260,9 @@ def test_errors_of_fits_and_of_estimators():
         nested_standard_error(TREE, IRIS[0], None)
     with pytest.raises(InvalidParameterError, match="max_depth"):
         nested_standard_error(DecisionTreeClassifier(max_depth=-1), *IRIS)
+    for search in GridSearchCV, sklearn.model_selection.GridSearchCV:
+        with pytest.raises(ValueError, match="has refit=False, which leaves none"):
+            nested_standard_error(search(TREE, {"max_depth": [1, 2]}, refit=False), *IRIS)
 
 
 @pytest.mark.parametrize(

@@ -50,11 +50,11 @@ def test_the_same_model(name, client_bytes, here):
 @pytest.mark.parametrize(
     ("name", "number", "n_killed"),
     [
-        ("forest", 2, 1),
+        ("forest", 6, 1),
         *(
             pytest.param(name, number, n_killed, marks=pytest.mark.chaos)
             for name in MODELS
-            for number in (0, 3)
+            for number in (0, 6)
             for n_killed in (1, 2)
         ),
     ],
@@ -71,6 +71,7 @@ def test_workers_that_die(name, number, n_killed, processes):
     assert fault.has_happened
     assert hash_of(model) == expected(MODELS[name])
     assert model.fit_report_["lost_workers"] >= n_killed
-    assert model.fit_report_["rebuilds"] > 0  # places went with the worker
+    if number > 0:  # the first update is no more to a worker that has lost it
+        assert model.fit_report_["rebuilds"] > 0  # places went with the worker
     assert_they_came(model)
     assert_nothing_is_left(processes)

@@ -20,7 +20,7 @@ from dtrees.model_selection import (
     validation_surface,
 )
 from dtrees.parallel.fit_statistics import SHARED, FitStatistics
-from dtrees.parallel.serialization import SharedGrowth, pack, packed_bytes
+from dtrees.parallel.serialization import SharedArrays, pack, packed_bytes
 from tests.parallel.test_collections import on
 from tests.parallel.test_replicated import (
     GROWTH,
@@ -45,6 +45,11 @@ REGIMES = ("local", "replicated", "partitioned")
 
 def forced(regime):
     return dask.config.set({"dtrees.regime": regime, "dtrees.gather-rows": 60})
+
+
+def bytes_of(units):
+    """Of what is sent of a growth: its codes, and all else."""
+    return sum(map(sys.getsizeof, map(SharedArrays, (units.growth.coded, units.on(None)))))
 
 
 def check(report, regime):
@@ -160,7 +165,7 @@ class TestReplicated:
         processes.wait_for_workers(2, timeout=20)
         stats = FitStatistics()
         trees = grow_replicated(GROWTH, range(20), processes, stats=stats, units_per_task=1)
-        sent = sys.getsizeof(SharedGrowth(UnitsOfGrowth(GROWTH)))
+        sent = bytes_of(UnitsOfGrowth(GROWTH))
         assert sent > GROWTH.coded.nbytes
         come = sum(packed_bytes(pack([tree])) for tree in trees)
         assert come > sum(tree.node_count for tree in trees)
@@ -187,5 +192,5 @@ class TestReplicated:
         assert report["regime"] == "replicated"
         assert report["lost_workers"] == n_killed
         assert report["restarts"] == 0  # the scheduler has the table, too
-        sent = sys.getsizeof(SharedGrowth(UnitsOfGrowth(growth_of(forest(), X, Y))))
+        sent = bytes_of(UnitsOfGrowth(growth_of(forest(), X, Y)))
         assert report["bytes_moved"] > 2 * sent

@@ -29,7 +29,7 @@ class TestWire:
         growth = growth_of(
             forest(max_bins=None), np.random.default_rng(0).random((300, 3)), Y[:300]
         )
-        make, (rest, buffers) = replicated.SharedGrowth(growth).__reduce__()
+        make, (rest, buffers) = replicated.SharedArrays(growth).__reduce__()
         assert make is _unpickled
         shifted = []
         for buffer in buffers:
@@ -38,11 +38,11 @@ class TestWire:
             room.flags.writeable = False
             shifted.append(room)
             assert aligned(room).ctypes.data % 64 == 0 or len(room) == 0
-        again = make(rest, shifted).growth
+        again = make(rest, shifted).value
         assert again.tree(2).equals(growth.tree(2))
-        sized = replicated.SharedGrowth(growth)
+        sized = replicated.SharedArrays(growth)
         assert sys.getsizeof(sized) >= growth.coded.nbytes
-        assert pickle.loads(pickle.dumps(sized)).growth.tree(1).equals(growth.tree(1))
+        assert pickle.loads(pickle.dumps(sized)).value.tree(1).equals(growth.tree(1))
 
 
 def test_means_come_back_with_their_units():

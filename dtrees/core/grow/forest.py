@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -263,6 +263,10 @@ class UnitsOfGrowth:
             some = some.some(self.sets(unit))
         number = unit // self.n_bundles
         return self.growth.trees_of_sets(number, some, run, n_threads, work)
+
+    def on(self, coded: Any) -> UnitsOfGrowth:
+        """The same units with other codes in the place of theirs."""
+        return replace(self, growth=replace(self.growth, coded=coded))
 
     def name(self, units: Sequence[int]) -> str:
         """What some units are, for messages."""
