@@ -9,7 +9,7 @@ What `_bins` finds in such a column, without making bins of the cells first:
 
 A cell is two sums side by side, so the sums up to a code are one addition of 128 bits. Cells
 without rows repeat the boundary before them, and the first of equal scores wins. Boundaries are
-scored together, so that divisions run side by side (measured: see `benchmarks.kernels.boost`).
+scored together, so that divisions run side by side.
 """
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
