@@ -151,8 +151,7 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         raw : float64 array of shape (n_rows,) or (n_rows, n_classes_)
             As `decision_function` of a model of 1, 2, ... iterations.
         """
-        for raw in self._stages(X):
-            yield raw[:, 0] if raw.shape[1] == 1 else raw
+        return (raw[:, 0] if raw.shape[1] == 1 else raw for raw in self._stages(X))
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Predict the share of every class after each iteration.
@@ -167,8 +166,7 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         shares : float64 array of shape (n_rows, n_classes_)
             As `predict_proba` of a model of 1, 2, ... iterations.
         """
-        for raw in self._stages(X):
-            yield self._predictor().values_of(raw)
+        return (self._predictor().values_of(raw) for raw in self._stages(X))
 
     def _loss(self) -> Loss:
         return CLASSES[self.loss]

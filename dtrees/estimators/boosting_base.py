@@ -196,13 +196,13 @@ class BaseBoosting(BaseEstimator, ABC):
         return getattr(predictor, method)(X, threaded(self.n_jobs))
 
     def _stages(self, X: Any) -> Iterator[np.ndarray]:
-        """Raw predictions after each iteration."""
+        """Raw predictions after each iteration; the table is checked at once."""
         check_is_fitted(self)
         check_sparse(X=X)
         run = threaded(self.n_jobs)
         predictor = self._predictor()
         table: Table = predictor.check(X, run)
-        yield from predictor.staged(table, run)
+        return predictor.staged(table, run)
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class, or the number, of every row.
@@ -239,9 +239,8 @@ class BaseBoosting(BaseEstimator, ABC):
         y : array of shape (n_rows,)
             As `predict` of a model of 1, 2, ... iterations.
         """
-        for raw in self._stages(X):
-            predictor = self._predictor()
-            yield predictor.labels_of(predictor.values_of(raw))
+        predictor, stages = self._predictor, self._stages(X)
+        return (predictor().labels_of(predictor().values_of(raw)) for raw in stages)
 
     @property
     def n_iter_(self) -> int:

@@ -28,6 +28,7 @@ cdef class LeafWiseGrower:
     cdef int64_t leaves_capacity
     cdef int64_t most_leaves
     cdef readonly int64_t n_rows
+    cdef readonly int64_t n_counted     # rows of all nodes that were counted
     cdef uint64_t[::1] derivatives
     cdef uint32_t[::1] rows
     cdef uint32_t[::1] scratch

@@ -268,6 +268,7 @@ cdef class LeafWiseGrower:
         lesser.node.histogram = take_histogram(&self.store)
         if lesser.node.histogram == NULL:
             return False
+        self.n_counted += lesser.node.totals.n
         lead(&self.helpers.team, search_chunk, &search, self.store.n_blocks)
         if search_lesser:
             self.take_split(lesser, 0)

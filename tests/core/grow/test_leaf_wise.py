@@ -76,6 +76,28 @@ def paths(piece):
     return found
 
 
+@given(st.integers(0, 20))
+def test_the_smaller_child_is_counted(seed):
+    grower, piece, *_ = made(seed)
+    nodes = piece.nodes
+    most = len(grower.rows_of_leaves) + sum(
+        min(nodes["n"][node["left"]], nodes["n"][node["right"]])
+        for node in nodes
+        if node["left"] >= 0
+    )
+    assert len(grower.rows_of_leaves) <= grower.n_counted <= most
+
+
+@given(st.integers(0, 20))
+def test_what_rounding_gains_is_no_gain(seed):
+    """Gradients in proportion to hessians: no split gains, but for the last bits of a score."""
+    rng = np.random.default_rng(seed)
+    hessian = rng.integers(2**12, 2**17, 200)
+    columns = random_columns(rng, 200, 6)
+    _, piece = grown(table_of(columns), -7 * hessian, hessian, free_rules())
+    assert len(piece.nodes) == 1
+
+
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_no_leaf_is_deeper_than_the_limit(depth):
     _, piece, *_ = made(1, n=200, max_depth=depth)
