@@ -166,7 +166,8 @@ class GradientBoostingClassifier(LazyScore, ClassifierMixin, BaseBoosting):
         shares : float64 array of shape (n_rows, n_classes_)
             As `predict_proba` of a model of 1, 2, ... iterations.
         """
-        return (self._predictor().values_of(raw) for raw in self._stages(X))
+        stages = self._stages(X)
+        return map(self._predictor().values_of, stages)
 
     def _loss(self) -> Loss:
         return CLASSES[self.loss]

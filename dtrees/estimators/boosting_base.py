@@ -239,8 +239,9 @@ class BaseBoosting(BaseEstimator, ABC):
         y : array of shape (n_rows,)
             As `predict` of a model of 1, 2, ... iterations.
         """
-        predictor, stages = self._predictor, self._stages(X)
-        return (predictor().labels_of(predictor().values_of(raw)) for raw in stages)
+        stages = self._stages(X)
+        predictor = self._predictor()
+        return (predictor.labels_of(predictor.values_of(raw)) for raw in stages)
 
     @property
     def n_iter_(self) -> int:

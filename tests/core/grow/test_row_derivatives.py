@@ -41,6 +41,16 @@ def test_helpers_change_nothing(loss, n_values):
     assert helped.packed.tobytes() == alone.packed.tobytes()
 
 
+def test_a_word_holds_all_bits_of_both():
+    loss = NUMBERS["squared_error"]
+    rows = RowDerivatives(loss, np.zeros(1), np.arange(4.0), None, Helpers())
+    ((gradient, hessian),) = rows.derive(2.0**28, 2.0**31).tolist()
+    assert (gradient, hessian) == (-6 * 2**28, 4 * 2**31)
+    words = rows.packed[0]
+    assert (words & np.uint64(2**32 - 1)).tolist() == [2**31] * 4
+    assert (words.view(np.int64) >> 32).tolist() == [0, -(2**28), -(2**29), -3 * 2**28]
+
+
 def test_all_rows_begin_alike():
     rows = RowDerivatives(
         CLASSES["log_loss"], np.array([1.0, 2.0, 3.0]), np.zeros(4), None, Helpers()
