@@ -2,8 +2,8 @@
 
 Sets whose scores are read from the same integers grow together (`dtrees.core.grow._shared`), up to
 64 at a time; class weights are multiplied when they are read, and may be other ones in each set.
-What cannot be shared is grown set by set from the same codes: splits that are drawn from many
-codes, and sets that divide the rows into too many cells::
+What cannot be shared is grown set by set from the same codes: sets that divide the rows into too
+many cells::
 
     sets        0 1 2 3 4 5 6 7 8 9 10          ten folds and all rows
     bundles     [0 1 2 3 4 5 6 7 8 9 10]        one growth, pieces by set
@@ -26,9 +26,8 @@ from dtrees.coding.coded import SPARSE, CodedMatrix
 from dtrees.coding.target import Target
 from dtrees.core.data.rules import GrowthRules
 from dtrees.core.data.scale import Scale, gain_unit_of, scale_of_sums, units_of
-from dtrees.core.data.tuning import Tuning
 from dtrees.core.grow._shared import grow_together
-from dtrees.core.grow._training_sets import ROWS_FOR_A_CODE, TrainingSets, mean_codes
+from dtrees.core.grow._training_sets import TrainingSets
 from dtrees.core.grow.assembly import join
 from dtrees.core.grow.known import KnownTrees
 from dtrees.core.grow.node_record import PartialTree
@@ -90,8 +89,7 @@ def pieces_of_sets(
     draws = rules[0].random_splits
     draws |= most_columns is not None and most_columns < coded.n_columns
     is_read_late = draws and (coded.storage == SPARSE).any()  # columns that nobody has searched
-    can_share = why_not_shared(coded, rules[0], tuning.shared_rows) is None
-    for bundle in sets.bundles(numbers_of(coded, target)) if can_share else []:
+    for bundle in sets.bundles(numbers_of(coded, target)):
         scale = sets.scales[bundle[0]]
         dataset = Dataset(coded, sets.counts, rules[0], scale, source.values, alone=True)
         own = sets.class_weights_of(bundle)
@@ -143,26 +141,10 @@ def numbers_of(coded: CodedMatrix, target: Target) -> int:
     return width * (target.n_statistics + 1)
 
 
-def why_not_shared(
-    coded: CodedMatrix, rules: GrowthRules, shared_rows: int = Tuning.shared_rows
-) -> str | None:
-    """Why no set grows together with another one; None: they may.
-
-    shared_rows : of `Tuning`.
-    """
-    many_codes = ROWS_FOR_A_CODE * mean_codes(coded.n_codes[coded.storage != SPARSE]) > coded.n_rows
-    if rules.random_splits and shared_rows > 0 and many_codes:
-        return "splits are drawn from too many codes"
-    return None
-
-
 def n_alone(
     coded: CodedMatrix, target: Target, rules: GrowthRules, resampling: Resampling
 ) -> tuple[int, str]:
     """How many of some sets grow on their own, and why those do."""
-    reason = why_not_shared(coded, rules)
-    if reason is not None:
-        return resampling.n_sets, reason
     if LEAST_BLOCKS * numbers_of(coded, target) > MOST_NUMBERS:
         return resampling.n_sets, "counts of two of them would take too much memory"
     weighs = ClassWeights.of_target(target, resampling.n_sets) or resampling.class_weights

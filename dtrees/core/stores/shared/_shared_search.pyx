@@ -19,13 +19,11 @@ from dtrees.core.search._parameters cimport TrainParameters
 from dtrees.core.search._search cimport NONE, Search, enlarge, is_better
 from dtrees.core.stores._store cimport Member, Store
 from dtrees.core.stores.sampled._sampled_columns cimport draw_columns
-from dtrees.core.stores.shared._shared_blocks cimport bins_of_member
+from dtrees.core.stores.shared._shared_blocks cimport bins_of_member, count_by_cell
 from dtrees.core.stores.shared._drawn_entries cimport search_drawn
 from dtrees.core.stores.shared._shared_entries cimport forget_members, search_entries
 from dtrees.core.stores.shared._shared_histogram cimport rank_codes
-from dtrees.core.stores.shared._shared_store cimport (
-    begin_search, count_by_cell, search_codes, search_column
-)
+from dtrees.core.stores.shared._shared_store cimport begin_search, search_codes, search_column
 
 
 cdef bint has_bounds(const SharedStore* s, const SharedNode* node, int64_t number) noexcept nogil:
